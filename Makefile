@@ -4,7 +4,7 @@ PY := .venv/bin/python
 DEV := .setup/dev
 RUN := .setup/run
 
-.PHONY: help survey test test-all check fuzz format generate bench audit storage probe probe-aarch64 wheel clean
+.PHONY: help survey serve page test test-all check fuzz format generate bench audit storage probe probe-aarch64 wheel clean
 .DEFAULT_GOAL := help
 
 help: ## Show what can be made
@@ -12,6 +12,9 @@ help: ## Show what can be made
 
 survey: setup-run ## Measure this machine: about a minute, ends with the path of the report
 	@.venv/bin/nephoscope survey $(ARGS)
+
+serve: setup-run ## Serve stored runs and runs in progress on http://127.0.0.1:8765/ (ARGS: options of `nephoscope serve`)
+	@.venv/bin/nephoscope serve $(ARGS)
 
 test: setup-dev ## All tests that fit a small machine, truth tests included (FAST=1: only what measures nothing)
 	@tools/test.sh $(if $(FAST),--fast)
@@ -44,6 +47,9 @@ probe-aarch64: ## Build the static probe for 64-bit ARM
 storage: ## Build the program that measures storage services (S3, WebDAV, SFTP and others)
 	@tools/setup.sh storage $(ARCH)
 
+page: setup-dev ## Build the dashboard's page from web/ (needs node)
+	$(PY) tools/page.py
+
 audit: setup-dev ## Licences and sums of what others wrote, known vulnerabilities (needs the network)
 	$(PY) tools/audit.py $(ARGS)
 
@@ -64,6 +70,7 @@ check-python:
 	.venv/bin/mypy
 	$(PY) tools/check_names.py
 	$(PY) tools/generate.py --check
+	$(PY) tools/page.py --check
 
 setup-run:
 	@tools/setup.sh run

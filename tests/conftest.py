@@ -51,6 +51,7 @@ TOGETHER = frozenset(
         "runs",
         "scenarios",
         "scheduler",
+        "serve",
         "simulation",
         "sla",
         "store",

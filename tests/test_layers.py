@@ -57,6 +57,7 @@ ORDER = [
     "api",
     "commands",
     "cli",
+    "serve",
     "__main__",
 ]
 ANALYSIS_MAY_IMPORT = {"errors", "units", "model", "analysis"}
@@ -110,7 +111,7 @@ def test_imports_go_one_way(path: Path) -> None:
     if room == "analysis":
         allowed = ANALYSIS_MAY_IMPORT
     elif path.stem in COMMANDS:
-        allowed = set(ORDER[: ORDER.index("commands") + 1])
+        allowed |= set(ORDER[: ORDER.index("commands") + 1])
     assert imported_rooms(path) <= allowed, f"{room} may import only {sorted(allowed)}"
 
 

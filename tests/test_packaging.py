@@ -48,6 +48,15 @@ def test_the_wheel_carries_an_executable_probe_and_the_contracts(
     assert json.loads(output) == described
 
 
+def test_the_wheel_carries_the_page_of_the_dashboard(wheel: Path) -> None:
+    static = ROOT / "src" / "nephoscope" / "serve" / "static"
+    with zipfile.ZipFile(wheel) as archive:
+        for file in static.rglob("*"):
+            if file.is_file():
+                name = f"nephoscope/serve/static/{file.relative_to(static)}"
+                assert archive.read(name) == file.read_bytes()
+
+
 @pytest.mark.parametrize("program", ["nephoscope-lab", "nephoscope-sim"])
 def test_the_wheel_carries_the_other_programs(wheel: Path, tmp_path: Path, program: str) -> None:
     name = f"nephoscope/_probe/{platform.machine()}-linux/{program}"
@@ -128,6 +137,7 @@ def test_the_wheel_names_every_crate_of_its_programs_with_its_licence(wheel: Pat
     }
     assert linked <= with_text
     assert "Embedded in reports: plotly-cartesian" in text
+    assert "Part of the dashboard's page: svelte" in text
 
 
 @pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock"])

@@ -3,7 +3,8 @@
 usage: notices.py FILE
 
 Sources: the crates that `cargo metadata` states as linked into the static programs, with the
-licence files of their sources; the files `*.LICENSE` of what reports embed; the standard library.
+licence files of their sources; the files `*.LICENSE` of what reports embed and the dashboard's page
+contains; the standard library.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 BUNDLED = ROOT / "src" / "nephoscope" / "report" / "static"
+PAGE_LICENCES = ROOT / "web" / "public" / "licences"
 PROGRAMS = ("nephoscope-probe", "nephoscope-lab", "nephoscope-sim")
 FILES = ("LICENSE*", "LICENCE*", "COPYING*", "COPYRIGHT*", "NOTICE*", "UNLICENSE*", "licen[cs]e*")
 
@@ -104,6 +106,9 @@ def notices() -> str:
         lines += ["", head, "-" * 72, "", texts[words], ""]
     for path in sorted(BUNDLED.glob("*.LICENSE")):
         head = f"Embedded in reports: {path.name.removesuffix('.LICENSE')}"
+        lines += ["", head, "-" * 72, "", path.read_text(encoding="utf-8").strip(), ""]
+    for path in sorted(PAGE_LICENCES.glob("*.LICENSE")):
+        head = f"Part of the dashboard's page: {path.name.removesuffix('.LICENSE')}"
         lines += ["", head, "-" * 72, "", path.read_text(encoding="utf-8").strip(), ""]
     return "\n".join(lines)
 

@@ -108,6 +108,11 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("import", "Import results from other tools.", "nephoscope.commands.import_:import_"),
     Command(
+        "serve",
+        "Serve stored runs and runs in progress as a page and an API.",
+        "nephoscope.serve.command:serve",
+    ),
+    Command(
         "list",
         "List benchmarks, or describe one: parameters and metrics.",
         "nephoscope.commands.list_:list_",

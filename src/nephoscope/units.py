@@ -129,7 +129,7 @@ def written(value: float, unit: str) -> str:
     return f"{value:.12g}"
 
 
-_SCALES: Mapping[str, tuple[tuple[float, str], ...]] = {
+SCALES: Mapping[str, tuple[tuple[float, str], ...]] = {
     "ns": ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns")),
     "bytes": ((1024**4, "TiB"), (1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB"), (1, "B")),
     "bytes_per_s": ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1, "B/s")),
@@ -140,11 +140,12 @@ _SCALES: Mapping[str, tuple[tuple[float, str], ...]] = {
     "count": ((1, ""),),
     "none": ((1, ""),),
 }
+"""Unit -> divisors and labels in which people read it, the largest first."""
 
 
 def scale_of(unit: str, value: float) -> tuple[float, str]:
     """Divisor and label in which a person reads a value of this size: (1e6, 'ms') for 2.5e6 ns."""
-    scales = _SCALES.get(unit, ((1, unit),))
+    scales = SCALES.get(unit, ((1, unit),))
     for divisor, label in scales:
         if abs(value) >= divisor:
             return divisor, label

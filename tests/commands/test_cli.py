@@ -48,6 +48,7 @@ VERBS = [
     "verify",
     "export",
     "import",
+    "serve",
     "list",
     "doctor",
     "config",
@@ -105,7 +106,7 @@ def test_no_verb_is_usage_and_shows_the_help_on_stderr(capsys: pytest.CaptureFix
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["surve"], "Did you mean 'survey'"),
+        (["survay"], "Did you mean 'survey'"),
         (["survey", "--bugdet", "3s"], "--budget"),
         (["survey", "--seed", "x"], "--seed"),
         (["survey", "--seed", "-1"], "--seed"),

@@ -34,6 +34,7 @@ from nephoscope.sla.listing import ContractList
 from nephoscope.sla.result import SlaVerdict
 from nephoscope.sla.watch import WatchResult
 from nephoscope.sla.what_if import BudgetPlan, Composition, Promises
+from nephoscope.store.listing import StoredRuns
 from nephoscope.studies.agreements import AgreementFigure
 from nephoscope.traffic.result import TrafficAnalysis
 
@@ -112,28 +113,6 @@ class Versions:
     probe: str
     protocol: int
     python: str
-
-
-@dataclass(frozen=True, slots=True)
-class StoredRunRow:
-    """A run of the store. spent_s: measured time; targets: their names."""
-
-    id: str
-    plan: str | None
-    state: str
-    started_at: str | None
-    spent_s: float | None
-    trials: int
-    targets: tuple[str, ...]
-    labels: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class StoredRuns:
-    """Runs of a store, newest first."""
-
-    store: str
-    runs: tuple[StoredRunRow, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from nephoscope.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
     from nephoscope.store import StoredRun
+    from nephoscope.store.listing import StoredRunRow
 
 
 @click.group(cls=options.InOrder, invoke_without_command=True)
@@ -37,16 +37,17 @@ def runs(context: click.Context, /, store: Path | None, as_json: bool, **conditi
             )
         return
     from nephoscope.store import Store
+    from nephoscope.store.listing import StoredRuns, row_of
 
     shelf = Store(store)
     ids_only = conditions.pop("ids")
-    rows = [_row(stored) for stored in run_filters.selected(shelf, **conditions)]
+    rows = [row_of(stored) for stored in run_filters.selected(shelf, **conditions)]
     for sentence in shelf.damaged():
         output.log(f"nephoscope: {output.one_line(sentence)}")
     if as_json:
-        output.document({"store": str(shelf.path), "runs": rows})
+        output.document(StoredRuns(str(shelf.path), tuple(rows)))
     elif ids_only:
-        output.say("\n".join(row["id"] for row in rows)) if rows else None
+        output.say("\n".join(row.id for row in rows)) if rows else None
     elif not rows and shelf.ids():
         output.say(f"No runs in {shelf.path} meet the conditions.")
     elif not rows:
@@ -116,41 +117,24 @@ def _confirmed(chosen: Sequence[StoredRun]) -> bool:
     return click.confirm(f"Remove {len(chosen)} run{'s'[: len(chosen) > 1]} for good?", err=True)
 
 
-def _row(stored: StoredRun) -> dict[str, Any]:
-    manifest = stored.manifest
-    started = manifest.get("started_at")
-    return {
-        "id": stored.id,
-        "plan": manifest.get("plan_name"),
-        "state": stored.status,
-        "started_at": None
-        if started is None
-        else datetime.fromtimestamp(started, UTC).isoformat(timespec="seconds"),
-        "spent_s": manifest.get("spent_s"),
-        "trials": sum(1 for _ in stored.trials_path.glob("r*.parquet")),
-        "targets": [target["name"] for target in manifest["targets"]],
-        "labels": manifest.get("labels") or {},
-    }
-
-
-def _in_words(labels: dict[str, str]) -> str:
+def _in_words(labels: Mapping[str, str]) -> str:
     return ", ".join(f"{key}={value}" for key, value in labels.items())
 
 
-def _table(rows: list[dict[str, Any]]) -> str:
+def _table(rows: Sequence[StoredRunRow]) -> str:
     head = ["RUN", "STATE", "TRIALS", "TIME", "TARGETS"]
     cells = [
         [
-            row["id"],
-            row["state"],
-            str(row["trials"]),
-            "" if row["spent_s"] is None else units.format_duration(row["spent_s"]),
-            ", ".join(row["targets"]),
+            row.id,
+            row.state,
+            str(row.trials),
+            "" if row.spent_s is None else units.format_duration(row.spent_s),
+            ", ".join(row.targets),
         ]
         for row in rows
     ]
-    if any(row["labels"] for row in rows):
+    if any(row.labels for row in rows):
         head.append("LABELS")
         for row, line in zip(rows, cells, strict=True):
-            line.append(_in_words(row["labels"]))
+            line.append(_in_words(row.labels))
     return output.table(head, cells, right=(2,))

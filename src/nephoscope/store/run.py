@@ -136,6 +136,10 @@ class StoredRun:
                 "Its trial files can be read by any Parquet reader.",
             ) from error
 
+    def reread(self) -> None:
+        """Forgets the manifest, which another process may have changed since it was read."""
+        self._manifest = None
+
     def update(self, **changes: Any) -> None:
         """Changes keys of the manifest, durably."""
         self.sync()
@@ -249,7 +253,7 @@ class StoredRun:
             remove_leftovers(self.trials_path)
             self._adopt()
             # Another process may have gone on with the run before we got the lock.
-            self._manifest = None
+            self.reread()
             yield
             self.sync()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -54,15 +54,30 @@ class Selection:
     def matches(self, run: StoredRun) -> bool:
         """Returns whether a run meets every condition; the state is looked up last."""
         manifest = run.manifest
-        own = manifest.get("labels") or {}
-        names = {str(target["name"]) for target in manifest["targets"]}
-        measured = {str(setting["benchmark"]) for setting in manifest["settings"]}
+        return self.matches_values(
+            labels=manifest.get("labels") or {},
+            targets=[str(target["name"]) for target in manifest["targets"]],
+            benchmarks=[str(setting["benchmark"]) for setting in manifest["settings"]],
+            started_s=float(manifest.get("started_at") or 0),
+            status=lambda: run.status,
+        )
+
+    def matches_values(
+        self,
+        *,
+        labels: Mapping[str, str],
+        targets: Sequence[str],
+        benchmarks: Sequence[str],
+        started_s: float,
+        status: Callable[[], str],
+    ) -> bool:
+        """Returns whether a run with these values meets every condition."""
         return (
-            all(own.get(key) == value for key, value in self.labels.items())
-            and (not self.targets or bool(self.targets & names))
-            and (not self.benchmarks or bool(self.benchmarks & measured))
-            and self._in_time(float(manifest.get("started_at") or 0))
-            and (not self.states or run.status in self.states)
+            all(labels.get(key) == value for key, value in self.labels.items())
+            and (not self.targets or not self.targets.isdisjoint(targets))
+            and (not self.benchmarks or not self.benchmarks.isdisjoint(benchmarks))
+            and self._in_time(started_s)
+            and (not self.states or status() in self.states)
         )
 
     def _in_time(self, started_s: float) -> bool:

@@ -160,7 +160,7 @@ class Store:
         if not self.runs_path.exists():
             return []
         with translating_os_errors(self.runs_path, "read"):
-            return sorted(p.name for p in self.runs_path.iterdir() if _ID.fullmatch(p.name))
+            return sorted(name for name in os.listdir(self.runs_path) if _ID.fullmatch(name))
 
     def runs(self) -> list[StoredRun]:
         """All runs whose manifest can be read, oldest first; see `damaged` for the others."""

@@ -1,0 +1,216 @@
+"""What a worker of the dashboard answers: the documents of `--json`, reports, trials, series.
+
+Every document is made by the function that the command line uses.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import html
+import io
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nephoscope import documents
+from nephoscope.reading.printable import escaped
+from nephoscope.serve.workers import Answer
+from nephoscope.store import FINISHED, Store, StoredRun
+
+MAX_POINTS = 20_000
+"""Samples of one answer; a page draws no more."""
+STORED_BYTES = 64 << 20
+"""A larger result is analysed again rather than read as a whole."""
+
+NOT_NOW = (
+    "A run is being measured on this machine, which an analysis would disturb.",
+    "Wait until it ends, or start the server with --analyse-during-runs.",
+)
+"""Sentence and next step of a request that has to wait for a run."""
+
+_POLICY_ELEMENT = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')
+_HASH = r"'sha256-[A-Za-z0-9+/=]+'"
+_REPORT_POLICY = re.compile(
+    rf"default-src 'none'; script-src (?:'none'|{_HASH}(?: {_HASH})*); "
+    "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+)
+"""The policy of a report: its own scripts, known by their hashes, and nothing else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The folders that a worker reads: the store, and files that requests may name."""
+
+    path: Path
+    data: Path | None
+
+    def run(self, run_id: str) -> StoredRun:
+        """Returns a run by its whole id."""
+        return Store(self.path).open(run_id)
+
+
+def failure(status: int, error: str, hint: str = "") -> Answer:
+    """Returns an answer that states an error."""
+    return Answer(status, json.dumps({"error": error, "hint": hint}).encode())
+
+
+def document(content: Any) -> Answer:
+    """Returns the answer of a record or mapping, with the version of its schema."""
+    text = documents.to_text(documents.versioned(content))
+    return Answer(200, escaped(text).encode("utf-8", "replace"))
+
+
+def result(sources: Sources, run: str, analyse: bool) -> Answer:
+    """Returns the document of `show --json`: the stored one of a finished run, else a new one.
+
+    analyse: False where no new one may be made now.
+    """
+    stored = sources.run(run)
+    text = stored_result(stored)
+    if text is not None:
+        return Answer(200, text)
+    if not analyse:
+        return failure(503, *NOT_NOW)
+    from nephoscope import capabilities
+
+    return document(capabilities.document(capabilities.build(stored)))
+
+
+def stored_result(run: StoredRun) -> bytes | None:
+    """Returns the result that was written with the report of a finished run, where it is intact."""
+    return _intact(run, "result.json") if run.state == FINISHED else None
+
+
+def _intact(run: StoredRun, name: str) -> bytes | None:
+    """Returns a file of a report whose digest is right; None without."""
+    from nephoscope.store.digests import digest_of
+
+    path = run.report_path / name
+    try:
+        sums = (run.report_path / "report.sha256").read_text(encoding="utf-8")
+        content = path.read_bytes() if path.stat().st_size <= STORED_BYTES else b""
+    except (OSError, ValueError):
+        return None
+    return content if f"{digest_of(content)}  {name}\n" in sums else None
+
+
+def report(sources: Sources, run: str, analyse: bool) -> Answer:
+    """Returns the report as a page that may run no script but its own, without an origin.
+
+    analyse: as for `result`.
+    """
+    stored = sources.run(run)
+    page = _intact(stored, "report.html") if stored.state == FINISHED else None
+    if page is None and not analyse:
+        return failure(503, *NOT_NOW)
+    page = page if page is not None else _new_report(stored)
+    element = _POLICY_ELEMENT.search(page[:4000].decode("utf-8", "replace"))
+    allowed = html.unescape(element[1]) if element else ""
+    if not _REPORT_POLICY.fullmatch(allowed):
+        allowed = "default-src 'none'"  # a page that this program did not write runs no script
+    headers = {
+        "content-security-policy": f"sandbox allow-scripts; frame-ancestors 'self'; {allowed}",
+        "x-frame-options": "SAMEORIGIN",
+    }
+    return Answer(200, page, "text/html; charset=utf-8", headers)
+
+
+def _new_report(run: StoredRun) -> bytes:
+    from nephoscope import capabilities
+    from nephoscope.capabilities import report_files
+    from nephoscope.capabilities.sections import build_all
+    from nephoscope.report import html_output
+
+    built = capabilities.build(run)
+    page = html_output.render(
+        report_files.title(built), report_files.subtitle(built), build_all(built)
+    )
+    return page.encode("utf-8", "replace")
+
+
+def journal(sources: Sources, run: str) -> Answer:
+    """Returns the document of `show --journal --json`."""
+    return document({"events": sources.run(run).events()})
+
+
+def trials(sources: Sources, run: str, offset: int, limit: int) -> Answer:
+    """Returns the records of a run's trials in the order of execution."""
+    records = sources.run(run).records()
+    rows = [
+        {"trial": record.key.name, **documents.to_json(record)}
+        for record in records[offset : offset + limit]
+    ]
+    return document({"run": run, "total": len(records), "offset": offset, "trials": rows})
+
+
+def samples(
+    sources: Sources, run: str, benchmark: str, metric: str, target: str, factors: str
+) -> Answer:
+    """Returns the samples of a metric in every trial, those of excluded trials too.
+
+    metric: also one with a percentile, whose samples are the histogram that it is taken from.
+    factors: canonical text.
+    """
+    stored = sources.run(run)
+    base = re.sub(r"_p\d+(?:_\d+)?(?=_|$)", "", metric)
+    rows: list[dict[str, Any]] = []
+    unit, points = "", 0
+    for record, table in stored.tables():
+        if record.key.target != target and target not in table["target"].to_pylist()[:1]:
+            continue
+        chosen = [
+            row
+            for row in table.select(_SAMPLE_COLUMNS).to_pylist()
+            if (row["benchmark"], row["target"], row["factors"]) == (benchmark, target, factors)
+            and row["metric"] in (metric, base)
+        ]
+        if not chosen:
+            continue
+        points += len(chosen)
+        unit = chosen[0]["unit"]
+        shown = chosen if points <= MAX_POINTS else []
+        rows.append(
+            {
+                "trial": record.key.name,
+                "round": record.key.round,
+                "status": record.status,
+                "reasons": record.reasons,
+                "started_at": record.started_at,
+                "elapsed_ns": record.elapsed_ns,
+                "metric": chosen[0]["metric"],
+                "samples": len(chosen),
+                "points": [[row["at_ns"], row["value"], row["count"]] for row in shown],
+            }
+        )
+    return document({"run": run, "unit": unit, "samples": points, "trials": rows})
+
+
+_SAMPLE_COLUMNS = ["benchmark", "metric", "target", "factors", "unit", "at_ns", "value", "count"]
+
+
+def compare(
+    sources: Sources, names: Sequence[str], margin: float, confidence: float, metrics: Sequence[str]
+) -> Answer:
+    """Returns the document of `compare --json` for runs, or targets as RUN:TARGET."""
+    from nephoscope.comparison.result import Rules
+    from nephoscope.comparison.stored import of_stored_runs
+
+    rules = Rules(margin=margin, confidence=confidence, metrics=frozenset(metrics))
+    return document(of_stored_runs(Store(sources.path), names, rules))
+
+
+def command(sources: Sources, words: Sequence[str]) -> Answer:
+    """Returns what a command of `queries.QUERIES` prints with `--json`."""
+    from nephoscope import cli
+
+    out, errors = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
+        code = cli.main(words)
+    if out.getvalue().startswith("{"):
+        return Answer(200, out.getvalue().encode("utf-8", "replace"))
+    lines = errors.getvalue().strip().splitlines() or ["The command printed nothing."]
+    status = {2: 400, 4: 503}.get(code, 500)
+    return failure(status, " ".join(line.removeprefix("nephoscope: ") for line in lines[-3:]))

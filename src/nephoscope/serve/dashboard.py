@@ -1,0 +1,120 @@
+"""What the routes of one server share."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Hashable, Mapping
+from typing import Annotated, Any
+
+from fastapi import Depends, Request, Response
+
+from nephoscope import documents
+from nephoscope.errors import UnknownName
+from nephoscope.reading.printable import escaped
+from nephoscope.serve.access import Access
+from nephoscope.serve.answers import NOT_NOW, failure
+from nephoscope.serve.index import IndexedRun, RunIndex, Snapshot
+from nephoscope.serve.launch import Launcher
+from nephoscope.serve.live import Live
+from nephoscope.serve.overview import Findings, overview
+from nephoscope.serve.settings import ServerSettings
+from nephoscope.serve.workers import Answer, Workers
+from nephoscope.store import StoredRun
+
+
+class Dashboard:
+    """The state of a server: list of runs, workers, streams, sessions."""
+
+    def __init__(self, settings: ServerSettings) -> None:
+        self.settings = settings
+        self.index = RunIndex(settings.store)
+        self.workers = Workers(settings.store.path, settings.data)
+        self.live = Live()
+        self.access = Access(settings.token)
+        self.launcher = Launcher(settings.store.path, settings.data)
+        self._findings = Findings(settings.store)
+        self._overview: tuple[Snapshot, bytes] | None = None
+
+    async def snapshot(self) -> Snapshot:
+        """Returns the list of runs."""
+        return await asyncio.to_thread(self.index.snapshot)
+
+    async def overview(self) -> bytes:
+        """Returns the overview's document, made again only when a run changed."""
+        return await asyncio.to_thread(self._overview_document)
+
+    def _overview_document(self) -> bytes:
+        snapshot = self.index.snapshot()
+        known = self._overview
+        if known is None or known[0] is not snapshot:
+            content = overview(snapshot, self.settings.store, self._findings)
+            known = self._overview = (snapshot, to_bytes(content))
+        return known[1]
+
+    async def run(self, name: str) -> IndexedRun:
+        """Returns a run by its whole id, or `latest`. UnknownName where there is none."""
+        snapshot = await self.snapshot()
+        run = snapshot.by_id.get(name)
+        if run is None and name != "latest":  # it may have begun a moment ago
+            run = (await asyncio.to_thread(self.index.snapshot, fresh=True)).by_id.get(name)
+        if run is None and name == "latest" and snapshot.runs:
+            run = snapshot.runs[0]
+        if run is None:
+            raise UnknownName(f"There is no run '{name[:80]}'.", "See /api/v1/runs.")
+        return run
+
+    def stored(self, run: IndexedRun) -> StoredRun:
+        """Returns a run of the list as it is stored."""
+        return StoredRun(self.settings.store.runs_path / run.row.id)
+
+    async def may_analyse(self) -> bool:
+        """States whether an analysis would disturb no run on this machine."""
+        return self.settings.analyse_during_runs or (await self.snapshot()).measured_here is None
+
+    async def analysed(
+        self, function: str, arguments: Mapping[str, Any], version: Hashable = None
+    ) -> Response:
+        """Returns the response of a worker; one that states why not while a run is measured."""
+        if not await self.may_analyse():
+            return respond(failure(503, *NOT_NOW))
+        return respond(await self.workers.answer(function, arguments, version))
+
+    async def of_run(self, function: str, name: str, **arguments: Any) -> Response:
+        """Returns the response of a worker about one run; its files are its version."""
+        run = await self.run(name)
+        version = run.signature if run.process is None else None
+        return await self.analysed(function, {"run": run.row.id, **arguments}, version)
+
+    async def report_of(self, function: str, name: str) -> Response:
+        """Returns a run's result or report, which needs an analysis only where none is stored."""
+        run = await self.run(name)
+        analyse = await self.may_analyse()
+        version = (run.signature, analyse) if run.process is None else None
+        arguments = {"run": run.row.id, "analyse": analyse}
+        return respond(await self.workers.answer(function, arguments, version))
+
+
+def to_bytes(content: Any) -> bytes:
+    """Returns the JSON text of a record or mapping with the version of its schema."""
+    text = documents.to_text(documents.versioned(content))
+    return escaped(text).encode("utf-8", "replace")
+
+
+def respond(answer: Answer) -> Response:
+    """Returns the response of an answer."""
+    headers = {**answer.headers, **({"retry-after": "30"} if answer.status == 503 else {})}
+    return Response(answer.body, answer.status, headers, answer.content_type)
+
+
+def json_response(content: Any, status: int = 200) -> Response:
+    """Returns the response of a record or mapping."""
+    return Response(to_bytes(content), status, media_type="application/json")
+
+
+def _dashboard(request: Request) -> Dashboard:
+    dashboard: Dashboard = request.app.state.dashboard
+    return dashboard
+
+
+Shared = Annotated[Dashboard, Depends(_dashboard)]
+"""Parameter of a route: the dashboard of its application."""

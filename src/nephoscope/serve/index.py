@@ -1,0 +1,212 @@
+"""A list of all runs in memory, kept up to date by the identity of their files.
+
+Of 10,000 runs hardly any changes between two requests. A run's folder has another time of change
+when its manifest is replaced, that of its trials when one is stored; only what differs is read
+again, newest runs first, for a bounded time per look. Of a run that is over only the folder is
+looked at.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from sys import intern
+
+from nephoscope.errors import StoreError
+from nephoscope.store import FAILED, FINISHED, RUNNING, Store, StoredRun
+from nephoscope.store.listing import StoredRunRow, row_of
+
+MAX_RUNS = 100_000
+"""Newest runs that are listed; a row takes about 2 kB."""
+LOOK_EVERY_S = 1.0
+STALE_S = 10.0
+"""Age up to which a list is returned while a thread makes the next one."""
+LOOK_S = 0.5
+"""Seconds for which one look reads manifests; the next look reads the rest."""
+
+Signature = tuple[int, ...]
+"""Inodes, times of change and sizes of a run's files."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedRun:
+    """A run of the list.
+
+    signature: of its files. factors: names of what it varies. kinds: target -> kind. lost: target
+    -> why it was given up. process: of this machine, that measures it now; None without.
+    """
+
+    row: StoredRunRow
+    signature: Signature
+    created_at_s: float
+    started_at_s: float
+    finished_at_s: float | None
+    benchmarks: tuple[str, ...]
+    factors: tuple[str, ...]
+    kinds: Mapping[str, str]
+    lost: Mapping[str, str]
+    process: int | None
+    budget_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The list at one moment. runs: newest first. total: folders of runs, read or not.
+
+    damaged: a sentence for each run whose manifest cannot be read. number: counts the changes.
+    """
+
+    runs: tuple[IndexedRun, ...] = ()
+    total: int = 0
+    damaged: tuple[str, ...] = ()
+    number: int = 0
+    by_id: Mapping[str, IndexedRun] = field(default_factory=dict)
+
+    @property
+    def is_complete(self) -> bool:
+        """States whether every run was read."""
+        return len(self.runs) + len(self.damaged) >= min(self.total, MAX_RUNS)
+
+    @property
+    def measured_here(self) -> IndexedRun | None:
+        """Returns a run that a process of this machine measures now; None without."""
+        return next((run for run in self.runs if run.process is not None), None)
+
+
+class RunIndex:
+    """The list of the runs of a store. Used by several threads."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._folder = str(store.runs_path)
+        self._lock = threading.Lock()
+        self._known: dict[str, IndexedRun | tuple[Signature, str]] = {}
+        self._snapshot = Snapshot()
+        self._looked_s = -1e9
+
+    @property
+    def store(self) -> Store:
+        """Returns the store."""
+        return self._store
+
+    def snapshot(self, *, fresh: bool = False) -> Snapshot:
+        """Returns the list. Nobody waits for a look at the files while the list is young enough.
+
+        It is at most `STALE_S` old, with `fresh` at most `LOOK_EVERY_S`.
+        """
+        known = self._snapshot
+        age_s = time.monotonic() - self._looked_s
+        if known.is_complete and age_s < LOOK_EVERY_S:
+            return known
+        if known.is_complete and age_s < STALE_S and not fresh:
+            threading.Thread(target=self._refresh, args=(False,), daemon=True).start()
+            return known
+        return self._refresh(True)
+
+    def _refresh(self, wait: bool) -> Snapshot:
+        """Looks at the files, or waits for the thread that does so now."""
+        if not self._lock.acquire(blocking=wait):
+            return self._snapshot
+        try:
+            age_s = time.monotonic() - self._looked_s
+            if age_s >= LOOK_EVERY_S or not self._snapshot.is_complete:
+                self._snapshot = self._look()
+                self._looked_s = time.monotonic()
+            return self._snapshot
+        finally:
+            self._lock.release()
+
+    def _look(self) -> Snapshot:
+        until_s = time.monotonic() + LOOK_S
+        ids = self._store.ids()
+        known: dict[str, IndexedRun | tuple[Signature, str]] = {}
+        same = len(ids) == self._snapshot.total
+        for run_id in reversed(ids[-MAX_RUNS:]):
+            before = self._known.get(run_id)
+            if before is None and time.monotonic() > until_s:
+                same = False
+                continue
+            entry = self._entry(run_id, before)
+            if entry is not None:
+                known[run_id] = entry
+            same = same and entry is before
+        self._known = known
+        # The same object as before, so that what was made of it can be used again.
+        return self._snapshot if same else _snapshot_of(known, len(ids), self._snapshot.number + 1)
+
+    def _entry(
+        self, run_id: str, before: IndexedRun | tuple[Signature, str] | None
+    ) -> IndexedRun | tuple[Signature, str] | None:
+        path = f"{self._folder}/{run_id}"
+        is_over = isinstance(before, IndexedRun) and before.row.state in (FINISHED, FAILED)
+        try:
+            signature = _signature(path, is_over=is_over)
+        except OSError:
+            return None  # removed since the folder was listed
+        if isinstance(before, IndexedRun):
+            # The lock of a process that ends leaves no trace in the files.
+            if before.signature[: len(signature)] == signature and before.process is None:
+                return before
+        elif before is not None and before[0] == signature:
+            return before
+        try:
+            return _read(StoredRun(Path(path)), signature)
+        except StoreError as error:
+            return signature, str(error)
+
+
+def _signature(path: str, *, is_over: bool) -> Signature:
+    """Returns what changes with a run; of one that is over, its manifest alone does."""
+    folder = os.stat(path)
+    if is_over:
+        return folder.st_ino, folder.st_mtime_ns
+    return folder.st_ino, folder.st_mtime_ns, *_changes(f"{path}/trials", f"{path}/journal.jsonl")
+
+
+def _changes(*paths: str) -> Iterator[int]:
+    for path in paths:
+        try:
+            status = os.stat(path)
+        except OSError:
+            continue
+        yield from (status.st_size, status.st_mtime_ns)
+
+
+def _read(run: StoredRun, signature: Signature) -> IndexedRun:
+    manifest = run.manifest
+    holder = run.holder() if manifest["state"] == RUNNING else None
+    row = row_of(run)
+    return IndexedRun(
+        row=row,
+        signature=signature,
+        created_at_s=float(manifest.get("created_at") or 0),
+        started_at_s=float(manifest.get("started_at") or 0),
+        finished_at_s=manifest.get("finished_at"),
+        benchmarks=tuple(
+            dict.fromkeys(intern(str(setting["benchmark"])) for setting in manifest["settings"])
+        ),
+        factors=tuple(
+            {intern(str(name)) for setting in manifest["settings"] for name in setting["factors"]}
+        ),
+        kinds={
+            intern(str(target["name"])): intern(str(target["kind"]))
+            for target in manifest["targets"]
+        },
+        lost=manifest.get("lost") or {},
+        process=holder.pid if holder is not None and holder.here else None,
+        budget_s=manifest.get("budget_s"),
+    )
+
+
+def _snapshot_of(
+    known: Mapping[str, IndexedRun | tuple[Signature, str]], total: int, number: int
+) -> Snapshot:
+    runs = [entry for entry in known.values() if isinstance(entry, IndexedRun)]
+    # Ids do not order the runs of one second.
+    runs.sort(key=lambda run: (run.row.id[:15], run.created_at_s), reverse=True)
+    damaged = tuple(entry[1] for entry in known.values() if not isinstance(entry, IndexedRun))
+    return Snapshot(tuple(runs), total, damaged, number, {run.row.id: run for run in runs})

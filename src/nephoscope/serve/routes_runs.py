@@ -1,0 +1,230 @@
+"""Routes of stored runs: list, result, report, trials, comparison, series, and the live stream."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Header, Query, Response
+from fastapi.responses import StreamingResponse
+
+from nephoscope.serve.dashboard import Shared, json_response
+from nephoscope.serve.guard import Refusal
+from nephoscope.serve.index import IndexedRun
+from nephoscope.serve.openapi import answers_with
+from nephoscope.serve.queries import run_of
+from nephoscope.serve.series import MAX_RUNS
+from nephoscope.store import FINISHED
+from nephoscope.store.selection import Selection, day_s, labels
+
+router = APIRouter(prefix="/api/v1")
+
+Names = Annotated[list[str], Query(max_length=50)]
+Text = Annotated[str, Query(max_length=500)]
+
+
+@router.get("/overview", **answers_with("overview"))
+async def overview(shared: Shared) -> Response:
+    """Returns the targets with their health and last findings, and the newest runs."""
+    return Response(await shared.overview(), media_type="application/json")
+
+
+@router.get("/runs", **answers_with("run_list"))
+async def runs(
+    shared: Shared,
+    state: Names = [],  # noqa: B006 - FastAPI copies defaults
+    target: Names = [],  # noqa: B006
+    benchmark: Names = [],  # noqa: B006
+    label: Names = [],  # noqa: B006
+    plan: Names = [],  # noqa: B006
+    factor: Names = [],  # noqa: B006
+    text: Text = "",
+    since: Text = "",
+    until: Text = "",
+    offset: Annotated[int, Query(ge=0)] = 0,
+    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+) -> Response:
+    """Lists runs, newest first.
+
+    factor: what the plan varies, for example `resource` in isolation experiments. text: part of an
+    id, a plan, a target or a label.
+    """
+    snapshot = await shared.snapshot()
+    selection = Selection(
+        labels=labels(label),
+        targets=frozenset(target),
+        benchmarks=frozenset(benchmark),
+        states=frozenset(state),
+        since_s=day_s("since", since or None),
+        until_s=day_s("until", until or None),
+    )
+    wanted = text.casefold()
+    rows = [
+        run.row
+        for run in snapshot.runs
+        if selection.matches_values(
+            labels=run.row.labels,
+            targets=run.row.targets,
+            benchmarks=run.benchmarks,
+            started_s=run.started_at_s,
+            status=partial(getattr, run.row, "state"),
+        )
+        and (not plan or run.row.plan in plan)
+        and (not factor or not {*factor}.isdisjoint(run.factors))
+        and (not wanted or wanted in _searched(run))
+    ]
+    return json_response(
+        {
+            "store": str(shared.settings.store.path),
+            "runs": rows[offset : offset + limit],
+            "total": len(rows),
+            "offset": offset,
+            "complete": snapshot.is_complete,
+        }
+    )
+
+
+def _searched(run: IndexedRun) -> str:
+    words = (run.row.id, run.row.plan or "", *run.row.targets, *run.benchmarks)
+    return " ".join((*words, *(f"{k}={v}" for k, v in run.row.labels.items()))).casefold()
+
+
+@router.get("/runs/{run}/result", **answers_with("result"))
+async def result(run: str, shared: Shared) -> Response:
+    """Returns the result of a run: estimates with intervals, findings, analyses."""
+    return await shared.report_of("result", run)
+
+
+@router.get("/runs/{run}/report.html", **answers_with(None, "text/html"))
+async def report(run: str, shared: Shared) -> Response:
+    """Returns the report of a run as a page that stands alone."""
+    return await shared.report_of("report", run)
+
+
+@router.get("/runs/{run}/journal", **answers_with("journal"))
+async def journal(run: str, shared: Shared) -> Response:
+    """Returns the event log of a run."""
+    return await shared.of_run("journal", run)
+
+
+@router.get("/runs/{run}/trials", **answers_with("trials"))
+async def trials(
+    run: str,
+    shared: Shared,
+    offset: Annotated[int, Query(ge=0)] = 0,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 200,
+) -> Response:
+    """Returns the trials of a run in the order of execution, excluded ones with the reasons."""
+    return await shared.of_run("trials", run, offset=offset, limit=limit)
+
+
+@router.get("/runs/{run}/samples", **answers_with("samples"))
+async def samples(
+    run: str, shared: Shared, benchmark: Text, metric: Text, target: Text, factors: Text = "{}"
+) -> Response:
+    """Returns the samples of a metric in every trial of a run."""
+    line = {"benchmark": benchmark, "metric": metric, "target": target, "factors": factors}
+    return await shared.of_run("samples", run, **line)
+
+
+@router.get("/runs/{run}/events", **answers_with(None, "text/event-stream"))
+async def events(
+    run: str, shared: Shared, last_event_id: Annotated[str, Header(max_length=100)] = ""
+) -> StreamingResponse:
+    """Streams a run in progress: status, journal, trials with their values and gaps, the end."""
+    stored = shared.stored(await shared.run(run))
+    shared.live.check_capacity()
+    return StreamingResponse(
+        shared.live.stream(stored, last_event_id), media_type="text/event-stream"
+    )
+
+
+@router.get("/compare", **answers_with("compare"))
+async def compare(
+    shared: Shared,
+    a: Text,
+    b: Text = "",
+    margin: Annotated[float, Query(gt=0, lt=1)] = 0.03,
+    confidence: Annotated[float, Query(gt=0.5, lt=0.9999)] = 0.95,
+    metric: Names = [],  # noqa: B006
+) -> Response:
+    """Compares two runs, or two targets as RUN:TARGET; `a` alone compares its two targets."""
+    store = shared.settings.store.path
+    names = [run_of(name, store) for name in (a, b) if name]
+    runs = [await shared.run(name.partition(":")[0]) for name in names]
+    version = None if any(run.process is not None for run in runs) else _versions(runs)
+    arguments = {"names": names, "margin": margin, "confidence": confidence, "metrics": metric}
+    # The variance between runs comes from further runs of the store.
+    version = version and (*version, (await shared.snapshot()).total)
+    return await shared.analysed("compare", arguments, version)
+
+
+def _versions(runs: Sequence[IndexedRun]) -> tuple[Any, ...]:
+    return tuple(run.signature for run in runs)
+
+
+@router.get("/lines", **answers_with("lines"))
+async def lines(shared: Shared, target: Text = "") -> Response:
+    """Lists the metrics that the newest runs of a target (of each, without one) measured."""
+    newest: dict[tuple[str, tuple[str, ...]], IndexedRun] = {}
+    for run in (await shared.snapshot()).runs:
+        if run.row.state == FINISHED and (not target or target in run.row.targets):
+            newest.setdefault((run.row.plan or "", run.row.targets), run)
+    chosen = list(newest.values())[:20]
+    arguments = {"runs": [run.row.id for run in chosen]}
+    return await shared.analysed("lines", arguments, _versions(chosen))
+
+
+@router.get("/series", **answers_with("series"))
+async def series(
+    shared: Shared,
+    benchmark: Text,
+    metric: Text,
+    target: Text,
+    factors: Text = "{}",
+    limit: Annotated[int, Query(ge=1, le=MAX_RUNS)] = 200,
+) -> Response:
+    """Returns the estimates of a metric of a target over its newest runs, with intervals."""
+    chosen = [
+        run
+        for run in (await shared.snapshot()).runs
+        if run.row.state == FINISHED and target in run.row.targets and benchmark in run.benchmarks
+    ][:limit]
+    arguments = {
+        "runs": [run.row.id for run in chosen],
+        "benchmark": benchmark,
+        "metric": metric,
+        "target": target,
+        "factors": factors,
+    }
+    return await shared.analysed("series", arguments, _versions(chosen))
+
+
+@router.post("/runs", status_code=202, **answers_with("started_run"))
+async def start(
+    shared: Shared,
+    plan: Annotated[str | None, Body(max_length=500)] = None,
+    survey: Annotated[str | None, Body(max_length=20)] = None,
+) -> Response:
+    """Starts a run of a plan in the folder of files, or a survey; needs `--allow-runs`."""
+    _check_allowed(shared)
+    return json_response({"run": await shared.launcher.start(plan, survey)}, 202)
+
+
+@router.post("/runs/{run}/stop", **answers_with("stopped"))
+async def stop(run: str, shared: Shared) -> Response:
+    """Stops a run that is measured on this machine and keeps its trials; needs `--allow-runs`."""
+    from nephoscope.runs import stop as stopping
+
+    _check_allowed(shared)
+    stored = shared.stored(await shared.run(run))
+    return json_response(await asyncio.to_thread(stopping.stop, stored))
+
+
+def _check_allowed(shared: Shared) -> None:
+    if not shared.settings.allow_runs:
+        raise Refusal(
+            403, "This server only reads.", "Start it with --allow-runs to start and stop runs."
+        )

@@ -1,0 +1,142 @@
+"""Listens and serves: sockets, TLS, time limits of connections."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import ssl
+from collections.abc import Callable
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from nephoscope.errors import UsageError
+from nephoscope.serve.app import make_app
+from nephoscope.serve.settings import ServerSettings, Tls, url_host
+
+MAX_CONNECTIONS = 256
+"""Connections and requests at once; more get 503."""
+HEADERS_S = 10.0
+"""Seconds within which a request's headers have to arrive."""
+NICENESS = 10
+"""The server gives way to what is measured beside it."""
+
+
+class TimedProtocol(H11Protocol):
+    """HTTP/1.1, which closes a connection whose request does not arrive in time."""
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begins to wait for a request."""
+        super().connection_made(transport)
+        self._wait()
+
+    def on_response_complete(self) -> None:
+        """Begins to wait for the next request."""
+        super().on_response_complete()
+        if not self.transport.is_closing():
+            self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Waits no more."""
+        if self._deadline is not None:
+            self._deadline.cancel()
+        super().connection_lost(exc)
+
+    def _wait(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self._deadline = self.loop.call_later(HEADERS_S, self._close_if_idle)
+
+    def _close_if_idle(self) -> None:
+        if self.cycle is None or self.cycle.response_complete:
+            self.transport.close()
+
+
+def listen(settings: ServerSettings) -> socket.socket:
+    """Returns a listening socket. Raises UsageError for an address that cannot be taken."""
+    family = socket.AF_INET6 if ":" in settings.address else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((settings.address, settings.port))
+        listener.listen(128)
+    except OSError as error:
+        listener.close()
+        raise UsageError(
+            f"{settings.address} port {settings.port} cannot be taken: {error.strerror}.",
+            "Name another with --port; 0 takes a free one.",
+        ) from error
+    return listener
+
+
+def url_of(settings: ServerSettings, listener: socket.socket) -> str:
+    """Returns the address of the page."""
+    host = settings.host_names[0] if settings.host_names else url_host(settings.address)
+    return f"{settings.scheme}://{host}:{listener.getsockname()[1]}/"
+
+
+def serve(
+    settings: ServerSettings,
+    listener: socket.socket,
+    tls: ssl.SSLContext | None,
+    started: Callable[[], None],
+) -> None:
+    """Serves until a signal ends it. started: called once requests are answered."""
+    os.nice(NICENESS)
+    config = uvicorn.Config(
+        _announcing(make_app(settings), started),
+        http=TimedProtocol,
+        ws="none",
+        lifespan="on",
+        # Requests are not logged: a token could stand in what a client sends.
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=MAX_CONNECTIONS,
+        timeout_keep_alive=int(HEADERS_S),
+        timeout_graceful_shutdown=5,
+        ssl_context_factory=None if tls is None else lambda config, default: tls,
+    )
+    try:
+        uvicorn.Server(config).run(sockets=[listener])
+    except KeyboardInterrupt:
+        pass
+    finally:
+        listener.close()
+
+
+def _announcing(app: Any, started: Callable[[], None]) -> Any:
+    """Returns an application that calls `started` once it is ready."""
+
+    async def announcing(scope: Any, receive: Any, send: Any) -> None:
+        async def announce(message: Any) -> None:
+            await send(message)
+            if message["type"] == "lifespan.startup.complete":
+                started()
+
+        await app(scope, receive, announce if scope["type"] == "lifespan" else send)
+
+    return announcing
+
+
+def tls_context(tls: Tls | None) -> ssl.SSLContext | None:
+    """Returns what TLS connections are made with; None without files. UsageError for wrong ones."""
+    if tls is None:
+        return None
+    try:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(tls.certificate, tls.key)
+        if tls.client_ca is not None:
+            context.load_verify_locations(tls.client_ca)
+            context.verify_mode = ssl.CERT_REQUIRED
+    except OSError as error:  # ssl.SSLError is one
+        raise UsageError(
+            f"The TLS files cannot be used: {error.strerror or error}.",
+            "Name PEM files with --tls-cert, --tls-key and --client-ca.",
+        ) from error
+    return context

@@ -1,0 +1,90 @@
+"""A worker process of the dashboard: reads requests, writes answers (see workers.py)."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import resource
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import IO
+
+from nephoscope.errors import Lacking, NephoscopeError, UnknownName, UsageError
+from nephoscope.serve import answers, series
+from nephoscope.serve.workers import MAX_ANSWER_BYTES, Answer
+
+MEMORY_BYTES = 8 << 30
+"""Address space of a worker; numerical libraries reserve much more than they use."""
+RETIRE_BYTES = 1 << 30
+"""A worker that once used so much memory ends after its answer; the next one begins small."""
+
+
+FUNCTIONS: Mapping[str, Callable[..., Answer]] = {
+    "result": answers.result,
+    "report": answers.report,
+    "journal": answers.journal,
+    "trials": answers.trials,
+    "samples": answers.samples,
+    "compare": answers.compare,
+    "command": answers.command,
+    "lines": series.lines,
+    "series": series.series,
+}
+"""Functions by name; requests reach them through the routes only."""
+
+
+def status_of(error: NephoscopeError) -> int:
+    """Returns the HTTP status of an error."""
+    if isinstance(error, UnknownName):
+        return 404
+    if isinstance(error, UsageError):
+        return 400
+    return 503 if isinstance(error, Lacking) else 500
+
+
+def main() -> None:
+    """Answers requests until standard input ends."""
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    store, *data = map(Path, sys.argv[1:])
+    sources = answers.Sources(store, data[0] if data else None)
+    os.chdir("/")  # names without a folder mean nothing here
+    # What a library prints must not stand among the answers.
+    out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    for line in sys.stdin:
+        request = json.loads(line)
+        _write(out, _answer(sources, request["function"], request["arguments"]))
+        if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10 > RETIRE_BYTES:
+            return
+
+
+def _answer(sources: answers.Sources, function: str, arguments: dict[str, object]) -> Answer:
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            answer = FUNCTIONS[function](sources, **arguments)
+    except NephoscopeError as error:
+        return answers.failure(status_of(error), error.message, error.hint)
+    except MemoryError:
+        return answers.failure(503, "The analysis needs too much memory.", "Use the command line.")
+    if len(answer.body) > MAX_ANSWER_BYTES:
+        return answers.failure(503, "The answer is too large.", "Use the command line.")
+    return answer
+
+
+def _write(out: IO[bytes], answer: Answer) -> None:
+    head = {
+        "status": answer.status,
+        "content_type": answer.content_type,
+        "headers": dict(answer.headers),
+        "bytes": len(answer.body),
+    }
+    out.write(json.dumps(head).encode() + b"\n" + answer.body)
+    out.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,160 @@
+"""Processes that analyse for the dashboard, so that its pages stay responsive and its memory small.
+
+A worker takes one request at a time, as a line of JSON on its standard input, and answers with a
+line of JSON and the body. It runs at the lowest priority, has a limit on memory, and is killed
+where an answer takes too long or nobody waits for it any more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from nephoscope.errors import NephoscopeError
+
+WORKERS = 2
+MAX_WAITING = 32
+ANSWER_S = 120.0
+CACHE_BYTES = 64 << 20
+MAX_ANSWER_BYTES = 256 << 20
+_LINE_BYTES = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An HTTP response of a worker."""
+
+    status: int
+    body: bytes
+    content_type: str = "application/json"
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class Busy(NephoscopeError):
+    """Too many requests wait for a worker."""
+
+
+class TooSlow(NephoscopeError):
+    """An answer took longer than `ANSWER_S`."""
+
+
+class Workers:
+    """A few worker processes, started when they are needed; and their last answers."""
+
+    def __init__(self, store: Path, data: Path | None, count: int = WORKERS) -> None:
+        self._arguments = (str(store), *([] if data is None else [str(data)]))
+        self._idle: asyncio.LifoQueue[_Worker | None] = asyncio.LifoQueue()
+        for _ in range(count):
+            self._idle.put_nowait(None)
+        self._waiting = 0
+        self._answers: OrderedDict[Hashable, Answer] = OrderedDict()
+        self._answers_bytes = 0
+
+    async def answer(
+        self, function: str, arguments: Mapping[str, Any], version: Hashable = None
+    ) -> Answer:
+        """Returns the answer of a function of `answers.FUNCTIONS`.
+
+        version: of what it reads; an answer of the same version is used again. Raises Busy, TooSlow
+        and, where a worker dies, NephoscopeError.
+        """
+        key = (function, json.dumps(arguments, sort_keys=True), version)
+        if version is not None and key in self._answers:
+            self._answers.move_to_end(key)
+            return self._answers[key]
+        if self._waiting >= MAX_WAITING:
+            raise Busy("Too many analyses wait already.", "Try again in a minute.")
+        self._waiting += 1
+        try:
+            answer = await self._ask(function, arguments)
+        finally:
+            self._waiting -= 1
+        if version is not None and answer.status == 200:
+            self._remember(key, answer)
+        return answer
+
+    async def close(self) -> None:
+        """Ends the workers that are idle; those at work end when nobody waits for them."""
+        while not self._idle.empty():
+            worker = self._idle.get_nowait()
+            if worker is not None:
+                await worker.kill()
+
+    async def _ask(self, function: str, arguments: Mapping[str, Any]) -> Answer:
+        worker = await self._idle.get()
+        is_usable = False
+        try:
+            if worker is None or not worker.is_alive:
+                worker = await _Worker.start(self._arguments)
+            async with asyncio.timeout(ANSWER_S):
+                answer = await worker.ask(function, arguments)
+            is_usable = True
+            return answer
+        except TimeoutError:
+            raise TooSlow(
+                f"The analysis took longer than {ANSWER_S:g} s.", "Use the command line."
+            ) from None
+        except (OSError, ValueError, asyncio.IncompleteReadError) as error:
+            raise NephoscopeError(
+                "The analysis ended without an answer; it may need more memory.",
+                "Use the command line.",
+            ) from error
+        finally:
+            if worker is not None and not is_usable:
+                # Also where the client left: what it asked for is nobody's any more.
+                await asyncio.shield(worker.kill())
+            self._idle.put_nowait(worker if is_usable else None)
+
+    def _remember(self, key: Hashable, answer: Answer) -> None:
+        self._answers[key] = answer
+        self._answers_bytes += len(answer.body)
+        while self._answers_bytes > CACHE_BYTES:
+            _, oldest = self._answers.popitem(last=False)
+            self._answers_bytes -= len(oldest.body)
+
+
+class _Worker:
+    """One worker process."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+
+    @classmethod
+    async def start(cls, arguments: tuple[str, ...]) -> _Worker:
+        return cls(
+            await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "nephoscope.serve.worker", *arguments),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                # Ctrl-C on a terminal is for the server, which ends its workers itself.
+                start_new_session=True,
+                limit=_LINE_BYTES,
+            )
+        )
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.returncode is None
+
+    async def ask(self, function: str, arguments: Mapping[str, Any]) -> Answer:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        line = json.dumps({"function": function, "arguments": arguments})
+        self._process.stdin.write(line.encode() + b"\n")
+        await self._process.stdin.drain()
+        head = json.loads(await self._process.stdout.readline())
+        if not 0 <= head["bytes"] <= MAX_ANSWER_BYTES:
+            raise ValueError("the answer is too large")
+        body = await self._process.stdout.readexactly(head["bytes"])
+        return Answer(head["status"], body, head["content_type"], head["headers"])
+
+    async def kill(self) -> None:
+        if self.is_alive:
+            self._process.kill()
+        await self._process.wait()

@@ -1,0 +1,111 @@
+"""The list of runs follows the files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.results.made import NULL_PLAN, TWO_TARGETS, make_run
+
+from nephoscope.model import Sample
+from nephoscope.serve import index
+from nephoscope.serve.index import RunIndex
+from nephoscope.store import RUNNING, Store, StoredRun
+from nephoscope.store.listing import row_of
+
+
+@pytest.fixture(autouse=True)
+def _look_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index, "LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr(index, "STALE_S", 0.0)
+
+
+def made(store: Path, plan: str = NULL_PLAN, state: str = "finished", rounds: int = 1) -> StoredRun:
+    return make_run(store, plan, lambda *_: [Sample("null_ns", 1.0)], rounds=rounds, state=state)
+
+
+def test_rows_are_those_of_the_command_newest_first(tmp_path: Path) -> None:
+    runs = [made(tmp_path), made(tmp_path, TWO_TARGETS)]
+    snapshot = RunIndex(Store(tmp_path)).snapshot()
+    assert [run.row for run in snapshot.runs] == [row_of(run) for run in reversed(runs)]
+    assert snapshot.runs[0].kinds == {"one": "local", "two": "local"}
+    assert snapshot.is_complete
+
+
+def test_nothing_is_read_again_while_nothing_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(tmp_path)
+    runs = RunIndex(Store(tmp_path))
+    first = runs.snapshot()
+    monkeypatch.setattr(index, "_read", None)  # a call would fail
+    assert runs.snapshot() is first
+
+
+def test_labels_new_runs_and_removed_runs_are_seen(tmp_path: Path) -> None:
+    first = made(tmp_path)
+    runs = RunIndex(Store(tmp_path))
+    runs.snapshot()
+    first.update(labels={"rack": "7"})
+    second = made(tmp_path)
+    snapshot = runs.snapshot()
+    assert snapshot.by_id[first.id].row.labels == {"rack": "7"}
+    assert second.id in snapshot.by_id
+    Store(tmp_path).remove(first)
+    assert [run.row.id for run in runs.snapshot().runs] == [second.id]
+
+
+def test_a_run_in_progress_is_followed_to_its_end(tmp_path: Path) -> None:
+    run = made(tmp_path)
+    run.update(state=RUNNING)
+    runs = RunIndex(Store(tmp_path))
+    assert runs.snapshot().runs[0].row.state == "killed"
+    with run.lock():
+        run.event({"event": "session_started", **_identity()})
+        entry = runs.snapshot().runs[0]
+        assert entry.row.state == "running"
+        assert entry.process is not None
+        assert runs.snapshot().measured_here is not None
+    run.event({"event": "session_ended", "why": "interrupted"})
+    assert runs.snapshot().runs[0].row.state == "interrupted"
+    run.finish("finished")
+    assert runs.snapshot().runs[0].row.state == "finished"
+    assert runs.snapshot().measured_here is None
+
+
+def _identity() -> dict[str, object]:
+    from nephoscope.store import identity
+
+    return identity()
+
+
+def test_a_damaged_run_is_named_and_read_again_once_it_is_repaired(tmp_path: Path) -> None:
+    run = made(tmp_path)
+    manifest = run.path / "manifest.json"
+    content = manifest.read_bytes()
+    manifest.write_bytes(b"{")
+    runs = RunIndex(Store(tmp_path))
+    snapshot = runs.snapshot()
+    assert snapshot.runs == ()
+    assert str(manifest) in snapshot.damaged[0]
+    assert runs.snapshot() is snapshot
+    (run.path / "new").write_bytes(content)
+    (run.path / "new").rename(manifest)
+    assert [entry.row.id for entry in runs.snapshot().runs] == [run.id]
+
+
+def test_many_runs_are_read_over_several_looks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = [made(tmp_path).id for _ in range(3)]
+    monkeypatch.setattr(index, "LOOK_S", -1.0)
+    runs = RunIndex(Store(tmp_path))
+    assert not runs.snapshot().is_complete
+    assert runs.snapshot().total == 3
+    monkeypatch.setattr(index, "LOOK_S", 60.0)
+    assert {run.row.id for run in runs.snapshot().runs} == {*ids}
+
+
+def test_a_store_that_is_not_there_has_no_runs(tmp_path: Path) -> None:
+    snapshot = RunIndex(Store(tmp_path / "none")).snapshot()
+    assert (snapshot.runs, snapshot.total, snapshot.is_complete) == ((), 0, True)

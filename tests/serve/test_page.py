@@ -1,0 +1,339 @@
+"""The page in a real Chromium: every view, a live run, both colours, a desk and a phone."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect, sync_playwright
+from tests.results.isolated import Truth, make
+from tests.results.made import NULL_PLAN, TWO_TARGETS, make_run
+from tests.serve.made import PATIENCE_S, TOKEN, RunningServer, running
+
+from nephoscope import capabilities
+from nephoscope.model import Sample, Setting, TrialKey, TrialRecord, TrialStatus
+from nephoscope.serve.settings import TOKEN_VARIABLE
+from nephoscope.store import RUNNING, StoredRun, identity
+
+pytestmark = pytest.mark.slow
+
+CHROMIUM = shutil.which("chromium")
+AXE = Path(__file__).resolve().parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
+ARGUMENTS = [
+    "--no-sandbox",  # as root it has none
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
+PATIENCE_MS = 1000 * PATIENCE_S
+MAX_SHIFT = 0.1
+"""Cumulative layout shift that Web Vitals call good."""
+
+
+@dataclass
+class Watched:
+    """A page of the browser, and what it complained of and asked for elsewhere."""
+
+    page: Any
+    url: str
+    complaints: list[str] = field(default_factory=list)
+    elsewhere: list[str] = field(default_factory=list)
+
+    def open(self, address: str) -> None:
+        """Opens an address of the page and waits until its documents are there."""
+        self.page.goto(self.url + address)
+        self.page.wait_for_selector("h1", timeout=PATIENCE_MS)
+        self.page.wait_for_selector(".reserve", state="detached", timeout=PATIENCE_MS)
+
+    def text(self) -> str:
+        return str(self.page.inner_text("main"))
+
+
+@dataclass(frozen=True)
+class Site:
+    """A server with runs. quiet, changed: two runs that can be compared; isolation: a third."""
+
+    server: RunningServer
+    store: Path
+    quiet: str
+    changed: str
+    isolation: str
+
+
+def sampler_of(level: float) -> Any:
+    def sampler(setting: Setting, number: int, target: str) -> Sequence[Sample]:
+        return [Sample("null_ns", level * (100.0 + (7 * number) % 5))]
+
+    return sampler
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    if CHROMIUM is None:
+        pytest.skip("needs Chromium: apt-get install chromium")
+    with sync_playwright() as playwright:
+        instance = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield instance
+        instance.close()
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("site")
+    store, data = folder / "store", folder / "data"
+    data.mkdir()
+    rows = [f"{1685577600 + 60 * n},{int(not 600 <= n < 700)}" for n in range(30 * 1440)]
+    (data / "events.csv").write_text("time,ok\n" + "\n".join(rows) + "\n")
+    isolation = make(store, Truth())
+    quiet = make_run(store, NULL_PLAN, sampler_of(1.0), invalid=(4,))
+    make_run(store, TWO_TARGETS, sampler_of(1.0))
+    changed = make_run(store, NULL_PLAN, sampler_of(1.3))
+    for run in (isolation, quiet, changed):
+        fingerprint = {"identity": {"machine_id_hash": "abc"}, "cpu": {"model": "A CPU"}}
+        names = [target["name"] for target in run.manifest["targets"]]
+        run.update(fingerprints=dict.fromkeys(names, fingerprint))
+        capabilities.write(capabilities.build(run), run.report_path)
+    hostile = make_run(store, NULL_PLAN, sampler_of(1.0), rounds=1, state="failed")
+    targets = [{**target, "name": HOSTILE} for target in hostile.manifest["targets"]]
+    hostile.update(targets=targets, labels={"rack": HOSTILE}, plan_name=HOSTILE)
+    with running(store, f"--data={data}", log=folder / "log") as server:
+        yield Site(server, store, quiet.id, changed.id, isolation.id)
+
+
+def watched(browser: Any, url: str, width: int = 1280, colours: str = "light") -> Iterator[Watched]:
+    context = browser.new_context(
+        viewport={"width": width, "height": 900}, color_scheme=colours, reduced_motion="reduce"
+    )
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE_MS)
+    view = Watched(page, url)
+
+    def on_request(request: Any) -> None:
+        if not request.url.startswith((url, "data:", "blob:", "about:")):
+            view.elsewhere.append(request.url)
+
+    def on_console(message: Any) -> None:
+        if message.type in ("error", "warning"):
+            view.complaints.append(message.text)
+
+    page.on("request", on_request)
+    page.on("console", on_console)
+    page.on("pageerror", lambda error: view.complaints.append(str(error)))
+    yield view
+    context.close()
+    assert view.complaints == []
+    assert view.elsewhere == []
+
+
+@pytest.fixture
+def view(browser: Any, site: Site) -> Iterator[Watched]:
+    yield from watched(browser, site.server.url)
+
+
+def addresses(site: Site) -> dict[str, str]:
+    line = "benchmark=null&metric=null_ns&target=local&factors=%7B%7D"
+    return {
+        "overview": "#/",
+        "runs": "#/runs",
+        "filtered": "#/runs?text=nothing-has-this-name",
+        "run": f"#/runs/{site.quiet}",
+        "report": f"#/runs/{site.quiet}/report",
+        "trials": f"#/runs/{site.quiet}/trials",
+        "samples": f"#/runs/{site.quiet}/trials?{line}",
+        "journal": f"#/runs/{site.quiet}/journal",
+        "live": f"#/live/{site.quiet}",
+        "series": f"#/series?{line}",
+        "compare": f"#/compare?a={site.quiet}&b={site.changed}",
+        "isolation": f"#/isolation?run={site.isolation}",
+        "sla": "#/sla?contract=compute-engine-single&events=events.csv",
+        "census": "#/census",
+        "unknown": "#/no-such-page",
+    }
+
+
+@pytest.mark.parametrize("colours", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_every_view_loads_fits_and_is_accessible(
+    browser: Any, site: Site, width: int, colours: str
+) -> None:
+    if not AXE.exists():
+        pytest.skip("needs axe-core: run `make page`")
+    problems: list[str] = []
+    for view in watched(browser, site.server.url, width, colours):
+        view.page.add_init_script(
+            "window.shift = 0; new PerformanceObserver(list => list.getEntries().forEach("
+            "e => { if (!e.hadRecentInput) window.shift += e.value; }))"
+            ".observe({type: 'layout-shift', buffered: true});"
+        )
+        for name, address in addresses(site).items():
+            view.page.goto("about:blank")
+            view.open(address)
+            overflow = view.page.evaluate("document.documentElement.scrollWidth - innerWidth")
+            if overflow > 0:
+                problems.append(f"{name}: {overflow} px wider than the window")
+            shift = view.page.evaluate("window.shift")
+            if shift > MAX_SHIFT:
+                problems.append(f"{name}: layout shift {shift:.3f}")
+            view.page.evaluate(AXE.read_text(encoding="utf-8"))
+            found = view.page.evaluate(
+                "axe.run({iframes: false}).then(r => r.violations.map(v => "
+                "[v.impact, v.id, v.nodes[0].html, v.nodes[0].failureSummary]))"
+            )
+            problems += [
+                f"{name}: {violation}"
+                for violation in found
+                if violation[0] in ("serious", "critical")
+            ]
+    assert problems == []
+
+
+def test_names_are_text_whatever_they_hold(view: Watched) -> None:
+    for address in ("#/", "#/runs", "#/runs?text=onerror"):
+        view.open(address)
+        assert HOSTILE in view.text()
+    assert view.page.locator("main img, main script").count() == 0
+    assert "owned" not in view.page.title()
+
+
+def test_from_the_overview_to_the_samples_of_a_trial(view: Watched, site: Site) -> None:
+    view.open("#/")
+    view.page.locator("main").get_by_role("link", name="All runs").click()
+    view.page.get_by_label("Search").fill(site.quiet)
+    view.page.get_by_role("button", name="Filter").click()
+    expect(view.page.locator("main tbody tr")).to_have_count(1, timeout=PATIENCE_MS)
+    assert f"text={site.quiet}" in view.page.url, "the address is a deep link"
+    view.page.locator("main tbody a").first.click()
+    view.page.get_by_role("heading", name=f"Run {site.quiet}").wait_for()
+    view.page.get_by_role("link", name="trials of null null_ns").click()
+    view.page.locator(".plot canvas").wait_for()
+    assert "r0004-s000-local" in view.text()
+    assert "the test says so" in view.text()
+    view.page.go_back()
+    view.page.get_by_role("heading", name="Findings").wait_for()
+
+
+def test_two_runs_are_compared(view: Watched, site: Site) -> None:
+    view.open("#/compare")
+    view.page.locator("select[name=a]").select_option(site.quiet)
+    view.page.locator("select[name=b]").select_option(site.changed)
+    view.page.get_by_role("button", name="Compare").click()
+    view.page.get_by_role("region", name="Comparison").wait_for()
+    row = view.page.locator("main tbody tr").first.inner_text()
+    assert "null null_ns" in row
+    assert "worse" in row
+    assert "1.3" in row
+
+
+def test_heat_map_calendar_series_and_report_show_what_was_measured(
+    view: Watched, site: Site
+) -> None:
+    view.open(addresses(site)["isolation"])
+    heat = view.page.locator(".heat").inner_text()
+    assert "memory, 100 %" in heat
+    assert "n = 10" in heat
+    view.open(addresses(site)["sla"])
+    view.page.locator(".days li.bad").first.wait_for()
+    assert view.page.locator(".days li").count() >= 30
+    view.open(addresses(site)["series"])
+    view.page.locator(".plot canvas").wait_for()
+    assert view.page.locator("main .scroll tbody tr").count() == 2
+    view.open(addresses(site)["report"])
+    frame = view.page.frame_locator("iframe")
+    frame.get_by_role("heading", name="Summary", exact=True).wait_for()
+    frame.locator(".main-svg").first.wait_for()  # the report's own script may run, and draws
+
+
+def test_the_keyboard_reaches_everything(view: Watched) -> None:
+    view.open("#/")
+    view.page.keyboard.press("Tab")
+    assert view.page.evaluate("document.activeElement.textContent") == "Skip to content"
+    view.page.keyboard.press("Enter")
+    assert view.page.evaluate("document.activeElement.id") == "main"
+    view.page.keyboard.press("Tab")
+    assert view.page.evaluate("document.activeElement.closest('main') !== null")
+    outline = view.page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert outline != "none"
+
+
+def test_colours_are_chosen_and_remembered(view: Watched) -> None:
+    view.open("#/")
+    view.page.get_by_label("Colours").select_option("dark")
+    view.open("#/runs")
+    view.page.reload()
+    view.page.wait_for_selector("h1")
+    assert view.page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+def store_trial(run: StoredRun, number: int) -> None:
+    """Stores one more trial of a run, as a run in progress does."""
+    record = TrialRecord(
+        key=TrialKey(number, 0, "local"),
+        benchmark="null",
+        params={},
+        factors={},
+        status=TrialStatus.VALID,
+        reasons=(),
+        position=number,
+        started_at=float(number),
+        elapsed_ns=10,
+        beside={"spare_gap_ratio": 0.01 * number},
+    )
+    run.append(record, [Sample("null_ns", 100.0 + number)], run.spec("null"))
+
+
+def test_a_live_run_is_watched_to_its_end(browser: Any, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    run = make_run(store, NULL_PLAN, sampler_of(1.0), rounds=1)
+    run.update(state=RUNNING, finished_at=None)
+    with running(store, log=tmp_path / "log") as server, run.lock():
+        run.event({"event": "session_started", **identity()})
+        for view in watched(browser, server.url):
+            view.open("#/")
+            view.page.locator("main").get_by_role("link", name="made").first.click()
+            tile = view.page.locator(".tile", has_text="Trials").locator("dd")
+            expect(tile).to_have_text("2", timeout=PATIENCE_MS)
+            for number in (2, 3, 4):
+                run.event({"event": "trial_started", "trial": f"r{number:04d}-s000-local"})
+                store_trial(run, number)
+                expect(tile).to_have_text(str(number + 1), timeout=PATIENCE_MS)
+            view.page.locator(".plot canvas").wait_for()
+            assert view.page.locator(".strip span").count() == 5
+            assert "104 ns in r0004-s000-local" in view.text()
+            run.finish("finished")
+            view.page.get_by_text("The run is over").wait_for()
+            assert tile.inner_text() == "5"
+
+
+def test_the_token_opens_the_page(browser: Any, tmp_path: Path) -> None:
+    environment = {TOKEN_VARIABLE: TOKEN}
+    with running(tmp_path / "store", "--token", log=tmp_path / "log", **environment) as server:
+        for view in watched(browser, server.url):
+            view.page.goto(server.url)
+            view.page.get_by_label("Token").fill("wrong")
+            view.page.get_by_role("button", name="Log in").click()
+            view.page.get_by_text("This is not the token").wait_for()
+            assert view.complaints, "the browser reports the 401"
+            view.complaints.clear()
+            view.page.get_by_label("Token").fill(TOKEN)
+            view.page.get_by_role("button", name="Log in").click()
+            view.page.get_by_text("There is no run in").wait_for()
+            view.page.get_by_role("button", name="Log out").click()
+            view.page.get_by_role("heading", name="Log in").wait_for()
+
+
+def test_a_server_that_ends_is_said(browser: Any, tmp_path: Path) -> None:
+    with running(tmp_path / "store", log=tmp_path / "log") as server:
+        for view in watched(browser, server.url):
+            view.open("#/")
+            server.process.terminate()
+            server.process.wait(PATIENCE_S)
+            view.page.get_by_role("link", name="Runs", exact=True).click()
+            view.page.get_by_text("The server does not answer.").wait_for()
+            view.page.get_by_role("button", name="Try again").wait_for()
+            view.complaints.clear()  # the browser's own words on the refused connection

@@ -1,0 +1,313 @@
+"""A real server: where it listens, what it prints, connections, TLS, a run in progress."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.results.made import NULL_PLAN, make_run
+from tests.serve.made import PATIENCE_S, TOKEN, RunningServer, running
+
+from nephoscope import cli
+from nephoscope.model import Sample, Setting
+from nephoscope.serve.settings import TOKEN_VARIABLE
+from nephoscope.store import RUNNING, Store, identity
+
+
+def sampler(setting: Setting, number: int, target: str) -> Sequence[Sample]:
+    return [Sample("null_ns", 100.0 + number)]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("served") / "store"
+    make_run(folder, NULL_PLAN, sampler, rounds=2)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(store: Path) -> Iterator[RunningServer]:
+    log = store.parent / "log"
+    with running(store, log=log, **{TOKEN_VARIABLE: ""}) as process:
+        yield process
+
+
+def ask(server: RunningServer, path: str, **headers: str) -> tuple[int, Any]:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_S)
+    names = {name.replace("_", "-"): value for name, value in headers.items()}
+    connection.request("GET", path, headers=names)
+    response = connection.getresponse()
+    content = response.read()
+    connection.close()
+    return response.status, json.loads(content)
+
+
+def listening(pid: int) -> set[tuple[str, str]]:
+    """Returns table and local address of every listening socket of a process."""
+    inodes = set()
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        target = os.readlink(link)
+        if target.startswith("socket:["):
+            inodes.add(target[8:-1])
+    found = set()
+    for table in ("tcp", "tcp6", "udp", "udp6"):
+        for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[9] in inodes and fields[3] in ("0A", "07"):
+                found.add((table, fields[1].partition(":")[0]))
+    return found
+
+
+def test_it_listens_on_loopback_and_nowhere_else(server: RunningServer) -> None:
+    assert server.url.startswith("http://127.0.0.1:")
+    assert listening(server.process.pid) == {("tcp", "0100007F")}
+    assert ask(server, "/api/v1/overview")[1]["runs"] == 1
+
+
+def test_a_body_of_100_mb_is_413_and_ends_the_connection(server: RunningServer) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S) as client:
+        head = f"POST /api/v1/session HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
+        client.sendall(f"{head}Content-Length: {100 << 20}\r\n\r\n".encode())
+        answer = b""
+        while part := client.recv(65536):
+            answer += part
+    assert answer.startswith(b"HTTP/1.1 413")
+    assert ask(server, "/api/v1/overview")[0] == 200
+
+
+@pytest.mark.parametrize(
+    "request_head",
+    [
+        b"GET /../../etc/passwd HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET /assets/%2e%2e/%2e%2e/settings.py HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET http://evil.example/api/v1/runs HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
+        b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    ],
+)
+def test_strange_requests_are_refused(server: RunningServer, request_head: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S) as client:
+        client.sendall(request_head)
+        status = client.recv(65536).split(b" ")[1]
+    assert status in (b"400", b"403", b"404", b"421")
+    assert ask(server, "/api/v1/overview")[0] == 200
+
+
+def test_a_connection_without_a_request_is_closed(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import asyncio
+
+    from uvicorn import Config
+    from uvicorn.server import ServerState
+
+    from nephoscope.serve import server as serving
+
+    monkeypatch.setattr(serving, "HEADERS_S", 0.05)
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body"})
+
+    async def serve() -> None:
+        config = Config(app, http=serving.TimedProtocol, ws="none", log_config=None)
+        config.load()
+        loop = asyncio.get_running_loop()
+        state = ServerState()
+        listener = await loop.create_server(
+            lambda: serving.TimedProtocol(config, state, {}), "127.0.0.1", 0
+        )
+        port = listener.sockets[0].getsockname()[1]
+        for begun in (b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(begun)
+            answer = await asyncio.wait_for(reader.read(), PATIENCE_S)
+            assert answer.startswith(b"HTTP/1.1 204") == begun.endswith(b"\r\n\r\n")
+            writer.close()
+        listener.close()
+
+    asyncio.run(serve())
+
+
+def test_a_run_in_progress_is_streamed_to_its_end(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    run = make_run(store, NULL_PLAN, sampler, rounds=1)
+    run.update(state=RUNNING)
+    with running(store, log=tmp_path / "log") as server, run.lock():
+        run.event({"event": "session_started", **identity()})
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_S)
+        connection.request("GET", f"/api/v1/runs/{run.id}/events")
+        response = connection.getresponse()
+        assert response.getheader("content-type", "").startswith("text/event-stream")
+        lines: list[str] = []
+
+        def read_until(text: str) -> None:
+            while text not in (line := response.readline().decode()):
+                assert line, "the stream ended"
+                lines.append(line)
+
+        read_until('"state": "running"')
+        status, refused = ask(server, f"/api/v1/runs/{run.id}/result")
+        assert status == 503
+        assert "would disturb" in refused["error"]
+        run.event({"event": "warning", "sentence": "Something was seen."})
+        read_until("Something was seen.")
+        run.finish("finished")
+        read_until("event: end")
+        connection.close()
+        assert sum(line == "event: trial\n" for line in lines) == 2
+
+
+def test_the_token_is_in_a_file_and_neither_printed_nor_an_argument(store: Path) -> None:
+    log = store.parent / "token-log"
+    with running(store, "--token", log=log) as server:
+        file = store / "serve-token"
+        token = file.read_text().strip()
+        assert ask(server, "/api/v1/runs")[0] == 401
+        assert ask(server, "/api/v1/runs", authorization=f"Bearer {token}")[0] == 200
+        assert ask(server, "/api/v1/runs", authorization="Bearer wrong")[0] == 401
+        arguments = Path(f"/proc/{server.process.pid}/cmdline").read_text()
+    assert str(file) in log.read_text()
+    assert token not in log.read_text() + arguments + server.url
+
+
+def certificates(folder: Path) -> tuple[Path, Path]:
+    """Writes a certificate that signs itself, for 127.0.0.1, and its key."""
+    from datetime import UTC, datetime, timedelta
+    from ipaddress import ip_address
+
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test")])
+    now = datetime.now(UTC)
+    alternative = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))])
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(alternative, critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    files = folder / "cert.pem", folder / "key.pem"
+    files[0].write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    files[1].write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
+    return files
+
+
+def test_mutual_tls_needs_a_certificate_of_the_client(store: Path, tmp_path: Path) -> None:
+    certificate, key = certificates(tmp_path)
+    options = [f"--tls-cert={certificate}", f"--tls-key={key}", f"--client-ca={certificate}"]
+    with running(store, *options, log=tmp_path / "log") as server:
+        assert server.url.startswith("https://")
+        plain = ssl.create_default_context(cafile=str(certificate))
+        with pytest.raises((ssl.SSLError, ConnectionError)):
+            ask_tls(server, plain)
+        mutual = ssl.create_default_context(cafile=str(certificate))
+        mutual.load_cert_chain(certificate, key)
+        assert ask_tls(server, mutual) == 200
+
+
+def ask_tls(server: RunningServer, context: ssl.SSLContext) -> int:
+    connection = http.client.HTTPSConnection(
+        "127.0.0.1", server.port, timeout=PATIENCE_S, context=context
+    )
+    try:
+        connection.request("GET", "/api/v1/overview")
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+def test_runs_start_where_they_may_and_can_be_stopped(tmp_path: Path) -> None:
+    store, data = tmp_path / "store", tmp_path / "data"
+    data.mkdir()
+    plan = NULL_PLAN.replace("min: 10, max: 50", "min: 100000, max: 100000")
+    (data / "plan.yaml").write_text(plan)
+    (tmp_path / "elsewhere.yaml").write_text(plan)
+    environment = {TOKEN_VARIABLE: TOKEN}
+    options = ["--allow-runs", f"--data={data}"]
+    with running(store, *options, log=tmp_path / "log", **environment) as server:
+
+        def post(path: str, body: Any) -> tuple[int, Any]:
+            connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_S)
+            headers = {"authorization": f"Bearer {TOKEN}", "content-type": "application/json"}
+            connection.request("POST", f"/api/v1/{path}", json.dumps(body), headers)
+            response = connection.getresponse()
+            content = json.loads(response.read())
+            connection.close()
+            return response.status, content
+
+        assert post("runs", {"plan": "../elsewhere.yaml"})[0] == 404
+        assert post("runs", {"plan": "/etc/passwd"})[0] == 404
+        assert post("runs", {})[0] == 400
+        assert post("runs", {"survey": "--help"})[0] == 400
+        status, started = post("runs", {"plan": "plan.yaml"})
+        assert status == 202, started
+        assert post("runs", {"plan": "plan.yaml"})[0] == 409
+        stopped = post(f"runs/{started['run']}/stop", {})
+        assert stopped[0] == 200
+        assert stopped[1]["run"] == started["run"]
+    run = Store(store).open(started["run"])
+    assert run.status in ("interrupted", "not started")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--address=example.org"], "no IP address"),
+        (["--tls-cert=x"], "--tls-cert and --tls-key"),
+        (["--tls-cert=no", "--tls-key=no"], "TLS files cannot be used"),
+        (["--data=/no/such"], "no directory"),
+        (["--host-name=a/b"], "no name of a host"),
+        (["--address=192.0.2.1"], "cannot be taken"),
+    ],
+)
+def test_wrong_options_are_one_sentence(
+    tmp_path: Path, options: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["serve", "--port=0", f"--store={tmp_path}", *options]) == 2
+    message = capsys.readouterr().err
+    assert sentence in message
+    assert message.count("\n") == 1
+
+
+def test_an_interrupt_ends_it_in_order(tmp_path: Path) -> None:
+    with running(tmp_path / "store", log=tmp_path / "log") as server:
+        server.process.send_signal(signal.SIGINT)
+        code = server.process.wait(PATIENCE_S)
+    assert code in (0, 130)
+    assert "Traceback" not in (tmp_path / "log").read_text()
+
+
+def test_the_command_line_does_not_load_the_web_libraries() -> None:
+    code = (
+        "import sys; from nephoscope.cli import main; main(['serve', '--help']);"
+        "print([name for name in ('fastapi', 'uvicorn', 'starlette') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"

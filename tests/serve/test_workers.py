@@ -1,0 +1,201 @@
+"""Analyses in worker processes: the documents, failures, and time."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.results.made import NULL_PLAN, TWO_TARGETS, make_run
+
+from nephoscope import capabilities
+from nephoscope.comparison.result import Rules
+from nephoscope.comparison.stored import of_stored_runs
+from nephoscope.documents import versioned
+from nephoscope.errors import NephoscopeError
+from nephoscope.model import Sample, Setting
+from nephoscope.serve import workers
+from nephoscope.serve.workers import Answer, Busy, TooSlow, Workers
+from nephoscope.store import Store, StoredRun
+
+Ask = Callable[..., Awaitable[Answer]]
+
+
+def sampler(setting: Setting, number: int, target: str) -> Sequence[Sample]:
+    return [Sample("null_ns", 100.0 + (7 * number) % 5 + (target == "two"))]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> StoredRun:
+    return make_run(tmp_path, TWO_TARGETS, sampler, invalid=(3,))
+
+
+def with_workers(store: Path, use: Callable[[Workers], Awaitable[None]], **more: Any) -> None:
+    async def whole() -> None:
+        pool = Workers(store, None, **more)
+        try:
+            await use(pool)
+        finally:
+            await pool.close()
+
+    asyncio.run(whole())
+
+
+def test_documents_are_those_of_the_command_line(tmp_path: Path, run: StoredRun) -> None:
+    async def use(pool: Workers) -> None:
+        answer = await pool.answer("result", {"run": run.id, "analyse": True})
+        wanted = json.loads(json.dumps(capabilities.document(capabilities.build(run))))
+        assert json.loads(answer.body) == wanted
+        refused = await pool.answer("result", {"run": run.id, "analyse": False})
+        assert refused.status == 503
+        capabilities.write(capabilities.build(run), run.report_path)
+        stored = await pool.answer("result", {"run": run.id, "analyse": False})
+        assert stored.body == (run.report_path / "result.json").read_bytes()
+        names = [f"{run.id}:one", f"{run.id}:two"]
+        rules = {"margin": 0.03, "confidence": 0.95, "metrics": []}
+        compared = await pool.answer("compare", {"names": names, **rules})
+        comparisons = of_stored_runs(Store(tmp_path), names, Rules(0.03, 0.95, frozenset()))
+        assert json.loads(compared.body) == json.loads(json.dumps(versioned(comparisons)))
+        journal = await pool.answer("journal", {"run": run.id})
+        assert json.loads(journal.body)["events"] == run.events()
+        version = await pool.answer("command", {"words": ["version", "--json"]})
+        assert json.loads(version.body)["schema_version"] == 1
+        wrong = await pool.answer("command", {"words": ["list", "--json", "--", "no such"]})
+        assert wrong.status == 400
+        assert "no such" in json.loads(wrong.body)["error"]
+
+    with_workers(tmp_path, use, count=1)
+
+
+def test_the_report_may_run_its_own_scripts_only(tmp_path: Path, run: StoredRun) -> None:
+    async def use(pool: Workers) -> None:
+        made = await pool.answer("report", {"run": run.id, "analyse": True})
+        policy = made.headers["content-security-policy"]
+        assert policy.startswith(
+            "sandbox allow-scripts; frame-ancestors 'self'; default-src 'none'"
+        )
+        assert "'sha256-" in policy
+        capabilities.write(capabilities.build(run), run.report_path)
+        stored = await pool.answer("report", {"run": run.id, "analyse": False})
+        assert stored.body == (run.report_path / "report.html").read_bytes()
+        assert stored.headers == made.headers
+
+    with_workers(tmp_path, use, count=1)
+
+
+def test_a_report_with_another_policy_runs_no_script(tmp_path: Path, run: StoredRun) -> None:
+    from nephoscope.store.digests import digest_of
+
+    capabilities.write(capabilities.build(run), run.report_path)
+    page = run.report_path / "report.html"
+    page.write_text("<script>alert(1)</script>")
+    sums = run.report_path / "report.sha256"
+    sums.write_text(f"{digest_of(page.read_bytes())}  report.html\n")
+
+    async def use(pool: Workers) -> None:
+        stored = await pool.answer("report", {"run": run.id, "analyse": False})
+        policy = stored.headers["content-security-policy"]
+        assert policy.endswith("default-src 'none'")
+        assert "sha256" not in policy
+
+    with_workers(tmp_path, use, count=1)
+
+
+def test_samples_trials_lines_and_series(tmp_path: Path, run: StoredRun) -> None:
+    capabilities.write(capabilities.build(run), run.report_path)
+    bare = make_run(tmp_path, TWO_TARGETS, sampler)
+    line = {"benchmark": "null", "metric": "null_ns", "target": "two", "factors": "{}"}
+
+    async def use(pool: Workers) -> None:
+        async def ask(function: str, **arguments: Any) -> Any:
+            return json.loads((await pool.answer(function, arguments)).body)
+
+        trials = await ask("trials", run=run.id, offset=2, limit=2)
+        assert (trials["total"], len(trials["trials"])) == (22, 2)
+        samples = await ask("samples", run=run.id, **line)
+        assert (samples["unit"], samples["samples"]) == ("ns", 11)
+        assert samples["trials"][3]["status"] == "invalid"
+        assert samples["trials"][1]["points"] == [[0, 103.0, 1]]
+        lines = await ask("lines", runs=[run.id, bare.id])
+        assert [one["target"] for one in lines["lines"]] == ["one", "two"]
+        series = await ask("series", runs=[run.id, bare.id], **line)
+        (point,) = series["points"]
+        assert (point["run"], point["estimate"]["n"]) == (run.id, 9)
+        assert list(series["left_out"]) == [bare.id], "no report is no point, and is said"
+        assert "nephoscope show" in series["left_out"][bare.id]
+
+    with_workers(tmp_path, use, count=1)
+
+
+def test_a_worker_that_dies_is_replaced(tmp_path: Path, run: StoredRun) -> None:
+    async def use(pool: Workers) -> None:
+        arguments = {"run": run.id}
+        await pool.answer("journal", arguments)
+        worker = await pool._idle.get()
+        assert worker is not None
+        os.kill(worker._process.pid, signal.SIGSTOP)
+        pool._idle.put_nowait(worker)
+        asking = asyncio.create_task(pool.answer("journal", arguments))
+        await asyncio.sleep(0)
+        os.kill(worker._process.pid, signal.SIGKILL)
+        with pytest.raises(NephoscopeError, match="without an answer"):
+            await asking
+        assert (await pool.answer("journal", arguments)).status == 200
+
+    with_workers(tmp_path, use, count=1)
+
+
+def test_an_answer_that_takes_too_long_is_given_up(
+    tmp_path: Path, run: StoredRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def use(pool: Workers) -> None:
+        await pool.answer("journal", {"run": run.id})
+        worker = await pool._idle.get()
+        assert worker is not None
+        os.kill(worker._process.pid, signal.SIGSTOP)
+        pool._idle.put_nowait(worker)
+        monkeypatch.setattr(workers, "ANSWER_S", 0.05)
+        with pytest.raises(TooSlow):
+            await pool.answer("journal", {"run": run.id})
+        assert not worker.is_alive
+
+    with_workers(tmp_path, use, count=1)
+
+
+def test_answers_of_the_same_version_are_used_again(
+    tmp_path: Path, run: StoredRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def use(pool: Workers) -> None:
+        first = await pool.answer("journal", {"run": run.id}, version=1)
+        assert await pool.answer("journal", {"run": run.id}, version=1) is first
+        assert await pool.answer("journal", {"run": run.id}, version=2) is not first
+        monkeypatch.setattr(workers, "CACHE_BYTES", 0)
+        await pool.answer("journal", {"run": run.id}, version=3)
+        assert not pool._answers
+        assert pool._answers_bytes == 0
+
+    with_workers(tmp_path, use, count=1)
+
+
+def test_requests_that_wait_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "MAX_WAITING", 0)
+
+    async def use(pool: Workers) -> None:
+        with pytest.raises(Busy):
+            await pool.answer("journal", {"run": "any"})
+
+    with_workers(tmp_path, use)
+
+
+def test_unknown_runs_are_404(tmp_path: Path) -> None:
+    make_run(tmp_path, NULL_PLAN, sampler, rounds=1)
+
+    async def use(pool: Workers) -> None:
+        assert (await pool.answer("journal", {"run": "none"})).status == 404
+
+    with_workers(tmp_path, use, count=1)
