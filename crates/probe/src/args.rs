@@ -19,6 +19,7 @@ nephoscope-probe: measures the machine it runs on
   nephoscope-probe wrap --job JSON [--gap-meter] [LIMITS]
   nephoscope-probe wrap --job JSON --server [--bind ADDRESS] [LIMITS]
                    (--control | --token-file FILE)
+  nephoscope-probe observe
   nephoscope-probe version
 
 Commands:
@@ -26,6 +27,7 @@ Commands:
   run                Run a benchmark once and print its samples as JSON lines.
   serve              Serve the far side of a two-sided benchmark for the peer with the token.
   wrap               Run a third-party program, or a third-party server, as a trial.
+  observe            Probe a service for each JSON line on standard input, until its end.
 
 Options:
   --params JSON      Parameters as one JSON object, or @FILE to read them from.
@@ -62,6 +64,7 @@ pub enum Command {
     Help,
     Version,
     Describe,
+    Observe,
     Run {
         subject: Subject,
         limits: Limits,
@@ -95,6 +98,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, P
         "help" => Ok(Command::Help),
         "version" => Ok(Command::Version),
         "describe" => Ok(Command::Describe),
+        "observe" => Ok(Command::Observe),
         "run" => {
             let id = arguments.operand("the id of a benchmark")?;
             parse_trial(arguments, Some(id), false)

@@ -29,6 +29,7 @@ mod ladder;
 mod load;
 mod machine;
 mod net;
+mod observe;
 mod other_programs;
 mod pages;
 mod password_hashes;
@@ -71,6 +72,7 @@ fn run(command: Command) -> Result<(), ProbeError> {
         Command::Help => print(args::HELP),
         Command::Version => print(&format!("nephoscope-probe {}", env!("CARGO_PKG_VERSION"))),
         Command::Describe => print(&instruments::describe().to_string()),
+        Command::Observe => observe::run(),
         Command::Run { subject, limits, gap_meter } => {
             let (instrument, params) = find(subject)?;
             trial::run(instrument, &params, Session::begin(&limits)?, gap_meter)

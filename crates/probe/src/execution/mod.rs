@@ -5,7 +5,7 @@
 //! `CLONE_VFORK`), so that a start costs the same however large the probe is, and a failed start
 //! leaves its error number in that memory. The kernel kills the program when the probe dies.
 mod figures;
-mod program;
+pub mod program;
 mod streams;
 
 pub use figures::Figure;

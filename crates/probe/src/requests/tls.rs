@@ -142,7 +142,7 @@ pub fn client_config(authorities: Option<&str>) -> Result<ClientConfig, ProbeErr
 }
 
 /// Returns the file with the certificates that this system trusts; empty where it has none.
-fn system_authorities() -> &'static str {
+pub fn system_authorities() -> &'static str {
     AUTHORITIES.into_iter().find(|path| Path::new(path).exists()).unwrap_or("")
 }
 
