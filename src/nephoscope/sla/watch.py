@@ -1,4 +1,4 @@
-"""Watches services: probes them on a schedule that does not wait, and keeps every event.
+"""Watches services: targets probe them on a schedule that does not wait; every event is kept.
 
 The schedule is fixed in advance: one probe in each interval of the clock, at its start plus a
 random part. A probe that takes long delays no other one. Events are appended to a CSV file, each
@@ -22,7 +22,9 @@ from pathlib import Path
 
 from nephoscope.errors import StoreError, UsageError
 from nephoscope.sla.events import COLUMNS
-from nephoscope.sla.probes import Outcome, Service, probe
+from nephoscope.sla.observers import Observer
+from nephoscope.sla.probes import Outcome, Service
+from nephoscope.tasks import together
 
 _NS = 10**9
 _FIELDS = tuple(name for name in COLUMNS if name != "requests")
@@ -30,6 +32,7 @@ _STEP_NS = _NS
 """Difference of two clocks from which the wall clock counts as stepped."""
 _LATE_NS = 100_000_000
 """Delay of the observer itself from which an event tells nothing about the service."""
+_REASON_CHARACTERS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +47,22 @@ class Schedule:
 
 
 @dataclass(frozen=True, slots=True)
+class ObserverResult:
+    """Events of one observer, and how often it was lost."""
+
+    name: str
+    events: int
+    failed: int
+    unknown: int
+    losses: int
+
+
+@dataclass(frozen=True, slots=True)
 class WatchResult:
     """Events that were appended: all, failed ones, and those that tell nothing."""
 
     file: str
-    observer: str
+    observers: tuple[ObserverResult, ...]
     events: int
     failed: int
     unknown: int
@@ -56,13 +70,16 @@ class WatchResult:
 
 
 class EventFile:
-    """An append-only CSV file of events; what a crash left of a last line is removed."""
+    """An append-only CSV file of events; what a crash left of a last line is removed.
+
+    continues: whether it has events of an earlier watch.
+    """
 
     def __init__(self, path: Path) -> None:
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self._repair(path)
+            self.continues = self._repair(path)
         except BlockingIOError as error:
             raise StoreError(
                 f"{path}: another watch appends to this file.", "Name another file."
@@ -72,7 +89,7 @@ class EventFile:
                 f"{path}: the events cannot be appended: {error.strerror}.", "Name another file."
             ) from error
 
-    def _repair(self, path: Path) -> None:
+    def _repair(self, path: Path) -> bool:
         size = os.fstat(self._file).st_size
         head = f"{','.join(_FIELDS)}\n".encode()
         start = os.pread(self._file, len(head), 0)
@@ -86,6 +103,7 @@ class EventFile:
             tail = os.pread(self._file, size - tail_at, tail_at)
             os.ftruncate(self._file, tail_at + tail.rfind(b"\n") + 1)
         os.fsync(self._file)
+        return os.fstat(self._file).st_size > len(head)
 
     def append(self, cells: Sequence[str]) -> None:
         """Appends one event in one write, synced."""
@@ -108,7 +126,7 @@ class _Counts:
 
 @dataclass(slots=True)
 class Watch:
-    """A watch of services by one observer.
+    """A watch of services by observers.
 
     control: address that is probed after a failure; if it fails too, the fault may be the
     observer's, and the event tells nothing. metrics: file of counters for Prometheus.
@@ -116,44 +134,90 @@ class Watch:
 
     services: Sequence[Service]
     schedule: Schedule
-    observer: str
+    observers: Sequence[Observer]
     file: EventFile
     path: Path
     control: str | None = None
     metrics: Path | None = None
-    _counts: dict[str, _Counts] = field(default_factory=dict)
+    _counts: dict[tuple[str, str], _Counts] = field(default_factory=dict)
     _steps: int = 0
 
     async def run(self) -> WatchResult:
-        """Probes until the duration is over or a signal ends it; returns the numbers of events."""
+        """Probes until the duration is over or a signal ends it; returns the numbers of events.
+
+        Raises Lacking where an observer cannot probe a service. A target that cannot be reached is
+        an error where the file is new, and lost where the watch continues an earlier one.
+        """
+        self._counts = {
+            (service.name, observer.name): _Counts()
+            for service in self.services
+            for observer in self.observers
+        }
+        try:
+            addresses = [service.address for service in self.services]
+            addresses += [] if self.control is None else [self.control]
+            patient = self.file.continues
+            await together(*(one.open(addresses, patient=patient) for one in self.observers))
+            await self._run_until_stopped()
+        finally:
+            await asyncio.gather(*(one.close() for one in self.observers))
+            self.file.close()
+        return self._result()
+
+    async def _run_until_stopped(self) -> None:
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
-        self._counts = {service.name: _Counts() for service in self.services}
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, stop.set)
         try:
             async with asyncio.TaskGroup() as group:
                 if self.schedule.duration_s:
                     loop.call_later(self.schedule.duration_s, stop.set)
-                for service in self.services:
-                    group.create_task(self._watch(service, stop, group))
+                keepers = [group.create_task(one.keep()) for one in self.observers]
+                watchers = [
+                    group.create_task(self._watch(service, observer, stop, group))
+                    for service in self.services
+                    for observer in self.observers
+                ]
+                await asyncio.wait(watchers)
+                for keeper in keepers:
+                    keeper.cancel()
         finally:
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.remove_signal_handler(number)
-            self.file.close()
-        counts = self._counts.values()
+
+    def _result(self) -> WatchResult:
+        def total(name: str, observer: str | None = None) -> int:
+            counts = self._counts.items()
+            return sum(getattr(c, name) for (_, by), c in counts if observer in (None, by))
+
         return WatchResult(
             file=str(self.path),
-            observer=self.observer,
-            events=sum(count.events for count in counts),
-            failed=sum(count.failed for count in counts),
-            unknown=sum(count.unknown for count in counts),
+            observers=tuple(
+                ObserverResult(
+                    one.name,
+                    total("events", one.name),
+                    total("failed", one.name),
+                    total("unknown", one.name),
+                    one.losses,
+                )
+                for one in self.observers
+            ),
+            events=total("events"),
+            failed=total("failed"),
+            unknown=total("unknown"),
             clock_steps=self._steps,
         )
 
-    async def _watch(self, service: Service, stop: asyncio.Event, group: asyncio.TaskGroup) -> None:
+    async def _watch(
+        self,
+        service: Service,
+        observer: Observer,
+        stop: asyncio.Event,
+        group: asyncio.TaskGroup,
+    ) -> None:
         """Starts a probe in each interval of the clock until the watch ends."""
-        randomness = random.Random(f"{self.schedule.seed}-{service.name}")
+        randomness = random.Random(f"{self.schedule.seed}-{service.name}-{observer.name}")
         interval_ns = round(self.schedule.interval_s * _NS)
         offset_ns = time.time_ns() - time.monotonic_ns()
         cell = time.time_ns() // interval_ns
@@ -174,37 +238,42 @@ class Watch:
                 at_ns = time.time_ns()
                 cell = at_ns // interval_ns
                 reason = f"the clock was set by {step_ns / _NS:+.3f} s"
-                self._append(service, at_ns, None, reason)
+                self._append(service, observer, at_ns, Outcome(None, reason=reason))
             elif late_ns > interval_ns:
                 cell = time.time_ns() // interval_ns  # suspended: what was missed stays unknown
             else:
-                group.create_task(self._probe(service, at_ns, late_ns))
+                group.create_task(self._probe(service, observer, at_ns, late_ns))
 
-    async def _probe(self, service: Service, at_ns: int, late_ns: int) -> None:
-        outcome = await probe(service.address, self.schedule.timeout_s)
+    async def _probe(self, service: Service, observer: Observer, at_ns: int, late_ns: int) -> None:
+        """Probes once. The event has the middle of the time in which the probe has to have begun,
+        on the clock of this machine, so that all observers have one clock."""
         if late_ns > _LATE_NS:
-            self._append(service, at_ns, None, "the observer was late")
+            late = Outcome(None, reason="the observer was late")
+            self._append(service, observer, at_ns, late)
             return
-        if not outcome.ok and self.control is not None:
-            control = await probe(self.control, self.schedule.timeout_s)
+        seen = await observer.probe(service.address, self.schedule.timeout_s)
+        outcome = seen.outcome
+        if outcome.ok is False and self.control is not None:
+            control = (await observer.probe(self.control, self.schedule.timeout_s)).outcome
             if not control.ok:
-                self._append(service, at_ns, None, f"the control failed too ({outcome.reason})")
-                return
-        self._append(service, at_ns, outcome, outcome.reason)
+                verb = "failed too" if control.ok is False else "is unknown"
+                reason = f"the control {verb} ({outcome.reason})"
+                outcome = Outcome(None, reason=reason)
+        self._append(service, observer, at_ns + max(0, late_ns) + seen.way_ns // 2, outcome)
 
-    def _append(self, service: Service, at_ns: int, outcome: Outcome | None, reason: str) -> None:
-        counts = self._counts[service.name]
+    def _append(self, service: Service, observer: Observer, at_ns: int, outcome: Outcome) -> None:
+        counts = self._counts[service.name, observer.name]
         counts.events += 1
-        counts.unknown += outcome is None
-        counts.failed += outcome is not None and not outcome.ok
-        response = None if outcome is None else outcome.response_ms
+        counts.unknown += outcome.ok is None
+        counts.failed += outcome.ok is False
+        is_timed = outcome.ok is not None and outcome.response_ms is not None
         cells = {
             "time": f"{at_ns // _NS}.{at_ns % _NS:09d}",
             "service": service.name,
-            "observer": self.observer,
-            "ok": "" if outcome is None else str(int(outcome.ok)),
-            "response_time_ms": "" if response is None else f"{response:.3f}",
-            "reason": reason,
+            "observer": observer.name,
+            "ok": "" if outcome.ok is None else str(int(outcome.ok)),
+            "response_time_ms": f"{outcome.response_ms:.3f}" if is_timed else "",
+            "reason": " ".join(outcome.reason.replace(",", ";").split())[:_REASON_CHARACTERS],
         }
         self.file.append([cells[name] for name in _FIELDS])
         if self.metrics is not None:
@@ -215,10 +284,10 @@ class Watch:
         for name, text in (("events", "Probes with an outcome."), ("failed", "Failed probes.")):
             metric = f"nephoscope_sla_{name}_total"
             lines += [f"# HELP {metric} {text}", f"# TYPE {metric} counter"]
-            for service, counts in self._counts.items():
+            for (service, observer), counts in self._counts.items():
                 value = counts.failed if name == "failed" else counts.events - counts.unknown
                 label = service.replace("\\", "\\\\").replace('"', '\\"')
-                lines.append(f'{metric}{{service="{label}",observer="{self.observer}"}} {value}')
+                lines.append(f'{metric}{{service="{label}",observer="{observer}"}} {value}')
         aside = path.with_name(f".{path.name}.part")
         with contextlib.suppress(OSError):  # counters are a copy; the events stay in their file
             aside.write_text("\n".join(lines) + "\n", encoding="utf-8")

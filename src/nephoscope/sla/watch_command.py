@@ -6,11 +6,15 @@ import asyncio
 import socket
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from nephoscope.commands import options, output
 from nephoscope.errors import UsageError
+
+if TYPE_CHECKING:
+    from nephoscope.targets.kinds.record import TargetRecord
 
 
 @click.command()
@@ -39,11 +43,20 @@ from nephoscope.errors import UsageError
     "--timeout", metavar="TIME", default="5s", show_default=True, help="Longest wait for an answer."
 )
 @click.option("--for", "duration", metavar="TIME", help="Duration [default: until interrupted].")
-@click.option("--observer", metavar="NAME", help="Name of this observer [default: the host's].")
+@click.option(
+    "--from",
+    "targets",
+    multiple=True,
+    metavar="[NAME=]TARGET",
+    help="Host that probes the services, an observer of its own [default: local]; may be repeated.",
+)
+@click.option(
+    "--observer", metavar="NAME", help="Name of this host as an observer [default: the host's]."
+)
 @click.option(
     "--control",
     metavar="ADDRESS",
-    help="Address near this host; while it fails too, failures are unknown.",
+    help="Address near each observer; while it fails too, failures are unknown.",
 )
 @click.option(
     "--metrics",
@@ -60,6 +73,7 @@ def watch(
     jitter: float,
     timeout: str,
     duration: str | None,
+    targets: Sequence[str],
     observer: str | None,
     control: str | None,
     metrics: Path | None,
@@ -69,21 +83,19 @@ def watch(
     """Probe services on a fixed schedule and keep every event.
 
     ADDRESS is http://HOST/, https://HOST/, tcp://HOST:PORT, icmp://HOST, dns://SERVER/NAME or
-    script:COMMAND. Run it on several hosts, each with its own file; `sla verdict` lets them vote.
+    script:COMMAND. TARGET is local, ssh:[user@]host[:port] or lab:LAB/HOST; what several observers
+    see is a vote in `sla verdict`, so that the broken network of one is no outage.
     """
     from nephoscope.sla import probes
+    from nephoscope.sla.observers import Observer
     from nephoscope.sla.watch import EventFile, Schedule, Watch
 
     watched = [probes.service_of(text) for text in services]
     if len({service.name for service in watched}) < len(watched):
         raise UsageError("Two services have the same name.", "Use NAME=ADDRESS.")
     if control is not None:
-        probes.check_address(control)
-    name = (observer or socket.gethostname())[:100]
-    if any(ord(c) < 32 or c in '",' for c in name):
-        raise UsageError(
-            "--observer has commas, quotes or control characters.", "Use a plain name."
-        )
+        probes.request_of(control)
+    records = _records(targets or ("local",), observer)
     schedule = Schedule(
         _seconds("--interval", interval),
         jitter,
@@ -91,16 +103,56 @@ def watch(
         0.0 if duration is None else _seconds("--for", duration),
         seed,
     )
-    watching = Watch(watched, schedule, name, EventFile(to), to, control, metrics)
+    observers = [Observer(name, record, output.log) for name, record in records.items()]
+    watching = Watch(watched, schedule, observers, EventFile(to), to, control, metrics)
     outcome = asyncio.run(watching.run())
     if as_json:
         output.document(outcome)
-    else:
+        return 0
+    output.say(
+        f"{outcome.file}: {outcome.events} events appended, {outcome.failed} failed, "
+        f"{outcome.unknown} unknown."
+    )
+    for one in outcome.observers if len(observers) > 1 else ():
         output.say(
-            f"{outcome.file}: {outcome.events} events appended, {outcome.failed} failed, "
-            f"{outcome.unknown} unknown."
+            f"  {one.name}: {one.events} events, {one.failed} failed, {one.unknown} unknown, "
+            f"lost {one.losses} times."
         )
     return 0
+
+
+def _records(texts: Sequence[str], here: str | None) -> dict[str, TargetRecord]:
+    """Returns the targets by the names of the observers. here: that of this machine."""
+    from nephoscope.targets import kinds
+    from nephoscope.targets.kinds.local import LocalRecord
+
+    records: dict[str, TargetRecord] = {}
+    for text in texts:
+        name, equals, rest = text.partition("=")
+        record = kinds.parse(rest if equals else text)
+        traits = record.traits()
+        if traits.simulated:
+            raise UsageError(
+                f"--from {text}: a simulated machine probes no services.",
+                "Use local, ssh:HOST or lab:LAB/HOST.",
+            )
+        if not equals:
+            is_here = isinstance(record, LocalRecord)
+            name = (here or socket.gethostname()) if is_here else record.name
+        if not name or len(name) > 100 or any(ord(c) < 32 or c in '",' for c in name):
+            raise UsageError(
+                f"'{name[:100]}' is no name of an observer: it is empty, longer than 100 "
+                "characters, or has commas, quotes or control characters.",
+                "Use a plain name.",
+            )
+        if name in records:
+            raise UsageError(f"Two observers have the name '{name}'.", "Use NAME=TARGET.")
+        records[name] = record
+    if here is not None and here not in records:
+        raise UsageError(
+            "--observer names this host, and no --from is local.", "Use --from NAME=TARGET."
+        )
+    return records
 
 
 def _seconds(option: str, text: str) -> float:

@@ -16,7 +16,7 @@ from nephoscope.catalog import Catalog
 from nephoscope.errors import BenchmarkFailed, TargetError
 from nephoscope.programs import BUILD_COMMAND, PROBE, STORAGE, STORAGE_COMMAND
 from nephoscope.targets.base import Endpoint, IpVersion, Peer, TargetTrial
-from nephoscope.targets.channels.channel import Channel
+from nephoscope.targets.channels.channel import Channel, Program
 from nephoscope.targets.channels.child import last_words
 from nephoscope.targets.probe import storage
 from nephoscope.targets.probe.output import Parse, check_version, parse_output
@@ -161,6 +161,13 @@ class Target:
         credentials = storage.credentials(benchmark, params)
         await running.introduce(serve=serve is not None, peer=peer, credentials=credentials)
         return running
+
+    async def observe(self) -> Program:
+        """Starts the probe as an observer of services: a line asks, a line answers.
+
+        The caller ends it. Raises TargetError.
+        """
+        return await self._channel.start([await self._where(), "observe"])
 
     async def tool(self, benchmark: str) -> str:
         """Version of the tool there that an adapter drives; '' for a benchmark without one.
