@@ -17,6 +17,7 @@ import pytest
 
 from nephoscope import catalog
 from nephoscope.errors import Lacking, TargetError
+from nephoscope.sla.observers import Session
 from nephoscope.targets import KINDS
 from nephoscope.targets.local import LocalTarget
 from nephoscope.targets.probe.target import Target
@@ -271,3 +272,20 @@ def test_a_probe_that_is_none_is_refused(tmp_path: Path) -> None:
         with pytest.raises(TargetError) as caught:
             asyncio.run(LocalTarget("here", probe=program).open())
         assert "\n" not in str(caught.value)
+
+
+def test_services_are_probed_from_every_machine(machine: Callable[[], Target]) -> None:
+    """`sla watch --from`: one program answers as long as its input is open."""
+
+    async def work(target: Target) -> None:
+        session = Session(await target.observe())
+        try:
+            for argv, ok in ((["true"], True), (["false"], False), (["/no/such/program"], None)):
+                service = {"kind": "script", "argv": argv}
+                seen = await session.ask({"timeout_ms": 60_000, "service": service}, 120)
+                assert seen is not None
+                assert seen.outcome.ok is ok
+        finally:
+            await session.close()
+
+    using(machine, work)

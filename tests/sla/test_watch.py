@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import socket
-import socketserver
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -22,83 +17,49 @@ Capture = pytest.CaptureFixture[str]
 HEAD = "time,service,observer,ok,response_time_ms,reason\n"
 
 
-@contextmanager
-def server(answer: bytes) -> Iterator[int]:
-    """A server on loopback that answers every connection with these bytes."""
-
-    class Handler(socketserver.BaseRequestHandler):
-        def handle(self) -> None:
-            self.request.recv(4096)
-            self.request.sendall(answer)
-
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as listening:
-        thread = threading.Thread(target=listening.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield listening.server_address[1]
-        finally:
-            listening.shutdown()
-            thread.join()
-
-
-def probed(address: str, timeout_s: float = 5.0) -> probes.Outcome:
-    return asyncio.run(probes.probe(address, timeout_s))
-
-
 @pytest.mark.parametrize(
-    ("answer", "ok", "reason"),
+    "address",
     [
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", True, ""),
-        (b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\n\r\n", True, ""),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhi", False, "the answer was cut off"),
-        (b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n", False, "status 503"),
-        (b"SSH-2.0\r\n", False, "no HTTP answer"),
+        "web",
+        "ftp://host/",
+        "tcp://host",
+        "dns://host",
+        "dns://host/a..b",
+        "script:",
+        "http://[/",
+        "x=y",
     ],
-)
-def test_http(answer: bytes, ok: bool, reason: str) -> None:
-    with server(answer) as port:
-        outcome = probed(f"http://127.0.0.1:{port}/")
-    assert (outcome.ok, outcome.reason) == (ok, reason)
-    assert outcome.response_ms is not None
-
-
-def test_tcp_scripts_and_timeouts() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port = listening.getsockname()[1]
-        assert probed(f"tcp://127.0.0.1:{port}").ok
-        # Nobody accepts and answers: the probe ends by its timeout, which is its time.
-        late = probed(f"http://127.0.0.1:{port}/", 0.05)
-    assert (late.ok, late.reason, late.response_ms) == (False, "timeout", 50)
-    assert not probed(f"tcp://127.0.0.1:{port}").ok
-    assert probed("script:true").ok
-    assert probed("script:sh -c 'exit 3'").reason == "exit code 3"
-    assert not probed("script:/no/such/program").ok
-
-
-def test_dns() -> None:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listening:
-        listening.bind(("127.0.0.1", 0))
-        port = listening.getsockname()[1]
-
-        def answer() -> None:
-            for flags, answers in ((0x8180, 1), (0x8183, 0)):
-                query, client = listening.recvfrom(512)
-                head = query[:2] + flags.to_bytes(2, "big") + b"\0\1" + bytes([0, answers])
-                listening.sendto(head + query[8:], client)
-
-        thread = threading.Thread(target=answer)
-        thread.start()
-        assert probed(f"dns://127.0.0.1:{port}/example.org").ok
-        assert probed(f"dns://127.0.0.1:{port}/example.org").reason == "DNS response code 3"
-        thread.join()
-
-
-@pytest.mark.parametrize(
-    "address", ["web", "ftp://host/", "tcp://host", "dns://host", "script:", "http://[/", "x=y"]
 )
 def test_what_is_no_address(address: str) -> None:
     with pytest.raises(UsageError, match="is no address of a service"):
         probes.service_of(address)
+
+
+def test_what_the_probe_is_asked() -> None:
+    assert [
+        probes.request_of(address)
+        for address in (
+            "https://a.org/x?y",
+            "tcp://[::1]:8",
+            "icmp://a.org",
+            "dns://192.0.2.1/bücher.example.",
+            "script:sh -c 'exit 3'",
+        )
+    ] == [
+        {"kind": "http", "url": "https://a.org/x?y"},
+        {"kind": "tcp", "host": "::1", "port": 8},
+        {"kind": "icmp", "host": "a.org"},
+        {"kind": "dns", "host": "192.0.2.1", "port": 53, "name": "xn--bcher-kva.example"},
+        {"kind": "script", "argv": ["sh", "-c", "exit 3"]},
+    ]
+
+
+def test_what_the_probe_answers() -> None:
+    line = b'{"id":7,"ok":false,"response_ns":1500000,"held_ns":9,"reason":"status 503","hint":""}'
+    assert probes.answer_of(line) == (7, probes.Outcome(False, 1.5, "status 503", "", 9))
+    for bad in (b"", b"[]", b'{"id":1,"ok":1,"held_ns":0}', b'{"id":1,"held_ns":-1}'):
+        with pytest.raises(ValueError, match=r"."):
+            probes.answer_of(bad)
 
 
 def until(monkeypatch: pytest.MonkeyPatch, file: Path, events: int) -> None:
@@ -180,3 +141,42 @@ def test_files_that_a_watch_must_not_touch(tmp_path: Path, capsys: Capture) -> N
     held.close()
     words = ["watch", "a=script:true", "a=script:true", "-o", tmp_path / "e.csv"]
     assert "have the same name" in refused(capsys, *words)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--from", "far"), "'far' is no target"),
+        (("--from", "sim"), "a simulated machine probes no services"),
+        (("--from", "local", "--from", "local"), "Two observers have the name"),
+        (("--from", "ssh:a", "--from", "ssh:me@a"), "Two observers have the name 'a'"),
+        (("--from", "a,b=local"), "'a,b' is no name of an observer"),
+        (("--from", "=local"), "'' is no name of an observer"),
+        (("--from", "ssh:a", "--observer", "me"), "no --from is local"),
+    ],
+)
+def test_observers_that_are_refused(
+    words: tuple[str, ...], sentence: str, tmp_path: Path, capsys: Capture
+) -> None:
+    file = tmp_path / "e.csv"
+    assert sentence in refused(capsys, "watch", "script:true", "-o", file, *words)
+    assert not file.exists()
+
+
+def test_what_an_observer_cannot_probe_is_refused(tmp_path: Path, capsys: Capture) -> None:
+    file = tmp_path / "e.csv"
+    words = ["watch", "a=script:/no/such/program", "-o", file, "--from", "x=local"]
+    assert "x: There is no program '/no/such/program'." in refused(capsys, *words, code=4)
+
+
+def test_two_observers_on_one_schedule(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "e.csv"
+    words = ["watch", "web=script:true", "-o", file, "--interval", "50ms"]
+    until(monkeypatch, file, 6)
+    document = run(capsys, *words, "--from", "a=local", "--from", "b=local", code=0)
+    assert [observer["name"] for observer in document["observers"]] == ["a", "b"]
+    assert sum(observer["events"] for observer in document["observers"]) == document["events"]
+    observers = {line.split(",")[2] for line in file.read_text().splitlines()[1:]}
+    assert observers == {"a", "b"}
