@@ -80,6 +80,7 @@ test_packages() {
   command -v redis-server >/dev/null || server_packages redis-server
   command -v memcached >/dev/null || server_packages memcached
   compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || server_packages postgresql
+  { command -v prometheus && command -v promtool; } >/dev/null || server_packages prometheus
   command -v ssh >/dev/null || missing+=(openssh-client)
   command -v busybox >/dev/null || missing+=(busybox-static)
   # Third-party tools that have an adapter.
