@@ -116,7 +116,7 @@ def watch(
     for one in outcome.observers if len(observers) > 1 else ():
         output.say(
             f"  {one.name}: {one.events} events, {one.failed} failed, {one.unknown} unknown, "
-            f"lost {one.losses} times."
+            f"connection lost: {one.losses}."
         )
     return 0
 
