@@ -5,15 +5,18 @@ from __future__ import annotations
 import contextlib
 import errno
 import io
+import itertools
 import os
 import resource
 import shutil
 import sys
 import tempfile
+import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
 from nephoscope.errors import UsageError
+from nephoscope.reading.column_widths import column_widths
 from nephoscope.reading.printable import escaped, printable
 
 COMPLETION_VARIABLE = "_NEPHOSCOPE_COMPLETE"
@@ -82,18 +85,41 @@ def width() -> int:
     return max(MIN_WIDTH, min(MAX_WIDTH, columns - 1))
 
 
+def paragraph(text: str) -> None:
+    """Prints sentences on stdout, in lines that the terminal need not break."""
+    say(textwrap.fill(text, width(), break_long_words=False, break_on_hyphens=False))
+
+
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[int] = ()) -> str:
-    """Columns as wide as their widest cell, two spaces apart; `right` are aligned to the right."""
+    """Columns as wide as their widest cell, two spaces apart; `right` are aligned to the right.
+
+    On a terminal that is narrower, cells take several lines, and words stay whole.
+    """
     lines = [list(head), *[list(row) for row in rows]]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
+    columns = list(zip(*lines, strict=True))
+    widths = [max(map(len, cells)) for cells in columns]
+    if is_terminal(sys.stdout):
+        words = [
+            max(len(word) for cell in cells for word in cell.split() or [""]) for cells in columns
+        ]
+        widths = column_widths(widths, words, width() - 2 * (len(head) - 1)) or widths
     out = []
     for line in lines:
-        cells = [
-            cell.rjust(widths[i]) if i in right else cell.ljust(widths[i])
-            for i, cell in enumerate(line)
-        ]
-        out.append("  ".join(cells).rstrip())
+        parts = [_wrapped(cell, widths[i]) for i, cell in enumerate(line)]
+        for pieces in itertools.zip_longest(*parts, fillvalue=""):
+            cells = [
+                piece.rjust(widths[i]) if i in right else piece.ljust(widths[i])
+                for i, piece in enumerate(pieces)
+            ]
+            out.append("  ".join(cells).rstrip())
     return "\n".join(out)
+
+
+def _wrapped(cell: str, room: int) -> list[str]:
+    """The lines of a cell; one that has room stays as it is."""
+    if len(cell) <= room:
+        return [cell]
+    return textwrap.wrap(cell, room, break_long_words=False, break_on_hyphens=False) or [""]
 
 
 def one_line(text: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 
-from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.console import Console
 from rich.padding import Padding
@@ -15,17 +14,16 @@ from rich.text import Text
 from nephoscope.report import sparklines
 from nephoscope.report.blocks import (
     Block,
-    Cell,
     Chart,
     Heading,
     Items,
     Section,
     Sentence,
-    Strip,
     Table,
     Tiles,
     thin,
 )
+from nephoscope.report.terminal_tables import print_table
 
 MIN_WIDTH = 40
 MAX_WIDTH = 200
@@ -89,7 +87,7 @@ def _print(console: Console, block: Block) -> None:
         case Tiles():
             _print_tiles(console, block)
         case Table():
-            _print_table(console, block)
+            print_table(console, block)
         case Chart():
             _print_chart(console, block)
 
@@ -143,49 +141,6 @@ def _print_tiles(console: Console, block: Tiles) -> None:
     console.print()
 
 
-def _text(cell: Cell) -> Text:
-    return Text(sparklines.as_text(cell) if isinstance(cell, Strip) else cell)
-
-
-def _print_table(console: Console, table: Table) -> None:
-    if not table.rows:
-        return
-    if table.caption:
-        console.print(Text(table.caption, style="italic"))
-    columns = [index for index, column in enumerate(table.columns) if not column.roomy]
-    titled = any(table.columns[index].title for index in columns)
-    grid = RichTable(
-        box=SIMPLE_HEAD if titled else None,
-        show_header=titled,
-        padding=(0, 1, 0, 0) if titled else (0, 2, 0, 0),
-        pad_edge=False,
-        show_edge=False,
-        header_style="dim",
-    )
-    unbroken = _numbers_fit(table, columns, console.width)
-    for index in columns:
-        column = table.columns[index]
-        grid.add_column(
-            Text(column.title),
-            justify="right" if column.numeric else "left",
-            overflow="fold",
-            no_wrap=column.numeric and unbroken,
-        )
-    for row in table.rows:
-        grid.add_row(*(_text(row[index]) for index in columns))
-    console.print(Padding(grid, (0, 0, 0, 2)))
-
-
-def _numbers_fit(table: Table, columns: Sequence[int], width: int) -> bool:
-    """Returns whether columns of numbers may keep their width, so that only text is broken."""
-    taken = 0  # two columns before each: the margin, then the gaps
-    for index in columns:
-        texts = [table.columns[index].title, *(_text(row[index]).plain for row in table.rows)]
-        longest = max(map(cell_len, texts))
-        taken += 2 + (longest if table.columns[index].numeric else min(longest, _MIN_TEXT))
-    return taken <= width
-
-
 def _print_chart(console: Console, chart: Chart) -> None:
     console.print()
     console.print(Text(chart.title, style="bold"))
@@ -194,11 +149,11 @@ def _print_chart(console: Console, chart: Chart) -> None:
     if chart.sparks:
         _print_sparks(console, chart)
     if chart.brief is not None:
-        _print_table(console, chart.brief)
+        print_table(console, chart.brief)
     elif not chart.sparks:
         table = chart.table
         rows = thin(table.rows, _CHART_ROWS)
-        _print_table(console, Table(table.columns, rows))
+        print_table(console, Table(table.columns, rows))
         if len(rows) < len(table.rows):
             note = f"{len(rows)} of {len(table.rows)} rows; the HTML report has all of them."
             console.print(_indented(note, "dim"))

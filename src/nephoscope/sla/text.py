@@ -133,7 +133,7 @@ def _calendar(verdict: SlaVerdict) -> list[Block]:
     by_day = _downtime_by_day(worst.objectives[0].outages)
     rows = tuple((f"{day}", units.format_duration(by_day[day])) for day in sorted(by_day))
     table = Table((Column("day"), Column("downtime", numeric=True)), rows)
-    whose = f" (the most of {len(down)} that had downtime)" if len(down) > 1 else ""
+    whose = f" (the longest downtime of {len(down)})" if len(down) > 1 else ""
     title = f"Downtime by day: {wording.clean(worst.service) or '-'}, {worst.period}{whose}"
     note = "The deepest colour is an hour or more; days without a time have no violation period."
     return [Chart("sla-calendar", title, _weeks(by_day), table, note, brief=table)]

@@ -109,14 +109,14 @@ def watch(
     if as_json:
         output.document(outcome)
         return 0
-    output.say(
+    output.paragraph(
         f"{outcome.file}: {outcome.events} events appended, {outcome.failed} failed, "
         f"{outcome.unknown} unknown."
     )
-    for one in outcome.observers if len(observers) > 1 else ():
+    for seen in outcome.observers if len(observers) > 1 else ():
         output.say(
-            f"  {one.name}: {one.events} events, {one.failed} failed, {one.unknown} unknown, "
-            f"connection lost: {one.losses}."
+            f"  {seen.name}: {seen.events} events, {seen.failed} failed, {seen.unknown} unknown, "
+            f"connection lost: {seen.losses}."
         )
     return 0
 

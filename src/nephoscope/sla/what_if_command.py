@@ -29,12 +29,12 @@ def what_if(expression: str, as_json: bool) -> int:
     if as_json:
         output.document(system)
         return 0
-    output.say(
+    output.paragraph(
         f"Availability: {share_text(system.availability)}, "
         f"{units.format_duration(system.downtime_per_month_s)} down in 30 days, "
         f"{units.format_duration(system.downtime_per_year_s)} a year."
     )
-    output.say(
+    output.paragraph(
         f"{system.assumption} With any dependence it lies between {share_text(system.low)} and "
         f"{share_text(system.high)}."
     )
@@ -95,7 +95,8 @@ def budget(
             f"{plan.least_n:,} successes without a failure prove it at "
             f"{100 * level:g} % confidence."
         )
-    output.say(f"As a yearly share it is {plan.over_years:.9g} over {years:g} years.")
+    unit = "year" if years == 1 else "years"
+    output.say(f"As a yearly share it is {plan.over_years:.9g} over {years:g} {unit}.")
     return 0
 
 
@@ -151,12 +152,12 @@ def promise(
     for service in answer.services:
         if service.expected_credit_share is not None:
             amount = "" if service.expected_credit is None else f" ({service.expected_credit:.2f})"
-            output.say(
+            output.paragraph(
                 f"{service.service or '-'}: expected credit "
                 f"{100 * service.expected_credit_share:.3g} % of a bill{amount}."
             )
     for note in answer.notes:
-        output.say(note)
+        output.paragraph(note)
     return 0
 
 
@@ -257,5 +258,5 @@ def client_time(
         output.say(f"Slow start: {estimate.slow_start_round_trips} round trips.")
     if estimate.total_ns is not None:
         output.say(f"Client's response time: {units.format_value(estimate.total_ns, 'ns')}.")
-    output.say(" ".join(estimate.assumptions))
+    output.paragraph(" ".join(estimate.assumptions))
     return 0

@@ -1,0 +1,103 @@
+"""Prints tables on a terminal so that no word is broken across lines.
+
+Columns get the room that their longest words need, the rest goes to the columns with the most text.
+A table whose words have no room beside each other is printed row by row, a line for each cell.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from nephoscope.reading.column_widths import column_widths
+from nephoscope.report import sparklines
+from nephoscope.report.blocks import Cell, Strip, Table
+
+_CELLS, _PHRASES, _WORDS = re.compile(r"\n"), re.compile(r"(?<=[,;])\s"), re.compile(r"\s+")
+"""What separates the parts of a cell that stay in one line."""
+_GAP = 2
+"""Columns of the margin, and between two columns of a table."""
+
+
+def print_table(console: Console, table: Table) -> None:
+    """Prints a table with its caption; nothing of a table without rows."""
+    if not table.rows:
+        return
+    if table.caption:
+        console.print(Text(table.caption, style="italic"))
+    columns = [index for index, column in enumerate(table.columns) if not column.roomy]
+    is_titled = any(table.columns[index].title for index in columns)
+    widths = _widths(table, columns, console.width)
+    if widths is None and is_titled:
+        _print_rows(console, table, columns)
+        return
+    grid = RichTable(
+        box=SIMPLE_HEAD if is_titled else None,
+        show_header=is_titled,
+        padding=(0, 1, 0, 0) if is_titled else (0, 2, 0, 0),
+        pad_edge=False,
+        show_edge=False,
+        header_style="dim",
+    )
+    for position, index in enumerate(columns):
+        column = table.columns[index]
+        grid.add_column(
+            Text(column.title),
+            justify="right" if column.numeric else "left",
+            overflow="fold",
+            width=widths[position] if widths else None,
+        )
+    for row in table.rows:
+        grid.add_row(*(_text(row[index]) for index in columns))
+    console.print(Padding(grid, (0, 0, 0, _GAP)))
+
+
+def _text(cell: Cell) -> Text:
+    return Text(sparklines.as_text(cell) if isinstance(cell, Strip) else cell)
+
+
+def _widths(table: Table, columns: Sequence[int], width: int) -> list[int] | None:
+    """Returns the widths of the columns; None where their words have no room."""
+    texts = [
+        [table.columns[index].title, *(_text(row[index]).plain for row in table.rows)]
+        for index in columns
+    ]
+    whole = [max(map(cell_len, cells)) for cells in texts]
+    words = [_longest(cells, _WORDS) for cells in texts]
+    room = width - _GAP * len(columns)
+    # Where there is room, only text is wrapped; else lists of numbers, and units at the last.
+    for separator in (_CELLS, _PHRASES, _WORDS):
+        least = [
+            max(_longest(cells[1:], separator), word) if table.columns[index].numeric else word
+            for index, cells, word in zip(columns, texts, words, strict=True)
+        ]
+        if widths := column_widths(whole, least, room):
+            return widths
+    return None
+
+
+def _longest(cells: Sequence[str], separator: re.Pattern[str]) -> int:
+    """Returns the width of the longest part of any cell."""
+    return max(cell_len(part) for cell in cells for part in separator.split(cell))
+
+
+def _print_rows(console: Console, table: Table, columns: Sequence[int]) -> None:
+    """Prints each row as lines of title and cell, empty cells left out."""
+    for number, row in enumerate(table.rows):
+        if number:
+            console.print()
+        grid = RichTable.grid(padding=(0, _GAP, 0, 0))
+        grid.add_column(style="dim", no_wrap=True)
+        grid.add_column(overflow="fold")
+        for index in columns:
+            text = _text(row[index])
+            if text.plain:
+                grid.add_row(Text(table.columns[index].title), text)
+        console.print(Padding(grid, (0, 0, 0, _GAP)))
