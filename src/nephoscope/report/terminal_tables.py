@@ -89,15 +89,25 @@ def _longest(cells: Sequence[str], separator: re.Pattern[str]) -> int:
 
 
 def _print_rows(console: Console, table: Table, columns: Sequence[int]) -> None:
-    """Prints each row as lines of title and cell, empty cells left out."""
+    """Prints each row as lines of title and cell, empty cells left out.
+
+    A cell whose longest word has no room beside the title is below it.
+    """
+    titles = {index: Text(table.columns[index].title, style="dim") for index in columns}
+    label = max(cell_len(title.plain) for title in titles.values())
     for number, row in enumerate(table.rows):
         if number:
             console.print()
-        grid = RichTable.grid(padding=(0, _GAP, 0, 0))
-        grid.add_column(style="dim", no_wrap=True)
-        grid.add_column(overflow="fold")
         for index in columns:
             text = _text(row[index])
-            if text.plain:
-                grid.add_row(Text(table.columns[index].title), text)
-        console.print(Padding(grid, (0, 0, 0, _GAP)))
+            if not text.plain:
+                continue
+            if _longest([text.plain], _WORDS) > console.width - label - 2 * _GAP:
+                console.print(Padding(titles[index], (0, 0, 0, _GAP)))
+                console.print(Padding(text, (0, 0, 0, _GAP)))
+                continue
+            grid = RichTable.grid(padding=(0, _GAP, 0, 0))
+            grid.add_column(width=label)
+            grid.add_column()
+            grid.add_row(titles[index], text)
+            console.print(Padding(grid, (0, 0, 0, _GAP)))
