@@ -21,7 +21,7 @@ from nephoscope.census import files as census_files
 from nephoscope.commands import configuration
 from nephoscope.comparison import number_files
 from nephoscope.cost import focus, price_book, work
-from nephoscope.errors import NephoscopeError
+from nephoscope.errors import NephoscopeError, TargetError
 from nephoscope.lab import files as topology_files
 from nephoscope.plans.files import load as plan_files
 from nephoscope.pricing import tariff, utility
@@ -32,6 +32,7 @@ from nephoscope.results.past import past
 from nephoscope.runs import journal
 from nephoscope.sla import events, evidence, what_if
 from nephoscope.sla import files as sla_files
+from nephoscope.sla import probes as sla_probes
 from nephoscope.sla import result as sla_result
 from nephoscope.store import Store
 from nephoscope.store.export import export
@@ -92,6 +93,16 @@ _OUTPUT = json_lines(
 
 def _probe_output(case: bytes) -> object:
     return parse_output(catalog.load().benchmark("null"), case, 0)
+
+
+_ANSWER = b'{"id":7,"ok":null,"response_ns":1500000,"held_ns":9,"reason":"timeout","hint":"Wait."}'
+
+
+def _probe_answer(case: bytes) -> object:
+    try:
+        return sla_probes.answer_of(case)
+    except ValueError as error:
+        raise TargetError(f"far: its probe prints what is no answer: {error}.") from error
 
 
 def _import(file: Path) -> object:
@@ -473,6 +484,7 @@ BOUNDARIES = (
     ),
     Boundary("probe output", lambda: (_OUTPUT,), _probe_output, JSON_LINES),
     Boundary("probe parameters", lambda: (_PARAMS,), _probe_params, JSON),
+    Boundary("answers of the probe of services", lambda: (_ANSWER,), _probe_answer, JSON),
     Boundary("import", _lines_to_import, _in_file(_import), JSON_LINES),
     Boundary(
         "report to import",

@@ -98,10 +98,12 @@ def _offer_row(offer: Offer) -> tuple[str, ...]:
 def work_section(costs: WorkCosts) -> Section:
     """Costs of work by option, with the frontier of cost and capacity."""
     cheapest = costs.costs[0]
+    per_million = cheapest.cost_per_million
+    interval = f"interval: {amount_interval(per_million)}"
     text = (
         f"{wording.clean(cheapest.option)} is cheapest: "
-        f"{amount(cheapest.cost_per_million.value, costs.currency)} "
-        f"{amount_interval(cheapest.cost_per_million)} per million {wording.clean(costs.unit)}."
+        f"{amount(per_million.value, costs.currency)} per million {wording.clean(costs.unit)} "
+        f"({'no interval' if per_million.low is None else interval})."
     )
     similar = [wording.clean(one.option) for one in costs.costs if one.similar_to_cheapest]
     if similar:
