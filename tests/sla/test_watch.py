@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 import time
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pytest
 from tests.sla.made import refused, run
 
 from nephoscope.errors import StoreError, UsageError
+from nephoscope.lab import files
+from nephoscope.lab.provisioner import LABS
 from nephoscope.sla import probes, watch
 from nephoscope.sla.watch import EventFile
 
@@ -62,13 +65,15 @@ def test_what_the_probe_answers() -> None:
             probes.answer_of(bad)
 
 
-def until(monkeypatch: pytest.MonkeyPatch, file: Path, events: int) -> None:
-    """Lets a watch end when its file has so many events more, however slow the machine is."""
+def until(monkeypatch: pytest.MonkeyPatch, file: Path, events: int, *texts: str) -> None:
+    """Lets a watch end when its file has so many events more, and these texts, however slow the
+    machine is."""
     before = file.read_text().count("\n") if file.is_file() else 1
 
     async def ends_before(stop: asyncio.Event, seconds: float) -> bool:
         await asyncio.sleep(min(0.02, max(0.0, seconds)))
-        return file.read_text().count("\n") >= before + events
+        content = file.read_text()
+        return content.count("\n") >= before + events and all(text in content for text in texts)
 
     monkeypatch.setattr(watch, "_ends_before", ends_before)
 
@@ -174,9 +179,33 @@ def test_two_observers_on_one_schedule(
 ) -> None:
     file = tmp_path / "e.csv"
     words = ["watch", "web=script:true", "-o", file, "--interval", "50ms"]
-    until(monkeypatch, file, 6)
+    until(monkeypatch, file, 6, ",a,", ",b,")
     document = run(capsys, *words, "--from", "a=local", "--from", "b=local", code=0)
     assert [observer["name"] for observer in document["observers"]] == ["a", "b"]
     assert sum(observer["events"] for observer in document["observers"]) == document["events"]
     observers = {line.split(",")[2] for line in file.read_text().splitlines()[1:]}
     assert observers == {"a", "b"}
+
+
+@pytest.mark.usefixtures("root_only")
+def test_hosts_of_a_lab_are_observers(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"w{secrets.token_hex(4)}"
+    hosts: dict[str, object] = {"a": {}, "b": {}}
+    values = {"version": 1, "name": name, "network": "10.94.0.0/16", "hosts": hosts}
+    asyncio.run(LABS.create(files.from_values(values), say=lambda line: None))
+    try:
+        address = LABS.open(name).address("b", "a")
+        file = tmp_path / "e.csv"
+        until(monkeypatch, file, 4, "web,a,1,", "web,web,1,", "port,a,0,")
+        words = ["watch", f"web=icmp://{address}", f"port=tcp://{address}:9", "-o", file]
+        words += ["--interval", "50ms", "--timeout", "60s"]
+        words += ["--from", f"lab:{name}/a", "--from", f"web=lab:{name}/b"]
+        document = run(capsys, *words, code=0)
+    finally:
+        asyncio.run(LABS.remove(name))
+    assert [observer["name"] for observer in document["observers"]] == ["a", "web"]
+    seen = {tuple(line.split(",")[1:4]) for line in file.read_text().splitlines()[1:]}
+    assert {("web", "a", "1"), ("web", "web", "1"), ("port", "a", "0")} <= seen
+    assert not {("web", "a", "0"), ("web", "web", "0"), ("port", "a", "1")} & seen
