@@ -217,4 +217,6 @@ class Observer:
     def _report(self, why: str) -> None:
         self.losses += 1
         self._why = why.removeprefix(f"{self.name}: ")
-        self._say(f"{self.name}: {self._why} Its events are unknown until it answers again.")
+        # The sentences of a target begin with its name.
+        name = "" if self._why.startswith(self.name) else f"{self.name}: "
+        self._say(f"{name}{self._why} Its events are unknown until it answers again.")

@@ -10,6 +10,7 @@ mod stream;
 
 use crate::clock::monotonic_ns;
 use crate::error::{Kind, ProbeError};
+use crate::requests::tls::system_authorities;
 use failure::{Deadline, Failure};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, Read, Write};
@@ -72,7 +73,7 @@ enum Probe {
 impl Probe {
     fn prepare(service: Service) -> Result<Self, ProbeError> {
         Ok(match service {
-            Service::Http { url } => Self::Stream(stream::Probe::http(&url)?),
+            Service::Http { url } => Self::Stream(stream::Probe::http(&url, system_authorities())?),
             Service::Tcp { host, port } => Self::Stream(stream::Probe::tcp(host, port)),
             Service::Icmp { host } => Self::Datagram(datagrams::Probe::icmp(host)?),
             Service::Dns { host, port, name } => {

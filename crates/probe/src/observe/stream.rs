@@ -6,7 +6,7 @@ use crate::http::request::AGENT;
 use crate::http::response::Reader;
 use crate::http::url::Url;
 use crate::requests::failures;
-use crate::requests::tls::{system_authorities, Tls};
+use crate::requests::tls::Tls;
 use std::io::{Error, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 
@@ -29,11 +29,12 @@ impl Probe {
         Self { host, port, http: None }
     }
 
-    pub fn http(text: &str) -> Result<Self, ProbeError> {
+    /// authorities: a file of the certificates that servers over TLS are checked by.
+    pub fn http(text: &str, authorities: &str) -> Result<Self, ProbeError> {
         let url = Url::parse(text).map_err(|why| {
             ProbeError::usage(format!("'{text}' is no URL: {why}."), "Correct the address.")
         })?;
-        let tls = if url.is_tls { Some(trusting_the_system(&url.host)?) } else { None };
+        let tls = if url.is_tls { Some(trusting(&url.host, authorities)?) } else { None };
         let request = format!(
             "GET {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: {AGENT}\r\nAccept: */*\r\n\
              Connection: close\r\n\r\n",
@@ -62,9 +63,7 @@ impl Probe {
     }
 }
 
-/// TLS that checks certificates by the authorities of this machine.
-fn trusting_the_system(host: &str) -> Result<Tls, ProbeError> {
-    let authorities = system_authorities();
+fn trusting(host: &str, authorities: &str) -> Result<Tls, ProbeError> {
     if authorities.is_empty() {
         return Err(ProbeError::new(
             Kind::Lacks,
@@ -160,5 +159,29 @@ impl Write for TimedStream {
 
     fn flush(&mut self) -> Result<(), Error> {
         self.stream.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::requests::tests::tls_server;
+    use std::time::Duration;
+
+    #[test]
+    fn https_is_good_with_a_certificate_for_the_host() {
+        const CA: &str =
+            concat!(env!("CARGO_MANIFEST_DIR"), "/src/requests/test_certificates/ca.pem");
+        let port = tls_server(rustls::ALL_VERSIONS).address.port();
+        let probe = |host: &str| {
+            let url = format!("https://{host}:{port}/");
+            Probe::http(&url, CA).unwrap().run(Deadline::after(Duration::from_secs(60)))
+        };
+        probe("localhost").unwrap();
+        let Err(Failure::NoAnswer(reason)) = probe("127.0.0.1") else { panic!() };
+        assert!(reason.contains("certificate"), "{reason}");
+        let Err(error) = Probe::http("https://localhost/", "") else { panic!() };
+        assert_eq!(error.name, "no_authorities");
+        assert!(Probe::http("http://localhost/", "").is_ok());
     }
 }

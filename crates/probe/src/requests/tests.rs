@@ -326,7 +326,7 @@ fn a_mix_takes_rows_in_turn_and_users_keep_their_cookies() {
 }
 
 /// Answers every request with OK over TLS, with a certificate for localhost.
-fn tls_server(versions: &'static [&'static rustls::SupportedProtocolVersion]) -> Server {
+pub fn tls_server(versions: &'static [&'static rustls::SupportedProtocolVersion]) -> Server {
     use rustls::pki_types::{pem::PemObject, CertificateDer, PrivateKeyDer};
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/requests/test_certificates");
     let certificate = CertificateDer::from_pem_file(format!("{folder}/server.pem")).unwrap();
