@@ -172,7 +172,8 @@ mod tests {
     fn https_is_good_with_a_certificate_for_the_host() {
         const CA: &str =
             concat!(env!("CARGO_MANIFEST_DIR"), "/src/requests/test_certificates/ca.pem");
-        let port = tls_server(rustls::ALL_VERSIONS).address.port();
+        let server = tls_server(rustls::ALL_VERSIONS);
+        let port = server.address.port();
         let probe = |host: &str| {
             let url = format!("https://{host}:{port}/");
             Probe::http(&url, CA).unwrap().run(Deadline::after(Duration::from_secs(60)))
