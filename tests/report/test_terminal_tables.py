@@ -58,4 +58,5 @@ def test_widths() -> None:
     assert column_widths([4, 30], [4, 8], 40) == [4, 30]
     assert column_widths([4, 30], [4, 8], 20) == [4, 16]
     assert column_widths([20, 20], [5, 5], 30) == [15, 15]
+    assert column_widths([10, 26, 26], [5, 7, 7], 52) == [10, 21, 21]
     assert column_widths([4, 30], [4, 8], 11) is None

@@ -9,7 +9,7 @@ def column_widths(whole: Sequence[int], least: Sequence[int], room: int) -> list
     """Returns a width for each column, together at most `room`; None where there is no room.
 
     whole: of the longest cell of each column, least: of what may not be broken. Room beyond the
-    least widths goes to the column that lacks the largest part of its whole width.
+    least widths goes to the narrowest column that is not whole, so that few columns are wrapped.
     """
     if sum(whole) <= room:
         return list(whole)
@@ -18,6 +18,6 @@ def column_widths(whole: Sequence[int], least: Sequence[int], room: int) -> list
     if spare < 0:
         return None
     for _ in range(spare):
-        neediest = max(range(len(widths)), key=lambda index: whole[index] / max(1, widths[index]))
-        widths[neediest] += 1
+        lacking = [index for index, width in enumerate(widths) if width < whole[index]]
+        widths[min(lacking, key=widths.__getitem__)] += 1
     return widths
