@@ -180,7 +180,7 @@ mod tests {
     fn estimates(start_ratio: f64, seed: u64) -> [(f64, f64); 2] {
         let mut random = Random::new(seed);
         let (mut starts, mut slot) = (Vec::new(), 0);
-        while slot < 4_000_000 {
+        while slot < 1_000_000 {
             slot += 1 + random.below(799);
             let length = 1 + random.below(39);
             starts.push((slot, length));
