@@ -124,7 +124,7 @@ PAIRS = (
     Pair("write (lmbench)", "ns", _call("write"), _lmbench("syscall", call="write")),
     Pair("signal (lmbench)", "ns", _call("signal", "kill"), _lmbench("signal")),
     Pair("switch (lmbench)", "ns", _call("context_switch"), _lmbench("context", "switch_ns")),
-    Pair("pipe (lmbench)", "ns", _call("pipe"), _lmbench("pipe", repetitions=1)),
+    Pair("pipe (lmbench)", "ns", _call("pipe"), _lmbench("pipe", repetitions=1), NONE),
     Pair("fork (lmbench)", "ns", _call("fork"), _lmbench("process"), NONE),
     Pair("page fault (lmbench)", "ns", _call("page_fault"), _lmbench("page_fault"), NONE),
 )
