@@ -3,7 +3,15 @@
 use crate::error::ProbeError;
 use crate::session::Session;
 use std::io::{Error, PipeReader, PipeWriter};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
+
+/// Reads or writes one byte past the C library, which may look for a cancelled thread around its own
+/// calls.
+#[inline]
+pub fn transfer_byte(call: libc::c_long, fd: RawFd, byte: &mut u8) -> bool {
+    // SAFETY: one byte of our own.
+    unsafe { libc::syscall(call, fd, std::ptr::from_mut(byte), 1usize) == 1 }
+}
 
 /// Another process, which sends every byte back. Its CPU is the one of its owner.
 pub struct Echo {
@@ -27,9 +35,9 @@ impl Echo {
             if child == 0 {
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
                 libc::close(questions.as_raw_fd());
-                let mut byte = [0u8; 1];
-                while libc::read(reader, byte.as_mut_ptr().cast(), 1) == 1
-                    && libc::write(writer, byte.as_ptr().cast(), 1) == 1
+                let mut byte = 0;
+                while transfer_byte(libc::SYS_read, reader, &mut byte)
+                    && transfer_byte(libc::SYS_write, writer, &mut byte)
                 {}
                 libc::_exit(0);
             }
@@ -46,14 +54,11 @@ impl Echo {
     /// A byte there and back.
     #[inline]
     pub fn round_trip(&self) -> Result<(), ProbeError> {
-        let mut byte = [0u8; 1];
+        let mut byte = 0;
         let (reader, writer) = (self.answers.as_raw_fd(), self.questions.as_raw_fd());
-        // SAFETY: one byte of our own.
-        let answered = unsafe {
-            libc::write(writer, byte.as_ptr().cast(), 1) == 1
-                && libc::read(reader, byte.as_mut_ptr().cast(), 1) == 1
-        };
-        if answered {
+        if transfer_byte(libc::SYS_write, writer, &mut byte)
+            && transfer_byte(libc::SYS_read, reader, &mut byte)
+        {
             return Ok(());
         }
         let error = Error::last_os_error();

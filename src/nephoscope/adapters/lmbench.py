@@ -105,8 +105,9 @@ def _adapter(
             overhead="One CPU; two where processes take turns and `placement` is `any`.",
             caveats=caveats
             + """
-Debian has lmbench in its section non-free, so that set-ups for tests do not install it; the
-captures are of version 3.0-a9 of June 2025, built from its source.""",
+Under a real-time priority take `placement` one-cpu only where its parent has another CPU: its child
+does not sleep. Debian has lmbench in its section non-free, so that set-ups for tests do not install
+it; the captures are of version 3.0, built from its source (intel/lmbench of April 2025).""",
         ),
     )
 

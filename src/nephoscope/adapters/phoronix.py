@@ -176,6 +176,6 @@ packages of the system. Install it with `phoronix-test-suite batch-install PROFI
 without rights. Where the probe is root, tests run as `nobody`, so that they have to be readable
 for all. A profile is a program: run those of people whom you trust. Lines of a graph over time
 are left out. The suite is not in Debian 12; the captures are of version 10.8.6, run from its
-source with two profiles; set-ups for tests do not install it.""",
+source with two local profiles; set-ups for tests do not install it.""",
     ),
 )

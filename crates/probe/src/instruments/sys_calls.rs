@@ -11,7 +11,7 @@
 //! |---|---|
 //! | getpid | the system call itself, past any cache of the C library |
 //! | getppid | the same for the parent: what perf and lmbench take for the shortest system call |
-//! | read, write | one byte from /dev/zero, one byte to /dev/null |
+//! | read, write | one byte from /dev/zero, one byte to /dev/null, past the C library |
 //! | mmap | maps and unmaps 64 KiB, untouched |
 //! | page_fault | first touch of a page of 4 KiB of memory |
 //! | kill | sends signal 0 to the own process: the kernel looks it up, and nothing arrives |
@@ -39,7 +39,7 @@
 //! itself, which is static: one that loads libraries takes longer. A page fault of a huge page is another
 //! operation, which is not measured.
 use crate::buffer::{Buffer, Pages};
-use crate::echo_process::Echo;
+use crate::echo_process::{transfer_byte, Echo};
 use crate::error::{Kind, ProbeError};
 use crate::session::Session;
 use crate::trial::Trial;
@@ -177,28 +177,20 @@ impl Machine {
 
     #[inline]
     fn read(&mut self) -> Result<(), ProbeError> {
-        let mut byte = [0u8; 1];
-        // SAFETY: one byte of our own.
-        let count = unsafe { libc::read(self.zero.as_raw_fd(), byte.as_mut_ptr().cast(), 1) };
-        done("read", count == 1)
+        done("read", transfer_byte(libc::SYS_read, self.zero.as_raw_fd(), &mut 0))
     }
 
     #[inline]
     fn write(&mut self) -> Result<(), ProbeError> {
-        // SAFETY: one byte of our own.
-        let count = unsafe { libc::write(self.null.as_raw_fd(), [0u8; 1].as_ptr().cast(), 1) };
-        done("write", count == 1)
+        done("write", transfer_byte(libc::SYS_write, self.null.as_raw_fd(), &mut 0))
     }
 
     /// A byte into a pipe and out again: what a context switch through a pipe costs besides.
     fn write_and_read(&mut self) -> Result<(), ProbeError> {
-        let mut byte = [0u8; 1];
         let (reader, writer) = (self.pipe.0.as_raw_fd(), self.pipe.1.as_raw_fd());
-        // SAFETY: one byte of our own; the pipe is empty before and after.
-        done("A pipe", unsafe {
-            libc::write(writer, byte.as_ptr().cast(), 1) == 1
-                && libc::read(reader, byte.as_mut_ptr().cast(), 1) == 1
-        })
+        let moved = transfer_byte(libc::SYS_write, writer, &mut 0)
+            && transfer_byte(libc::SYS_read, reader, &mut 0);
+        done("A pipe", moved)
     }
 
     /// A child that ends at once, or that executes the program.
