@@ -12,8 +12,11 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
+from tests.serve.made import call
+from tests.serve.made import settings as dashboard_settings
 from tests.store import factory as store_factory
 
 from nephoscope import capabilities, catalog, documents, plans, programs
@@ -30,6 +33,8 @@ from nephoscope.rank import figures_file
 from nephoscope.reading import recordfile
 from nephoscope.results.past import past
 from nephoscope.runs import journal
+from nephoscope.serve.app import make_app
+from nephoscope.serve.workers import Answer, Workers
 from nephoscope.sla import events, evidence, what_if
 from nephoscope.sla import files as sla_files
 from nephoscope.sla import probes as sla_probes
@@ -333,6 +338,38 @@ def _http_requests(case: bytes) -> None:
         raise AssertionError(f"exit code {server.returncode}: {answer[:300]!r}")
 
 
+_DASHBOARD_REQUESTS = (
+    b"GET /api/v1/runs?state=finished&label=a=b&since=2026-01-01&limit=50\nhost: localhost",
+    b"GET /api/v1/runs/20260101-000000-x-0000/samples?benchmark=null&metric=a&target=b&factors={}"
+    b"\nhost: 127.0.0.1:8765\ncookie: nephoscope_session=x; a=b\nlast-event-id: 1.2",
+    b"GET /api/v1/commands/sla/verdict?contract=ec2-region&events=a.csv&bill=1\nhost: localhost",
+    b"GET /api/v1/compare?a=20260101&b=20260102:x&margin=0.03&confidence=0.95\nhost: [::1]:80",
+    b'POST /api/v1/session\nhost: localhost\norigin: http://localhost\n\n{"token": "x"}',
+    b'POST /api/v1/runs\nhost: localhost\ncontent-type: application/json\n\n{"plan": "a.yaml"}',
+    b"GET /assets/index.js\nhost: localhost\nif-none-match: x\nsec-fetch-site: same-origin",
+)
+"""Method and address, headers, an empty line, the body."""
+
+
+@functools.cache
+def _dashboard() -> Any:
+    return make_app(dashboard_settings(Path("/nonexistent/store")))
+
+
+def _dashboard_requests(case: bytes) -> None:
+    """Sends one request; whatever it is, the answer is no failure of the server."""
+    head, _, body = case.partition(b"\n\n")
+    first, *lines = head.split(b"\n")
+    method, _, address = first.decode("latin-1").partition(" ")
+    fields = (line.decode("latin-1").partition(":") for line in lines)
+    headers = {name.lower(): value.strip() for name, _, value in fields}
+    answer = mock.AsyncMock(return_value=Answer(200, b"{}"))
+    with mock.patch.object(Workers, "answer", answer):
+        reply = call(_dashboard(), address, method=method, headers=headers, body=body)
+    if reply.status >= 500:
+        raise AssertionError(f"{reply.status}: {reply.body[:300]!r}")
+
+
 def _credentials(case: bytes) -> None:
     """Gives a file of credentials to a service that nobody serves, another one each time."""
     service = _SERVICES[len(case) % len(_SERVICES)]
@@ -531,6 +568,7 @@ BOUNDARIES = (
     Boundary("probe description", _descriptions, _probe_description, JSON),
     Boundary("far side", lambda: (_RTT, _THROUGHPUT), _far_side, FIRST_AND_JSON_LINES),
     Boundary("HTTP requests", lambda: _REQUESTS, _http_requests),
+    Boundary("dashboard requests", lambda: _DASHBOARD_REQUESTS, _dashboard_requests),
     Boundary("latency matrix", lambda: (_MATRIX,), _in_file(_matrix)),
     Boundary("configuration", lambda: (_CONFIGURATION,), _in_file(_configuration)),
     Boundary(

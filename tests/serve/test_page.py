@@ -93,7 +93,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     isolation = make(store, Truth())
     quiet = make_run(store, NULL_PLAN, sampler_of(1.0), invalid=(4,))
     make_run(store, TWO_TARGETS, sampler_of(1.0))
-    changed = make_run(store, NULL_PLAN, sampler_of(1.3))
+    changed = make_run(store, NULL_PLAN, sampler_of(3.0))
     for run in (isolation, quiet, changed):
         fingerprint = {"identity": {"machine_id_hash": "abc"}, "cpu": {"model": "A CPU"}}
         names = [target["name"] for target in run.manifest["targets"]]
@@ -227,7 +227,7 @@ def test_two_runs_are_compared(view: Watched, site: Site) -> None:
     row = view.page.locator("main tbody tr").first.inner_text()
     assert "null null_ns" in row
     assert "worse" in row
-    assert "1.3" in row
+    assert "3.0" in row
 
 
 def test_heat_map_calendar_series_and_report_show_what_was_measured(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ from tests.serve.made import TOKEN, call, settings
 from nephoscope.model import Sample, Setting
 from nephoscope.serve.access import COOKIE, FAILURES_PER_CLIENT
 from nephoscope.serve.app import make_app
-from nephoscope.store import StoredRun
+from nephoscope.store import Store, StoredRun
 
 HOSTILE = "<script>alert(1)</script>\u202e\x1b[31m"
 JSON = {"content-type": "application/json"}
@@ -165,6 +166,17 @@ def test_documents_meet_their_schemas_in_the_description(app: Any, runs: list[St
     names = {part.split('"')[0] for part in text.split('"#/components/schemas/')[1:]}
     assert names <= schemas.keys()
     assert {"result", "compare", "sla_verdict", "journal"} <= schemas.keys()
+
+
+def test_the_latest_run_is_that_of_the_command_line(app: Any, runs: list[StoredRun]) -> None:
+    runs[2].update(state="running")  # and no process measures it
+    runs[1].update(state="finished")
+
+    async def ask() -> str:
+        inner = app._app.state.dashboard
+        return str((await inner.run("latest")).row.id)
+
+    assert asyncio.run(ask()) == Store(runs[0].path.parents[1]).find("latest").id == runs[1].id
 
 
 def test_an_empty_store_and_a_damaged_run_are_no_errors(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def serve(
     analyse_during_runs: bool,
     store: Path | None,
 ) -> None:
-    """Serve stored runs and runs in progress as a page and a REST API.
+    """Serve stored runs and runs in progress as a page and an API.
 
     Listens on loopback and only reads unless options say otherwise; docs/how-to/serve.md has the
     details. Ctrl-C ends it.

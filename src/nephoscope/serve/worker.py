@@ -47,7 +47,8 @@ def status_of(error: NephoscopeError) -> int:
 
 def main() -> None:
     """Answers requests until standard input ends."""
-    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    with contextlib.suppress(OSError):  # a container may forbid it
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     store, *data = map(Path, sys.argv[1:])
     sources = answers.Sources(store, data[0] if data else None)
