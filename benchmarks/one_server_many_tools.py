@@ -51,7 +51,10 @@ def tools(args: argparse.Namespace) -> dict[str, tuple[str, dict[str, Any]]]:
             "h2load",
             {**many, "requests": args.requests, "protocol": "http/1.1"},
         ),
-        "siege (closed)": ("siege", {**many, "keep_alive": True, "duration_ns": duration_ns}),
+        "siege (closed)": (
+            "siege",
+            {**many, "keep_alive": True, "requests": args.requests // connections},
+        ),
         "wrk (closed)": ("wrk", {**many, "duration_ns": duration_ns}),
         "http.load (closed)": ("http.load", {**many, "duration_ns": duration_ns}),
         "httperf (open)": ("httperf", {"rate": rate, "connections": rate * args.seconds}),

@@ -79,7 +79,7 @@ class Server:
             f"SetEnv HOME={self.home}\nLogLevel VERBOSE\n{self.options}\n"
         )
         words = [*self._before, PROGRAM, "-D", "-e", "-f", str(config)]
-        end = time.monotonic() + 20
+        end = time.monotonic() + 120
         while time.monotonic() < end:
             with (self.folder / "log").open("ab") as log:
                 # A connection would tell less: a process of the server before may still accept it.

@@ -28,7 +28,7 @@ def running(tmp_path: Path, probe: Path) -> subprocess.Popen[str]:
     (tmp_path / "plan.yaml").write_text(PLAN)
     command = [sys.executable, "-m", "nephoscope", "run", str(tmp_path / "plan.yaml")]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    end = time.monotonic() + 60
+    end = time.monotonic() + 120
     while len(list(tmp_path.glob("store/runs/[!.]*/trials/*.parquet"))) < 3:
         assert time.monotonic() < end
         assert process.poll() is None
@@ -43,7 +43,7 @@ def test_a_run_is_stopped_from_another_process_and_goes_on_later(
     out = capsys.readouterr().out
     assert f"(process {running.pid}) after " in out
     assert "Repeat its command to resume." in out
-    _, err = running.communicate(timeout=30)
+    _, err = running.communicate(timeout=120)
     assert running.returncode == 130
     assert "The same command goes on from there." in err
     (run,) = Store().runs()
@@ -61,7 +61,7 @@ def test_the_journal_is_shown_in_lines(
     running: subprocess.Popen[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(["stop"]) == 0
-    running.communicate(timeout=30)
+    running.communicate(timeout=120)
     capsys.readouterr()
     assert cli.main(["show", "latest", "--journal"]) == 0
     out = capsys.readouterr().out

@@ -157,7 +157,7 @@ def test_killed_in_the_middle_it_is_found_and_removed(
     child = subprocess.Popen(
         case.creating(name), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
-    until = time.monotonic() + 30
+    until = time.monotonic() + 120
     while name not in states(case):
         assert time.monotonic() < until
         time.sleep(0.002)

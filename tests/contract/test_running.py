@@ -30,7 +30,7 @@ def test_it_starts_at_the_moment_it_is_told(factory: Callable[[], Target]) -> No
         at_ns = (await running.ready(20))["wall_ns"] + SOON_NS
         await running.go(at_ns)
         assert not running.ended()
-        return at_ns, await running.result(30)
+        return at_ns, await running.result(60)
 
     at_ns, trial = using(factory, work)
     assert trial.failure is None
@@ -45,7 +45,7 @@ def test_what_cannot_be_prepared_says_why(factory: Callable[[], Target]) -> None
             await running.ready(20)
         assert caught.value.name == "usage"
         again = await target.start("null", {"samples": -1}, 30)
-        assert (await again.result(20)).failure.name == "usage"
+        assert (await again.result(60)).failure.name == "usage"
 
     using(factory, work)
 
@@ -58,7 +58,7 @@ def test_a_load_runs_until_it_is_told_to_stop(machine: Callable[[], Target]) -> 
         await asyncio.sleep(0.5)
         assert not running.ended()
         await running.stop()
-        return await running.result(20)
+        return await running.result(60)
 
     trial = using(machine, work)
     assert trial.failure is None
@@ -76,21 +76,21 @@ def test_two_sides_meet_through_a_token_that_no_process_list_shows(
     async def work(target: Target) -> Any:
         try:
             server = await session.serve(
-                target, target, "net.rtt", {}, deadline_s=60, limit_s=20, version=version
+                target, target, "net.rtt", {}, deadline_s=60, limit_s=60, version=version
             )
         except TargetError as error:
             # A lab and an sshd on loopback have addresses of one version.
             return str(error)
         assert server.peer is not None
         client = await session.prepare(
-            target, "net.rtt", params, deadline_s=60, limit_s=20, peer=server.peer
+            target, "net.rtt", params, deadline_s=60, limit_s=60, peer=server.peer
         )
         for side in (server, client):
             with contextlib.suppress(OSError):
                 words = Path(f"/proc/{side.ready['pid']}/cmdline").read_bytes()
                 assert server.peer.token.encode() not in words
         await session.go([client])
-        return await client.running.result(30), await server.stop(20), server.peer
+        return await client.running.result(60), await server.stop(60), server.peer
 
     found = using(machine, work)
     if isinstance(found, str):
@@ -114,7 +114,7 @@ def test_a_stranger_is_not_served(machine: Callable[[], Target]) -> None:
         with pytest.raises(BenchmarkFailed):
             await client.ready(20)
         await server.stop()
-        await server.result(20)
+        await server.result(60)
 
     using(machine, work)
 

@@ -46,7 +46,7 @@ def served(words: list[str]) -> Iterator[None]:
     words = [sys.executable, *words[1:]]
     with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
         try:
-            until = time.monotonic() + 30
+            until = time.monotonic() + 120
             while True:
                 with contextlib.suppress(ConnectionRefusedError):
                     socket.create_connection(address).close()

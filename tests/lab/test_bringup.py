@@ -496,6 +496,6 @@ def test_a_guest_keeps_its_network_when_its_link_is_made_anew() -> None:
                 peer, _ = server.accept()
                 with peer:
                     peer.sendall(b"hello")
-                assert guest.communicate(timeout=20)[0] == "hello"
+                assert guest.communicate(timeout=120)[0] == "hello"
 
     wire.in_lab({"hosts": hosts, "links": {"wan": {"between": ["b", "lan"]}}}, work)

@@ -62,7 +62,7 @@ def trials_of(path: Path) -> set[str]:
 
 def wait_for(tmp_path: Path, process: subprocess.Popen[str], more_than: int) -> None:
     """Until the process has stored more trials than that, or has ended."""
-    end = time.monotonic() + 60
+    end = time.monotonic() + 120
     while process.poll() is None and len(trials_of(tmp_path)) <= more_than:
         assert time.monotonic() < end, "the run makes no progress"
         time.sleep(0.002)

@@ -33,7 +33,7 @@ def alive(pid: int) -> bool:
         return False
 
 
-def gone(pid: int, within_s: float = 10) -> bool:
+def gone(pid: int, within_s: float = 120) -> bool:
     end = time.monotonic() + within_s
     while alive(pid):
         if time.monotonic() > end:
@@ -157,7 +157,7 @@ def test_a_probe_dies_with_a_killed_parent(tmp_path: Path, probe: Path) -> None:
     parent = subprocess.Popen([sys.executable, "-c", script, *command], env=dict(os.environ))
     try:
         child = None
-        end = time.monotonic() + 30
+        end = time.monotonic() + 120
         while child is None and time.monotonic() < end:
             children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children").read_text().split()
             ready = [

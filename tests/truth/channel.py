@@ -52,7 +52,7 @@ class Controlled:
         """What it says to its end; its standard input stays open meanwhile."""
         assert self.process.stdout is not None
         text = self.process.stdout.read()
-        self.process.wait(timeout=30)
+        self.process.wait(timeout=120)
         return text
 
     def trial(self) -> Trial:

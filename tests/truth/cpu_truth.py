@@ -67,7 +67,7 @@ class Group:
         return ["sh", "-c", enter, str(self.path / "cgroup.procs"), *words]
 
     def remove(self) -> None:
-        for _ in range(100):
+        for _ in range(2400):
             try:
                 self.path.rmdir()
                 return

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 import pytest
 
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 
 needs_redis = pytest.mark.skipif(
     shutil.which("redis-server") is None, reason="needs redis-server (apt-get install redis-server)"

@@ -111,7 +111,7 @@ class Wire:
         """Ends the line in order; its last words."""
         assert self._line is not None
         self._line.send_signal(signal.SIGTERM)
-        out, _ = self._line.communicate(timeout=10)
+        out, _ = self._line.communicate(timeout=120)
         assert self._line.returncode == 0
         return dict(json.loads(out.splitlines()[-1]))
 

@@ -18,7 +18,7 @@ from tests.sshd import free_port
 from nephoscope.errors import NephoscopeError
 from nephoscope.programs import find_storage
 
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 KEYS = {"AWS_ACCESS_KEY_ID": "nephoscope-test", "AWS_SECRET_ACCESS_KEY": "secret-of-the-test"}
 BUCKET = "objects"
 CERTIFICATES = Path(__file__).resolve().parents[2] / "crates/probe/src/requests/test_certificates"

@@ -296,7 +296,7 @@ def test_a_balancer_that_runs_already_is_measured_by_its_url(tmp_path: Path) -> 
 
 def accepts(port: int) -> None:
     """Waits until something accepts connections at a port."""
-    until = time.monotonic() + 30
+    until = time.monotonic() + 120
     while time.monotonic() < until:
         with contextlib.suppress(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", port)).close()

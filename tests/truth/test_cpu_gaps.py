@@ -218,20 +218,20 @@ def test_no_loop_outlives_a_cancelled_trial(number: signal.Signals) -> None:
     params = {"duration_ns": 30_000_000_000, "processes_per_cpu": 2, "cpus": [last_cpu()]}
     process = subprocess.Popen(command(BENCHMARK, params), stdout=subprocess.PIPE)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    for _ in range(100):
+    for _ in range(6000):
         time.sleep(0.02)
         loops = children.read_text().split()
         if len(loops) == 2:
             break
     assert len(loops) == 2
     process.send_signal(number)
-    process.communicate(timeout=5)
+    process.communicate(timeout=120)
     assert process.returncode == (130 if number == signal.SIGTERM else -signal.SIGKILL)
-    for _ in range(100):
+    for _ in range(6000):
         if not any(runs(int(loop)) for loop in loops):
             return
         time.sleep(0.02)
-    pytest.fail(f"loops outlived their parent by 2 s: {loops}")
+    pytest.fail(f"loops outlived their parent by 120 s: {loops}")
 
 
 def runs(pid: int) -> bool:

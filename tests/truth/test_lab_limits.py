@@ -80,7 +80,7 @@ def test_a_program_starts_with_its_reservation_and_keeps_it_over_a_fork(group: G
     with Keeper(group) as keeper:
         assert keeper.ready["marked"]
         words = [*entering(cgroups=group.folders), "sh", "-c", script]
-        done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=30)
+        done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=120)
     # The shell itself, and a child that was found within 50 ms.
     assert done.stdout.count("SCHED_DEADLINE") == 2
     assert "30000000/40000000/40000000" in done.stdout
@@ -89,7 +89,7 @@ def test_a_program_starts_with_its_reservation_and_keeps_it_over_a_fork(group: G
 def test_the_end_of_the_keeper_gives_the_threads_back(group: Group) -> None:
     with Keeper(group) as keeper:
         program = subprocess.Popen([*entering(cgroups=group.folders), "sleep", "60"])
-        until = time.monotonic() + 5
+        until = time.monotonic() + 120
         while policy(program.pid) != 6 and time.monotonic() < until:
             time.sleep(0.005)
         assert policy(program.pid) == 6
@@ -134,6 +134,6 @@ def test_a_reservation_beside_a_part_of_the_cpus_is_refused(group: Group) -> Non
     cpu.set_cpus(group, have[:1])
     words = ["chrt", "-d", "-T", str(SLICE_NS), "-D", str(PERIOD_NS), "-P", str(PERIOD_NS), "0"]
     inside = [*entering(cgroups=group.folders), *words, "true"]
-    done = subprocess.run(inside, capture_output=True, text=True, check=False, timeout=30)
+    done = subprocess.run(inside, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode != 0
     assert "not permitted" in done.stderr

@@ -129,7 +129,7 @@ def test_a_signal_ends_the_trial(part: str) -> None:
         time.sleep(0.5)
         process.terminate()
         told = time.monotonic()
-        out, _ = process.communicate(timeout=30)
+        out, _ = process.communicate(timeout=120)
     # The probe's own bound is one second of grace; the rest is for a busy machine.
     assert time.monotonic() - told < 3
     assert process.returncode == 130
@@ -147,7 +147,7 @@ def test_nothing_listens_beyond_loopback() -> None:
                 inodes.add(target[len("socket:[") : -1])
         rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
         mine = [row for row in rows if row[9] in inodes]
-        process.communicate(timeout=30)
+        process.communicate(timeout=120)
     assert len(mine) == 8
     # The kernel writes addresses as hexadecimal words of the machine's byte order.
     assert {row[1].split(":")[0] for row in mine} <= {"0100007F", "7F000001"}

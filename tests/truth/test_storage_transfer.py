@@ -173,7 +173,7 @@ def test_a_server_that_is_killed_half_way_costs_retries_and_no_byte(tmp_path: Pa
     params = {"object_bytes": [256 << 20], "objects": 2, "clients": 1, "transactions_ns": 0}
     with s3(tmp_path) as server:
         process = start({**params, **at(server), "retries": 10}, KEYS)
-        end = time.monotonic() + 60
+        end = time.monotonic() + 120
         # Some parts of the first object have arrived, and most of the work is still to be done.
         while sum(path.stat().st_size for path in server.folder.rglob("*")) < 32 << 20:
             assert process.poll() is None, process.communicate()
@@ -196,7 +196,7 @@ def test_a_server_that_is_killed_half_way_costs_retries_and_no_byte(tmp_path: Pa
 def test_objects_of_a_killed_trial_are_removed_by_the_next(tmp_path: Path) -> None:
     with s3(tmp_path) as server:
         process = start({**SHORT, "transactions_ns": 60_000_000_000, **at(server)}, KEYS)
-        end = time.monotonic() + 60
+        end = time.monotonic() + 120
         while len(server.stored()) < 4:
             assert process.poll() is None, process.communicate()
             assert time.monotonic() < end

@@ -40,7 +40,7 @@ fn no_process_of_ours_stays() {
     let name = || fs::read_to_string(format!("/proc/{}/comm", child.id())).unwrap_or_default();
     let start = Instant::now();
     while name().trim() != "sleep" {
-        assert!(start.elapsed() < Duration::from_secs(10), "it never became the program");
+        assert!(start.elapsed() < Duration::from_secs(120), "it never became the program");
         std::thread::yield_now();
     }
     child.kill().expect("it is ours");
@@ -87,7 +87,7 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         let start = Instant::now();
-        while fs::remove_dir(&self.0).is_err() && start.elapsed() < Duration::from_secs(5) {
+        while fs::remove_dir(&self.0).is_err() && start.elapsed() < Duration::from_secs(120) {
             std::thread::sleep(Duration::from_millis(5));
         }
     }
@@ -193,12 +193,12 @@ fn a_program_inside_ends_with_the_process_that_started_it() {
     let status = format!("/proc/{}/comm", line.trim());
     let start = Instant::now();
     while fs::read_to_string(&status).unwrap_or_default().trim() != "sleep" {
-        assert!(start.elapsed() < Duration::from_secs(10), "it never became the program");
+        assert!(start.elapsed() < Duration::from_secs(120), "it never became the program");
     }
     parent.kill().unwrap();
     parent.wait().unwrap();
     while fs::read_to_string(&status).is_ok_and(|name| name.trim() == "sleep") {
-        assert!(start.elapsed() < Duration::from_secs(10), "it outlived its parent");
+        assert!(start.elapsed() < Duration::from_secs(120), "it outlived its parent");
     }
 }
 
@@ -242,7 +242,7 @@ fn hidden_limits_hold_and_cannot_be_seen() {
     let listed = || fs::read_to_string(group.0.join("cgroup.procs")).unwrap_or_default();
     let start = Instant::now();
     while !listed().lines().any(|line| line == child.id().to_string()) {
-        assert!(start.elapsed() < Duration::from_secs(10), "it never came into the group");
+        assert!(start.elapsed() < Duration::from_secs(120), "it never came into the group");
     }
     child.kill().expect("it is ours");
     child.wait().expect("it is ours");

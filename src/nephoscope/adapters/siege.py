@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from nephoscope.adapters.declare import duration, errors, rate, scalars, seconds, time, whole
+from nephoscope.adapters.declare import errors, rate, scalars, time, whole
 from nephoscope.adapters.frame import (
     TOOL,
     Adapter,
@@ -27,7 +27,7 @@ SPEC = BenchmarkSpec(
     summary="siege: requests to a web server by concurrent users in a closed loop",
     params=(
         whole("connections", 10, 1, 4_096, "Users, each a thread (`--concurrent`)."),
-        duration(2),
+        whole("requests", 5_000, 1, 1_000_000_000, "Requests of each user (`--reps`)."),
         ParamSpec("keep_alive", "bool", "none", False, "Whether users keep their connections."),
         nginx.BODY,
     ),
@@ -57,8 +57,13 @@ siege reports times in steps of 10 ms, and 0.00 s for the mean of most. It repor
 too, as the mean number of requests in flight; the mean time is that number times the duration over
 the requests. Users do not pause (`--benchmark`).
 
+
+It is started with a number of requests, never with a time (`--time`): when its time is over, siege
+4.0.7 cancels its threads wherever they are, and a thread that holds the lock of the memory
+allocator then keeps the program from ending (github.com/JoeDog/siege/issues/66; 1 of 200 runs).
+
 # Known truth
-The transactions that siege counts are those that nginx serves, up to one in flight for each user.
+The transactions that siege counts are those that nginx serves: `requests` times `connections`.
 
 # Cross-check
 `wrk`, `ab` and `h2load` load the same server.
@@ -67,15 +72,13 @@ The transactions that siege counts are those that nginx serves, up to one in fli
 A thread for each user; nginx's worker keeps a CPU busy. On one machine they share its CPUs.
 
 # Caveats
-It runs up to a second longer than `duration_ns`, because it ends when the clock's second changes.
-Closed loop: while the server stalls, nobody sends. A single request's time is 0 or 10 ms to siege,
-so that there are no percentiles, and the mean is good for many requests only.""",
+A run of less than half a second is refused, because its clock has steps of 10 ms. Closed loop:
+while the server stalls, nobody sends. A single request's time is 0 or 10 ms to siege, so that there
+are no percentiles, and the mean is good for many requests only.""",
 )
 
 
 def _command(params: Mapping[str, Any]) -> Command:
-    # It ends when the clock's second changes: up to one earlier than it was told.
-    limit_s = 1 + seconds("siege", "duration_ns", params["duration_ns"])
     settings = {
         "limit": params["connections"],
         "connection": "keep-alive" if params["keep_alive"] else "close",
@@ -91,7 +94,7 @@ def _command(params: Mapping[str, Any]) -> Command:
             "--json-output",
             "--benchmark",
             f"--concurrent={params['connections']}",
-            f"--time={limit_s}S",
+            f"--reps={params['requests']}",
             nginx.URL,
         ),
         input="".join(f"{name} = {value}\n" for name, value in settings.items()),
@@ -111,9 +114,10 @@ def _parse(output: Output) -> list[Sample]:
         raise ToolError(f"its report is no whole JSON object.{last_words(output)}") from error
     if not count:
         raise ToolError(f"no request succeeded; {failed:.0f} failed.")
-    # Its clock has steps of 10 ms; a report of less is none of a run.
     if elapsed_s < 0.5:
-        raise ToolError(f"it ended after {elapsed_s} s.{last_words(output)}")
+        raise ToolError(
+            f"it ended after {elapsed_s} s, and its clock has steps of 10 ms. Raise `requests`."
+        )
     return scalars(
         {
             "requests_per_s": count / elapsed_s,

@@ -78,13 +78,13 @@ def _inside(loop: asyncio.AbstractEventLoop, host: Host, command: str) -> str:
 
     async def by_ssh() -> str:
         async with control.login(_guest(host), 30) as connection:
-            done = await connection.run(command, timeout=30)
+            done = await connection.run(command, timeout=120)
             return f"{done.stdout!s}{done.stderr!s}"
 
     if host.guest is not None:
         return loop.run_until_complete(by_ssh())
     words = [*host.enter(), "/bin/sh", "-c", command]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=30)
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
     return done.stdout + done.stderr
 
 
@@ -154,7 +154,7 @@ def test_a_guest_has_the_hosts_address_on_the_link(
             _CONNECT,
             host.address,
         ]
-        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=30)
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
         assert done.stdout.strip() == "ConnectionRefusedError", done.stderr
     for name in GUESTS:
         assert lab.hosts[name].mac in _inside(
@@ -387,7 +387,7 @@ def test_a_kill_while_guests_start_leaves_what_down_removes(
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    until = time.monotonic() + 30
+    until = time.monotonic() + 120
     while not names.directory(name).exists():
         assert time.monotonic() < until
         time.sleep(0.01)
