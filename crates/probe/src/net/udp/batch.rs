@@ -285,9 +285,8 @@ fn control_value<T: PlainControl>(
     unsafe {
         let mut control = libc::CMSG_FIRSTHDR(message);
         while let Some(header) = control.as_ref() {
-            let bytes = (header.cmsg_len as usize).saturating_sub(libc::CMSG_LEN(0) as usize);
-            let is_wanted = header.cmsg_level == level && header.cmsg_type == kind;
-            if is_wanted && bytes >= size_of::<T>() {
+            let is_whole = header.cmsg_len >= libc::CMSG_LEN(size_of::<T>() as u32) as _;
+            if header.cmsg_level == level && header.cmsg_type == kind && is_whole {
                 return Some(libc::CMSG_DATA(control).cast::<T>().read_unaligned());
             }
             control = libc::CMSG_NXTHDR(message, control);
