@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from sys import intern
+from typing import Any
 
 from nephoscope.errors import StoreError
 from nephoscope.store import FAILED, FINISHED, RUNNING, Store, StoredRun
@@ -36,8 +37,9 @@ Signature = tuple[int, ...]
 class IndexedRun:
     """A run of the list.
 
-    signature: of its files. factors: names of what it varies. kinds: target -> kind. lost: target
-    -> why it was given up. process: of this machine, that measures it now; None without.
+    signature: of its files. words: what a search looks in, case-folded. factors: names of what it
+    varies. kinds: target -> kind. lost: target -> why it was given up. process: of this machine,
+    that measures it now; None without.
     """
 
     row: StoredRunRow
@@ -51,6 +53,7 @@ class IndexedRun:
     lost: Mapping[str, str]
     process: int | None
     budget_s: float | None
+    words: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +202,14 @@ def _read(run: StoredRun, signature: Signature) -> IndexedRun:
         lost=manifest.get("lost") or {},
         process=holder.pid if holder is not None and holder.here else None,
         budget_s=manifest.get("budget_s"),
+        words=_words(row, manifest),
     )
+
+
+def _words(row: StoredRunRow, manifest: Mapping[str, Any]) -> str:
+    benchmarks = {str(setting["benchmark"]) for setting in manifest["settings"]}
+    labels = (f"{key}={value}" for key, value in row.labels.items())
+    return " ".join((row.id, row.plan or "", *row.targets, *benchmarks, *labels)).casefold()
 
 
 def _snapshot_of(

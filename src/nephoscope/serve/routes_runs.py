@@ -60,20 +60,15 @@ async def runs(
         since_s=day_s("since", since or None),
         until_s=day_s("until", until or None),
     )
+    is_any = selection == Selection()
     wanted = text.casefold()
     rows = [
         run.row
         for run in snapshot.runs
-        if selection.matches_values(
-            labels=run.row.labels,
-            targets=run.row.targets,
-            benchmarks=run.benchmarks,
-            started_s=run.started_at_s,
-            status=partial(getattr, run.row, "state"),
-        )
+        if (not wanted or wanted in run.words)
         and (not plan or run.row.plan in plan)
         and (not factor or not {*factor}.isdisjoint(run.factors))
-        and (not wanted or wanted in _searched(run))
+        and (is_any or _matches(selection, run))
     ]
     return json_response(
         {
@@ -86,9 +81,14 @@ async def runs(
     )
 
 
-def _searched(run: IndexedRun) -> str:
-    words = (run.row.id, run.row.plan or "", *run.row.targets, *run.benchmarks)
-    return " ".join((*words, *(f"{k}={v}" for k, v in run.row.labels.items()))).casefold()
+def _matches(selection: Selection, run: IndexedRun) -> bool:
+    return selection.matches_values(
+        labels=run.row.labels,
+        targets=run.row.targets,
+        benchmarks=run.benchmarks,
+        started_s=run.started_at_s,
+        status=partial(getattr, run.row, "state"),
+    )
 
 
 @router.get("/runs/{run}/result", **answers_with("result"))
