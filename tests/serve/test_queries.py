@@ -40,7 +40,7 @@ def test_every_command_with_a_document_can_be_called_or_says_why_not() -> None:
 def test_no_query_writes_measures_or_takes_a_path_of_its_own(name: str) -> None:
     parameters = queries.parameters_of(name)
     own_paths = {"output", "target", "store", "json", "command", "pid"}
-    if name == "runs":  # lists those of a target, and measures none
+    if name in ("runs", "history"):  # select stored runs by target, and measure none
         own_paths.remove("target")
     assert not own_paths & parameters.keys()
     command = queries.command_of(name)
