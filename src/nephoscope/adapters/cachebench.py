@@ -72,11 +72,9 @@ ADAPTER = Program(
     overhead="one CPU, and the memory of the largest array",
     page=page(
         measures="How many bytes a second one thread reads, writes, changes, sets or copies in "
-        "arrays "
-        "from 256 bytes up: the levels of the caches show as steps.",
+        "arrays from 256 bytes up: the levels of the caches show as steps.",
         how="Two sizes for each power of two, each for `duration_ns`; each is a sample with the "
-        "factor "
-        "`array_bytes`.",
+        "factor `array_bytes`.",
         truth="Arrays that fit into the first cache are as fast as each other.",
         cross_check="`mem.cache` and `mem.stream`; `lmbench.memory`; `ramspeed`.",
         overhead="One CPU; the whole takes twice `duration_ns` for each power of two from 256 "

@@ -149,12 +149,10 @@ CONTEXT = _adapter(
     "lat_ctx",
     "time of a context switch",
     measures="How long it takes until the next process runs, in a ring of processes that hand a "
-    "word "
-    "on through pipes, each of which reads `context_bytes` of its own memory in between.",
+    "word on through pipes, each of which reads `context_bytes` of its own memory in between.",
     how="The time of the pipes and of the reading is measured in one process and subtracted. ",
     caveats="With `placement` any and several CPUs, processes wake up on other CPUs: the figure "
-    "then "
-    "has the time of leaving the idle state.",
+    "then has the time of leaving the idle state.",
     cross_check="`cpu.switch`; `sys.calls` (context_switch).",
     usage="[-s kbytes] processes",
     params=(
@@ -183,11 +181,9 @@ PROCESS = _adapter(
     "lat_proc",
     "time to make a process",
     measures="How long it takes until a child exists, has ended and is waited for (`fork`), and "
-    "what a "
-    "call of a function takes (`procedure`).",
+    "what a call of a function takes (`procedure`).",
     caveats="The programs `exec` and `shell` of lat_proc are left out: they execute /tmp/hello, "
-    "which "
-    "any user of the machine can put there.",
+    "which any user of the machine can put there.",
     cross_check="`sys.calls` (fork).",
     usage="procedure|fork|exec|shell",
     params=(choice("operation", "fork", ("fork", "procedure"), "What is timed."),),
@@ -206,8 +202,7 @@ PAGE_FAULT = _adapter(
     measures="How long the first touch of a page of a mapped file takes that is in the page cache.",
     how="Pages are touched in random order; the time of mapping and unmapping is subtracted. ",
     caveats="The kernel maps the pages around a fault with it (16 of them), so that most touches "
-    "are "
-    "no fault: the figure is per page, and a sixteenth of a fault or more.",
+    "are no fault: the figure is per page, and a sixteenth of a fault or more.",
     cross_check="`sys.calls` (page_fault) touches memory that belongs to no file.",
     usage="file",
     params=(whole("file_bytes", 4 << 20, 1 << 20, 1 << 40, "File; rounded down to MiB.", "bytes"),),
@@ -224,8 +219,7 @@ SIGNAL = _adapter(
     measures="How long installing a handler takes (`install`), and what catching a signal adds to "
     "sending one (`catch`).",
     caveats="`catch` is the time of kill() with a handler less that of kill() with signal 0: "
-    "less than "
-    "`sys.calls` reports, which subtracts nothing.",
+    "less than `sys.calls` reports, which subtracts nothing.",
     cross_check="`sys.calls` (signal).",
     usage="install|catch|prot [file]",
     params=(choice("operation", "catch", ("catch", "install"), "What is timed."),),
@@ -244,8 +238,7 @@ PIPE = _adapter(
     measures="How long a byte to another process and one back take.",
     how="A batch takes a second at least, whatever `interval_ns` states. ",
     caveats="With `placement` any and several CPUs the kernel places the processes: leaving the "
-    "idle "
-    "state may dominate.",
+    "idle state may dominate.",
     cross_check="`sys.calls` (pipe); `perf.pipe`.",
     usage="",
     words=lambda _: (),
