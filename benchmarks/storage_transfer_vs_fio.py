@@ -85,10 +85,11 @@ def theirs(directory: Path, size_bytes: int) -> Rates:
         "--fadvise_hint=0",
         # Else dropping the pages would count as reading.
         "--invalidate=0",
+        # Else fio makes the file of the second job before the first.
+        "--create_on_open=1",
         "--output-format=json",
         "--name=write",
         "--rw=write",
-        "--create_on_open=1",
         "--end_fsync=1",
         "--name=read",
         "--rw=read",

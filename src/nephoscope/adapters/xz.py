@@ -47,7 +47,9 @@ def _command(params: Params) -> Command:
 
 def _figures(output: Output) -> dict[str, float]:
     size = r"([0-9.,]+) ([KMG]?i?B)"
-    pattern = rf"^{_FILE}: {size.replace('(', '(?:')} / {size} = ([0-9.]+)(?:, [0-9:]+)?\n"
+    total = size.replace("(", "(?:")
+    # xz prints the speed and the time of work that takes longer than its first report.
+    pattern = rf"^{_FILE}: {total} / {size} = ([0-9.]+)(?:, {total}/s)?(?:, [0-9:]+)?\n"
     number, unit, ratio = matched(output, pattern, "its last line")
     try:
         size_bytes = float(number.replace(",", "")) * _UNITS[unit]
