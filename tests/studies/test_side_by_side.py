@@ -75,6 +75,14 @@ def test_a_control_that_drifts_stops_what_it_is_about(drift: float) -> None:
     assert found.measured is not None, "the figure is shown all the same"
 
 
+def test_a_ratio_has_no_unit_but_times() -> None:
+    entry = next(one for one in ISOLATION.comparisons if one.id == "cpu-time")
+    assert entry.unit == "times"
+    values = entry.model_dump() | {"unit": "MB/s"}
+    with pytest.raises(ValueError, match="a ratio is in times"):
+        type(entry).model_validate(values)
+
+
 def test_a_control_says_nothing_of_other_comparisons() -> None:
     memory = line(
         "mem.stream", "stream_bytes_per_s", noisy(5e9, 0.001, 74), beside="memory", kernel="triad"

@@ -131,6 +131,19 @@ def test_ten_repetitions_that_drift_still_have_an_interval():
     assert timed_out.high is None
 
 
+def test_widened_intervals_stay_within_what_a_quantity_can_be():
+    drifting = np.array([0.0, 0.01, 0.02, 0.05, 0.3, 0.6])
+    share = estimates.median(drifting, unit="ratio")
+    assert (share.low, share.high) == (0, 1)
+    positive = estimates.median(drifting + 1e-5, unit="ratio")
+    assert 0 < positive.low < 1e-5
+    assert positive.high == 1
+    # Another unit, or a ratio that was above 1, has no upper limit; values below zero no lower one.
+    assert estimates.median(drifting + 1e-5, unit="ms").high > 1
+    assert estimates.median(10 * (drifting + 1e-5), unit="ratio").high > 10
+    assert estimates.median(drifting - 0.01, unit="ratio").low < -0.01
+
+
 def test_median_interval_covers_lognormal_values():
     # Required: at least 0.95 for sigma 0.5, n = 30 (exact coverage of ranks 10 and 21: 0.957).
     rng = np.random.default_rng(11)

@@ -117,7 +117,7 @@ def quantile(
         (first, below), (last, above) = (_rank(n, share, weights, tail) for share in (q, 1 - q))
         low, high = _between(ordered, first), _between(ordered, n + 1 - last)
         if max(below, above) > tail:
-            wide = _beyond(ordered, q, weights, confidence, low, high)
+            wide = _within_range(_beyond(ordered, q, weights, confidence, low, high), ordered, unit)
             low, high = (wide[0] if below > tail else low), (wide[1] if above > tail else high)
         low, high = min(low, value), max(high, value)
         ranks, coverage = f"{first:.1f} and {n + 1 - last:.1f}", 1 - below - above
@@ -171,6 +171,17 @@ def _between(ordered: Array, rank: float) -> float:
     part, low = rank - whole, float(ordered[whole - 1])
     # An infinite neighbour is not multiplied by zero.
     return low + part * (float(ordered[whole]) - low) if part and math.isfinite(low) else low
+
+
+def _within_range(bounds: tuple[float, float], ordered: Array, unit: str) -> tuple[float, float]:
+    """Bounds beyond the values as far as the quantity goes.
+
+    Values that reach zero and never fall below are taken for a quantity that is never negative,
+    ratios in [0, 1] for shares.
+    """
+    low, high = bounds
+    share = unit == "ratio" and ordered[0] >= 0 and ordered[-1] <= 1
+    return max(low, 0.0) if ordered[0] >= 0 else low, min(high, 1.0) if share else high
 
 
 def _beyond(

@@ -77,18 +77,20 @@ def control_failure(control: Control, result: RunResult) -> str:
         return f"the control is missing: {error}"
     head = f"the control does not hold, so nothing is concluded: {control.claim}"
     low, high = estimate.low, estimate.high
+    interval = "no interval"
+    if low is not None and high is not None:
+        interval = f"[{low:.4g}, {high:.4g}], n {estimate.n}"
+    shown = f"measured {f'{estimate.value:.4g} {control.unit}'.rstrip()} {interval}"
     if control.at_least is not None:
         if low is not None and low >= control.at_least:
             return ""
-        lowest = "no interval" if low is None else f"from {low:.4g} {control.unit}".rstrip()
         minimum = f"{control.at_least:g} {control.unit}".rstrip()
-        return f"{head} (at least {minimum}; measured {estimate.value:.4g}, {lowest})"
+        return f"{head} (at least {minimum}; {shown})"
     if control.at_most is not None:
         if high is not None and high <= control.at_most:
             return ""
-        highest = "no interval" if high is None else f"up to {high:.4g} {control.unit}".rstrip()
         maximum = f"{control.at_most:g} {control.unit}".rstrip()
-        return f"{head} (at most {maximum}; measured {estimate.value:.4g}, {highest})"
+        return f"{head} (at most {maximum}; {shown})"
     assert control.within is not None
     if low is None or high is None:
         return f"{head} ({estimate.n} repetitions give no interval)"

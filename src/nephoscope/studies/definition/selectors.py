@@ -129,6 +129,11 @@ class MeasuredFigure(Record):
         return self
 
     @property
+    def is_ratio(self) -> bool:
+        """Whether this is one value over another, in times."""
+        return self.numerator is not None and not self.difference and self.scale == 1
+
+    @property
     def is_single(self) -> bool:
         """Whether this is one value, and neither a ratio nor an order."""
         return self.numerator is None and not self.order

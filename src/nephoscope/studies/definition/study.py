@@ -62,6 +62,8 @@ class Comparison(Record):
             raise ValueError(f"{self.id}: an order is compared with an order")
         if self.measured is not None and order != set(self.measured.order):
             raise ValueError(f"{self.id}: both orders need the same names")
+        if self.measured is not None and self.measured.is_ratio and self.unit not in ("", "times"):
+            raise ValueError(f"{self.id}: a ratio is in times; `difference` has a unit")
         if self.ground == "in kind" and not order and self.neutral is None:
             raise ValueError(f"{self.id}: in kind needs `neutral`")
         return self
