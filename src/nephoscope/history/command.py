@@ -15,6 +15,7 @@ from nephoscope.commands.section_output import present
 from nephoscope.errors import UsageError
 
 if TYPE_CHECKING:
+    from nephoscope.compaction.reading import StoredSummaries
     from nephoscope.history.records import History
     from nephoscope.history.result import Settings
     from nephoscope.history.series import Series
@@ -86,22 +87,25 @@ def history(
     """
     if (against or budget) and not confirm:
         raise UsageError("--against and --budget are for a repetition.", "Add --confirm RUN.")
+    from nephoscope.compaction.reading import StoredSummaries
     from nephoscope.history.page import section
     from nephoscope.history.result import Settings
     from nephoscope.store import Store
 
     shelf = Store(store)
     settings = Settings(false_alarms, margin, options.confidence(confidence))
-    runs = run_filters.selected(shelf, **conditions)
-    if not runs:
+    wanted = run_filters.selection_of(**conditions)
+    runs = StoredSummaries(shelf, run_filters.selected(shelf, **conditions), wanted)
+    if not any(True for _ in runs):
         raise UsageError(
             f"No run in {shelf.path} meets the conditions.", "`nephoscope runs` shows them all."
         )
     chosen = {name: conditions[name] for name in ("targets", "benchmarks")}
     if confirm:
-        runs = [*runs, _repeated(shelf, runs, metric, confirm, against, budget, settings, **chosen)]
+        repetition = _repeated(shelf, runs, metric, confirm, against, budget, settings, **chosen)
+        runs = StoredSummaries(shelf, [*runs.runs, repetition], wanted)
     analysis = _history(shelf, runs, metric, settings, forecast, back_test, **chosen)
-    for sentence in shelf.damaged():
+    for sentence in (*shelf.damaged(), *runs.problems):
         output.log(f"nephoscope: {output.one_line(sentence)}")
     regressed = REGRESSION if check and analysis.regressions else 0
     if check and not as_json and to is None:
@@ -116,7 +120,7 @@ def history(
 
 def _history(
     store: Store,
-    runs: Sequence[StoredRun],
+    runs: StoredSummaries,
     metric: str,
     settings: Settings,
     forecast: bool,
@@ -164,7 +168,7 @@ def _history(
 
 def _repeated(
     store: Store,
-    runs: Sequence[StoredRun],
+    runs: StoredSummaries,
     metric: str,
     name: str,
     against: str | None,
@@ -202,7 +206,7 @@ def _repeated(
 
 def _series_of(
     run: StoredRun,
-    runs: Sequence[StoredRun],
+    runs: StoredSummaries,
     metric: str,
     settings: Settings,
     *,

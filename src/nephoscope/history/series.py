@@ -6,37 +6,17 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import median
 from typing import Any
 
-from nephoscope.analysis import facts
-from nephoscope.analysis.statistics import estimates, histograms
 from nephoscope.analysis.statistics.values import Refused
-from nephoscope.catalog import FINGERPRINT
-from nephoscope.comparison.history import machine_of
+from nephoscope.compaction.summarise import MACHINE, estimate_of, summary_of
 from nephoscope.errors import StoreError, UnknownName
-from nephoscope.model import INTERNAL, Better, Estimate, Shape, TrialRecord, factors_key
+from nephoscope.model import INTERNAL, Better, Estimate, Shape, factors_key
 from nephoscope.reading.sentences import did_you_mean
 from nephoscope.results import lines, names
-from nephoscope.store import StoredRun, counts, query
+from nephoscope.store import StoredRun
+from nephoscope.store.summary import MetricSummary, RunSummary
 
-CPU_MODEL = "CPU model"
-FACTS: Mapping[str, str] = {
-    "cpu.by_cpuid.brand": CPU_MODEL,
-    "cpu.microcode": "microcode",
-    "kernel.release": "kernel",
-    "hypervisor.name": "hypervisor",
-    "cloud.instance_type": "instance type",
-    "cloud.zone": "zone",
-    "limits.cpu_quota_cpus": "CPU quota",
-    "clock.source": "clock source",
-}
-"""Facts of a fingerprint whose changes are annotated, with their names."""
-VERSIONS: Mapping[str, str] = {"nephoscope": "nephoscope", "probe": "nephoscope-probe"}
-"""Keys of a manifest that are versions."""
-MACHINE = "machine"
-COMMAND = "argv"
-"""Parameter of a labelled command that may change from version to version."""
 REPETITION = "repeats"
 """Label of runs that repeat a measurement to confirm a change; they are no points of a series."""
 _PERCENTILE = re.compile(r"_p(\d{2,6})(?=_|$)")
@@ -78,7 +58,7 @@ class Series:
 
 
 def read(
-    runs: Iterable[StoredRun],
+    runs: Iterable[StoredRun | RunSummary],
     metric: str,
     *,
     targets: Sequence[str] = (),
@@ -96,16 +76,20 @@ def read(
     known: set[str] = set()
     notes = []
     for run in runs:
-        if not repetitions and REPETITION in (run.manifest.get("labels") or {}):
+        labels = run.labels if isinstance(run, RunSummary) else run.manifest.get("labels")
+        if not repetitions and REPETITION in (labels or {}):
             continue
         try:
-            for entry in entries_of(run, metric, known, confidence):
-                if benchmarks and entry.key.benchmark not in benchmarks:
+            one = run if isinstance(run, RunSummary) else summary_of(run)
+            for entry in entries_of(one, metric, known, confidence):
+                own = entry.metric
+                if benchmarks and own.benchmark not in benchmarks:
                     continue
-                setting = (entry.key.benchmark, entry.key.factors, entry.params, entry.unit)
+                setting = (own.benchmark, own.factors, own.params, own.unit)
                 by_setting.setdefault(setting, []).append(entry)
         except (StoreError, Refused) as error:
-            notes.append(f"Run {run.id} is left out: {error}")
+            name = run.run if isinstance(run, RunSummary) else run.id
+            notes.append(f"Run {name} is left out: {error}")
     if not by_setting and not notes:
         raise UnknownName(
             f"No selected run has the metric '{metric}'{did_you_mean(metric, known)}.",
@@ -129,122 +113,50 @@ def read(
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A point with the setting that it belongs to. lab: its target is a lab host."""
+    """A point with the setting that it belongs to. is_lab: its target is a lab host."""
 
-    key: lines.Key
-    params: str
-    unit: str
-    better: Better
+    metric: MetricSummary
     point: Point
-    lab: bool
+    is_lab: bool
 
 
-def entries_of(run: StoredRun, metric: str, known: set[str], confidence: float) -> Iterator[_Entry]:
+def entries_of(
+    run: RunSummary, metric: str, known: set[str], confidence: float
+) -> Iterator[_Entry]:
     """Yields the points of a metric in a run; adds the names of all its metrics to `known`."""
-    quantiles = dict(_percentiles(run, metric))
-    scalars = {name for _, name in run.metrics_of_shape(Shape.SCALAR)}
-    known |= scalars
-    known |= {
-        names.percentile_metric(name, _unit(run, benchmark, name), quantile)
-        for benchmark, name in run.metrics_of_shape(Shape.HISTOGRAM)
-        for quantile in lines.PERCENTILES
-    }
-    if metric not in scalars and not quantiles:
-        return
-    records = {record.key.name: record for record in run.records() if counts(record)}
-    place = {name: record.position for name, record in records.items()}
-    if metric in scalars:
-        rows = [row for row in query.trial_medians(run) if row.metric == metric]
-        for key, group in lines.group_scalars(rows, place).items():
-            estimate = estimates.median(group.values, unit=group.unit, confidence=confidence)
-            yield _entry(run, key, group, estimate, records)
-    for (benchmark, name), quantile in quantiles.items():
-        found = [r for r in query.histograms(run) if (r.benchmark, r.metric) == (benchmark, name)]
-        for key, distribution in lines.group_histograms(found, place).items():
-            estimate = histograms.quantile_of_trials(
-                distribution.trials,
-                quantile,
-                unit=distribution.unit,
-                confidence=confidence,
-                seed=names.seed_of(*key, metric),
-            )
-            yield _entry(run, key, distribution, estimate, records)
+    for own in run.metrics:
+        quantile = None
+        if own.shape is Shape.SCALAR:
+            known.add(own.metric)
+            if own.metric != metric:
+                continue
+        else:
+            known |= {
+                names.percentile_metric(own.metric, own.unit, one) for one in lines.PERCENTILES
+            }
+            quantile = _quantile(own, metric)
+            if quantile is None:
+                continue
+        estimate = run.estimate(own, metric, confidence)
+        if estimate is None:
+            trials = own.values() if quantile is None else own.histograms()
+            estimate = estimate_of(own, trials, quantile, metric, confidence)
+        if isinstance(estimate, str):
+            raise Refused(estimate)
+        target = run.targets[own.target]
+        facts = {**target.facts, **({"command": own.command} if own.command else {})}
+        point = Point(run.run, run.started_s, estimate, own.target, facts, target.steal)
+        yield _Entry(own, point, target.is_lab)
 
 
-def _percentiles(run: StoredRun, metric: str) -> Iterator[tuple[tuple[str, str], float]]:
-    """Yields (benchmark, histogram) and the quantile that a name such as latency_p99_ns means."""
+def _quantile(histogram: MetricSummary, metric: str) -> float | None:
+    """Returns the quantile of a histogram that a name such as latency_p99_ns means, or None."""
     match = _PERCENTILE.search(metric)
-    if match is None:
-        return
-    digits = match[1]
-    quantile = int(digits) / 10 ** len(digits)
-    for benchmark, name in run.metrics_of_shape(Shape.HISTOGRAM):
-        unit = _unit(run, benchmark, name)
-        if 0 < quantile < 1 and names.percentile_metric(name, unit, quantile) == metric:
-            yield (benchmark, name), quantile
-
-
-def _unit(run: StoredRun, benchmark: str, name: str) -> str:
-    return next(one.unit for one in run.spec(benchmark).metrics if one.id == name)
-
-
-def _entry(
-    run: StoredRun,
-    key: lines.Key,
-    group: lines.Group | lines.Histograms,
-    estimate: Estimate,
-    records: Mapping[str, TrialRecord],
-) -> _Entry:
-    record = records[group.trial]
-    fixed = {k: v for k, v in record.params.items() if k not in record.factors and k != "seed"}
-    if fixed.get("label"):
-        fixed.pop(COMMAND, None)
-    of_target = [one for one in records.values() if one.key.target == key.target]
-    target = next(one for one in run.manifest["targets"] if one["name"] == key.target)
-    point = Point(
-        run.id,
-        float(run.manifest.get("started_at") or 0.0),
-        estimate,
-        key.target,
-        _facts(run, key.target, of_target) | _command(record.params),
-        _steal(of_target),
-    )
-    lab = target.get("kind") == "lab"
-    return _Entry(key, factors_key(fixed), group.unit, group.better, point, lab)
-
-
-def _command(params: Mapping[str, Any]) -> dict[str, str]:
-    """The command line of a user's program, which is a version where the program has a label."""
-    words = params.get(COMMAND)
-    return {"command": " ".join(map(str, words))} if words and params.get("label") else {}
-
-
-def _facts(run: StoredRun, target: str, records: Sequence[TrialRecord]) -> dict[str, str]:
-    document: Any = (run.manifest.get("fingerprints") or {}).get(target)
-    if not document:
-        documents = [
-            one
-            for record in records
-            if record.benchmark == FINGERPRINT
-            for one in record.documents.values()
-        ]
-        document = documents[0] if documents else {}
-    known = {title: facts.fact(document, name) for name, title in FACTS.items()}
-    known |= {title: run.manifest.get(key) for key, title in VERSIONS.items()}
-    known[MACHINE] = machine_of(run, target)
-    return {
-        title: " ".join(str(value).split())
-        for title, value in known.items()
-        if value not in (None, "")
-    }
-
-
-def _steal(records: Sequence[TrialRecord]) -> float | None:
-    values = [record.beside.get("steal_ratio") for record in records]
-    numbers = [
-        float(one) for one in values if isinstance(one, int | float) and not isinstance(one, bool)
-    ]
-    return median(numbers) if numbers else None
+    quantile = int(match[1]) / 10 ** len(match[1]) if match else 0.0
+    if not 0 < quantile < 1:
+        return None
+    name = names.percentile_metric(histogram.metric, histogram.unit, quantile)
+    return quantile if name == metric else None
 
 
 def _by_target(metric: str, entries: Sequence[_Entry]) -> Iterator[Series]:
@@ -265,12 +177,12 @@ def _by_target(metric: str, entries: Sequence[_Entry]) -> Iterator[Series]:
             group += own
     for group in groups:
         points = sorted((entry.point for entry in group), key=lambda one: (one.at_s, one.run))
-        first = group[0]
+        first = group[0].metric
         yield Series(
-            first.key.benchmark,
+            first.benchmark,
             metric,
             points[-1].target,
-            json.loads(first.key.factors),
+            json.loads(first.factors),
             json.loads(first.params),
             first.unit,
             first.better,
@@ -280,7 +192,7 @@ def _by_target(metric: str, entries: Sequence[_Entry]) -> Iterator[Series]:
 
 def _is_renamed(a: Sequence[_Entry], b: Sequence[_Entry]) -> bool:
     machines = [
-        {entry.point.facts.get(MACHINE) for entry in side if not entry.lab} - {None}
+        {entry.point.facts.get(MACHINE) for entry in side if not entry.is_lab} - {None}
         for side in (a, b)
     ]
     runs = [{entry.point.run for entry in side} for side in (a, b)]

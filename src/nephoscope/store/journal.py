@@ -40,14 +40,22 @@ def removed_event(names: Iterable[str]) -> dict[str, Any]:
 def append(path: Path, event: Mapping[str, Any]) -> None:
     """Adds one line, with the time and its checksum."""
     at = datetime.now(UTC).isoformat(timespec="milliseconds")
-    text = json.dumps({"at": at, **event}, allow_nan=False, default=str)
-    line = f'{text[:-1]}, "crc32": "{zlib.crc32(text.encode()):08x}"}}\n'
+    line = line_of({"at": at, **event})
     with translating_os_errors(path, "written"), path.open("ab+") as stream:
-        _remove_cut_off_line(stream)
-        stream.write(line.encode())
+        remove_cut_off_line(stream)
+        stream.write(line)
 
 
-def _remove_cut_off_line(stream: Any) -> None:
+def line_of(document: Mapping[str, Any]) -> bytes:
+    """Returns a document as one line of JSON whose last key is the CRC-32 of the line without it.
+
+    ASCII, ended by a newline. `parsed` reads it.
+    """
+    text = json.dumps(document, allow_nan=False, default=str)
+    return f'{text[:-1]}, "crc32": "{zlib.crc32(text.encode()):08x}"}}\n'.encode()
+
+
+def remove_cut_off_line(stream: Any) -> None:
     """Removes what a kill left of a last line, which would swallow the next one."""
     size = stream.seek(0, 2)
     if size:
@@ -83,7 +91,7 @@ class Journal:
                 return self
         self._offset += len(whole) + len(newline)
         if newline:
-            self._lines += map(_parsed, whole.split(b"\n"))
+            self._lines += map(parsed, whole.split(b"\n"))
         return self
 
     @property
@@ -127,7 +135,11 @@ class Journal:
         return [f"{path} is damaged: it is not what was stored when the run ended."]
 
 
-def _parsed(line: bytes) -> tuple[dict[str, Any] | None, bool]:
+def parsed(line: bytes) -> tuple[dict[str, Any] | None, bool]:
+    """Returns the document of a line without its newline, and whether its checksum holds.
+
+    The document is None where the line is no JSON object.
+    """
     match = _SUM.search(line)
     text = line[: match.start()] + b"}" if match else line
     holds = match is not None and zlib.crc32(text) == int(match[1], 16)
