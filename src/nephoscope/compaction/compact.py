@@ -15,6 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
+from nephoscope.compaction.reading import REPEATS
 from nephoscope.compaction.summarise import summary_of
 from nephoscope.errors import StoreError
 from nephoscope.model import Shape
@@ -22,10 +23,6 @@ from nephoscope.store import RUNNING, Store, StoredRun, day_files, packing
 from nephoscope.store.day_files import WATCH, DayFile, DayWriter
 from nephoscope.store.files import translating_os_errors
 from nephoscope.store.summary import MetricSummary, RunSummary
-
-REPEATS = ("repeats", "repeats-against")
-"""Labels that name a run to which a repetition belongs. These runs and the repetition keep their
-trials: `nephoscope history` judges them again by their trials."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +79,8 @@ def compact(
 
     watch: only runs with this value of the label WATCH, and their day files; None for all of the
     store. now_s: seconds since the epoch [default: the clock]. Runs that are being measured or
-    damaged keep their trials. Raises StoreError where another process compacts the store or a file
+    damaged keep their trials, and so do repetitions and the runs that they belong to, since
+    `nephoscope history` judges them again by their trials. Raises StoreError where another process compacts the store or a file
     cannot be written; what was not compacted by then is as it was.
     """
     now = time.time() if now_s is None else now_s

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 CONFIDENCE = 0.95
 """Confidence of the estimates that a summary holds; others are computed from its histograms."""
+QUANTILES = tuple(sorted({*lines.PERCENTILES, 0.25, 0.75, 0.95}))
+"""Quantiles of histograms whose estimates a summary holds."""
 CPU_MODEL = "CPU model"
 FACTS: Mapping[str, str] = {
     "cpu.by_cpuid.brand": CPU_MODEL,
@@ -56,13 +58,13 @@ def summary_of(run: StoredRun) -> RunSummary:
     store of another user, is computed again next time. Raises StoreError for a run that cannot be
     read.
     """
-    if run.state == RUNNING:
-        return _computed(run)
     stamp = summary.stamp_of(run.path)
     known = summary.read(run.path)
     if known is not None and (known.stamp, known.nephoscope) == (stamp, __version__):
         return known
     run.reread()
+    if run.state == RUNNING:
+        return _computed(run)
     new = replace(_computed(run), stamp=stamp)
     with contextlib.suppress(StoreError):
         # What changed meanwhile has another stamp: the summary would never be read.
@@ -121,7 +123,9 @@ def _grouped(run: StoredRun) -> dict[lines.Key, _Trials]:
         for key in run.metrics_of_shape(shape)
     }
     groups: dict[lines.Key, _Trials] = {}
-    for record, table in run.samples():
+    for record, table in run.tables():
+        if not counts(record):
+            continue
         for (benchmark, metric, target, level, unit, better), values, seen in _parts(table):
             shape = shapes.get((benchmark, metric))
             if shape is None:
@@ -183,7 +187,7 @@ def _metric(key: lines.Key, trials: _Trials, records: Mapping[str, TrialRecord])
 
 
 def _estimates(metric: MetricSummary, rows: Sequence[Any]) -> Iterator[tuple[str, Estimate | str]]:
-    quantiles: Sequence[float | None] = lines.PERCENTILES
+    quantiles: Sequence[float | None] = QUANTILES
     if metric.shape is Shape.SCALAR:
         quantiles = (None,)
     for quantile in quantiles:

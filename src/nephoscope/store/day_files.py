@@ -167,15 +167,7 @@ class DayWriter:
             with translating_os_errors(path.parent, "created"):
                 path.parent.mkdir(parents=True, exist_ok=True)
             remove_leftovers(path.parent)
-            with translating_os_errors(path, "read"):
-                lines = path.open("rb") if path.exists() else contextlib.nullcontext(())
-                with lines as stream:
-                    found = {
-                        match[1].decode(): _checksum(line)
-                        for line in stream
-                        if (match := _RUN.match(line)) and summary.parsed(line[:-1])
-                    }
-            self._known[path] = found
+            self._known[path] = _known_lines(path)
         return self._known[path]
 
     def _replace(self, path: Path, run: str, new: bytes) -> None:
@@ -188,6 +180,27 @@ class DayWriter:
         write_atomically(path, b"".join(kept))
 
 
+def _known_lines(path: Path) -> dict[str, bytes]:
+    """Returns the checksum of each run's line; removes what a kill left of the last line."""
+    known = {}
+    end = 0
+    with translating_os_errors(path, "read"):
+        try:
+            stream = path.open("rb")
+        except FileNotFoundError:
+            return {}
+        with stream:
+            for line in stream:
+                if not line.endswith(b"\n"):
+                    os.truncate(path, end)
+                    break
+                end += len(line)
+                match = _RUN.match(line)
+                if match and summary.parsed(line[:-1]):
+                    known[match[1].decode()] = _checksum(line)
+    return known
+
+
 def _checksum(line: bytes) -> bytes:
     match = _SUM.search(line, max(0, len(line) - 40))
     return match[1] if match else b""
@@ -195,9 +208,8 @@ def _checksum(line: bytes) -> bytes:
 
 def _append(path: Path, line: bytes) -> None:
     is_new = not path.exists()
-    with translating_os_errors(path, "written"), path.open("ab+") as stream:
-        journal.remove_cut_off_line(stream)
-        end = stream.seek(0, os.SEEK_END)
+    with translating_os_errors(path, "written"), path.open("ab") as stream:
+        end = stream.tell()
         try:
             stream.write(line)
             stream.flush()
