@@ -78,10 +78,10 @@ def compact(
     """Applies a policy to a store and returns what was done.
 
     watch: only runs with this value of the label WATCH, and their day files; None for all of the
-    store. now_s: seconds since the epoch [default: the clock]. Runs that are being measured or
-    damaged keep their trials, and so do repetitions and the runs that they belong to, since
-    `nephoscope history` judges them again by their trials. Raises StoreError where another process compacts the store or a file
-    cannot be written; what was not compacted by then is as it was.
+    store. now_s: seconds since the epoch [default: the clock]. Trials are kept of runs that are
+    being measured or are damaged, and of repetitions and their runs, which `nephoscope history`
+    judges again by their trials. Raises StoreError where another process compacts the store or a
+    file cannot be written; what was not compacted by then is as it was.
     """
     now = time.time() if now_s is None else now_s
     work = _Work(store, policy, watch, now)

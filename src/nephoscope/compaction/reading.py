@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from nephoscope.compaction.summarise import summary_of
+from nephoscope.compaction.summarise import stored_summary, summary_of
 from nephoscope.errors import StoreError
 from nephoscope.store import Store, StoredRun, day_files
 from nephoscope.store.selection import Selection
@@ -64,18 +64,21 @@ class StoredSummaries:
 
         The manifest of a run whose summary is up to date is not read.
         """
+        is_wanted = any(run.id == own.id for own in self.more)
         try:
-            one = summary_of(run)
+            one = stored_summary(run)
+            if one is not None:
+                return one if is_wanted or self._matches(one) else None
+            return summary_of(run) if is_wanted or self.selection.matches(run) else None
         except StoreError as error:
             if not run.path.exists():
                 return None
             try:
-                return run if self.selection.matches(run) else None
+                _ = run.manifest
             except StoreError:
                 self.problems.append(str(error))
                 return None
-        is_wanted = self._matches(one) or run.id in {own.id for own in self.more}
-        return one if is_wanted else None
+            return run
 
     def _matches(self, one: RunSummary) -> bool:
         return self.selection.matches_values(

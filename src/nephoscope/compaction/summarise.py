@@ -58,10 +58,10 @@ def summary_of(run: StoredRun) -> RunSummary:
     store of another user, is computed again next time. Raises StoreError for a run that cannot be
     read.
     """
-    stamp = summary.stamp_of(run.path)
-    known = summary.read(run.path)
-    if known is not None and (known.stamp, known.nephoscope) == (stamp, __version__):
+    known = stored_summary(run)
+    if known is not None:
         return known
+    stamp = summary.stamp_of(run.path)
     run.reread()
     if run.state == RUNNING:
         return _computed(run)
@@ -71,6 +71,17 @@ def summary_of(run: StoredRun) -> RunSummary:
         if summary.stamp_of(run.path) == stamp:
             summary.write(run.path, new)
     return new
+
+
+def stored_summary(run: StoredRun) -> RunSummary | None:
+    """Returns the summary that was written for the files of a run as they are; reads no other one.
+
+    None where there is none. Raises StoreError for a run that is not there.
+    """
+    known = summary.read(run.path)
+    if known is None or known.nephoscope != __version__:
+        return None
+    return known if known.stamp == summary.stamp_of(run.path) else None
 
 
 @dataclass(slots=True)
