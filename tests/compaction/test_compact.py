@@ -214,7 +214,7 @@ def test_damaged_runs_keep_their_trials(store: Path) -> None:
     (second.path / "manifest.json").write_bytes(b"{")
     done = compacted(store)
     assert len(done.compacted) == 1
-    (sentence,) = done.kept
+    (sentence,) = done.skipped
     assert sentence.startswith(f"Run {run.id} keeps its trials: ")
     assert "damaged" in sentence
     assert len(Store(store).ids()) == 3

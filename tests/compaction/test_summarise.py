@@ -29,11 +29,11 @@ def estimate_from_trials(run: StoredRun, metric: str, target: str, confidence: f
         if (key.metric, key.target) == (metric, target):
             return estimates.median(group.values, unit=group.unit, confidence=confidence)
     quantile = float(f"0.{metric.partition('_p')[2].partition('_')[0]}")
-    for key, one in lines.group_histograms(query.histograms(run), place).items():
+    for key, latencies in lines.group_histograms(query.histograms(run), place).items():
         if key.target == target:
             seed = names.seed_of(*key, metric)
             return histograms.quantile_of_trials(
-                one.trials, quantile, unit=one.unit, confidence=confidence, seed=seed
+                latencies.trials, quantile, unit=latencies.unit, confidence=confidence, seed=seed
             )
     raise AssertionError(metric)
 
@@ -96,10 +96,10 @@ def other_program(run: StoredRun) -> None:
 
 
 def other_format(run: StoredRun) -> None:
-    one = summary.read(run.path)
-    assert one is not None
+    known = summary.read(run.path)
+    assert known is not None
     with mock.patch.object(summary, "VERSION", 99):
-        summary.write(run.path, replace(one, trials=1))
+        summary.write(run.path, replace(known, trials=1))
 
 
 def half_written(run: StoredRun) -> None:

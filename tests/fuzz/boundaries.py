@@ -24,8 +24,8 @@ from tests.store import factory as store_factory
 from nephoscope import capabilities, catalog, documents, plans, programs
 from nephoscope.census import files as census_files
 from nephoscope.commands import configuration
-from nephoscope.comparison import number_files
 from nephoscope.compaction.summarise import summary_of
+from nephoscope.comparison import number_files
 from nephoscope.cost import focus, price_book, work
 from nephoscope.errors import NephoscopeError, TargetError
 from nephoscope.history import series

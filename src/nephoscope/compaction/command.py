@@ -63,7 +63,7 @@ def compact(
             f"--keep {keep} is shorter than --keep-raw {keep_raw}.", "Keep days for longer."
         )
     done = compacted(Store(store), policy, watch=watch, is_dry_run=dry_run)
-    for sentence in done.kept:
+    for sentence in done.skipped:
         output.log(f"nephoscope: {output.one_line(sentence)}")
     if as_json:
         output.document(done)

@@ -38,13 +38,14 @@ class StoredSummaries:
         self.problems = []
         repetitions = []
         ids = self.store.ids()
-        for run in [StoredRun(self.store.runs_path / name) for name in reversed(ids)]:
-            one = self._of(run)
-            if one is None:
+        for run in (StoredRun(self.store.runs_path / name) for name in reversed(ids)):
+            measured = self._of(run)
+            if measured is None:
                 continue
-            if isinstance(one, RunSummary) and not one.labels.keys().isdisjoint(REPEATS):
+            labels = measured.labels if isinstance(measured, RunSummary) else {}
+            if not labels.keys().isdisjoint(REPEATS):
                 repetitions.append(run)
-            yield one
+            yield measured
         self._repetitions = repetitions
         # A folder counts more than a line: a kill may have left both.
         without = {name for name in ids if (self.store.runs_path / name).exists()}
@@ -66,9 +67,9 @@ class StoredSummaries:
         """
         is_wanted = any(run.id == own.id for own in self.more)
         try:
-            one = stored_summary(run)
-            if one is not None:
-                return one if is_wanted or self._matches(one) else None
+            known = stored_summary(run)
+            if known is not None:
+                return known if is_wanted or self._matches(known) else None
             return summary_of(run) if is_wanted or self.selection.matches(run) else None
         except StoreError as error:
             if not run.path.exists():
@@ -80,11 +81,11 @@ class StoredSummaries:
                 return None
             return run
 
-    def _matches(self, one: RunSummary) -> bool:
+    def _matches(self, run: RunSummary) -> bool:
         return self.selection.matches_values(
-            labels=one.labels,
-            targets=list(one.targets),
-            benchmarks=one.benchmarks,
-            started_s=one.started_s,
-            status=lambda: one.state,
+            labels=run.labels,
+            targets=list(run.targets),
+            benchmarks=run.benchmarks,
+            started_s=run.started_s,
+            status=lambda: run.state,
         )

@@ -60,10 +60,10 @@ def folder_of(store: Path, watch: str) -> Path:
     return store / FOLDER / f"{WATCH}={name}" if watch else store / FOLDER
 
 
-def path_of(store: Path, one: RunSummary) -> Path:
+def path_of(store: Path, run: RunSummary) -> Path:
     """Returns the day file of a run: that of the UTC day on which it started."""
-    day = datetime.fromtimestamp(one.started_s, UTC).strftime("%Y-%m-%d")
-    return folder_of(store, one.labels.get(WATCH, "")) / f"{day}.jsonl"
+    day = datetime.fromtimestamp(run.started_s, UTC).strftime("%Y-%m-%d")
+    return folder_of(store, run.labels.get(WATCH, "")) / f"{day}.jsonl"
 
 
 def day_files(store: Path, watch: str | None = None) -> list[DayFile]:
@@ -101,10 +101,10 @@ def summaries(
     """
     seen: set[str] = set()
     for file in day_files(store):
-        for one in read(file.path, problems):
-            if one.run not in seen and one.run not in without:
-                seen.add(one.run)
-                yield one
+        for run in read(file.path, problems):
+            if run.run not in seen and run.run not in without:
+                seen.add(run.run)
+                yield run
 
 
 def read(path: Path, problems: list[str]) -> Iterator[RunSummary]:
@@ -119,11 +119,11 @@ def read(path: Path, problems: list[str]) -> Iterator[RunSummary]:
                 if not line.endswith(b"\n"):
                     problems.append(f"{path}: the last line is incomplete and left out.")
                     return
-                one = summary.parsed(line[:-1])
-                if one is None:
+                measured = summary.parsed(line[:-1])
+                if measured is None:
                     problems.append(f"{path}: line {number} is damaged and left out.")
                 else:
-                    yield one
+                    yield measured
 
 
 def find(store: Path, name: str) -> tuple[str, Path] | None:
@@ -145,21 +145,21 @@ class DayWriter:
     _known: dict[Path, dict[str, bytes]] = field(default_factory=dict)
     """Of each file that was written to: id of a run -> checksum of its line."""
 
-    def put(self, one: RunSummary) -> Path:
+    def put(self, measured: RunSummary) -> Path:
         """Stores a summary durably, instead of an earlier one of the same run; returns the file.
 
         Raises StoreError, and then leaves the file as it was.
         """
-        path = path_of(self.store, one)
-        line = summary.line_of(one)
+        path = path_of(self.store, measured)
+        line = summary.line_of(measured)
         known = self._of(path)
-        if known.get(one.run) == _checksum(line):
+        if known.get(measured.run) == _checksum(line):
             return path
-        if one.run in known:
-            self._replace(path, one.run, line)
+        if measured.run in known:
+            self._replace(path, measured.run, line)
         else:
             _append(path, line)
-        known[one.run] = _checksum(line)
+        known[measured.run] = _checksum(line)
         return path
 
     def _of(self, path: Path) -> dict[str, bytes]:
@@ -173,11 +173,11 @@ class DayWriter:
     def _replace(self, path: Path, run: str, new: bytes) -> None:
         with translating_os_errors(path, "read"):
             lines = path.read_bytes().splitlines(keepends=True)
-        kept = [
+        changed = [
             new if (match := _RUN.match(line)) and match[1].decode() == run else line
             for line in lines
         ]
-        write_atomically(path, b"".join(kept))
+        write_atomically(path, b"".join(changed))
 
 
 def _known_lines(path: Path) -> dict[str, bytes]:
