@@ -71,12 +71,13 @@ def selection_of(
     until: str | None,
 ) -> Selection:
     """Returns the options' conditions. Raises UsageError for values that have no meaning."""
-    from nephoscope.reading.sentences import did_you_mean
     from nephoscope.store import ABANDONED, STATES, selection
 
     known = (*STATES, *ABANDONED)
     for state in states:
         if state not in known:
+            from nephoscope.reading.sentences import did_you_mean
+
             raise UsageError(
                 f"--state: there is no state '{state}'{did_you_mean(state, known)}.",
                 f"States: {', '.join(known)}.",

@@ -1,4 +1,7 @@
-"""Computes the summary of a run from its trials, once, and reads it afterwards."""
+"""Computes the summary of a run from its trials, once, and reads it afterwards.
+
+What only the computation needs is imported by it: reading takes less time than these imports.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +18,12 @@ from nephoscope.analysis import facts
 from nephoscope.analysis.statistics import estimates, histograms
 from nephoscope.analysis.statistics.values import Refused
 from nephoscope.catalog import FINGERPRINT
-from nephoscope.comparison.history import machine_of
 from nephoscope.errors import StoreError
 from nephoscope.model import Better, Estimate, Shape, TrialRecord, factors_key
 from nephoscope.results import lines, names
 from nephoscope.store import RUNNING, StoredRun, counts, packing, summary
 from nephoscope.store.packing import Histogram
 from nephoscope.store.summary import MetricSummary, RunSummary, TargetSummary
-from nephoscope.store.trialfile import DAMAGED
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -96,6 +97,8 @@ class _Trials:
 
 
 def _computed(run: StoredRun) -> RunSummary:
+    from nephoscope.store.trialfile import DAMAGED
+
     manifest = run.manifest
     records = run.records()
     valid = {record.key.name: record for record in records if counts(record)}
@@ -242,6 +245,8 @@ def _target(
 
 
 def _facts(run: StoredRun, target: str, records: Sequence[TrialRecord]) -> dict[str, str]:
+    from nephoscope.comparison.history import machine_of
+
     document: Any = (run.manifest.get("fingerprints") or {}).get(target)
     if not document:
         documents = [

@@ -143,7 +143,6 @@ def _history(
 ) -> History:
     from nephoscope.history import forecast as predicting
     from nephoscope.history import series as reading
-    from nephoscope.history.confirm import Judge
     from nephoscope.history.records import History
     from nephoscope.history.result import analyse, link
 
@@ -155,7 +154,11 @@ def _history(
         confidence=settings.confidence,
         window_s=window_s,
     )
-    judge = Judge(store, runs, settings.margin, settings.confidence)
+    judge = None
+    if runs.repetitions():
+        from nephoscope.history.confirm import Judge
+
+        judge = Judge(store, runs, settings.margin, settings.confidence)
     results = link([analyse(one, settings, judge) for one in every_series])
     classes = (
         predicting.classes_of(every_series, settings.false_alarms) if forecast or back_test else []

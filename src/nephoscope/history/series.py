@@ -14,7 +14,6 @@ from nephoscope.analysis.statistics.values import Refused
 from nephoscope.compaction.summarise import MACHINE, estimate_of, summary_of
 from nephoscope.errors import StoreError, UnknownName
 from nephoscope.model import INTERNAL, Better, Estimate, Shape, factors_key
-from nephoscope.reading.sentences import did_you_mean
 from nephoscope.results import lines, names
 from nephoscope.store import StoredRun
 from nephoscope.store.summary import MetricSummary, RunSummary
@@ -95,6 +94,8 @@ def read(
             name = run.run if isinstance(run, RunSummary) else run.id
             notes.append(f"Run {name} is left out: {error}")
     if not by_setting and not notes:
+        from nephoscope.reading.sentences import did_you_mean
+
         raise UnknownName(
             f"No selected run has the metric '{metric}'{did_you_mean(metric, known)}.",
             "`nephoscope show RUN` prints the metrics of a run.",
