@@ -25,6 +25,7 @@ TOGETHER = frozenset(
         "capabilities",
         "census",
         "commands",
+        "compaction",
         "comparison",
         "contract",
         "cost",

@@ -52,6 +52,7 @@ ORDER = [
     "capabilities",
     "comparison",
     "rank",
+    "compaction",
     "history",
     "studies",
     "api",

@@ -102,6 +102,11 @@ COMMANDS: tuple[Command, ...] = (
         "nephoscope.commands.verify:verify",
     ),
     Command(
+        "compact",
+        "Merge the trials of old runs into histograms; remove old days.",
+        "nephoscope.compaction.command:compact",
+    ),
+    Command(
         "export",
         "Export the samples of runs as CSV, JSON lines or Parquet.",
         "nephoscope.commands.export:export",

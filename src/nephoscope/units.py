@@ -19,6 +19,8 @@ _TIME_NS: Mapping[str, float] = {
     "m": 60e9,
     "h": 3600e9,
     "d": 86_400e9,
+    "w": 7 * 86_400e9,
+    "y": 365 * 86_400e9,
 }
 _BYTES: Mapping[str, float] = {
     "b": 1,

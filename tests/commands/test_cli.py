@@ -46,6 +46,7 @@ VERBS = [
     "show",
     "stop",
     "verify",
+    "compact",
     "export",
     "import",
     "serve",

@@ -156,6 +156,7 @@ CASES = [
     ("stop", "", ["RUN"]),
     ("import", "", ["PKB"]),
     ("verify", "", []),
+    ("compact", "", ["--keep-raw", "7d"]),
     ("list", "", []),
     ("list", "BENCHMARK", ["postmark"]),
     ("doctor", "", []),

@@ -10,7 +10,8 @@ import numpy as np
 
 from nephoscope import catalog, plans
 from nephoscope.analysis.statistics.values import Array
-from nephoscope.history.series import CPU_MODEL, Point, Series
+from nephoscope.compaction.summarise import CPU_MODEL
+from nephoscope.history.series import Point, Series
 from nephoscope.model import Better, Estimate, Sample, TrialKey, TrialRecord, TrialStatus
 from nephoscope.plans.files.load import from_text
 from nephoscope.store import FINISHED, Store, StoredRun

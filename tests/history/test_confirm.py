@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from tests.history.drawn import DAY_S, START_S, append_run
 
+from nephoscope.compaction.reading import StoredSummaries
 from nephoscope.errors import UsageError
 from nephoscope.history import confirm
 from nephoscope.history.confirm import AGAINST, Judge
@@ -17,6 +18,7 @@ from nephoscope.history.records import Repetition
 from nephoscope.history.result import Settings, analyse
 from nephoscope.history.series import REPETITION, Series, read
 from nephoscope.store import Store, StoredRun
+from nephoscope.store.selection import Selection
 
 CHANGE = 24
 RUNS = 46
@@ -43,8 +45,8 @@ def store(drawn: Path, tmp_path: Path) -> Path:
     return shutil.copytree(drawn, tmp_path / "drawn")
 
 
-def runs_of(store: Path) -> list[StoredRun]:
-    return Store(store).runs()
+def runs_of(store: Path) -> StoredSummaries:
+    return StoredSummaries(Store(store), Selection())
 
 
 def series_of(store: Path) -> Series:

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from tests.history.drawn import DAY_S, HOUR_S, autoregressive, series
 
+from nephoscope.compaction.summarise import CPU_MODEL
 from nephoscope.history import forecast
 from nephoscope.history.forecast import CONFIDENCE, Levels
-from nephoscope.history.series import CPU_MODEL, Series
+from nephoscope.history.series import Series
 
 WEEK_POINTS = 7 * 24
 

@@ -9,9 +9,9 @@ import pytest
 from tests.history.drawn import DAY_S, START_S, series
 
 from nephoscope.analysis.statistics.values import Array
+from nephoscope.compaction.summarise import CPU_MODEL
 from nephoscope.history.records import Repetition
 from nephoscope.history.result import Settings, analyse, link, segments, shift_text
-from nephoscope.history.series import CPU_MODEL
 from nephoscope.model import Better, Estimate
 
 

@@ -8,8 +8,9 @@ import pytest
 from tests.history.drawn import DAY_S, START_S, append_run, machine
 from tests.results.made import NULL_PLAN, make_run
 
+from nephoscope.compaction.summarise import CPU_MODEL, MACHINE
 from nephoscope.errors import UnknownName
-from nephoscope.history.series import CPU_MODEL, MACHINE, REPETITION, Series, read
+from nephoscope.history.series import REPETITION, Series, read
 from nephoscope.model import Sample
 from nephoscope.store import Store
 

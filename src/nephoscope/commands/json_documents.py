@@ -13,6 +13,7 @@ from nephoscope.advise.result import Advice
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.commands.checks.frame import Finding
 from nephoscope.commands.configuration import Value
+from nephoscope.compaction.compact import Compaction
 from nephoscope.cost.saving import SavingAnalysis
 from nephoscope.cost.work import WorkCosts
 from nephoscope.fleet.result import FleetCheck
@@ -88,6 +89,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
     "stop": {"": "stopped"},
     "import": {"": "result"},
     "verify": {"": "verified_runs"},
+    "compact": {"": "compaction"},
     "list": {"": "benchmarks", "BENCHMARK": "benchmark"},
     "doctor": {"": "host_check"},
     "config": {"": "configuration"},
@@ -132,7 +134,8 @@ class RemovedRuns:
 
 @dataclass(frozen=True, slots=True)
 class VerifiedRuns:
-    """Runs whose files were compared with their digests. damaged: sentences; run: may be empty."""
+    """Runs whose files were compared with their digests. damaged: sentences; run: may be empty, or
+    the path of a day file."""
 
     runs: tuple[Row, ...]
 
@@ -305,6 +308,7 @@ RECORDS: Mapping[str, type[Any]] = {
     "run_labels": RunLabels,
     "removed_runs": RemovedRuns,
     "verified_runs": VerifiedRuns,
+    "compaction": Compaction,
     "journal": Journal,
     "stopped": StoppedRun,
     "benchmarks": Benchmarks,

@@ -36,7 +36,7 @@ def runs(context: click.Context, /, store: Path | None, as_json: bool, **conditi
                 f"Write options behind `{context.invoked_subcommand}`.",
             )
         return
-    from nephoscope.store import Store
+    from nephoscope.store import Store, day_files
     from nephoscope.store.listing import StoredRuns, row_of
 
     shelf = Store(store)
@@ -44,6 +44,13 @@ def runs(context: click.Context, /, store: Path | None, as_json: bool, **conditi
     rows = [row_of(stored) for stored in run_filters.selected(shelf, **conditions)]
     for sentence in shelf.damaged():
         output.log(f"nephoscope: {output.one_line(sentence)}")
+    days = day_files.day_files(shelf.path)
+    if days:
+        output.log(
+            f"nephoscope: The trials of older runs were compacted into {len(days)} day "
+            f"file{'s'[: len(days) > 1]}, {days[0].day} to {days[-1].day}; `nephoscope history "
+            "METRIC` reads them."
+        )
     if as_json:
         output.document(StoredRuns(str(shelf.path), tuple(rows)))
     elif ids_only:

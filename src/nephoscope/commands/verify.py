@@ -13,11 +13,12 @@ from nephoscope.commands import options, output
 
 if TYPE_CHECKING:
     from nephoscope.store import StoredRun
+    from nephoscope.store.day_files import DayFile
 
 
 @dataclass(frozen=True, slots=True)
 class _Verified:
-    """One run: trials as they were stored, trials without a digest, and what is damaged."""
+    """One run or day file: trials as they were stored, without a digest, and what is damaged."""
 
     run: str
     verified: int
@@ -32,16 +33,18 @@ class _Verified:
 def verify(names: Sequence[str], store: Path | None, as_json: bool) -> int:
     """Check the files of stored runs against their digests.
 
-    RUN is a run id, a unique prefix of one, or `latest`; without one, checks all runs. Exits with 1
-    if a file is damaged or missing. Trials that were stored without digests are unverified.
+    RUN is a run id, a unique prefix of one, or `latest`; without one, checks all runs and day
+    files. Exits with 1 if a file is damaged or missing. Trials that were stored without digests
+    are unverified.
     """
-    from nephoscope.store import Store
+    from nephoscope.store import Store, day_files
 
     shelf = Store(store)
     runs = [shelf.open(name) for name in names] if names else shelf.runs()
     results = [_verified(run) for run in runs]
     if not names:
         results += [_Verified("", 0, 0, (sentence,)) for sentence in shelf.damaged()]
+        results += [_verified_day(shelf.path, file) for file in day_files.day_files(shelf.path)]
     if as_json:
         output.document({"runs": results})
     else:
@@ -52,6 +55,14 @@ def verify(names: Sequence[str], store: Path | None, as_json: bool) -> int:
 def _verified(run: StoredRun) -> _Verified:
     integrity = run.integrity()
     return _Verified(run.id, integrity.verified, integrity.unverified, integrity.damaged)
+
+
+def _verified_day(store: Path, file: DayFile) -> _Verified:
+    from nephoscope.store import day_files
+
+    problems: list[str] = []
+    trials = sum(one.trials for one in day_files.read(file.path, problems))
+    return _Verified(str(file.path.relative_to(store)), trials, 0, tuple(problems))
 
 
 def _text(result: _Verified) -> str:

@@ -15,10 +15,13 @@ from nephoscope.commands.section_output import present
 from nephoscope.errors import UsageError
 
 if TYPE_CHECKING:
+    from nephoscope.compaction.reading import StoredSummaries
     from nephoscope.history.records import History
     from nephoscope.history.result import Settings
     from nephoscope.history.series import Series
     from nephoscope.store import Store, StoredRun
+
+_MAX_WINDOW_S = 366 * 86_400.0
 
 REGRESSION = 1
 """Exit code of --check where a metric is worse."""
@@ -44,6 +47,11 @@ REGRESSION = 1
     help="Largest relative change for the worse that is no regression.",
 )
 @options.CONFIDENCE
+@click.option(
+    "--window",
+    metavar="TIME",
+    help="Merge the trials of all runs within this time into one point, e.g. 1h.",
+)
 @click.option("--check", is_flag=True, help="Exit with code 1 on a regression; print no others.")
 @click.option(
     "--forecast", is_flag=True, help="Predict the next week, and the last one beside its values."
@@ -68,6 +76,7 @@ def history(
     false_alarms: float,
     margin: float,
     confidence: str,
+    window: str | None,
     check: bool,
     forecast: bool,
     back_test: bool,
@@ -86,22 +95,28 @@ def history(
     """
     if (against or budget) and not confirm:
         raise UsageError("--against and --budget are for a repetition.", "Add --confirm RUN.")
+    if window and confirm:
+        raise UsageError("--confirm repeats a run, and a window has several.", "Omit --window.")
+    window_s = options.seconds_of("--window", window, (1, _MAX_WINDOW_S), "1 s to 366 d")
+    from nephoscope.compaction.reading import StoredSummaries
     from nephoscope.history.page import section
     from nephoscope.history.result import Settings
     from nephoscope.store import Store
 
     shelf = Store(store)
     settings = Settings(false_alarms, margin, options.confidence(confidence))
-    runs = run_filters.selected(shelf, **conditions)
-    if not runs:
+    wanted = run_filters.selection_of(**conditions)
+    runs = StoredSummaries(shelf, wanted)
+    if not any(True for _ in runs):
         raise UsageError(
             f"No run in {shelf.path} meets the conditions.", "`nephoscope runs` shows them all."
         )
     chosen = {name: conditions[name] for name in ("targets", "benchmarks")}
     if confirm:
-        runs = [*runs, _repeated(shelf, runs, metric, confirm, against, budget, settings, **chosen)]
-    analysis = _history(shelf, runs, metric, settings, forecast, back_test, **chosen)
-    for sentence in shelf.damaged():
+        repetition = _repeated(shelf, runs, metric, confirm, against, budget, settings, **chosen)
+        runs = StoredSummaries(shelf, wanted, [repetition])
+    analysis = _history(shelf, runs, metric, settings, window_s, forecast, back_test, **chosen)
+    for sentence in runs.problems:
         output.log(f"nephoscope: {output.one_line(sentence)}")
     regressed = REGRESSION if check and analysis.regressions else 0
     if check and not as_json and to is None:
@@ -116,9 +131,10 @@ def history(
 
 def _history(
     store: Store,
-    runs: Sequence[StoredRun],
+    runs: StoredSummaries,
     metric: str,
     settings: Settings,
+    window_s: float | None,
     forecast: bool,
     back_test: bool,
     *,
@@ -127,14 +143,22 @@ def _history(
 ) -> History:
     from nephoscope.history import forecast as predicting
     from nephoscope.history import series as reading
-    from nephoscope.history.confirm import Judge
     from nephoscope.history.records import History
     from nephoscope.history.result import analyse, link
 
     every_series, notes = reading.read(
-        runs, metric, targets=targets, benchmarks=benchmarks, confidence=settings.confidence
+        runs,
+        metric,
+        targets=targets,
+        benchmarks=benchmarks,
+        confidence=settings.confidence,
+        window_s=window_s,
     )
-    judge = Judge(store, runs, settings.margin, settings.confidence)
+    judge = None
+    if runs.repetitions():
+        from nephoscope.history.confirm import Judge
+
+        judge = Judge(store, runs, settings.margin, settings.confidence)
     results = link([analyse(one, settings, judge) for one in every_series])
     classes = (
         predicting.classes_of(every_series, settings.false_alarms) if forecast or back_test else []
@@ -164,7 +188,7 @@ def _history(
 
 def _repeated(
     store: Store,
-    runs: Sequence[StoredRun],
+    runs: StoredSummaries,
     metric: str,
     name: str,
     against: str | None,
@@ -202,7 +226,7 @@ def _repeated(
 
 def _series_of(
     run: StoredRun,
-    runs: Sequence[StoredRun],
+    runs: StoredSummaries,
     metric: str,
     settings: Settings,
     *,

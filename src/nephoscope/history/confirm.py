@@ -17,6 +17,7 @@ import numpy as np
 
 from nephoscope import catalog, plans
 from nephoscope.analysis.statistics.means import t_quantile
+from nephoscope.compaction.reading import StoredSummaries
 from nephoscope.comparison import interleaving
 from nephoscope.comparison.deciding import plans_of
 from nephoscope.comparison.result import Rules
@@ -86,7 +87,7 @@ def pair_plan(store: Store, against: str, run: str) -> Plan:
 
 
 def reference_of(
-    run: StoredRun, series: Series, runs: Sequence[StoredRun], confidence: float
+    run: StoredRun, series: Series, runs: StoredSummaries, confidence: float
 ) -> Series | None:
     """Returns a series of another benchmark of the run's plan that has no change point.
 
@@ -124,13 +125,15 @@ class Judge:
     """Judges the repetitions in a store. runs: all that may be read. margin: see Settings."""
 
     store: Store
-    runs: Sequence[StoredRun]
+    runs: StoredSummaries
     margin: float
     confidence: float
     _of_run: dict[str, list[StoredRun]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for run in sorted(self.runs, key=lambda one: float(one.manifest.get("started_at") or 0)):
+        for run in sorted(
+            self.runs.repetitions(), key=lambda one: float(one.manifest.get("started_at") or 0)
+        ):
             repeated = (run.manifest.get("labels") or {}).get(REPETITION)
             if repeated:
                 self._of_run.setdefault(repeated, []).append(run)
@@ -200,11 +203,13 @@ class Judge:
         return None
 
     def _reference(self, run: StoredRun, series: Series) -> Series | None:
-        by_id = {one.id: one for one in self.runs}
-        subject = by_id.get((run.manifest.get("labels") or {}).get(REPETITION, ""))
         others = {str(setting["benchmark"]) for setting in run.manifest["settings"]}
-        if subject is None or others <= {series.benchmark}:
+        if others <= {series.benchmark}:
             return None
+        try:
+            subject = self.store.open((run.manifest.get("labels") or {})[REPETITION])
+        except NephoscopeError:
+            return None  # it was removed
         return reference_of(subject, series, self.runs, self.confidence)
 
     def _pair(

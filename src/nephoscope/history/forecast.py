@@ -19,10 +19,11 @@ import numpy as np
 from nephoscope.analysis.statistics.means import t_quantile
 from nephoscope.analysis.statistics.proportions import wilson
 from nephoscope.analysis.statistics.values import Array
+from nephoscope.compaction.summarise import CPU_MODEL
 from nephoscope.history import change_points, step_test
 from nephoscope.history.records import ForecastTest, WeekForecast
 from nephoscope.history.result import scaled, segments, times
-from nephoscope.history.series import CPU_MODEL, Point, Series
+from nephoscope.history.series import Point, Series
 from nephoscope.model import Estimate, factors_key
 from nephoscope.report import wording
 

@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from nephoscope import units
+from nephoscope.compaction.summarise import MACHINE
 from nephoscope.history.forecast import MINIMUM_POINTS
 from nephoscope.history.records import ChangePoint, History, SeriesHistory, WeekForecast
 from nephoscope.history.result import name_of
-from nephoscope.history.series import MACHINE, Point
+from nephoscope.history.series import Point
 from nephoscope.report import figures, palette, wording
 from nephoscope.report.blocks import (
     Block,

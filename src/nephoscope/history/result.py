@@ -11,6 +11,7 @@ import numpy as np
 
 from nephoscope import units
 from nephoscope.analysis.statistics.values import Array
+from nephoscope.compaction.summarise import CPU_MODEL, MACHINE
 from nephoscope.history import change_points, step_test
 from nephoscope.history.change_points import DetectedStep
 from nephoscope.history.records import (
@@ -22,7 +23,7 @@ from nephoscope.history.records import (
     SeriesHistory,
     Status,
 )
-from nephoscope.history.series import CPU_MODEL, MACHINE, Point, Series
+from nephoscope.history.series import Point, Series
 from nephoscope.model import Better, Estimate
 from nephoscope.report import wording
 

@@ -5,38 +5,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import groupby
 from statistics import median
 from typing import Any
 
-from nephoscope.analysis import facts
-from nephoscope.analysis.statistics import estimates, histograms
 from nephoscope.analysis.statistics.values import Refused
-from nephoscope.catalog import FINGERPRINT
-from nephoscope.comparison.history import machine_of
+from nephoscope.compaction.summarise import MACHINE, estimate_of, summary_of
 from nephoscope.errors import StoreError, UnknownName
-from nephoscope.model import INTERNAL, Better, Estimate, Shape, TrialRecord, factors_key
-from nephoscope.reading.sentences import did_you_mean
+from nephoscope.model import INTERNAL, Better, Estimate, Shape, factors_key
 from nephoscope.results import lines, names
-from nephoscope.store import StoredRun, counts, query
+from nephoscope.store import StoredRun
+from nephoscope.store.summary import MetricSummary, RunSummary
 
-CPU_MODEL = "CPU model"
-FACTS: Mapping[str, str] = {
-    "cpu.by_cpuid.brand": CPU_MODEL,
-    "cpu.microcode": "microcode",
-    "kernel.release": "kernel",
-    "hypervisor.name": "hypervisor",
-    "cloud.instance_type": "instance type",
-    "cloud.zone": "zone",
-    "limits.cpu_quota_cpus": "CPU quota",
-    "clock.source": "clock source",
-}
-"""Facts of a fingerprint whose changes are annotated, with their names."""
-VERSIONS: Mapping[str, str] = {"nephoscope": "nephoscope", "probe": "nephoscope-probe"}
-"""Keys of a manifest that are versions."""
-MACHINE = "machine"
-COMMAND = "argv"
-"""Parameter of a labelled command that may change from version to version."""
 REPETITION = "repeats"
 """Label of runs that repeat a measurement to confirm a change; they are no points of a series."""
 _PERCENTILE = re.compile(r"_p(\d{2,6})(?=_|$)")
@@ -78,40 +59,49 @@ class Series:
 
 
 def read(
-    runs: Iterable[StoredRun],
+    runs: Iterable[StoredRun | RunSummary],
     metric: str,
     *,
     targets: Sequence[str] = (),
     benchmarks: Sequence[str] = (),
     confidence: float = 0.95,
     repetitions: bool = False,
+    window_s: float | None = None,
 ) -> tuple[list[Series], list[str]]:
     """Returns the series of a metric, and a sentence for each run that is left out.
 
     metric: as in results, such as `latency_p99_ns`; any percentile of a histogram. targets,
-    benchmarks: only these, all when empty. repetitions: runs labelled so too. Raises UnknownName
-    where no run has the metric.
+    benchmarks: only these, all when empty. repetitions: runs labelled so too. window_s: a point is
+    all runs of so many seconds, whose trials are merged; None for a point per run. Raises
+    UnknownName where no run has the metric.
     """
     by_setting: dict[tuple[str, str, str, str], list[_Entry]] = {}
     known: set[str] = set()
     notes = []
     for run in runs:
-        if not repetitions and REPETITION in (run.manifest.get("labels") or {}):
+        labels = run.labels if isinstance(run, RunSummary) else run.manifest.get("labels")
+        if not repetitions and REPETITION in (labels or {}):
             continue
         try:
-            for entry in entries_of(run, metric, known, confidence):
-                if benchmarks and entry.key.benchmark not in benchmarks:
+            one = run if isinstance(run, RunSummary) else summary_of(run)
+            for entry in entries_of(one, metric, known, confidence, is_merged=window_s is not None):
+                own = entry.metric
+                if benchmarks and own.benchmark not in benchmarks:
                     continue
-                setting = (entry.key.benchmark, entry.key.factors, entry.params, entry.unit)
+                setting = (own.benchmark, own.factors, own.params, own.unit)
                 by_setting.setdefault(setting, []).append(entry)
         except (StoreError, Refused) as error:
-            notes.append(f"Run {run.id} is left out: {error}")
+            name = run.run if isinstance(run, RunSummary) else run.id
+            notes.append(f"Run {name} is left out: {error}")
     if not by_setting and not notes:
+        from nephoscope.reading.sentences import did_you_mean
+
         raise UnknownName(
             f"No selected run has the metric '{metric}'{did_you_mean(metric, known)}.",
             "`nephoscope show RUN` prints the metrics of a run.",
         )
-    series = [one for entries in by_setting.values() for one in _by_target(metric, entries)]
+    points = _Points(metric, confidence, window_s, notes)
+    series = [one for entries in by_setting.values() for one in _by_target(points, entries)]
     wanted = [
         one
         for one in series
@@ -129,125 +119,132 @@ def read(
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A point with the setting that it belongs to. lab: its target is a lab host."""
+    """A metric of a run at one setting on one target. is_lab: that is a lab host.
 
-    key: lines.Key
-    params: str
-    unit: str
-    better: Better
-    point: Point
-    lab: bool
+    quantile: of a histogram; None for values. estimate: None where the trials of several runs are
+    to be merged, which `metric` then holds; without them it takes no memory.
+    """
 
-
-def entries_of(run: StoredRun, metric: str, known: set[str], confidence: float) -> Iterator[_Entry]:
-    """Yields the points of a metric in a run; adds the names of all its metrics to `known`."""
-    quantiles = dict(_percentiles(run, metric))
-    scalars = {name for _, name in run.metrics_of_shape(Shape.SCALAR)}
-    known |= scalars
-    known |= {
-        names.percentile_metric(name, _unit(run, benchmark, name), quantile)
-        for benchmark, name in run.metrics_of_shape(Shape.HISTOGRAM)
-        for quantile in lines.PERCENTILES
-    }
-    if metric not in scalars and not quantiles:
-        return
-    records = {record.key.name: record for record in run.records() if counts(record)}
-    place = {name: record.position for name, record in records.items()}
-    if metric in scalars:
-        rows = [row for row in query.trial_medians(run) if row.metric == metric]
-        for key, group in lines.group_scalars(rows, place).items():
-            estimate = estimates.median(group.values, unit=group.unit, confidence=confidence)
-            yield _entry(run, key, group, estimate, records)
-    for (benchmark, name), quantile in quantiles.items():
-        found = [r for r in query.histograms(run) if (r.benchmark, r.metric) == (benchmark, name)]
-        for key, distribution in lines.group_histograms(found, place).items():
-            estimate = histograms.quantile_of_trials(
-                distribution.trials,
-                quantile,
-                unit=distribution.unit,
-                confidence=confidence,
-                seed=names.seed_of(*key, metric),
-            )
-            yield _entry(run, key, distribution, estimate, records)
+    metric: MetricSummary
+    quantile: float | None
+    estimate: Estimate | None
+    run: str
+    at_s: float
+    facts: Mapping[str, str]
+    steal: float | None
+    is_lab: bool
 
 
-def _percentiles(run: StoredRun, metric: str) -> Iterator[tuple[tuple[str, str], float]]:
-    """Yields (benchmark, histogram) and the quantile that a name such as latency_p99_ns means."""
+def entries_of(
+    run: RunSummary, metric: str, known: set[str], confidence: float, *, is_merged: bool
+) -> Iterator[_Entry]:
+    """Yields a metric of a run at each setting; adds the names of all its metrics to `known`.
+
+    is_merged: its trials are merged with those of other runs, so that they need no estimate.
+    """
+    for own in run.metrics:
+        quantile = None
+        if own.shape is Shape.SCALAR:
+            known.add(own.metric)
+            if own.metric != metric:
+                continue
+        else:
+            known |= {
+                names.percentile_metric(own.metric, own.unit, one) for one in lines.PERCENTILES
+            }
+            quantile = _quantile(own, metric)
+            if quantile is None:
+                continue
+        estimate = None
+        if not is_merged:
+            estimate = _estimate(run, own, quantile, metric, confidence)
+        target = run.targets[own.target]
+        yield _Entry(
+            own if is_merged else replace(own, packed="", estimates={}),
+            quantile,
+            estimate,
+            run.run,
+            run.started_s,
+            {**target.facts, **({"command": own.command} if own.command else {})},
+            target.steal,
+            target.is_lab,
+        )
+
+
+def _estimate(
+    run: RunSummary, metric: MetricSummary, quantile: float | None, name: str, confidence: float
+) -> Estimate:
+    """Returns the stored estimate, or computes it. Raises Refused."""
+    estimate = run.estimate(metric, name, confidence)
+    if estimate is None:
+        estimate = estimate_of(metric, _trials(metric), quantile, name, confidence)
+    if isinstance(estimate, str):
+        raise Refused(estimate)
+    return estimate
+
+
+def _trials(metric: MetricSummary) -> Sequence[Any]:
+    return metric.values() if metric.shape is Shape.SCALAR else metric.histograms()
+
+
+def _quantile(histogram: MetricSummary, metric: str) -> float | None:
+    """Returns the quantile of a histogram that a name such as latency_p99_ns means, or None."""
     match = _PERCENTILE.search(metric)
-    if match is None:
-        return
-    digits = match[1]
-    quantile = int(digits) / 10 ** len(digits)
-    for benchmark, name in run.metrics_of_shape(Shape.HISTOGRAM):
-        unit = _unit(run, benchmark, name)
-        if 0 < quantile < 1 and names.percentile_metric(name, unit, quantile) == metric:
-            yield (benchmark, name), quantile
+    quantile = int(match[1]) / 10 ** len(match[1]) if match else 0.0
+    if not 0 < quantile < 1:
+        return None
+    name = names.percentile_metric(histogram.metric, histogram.unit, quantile)
+    return quantile if name == metric else None
 
 
-def _unit(run: StoredRun, benchmark: str, name: str) -> str:
-    return next(one.unit for one in run.spec(benchmark).metrics if one.id == name)
+@dataclass(frozen=True, slots=True)
+class _Points:
+    """Turns entries into points. notes: receives a sentence for each window that is left out."""
+
+    metric: str
+    confidence: float
+    window_s: float | None
+    notes: list[str]
+
+    def of(self, entries: Sequence[_Entry]) -> Iterator[Point]:
+        """Yields the points of entries in order of time."""
+        window_s = self.window_s
+        if window_s is None:
+            yield from (_point([one], one.estimate) for one in entries if one.estimate is not None)
+            return
+        # What was measured before and behind a change of a fact is not merged.
+        for _, group in groupby(entries, key=lambda one: (one.at_s // window_s, one.facts)):
+            window = list(group)
+            first = window[0]
+            try:
+                trials = [trial for one in window for trial in _trials(one.metric)]
+                estimate = estimate_of(
+                    first.metric, trials, first.quantile, self.metric, self.confidence
+                )
+            except (StoreError, Refused) as error:
+                self.notes.append(
+                    f"The window of {first.metric.target} from run {first.run} on is left out: "
+                    f"{error}"
+                )
+            else:
+                yield _point(window, estimate)
 
 
-def _entry(
-    run: StoredRun,
-    key: lines.Key,
-    group: lines.Group | lines.Histograms,
-    estimate: Estimate,
-    records: Mapping[str, TrialRecord],
-) -> _Entry:
-    record = records[group.trial]
-    fixed = {k: v for k, v in record.params.items() if k not in record.factors and k != "seed"}
-    if fixed.get("label"):
-        fixed.pop(COMMAND, None)
-    of_target = [one for one in records.values() if one.key.target == key.target]
-    target = next(one for one in run.manifest["targets"] if one["name"] == key.target)
-    point = Point(
-        run.id,
-        float(run.manifest.get("started_at") or 0.0),
+def _point(entries: Sequence[_Entry], estimate: Estimate) -> Point:
+    """Returns the point of a run, or of the runs of a window, which has the name of the first."""
+    first = entries[0]
+    steal = [one.steal for one in entries if one.steal is not None]
+    return Point(
+        first.run,
+        first.at_s,
         estimate,
-        key.target,
-        _facts(run, key.target, of_target) | _command(record.params),
-        _steal(of_target),
+        entries[-1].metric.target,
+        first.facts,
+        median(steal) if steal else None,
     )
-    lab = target.get("kind") == "lab"
-    return _Entry(key, factors_key(fixed), group.unit, group.better, point, lab)
 
 
-def _command(params: Mapping[str, Any]) -> dict[str, str]:
-    """The command line of a user's program, which is a version where the program has a label."""
-    words = params.get(COMMAND)
-    return {"command": " ".join(map(str, words))} if words and params.get("label") else {}
-
-
-def _facts(run: StoredRun, target: str, records: Sequence[TrialRecord]) -> dict[str, str]:
-    document: Any = (run.manifest.get("fingerprints") or {}).get(target)
-    if not document:
-        documents = [
-            one
-            for record in records
-            if record.benchmark == FINGERPRINT
-            for one in record.documents.values()
-        ]
-        document = documents[0] if documents else {}
-    known = {title: facts.fact(document, name) for name, title in FACTS.items()}
-    known |= {title: run.manifest.get(key) for key, title in VERSIONS.items()}
-    known[MACHINE] = machine_of(run, target)
-    return {
-        title: " ".join(str(value).split())
-        for title, value in known.items()
-        if value not in (None, "")
-    }
-
-
-def _steal(records: Sequence[TrialRecord]) -> float | None:
-    values = [record.beside.get("steal_ratio") for record in records]
-    numbers = [
-        float(one) for one in values if isinstance(one, int | float) and not isinstance(one, bool)
-    ]
-    return median(numbers) if numbers else None
-
-
-def _by_target(metric: str, entries: Sequence[_Entry]) -> Iterator[Series]:
+def _by_target(points_of: _Points, entries: Sequence[_Entry]) -> Iterator[Series]:
     """Yields a series for each target.
 
     A target that was renamed continues its series: two names of one machine are one target unless
@@ -255,7 +252,7 @@ def _by_target(metric: str, entries: Sequence[_Entry]) -> Iterator[Series]:
     """
     by_name: dict[str, list[_Entry]] = {}
     for entry in entries:
-        by_name.setdefault(entry.point.target, []).append(entry)
+        by_name.setdefault(entry.metric.target, []).append(entry)
     groups: list[list[_Entry]] = []
     for own in by_name.values():
         group = next((one for one in groups if _is_renamed(one, own)), None)
@@ -264,24 +261,25 @@ def _by_target(metric: str, entries: Sequence[_Entry]) -> Iterator[Series]:
         else:
             group += own
     for group in groups:
-        points = sorted((entry.point for entry in group), key=lambda one: (one.at_s, one.run))
-        first = group[0]
+        points = tuple(points_of.of(sorted(group, key=lambda one: (one.at_s, one.run))))
+        if not points:
+            continue
+        first = group[0].metric
         yield Series(
-            first.key.benchmark,
-            metric,
+            first.benchmark,
+            points_of.metric,
             points[-1].target,
-            json.loads(first.key.factors),
+            json.loads(first.factors),
             json.loads(first.params),
             first.unit,
             first.better,
-            tuple(points),
+            points,
         )
 
 
 def _is_renamed(a: Sequence[_Entry], b: Sequence[_Entry]) -> bool:
     machines = [
-        {entry.point.facts.get(MACHINE) for entry in side if not entry.lab} - {None}
-        for side in (a, b)
+        {entry.facts.get(MACHINE) for entry in side if not entry.is_lab} - {None} for side in (a, b)
     ]
-    runs = [{entry.point.run for entry in side} for side in (a, b)]
+    runs = [{entry.run for entry in side} for side in (a, b)]
     return bool(machines[0] & machines[1]) and not runs[0] & runs[1]

@@ -108,6 +108,7 @@ EXCLUDED: Mapping[str, str] = {
     "sla evidence": "writes a bundle",
     "runs label": "changes a run",
     "runs rm": "removes runs",
+    "compact": "removes trials",
     "import": "stores a run",
     "lab up": "creates a lab",
     "lab down": "removes a lab",

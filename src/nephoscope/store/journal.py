@@ -40,11 +40,15 @@ def removed_event(names: Iterable[str]) -> dict[str, Any]:
 def append(path: Path, event: Mapping[str, Any]) -> None:
     """Adds one line, with the time and its checksum."""
     at = datetime.now(UTC).isoformat(timespec="milliseconds")
-    text = json.dumps({"at": at, **event}, allow_nan=False, default=str)
-    line = f'{text[:-1]}, "crc32": "{zlib.crc32(text.encode()):08x}"}}\n'
     with translating_os_errors(path, "written"), path.open("ab+") as stream:
         _remove_cut_off_line(stream)
-        stream.write(line.encode())
+        stream.write(with_checksum({"at": at, **event}))
+
+
+def with_checksum(values: Mapping[str, Any]) -> bytes:
+    """Returns a line of JSON that ends with the checksum of its text."""
+    text = json.dumps(values, allow_nan=False, default=str)
+    return f'{text[:-1]}, "crc32": "{zlib.crc32(text.encode()):08x}"}}\n'.encode()
 
 
 def _remove_cut_off_line(stream: Any) -> None:
@@ -83,7 +87,7 @@ class Journal:
                 return self
         self._offset += len(whole) + len(newline)
         if newline:
-            self._lines += map(_parsed, whole.split(b"\n"))
+            self._lines += map(parsed_line, whole.split(b"\n"))
         return self
 
     @property
@@ -127,7 +131,8 @@ class Journal:
         return [f"{path} is damaged: it is not what was stored when the run ended."]
 
 
-def _parsed(line: bytes) -> tuple[dict[str, Any] | None, bool]:
+def parsed_line(line: bytes) -> tuple[dict[str, Any] | None, bool]:
+    """Returns what a line holds, None where that is no JSON, and whether its checksum is right."""
     match = _SUM.search(line)
     text = line[: match.start()] + b"}" if match else line
     holds = match is not None and zlib.crc32(text) == int(match[1], 16)

@@ -18,6 +18,7 @@ from nephoscope import __version__
 from nephoscope.catalog import BenchmarkSpec, Catalog
 from nephoscope.errors import StoreError, UnknownName, UsageError
 from nephoscope.model import Setting
+from nephoscope.store import day_files
 from nephoscope.store import manifest as manifests
 from nephoscope.store.files import sync_directory, translating_os_errors
 from nephoscope.store.manifest import MEASURED, RUNNING, write_manifest
@@ -136,6 +137,10 @@ class Store:
             # makes in a user's folder has to stay readable for that user.
             made_for_another = os.geteuid() != self.path.parent.stat().st_uid and not os.geteuid()
             self.runs_path.mkdir(mode=0o755 if made_for_another else 0o700, exist_ok=True)
+        self.remove_leftovers()
+
+    def remove_leftovers(self) -> None:
+        """Removes what killed processes left of runs that were created or removed."""
         for left in (*self.runs_path.glob(f".*{_NEW}"), *self.runs_path.glob(f".*{_REMOVED}")):
             pid = left.name.split(".")[-2]
             if pid.isdigit() and not Path("/proc", pid).exists():
@@ -183,13 +188,19 @@ class Store:
         Raises UnknownName when there is none, UsageError when several begin so.
         """
         ids = self.ids()
-        if not ids:
+        if not ids and (name == "latest" or not day_files.day_files(self.path)):
             raise UnknownName(f"There is no run in {self.path}.", "Measure: `nephoscope survey`.")
         if name == "latest":
             chosen = [self._latest(ids)]
         else:
             chosen = [name] if name in ids else [known for known in ids if known.startswith(name)]
         if not chosen or not name:
+            compacted = day_files.find(self.path, name)
+            if compacted is not None:
+                raise UnknownName(
+                    f"The trials of run {compacted[0]} were compacted into {compacted[1]}.",
+                    "`nephoscope history METRIC` reads its histograms.",
+                )
             raise UnknownName(
                 f"There is no run '{name}' in {self.path}.", "`nephoscope runs` shows them all."
             )
@@ -203,8 +214,13 @@ class Store:
 
     def remove(self, run: StoredRun) -> None:
         """Removes a run with its trials and reports; StoreError while a process measures it."""
+        with run.hold():
+            self.discard(run)
+
+    def discard(self, run: StoredRun) -> None:
+        """Removes a run whose lock this process has."""
         aside = self.runs_path / f".{run.id}.{os.getpid()}{_REMOVED}"
-        with self.choosing(), run.hold(), translating_os_errors(run.path, "removed"):
+        with self.choosing(), translating_os_errors(run.path, "removed"):
             run.path.rename(aside)
             sync_directory(self.runs_path)
             # From here on the run is gone, and what a kill leaves is removed by the next run.

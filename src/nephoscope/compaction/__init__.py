@@ -1,0 +1,1 @@
+"""Summaries of runs, and their merging into day files when their trials grow old."""

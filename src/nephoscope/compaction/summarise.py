@@ -1,0 +1,274 @@
+"""Computes the summary of a run from its trials, once, and reads it afterwards.
+
+What only the computation needs is imported by it: reading takes less time than these imports.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nephoscope import __version__
+from nephoscope.analysis import facts
+from nephoscope.analysis.statistics import estimates, histograms
+from nephoscope.analysis.statistics.values import Refused
+from nephoscope.catalog import FINGERPRINT
+from nephoscope.errors import StoreError
+from nephoscope.model import Better, Estimate, Shape, TrialRecord, factors_key
+from nephoscope.results import lines, names
+from nephoscope.store import RUNNING, StoredRun, counts, packing, summary
+from nephoscope.store.packing import Histogram
+from nephoscope.store.summary import MetricSummary, RunSummary, TargetSummary
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+CONFIDENCE = 0.95
+"""Confidence of the estimates that a summary holds; others are computed from its histograms."""
+QUANTILES = tuple(sorted({*lines.PERCENTILES, 0.25, 0.75, 0.95}))
+"""Quantiles of histograms whose estimates a summary holds."""
+CPU_MODEL = "CPU model"
+FACTS: Mapping[str, str] = {
+    "cpu.by_cpuid.brand": CPU_MODEL,
+    "cpu.microcode": "microcode",
+    "kernel.release": "kernel",
+    "hypervisor.name": "hypervisor",
+    "cloud.instance_type": "instance type",
+    "cloud.zone": "zone",
+    "limits.cpu_quota_cpus": "CPU quota",
+    "clock.source": "clock source",
+}
+"""Facts of a fingerprint whose changes are annotated, with their names."""
+VERSIONS: Mapping[str, str] = {"nephoscope": "nephoscope", "probe": "nephoscope-probe"}
+"""Keys of a manifest that are versions."""
+MACHINE = "machine"
+COMMAND = "argv"
+"""Parameter of a labelled command that may change from version to version."""
+_KEYS = ("benchmark", "metric", "target", "factors", "unit", "better")
+
+
+def summary_of(run: StoredRun) -> RunSummary:
+    """Returns the summary of a run; computes and writes it where its files changed since.
+
+    That of a run that is not over is computed each time. A summary that cannot be written, as in a
+    store of another user, is computed again next time. Raises StoreError for a run that cannot be
+    read.
+    """
+    known = stored_summary(run)
+    if known is not None:
+        return known
+    stamp = summary.stamp_of(run.path)
+    run.reread()
+    if run.state == RUNNING:
+        return _computed(run)
+    new = replace(_computed(run), stamp=stamp)
+    with contextlib.suppress(StoreError):
+        # What changed meanwhile has another stamp: the summary would never be read.
+        if summary.stamp_of(run.path) == stamp:
+            summary.write(run.path, new)
+    return new
+
+
+def stored_summary(run: StoredRun) -> RunSummary | None:
+    """Returns the summary that was written for the files of a run as they are; reads no other one.
+
+    None where there is none. Raises StoreError for a run that is not there.
+    """
+    known = summary.read(run.path)
+    if known is None or known.nephoscope != __version__:
+        return None
+    return known if known.stamp == summary.stamp_of(run.path) else None
+
+
+@dataclass(slots=True)
+class _Trials:
+    """The trials of a metric at one setting on one target. rows: position, round and name of each
+    trial, and its value or histogram."""
+
+    unit: str
+    better: Better
+    shape: Shape
+    rows: list[tuple[int, int, str, Any]] = field(default_factory=list)
+
+
+def _computed(run: StoredRun) -> RunSummary:
+    from nephoscope.store.trialfile import DAMAGED
+
+    manifest = run.manifest
+    records = run.records()
+    valid = {record.key.name: record for record in records if counts(record)}
+    kinds = {str(target["name"]): str(target["kind"]) for target in manifest["targets"]}
+    groups = _grouped(run)
+    targets = dict.fromkeys([*kinds, *(key.target for key in groups)])
+    damaged = [
+        one for record in records if record.failure_name == DAMAGED for one in record.reasons
+    ]
+    return RunSummary(
+        run=run.id,
+        started_s=float(manifest.get("started_at") or 0.0),
+        plan=str(manifest.get("plan_name") or ""),
+        plan_hash=str(manifest["plan_hash"]),
+        state=run.status,
+        labels=manifest.get("labels") or {},
+        trials=len(records),
+        confidence=CONFIDENCE,
+        targets={name: _target(run, name, kinds.get(name, ""), valid) for name in targets},
+        benchmarks=tuple(dict.fromkeys(str(one["benchmark"]) for one in manifest["settings"])),
+        metrics=tuple(_metric(key, groups[key], valid) for key in _ordered(groups)),
+        damaged=(*damaged, *run.journal_problems()),
+    )
+
+
+def _ordered(groups: Mapping[lines.Key, _Trials]) -> list[lines.Key]:
+    """Scalar metrics first, each shape in the order of its keys."""
+    return sorted(groups, key=lambda key: (groups[key].shape is not Shape.SCALAR, key))
+
+
+def _grouped(run: StoredRun) -> dict[lines.Key, _Trials]:
+    """Reads one trial after the other; of each only its values and histograms stay in memory."""
+    shapes = {
+        key: shape
+        for shape in (Shape.SCALAR, Shape.HISTOGRAM)
+        for key in run.metrics_of_shape(shape)
+    }
+    groups: dict[lines.Key, _Trials] = {}
+    for record, table in run.tables():
+        if not counts(record):
+            continue
+        for (benchmark, metric, target, level, unit, better), values, seen in _parts(table):
+            shape = shapes.get((benchmark, metric))
+            if shape is None:
+                continue
+            key = lines.Key(benchmark, metric, target, level)
+            trials = groups.setdefault(key, _Trials(unit, Better(better), shape))
+            value: float | Histogram = (
+                median(values.tolist()) if shape is Shape.SCALAR else packing.summed(values, seen)
+            )
+            trials.rows.append((record.position, record.key.round, record.key.name, value))
+    for trials in groups.values():
+        trials.rows.sort(key=lambda row: row[:3])
+    return groups
+
+
+def _parts(
+    table: pa.Table,
+) -> Iterator[tuple[tuple[str, ...], packing.Values, packing.Counts]]:
+    """Yields the values of _KEYS, the samples and their counts of each metric of a trial."""
+    if table.num_rows == 0:
+        return
+    place = np.zeros(table.num_rows, dtype=np.int64)
+    levels: list[list[str]] = []
+    for name in _KEYS:
+        column = table[name].combine_chunks().dictionary_encode()
+        levels.append(column.dictionary.to_pylist())
+        place = place * len(levels[-1]) + column.indices.to_numpy(zero_copy_only=False)
+    values = table["value"].to_numpy()
+    seen = table["count"].to_numpy()
+    order = np.argsort(place, kind="stable")
+    codes, starts = np.unique(place[order], return_index=True)
+    for code, rows in zip(codes.tolist(), np.split(order, starts[1:]), strict=True):
+        key = []
+        for level in reversed(levels):
+            code, index = divmod(code, len(level))
+            key.append(level[index])
+        yield tuple(reversed(key)), values[rows], seen[rows]
+
+
+def _metric(key: lines.Key, trials: _Trials, records: Mapping[str, TrialRecord]) -> MetricSummary:
+    record = records[trials.rows[0][2]]
+    fixed = {k: v for k, v in record.params.items() if k not in record.factors and k != "seed"}
+    command = ""
+    if fixed.get("label"):
+        command = " ".join(map(str, fixed.pop(COMMAND, None) or ()))
+    rows = [row[3] for row in trials.rows]
+    pack = packing.pack_values if trials.shape is Shape.SCALAR else packing.pack_histograms
+    metric = MetricSummary(
+        *key,
+        factors_key(fixed),
+        command,
+        trials.unit,
+        trials.better,
+        trials.shape,
+        {},
+        pack(rows),
+    )
+    return replace(metric, estimates=dict(_estimates(metric, rows)))
+
+
+def _estimates(metric: MetricSummary, rows: Sequence[Any]) -> Iterator[tuple[str, Estimate | str]]:
+    quantiles: Sequence[float | None] = QUANTILES
+    if metric.shape is Shape.SCALAR:
+        quantiles = (None,)
+    for quantile in quantiles:
+        name = metric.metric
+        if quantile is not None:
+            name = names.percentile_metric(metric.metric, metric.unit, quantile)
+        try:
+            yield name, estimate_of(metric, rows, quantile, name, CONFIDENCE)
+        except Refused as refusal:
+            yield name, str(refusal)
+
+
+def estimate_of(
+    metric: MetricSummary,
+    trials: Sequence[Any],
+    quantile: float | None,
+    name: str,
+    confidence: float,
+) -> Estimate:
+    """Returns the median of the trials' values, or a quantile of their merged histograms.
+
+    trials: `metric.values()` or `metric.histograms()`, also of several runs. quantile: None for
+    values. name: of the estimate. Raises Refused.
+    """
+    if quantile is None:
+        return estimates.median(trials, unit=metric.unit, confidence=confidence)
+    return histograms.quantile_of_trials(
+        trials,
+        quantile,
+        unit=metric.unit,
+        confidence=confidence,
+        seed=names.seed_of(metric.benchmark, metric.metric, metric.target, metric.factors, name),
+    )
+
+
+def _target(
+    run: StoredRun, target: str, kind: str, records: Mapping[str, TrialRecord]
+) -> TargetSummary:
+    own = [record for record in records.values() if record.key.target == target]
+    return TargetSummary(_facts(run, target, own), _steal(own), kind == "lab")
+
+
+def _facts(run: StoredRun, target: str, records: Sequence[TrialRecord]) -> dict[str, str]:
+    from nephoscope.comparison.history import machine_of
+
+    document: Any = (run.manifest.get("fingerprints") or {}).get(target)
+    if not document:
+        documents = [
+            one
+            for record in records
+            if record.benchmark == FINGERPRINT
+            for one in record.documents.values()
+        ]
+        document = documents[0] if documents else {}
+    known = {title: facts.fact(document, name) for name, title in FACTS.items()}
+    known |= {title: run.manifest.get(key) for key, title in VERSIONS.items()}
+    known[MACHINE] = machine_of(run, target)
+    return {
+        title: " ".join(str(value).split())
+        for title, value in known.items()
+        if value not in (None, "")
+    }
+
+
+def _steal(records: Sequence[TrialRecord]) -> float | None:
+    values = [record.beside.get("steal_ratio") for record in records]
+    numbers = [
+        float(one) for one in values if isinstance(one, int | float) and not isinstance(one, bool)
+    ]
+    return median(numbers) if numbers else None

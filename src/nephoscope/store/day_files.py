@@ -1,0 +1,272 @@
+"""Day files: the summaries of the runs of one UTC day, one line each, when their trials are gone.
+
+A run is in the store as a folder or as a line of a day file. Its line is written and synced before
+its folder is removed; where a kill leaves both, the folder counts. A line that a kill cut off is of
+a run whose folder is still there, so that nothing is lost by leaving it out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote
+
+from nephoscope.errors import StoreError
+from nephoscope.store import journal, summary
+from nephoscope.store.digests import digest_of
+from nephoscope.store.files import (
+    remove_leftovers,
+    sync_directory,
+    translating_os_errors,
+    write_atomically,
+)
+from nephoscope.store.summary import RunSummary
+
+WATCH = "watch"
+"""Label of the runs of a watch. Each watch has a folder of day files, which it may limit."""
+FOLDER = "days"
+EVENTS = "events.jsonl"
+DAY_S = 86_400
+_NAME = re.compile(r"\d{4}-\d{2}-\d{2}\.jsonl")
+_RUN = re.compile(rb'\{"run": "([0-9a-z_-]{1,200})"')
+_SUM = re.compile(rb'"crc32": "([0-9a-f]{8})"\}\n?\Z')
+_MAX_NAME = 200
+
+
+@dataclass(frozen=True, slots=True)
+class DayFile:
+    """A day file. day: YYYY-MM-DD, UTC. watch: value of the label, empty for runs without it.
+    ends_s: end of the day in seconds since the epoch."""
+
+    path: Path
+    day: str
+    watch: str
+    size_bytes: int
+    ends_s: float
+
+
+def folder_of(store: Path, watch: str) -> Path:
+    """Returns the folder of a watch's day files; that of all other runs for an empty name."""
+    name = quote(watch, safe="")
+    if len(name) > _MAX_NAME:
+        name = digest_of(watch.encode())
+    return store / FOLDER / f"{WATCH}={name}" if watch else store / FOLDER
+
+
+def path_of(store: Path, run: RunSummary) -> Path:
+    """Returns the day file of a run: that of the UTC day on which it started."""
+    day = datetime.fromtimestamp(run.started_s, UTC).strftime("%Y-%m-%d")
+    return folder_of(store, run.labels.get(WATCH, "")) / f"{day}.jsonl"
+
+
+def day_files(store: Path, watch: str | None = None) -> list[DayFile]:
+    """Returns the day files of a store, or of a watch, oldest day first."""
+    top = store / FOLDER
+    with translating_os_errors(top, "read"):
+        if not top.is_dir():
+            return []
+        folders = [top, *top.glob(f"{WATCH}=*")] if watch is None else [folder_of(store, watch)]
+        files = []
+        for folder in folders:
+            name = unquote(folder.name.partition("=")[2]) if folder != top else ""
+            for path in folder.glob("*.jsonl"):
+                with contextlib.suppress(ValueError, FileNotFoundError):
+                    ends_s = _ends_s(path.name)
+                    day = path.name.removesuffix(".jsonl")
+                    files.append(DayFile(path, day, name, path.stat().st_size, ends_s))
+    return sorted(files, key=lambda one: (one.day, one.watch))
+
+
+def _ends_s(name: str) -> float:
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"{name} is no day file")
+    day = datetime.strptime(name, "%Y-%m-%d.jsonl").replace(tzinfo=UTC)
+    return day.timestamp() + DAY_S
+
+
+def summaries(
+    store: Path, problems: list[str], *, without: Container[str] = ()
+) -> Iterator[RunSummary]:
+    """Yields the summaries of the day files, oldest day first; one run at a time is in memory.
+
+    without: ids of runs whose folder was read. problems: receives a sentence for each line that is
+    left out. Raises StoreError for a file that cannot be read.
+    """
+    seen: set[str] = set()
+    for file in day_files(store):
+        for run in read(file.path, problems):
+            if run.run not in seen and run.run not in without:
+                seen.add(run.run)
+                yield run
+
+
+def read(path: Path, problems: list[str]) -> Iterator[RunSummary]:
+    """Yields the summaries of a day file; adds a sentence to `problems` for each damaged line."""
+    with translating_os_errors(path, "read"):
+        try:
+            stream = path.open("rb")
+        except FileNotFoundError:  # removed since the folder was listed
+            return
+        with stream:
+            for number, line in enumerate(stream, start=1):
+                if not line.endswith(b"\n"):
+                    problems.append(f"{path}: the last line is incomplete and left out.")
+                    return
+                measured = summary.parsed(line[:-1])
+                if measured is None:
+                    problems.append(f"{path}: line {number} is damaged and left out.")
+                else:
+                    yield measured
+
+
+def find(store: Path, name: str) -> tuple[str, Path] | None:
+    """Returns the id of a compacted run and its day file, by its id or the beginning of it."""
+    for file in reversed(day_files(store)):
+        with translating_os_errors(file.path, "read"), file.path.open("rb") as stream:
+            for line in stream:
+                match = _RUN.match(line)
+                if match and name and match[1].decode().startswith(name):
+                    return match[1].decode(), file.path
+    return None
+
+
+@dataclass(slots=True)
+class DayWriter:
+    """Puts summaries into the day files of a store. Only one process does so, see `locked`."""
+
+    store: Path
+    _known: dict[Path, dict[str, bytes]] = field(default_factory=dict)
+    """Of each file that was written to: id of a run -> checksum of its line."""
+
+    def put(self, measured: RunSummary) -> Path:
+        """Stores a summary durably, instead of an earlier one of the same run; returns the file.
+
+        Raises StoreError, and then leaves the file as it was.
+        """
+        path = path_of(self.store, measured)
+        line = summary.line_of(measured)
+        known = self._of(path)
+        if known.get(measured.run) == _checksum(line):
+            return path
+        if measured.run in known:
+            self._replace(path, measured.run, line)
+        else:
+            _append(path, line)
+        known[measured.run] = _checksum(line)
+        return path
+
+    def _of(self, path: Path) -> dict[str, bytes]:
+        if path not in self._known:
+            with translating_os_errors(path.parent, "created"):
+                path.parent.mkdir(parents=True, exist_ok=True)
+            remove_leftovers(path.parent)
+            self._known[path] = _known_lines(path)
+        return self._known[path]
+
+    def _replace(self, path: Path, run: str, new: bytes) -> None:
+        with translating_os_errors(path, "read"):
+            lines = path.read_bytes().splitlines(keepends=True)
+        changed = [
+            new if (match := _RUN.match(line)) and match[1].decode() == run else line
+            for line in lines
+        ]
+        write_atomically(path, b"".join(changed))
+
+
+def _known_lines(path: Path) -> dict[str, bytes]:
+    """Returns the checksum of each run's line; removes what a kill left of the last line."""
+    known = {}
+    end = 0
+    with translating_os_errors(path, "read"):
+        try:
+            stream = path.open("rb")
+        except FileNotFoundError:
+            return {}
+        with stream:
+            for line in stream:
+                if not line.endswith(b"\n"):
+                    os.truncate(path, end)
+                    break
+                end += len(line)
+                match = _RUN.match(line)
+                if match and summary.parsed(line[:-1]):
+                    known[match[1].decode()] = _checksum(line)
+    return known
+
+
+def _checksum(line: bytes) -> bytes:
+    match = _SUM.search(line, max(0, len(line) - 40))
+    return match[1] if match else b""
+
+
+def _append(path: Path, line: bytes) -> None:
+    is_new = not path.exists()
+    with translating_os_errors(path, "written"), path.open("ab") as stream:
+        end = stream.tell()
+        try:
+            stream.write(line)
+            stream.flush()
+            os.fsync(stream.fileno())
+        except OSError:
+            with contextlib.suppress(OSError):
+                stream.truncate(end)
+            raise
+    if is_new:
+        with translating_os_errors(path.parent, "written"):
+            sync_directory(path.parent)
+            sync_directory(path.parent.parent)
+
+
+def remove(store: Path, file: DayFile, reason: str) -> None:
+    """Removes a day file for good, after an event with the reason was written."""
+    add_event(
+        store,
+        {
+            "event": "day_removed",
+            "day": file.day,
+            "watch": file.watch,
+            "bytes": file.size_bytes,
+            "reason": reason,
+        },
+    )
+    with translating_os_errors(file.path, "removed"):
+        file.path.unlink(missing_ok=True)
+        sync_directory(file.path.parent)
+
+
+def add_event(store: Path, event: Mapping[str, Any]) -> None:
+    """Adds an event to the store's log of removed days."""
+    journal.append(store / FOLDER / EVENTS, event)
+
+
+def events(store: Path) -> list[dict[str, Any]]:
+    """Returns the events of removed days in order."""
+    return journal.Journal().read(store / FOLDER / EVENTS).events()
+
+
+@contextlib.contextmanager
+def locked(store: Path) -> Iterator[None]:
+    """Held while a process changes day files. Raises StoreError while another one does."""
+    folder = store / FOLDER
+    with translating_os_errors(folder, "created"):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StoreError(
+                f"Another process compacts the store {store}.", "Try again when it has ended."
+            ) from None
+        except OSError:  # a file system without locks
+            pass
+        yield
+    finally:
+        os.close(descriptor)

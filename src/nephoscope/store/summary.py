@@ -1,0 +1,296 @@
+"""The summary of a run: one line of JSON with what its trials measured, without their samples.
+
+For each metric, target and setting it holds the value of each trial, or the histogram of each, so
+that every percentile and its interval can be computed from it; histograms merge by adding, and
+nothing is averaged. A run has its own in FILE, those of older runs stand in day files (`dayfiles`).
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nephoscope import __version__
+from nephoscope.errors import StoreError
+from nephoscope.model import Better, Estimate, Shape
+from nephoscope.reading import jsontext
+from nephoscope.store import journal
+from nephoscope.store.files import translating_os_errors, write_atomically
+from nephoscope.store.manifest import has_types, is_moment, is_number
+
+if TYPE_CHECKING:
+    from nephoscope.store.packing import Histogram
+
+FILE = "summary.json"
+VERSION = 1
+"""Version of a summary. A run's own of another version is computed again."""
+_HEAD_LIMIT = 1 << 28
+"""Bytes that the text of a head may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricSummary:
+    """A metric at one setting on one target in a run.
+
+    factors, params: canonical JSON (model.factors_key) of what the plan varies and of the other
+    parameters. command: command line of a labelled program, or empty. estimates: name of the metric
+    or of a percentile -> its estimate at the summary's confidence, or why it has none. packed: see
+    `packing`.
+    """
+
+    benchmark: str
+    metric: str
+    target: str
+    factors: str
+    params: str
+    command: str
+    unit: str
+    better: Better
+    shape: Shape
+    estimates: Mapping[str, Estimate | str]
+    packed: str
+
+    def values(self) -> list[float]:
+        """Returns the value of each trial in the order of execution (scalar metrics)."""
+        from nephoscope.store import packing
+
+        return packing.unpack_values(self.packed)
+
+    def histograms(self) -> list[Histogram]:
+        """Returns the histogram of each trial in the order of execution (histograms)."""
+        from nephoscope.store import packing
+
+        return packing.unpack_histograms(self.packed)
+
+
+@dataclass(frozen=True, slots=True)
+class TargetSummary:
+    """A target in a run. facts: name -> value. steal: median share of CPU time that the hypervisor
+    took, None where hidden. is_lab: it is a host of a lab."""
+
+    facts: Mapping[str, str]
+    steal: float | None
+    is_lab: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """What a run measured.
+
+    started_s: seconds since the epoch. state: its status. targets, benchmarks: of its plan.
+    trials: number of stored trials. confidence: of the estimates. nephoscope: version that computed
+    them. stamp: of the files that it was computed from; empty in a day file. damaged: a sentence
+    for each damaged file of the run.
+    """
+
+    run: str
+    started_s: float
+    plan: str
+    plan_hash: str
+    state: str
+    labels: Mapping[str, str]
+    trials: int
+    confidence: float
+    targets: Mapping[str, TargetSummary]
+    benchmarks: tuple[str, ...]
+    metrics: tuple[MetricSummary, ...]
+    nephoscope: str = __version__
+    stamp: str = ""
+    damaged: tuple[str, ...] = ()
+
+    def estimate(
+        self, metric: MetricSummary, name: str, confidence: float
+    ) -> Estimate | str | None:
+        """Returns the stored estimate of a name, or why it has none; None if it was not stored.
+
+        Estimates of other versions are not used: methods may have changed.
+        """
+        if self.nephoscope != __version__ or self.confidence != confidence:
+            return None
+        return metric.estimates.get(name)
+
+
+def line_of(summary: RunSummary) -> bytes:
+    """Returns a summary as one line with a checksum (`journal.with_checksum`)."""
+    head = {
+        "targets": {
+            name: {"facts": dict(one.facts), "steal": one.steal, "is_lab": one.is_lab}
+            for name, one in summary.targets.items()
+        },
+        "metrics": [_metric_values(one) for one in summary.metrics],
+    }
+    text = json.dumps(head, separators=(",", ":"), allow_nan=False)
+    return journal.with_checksum(
+        {
+            "run": summary.run,
+            "version": VERSION,
+            "nephoscope": summary.nephoscope,
+            "started_s": summary.started_s,
+            "plan": summary.plan,
+            "plan_hash": summary.plan_hash,
+            "state": summary.state,
+            "labels": dict(summary.labels),
+            "trials": summary.trials,
+            "confidence": summary.confidence,
+            "benchmarks": list(summary.benchmarks),
+            "stamp": summary.stamp,
+            "damaged": list(summary.damaged),
+            "head": base64.b64encode(zlib.compress(text.encode())).decode(),
+            "data": [one.packed for one in summary.metrics],
+        }
+    )
+
+
+def _metric_values(metric: MetricSummary) -> dict[str, Any]:
+    own = ("benchmark", "metric", "target", "factors", "params", "command", "unit")
+    return {
+        **{name: getattr(metric, name) for name in own},
+        "better": metric.better.value,
+        "shape": metric.shape.value,
+        "estimates": {
+            name: one if isinstance(one, str) else [getattr(one, key) for key in _ESTIMATE]
+            for name, one in metric.estimates.items()
+        },
+    }
+
+
+_ESTIMATE = ("value", "low", "high", "n", "method", "note", "autocorrelation", "effective_n")
+
+
+def parsed(line: bytes) -> RunSummary | None:
+    """Returns the summary of a line without its newline; None where it is damaged or none."""
+    document, holds = journal.parsed_line(line)
+    if document is None or not holds or not has_types(document, _TYPES):
+        return None
+    try:
+        return _summary(document)
+    except (ValueError, TypeError, LookupError, AttributeError, zlib.error):
+        return None
+
+
+_TYPES: Mapping[str, type] = {
+    "run": str,
+    "version": int,
+    "nephoscope": str,
+    "plan": str,
+    "plan_hash": str,
+    "state": str,
+    "labels": dict,
+    "trials": int,
+    "benchmarks": list,
+    "stamp": str,
+    "damaged": list,
+    "head": str,
+    "data": list,
+}
+
+
+def _summary(document: Mapping[str, Any]) -> RunSummary:
+    if document["version"] != VERSION or not is_moment(document["started_s"]):
+        raise ValueError("it is of another version")
+    reader = zlib.decompressobj()
+    text = reader.decompress(base64.b64decode(document["head"], validate=True), _HEAD_LIMIT)
+    head = jsontext.parse(text)
+    targets = {
+        str(name): TargetSummary(
+            {str(fact): str(value) for fact, value in one["facts"].items()},
+            float(one["steal"]) if is_number(one["steal"]) else None,
+            bool(one["is_lab"]),
+        )
+        for name, one in head["targets"].items()
+    }
+    confidence = float(document["confidence"])
+    return RunSummary(
+        document["run"],
+        float(document["started_s"]),
+        document["plan"],
+        document["plan_hash"],
+        document["state"],
+        {str(key): str(value) for key, value in document["labels"].items()},
+        document["trials"],
+        confidence,
+        targets,
+        tuple(map(str, document["benchmarks"])),
+        tuple(
+            _metric(values, str(packed), confidence, targets)
+            for values, packed in zip(head["metrics"], document["data"], strict=True)
+        ),
+        document["nephoscope"],
+        document["stamp"],
+        tuple(map(str, document["damaged"])),
+    )
+
+
+def _metric(
+    values: Mapping[str, Any], packed: str, confidence: float, targets: Mapping[str, TargetSummary]
+) -> MetricSummary:
+    unit = str(values["unit"])
+    if values["target"] not in targets:
+        raise ValueError("it has a metric of an unknown target")
+    factors, params = str(values["factors"]), str(values["params"])
+    if not all(isinstance(jsontext.parse(text), dict) for text in (factors, params)):
+        raise ValueError("its factors cannot be read")
+    return MetricSummary(
+        str(values["benchmark"]),
+        str(values["metric"]),
+        str(values["target"]),
+        factors,
+        params,
+        str(values["command"]),
+        unit,
+        Better(values["better"]),
+        Shape(values["shape"]),
+        {
+            str(name): one if isinstance(one, str) else _estimate(one, unit, confidence)
+            for name, one in values["estimates"].items()
+        },
+        packed,
+    )
+
+
+def _estimate(values: Sequence[Any], unit: str, confidence: float) -> Estimate:
+    value, low, high, n, method, note, autocorrelation, effective_n = values
+    numbers = (low, high, autocorrelation, effective_n)
+    if not is_number(value) or not all(one is None or is_number(one) for one in numbers):
+        raise ValueError("it has an estimate that is no number")
+    return Estimate(
+        value, low, high, confidence, int(n), unit, method, note, autocorrelation, effective_n
+    )
+
+
+def read(folder: Path) -> RunSummary | None:
+    """Returns the summary in a run's folder; None where there is none that can be used."""
+    path = folder / FILE
+    try:
+        with translating_os_errors(path, "read"):
+            content = path.read_bytes() if path.exists() else b""
+    except StoreError:
+        return None
+    return parsed(content.removesuffix(b"\n"))
+
+
+def write(folder: Path, summary: RunSummary) -> None:
+    """Writes the summary of a run into its folder; it can be computed again, so it is not synced.
+
+    Raises StoreError.
+    """
+    write_atomically(folder / FILE, line_of(summary), durable=False)
+
+
+def stamp_of(folder: Path) -> str:
+    """Returns a text that differs once the manifest, the journal or a trial file is another one.
+
+    It is made of names, sizes and times of change. Raises StoreError.
+    """
+    from nephoscope.store.digests import digest_of
+
+    with translating_os_errors(folder, "read"):
+        paths = [folder / "manifest.json", folder / "journal.jsonl", *(folder / "trials").iterdir()]
+        stats = [(path.name, path.stat()) for path in paths if path.exists()]
+    rows = sorted(f"{name} {stat.st_size} {stat.st_mtime_ns}" for name, stat in stats)
+    return digest_of("\n".join(rows).encode())
