@@ -141,7 +141,7 @@ def path_blocks(analysis: PathAnalysis, prefix: str = "network") -> Iterable[Blo
         yield from voice_blocks(analysis.voice)
     if analysis.congestion is not None:
         yield Heading("Congestion")
-        yield Sentence(f"Congestion: {analysis.congestion.verdict}.")
+        yield Sentence(f"Verdict: {analysis.congestion.verdict}.")
         yield Table(
             (*Column.texts("sign", "seen"), Column("evidence")),
             tuple(

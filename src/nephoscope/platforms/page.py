@@ -143,7 +143,7 @@ def _densities(report: PlatformReport) -> Iterator[Block]:
             )
             for platform, step in steps
         ),
-        "live: guests that answered every request of every window.",
+        "live: guests that answered every request that they received.",
     )
     if dots:
         figure = figures.dots(
