@@ -249,7 +249,8 @@ def groups_blocks(analysis: NetworkGroups) -> Iterable[Block]:
         yield _violins(metric, [(row.instance_type, row.values) for row in own], own[0].median.unit)
     different = [row for row in analysis.pairs if row.differ]
     if different:
-        yield Items(tuple(Item(wording.clean(row.sentence)) for row in different), "Differences")
+        items = (Item(wording.clean(f"{row.metric}: {row.sentence}")) for row in different)
+        yield Items(tuple(items), "Differences")
 
 
 def _violins(metric: str, named: Sequence[tuple[str, Sequence[float]]], unit: str) -> Chart:
