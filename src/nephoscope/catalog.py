@@ -82,11 +82,11 @@ class BenchmarkSpec:
 
     @property
     def needs_peer(self) -> bool:
-        """Whether it has no meaning without a target that serves its far side."""
+        """Returns whether it has no meaning without a target that serves its far side."""
         return self.two_sided and self.id != "null"
 
     def wants_peer(self, params: Container[str]) -> bool:
-        """Whether a far side is missing: `params` name no host that takes its place."""
+        """Returns whether a far side is missing: `params` name no host that takes its place."""
         return self.needs_peer and not (HOST in params and self._has(HOST))
 
     def _has(self, param_id: str) -> bool:
@@ -94,12 +94,13 @@ class BenchmarkSpec:
 
     @property
     def writes_files(self) -> bool:
-        """Whether it writes scratch files, into a directory that it can be given."""
+        """Returns whether it writes scratch files, into a directory that it can be given."""
         return self._has("directory")
 
     @property
     def draws(self) -> bool:
-        """Whether it draws other random numbers in each trial, unless it is given a seed."""
+        """Returns whether it draws other random numbers in each trial, unless it is given a
+        seed."""
         return any(param.id == "seed" and param.default == 0 for param in self.params)
 
     def metric(self, metric_id: str) -> MetricSpec:
@@ -203,7 +204,7 @@ def load() -> Catalog:
 
 
 def simulations(document: Mapping[str, Any]) -> list[BenchmarkSpec]:
-    """What only a simulation yields, from the JSON of `nephoscope-sim describe`."""
+    """Returns what only a simulation yields, from the JSON of `nephoscope-sim describe`."""
     found = [parse_spec(item) for item in document["benchmarks"]]
     return [replace(spec, kind=SIMULATION) for spec in found if spec.id.startswith(SIMULATED)]
 

@@ -37,7 +37,7 @@ Factors = Mapping[str, Any]
 
 
 class Better(StrEnum):
-    """Which direction of a metric is good news."""
+    """Direction of a metric that is better."""
 
     HIGHER = "higher"
     LOWER = "lower"
@@ -45,7 +45,7 @@ class Better(StrEnum):
 
 
 class Shape(StrEnum):
-    """How the samples of one trial are to be read (see `Shape` in crates/wire)."""
+    """Meaning of the samples of one trial (see `Shape` in crates/wire)."""
 
     SCALAR = "scalar"
     SERIES = "series"
@@ -54,7 +54,7 @@ class Shape(StrEnum):
 
 
 class TrialStatus(StrEnum):
-    """What became of a trial."""
+    """Outcome of a trial."""
 
     VALID = "valid"
     INVALID = "invalid"  # measured, but a rule says that the numbers cannot be believed
@@ -71,10 +71,10 @@ def level_name(level: Any) -> str:
     if not (isinstance(level, str) and level.lstrip().startswith("{")):
         return str(level)
     try:
-        found = json.loads(level)
+        document = json.loads(level)
     except ValueError:
         return f"{level[:24]}…"
-    return str(found.get("name") or "a scenario of its own")
+    return str(document.get("name") or "a scenario of its own")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class TrialKey:
-    """Which trial of a run: deterministic, so that a resumed run knows what it has.
+    """Identity of a trial in a run: deterministic, so that a resumed run knows what it has.
 
     round: 1, 2, …; warm-up rounds are 0, -1, … (kept, never analysed). turn: 0, or 1, 2, … for
     further trials of the same alternative in that round (the quiet ones of a design that goes
@@ -174,7 +174,7 @@ class TrialKey:
 
 @dataclass(frozen=True, slots=True)
 class TrialRecord:
-    """What is known of one finished trial besides its samples.
+    """Record of one finished trial, without its samples.
 
     position: 0-based place in the order in which the run executed its trials; where all is
     simulated, and several run at once, the number of the round.
@@ -250,7 +250,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Consistency:
-    """How much a metric varies from trial to trial; ratios, 0.05 is 5 %.
+    """Variation of a metric from trial to trial; ratios, 0.05 is 5 %.
 
     robust_cv: 1.4826 MAD / median. cv: s / mean, None where refused. quartile_dispersion:
     (Q3 - Q1) / (Q3 + Q1). word: steady, variable or erratic (docs/explanation). low, high: interval
@@ -305,7 +305,7 @@ class MetricResult:
 
 
 class Severity(StrEnum):
-    """How much a finding matters to the person who was handed the machine."""
+    """Importance of a finding to the user of the machine."""
 
     INFO = "info"
     NOTICE = "notice"

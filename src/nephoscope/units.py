@@ -167,7 +167,8 @@ _QUANTITIES: Mapping[str, str] = {
 
 
 def quantity_of(unit: str) -> str:
-    """What a unit counts, as a title says it: 'times', 'rates'; the unit itself if unknown."""
+    """Returns what a unit counts, as a title says it: 'times', 'rates'; the unit itself if
+    unknown."""
     return _QUANTITIES.get(unit, "values" if unit == "none" else unit)
 
 

@@ -59,7 +59,7 @@ def test_every_file_is_in_the_table() -> None:
     """A tool with several benchmarks has them in one file: `sysbench.cpu` is in sysbench.py."""
     files = {path.stem for path in PACKAGE.glob("*.py")}
     tables = {name for name, module in vars(adapters).items() if _adapters_of(module)}
-    assert files - {"__init__", "declare", "frame", "reports"} == tables
+    assert files - {"__init__", "declare", "frame", "quantities", "reports"} == tables
     listed = [one for name in sorted(tables) for one in _adapters_of(vars(adapters)[name])]
     assert sorted(one.spec.id for one in listed) == sorted(ADAPTERS)
 

@@ -15,7 +15,7 @@ from nephoscope import documents
 from nephoscope.capabilities import build
 from nephoscope.census import files, records, sightings
 from nephoscope.census import result as census
-from nephoscope.census.records import UNKNOWN_TYPE, Census, Count, Told
+from nephoscope.census.records import UNKNOWN_TYPE, Census, Count, StatedSpeed
 from nephoscope.documents import schema_of
 from nephoscope.errors import UsageError
 from nephoscope.model import Sample, Setting
@@ -258,8 +258,8 @@ def test_a_file_gives_counts_and_speeds(tmp_path: Path) -> None:
         ("C", 10, "z2", None),
     ]
     assert read.counts[1].notes == ("seen, twice",)
-    assert read.told[0] == Told("m1", "A", "pi", 1.4, 1.3, 1.5, 10, str(file))
-    found = census.build(read.counts, told=read.told, sources=[str(file)])
+    assert read.speeds[0] == StatedSpeed("m1", "A", "pi", 1.4, 1.3, 1.5, 10, str(file))
+    found = census.build(read.counts, stated=read.speeds, sources=[str(file)])
     Draft202012Validator(schema_of(Census, "census")).validate(documents.versioned(found))
     assert found.machines == 50
 
@@ -376,7 +376,7 @@ def test_a_study_without_a_census_names_those_that_have_one() -> None:
 
 def study() -> records.Census:
     found = published(catalogue.load("zhuang-2012"))
-    return census.build(found.counts, told=found.speeds, sources=found.sources, flags=found.flags)
+    return census.build(found.counts, stated=found.speeds, sources=found.sources, flags=found.flags)
 
 
 def test_small_n_says_so() -> None:

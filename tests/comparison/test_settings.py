@@ -36,4 +36,4 @@ def test_what_the_plan_varied_is_no_difference_but_the_rest_is() -> None:
     ]
     otherwise = settings.measured_otherwise(settings.settings_of(one), settings.settings_of(two))
     assert otherwise == {"mem.stream"}
-    assert "mem.stream" in settings.told(otherwise)
+    assert "mem.stream" in settings.parameter_warning(otherwise)

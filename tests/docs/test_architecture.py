@@ -45,6 +45,7 @@ def test_a_table_names_the_files_of_its_folder(folder: str, table: str) -> None:
         "reports",
         "declare",
         "frame",
+        "quantities",
         "record",
         "measuring",
         "table",

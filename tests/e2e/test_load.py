@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import ssl
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socketserver import BaseRequestHandler, ThreadingTCPServer
 
 import pytest
-from tests.conftest import ROOT
 from tests.e2e.conftest import Run
+from tests.tls_server import AUTHORITY, tls_server
 
 
 class Answer(BaseHTTPRequestHandler):
@@ -164,26 +163,11 @@ def test_a_host_that_cannot_be_reached_is_one_sentence(
     assert sentence in done.sentence
 
 
-@contextmanager
-def encrypted() -> Iterator[int]:
-    """Port of a server that has a certificate for localhost and 127.0.0.1."""
-    folder = ROOT / "crates" / "probe" / "src" / "requests" / "test_certificates"
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(folder / "server.pem", folder / "server.key")
-    with ThreadingHTTPServer(("127.0.0.2", 0), Answer) as http:
-        http.socket = context.wrap_socket(http.socket, server_side=True)
-        http.handle_error = lambda request, address: None  # type: ignore[method-assign]
-        threading.Thread(target=http.serve_forever, daemon=True).start()
-        yield http.server_port
-        http.shutdown()
-
-
 def test_a_certificate_for_another_name_is_one_sentence(nephoscope: Run) -> None:
-    authority = ROOT / "crates" / "probe" / "src" / "requests" / "test_certificates" / "ca.pem"
-    with encrypted() as port:
+    with tls_server("127.0.0.2", Answer) as port:
         url = f"https://127.0.0.2:{port}/"
         done = nephoscope(
-            *("load", url, "-d", "1s", "--trials", "1", "--set", f"tls_ca_file={authority}")
+            *("load", url, "-d", "1s", "--trials", "1", "--set", f"tls_ca_file={AUTHORITY}")
         )
     assert done.code == 3
     assert "127.0.0.2" in done.sentence

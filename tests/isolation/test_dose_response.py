@@ -136,7 +136,7 @@ def respond(
     rng = np.random.default_rng(seed)
     table = np.array(truth) * np.exp(rng.normal(0, noise, (rounds, len(truth))))
     doses = np.tile(ASKED[: len(truth)], (rounds, 1))
-    return dose_response.respond(table, doses, asked=ASKED[: len(truth)])
+    return dose_response.respond(table, doses, requested=ASKED[: len(truth)])
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_the_slope_is_by_achieved_dose_and_covers() -> None:
         asked = np.tile(ASKED, (10, 1))
         reached = asked * 0.8 * np.exp(rng.normal(0, 0.02, asked.shape))
         table = (1 + 0.5 * reached) * np.exp(rng.normal(0, 0.01, asked.shape))
-        found = dose_response.respond(table, reached, asked=ASKED).slope
+        found = dose_response.respond(table, reached, requested=ASKED).slope
         assert found is not None
         assert found.low is not None
         assert found.high is not None
@@ -186,4 +186,4 @@ def test_the_slope_is_by_achieved_dose_and_covers() -> None:
 
 def test_factors_without_a_logarithm_are_refused() -> None:
     with pytest.raises(Refused, match="logarithm"):
-        dose_response.respond(np.zeros((5, 3)), np.zeros((5, 3)), asked=ASKED[:3])
+        dose_response.respond(np.zeros((5, 3)), np.zeros((5, 3)), requested=ASKED[:3])

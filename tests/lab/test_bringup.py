@@ -39,7 +39,7 @@ def with_link(**link: object) -> dict[str, Any]:
 
 def over(sender: Host, receiver: Host, seconds: float) -> Callable[[], float]:
     """Measures the goodput between two hosts, bits a second."""
-    return lambda: check.carried(sender.netns, receiver.netns, receiver.address, seconds)
+    return lambda: check.carried_bits_per_s(sender.netns, receiver.netns, receiver.address, seconds)
 
 
 def median_s(lab: Lab, source: str, destination: str) -> Callable[[], float]:

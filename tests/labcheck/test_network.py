@@ -53,9 +53,9 @@ def test_half_the_width_of_an_even_spread() -> None:
 def test_one_value_is_one_value() -> None:
     seen = trial([Sample("sent_count", 5.0), Sample("sent_count", 6.0)])
     with pytest.raises(RunFailed, match="2 values of sent_count"):
-        network.one(seen, "sent_count")
+        network.single_value(seen, "sent_count")
     with pytest.raises(RunFailed, match="0 values"):
-        network.one(seen, "loss_ratio", "up")
+        network.single_value(seen, "loss_ratio", "up")
 
 
 @pytest.mark.parametrize("check", network.CHECKS, ids=lambda check: check.id)

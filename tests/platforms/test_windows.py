@@ -58,13 +58,16 @@ def test_a_trial_becomes_a_window() -> None:
         Sample("latency_ns", 1000.0, 3),
         Sample("latency_ns", 2000.0, 1),
         Sample("requests_per_s", 4.0),
-        Sample("errors_count", 2.0, factors={"kind": "any"}),
+        Sample("errors_count", 7.0, factors={"kind": "any"}),
         Sample("errors_count", 2.0, factors={"kind": "timeout"}),
+        Sample("errors_count", 5.0, factors={"kind": "unsent"}),
     )
     found = windows.window_of(TargetTrial(samples, {}, Done(1, 5), None))
     assert found.latencies == ([1000.0, 2000.0], [3, 1])
     assert found.completed_per_s == 4.0
     assert found.failure == "failed requests: 2 timeout"
+    slow = tuple(one for one in samples if one.factors.get("kind") != "timeout")
+    assert windows.window_of(TargetTrial(slow, {}, Done(1, 5), None)).failure == ""
     failed = TargetTrial((), {}, None, BenchmarkFailed("no_server", "Nobody answers.", ""))
     assert windows.window_of(failed).failure == "Nobody answers."
 

@@ -265,11 +265,11 @@ def test_names_are_short_and_apart() -> None:
 
 def test_figures_have_interval_and_n_and_no_digits_beyond_them() -> None:
     one = simulated.line("sim.geo", "requests", 64_976_750.0, "count").estimate
-    assert tables.told(one) == "65,000,000 [64,300,000, 65,600,000]"
+    assert tables.estimate_text(one) == "65,000,000 [64,300,000, 65,600,000]"
     exact = replace(one, low=one.value, high=one.value)
-    assert tables.told(exact) == "64,976,750"
+    assert tables.estimate_text(exact) == "64,976,750"
     cost = simulated.line("sim.geo", "cost_usd", 50.0, "none").estimate
-    assert tables.told(cost) == "$50.00 [$49.50, $50.50]"
+    assert tables.estimate_text(cost) == "$50.00 [$49.50, $50.50]"
     figures = {"requests": one, "cost_usd": cost}
     assert tables.over([figures]) == ", n = 10"
     alone = tables.over([{"requests": exact}])

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 from tests.sla.made import refused, run
+from tests.tls_server import AUTHORITY, tls_server
 
 from nephoscope.errors import StoreError, UsageError
 from nephoscope.lab import files
@@ -99,6 +101,33 @@ def test_a_watch_keeps_events_and_goes_on(
     assert 'nephoscope_sla_failed_total{service="bad",observer="here"}' in metrics.read_text()
     document = run(capsys, "verdict", "ec2-region", file)
     assert document["observers"] == ["here"]
+
+
+class Answer(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_a_private_authority_is_trusted_by_ssl_cert_file(
+    trusted: bool, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Any other certificate is an authority that did not sign the server's.
+    authority = AUTHORITY if trusted else AUTHORITY.with_name("server.pem")
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority))
+    file, good, bad = tmp_path / "e.csv", ",web,here,1,", ",web,here,0,"
+    until(monkeypatch, file, 1, good if trusted else bad)
+    with tls_server("127.0.0.1", Answer) as port:
+        words = ["watch", f"web=https://localhost:{port}/", "-o", file, "--observer", "here"]
+        run(capsys, *words, "--interval", "1s", "--timeout", "60s", code=0)
+    events = file.read_text()
+    assert (bad in events, good in events) == (not trusted, trusted)
+    assert ("certificate" in events) is not trusted
 
 
 def test_the_observers_own_fault_is_not_the_services(

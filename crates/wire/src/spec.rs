@@ -279,6 +279,22 @@ impl Param {
     }
 }
 
+/// Joins lists of declarations; `N` is their length altogether.
+pub const fn joined<T: Copy, const N: usize>(lists: &[&[T]]) -> [T; N] {
+    let mut all = [lists[0][0]; N];
+    let (mut count, mut list) = (0, 0);
+    while list < lists.len() {
+        let mut index = 0;
+        while index < lists[list].len() {
+            all[count] = lists[list][index];
+            (count, index) = (count + 1, index + 1);
+        }
+        list += 1;
+    }
+    assert!(count == N, "the length is not that of the lists");
+    all
+}
+
 /// A benchmark's declaration.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Spec {

@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from nephoscope.adapters.declare import errors, rate, seconds, time, timeout, whole
 from nephoscope.adapters.frame import (
     TOOL,
     Adapter,
@@ -17,6 +16,7 @@ from nephoscope.adapters.frame import (
     numbers,
     version_by,
 )
+from nephoscope.adapters.quantities import errors, rate, seconds, time, timeout, whole
 from nephoscope.adapters.reports import scalars
 from nephoscope.adapters.servers import nginx
 from nephoscope.catalog import ADAPTER as KIND

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import (
-    DIRECTORY,
-    Figure,
-    Params,
-    Program,
-    page,
-    rate,
-    whole,
-)
+from nephoscope.adapters.declare import Figure, Program, page
 from nephoscope.adapters.frame import Command
+from nephoscope.adapters.quantities import DIRECTORY, Params, rate, whole
 
 
 def _threads(name: str, flag: str, default: int, what: str) -> tuple[str, int, int, int, str]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nephoscope.adapters.declare import DIRECTORY, adapter, rate, size, whole
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import Command, Output, ToolError, check_ending, matched
+from nephoscope.adapters.quantities import DIRECTORY, rate, size, whole
 from nephoscope.catalog import ParamSpec
 from nephoscope.errors import UsageError
 from nephoscope.model import Sample

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import Figure, Params, Program, page, threads, time, whole
+from nephoscope.adapters.declare import Figure, Program, page
 from nephoscope.adapters.frame import Command
+from nephoscope.adapters.quantities import Params, threads, time, whole
 
 _HEAD = "c 0 6 -17 45 0 -1 0\nl -50 100 -50\nl 40 40 150\ns 0 -1000 2 999 0.1 0.2 0.6 80 0.8\n"
 

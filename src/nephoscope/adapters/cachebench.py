@@ -4,18 +4,9 @@ from __future__ import annotations
 
 import re
 
-from nephoscope.adapters.declare import (
-    Params,
-    Program,
-    choice,
-    duration,
-    page,
-    rate,
-    seconds,
-    version_by_usage,
-    whole,
-)
+from nephoscope.adapters.declare import Program, page, version_by_usage
 from nephoscope.adapters.frame import Command, Output, Step, ToolError, check_ending, last_words
+from nephoscope.adapters.quantities import Params, choice, duration, rate, seconds, whole
 from nephoscope.model import Sample
 
 _OPERATIONS = {"read": "-r", "write": "-w", "read-write": "-b", "memset": "-s", "memcpy": "-p"}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import Params, Program, figure, page, rate, time, whole
+from nephoscope.adapters.declare import Program, page
 from nephoscope.adapters.frame import Command, Output, numbers
+from nephoscope.adapters.quantities import Params, figure, rate, time, whole
 
 _REPORT = (
     r"Running serial benchmark(?: \([^\n]*\))?\. \. \.\n(?:pos:[^\n]*\n)+\n"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nephoscope.adapters.declare import duration, errors, rate, seconds, time, whole
 from nephoscope.adapters.frame import (
     PEER_ADDRESS,
     PEER_PORT,
@@ -19,10 +18,11 @@ from nephoscope.adapters.frame import (
     numbers,
     version_by,
 )
+from nephoscope.adapters.quantities import choice, duration, errors, rate, seconds, time, whole
 from nephoscope.adapters.reports import scalars
 from nephoscope.adapters.servers import postgresql
 from nephoscope.catalog import ADAPTER as KIND
-from nephoscope.catalog import BenchmarkSpec, ParamSpec
+from nephoscope.catalog import BenchmarkSpec
 from nephoscope.errors import UsageError
 from nephoscope.model import Sample
 
@@ -30,21 +30,17 @@ SPEC = BenchmarkSpec(
     id="db.pgbench",
     summary="pgbench: transactions of a PostgreSQL server",
     params=(
-        ParamSpec(
+        choice(
             "script",
-            "choice",
-            "none",
             "tpcb-like",
+            ("tpcb-like", "simple-update", "select-only"),
             "Built-in transaction (`--builtin`).",
-            choices=("tpcb-like", "simple-update", "select-only"),
         ),
-        ParamSpec(
+        choice(
             "protocol",
-            "choice",
-            "none",
             "simple",
+            ("simple", "extended", "prepared"),
             "How queries are sent (`--protocol`).",
-            choices=("simple", "extended", "prepared"),
         ),
         whole("scale", 1, 1, 100_000, "Scale of the tables: 100,000 accounts each (`--scale`)."),
         whole("clients", 4, 1, 10_000, "Sessions (`--client`)."),

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nephoscope.adapters.declare import rate, time, whole
 from nephoscope.adapters.frame import (
     TOOL,
     Adapter,
@@ -23,9 +22,10 @@ from nephoscope.adapters.frame import (
     numbers,
     version_by,
 )
+from nephoscope.adapters.quantities import DIRECTORY, choice, rate, time, whole
 from nephoscope.adapters.reports import scalars
 from nephoscope.catalog import ADAPTER as KIND
-from nephoscope.catalog import BenchmarkSpec, ParamSpec
+from nephoscope.catalog import BenchmarkSpec
 from nephoscope.model import Sample
 
 _SHORTEST_MS = 20
@@ -38,23 +38,16 @@ SPEC = BenchmarkSpec(
     id="db.sqlite",
     summary="SQLite: indexed inserts, each a transaction, by durability setting",
     params=(
-        ParamSpec("directory", "text", "none", "", "Where the database goes; empty chooses."),
+        DIRECTORY,
         whole("inserts", 12_500, 1, 10_000_000, "Rows inserted, each in its own transaction."),
-        ParamSpec(
-            "synchronous",
-            "choice",
-            "none",
-            "full",
-            "When SQLite waits for the disk (`PRAGMA synchronous`).",
-            choices=_LEVELS,
+        choice(
+            "synchronous", "full", _LEVELS, "When SQLite waits for the disk (`PRAGMA synchronous`)."
         ),
-        ParamSpec(
+        choice(
             "journal_mode",
-            "choice",
-            "none",
             "delete",
+            ("delete", "truncate", "persist", "wal", "memory", "off"),
             "How transactions are made atomic (`PRAGMA journal_mode`).",
-            choices=("delete", "truncate", "persist", "wal", "memory", "off"),
         ),
         whole("seed", 1, 0, 2**31 - 1, "Seed of the values."),
     ),

@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from nephoscope.adapters.declare import DIRECTORY, adapter, duration, seconds, size, time, whole
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import Command, Output, ToolError, check_ending
+from nephoscope.adapters.quantities import DIRECTORY, duration, seconds, size, time, whole
 from nephoscope.adapters.reports import Figures, scalars, values_at
 from nephoscope.model import Sample
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from nephoscope.adapters.declare import DIRECTORY, adapter, size, time, whole
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import Command, Output, Step, ToolError, check_ending, numbers
+from nephoscope.adapters.quantities import DIRECTORY, choice, size, time, whole
 from nephoscope.adapters.reports import scalars
-from nephoscope.catalog import ParamSpec
 from nephoscope.model import Sample
 
 
@@ -42,13 +42,11 @@ ADAPTER = adapter(
     "dd: one sequential pass over a file by direct I/O",
     params=(
         DIRECTORY,
-        ParamSpec(
+        choice(
             "operation",
-            "choice",
-            "none",
             "write",
+            ("read", "write"),
             "write: zeros to a new file; read: a file that was written before.",
-            choices=("read", "write"),
         ),
         whole("block_bytes", 1 << 20, 512, 1 << 30, "Bytes per operation (`bs`).", "bytes"),
         whole("blocks", 64, 1, 1_000_000_000, "Number of operations (`count`)."),

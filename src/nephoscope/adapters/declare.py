@@ -1,11 +1,9 @@
-"""Declarations of adapters: what tools have in common in parameters, metrics and pages."""
+"""Declarations of adapters: the program, its report and its manual page."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from nephoscope.adapters.frame import (
     TOOL,
@@ -18,126 +16,10 @@ from nephoscope.adapters.frame import (
     last_words,
     version_by,
 )
+from nephoscope.adapters.quantities import Params
 from nephoscope.adapters.reports import Figures, scalars, values_at
 from nephoscope.catalog import ADAPTER, BenchmarkSpec, MetricSpec, ParamSpec
-from nephoscope.errors import UsageError
-from nephoscope.model import Better, Sample, Shape
-
-Params = Mapping[str, Any]
-
-SECOND_NS = 1_000_000_000
-
-
-def whole(name: str, default: int, low: int, high: int, doc: str, unit: str = "count") -> ParamSpec:
-    """Returns a parameter that is a whole number."""
-    return ParamSpec(name, "int", unit, default, doc, min=low, max=high)
-
-
-def choice(name: str, default: str, choices: Sequence[str], doc: str) -> ParamSpec:
-    """Returns a parameter that is one of several words."""
-    return ParamSpec(name, "choice", "none", default, doc, choices=tuple(choices))
-
-
-def threads(doc: str) -> ParamSpec:
-    """Returns the parameter of how many threads or processes a tool has."""
-    return whole("threads", 1, 1, 1_024, doc)
-
-
-def duration(default_s: int) -> ParamSpec:
-    """Returns the parameter of how long a tool runs."""
-    return _seconds("duration_ns", default_s, "Time that it runs, in whole seconds.")
-
-
-def timeout(default_s: int) -> ParamSpec:
-    """Returns the parameter of how long a tool waits for a response."""
-    doc = "Time after which a response counts as an error, in whole seconds."
-    return _seconds("timeout_ns", default_s, doc)
-
-
-def _seconds(name: str, default_s: int, doc: str) -> ParamSpec:
-    return whole(name, default_s * SECOND_NS, SECOND_NS, 86_400 * SECOND_NS, doc, unit="ns")
-
-
-def seconds(tool: str, name: str, value_ns: int) -> int:
-    """Returns a time in seconds; UsageError unless it is a whole number of them."""
-    if value_ns % SECOND_NS:
-        raise UsageError(
-            f"{tool}: {name} must be a whole number of seconds, because {tool} counts them.",
-            f"Set {name}={max(1, value_ns // SECOND_NS)}s.",
-        )
-    return value_ns // SECOND_NS
-
-
-def rate(name: str, doc: str, *, headline: bool = True, unit: str = "per_s") -> MetricSpec:
-    """Returns a metric of which more is better."""
-    return MetricSpec(name, unit, Better.HIGHER, Shape.SCALAR, headline, doc)
-
-
-def time(name: str, doc: str, *, headline: bool = False) -> MetricSpec:
-    """Returns a metric in nanoseconds of which less is better."""
-    return MetricSpec(name, "ns", Better.LOWER, Shape.SCALAR, headline, doc)
-
-
-def figure(name: str, unit: str, doc: str, *, better: Better = Better.NONE) -> MetricSpec:
-    """Returns a metric that is not a headline, in any unit."""
-    return MetricSpec(name, unit, better, Shape.SCALAR, False, doc)
-
-
-def errors(doc: str) -> MetricSpec:
-    """Returns the metric of how many operations failed."""
-    return MetricSpec("errors_count", "count", Better.LOWER, Shape.SCALAR, False, doc)
-
-
-HOST = ParamSpec("host", "text", "none", "127.0.0.1", "Name or IP address of the far side.")
-
-DIRECTORY = ParamSpec(
-    "directory", "text", "none", "", "Directory of its files; empty takes $TMPDIR, else /var/tmp."
-)
-
-
-def checked_host(tool: str, host: str) -> str:
-    """Returns a host's name or address; UsageError for what the tool would read as an option."""
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9.:%_-]*|:[A-Za-z0-9.:%_-]+", host, re.ASCII):
-        raise UsageError(
-            f"{tool}: host '{host[:60]}' is no name or address of a host.",
-            "Set host to a name or an IP address.",
-        )
-    return host
-
-
-def size(name: str, doc: str) -> MetricSpec:
-    """Returns a headline metric in bytes per second of which more is better."""
-    return rate(name, doc, unit="bytes_per_s")
-
-
-def share(name: str, doc: str) -> MetricSpec:
-    """Returns a metric that is a share, of which less is better."""
-    return MetricSpec(name, "ratio", Better.LOWER, Shape.SCALAR, False, doc)
-
-
-RETRANSMITS = MetricSpec(
-    "retransmits_count",
-    "count",
-    Better.LOWER,
-    Shape.SCALAR,
-    False,
-    "Number of retransmitted TCP segments.",
-)
-
-ROUND_TRIPS = (
-    MetricSpec(
-        "rtt_sent_ns",
-        "ns",
-        Better.LOWER,
-        Shape.HISTOGRAM,
-        True,
-        "Round-trip time of each answered probe, as the tool prints it.",
-    ),
-    time("rtt_sent_mean_ns", "Mean of these times."),
-    time("rtt_sent_max_ns", "Maximum of these times; grows with the number of probes."),
-    time("rtt_sent_stdev_ns", "Standard deviation of these times."),
-    share("loss_ratio", "Share of probes without an answer."),
-)
+from nephoscope.model import Sample
 
 
 def page(**sections: str) -> str:
@@ -178,7 +60,7 @@ class Figure:
 
     @property
     def place(self) -> Figures:
-        """Where a report has it."""
+        """Returns where a report has it."""
         name = self.metric.id
         return Figures(f"'{name}'", self.pattern, {name: self.scale})
 

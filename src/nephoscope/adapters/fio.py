@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from nephoscope.adapters.declare import DIRECTORY, adapter, rate, time, whole
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import Command, Output, ToolError
+from nephoscope.adapters.quantities import DIRECTORY, rate, time, whole
 from nephoscope.adapters.reports import json_report, number_at, scalars, value_at
 from nephoscope.catalog import MetricSpec, ParamSpec
 from nephoscope.model import Sample

@@ -55,7 +55,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """How the tool is called: arguments (no shell reads them), text for its standard input.
+    """Call of the tool: arguments (no shell reads them), text for its standard input.
 
     directory: where its scratch folder is made; '' takes $TMPDIR, else /var/tmp. needs_bytes: what
     it will have on the disk at once. prepare: what runs before it, untimed. paths: folders in which
@@ -103,7 +103,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What the tool said.
+    """Output of the tool.
 
     exit_code: None when a signal ended it (signal). marks: (ns since the start, bytes of stdout
     that were there then), ascending. elapsed_ns: until its end.
@@ -117,7 +117,8 @@ class Output:
     elapsed_ns: int = 0
 
     def seen_ns(self, text: str, start: int = 0) -> int:
-        """When the first `text` at or after position `start` was there, whole. ToolError if never.
+        """Returns when the first `text` at or after position `start` was there, whole. ToolError if
+        never.
 
         What was printed in one piece has one time: that of its last byte.
         """
@@ -190,7 +191,7 @@ class Adapter:
         return command
 
     def recent(self, version: str) -> bool:
-        """Whether the version is one that the adapter understands."""
+        """Returns whether the version is one that the adapter understands."""
         return _numbers(version) >= _numbers(self.spec.minimum)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nephoscope.adapters.declare import errors, rate, time, whole
 from nephoscope.adapters.frame import (
     TOOL,
     Adapter,
@@ -17,10 +16,11 @@ from nephoscope.adapters.frame import (
     numbers,
     version_by,
 )
+from nephoscope.adapters.quantities import choice, errors, rate, time, whole
 from nephoscope.adapters.reports import scalars
 from nephoscope.adapters.servers import nginx
 from nephoscope.catalog import ADAPTER as KIND
-from nephoscope.catalog import BenchmarkSpec, ParamSpec
+from nephoscope.catalog import BenchmarkSpec
 from nephoscope.errors import UsageError
 from nephoscope.model import Sample
 
@@ -34,13 +34,11 @@ SPEC = BenchmarkSpec(
         whole("connections", 10, 1, 16_000, "Connections (`-c`)."),
         whole("streams", 1, 1, 1_000, "Requests in flight on a connection (`-m`)."),
         whole("threads", 1, 1, 256, "Threads that share the connections (`-t`)."),
-        ParamSpec(
+        choice(
             "protocol",
-            "choice",
-            "none",
             "h2c",
+            ("h2c", "http/1.1"),
             "h2c: HTTP/2 without TLS. http/1.1: with pipelining where `streams` is above 1 (`-p`).",
-            choices=("h2c", "http/1.1"),
         ),
         nginx.BODY,
     ),

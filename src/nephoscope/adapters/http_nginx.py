@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from nephoscope.adapters.declare import whole
 from nephoscope.adapters.frame import (
     TOOL,
     Adapter,
@@ -19,9 +18,10 @@ from nephoscope.adapters.frame import (
     numbers,
     version_by,
 )
+from nephoscope.adapters.quantities import choice, whole
 from nephoscope.adapters.servers import balancer
 from nephoscope.catalog import ADAPTER as KIND
-from nephoscope.catalog import BenchmarkSpec, ParamSpec
+from nephoscope.catalog import BenchmarkSpec
 from nephoscope.model import Sample
 
 ID = "http.nginx"
@@ -87,14 +87,12 @@ SPEC = BenchmarkSpec(
         balancer.ADDRESS,
         balancer.PORT,
         whole("body_bytes", 166, 0, 1 << 30, "Size of the body of each response.", "bytes"),
-        ParamSpec(
+        choice(
             "failure",
-            "choice",
-            "none",
             NONE,
+            (NONE, DIES, HANGS, SLOWS),
             "Failure of the server: it is killed (SIGKILL) and started again later, it is stopped "
             "(SIGSTOP) and continued, or it is stopped for 90 ms of every 100 ms.",
-            choices=(NONE, DIES, HANGS, SLOWS),
         ),
         whole(
             "fail_after_ns",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nephoscope.adapters.declare import errors, rate, seconds, time, timeout, whole
 from nephoscope.adapters.frame import (
     PEER_ADDRESS,
     PEER_PORT,
@@ -18,6 +17,7 @@ from nephoscope.adapters.frame import (
     numbers,
     version_by,
 )
+from nephoscope.adapters.quantities import errors, rate, seconds, time, timeout, whole
 from nephoscope.adapters.reports import scalars
 from nephoscope.adapters.servers import nginx
 from nephoscope.catalog import ADAPTER as KIND

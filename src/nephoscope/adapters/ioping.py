@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nephoscope.adapters.declare import DIRECTORY, adapter, rate, size, time, whole
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import Command
+from nephoscope.adapters.quantities import DIRECTORY, choice, rate, size, time, whole
 from nephoscope.adapters.reports import Figures, parser
-from nephoscope.catalog import ParamSpec
 
 _OPERATIONS = {"read": ("-L",), "write": ("-L", "-W"), "randread": (), "randwrite": ("-W",)}
 
@@ -30,13 +30,8 @@ ADAPTER = adapter(
     "ioping: latency of a disk, one request at a time",
     params=(
         DIRECTORY,
-        ParamSpec(
-            "operation",
-            "choice",
-            "none",
-            "randread",
-            "Sequential or random reads or writes.",
-            choices=tuple(_OPERATIONS),
+        choice(
+            "operation", "randread", tuple(_OPERATIONS), "Sequential or random reads or writes."
         ),
         whole("requests", 100, 2, 10_000_000, "Number of requests (`-c`); the first is left out."),
         whole(

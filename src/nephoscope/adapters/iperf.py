@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from nephoscope.adapters.declare import adapter, duration, rate, seconds, share, size, time, whole
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import (
     ADDRESS,
     PEER_ADDRESS,
@@ -18,6 +18,15 @@ from nephoscope.adapters.frame import (
     ToolError,
     check_ending,
     numbers,
+)
+from nephoscope.adapters.quantities import (
+    DATAGRAMS,
+    datagrams,
+    duration,
+    received,
+    seconds,
+    size,
+    whole,
 )
 from nephoscope.adapters.reports import scalars
 from nephoscope.model import Sample
@@ -98,15 +107,7 @@ def _udp(output: Output) -> list[Sample]:
         rf"^\[ *[0-9]+\]{_INTERVAL} +([0-9.]+) ms +([0-9]+)/ *([0-9]+) \([0-9.e+-]+%\)\n",
         "the report of the server",
     )
-    if not elapsed_s or lost >= sent:
-        raise ToolError(f"none of {sent:.0f} datagrams was received.")
-    values = {
-        "goodput_bytes_per_s": kbits * 125,
-        "received_per_s": (sent - lost) / elapsed_s,
-        "loss_ratio": lost / sent,
-        "jitter_ns": jitter_ms * 1e6,
-    }
-    return scalars(values, direction="up")
+    return scalars(received(kbits * 125, elapsed_s, sent, lost, jitter_ms), direction="up")
 
 
 ADAPTERS = (
@@ -122,24 +123,8 @@ ADAPTERS = (
     adapter(
         "iperf.udp",
         "iperf 2: UDP at a rate between two targets; loss and jitter",
-        params=(
-            duration(1),
-            whole(
-                "rate_bits_per_s",
-                10_000_000,
-                1_000,
-                10**12,
-                "Offered payload rate (`-b`).",
-                "bits_per_s",
-            ),
-            whole("packet_bytes", 1400, 64, 65_507, "Bytes per datagram (`-l`).", "bytes"),
-        ),
-        metrics=(
-            size("goodput_bytes_per_s", "Payload bytes received per second."),
-            rate("received_per_s", "Datagrams received per second.", headline=False),
-            share("loss_ratio", "Share of lost datagrams."),
-            time("jitter_ns", "Interarrival jitter (RFC 3550) at the end."),
-        ),
+        params=(duration(1), *datagrams(1_000, 64)),
+        metrics=DATAGRAMS,
         command=_udp_command,
         parse=_udp,
         **_shared("udp", "On a link whose loss is set, the loss is that within its interval."),

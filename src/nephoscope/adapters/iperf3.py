@@ -5,17 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nephoscope.adapters.declare import (
-    RETRANSMITS,
-    adapter,
-    duration,
-    rate,
-    seconds,
-    share,
-    size,
-    time,
-    whole,
-)
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import (
     ADDRESS,
     PEER_ADDRESS,
@@ -25,6 +15,18 @@ from nephoscope.adapters.frame import (
     Output,
     Server,
     ToolError,
+)
+from nephoscope.adapters.quantities import (
+    DATAGRAMS,
+    RETRANSMITS,
+    choice,
+    datagrams,
+    duration,
+    received,
+    seconds,
+    size,
+    time,
+    whole,
 )
 from nephoscope.adapters.reports import json_report, number_at, scalars, value_at
 from nephoscope.catalog import MetricSpec, ParamSpec
@@ -37,13 +39,11 @@ SERVER = Server(
 )
 
 _PARAMS = (
-    ParamSpec(
+    choice(
         "direction",
-        "choice",
-        "none",
         "up",
+        ("up", "down"),
         "up: from the running to the serving side; down: the opposite (`-R`).",
-        choices=("up", "down"),
     ),
     duration(1),
 )
@@ -122,11 +122,11 @@ def _samples(report: Any, values: dict[str, float]) -> list[Sample]:
 
 def _tcp(output: Output) -> list[Sample]:
     report = json_report(output)
-    received = number_at(report, "end", "sum_received", "bits_per_second") / 8
-    if not received:
+    goodput_bytes_per_s = number_at(report, "end", "sum_received", "bits_per_second") / 8
+    if not goodput_bytes_per_s:
         raise ToolError("nothing was received.")
     values = {
-        "goodput_bytes_per_s": received,
+        "goodput_bytes_per_s": goodput_bytes_per_s,
         "retransmits_count": number_at(report, "end", "sum_sent", "retransmits"),
     }
     senders = [value_at(stream, "sender") for stream in value_at(report, "end", "streams")]
@@ -137,21 +137,14 @@ def _tcp(output: Output) -> list[Sample]:
 
 def _udp(output: Output) -> list[Sample]:
     report = json_report(output)
-    received = [number_at(report, "end", "sum_received", key) for key in ("bytes", "seconds")]
+    received_bytes, elapsed_s = (
+        number_at(report, "end", "sum_received", key) for key in ("bytes", "seconds")
+    )
     packets, lost, jitter_ms = (
         number_at(report, "end", "sum", key) for key in ("packets", "lost_packets", "jitter_ms")
     )
-    if not all(received) or lost >= packets:
-        raise ToolError(f"none of {packets:.0f} datagrams was received.")
-    return _samples(
-        report,
-        {
-            "goodput_bytes_per_s": received[0] / received[1],
-            "received_per_s": (packets - lost) / received[1],
-            "loss_ratio": lost / packets,
-            "jitter_ns": 1e6 * jitter_ms,
-        },
-    )
+    goodput_bytes_per_s = received_bytes / elapsed_s if elapsed_s else 0.0
+    return _samples(report, received(goodput_bytes_per_s, elapsed_s, packets, lost, jitter_ms))
 
 
 ADAPTERS = (
@@ -190,25 +183,8 @@ ADAPTERS = (
     adapter(
         "iperf3.udp",
         "iperf3: UDP at a rate between two targets; loss and jitter",
-        params=(
-            *_PARAMS,
-            whole(
-                "rate_bits_per_s",
-                10_000_000,
-                0,
-                10**12,
-                "Offered payload rate (`-b`); 0 sends as fast as possible.",
-                "bits_per_s",
-            ),
-            whole("packet_bytes", 1400, 16, 65_507, "Bytes per datagram (`-l`).", "bytes"),
-        ),
-        metrics=(
-            size("goodput_bytes_per_s", "Payload bytes received per second."),
-            rate("received_per_s", "Datagrams received per second.", headline=False),
-            share("loss_ratio", "Share of lost datagrams."),
-            time("jitter_ns", "Interarrival jitter (RFC 3550) at the end."),
-            _CPUS,
-        ),
+        params=(*_PARAMS, *datagrams(0, 16, "; 0 sends as fast as possible")),
+        metrics=(*DATAGRAMS, _CPUS),
         command=_udp_command,
         parse=_udp,
         page=_PAGE.format(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import Params, Program, choice, duration, page, rate, seconds
+from nephoscope.adapters.declare import Program, page
 from nephoscope.adapters.frame import Command, Output, ToolError, matched
+from nephoscope.adapters.quantities import Params, choice, duration, rate, seconds
 
 _FACTORS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
 _LINE = r"^{}:\t([0-9.]+)([KMG]?) c/s real, ([0-9.]+)([KMG]?) c/s virtual\n"

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from nephoscope.adapters.declare import whole
 from nephoscope.adapters.frame import (
     Adapter,
     Command,
@@ -18,6 +17,7 @@ from nephoscope.adapters.frame import (
     last_words,
     version_by,
 )
+from nephoscope.adapters.quantities import whole
 from nephoscope.adapters.servers import balancer
 from nephoscope.catalog import ADAPTER as KIND
 from nephoscope.catalog import BenchmarkSpec

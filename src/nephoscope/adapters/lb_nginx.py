@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from nephoscope.adapters.declare import seconds, whole
 from nephoscope.adapters.frame import (
     Adapter,
     Command,
@@ -17,6 +16,7 @@ from nephoscope.adapters.frame import (
     matched,
     version_by,
 )
+from nephoscope.adapters.quantities import seconds, whole
 from nephoscope.adapters.servers import balancer
 from nephoscope.catalog import ADAPTER as KIND
 from nephoscope.catalog import BenchmarkSpec

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import Figure, Params, Program, choice, page, rate, threads, whole
+from nephoscope.adapters.declare import Figure, Program, page
 from nephoscope.adapters.frame import Command
+from nephoscope.adapters.quantities import Params, choice, rate, threads, whole
 
 _KERNELS = (
     *("copy", "load", "store", "stream", "triad", "update", "daxpy", "ddot", "sum"),

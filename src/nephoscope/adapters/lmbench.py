@@ -4,18 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from nephoscope.adapters.declare import (
-    Figure,
-    Params,
-    Program,
-    choice,
-    page,
-    rate,
-    time,
-    version_by_usage,
-    whole,
-)
+from nephoscope.adapters.declare import Figure, Program, page, version_by_usage
 from nephoscope.adapters.frame import Adapter, Command, Step
+from nephoscope.adapters.quantities import Params, choice, rate, time, whole
 from nephoscope.catalog import MetricSpec, ParamSpec
 from nephoscope.errors import UsageError
 

@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import (
-    Figure,
-    Params,
-    Program,
-    choice,
-    page,
-    rate,
-    version_by_usage,
-    whole,
-)
+from nephoscope.adapters.declare import Figure, Program, page, version_by_usage
 from nephoscope.adapters.frame import Command
+from nephoscope.adapters.quantities import Params, choice, rate, whole
 
 _METHODS = {"memcpy": "-t0", "assignment": "-t1", "blocks": "-t2"}
 

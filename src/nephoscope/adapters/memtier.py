@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from nephoscope.adapters.declare import rate, time, whole
 from nephoscope.adapters.frame import (
     PEER_ADDRESS,
     PEER_PORT,
@@ -21,6 +20,7 @@ from nephoscope.adapters.frame import (
     last_words,
     version_by,
 )
+from nephoscope.adapters.quantities import rate, time, whole
 from nephoscope.adapters.reports import scalars
 from nephoscope.adapters.servers import redis
 from nephoscope.catalog import ADAPTER as KIND

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nephoscope.adapters.declare import HOST, adapter, checked_host, seconds, share, time, whole
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import Command, Output, ToolError
+from nephoscope.adapters.quantities import HOST, checked_host, seconds, share, time, whole
 from nephoscope.adapters.reports import json_report, number_at, scalars, value_at
 from nephoscope.catalog import MetricSpec
 from nephoscope.model import Better, Sample, Shape

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nephoscope.adapters.declare import (
+from nephoscope.adapters.declare import adapter
+from nephoscope.adapters.frame import ADDRESS, PEER_ADDRESS, PEER_PORT, PORT, Command, Server
+from nephoscope.adapters.quantities import (
     RETRANSMITS,
-    adapter,
+    choice,
     duration,
     rate,
     seconds,
@@ -15,9 +17,7 @@ from nephoscope.adapters.declare import (
     time,
     whole,
 )
-from nephoscope.adapters.frame import ADDRESS, PEER_ADDRESS, PEER_PORT, PORT, Command, Server
 from nephoscope.adapters.reports import Figures, parser
-from nephoscope.catalog import ParamSpec
 
 _NUMBER = r"(-?[0-9]+(?:\.[0-9]+)?)"
 _SHARED: dict[str, Any] = {
@@ -116,9 +116,7 @@ ADAPTERS = (
         "netperf.rr",
         "netperf: transactions over TCP or UDP, one at a time",
         params=(
-            ParamSpec(
-                "protocol", "choice", "none", "udp", "Transport protocol.", choices=("tcp", "udp")
-            ),
+            choice("protocol", "udp", ("tcp", "udp"), "Transport protocol."),
             duration(1),
             whole("packet_bytes", 64, 1, 65_000, "Bytes of request and response (`-r`).", "bytes"),
         ),

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nephoscope.adapters.declare import (
+from nephoscope.adapters.declare import adapter
+from nephoscope.adapters.frame import Command
+from nephoscope.adapters.quantities import (
     HOST,
     RETRANSMITS,
-    adapter,
     checked_host,
     duration,
     seconds,
@@ -16,7 +17,6 @@ from nephoscope.adapters.declare import (
     time,
     whole,
 )
-from nephoscope.adapters.frame import Command
 from nephoscope.adapters.reports import Figures, parser
 
 

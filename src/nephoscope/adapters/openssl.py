@@ -2,19 +2,9 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import (
-    Figure,
-    Params,
-    Program,
-    choice,
-    duration,
-    page,
-    rate,
-    seconds,
-    threads,
-    whole,
-)
+from nephoscope.adapters.declare import Figure, Program, page
 from nephoscope.adapters.frame import Command
+from nephoscope.adapters.quantities import Params, choice, duration, rate, seconds, threads, whole
 
 _ALGORITHMS = (
     *("sha256", "sha512", "sha3-256", "sha1", "md5", "blake2b512"),

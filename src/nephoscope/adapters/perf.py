@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from nephoscope.adapters.declare import Figure, Params, Program, choice, page, rate, time, whole
+from nephoscope.adapters.declare import Figure, Program, page
 from nephoscope.adapters.frame import Adapter, Command
+from nephoscope.adapters.quantities import Params, choice, rate, time, whole
 from nephoscope.catalog import ParamSpec
 
 _PROGRAM = Program(

@@ -6,8 +6,9 @@ import re
 from dataclasses import replace
 from statistics import fmean
 
-from nephoscope.adapters.declare import Params, Program, page, whole
+from nephoscope.adapters.declare import Program, page
 from nephoscope.adapters.frame import SCRATCH, Command, Output, Step, ToolError, check_ending
+from nephoscope.adapters.quantities import Params, whole
 from nephoscope.catalog import MetricSpec, ParamSpec
 from nephoscope.errors import UsageError
 from nephoscope.model import Better, Sample, Shape

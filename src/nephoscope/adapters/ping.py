@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from nephoscope.adapters.declare import HOST, ROUND_TRIPS, adapter, checked_host, whole
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import Command, Output, ToolError, check_ending, numbers
+from nephoscope.adapters.quantities import HOST, ROUND_TRIPS, checked_host, whole
 from nephoscope.adapters.reports import round_trips
 from nephoscope.model import Sample
 

@@ -21,67 +21,78 @@ from nephoscope.adapters.frame import (
     check_ending,
     last_words,
 )
+from nephoscope.adapters.quantities import DIRECTORY, rate, time, whole
 from nephoscope.catalog import ADAPTER as KIND
-from nephoscope.catalog import BenchmarkSpec, MetricSpec, ParamSpec
+from nephoscope.catalog import BenchmarkSpec, ParamSpec
 from nephoscope.errors import UsageError
-from nephoscope.model import Better, Sample, Shape
+from nephoscope.model import Sample
 
 _BLOCK_BYTES = 4096
 # Files take whole blocks of this size on most file systems.
-
-
-def _count(
-    name: str, default: int, low: int, high: int, doc: str, unit: str = "count"
-) -> ParamSpec:
-    return ParamSpec(name, "int", unit, default, doc, min=low, max=high)
-
-
-def _rate(name: str, doc: str, unit: str = "per_s", *, headline: bool = False) -> MetricSpec:
-    return MetricSpec(name, unit, Better.HIGHER, Shape.SCALAR, headline, doc)
-
-
-def _told(name: str, unit: str, doc: str, better: Better = Better.NONE) -> MetricSpec:
-    return MetricSpec(name, unit, better, Shape.SCALAR, False, doc)
 
 
 SPEC = BenchmarkSpec(
     id="postmark",
     summary="PostMark: a mail server's small files, by the original tool",
     params=(
-        ParamSpec("directory", "text", "none", "", "Where its folder goes; empty chooses."),
-        _count("files", 3_000, 1, 1_000_000, "Files made at first (`set number`)."),
-        _count("transactions", 15_000, 10, 100_000_000, "Transactions (`set transactions`)."),
-        _count("min_bytes", 1_024, 1, 1 << 30, "Smallest new file (`set size`).", "bytes"),
-        _count("max_bytes", 20_480, 2, 1 << 30, "Largest new file (`set size`).", "bytes"),
-        _count("directories", 10, 0, 100_000, "Folders; 0 has none (`set subdirectories`)."),
-        _count("block_bytes", 4_096, 1, 1 << 30, "Of one read or write (`set read`).", "bytes"),
+        DIRECTORY,
+        whole("files", 3_000, 1, 1_000_000, "Files created at first (`set number`)."),
+        whole("transactions", 15_000, 10, 100_000_000, "Transactions (`set transactions`)."),
+        whole("min_bytes", 1_024, 1, 1 << 30, "Smallest new file (`set size`).", "bytes"),
+        whole("max_bytes", 20_480, 2, 1 << 30, "Largest new file (`set size`).", "bytes"),
+        whole("directories", 10, 0, 100_000, "Folders; 0 has none (`set subdirectories`)."),
+        whole(
+            "block_bytes", 4_096, 1, 1 << 30, "Bytes of one read or write (`set read`).", "bytes"
+        ),
         ParamSpec(
             "buffering",
             "bool",
             "none",
             False,
-            "The C library's buffers lie between (`set buffering`).",
+            "Use the C library's buffers (`set buffering`).",
         ),
-        _count("read_bias", 5, 0, 10, "Of ten transactions so many read (`set bias read`)."),
-        _count("create_bias", 5, 0, 10, "Of ten so many make a file (`set bias create`)."),
-        _count("seed", 42, 1, 2**31 - 1, "Seed of everything drawn (`set seed`)."),
+        whole("read_bias", 5, 0, 10, "Transactions out of ten that read (`set bias read`)."),
+        whole(
+            "create_bias",
+            5,
+            0,
+            10,
+            "Transactions out of ten that create a file (`set bias create`).",
+        ),
+        whole("seed", 42, 1, 2**31 - 1, "Seed of everything drawn (`set seed`)."),
     ),
     metrics=(
-        _rate("transactions_per_s", "Transactions a second of their phase.", headline=True),
-        _told(
+        rate("transactions_per_s", "Transactions per second of their phase."),
+        time(
             "elapsed_ns",
-            "ns",
-            "Time of a phase (create, transactions, delete), and of all three, as it was seen.",
-            Better.LOWER,
+            "Time of a phase (create, transactions, delete) and of all three, as its output shows.",
         ),
-        _rate("files_created_per_s", "Files made a second of a phase."),
-        _rate("files_read_per_s", "Files read a second of the transactions."),
-        _rate("files_appended_per_s", "Files added to a second of the transactions."),
-        _rate("files_deleted_per_s", "Files deleted a second of a phase."),
-        _rate("read_bytes_per_s", "Bytes read a second of all phases.", "bytes_per_s"),
-        _rate("written_bytes_per_s", "Bytes written a second of all phases.", "bytes_per_s"),
-        _rate("reported_transactions_per_s", "The tool's own figure, of whole seconds."),
-        _told("reported_elapsed_ns", "ns", "The tool's own total, in whole seconds.", Better.LOWER),
+        rate("files_created_per_s", "Files created per second of a phase.", headline=False),
+        rate("files_read_per_s", "Files read per second of the transactions.", headline=False),
+        rate(
+            "files_appended_per_s",
+            "Files appended to per second of the transactions.",
+            headline=False,
+        ),
+        rate("files_deleted_per_s", "Files deleted per second of a phase.", headline=False),
+        rate(
+            "read_bytes_per_s",
+            "Bytes read per second of all phases.",
+            headline=False,
+            unit="bytes_per_s",
+        ),
+        rate(
+            "written_bytes_per_s",
+            "Bytes written per second of all phases.",
+            headline=False,
+            unit="bytes_per_s",
+        ),
+        rate(
+            "reported_transactions_per_s",
+            "The tool's own figure, of whole seconds.",
+            headline=False,
+        ),
+        time("reported_elapsed_ns", "The tool's own total, in whole seconds."),
         TOOL,
     ),
     overhead="files, transactions and their bytes; the folder goes away at the end",
@@ -160,10 +171,10 @@ def _command(params: Mapping[str, Any]) -> Command:
 
 
 def _version(output: Output) -> str:
-    found = re.search(r"PostMark v(\d+(?:\.\d+)*)", output.stdout)
-    if found is None:
+    match = re.search(r"PostMark v(\d+(?:\.\d+)*)", output.stdout)
+    if match is None:
         raise ToolError(f"it does not say its version.{last_words(output)}")
-    return found.group(1)
+    return match.group(1)
 
 
 def _parse(output: Output) -> list[Sample]:
@@ -241,17 +252,17 @@ class _Report:
             raise ToolError(f"its report says {self.seconds} s, and {seen:.2f} s passed.")
 
     def _whole(self, pattern: str, what: str) -> int:
-        found = re.findall(pattern, self._text, re.MULTILINE)
-        if len(found) != 1:
+        numbers = re.findall(pattern, self._text, re.MULTILINE)
+        if len(numbers) != 1:
             raise ToolError(f"its report lacks {what}.{last_words(Output(self._text))}")
-        return int(found[0])
+        return int(numbers[0])
 
     def _size(self, word: str) -> float:
         pattern = rf"^\t([\d.]+) (bytes|kilobytes|megabytes|gigabytes|terabytes) {word} \("
-        found = re.findall(pattern, self._text, re.MULTILINE)
-        if len(found) != 1:
+        sizes = re.findall(pattern, self._text, re.MULTILINE)
+        if len(sizes) != 1:
             raise ToolError(f"its report lacks the bytes {word}.")
-        number, unit = found[0]
+        number, unit = sizes[0]
         power = ("bytes", "kilobytes", "megabytes", "gigabytes", "terabytes").index(unit)
         try:
             return float(number) * 1024.0**power

@@ -5,17 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nephoscope.adapters.declare import (
-    HOST,
-    adapter,
-    checked_host,
-    duration,
-    seconds,
-    size,
-    time,
-    whole,
-)
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import Command, Output, check_ending, numbers
+from nephoscope.adapters.quantities import HOST, checked_host, duration, seconds, size, time, whole
 from nephoscope.adapters.reports import scalars
 from nephoscope.model import Sample
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import Figure, Params, Program, choice, page, rate, whole
+from nephoscope.adapters.declare import Figure, Program, page
 from nephoscope.adapters.frame import Command
+from nephoscope.adapters.quantities import Params, choice, rate, whole
 
 _TESTS = {"integer": "3", "float": "6", "mmx": "9", "sse": "12", "mmx-nt": "15", "sse-nt": "18"}
 _METRICS = {

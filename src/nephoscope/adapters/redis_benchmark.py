@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nephoscope.adapters.declare import rate, time, whole
 from nephoscope.adapters.frame import (
     PEER_ADDRESS,
     PEER_PORT,
@@ -18,10 +17,11 @@ from nephoscope.adapters.frame import (
     numbers,
     version_by,
 )
+from nephoscope.adapters.quantities import choice, rate, time, whole
 from nephoscope.adapters.reports import scalars
 from nephoscope.adapters.servers import redis
 from nephoscope.catalog import ADAPTER as KIND
-from nephoscope.catalog import BenchmarkSpec, ParamSpec
+from nephoscope.catalog import BenchmarkSpec
 from nephoscope.errors import UsageError
 from nephoscope.model import Sample
 
@@ -29,13 +29,11 @@ SPEC = BenchmarkSpec(
     id="redis-benchmark",
     summary="redis-benchmark: commands to a Redis server in a closed loop",
     params=(
-        ParamSpec(
+        choice(
             "command",
-            "choice",
-            "none",
             "get",
+            ("get", "set", "incr", "lpush", "mset", "ping_mbulk"),
             "Command that is sent (`-t`).",
-            choices=("get", "set", "incr", "lpush", "mset", "ping_mbulk"),
         ),
         whole(
             "requests",

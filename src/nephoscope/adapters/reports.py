@@ -23,7 +23,7 @@ def scalars(values: Mapping[str, float], **factors: Any) -> list[Sample]:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Where a report has figures: a pattern with one group for each, and what they are called.
+    """Place of figures in a report: a pattern with one group for each, and their names.
 
     metrics: name -> number by which the group is multiplied, in the order of the groups.
     """

@@ -2,19 +2,9 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import (
-    Figure,
-    Params,
-    Program,
-    choice,
-    duration,
-    figure,
-    page,
-    seconds,
-    time,
-    whole,
-)
+from nephoscope.adapters.declare import Figure, Program, page
 from nephoscope.adapters.frame import Command, Output, numbers
+from nephoscope.adapters.quantities import Params, choice, duration, figure, seconds, time, whole
 
 _INSTALL = "apt-get install rt-tests"
 _SOURCE = "Gleixner, Williams, Kacur, rt-tests, wiki.linuxfoundation.org/realtime"

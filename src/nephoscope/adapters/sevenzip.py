@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import Params, Program, figure, page, rate, threads, whole
+from nephoscope.adapters.declare import Program, page
 from nephoscope.adapters.frame import Command, Output, numbers
+from nephoscope.adapters.quantities import Params, figure, rate, threads, whole
 from nephoscope.model import Better
 
 _COLUMNS = r" +([0-9]+) +([0-9]+) +([0-9]+) +([0-9]+)"

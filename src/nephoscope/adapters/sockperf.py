@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from nephoscope.adapters.declare import adapter, duration, seconds, time, whole
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import (
     ADDRESS,
     PEER_ADDRESS,
@@ -15,6 +15,7 @@ from nephoscope.adapters.frame import (
     Command,
     Server,
 )
+from nephoscope.adapters.quantities import duration, seconds, time, whole
 from nephoscope.adapters.reports import Figures, parser
 
 _US = 1_000

@@ -2,19 +2,9 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import (
-    Figure,
-    Params,
-    Program,
-    choice,
-    duration,
-    page,
-    rate,
-    seconds,
-    threads,
-    whole,
-)
+from nephoscope.adapters.declare import Figure, Program, page
 from nephoscope.adapters.frame import Adapter, Command
+from nephoscope.adapters.quantities import Params, choice, duration, rate, seconds, threads, whole
 from nephoscope.catalog import ParamSpec
 
 _NUMBER = r"([0-9]+(?:\.[0-9]+)?)"

@@ -5,16 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from nephoscope.adapters.declare import (
-    choice,
-    duration,
-    errors,
-    rate,
-    seconds,
-    threads,
-    time,
-    whole,
-)
 from nephoscope.adapters.frame import (
     PEER_ADDRESS,
     PEER_PORT,
@@ -29,6 +19,17 @@ from nephoscope.adapters.frame import (
     last_words,
     numbers,
     version_by,
+)
+from nephoscope.adapters.quantities import (
+    DIRECTORY,
+    choice,
+    duration,
+    errors,
+    rate,
+    seconds,
+    threads,
+    time,
+    whole,
 )
 from nephoscope.adapters.reports import scalars
 from nephoscope.adapters.servers import postgresql
@@ -259,7 +260,7 @@ FILEIO = _adapter(
     "fileio",
     "reading and writing files",
     (
-        ParamSpec("directory", "text", "none", "", "Where its folder goes; empty chooses."),
+        DIRECTORY,
         whole("files", 16, 1, 100_000, "Files (`--file-num`)."),
         whole("total_bytes", 256 << 20, 1 << 20, 1 << 50, "Size of all files.", "bytes"),
         whole("block_bytes", 16_384, 512, 1 << 30, "Of one read or write.", "bytes"),

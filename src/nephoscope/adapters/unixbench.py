@@ -4,17 +4,9 @@ from __future__ import annotations
 
 import re
 
-from nephoscope.adapters.declare import (
-    Params,
-    Program,
-    choice,
-    figure,
-    page,
-    rate,
-    version_by_usage,
-    whole,
-)
+from nephoscope.adapters.declare import Program, page, version_by_usage
 from nephoscope.adapters.frame import Command, Output, ToolError, check_ending, matched, numbers
+from nephoscope.adapters.quantities import Params, choice, figure, rate, whole
 from nephoscope.adapters.reports import scalars
 from nephoscope.model import Better, Sample
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nephoscope.adapters.declare import duration, errors, rate, seconds, time, timeout, whole
 from nephoscope.adapters.frame import (
     TOOL,
     Adapter,
@@ -16,6 +15,7 @@ from nephoscope.adapters.frame import (
     numbers,
     version_by,
 )
+from nephoscope.adapters.quantities import duration, errors, rate, seconds, time, timeout, whole
 from nephoscope.adapters.reports import scalars
 from nephoscope.adapters.servers import nginx
 from nephoscope.catalog import ADAPTER as KIND

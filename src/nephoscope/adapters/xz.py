@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import Params, Program, figure, page, rate, whole
+from nephoscope.adapters.declare import Program, page
 from nephoscope.adapters.frame import Command, Output, Step, ToolError, matched
+from nephoscope.adapters.quantities import Params, figure, rate, whole
 
 _FILE = "corpus"
 _UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}

@@ -21,7 +21,7 @@ _NINES_NONE, _NINES_FULL = 2.0, 4.0
 
 @dataclass(frozen=True, slots=True)
 class ClassScore:
-    """How far an application belongs to a class.
+    """Score of an application in a class.
 
     score: 0 to 1; null where no answer and no telemetry tells. attached: from 0.5 on. reason: what
     the score follows from, or the answers that are missing.

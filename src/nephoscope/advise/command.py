@@ -23,14 +23,7 @@ _SHORTEST_S, _LONGEST_S = 1.0, 86_400.0
 
 @click.command()
 @click.argument("file", required=False, type=options.PATH, metavar="[FILE]")
-@click.option(
-    "--set",
-    "values",
-    multiple=True,
-    metavar="NAME=VALUE",
-    callback=lambda context, option, texts: options.sets(texts),
-    help="Answer to a question, instead of FILE or over it; may be repeated.",
-)
+@options.set_option("Answer to a question, instead of FILE or over it")
 @click.option(
     "--questions", is_flag=True, help="Print a file of all questions with example answers."
 )
@@ -94,7 +87,6 @@ def advise(
     """
     from nephoscope.advise import answers, forecast, result, stored_values
     from nephoscope.advise.text import section
-    from nephoscope.report import wording
     from nephoscope.store import Store
 
     if questions:
@@ -119,8 +111,7 @@ def advise(
         if back_test:
             tested = forecast.back_test(stored, confidence=confidence)
             advice = replace(advice, back_test=tested)
-    title = f"Advice on {wording.clean(application.name)}"
-    return present(advice, section(advice), as_json=as_json, title=title, to=to)
+    return present(advice, section(advice), as_json=as_json, to=to)
 
 
 def _observed(pid: int | None, line: str | None, seconds: float) -> Telemetry | None:

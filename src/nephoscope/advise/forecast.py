@@ -21,7 +21,7 @@ LEAST_SHARE = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What one more machine of a platform is predicted to show.
+    """Predicted value of one more machine of a platform.
 
     estimate: with a prediction interval, or a note why there is none. machines, runs: behind it.
     between, within: spread between and within machines, ratios. oldest_days, newest_days: age of

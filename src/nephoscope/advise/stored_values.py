@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from nephoscope.advise.prediction import Values
 from nephoscope.census import sightings
 from nephoscope.census.records import UNKNOWN_TYPE
 from nephoscope.census.sightings import Sighting
@@ -44,7 +43,7 @@ class Metric:
 
 @dataclass(slots=True)
 class PlatformValues:
-    """What was measured of a metric on the machines of one platform.
+    """Values of a metric on the machines of one platform.
 
     values: by machine and run; grouped by machine, each run counts as a machine of its own.
     first_at, last_at: start of the first and the last run, seconds since the epoch.
@@ -76,13 +75,6 @@ class StoredValues:
     here_machine: str = ""
     notes: tuple[str, ...] = ()
     counted: str = "machine"
-
-    def of_machines(self) -> dict[Metric, dict[str, Values]]:
-        """Returns the values without their units and dates."""
-        return {
-            metric: {name: entry.values for name, entry in platforms.items()}
-            for metric, platforms in self.platforms.items()
-        }
 
 
 def read(runs: Sequence[StoredRun], grouping: Grouping) -> StoredValues:

@@ -26,7 +26,7 @@ from nephoscope.report.blocks import (
 
 def section(advice: Advice) -> Section:
     """Returns the whole advice."""
-    return Section("advice", "Advice", tuple(_blocks(advice)))
+    return Section("advice", f"Advice on {wording.clean(advice.name)}", tuple(_blocks(advice)))
 
 
 def _blocks(advice: Advice) -> Iterator[Block]:

@@ -86,7 +86,7 @@ FEWEST = 3
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """How one counter changed from quiet to noisy; `estimate` None where it cannot be told.
+    """Change of one counter from quiet to noisy; `estimate` None where it is unknown.
 
     rose: the interval lies above 0 and the rise is large enough to explain something.
     """
@@ -99,14 +99,14 @@ class Change:
 
     @property
     def known(self) -> bool:
-        """Whether there is an interval at all."""
+        """Returns whether there is an interval at all."""
         return self.estimate is not None
 
     def sentence(self) -> str:
         """One line of evidence."""
         if self.estimate is None:
             return f"{self.counter.name}: not shown here, which is no evidence"
-        told = units.format_interval(
+        factor = units.format_interval(
             self.estimate.value,
             self.estimate.low,
             self.estimate.high,
@@ -114,7 +114,7 @@ class Change:
             units.interval_digits(self.estimate.value, self.estimate.low, self.estimate.high),
         )
         verb = "rose" if self.rose else "did not rise"
-        return f"{self.counter.name} {verb}: change {told} (n = {self.estimate.n})"
+        return f"{self.counter.name} {verb}: change {factor} (n = {self.estimate.n})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,15 +149,15 @@ def attribute(
     if negligible or slowdown.low is None or slowdown.low <= 1:
         return _not_slower(slowdown, decides, margin, negligible=negligible)
     lost = 1 - 1 / slowdown.value
-    found = tuple(
+    rises = tuple(
         change(counter, quiet, noisy, lost, paired=paired, confidence=confidence)
         for counter in COUNTERS
     )
-    word, sentence = _judge(found)
+    word, sentence = _judge(rises)
     # What nobody looks for here (the gaps of a loop that there was not) is not told as hidden.
-    told = [one for one in found if one.known or one.counter.key != "own_gap_ratio"]
+    told = [one for one in rises if one.known or one.counter.key != "own_gap_ratio"]
     told.sort(key=lambda one: not one.rose)
-    return Attribution(word, sentence, tuple(one.sentence() for one in told), found)
+    return Attribution(word, sentence, tuple(one.sentence() for one in told), rises)
 
 
 def word(
@@ -176,7 +176,7 @@ def change(
     paired: bool = False,
     confidence: float = 0.95,
 ) -> Change:
-    """How a counter changed. lost: share of the time that the slowdown cost, 0 to 1."""
+    """Returns how a counter changed. lost: share of the time that the slowdown cost, 0 to 1."""
     a, b = _values(counter.key, quiet), _values(counter.key, noisy)
     if paired and len(a) == len(b):
         both = [(x, y) for x, y in zip(a, b, strict=True) if x is not None and y is not None]

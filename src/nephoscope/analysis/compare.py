@@ -105,29 +105,31 @@ def independent(
     of a simulation, whose chance is their own. Below 4 a side there is no verdict.
     Raises Refused for an empty side and for not-a-number.
     """
-    one, other = clean(a), clean(b)
-    scale = scale_of(one, other)
+    values_a, values_b = clean(a), clean(b)
+    scale = scale_of(values_a, values_b)
     texts, widening = _dependence(
-        names, (scale.a, scale.b) if scale else (one, other), None if replications else prior
+        names,
+        (scale.a, scale.b) if scale else (values_a, values_b),
+        None if replications else prior,
     )
 
     def interval(x: Array, y: Array) -> Interval:
         return _widened(ranks.SafeShift(x, y), widening)
 
     draft = _draft(
-        scale, interval, one, other, better, margin, confidence, names, LEAST_INDEPENDENT
+        scale, interval, values_a, values_b, better, margin, confidence, names, LEAST_INDEPENDENT
     )
-    test = ranks.mann_whitney(one, other)
-    a12 = test.statistic / (one.size * other.size)
+    test = ranks.mann_whitney(values_a, values_b)
+    a12 = test.statistic / (values_a.size * values_b.size)
     factor = widening(confidence)
     result = replace(
         draft,
-        difference=_difference(one, other, unit, confidence, interval),
-        ratio_of_means=ratios.ratio_of_means(one, other, unit, confidence, factor),
-        ratio_t=ratios.log_welch(one, other, confidence, factor),
-        p_welch=ratios.p_welch(one, other),
+        difference=_difference(values_a, values_b, unit, confidence, interval),
+        ratio_of_means=ratios.ratio_of_means(values_a, values_b, unit, confidence, factor),
+        ratio_t=ratios.log_welch(values_a, values_b, confidence, factor),
+        p_welch=ratios.p_welch(values_a, values_b),
         p_mann_whitney=test.p,
-        p_brunner_munzel=ranks.brunner_munzel(one, other),
+        p_brunner_munzel=ranks.brunner_munzel(values_a, values_b),
         a12=a12,
         cliffs_delta=2 * a12 - 1,
     )
@@ -154,13 +156,13 @@ def paired(
     of the log ratios (6 rounds at 95 %), widened as that of `independent`; `ratio_t` is the t
     interval beside it. Raises Refused for unequal lengths, no rounds, and not-a-number.
     """
-    one, other = clean(a), clean(b)
-    if one.size != other.size:
+    values_a, values_b = clean(a), clean(b)
+    if values_a.size != values_b.size:
         raise Refused(
-            f"{one.size} and {other.size} values are no pairs; leave out the rounds in which one "
-            "side is missing, or compare them unpaired."
+            f"{values_a.size} and {values_b.size} values are no pairs; leave out the rounds in "
+            "which one side is missing, or compare them unpaired."
         )
-    scale, shifts = scale_of(one, other), round_shifts(one, other)
+    scale, shifts = scale_of(values_a, values_b), round_shifts(values_a, values_b)
     texts, widening = _dependence(
         ("The rounds' ratios",), (shifts,), None if replications else prior
     )
@@ -168,13 +170,15 @@ def paired(
     def interval(x: Array, y: Array) -> Interval:
         return _widened(lambda level: ranks.one_sample_shift(y - x, level), widening)
 
-    draft = _draft(scale, interval, one, other, better, margin, confidence, names, LEAST_PAIRED)
-    a12 = ranks.mann_whitney(one, other).statistic / (one.size * other.size)
-    ratio_t, p_t = ratios.log_t(one, other, confidence, widening(confidence))
+    draft = _draft(
+        scale, interval, values_a, values_b, better, margin, confidence, names, LEAST_PAIRED
+    )
+    a12 = ranks.mann_whitney(values_a, values_b).statistic / (values_a.size * values_b.size)
+    ratio_t, p_t = ratios.log_t(values_a, values_b, confidence, widening(confidence))
     result = replace(
         draft,
         paired=True,
-        difference=_difference(one, other, unit, confidence, interval),
+        difference=_difference(values_a, values_b, unit, confidence, interval),
         ratio_t=ratio_t,
         p_paired_t=p_t,
         p_wilcoxon=ranks.signed_rank(shifts).p,
@@ -196,27 +200,28 @@ def over_report(comparisons: Sequence[Comparison], *, confidence: float = 0.95) 
     Sets p_holm; a verdict of better or worse whose p_holm is above 1 - confidence becomes
     inconclusive, and its sentence says so. Comparisons without a p do not count.
     """
-    asked = [i for i, c in enumerate(comparisons) if c.p is not None]
-    adjusted = multiplicity.holm([comparisons[i].p or 0.0 for i in asked])
-    found = list(comparisons)
-    for i, p in zip(asked, adjusted, strict=True):
-        old = found[i]
+    tested = [i for i, c in enumerate(comparisons) if c.p is not None]
+    adjusted = multiplicity.holm([comparisons[i].p or 0.0 for i in tested])
+    corrected = list(comparisons)
+    for i, p in zip(tested, adjusted, strict=True):
+        old = corrected[i]
         verdict = old.verdict
         if verdict.word in {"better", "worse"} and p > 1 - confidence:
             sentence = (
-                f"Undecided: alone it would be '{verdict.word}', but among {len(asked)} "
+                f"Undecided: alone it would be '{verdict.word}', but among {len(tested)} "
                 f"comparisons chance alone gives such a one (p = {p:.2g} after Holm); more rounds "
                 "decide."
             )
             verdict = Verdict("inconclusive", sentence, verdict.estimates)
-        found[i] = replace(old, p_holm=p, verdict=verdict)
-    return found
+        corrected[i] = replace(old, p_holm=p, verdict=verdict)
+    return corrected
 
 
 def _dependence(
     names: Sequence[str], series: Sequence[Array], prior: Array | None
 ) -> tuple[list[str], Callable[[float], float]]:
-    """What the dependence of one or two series does to an interval: warnings, widening by level.
+    """Returns what the dependence of one or two series does to an interval: warnings, widening by
+    level.
 
     prior: None for values that cannot depend on each other.
     """

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-Fingerprint = Mapping[str, Any]
-
 
 def fact(document: Any, name: str) -> Any:
     """The fact of a dotted name ('cpu.by_cpuid.brand'); None where it is missing."""
@@ -52,7 +50,7 @@ def reason(document: Any, name: str) -> str:
 
 
 def is_virtual(document: Any) -> bool | None:
-    """Whether the machine runs under a hypervisor; None where that is not known."""
+    """Returns whether the machine runs under a hypervisor; None where that is not known."""
     name, present = fact(document, "hypervisor.name"), fact(document, "hypervisor.present")
     if isinstance(name, str) and name:
         return name != "none"
@@ -60,7 +58,7 @@ def is_virtual(document: Any) -> bool | None:
 
 
 def is_simulated(document: Any) -> bool:
-    """Whether a simulator answered in a machine's place."""
+    """Returns whether a simulator answered in a machine's place."""
     return isinstance(fact(document, "simulated"), Mapping)
 
 

@@ -52,12 +52,12 @@ class Triple:
 
 def around(round_number: int, loaded: float, before: float | None, after: float | None) -> Triple:
     """A loaded trial with its neighbours. Raises Refused when there is no quiet trial beside it."""
-    beside = [value for value in (before, after) if value is not None]
-    if not beside:
+    quiet_values = [value for value in (before, after) if value is not None]
+    if not quiet_values:
         raise Refused(f"Round {round_number} has no quiet trial beside the loaded one.")
-    positive = all(value > 0 for value in beside)
-    quiet = math.exp(math.fsum(map(math.log, beside)) / len(beside)) if positive else (
-        math.fsum(beside) / len(beside)
+    positive = all(value > 0 for value in quiet_values)
+    quiet = math.exp(math.fsum(map(math.log, quiet_values)) / len(quiet_values)) if positive else (
+        math.fsum(quiet_values) / len(quiet_values)
     )  # fmt: skip
     return Triple(round_number, loaded, quiet, before, after)
 
@@ -112,10 +112,10 @@ def turned(ratio: Estimate | None, better: Better) -> Estimate | None:
 
 def log_factors(triples: Sequence[Triple], better: Better) -> Array:
     """The logarithm of each round's factor, shape (rounds,). Raises Refused for values <= 0."""
-    both = np.array([(one.loaded, one.quiet) for one in triples]).reshape(-1, 2)
-    if not np.all((both > 0) & np.isfinite(both)):
+    pairs = np.array([(one.loaded, one.quiet) for one in triples]).reshape(-1, 2)
+    if not np.all((pairs > 0) & np.isfinite(pairs)):
         raise Refused("A value is zero, negative or infinite: there is no factor of it.")
-    logs = np.log(both[:, 0]) - np.log(both[:, 1])
+    logs = np.log(pairs[:, 0]) - np.log(pairs[:, 1])
     return np.asarray(-logs if better is Better.HIGHER else logs)
 
 
@@ -199,7 +199,7 @@ def factor_of_percentile(
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """How many times as variable the victim is beside the load; ratios, above 1 is less steady.
+    """Variability of the victim beside the load; ratios to quiet, above 1 is less steady.
 
     cv: of the coefficients of variation. robust: of the robust ones. None where refused; `why`.
     """

@@ -33,7 +33,7 @@ Word = Literal["continue", "converged", "noise_known", "max_reached"]
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """What a look decided. estimate: the median so far, None when it was refused (`reason`).
+    """Decision of a look. estimate: the median so far, None when it was refused (`reason`).
 
     noise_ratio: 1.4826 MAD / |median|, the noise of one repetition; None where it has no meaning.
     Only `converged` means that the interval is as narrow as asked for.
@@ -46,12 +46,13 @@ class Stop:
 
     @property
     def stops(self) -> bool:
-        """Whether repeating may end."""
+        """Returns whether repeating may end."""
         return self.word != "continue"
 
 
 def due(n: int, *, n_min: int = LEAST_N, n_max: int = 100, look_every: int = LOOK_EVERY) -> bool:
-    """Whether a look is due after n valid repetitions: at n_min, every `look_every`, at n_max."""
+    """Returns whether a look is due after n valid repetitions: at n_min, every `look_every`, at
+    n_max."""
     first = max(n_min, LEAST_N)
     return n >= n_max or (n >= first and (n - first) % look_every == 0)
 

@@ -104,7 +104,8 @@ class TargetEvidence:
 
     @property
     def has_fingerprint(self) -> bool:
-        """Whether the machine was asked at all; without it no check is reported as missing."""
+        """Returns whether the machine was asked at all; without it no check is reported as
+        missing."""
         return isinstance(self.fingerprint, Mapping) and bool(self.fingerprint)
 
     def of(self, benchmark: str, metric: str = "") -> list[MetricResult]:
@@ -137,13 +138,15 @@ def metric_label(metric: MetricResult) -> str:
 
 
 def is_below(estimate: Estimate, bound: float) -> bool:
-    """Whether the whole interval lies below the bound; the value where there is no interval."""
+    """Returns whether the whole interval lies below the bound; the value where there is no
+    interval."""
     top = estimate.high if estimate.high is not None else estimate.value
     return top < bound
 
 
 def is_above(estimate: Estimate, bound: float) -> bool:
-    """Whether the whole interval lies above the bound; the value where there is no interval."""
+    """Returns whether the whole interval lies above the bound; the value where there is no
+    interval."""
     bottom = estimate.low if estimate.low is not None else estimate.value
     return bottom > bound
 

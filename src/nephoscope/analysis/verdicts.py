@@ -20,11 +20,11 @@ class Band:
 
     @property
     def excludes_one(self) -> bool:
-        """Whether the sides differ at this confidence."""
+        """Returns whether the sides differ at this confidence."""
         return self.low > 1 or self.high < 1
 
     def within(self, margin: float) -> bool:
-        """Whether the sides are practically the same at this confidence."""
+        """Returns whether the sides are practically the same at this confidence."""
         lower, upper = margin_bounds(margin)
         return self.low >= lower and self.high <= upper
 

@@ -42,7 +42,7 @@ _RETRY_NS = 2_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class BalanceRequest:
-    """What a person asks.
+    """Request for a measurement.
 
     balancers: names of BALANCERS. weights: of the servers, one each; () for equal ones.
     service_times_ns: of the servers, one each; () for none. concurrency: connections of all

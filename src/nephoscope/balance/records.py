@@ -71,7 +71,7 @@ class Sharing:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """What the clients saw in a part of a trial; at_s since the failure began."""
+    """Responses to the clients in a part of a trial; at_s since the failure began."""
 
     at_s: float
     responses_per_s: float

@@ -49,7 +49,7 @@ class Counter:
 
     @property
     def address(self) -> str:
-        """Where it listens."""
+        """Returns where it listens."""
         return f"{self.params['address']}:{self.params['port']}"
 
 
@@ -80,7 +80,7 @@ class BalancedTrial:
 
     @property
     def is_closed(self) -> bool:
-        """Whether its generators wait for a response before they send again."""
+        """Returns whether its generators wait for a response before they send again."""
         return bool(self.params.get("arrivals", "closed") == "closed")
 
     def sum(self, metric: str, **factors: str) -> float:

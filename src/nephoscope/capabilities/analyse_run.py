@@ -150,7 +150,7 @@ def _metrics(
 
 
 class _WantedOf:
-    """What the plan asked of a line, found by the setting of one of its trials."""
+    """Precision that the plan asks of a line, by the setting of one of its trials."""
 
     def __init__(self, run: StoredRun) -> None:
         self._run = run

@@ -29,12 +29,12 @@ def build_all(result: RunResult) -> list[Section]:
 
 def builders(entries: Sequence[ReportSection]) -> dict[str, Build]:
     """Returns the function that builds each of these sections, by name."""
-    found: dict[str, Build] = {entry.name: load(entry.build) for entry in entries}
+    loaded: dict[str, Build] = {entry.name: load(entry.build) for entry in entries}
     drawn = {
         benchmark
-        for build in found.values()
+        for build in loaded.values()
         for benchmark in getattr(sys.modules[build.__module__], "BENCHMARKS", ())
     }
-    return found | {
+    return loaded | {
         "other_benchmarks": lambda result: other_benchmarks.build(result, frozenset(drawn))
     }

@@ -33,7 +33,7 @@ Machines = Mapping[str, Mapping[str, Sequence[float]]]
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How many of the machines have a model. share: ratio with Wilson's interval, n machines."""
+    """Number of the machines that have a model. share: ratio with Wilson's interval, n machines."""
 
     model: str
     count: int
@@ -42,7 +42,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """How fast a model is beside the slowest, in one benchmark; above 1 is faster.
+    """Speed of a model relative to the slowest, in one benchmark; above 1 is faster.
 
     ratio: of geometric means over `unit` (machines, runs, trials; None where a source gives the
     ratio alone); the slowest has 1 without an interval, being what the others are held against.
@@ -69,7 +69,7 @@ class Chance:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What a newcomer should expect: the mean speed over the mix, and the chance of more.
+    """Expectation of a new customer: the mean speed over the mix, and the probability of more.
 
     mean: of a ratio to the slowest model. left_out: models that were counted and never measured,
     without which the mix was taken.
@@ -122,13 +122,13 @@ def speeds(
     sign = 1.0 if better is Better.HIGHER else -1.0
     level = {model: sign * float(np.mean(np.log(side.values))) for model, side in sides.items()}
     slowest = min(level, key=lambda model: (level[model], model))
-    found = [
+    speeds_by_model = [
         _speed(model, side, sides[slowest], level[model] - level[slowest], sign, confidence)
         if model != slowest
         else Speed(model, _reference(side, confidence), side.unit, *side.counts, side.note)
         for model, side in sides.items()
     ]
-    return sorted(found, key=lambda one: (-one.ratio.value, one.model))
+    return sorted(speeds_by_model, key=lambda one: (-one.ratio.value, one.model))
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,21 +168,21 @@ def _reference(side: _Side, confidence: float) -> Estimate:
 def _speed(
     model: str, side: _Side, slowest: _Side, level: float, sign: float, confidence: float
 ) -> Speed:
-    found = ratios.log_welch(slowest.values**sign, side.values**sign, confidence)
+    speed = ratios.log_welch(slowest.values**sign, side.values**sign, confidence)
     n = min(side.values.size, slowest.values.size)
-    if found is None:
+    if speed is None:
         note = "no interval from a single value"
         method = "ratio of geometric means"
-        found = Estimate(math.exp(level), None, None, confidence, n, "none", method, note)
+        speed = Estimate(math.exp(level), None, None, confidence, n, "none", method, note)
     else:
         method = f"ratio of geometric means over {side.unit}; Welch's t on logarithms"
-        found = Estimate(found.value, found.low, found.high, confidence, n, "none", method)
+        speed = Estimate(speed.value, speed.low, speed.high, confidence, n, "none", method)
     notes = [side.note] if side.note else []
     if slowest.note:
         notes.append(f"of the slowest {slowest.note}")
-    if found.low is not None and found.low <= 1:
+    if speed.low is not None and speed.low <= 1:
         notes.append("not distinguishable from the slowest")
-    return Speed(model, found, side.unit, *side.counts, "; ".join(notes))
+    return Speed(model, speed, side.unit, *side.counts, "; ".join(notes))
 
 
 def expected(
@@ -193,7 +193,8 @@ def expected(
     confidence: float = 0.95,
     seed: int = 1,
 ) -> Expected:
-    """What the next machine will be like: mean speed over the mix, chances of each speed and more.
+    """Returns what the next machine will be like: mean speed over the mix, chances of each speed
+    and more.
 
     counts: model -> machines. known: model -> speed relative to the slowest. at_least: further
     speeds to give the chance of. The interval of the mean comes from both: shares drawn from

@@ -128,7 +128,7 @@ def census(
     from nephoscope.census.section import section
 
     source = ", ".join(result.sources)
-    present(result, section(result), as_json=as_json, title="CPU census", to=to, source=source)
+    present(result, section(result), as_json=as_json, to=to, source=source)
     return code
 
 
@@ -215,12 +215,12 @@ def of_study(name: str, confidence: float, at_least: Sequence[float] = ()) -> Ce
     from nephoscope.studies import catalogue
     from nephoscope.studies.census import published
 
-    found = published(catalogue.load(name))
+    published_census = published(catalogue.load(name))
     return census.build(
-        found.counts,
-        told=found.speeds,
+        published_census.counts,
+        stated=published_census.speeds,
         confidence=confidence,
         at_least=at_least,
-        sources=found.sources,
-        flags=found.flags,
+        sources=published_census.sources,
+        flags=published_census.flags,
     )

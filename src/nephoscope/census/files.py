@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from nephoscope.census.records import Count, Told
+from nephoscope.census.records import Count, StatedSpeed
 from nephoscope.errors import UsageError
 from nephoscope.reading import textfile
 
@@ -36,10 +36,10 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What a file says."""
+    """Content of a file."""
 
     counts: tuple[Count, ...]
-    told: tuple[Told, ...]
+    speeds: tuple[StatedSpeed, ...]
     flags: tuple[str, ...] = ()
 
 
@@ -47,19 +47,19 @@ def read(file: Path) -> Imported:
     """The counts and speeds of a CSV file. UsageError with file and line for whatever is wrong."""
     text = textfile.read(file, "list of counts", UsageError)
     counts: list[Count] = []
-    told: list[Told] = []
+    speeds: list[StatedSpeed] = []
     for where, cells in textfile.csv_records(text, str(file), COLUMNS, NEEDED):
         row = _Row(cells, where)
         if row.text("benchmark") or row.text("speed"):
-            told.append(_told(row, file))
+            speeds.append(_stated_speed(row, file))
         else:
             counts.append(_count(row))
-    if not counts and not told:
+    if not counts and not speeds:
         raise UsageError(
             f"{file}: no rows of counts or speeds.",
             f"The first line must name columns: {', '.join(COLUMNS)}.",
         )
-    return Imported(tuple(counts), tuple(told), tuple(_sums(counts, file)))
+    return Imported(tuple(counts), tuple(speeds), tuple(_sums(counts, file)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,8 @@ def _machines(row: _Row) -> int | None:
 
 
 def whole_machines(share: float, n: int, where: str) -> int:
-    """How many of n machines a printed share is. UsageError when no whole number fits it."""
+    """Returns how many of n machines a printed share is. UsageError when no whole number fits
+    it."""
     count = round(share * n)
     # A share is printed to a whole per cent or better.
     if abs(share - count / n) > 0.005 + 1e-9:
@@ -157,7 +158,7 @@ def whole_machines(share: float, n: int, where: str) -> int:
     return count
 
 
-def _told(row: _Row, file: Path) -> Told:
+def _stated_speed(row: _Row, file: Path) -> StatedSpeed:
     kind, model = row.needed("instance_type"), row.needed("model")
     benchmark = row.needed("benchmark")
     row.needed("speed")
@@ -169,11 +170,11 @@ def _told(row: _Row, file: Path) -> Told:
             f"{row.where}: low, speed and high do not ascend.", "Use low <= speed <= high."
         )
     n = row.whole("n", 10**9) or 0
-    return Told(kind, model, benchmark, speed, low, high, n, str(file), row.text("note"))
+    return StatedSpeed(kind, model, benchmark, speed, low, high, n, str(file), row.text("note"))
 
 
 def _sums(counts: list[Count], file: Path) -> list[str]:
-    """What does not fit together: a model that stands twice in one place."""
+    """Returns what does not fit together: a model that stands twice in one place."""
     twice: dict[tuple[str, str, str, int | None], list[str]] = {}
     for one in counts:
         key = (one.instance_type, one.model, one.zone, one.hour)

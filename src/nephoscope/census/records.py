@@ -50,7 +50,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class StatedSpeed:
     """A speed that a source gives as a ratio, with an interval or without."""
 
     instance_type: str
@@ -134,5 +134,5 @@ class Census:
 
     @stated
     def machines(self) -> int:
-        """How many were counted in all."""
+        """Returns how many were counted in all."""
         return sum(kind.machines for kind in self.kinds)

@@ -22,7 +22,7 @@ from nephoscope.census.records import (
     Group,
     Kind,
     Measured,
-    Told,
+    StatedSpeed,
 )
 from nephoscope.model import Estimate
 from nephoscope.results import names
@@ -33,7 +33,7 @@ _DIGITS = 2
 def build(
     counts: Sequence[Count],
     measured: Sequence[Measured] = (),
-    told: Sequence[Told] = (),
+    stated: Sequence[StatedSpeed] = (),
     *,
     confidence: float = 0.95,
     at_least: Sequence[float] = (),
@@ -50,14 +50,14 @@ def build(
     """
     types = dict.fromkeys(
         [*(c.instance_type for c in counts), *(m.instance_type for m in measured)]
-        + [t.instance_type for t in told]
+        + [t.instance_type for t in stated]
     )
     kinds = [
         _kind(
             name,
             [c for c in counts if c.instance_type == name],
             [m for m in measured if m.instance_type == name],
-            [t for t in told if t.instance_type == name],
+            [t for t in stated if t.instance_type == name],
             confidence,
             at_least,
             as_printed=bool(sources),
@@ -74,7 +74,7 @@ def build(
         identity,
         (*flags, *_clock_flags(counts)),
         tuple(left_out),
-        tuple(_source_notes(counts, told)),
+        tuple(_source_notes(counts, stated)),
     )
 
 
@@ -85,7 +85,7 @@ def of_files(
     read = [census_files.read(file) for file in files]
     return build(
         [count for file in read for count in file.counts],
-        told=[speed for file in read for speed in file.told],
+        stated=[speed for file in read for speed in file.speeds],
         confidence=confidence,
         at_least=at_least,
         sources=[str(file) for file in files],
@@ -97,7 +97,7 @@ def _kind(
     name: str,
     counts: Sequence[Count],
     measured: Sequence[Measured],
-    told: Sequence[Told],
+    stated: Sequence[StatedSpeed],
     confidence: float,
     at_least: Sequence[float],
     *,
@@ -109,7 +109,7 @@ def _kind(
     if as_printed:
         models.sort(key=lambda share: list(total).index(share.model))
     benches = [_bench(one, total, confidence, at_least) for one in measured]
-    benches += _told_benches(told, total, confidence, at_least)
+    benches += _stated_benches(stated, total, confidence, at_least)
     uncounted = tuple(dict.fromkeys(c.model for c in counts if c.machines is None))
     return Kind(
         name,
@@ -151,29 +151,33 @@ def _groups(
 
 
 def _bench(
-    one: Measured, total: Mapping[str, int], confidence: float, at_least: Sequence[float]
+    measured: Measured, total: Mapping[str, int], confidence: float, at_least: Sequence[float]
 ) -> Bench | None:
     try:
-        found = judged.speeds(one.values, one.better, confidence=confidence)
+        estimates = judged.speeds(measured.values, measured.better, confidence=confidence)
     except Refused:
         return None  # nothing measured of it is above zero: it has no speed
-    known = {speed.model: speed.ratio for speed in found}
-    expected, why = _expected(total, known, confidence, at_least, (one.benchmark, one.metric))
-    factors = dict(one.factors)
-    return Bench(one.benchmark, one.metric, factors, "measured", tuple(found), expected, why)
+    known = {speed.model: speed.ratio for speed in estimates}
+    expected, why = _expected(
+        total, known, confidence, at_least, (measured.benchmark, measured.metric)
+    )
+    factors = dict(measured.factors)
+    return Bench(
+        measured.benchmark, measured.metric, factors, "measured", tuple(estimates), expected, why
+    )
 
 
-def _told_benches(
-    told: Sequence[Told],
+def _stated_benches(
+    stated: Sequence[StatedSpeed],
     total: Mapping[str, int],
     confidence: float,
     at_least: Sequence[float],
 ) -> list[Bench | None]:
     out: list[Bench | None] = []
-    for benchmark in dict.fromkeys(one.benchmark for one in told):
-        own = [one for one in told if one.benchmark == benchmark]
+    for benchmark in dict.fromkeys(one.benchmark for one in stated):
+        own = [one for one in stated if one.benchmark == benchmark]
         method = "as printed" if all(one.low is None for one in own) else "as the source gives it"
-        found = [
+        speeds = [
             Speed(
                 one.model,
                 Estimate(one.speed, one.low, one.high, confidence, one.n, "none", method),
@@ -185,10 +189,10 @@ def _told_benches(
             )
             for one in own
         ]
-        found.sort(key=lambda speed: (-speed.ratio.value, speed.model))
-        known = {speed.model: speed.ratio for speed in found}
+        speeds.sort(key=lambda speed: (-speed.ratio.value, speed.model))
+        known = {speed.model: speed.ratio for speed in speeds}
         expected, why = _expected(total, known, confidence, at_least, (benchmark,))
-        out.append(Bench(benchmark, None, {}, own[0].source, tuple(found), expected, why))
+        out.append(Bench(benchmark, None, {}, own[0].source, tuple(speeds), expected, why))
     return out
 
 
@@ -201,10 +205,12 @@ def _expected(
 ) -> tuple[Expected | None, str | None]:
     try:
         seed = names.seed_of("census", *seeds)
-        found = judged.expected(total, known, at_least=at_least, confidence=confidence, seed=seed)
+        expectation = judged.expected(
+            total, known, at_least=at_least, confidence=confidence, seed=seed
+        )
     except Refused as error:
         return None, str(error)
-    return found, None
+    return expectation, None
 
 
 def _notes(name: str, models: Sequence[Share], machines: int) -> Iterable[str]:
@@ -214,13 +220,13 @@ def _notes(name: str, models: Sequence[Share], machines: int) -> Iterable[str]:
             f"Small sample: with {machines} machine{'s' * (machines != 1)}, unseen models may "
             f"make up to {most:.0f} % of all machines."
         )
-    for one in models:
-        if one.count == 1 and machines >= judged.SMALL_N:
-            assert one.share.low is not None
-            assert one.share.high is not None
+    for model in models:
+        if model.count == 1 and machines >= judged.SMALL_N:
+            assert model.share.low is not None
+            assert model.share.high is not None
             yield (
-                f"{one.model} was seen once in {machines} machines; its share may be anything from "
-                f"{100 * one.share.low:.1f} to {100 * one.share.high:.1f} %."
+                f"{model.model} was seen once in {machines} machines; its share may be anything "
+                f"from {100 * model.share.low:.1f} to {100 * model.share.high:.1f} %."
             )
     if name == UNKNOWN_TYPE and machines:
         yield (
@@ -229,13 +235,13 @@ def _notes(name: str, models: Sequence[Share], machines: int) -> Iterable[str]:
         )
 
 
-def _source_notes(counts: Sequence[Count], told: Sequence[Told]) -> Iterable[str]:
-    """What the sources say of their rows, each sentence once with the rows that have it."""
+def _source_notes(counts: Sequence[Count], stated: Sequence[StatedSpeed]) -> Iterable[str]:
+    """Yields what the sources say of their rows, each sentence once with the rows that have it."""
     rows: dict[str, dict[str, None]] = {}
     for count in counts:
         for note in count.notes:
             rows.setdefault(note, {})[f"{count.model} of {count.instance_type}"] = None
-    for one in told:
+    for one in stated:
         if one.note:
             rows.setdefault(one.note, {})[f"{one.benchmark} of {one.model}"] = None
     for note, places in rows.items():
@@ -245,17 +251,17 @@ def _source_notes(counts: Sequence[Count], told: Sequence[Told]) -> Iterable[str
 def _clock_flags(counts: Sequence[Count]) -> Iterable[str]:
     """One sentence for each model that is told with several clocks."""
     clocks: dict[str, dict[float, list[str]]] = {}
-    for one in counts:
-        if one.clock_hz is not None:
-            places = clocks.setdefault(one.model, {}).setdefault(
-                round(one.clock_hz / 1e9, _DIGITS), []
+    for count in counts:
+        if count.clock_hz is not None:
+            places = clocks.setdefault(count.model, {}).setdefault(
+                round(count.clock_hz / 1e9, _DIGITS), []
             )
-            if one.instance_type not in places:
-                places.append(one.instance_type)
+            if count.instance_type not in places:
+                places.append(count.instance_type)
     for model, by_clock in clocks.items():
         # A frequency that was read at run time moves; only a source's own rows contradict it.
         if len(by_clock) > 1:
-            told = "; ".join(
+            rates = "; ".join(
                 f"{clock:g} GHz in {' and '.join(places)}" for clock, places in by_clock.items()
             )
-            yield f"{model} is listed with {len(by_clock)} clock rates, so one is wrong: {told}."
+            yield f"{model} is listed with {len(by_clock)} clock rates, so one is wrong: {rates}."

@@ -83,10 +83,10 @@ def seen(runs: Sequence[StoredRun], *, targets: Iterable[str] = (), with_lab: bo
     machines of their own and count as the machine that they live on.
     """
     reasons: Counter[str] = Counter()
-    used, found = sighted(runs, frozenset(targets), with_lab, reasons)
-    first = _first(found)
-    flags = _flags(found, first)
-    measured, otherwise = _measured(used, found)
+    used, sightings = sighted(runs, frozenset(targets), with_lab, reasons)
+    first = _first(sightings)
+    flags = _flags(sightings, first)
+    measured, otherwise = _measured(used, sightings)
     return Seen(
         tuple(_count(one) for one in first.values()),
         measured,
@@ -127,17 +127,17 @@ def left_out(reasons: Counter[str]) -> tuple[str, ...]:
 def analyse(data: RunData) -> Census | None:
     """Returns the census of a run that measured several machines; None of any other."""
     apart = [one for one in data.manifest["targets"] if one.get("kind") != _LAB]
-    found = seen([data.run]) if len(apart) > 1 else None
-    if found is None or len(found.counts) < 2:
+    observed = seen([data.run]) if len(apart) > 1 else None
+    if observed is None or len(observed.counts) < 2:
         return None
     return build(
-        found.counts,
-        found.measured,
+        observed.counts,
+        observed.measured,
         confidence=data.confidence,
         runs=1,
         identity=IDENTITY,
-        flags=found.flags,
-        left_out=found.left_out,
+        flags=observed.flags,
+        left_out=observed.left_out,
     )
 
 
@@ -154,11 +154,11 @@ def _of_run(
             reasons["lab"] += 1
             continue
         document, at = _fingerprint(run, name, records)
-        one = _sighting(run, name, document, at)
-        if one is None:
+        sighting = _sighting(run, name, document, at)
+        if sighting is None:
             reasons["nameless"] += 1
         else:
-            out.append(one)
+            out.append(sighting)
     return out
 
 
@@ -206,65 +206,65 @@ def _sighting(
     )
 
 
-def _identified(found: Sequence[Sighting], reasons: Counter[str]) -> list[Sighting]:
+def _identified(sightings: Sequence[Sighting], reasons: Counter[str]) -> list[Sighting]:
     """Each with its machine: the instance where the cloud told it, else the machine identifier.
 
     A machine that was asked in one run and not in another is the same: its identifier leads to its
     instance. An identifier that several instances share (a copied image) leads nowhere.
     """
     of_host: dict[str, dict[str, Sighting]] = {}
-    for one in found:
-        if one.host and one.instance:
-            of_host.setdefault(one.host, {})[one.instance] = one
+    for sighting in sightings:
+        if sighting.host and sighting.instance:
+            of_host.setdefault(sighting.host, {})[sighting.instance] = sighting
     out = []
-    for one in found:
-        known = of_host.get(one.host, {})
-        if one.instance:
-            out.append(replace(one, machine=f"instance {one.instance}"))
+    for sighting in sightings:
+        known = of_host.get(sighting.host, {})
+        if sighting.instance:
+            out.append(replace(sighting, machine=f"instance {sighting.instance}"))
         elif len(known) > 1:
             reasons["shared"] += 1
         elif known:
             (other,) = known.values()
-            same = replace(one, instance_type=other.instance_type, zone=other.zone)
+            same = replace(sighting, instance_type=other.instance_type, zone=other.zone)
             out.append(replace(same, machine=f"instance {other.instance}"))
-        elif one.host:
-            out.append(replace(one, machine=f"machine {one.host}"))
+        elif sighting.host:
+            out.append(replace(sighting, machine=f"machine {sighting.host}"))
         else:
             # Hidden: nothing tells whether it was seen before, so that a run is all it has.
-            out.append(replace(one, machine=f"run {one.run} {one.target}"))
+            out.append(replace(sighting, machine=f"run {sighting.run} {sighting.target}"))
     return out
 
 
-def _named(found: Sequence[Sighting]) -> list[Sighting]:
+def _named(sightings: Sequence[Sighting]) -> list[Sighting]:
     """Models of one name and several steppings are told apart by them."""
     signatures: dict[str, set[str]] = {}
-    for one in found:
+    for one in sightings:
         signatures.setdefault(one.model, set()).add(one.signature)
     return [
         replace(one, model=f"{one.model} ({one.signature})")
         if len(signatures[one.model]) > 1 and one.signature
         else one
-        for one in found
+        for one in sightings
     ]
 
 
-def _first(found: Sequence[Sighting]) -> dict[str, Sighting]:
+def _first(sightings: Sequence[Sighting]) -> dict[str, Sighting]:
     """The first look at each machine: the draw that a census counts."""
     out: dict[str, Sighting] = {}
-    for one in sorted(found, key=lambda one: (one.at, one.run, one.target)):
+    for one in sorted(sightings, key=lambda one: (one.at, one.run, one.target)):
         out.setdefault(one.machine, one)
     return out
 
 
-def _flags(found: Sequence[Sighting], first: Mapping[str, Sighting]) -> list[str]:
+def _flags(sightings: Sequence[Sighting], first: Mapping[str, Sighting]) -> list[str]:
     out = []
-    moved = {one.machine for one in found if one.model != first[one.machine].model}
+    moved = {one.machine for one in sightings if one.model != first[one.machine].model}
     if moved:
         out.append(
             f"{_machines(len(moved))} later seen with another CPU model (migrated, or stopped "
             "and started). Shares use the first measurement; speeds use the measured model."
         )
-    torn = {one.machine for one in found if not one.agree}
+    torn = {one.machine for one in sightings if not one.agree}
     if torn:
         out.append(
             f"{_machines(len(torn))} seen with a /proc/cpuinfo that contradicts the cpuid "
@@ -283,14 +283,14 @@ def _machines(number: int) -> str:
     return f"{number} machine{'s were' if number != 1 else ' was'}"
 
 
-def _count(one: Sighting) -> Count:
-    clock = _CLOCK.search(one.model)
+def _count(sighting: Sighting) -> Count:
+    clock = _CLOCK.search(sighting.model)
     return Count(
-        one.instance_type,
-        one.model,
+        sighting.instance_type,
+        sighting.model,
         1,
-        one.zone,
-        datetime.fromtimestamp(one.at, UTC).hour if one.at else None,
+        sighting.zone,
+        datetime.fromtimestamp(sighting.at, UTC).hour if sighting.at else None,
         float(clock[1]) * 1e9 if clock else None,
     )
 
@@ -300,19 +300,19 @@ _Line = tuple[str, str, str, str]
 
 
 def _measured(
-    runs: Sequence[StoredRun], found: Sequence[Sighting]
+    runs: Sequence[StoredRun], sightings: Sequence[Sighting]
 ) -> tuple[tuple[Measured, ...], list[str]]:
     of_run: dict[str, dict[str, Sighting]] = {}
-    for one in found:
-        of_run.setdefault(one.run, {})[one.target] = one
+    for sighting in sightings:
+        of_run.setdefault(sighting.run, {})[sighting.target] = sighting
     better: dict[_Line, Better] = {}
     values: dict[_Line, dict[str, dict[str, dict[str, dict[str, list[float]]]]]] = {}
     for run in runs:
         for line, params, target, trials in speeds_of(run, of_run.get(run.id, {})):
-            one = of_run[run.id][target]
+            sighting = of_run[run.id][target]
             better[line] = trials.better
             by_model = values.setdefault(line, {}).setdefault(params, {})
-            by_run = by_model.setdefault(one.model, {}).setdefault(one.machine, {})
+            by_run = by_model.setdefault(sighting.model, {}).setdefault(sighting.machine, {})
             # Several targets of one run may live on one machine.
             by_run.setdefault(run.id, []).extend(trials.values)
     return _chosen(values, better)
@@ -367,25 +367,25 @@ def _chosen(
     better: Mapping[_Line, Better],
 ) -> tuple[tuple[Measured, ...], list[str]]:
     """Of each line the parameters with which most machines were measured, two models at least."""
-    out, others = [], set()
+    out, ambiguous = [], set()
     for line, by_params in sorted(values.items()):
         ordered = sorted(by_params.items(), key=lambda item: (-_breadth(item[1]), item[0]))
         if len(ordered) > 1:
-            others.add(line[1])
+            ambiguous.add(line[1])
         models = ordered[0][1]
         if len(models) > 1:
             kind, benchmark, metric, factors = line
             of = json.loads(factors)
             out.append(Measured(kind, benchmark, metric, of, better[line], models))
-    told = (
+    remarks = (
         [
-            f"Measured with several sets of parameters: {', '.join(sorted(others))}; each speed "
+            f"Measured with several sets of parameters: {', '.join(sorted(ambiguous))}; each speed "
             "uses the most common set."
         ]
-        if others
+        if ambiguous
         else []
     )
-    return tuple(out), told
+    return tuple(out), remarks
 
 
 def _breadth(models: Mapping[str, Mapping[str, Any]]) -> int:

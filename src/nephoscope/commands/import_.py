@@ -28,7 +28,7 @@ def import_(
     FILE is a result file of PerfKit Benchmarker (newline-delimited JSON), the Phoronix Test Suite
     (composite.xml), Spare Cores (SQLite), hyperfine, iperf3, fio or k6 (JSON), or sysbench (its
     output). Several files of one tool are repetitions. The imported run is stored, analysed and
-    printed like a measured run; what the files do not tell is stated.
+    printed like a measured run; what the files do not contain is stated.
     """
     from nephoscope.store import Store
     from nephoscope.store.imports import import_files

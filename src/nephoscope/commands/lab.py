@@ -119,15 +119,15 @@ def list_(as_json: bool) -> None:
         output.say("\n\n".join(_state_text(one, open_labs[one.name]) for one in labs))
 
 
-def _open(one: Provisioned) -> Lab | None:
+def _open(provisioned: Provisioned) -> Lab | None:
     """The lab that was listed, when it is up and still there."""
     from nephoscope.lab.provisioner import LABS
     from nephoscope.provisioning import UP
 
-    if one.state != UP:
+    if provisioned.state != UP:
         return None
     with contextlib.suppress(UsageError):
-        return LABS.open(one.name)
+        return LABS.open(provisioned.name)
     return None
 
 

@@ -216,14 +216,21 @@ FRESH = click.option(
 DRY_RUN = click.option(
     "--dry-run", is_flag=True, help="Print schedule, time, cost and side effects; run nothing."
 )
-SETS = click.option(
-    "--set",
-    "values",
-    multiple=True,
-    metavar="NAME=VALUE",
-    callback=lambda context, option, texts: sets(texts),
-    help="Override a benchmark parameter; may be repeated.",
-)
+
+
+def set_option(doc: str, metavar: str = "NAME=VALUE") -> Callable[[Function], Function]:
+    """Returns `--set`, whose value is a mapping of names to texts."""
+    return click.option(
+        "--set",
+        "values",
+        multiple=True,
+        metavar=metavar,
+        callback=lambda context, option, texts: sets(texts),
+        help=f"{doc}; may be repeated.",
+    )
+
+
+SETS = set_option("Override a benchmark parameter")
 TARGETS = click.option(
     "--target",
     "targets",

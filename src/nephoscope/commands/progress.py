@@ -112,7 +112,7 @@ def _levels(setting: Setting) -> str:
 
 
 def _now(running: Mapping[str, tuple[TrialKey, Setting]], last: TrialKey) -> str:
-    """What is measured: one trial, or one on each of several targets."""
+    """Returns what is measured: one trial, or one on each of several targets."""
     if len(running) == 1:
         return f"{_stage(last)}, {_what(running[last.target][1])}"
     parts = [f"{target}: {_what(setting)}" for target, (_, setting) in sorted(running.items())]

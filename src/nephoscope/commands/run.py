@@ -11,7 +11,7 @@ from nephoscope.commands import measuring, options
 
 @click.command()
 @click.argument("plan", type=options.PATH)
-@options.SETS
+@options.set_option("Override a value of the plan by its path, e.g. repeat.min=20", "PATH=VALUE")
 @options.SEED
 @options.BUDGET
 @options.REPEAT_RUNS

@@ -16,22 +16,20 @@ def present(
     page: Section,
     *,
     as_json: bool,
-    title: str = "",
     to: Path | None = None,
     source: str = "",
 ) -> int:
-    """Returns the exit code. title: the section's where empty. to: report to write as well;
-    source: its subtitle."""
+    """Returns the exit code. to: report to write as well; source: its subtitle."""
     from nephoscope.report import files, terminal_output
 
     if to is not None:
-        files.write([to], title or page.title, source, [page], analysis, "Name another file.")
+        files.write([to], page.title, source, [page], analysis, "Name another file.")
         output.log(f"Written: {to}")
     if as_json:
         output.document(analysis)
     else:
         text = terminal_output.render(
-            title or page.title, [page], colour=output.colour_wanted(), width=output.width()
+            page.title, [page], colour=output.colour_wanted(), width=output.width()
         )
         output.say(text.rstrip("\n"))
     return 0

@@ -23,7 +23,7 @@ def stop(name: str, store: Path | None, as_json: bool) -> None:
 
     run = Store(store).open(name)
     stopped = stopping.stop(run)
-    kept = "1 trial is" if stopped.trials == 1 else f"{stopped.trials} trials are"
+    trials = "1 trial is" if stopped.trials == 1 else f"{stopped.trials} trials are"
     if as_json:
         output.document(
             {
@@ -34,9 +34,9 @@ def stop(name: str, store: Path | None, as_json: bool) -> None:
             }
         )
     elif stopped.pid is None:
-        output.say(f"Run {stopped.run} is not running (state: {run.status}); {kept} kept.")
+        output.say(f"Run {stopped.run} is not running (state: {run.status}); {trials} kept.")
     else:
         output.say(
             f"Stopped run {stopped.run} (process {stopped.pid}) after {stopped.waited_s:.1f} s; "
-            f"{kept} kept. Repeat its command to resume."
+            f"{trials} kept. Repeat its command to resume."
         )

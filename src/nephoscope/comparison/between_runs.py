@@ -71,14 +71,17 @@ def separate_runs(
         names=names,
         prior=dependence,
     )
-    one, other = clean(a), clean(b)
+    values_a, values_b = clean(a), clean(b)
     history = clean_history(a_history, b_history)
-    scale = scale_of(one, other)
+    scale = scale_of(values_a, values_b)
     if scale is None or plain.ratio is None or plain.ratio.low is None:
         return replace(plain, warnings=(NOT_INTERLEAVED, *plain.warnings))
     groups = [history[0]]
     if not same_machine:
-        groups = [np.append(history[0], np.median(one)), np.append(history[1], np.median(other))]
+        groups = [
+            np.append(history[0], np.median(values_a)),
+            np.append(history[1], np.median(values_b)),
+        ]
     sd, df, own = posterior(groups, prior)
     level = equivalence_confidence(confidence)
     half, narrow = (t_quantile(df, at) * math.sqrt(2) * sd for at in (confidence, level))
@@ -151,7 +154,7 @@ def _relative(medians: Array) -> Array:
 def _without_history(
     word: Word, sentence: str, names: tuple[str, str], sd: float
 ) -> tuple[Word, str]:
-    """What an assumed variance between runs allows to say."""
+    """Returns what an assumed variance between runs allows to say."""
     assumed = f"assuming a variation from run to run of {percent(sd, 2)}"
     if word in {"better", "worse"}:
         return word, f"{sentence.removesuffix('.')}, {assumed}."

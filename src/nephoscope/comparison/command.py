@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """What the user named: a file of numbers, or a run and perhaps one of its targets."""
+    """Source that the user named: a file of numbers, or a run and perhaps one of its targets."""
 
     text: str
     file: Path | None

@@ -38,27 +38,27 @@ class History:
 
     def _read(self) -> dict[tuple[str, LineKey], list[float]]:
         machines = {machine_of(self._stored, name) for name in _targets(self._stored)} - {""}
-        found: dict[tuple[str, LineKey], list[float]] = {}
+        collected: dict[tuple[str, LineKey], list[float]] = {}
         own = settings.settings_of(self._stored.records())
-        for run in self._others(machines):
+        for run in self._runs_of(machines):
             # What was measured with other parameters says nothing about this variance.
             otherwise = settings.measured_otherwise(own, settings.settings_of(run.records()))
             for key, values in _trial_values(run):
                 machine = machine_of(run, key.target)
                 if machine in machines and values and key.benchmark not in otherwise:
                     line = (key.benchmark, key.metric, key.factors)
-                    found.setdefault((machine, line), []).append(statistics.median(values))
-        return found
+                    collected.setdefault((machine, line), []).append(statistics.median(values))
+        return collected
 
-    def _others(self, machines: set[str]) -> list[StoredRun]:
-        others = [
+    def _runs_of(self, machines: set[str]) -> list[StoredRun]:
+        fleet_runs = [
             run
             for run in reversed(self._store.runs())
             if run.state == FINISHED
             and run.id not in self._left_out
             and machines & {machine_of(run, name) for name in _targets(run)}
         ]
-        return others[:MAX_RUNS]
+        return fleet_runs[:MAX_RUNS]
 
 
 def _trial_values(run: StoredRun) -> Iterator[tuple[Key, Sequence[float]]]:

@@ -36,7 +36,7 @@ class RepeatedMetric:
 
 @dataclass(frozen=True, slots=True)
 class RepeatedRuns:
-    """What repeated runs of one plan say together. runs: their ids, in order of time."""
+    """Repeated runs of one plan, analysed together. runs: their ids, in order of time."""
 
     runs: tuple[str, ...]
     metrics: tuple[RepeatedMetric, ...]

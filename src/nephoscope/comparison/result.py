@@ -40,14 +40,14 @@ Pairing = Callable[[MetricResult, MetricResult], Comparison]
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the user asked for: ratios, 0.03 is 3 %. metrics: only these; all when empty."""
+    """Settings of a comparison: ratios, 0.03 is 3 %. metrics: only these; all when empty."""
 
     margin: float
     confidence: float
     metrics: frozenset[str] = frozenset()
 
     def wants(self, metric: str) -> bool:
-        """Whether this metric is to be compared."""
+        """Returns whether this metric is to be compared."""
         return not self.metrics or metric in self.metrics
 
 
@@ -84,7 +84,7 @@ class Comparisons:
 
     @property
     def leaves_open(self) -> bool:
-        """Whether separate runs left a line without a verdict."""
+        """Returns whether separate runs left a line without a verdict."""
         return any(
             line.design == SEPARATE_RUNS and line.comparison.verdict.word == "inconclusive"
             for line in self.comparisons
@@ -160,7 +160,7 @@ def of_runs(
 
     def apart(left: MetricResult, right: MetricResult) -> Comparison:
         key = _key(left)
-        found = between_runs.separate_runs(
+        comparison = between_runs.separate_runs(
             left.trial_values,
             right.trial_values,
             history[0](key, targets[0]),
@@ -174,8 +174,8 @@ def of_runs(
             dependence=priors.get(left.benchmark, ASSUMED),
         )
         # Said once for the whole table, not again on every line.
-        told = tuple(text for text in found.warnings if text != between_runs.NOT_INTERLEAVED)
-        return replace(found, warnings=told)
+        told = tuple(text for text in comparison.warnings if text != between_runs.NOT_INTERLEAVED)
+        return replace(comparison, warnings=told)
 
     def replicated(left: MetricResult, right: MetricResult) -> Comparison:
         return compare.independent(
@@ -204,7 +204,7 @@ def of_runs(
     lines, warnings = _compare(left, right, pairing, labels, design, rules)
     touched = otherwise & {line.benchmark for line in lines}
     if touched:
-        warnings.append(settings.told(touched))
+        warnings.append(settings.parameter_warning(touched))
     return _corrected(
         lines,
         [

@@ -12,11 +12,11 @@ Settings = Mapping[str, frozenset[str]]
 
 def settings_of(records: Iterable[TrialRecord]) -> Settings:
     """The parameters of every benchmark in these trials, apart from what the plan varied."""
-    found: dict[str, set[str]] = {}
+    settings: dict[str, set[str]] = {}
     for record in records:
         fixed = {name: v for name, v in record.params.items() if name not in record.factors}
-        found.setdefault(record.benchmark, set()).add(factors_key(fixed))
-    return {benchmark: frozenset(texts) for benchmark, texts in found.items()}
+        settings.setdefault(record.benchmark, set()).add(factors_key(fixed))
+    return {benchmark: frozenset(texts) for benchmark, texts in settings.items()}
 
 
 def measured_otherwise(a: Settings, b: Settings) -> frozenset[str]:
@@ -24,7 +24,7 @@ def measured_otherwise(a: Settings, b: Settings) -> frozenset[str]:
     return frozenset(name for name in a.keys() & b.keys() if a[name] != b[name])
 
 
-def told(benchmarks: Iterable[str]) -> str:
+def parameter_warning(benchmarks: Iterable[str]) -> str:
     """The sentence for a comparison of lines that were measured with other parameters."""
     names = ", ".join(sorted(benchmarks))
     return (

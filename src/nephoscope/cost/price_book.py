@@ -38,7 +38,7 @@ STARTER = "prices.yaml"
 
 
 class _Priced(Record):
-    """What every price needs to be believed."""
+    """Fields that every price needs to be believed."""
 
     name: str = Field(min_length=1, max_length=100, description="Name, e.g. aws/m1.large.")
     currency: Currency

@@ -44,7 +44,7 @@ class Job:
 
 
 class Saving(NamedTuple):
-    """What selection saves, for each draw of the mix; an infinite break_even_h never pays."""
+    """Saving by selection, for each draw of the mix; an infinite break_even_h never pays."""
 
     saving: Array
     ratio: Array

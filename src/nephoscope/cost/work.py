@@ -291,7 +291,7 @@ def _compared(costs: Sequence[WorkCost], values: WorkFile, currency: str) -> Wor
 
 
 def _similar(cost: WorkCost, cheapest: WorkCost) -> bool:
-    """Whether the interval of the ratio of costs includes 1."""
+    """Returns whether the interval of the ratio of costs includes 1."""
     if cost is cheapest:
         return False
     ratio = ratios.quotient([cost.cost_per_million], [cheapest.cost_per_million], unit="ratio")

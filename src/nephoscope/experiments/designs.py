@@ -32,7 +32,7 @@ class Line:
 
     @property
     def place(self) -> Place:
-        """What tells it from every other line."""
+        """Returns what tells it from every other line."""
         return (self.setting.index, self.result.metric, self.result.target, self.inner)
 
     def place_of(self, setting: int, target: str) -> Place:
@@ -42,7 +42,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """How the factors of one entry were crossed.
+    """Crossing of the factors of one entry.
 
     kind: full, regular, balanced or partial. levels: factor -> levels, of those with two and more.
     reference: factor -> the level that effects are held against. settings: number of combinations,
@@ -60,7 +60,7 @@ class Design:
 
     @property
     def tells_main_effects(self) -> bool:
-        """Whether the other factors stand equally often on both sides of each one."""
+        """Returns whether the other factors stand equally often on both sides of each one."""
         return self.kind in ("full", "regular")
 
     @property
@@ -89,7 +89,7 @@ def lines_of(metrics: Iterable[MetricResult], settings: Sequence[Setting]) -> li
     """The lines that can be compared, each with its setting: of no load and no hook, with a value
     for each trial and with a good direction."""
     known = _by_factors(settings)
-    found = []
+    lines = []
     for line in metrics:
         if not line.trial_values or line.better is Better.NONE or BESIDE & line.factors.keys():
             continue
@@ -101,9 +101,9 @@ def lines_of(metrics: Iterable[MetricResult], settings: Sequence[Setting]) -> li
             setting = next((one for one in fits if line.target in one.targets), None)
             if setting is not None:
                 inner = tuple(sorted((n, v) for n, v in line.factors.items() if n not in own))
-                found.append(Line(setting, line, inner))
+                lines.append(Line(setting, line, inner))
                 break
-    return found
+    return lines
 
 
 _Known = dict[str, list[tuple[tuple[str, ...], dict[str, list[Setting]]]]]
@@ -114,14 +114,14 @@ def _by_factors(settings: Sequence[Setting]) -> _Known:
 
     Two entries of a benchmark may have the same levels, on different targets.
     """
-    found: dict[str, dict[tuple[str, ...], dict[str, list[Setting]]]] = {}
+    groups: dict[str, dict[tuple[str, ...], dict[str, list[Setting]]]] = {}
     for setting in settings:
         names = tuple(sorted(setting.factors))
-        of_names = found.setdefault(setting.benchmark, {}).setdefault(names, {})
+        of_names = groups.setdefault(setting.benchmark, {}).setdefault(names, {})
         of_names.setdefault(factors_key(setting.factors), []).append(setting)
     return {
         benchmark: sorted(sets.items(), key=lambda pair: -len(pair[0]))
-        for benchmark, sets in found.items()
+        for benchmark, sets in groups.items()
     }
 
 
@@ -130,7 +130,7 @@ def _text(level: Any) -> str:
 
 
 def without_arm(setting: Setting) -> str:
-    """What two arms have in common and no other setting has."""
+    """Returns what two arms have in common and no other setting has."""
     factors = {name: level for name, level in setting.factors.items() if name != "arm"}
     return json.dumps([setting.entry, setting.benchmark, factors], sort_keys=True)
 
@@ -183,11 +183,11 @@ def _kind(
 def _reference(own: Sequence[Setting], settings: Sequence[Setting]) -> dict[str, Any]:
     """The baseline's level of each factor, as its settings have it."""
     by_index = {setting.index: setting for setting in settings}
-    found: dict[str, Any] = {}
+    levels: dict[str, Any] = {}
     for setting in own:
         for index, _ in setting.baseline.values():
             base = by_index.get(int(index))
             for name, level in base.factors.items() if base else ():
                 if setting.factors.get(name) != level:
-                    found.setdefault(name, level)
-    return found
+                    levels.setdefault(name, level)
+    return levels

@@ -89,8 +89,8 @@ def _split(
     confidence: float,
 ) -> Nested:
     n = int(array.size)
-    fitted = [np.full(n, float(array.mean())), *(_means(array, found) for _, found in labels)]
-    counts = [np.full(n, float(n)), *(_counts(found) for _, found in labels)]
+    fitted = [np.full(n, float(array.mean())), *(_means(array, cells) for _, cells in labels)]
+    counts = [np.full(n, float(n)), *(_counts(cells) for _, cells in labels)]
     names = [name for name, _ in labels] + ["round"]
     sizes = [1, *groups, n]
     dfs = [sizes[i + 1] - sizes[i] for i in range(len(names))]
@@ -100,7 +100,7 @@ def _split(
     raw = _solve(squares, counts, dfs, n)
     positive = [max(0.0, one) for one in raw]
     total = sum(positive)
-    found = tuple(
+    components = tuple(
         Component(name, p, p / total if total else 0.0, ms, df, r < 0)
         for name, p, ms, df, r in zip(names, positive, squares, dfs, raw, strict=True)
     )
@@ -117,7 +117,7 @@ def _split(
         unit,
         f"grand mean of {k} {words}; Student t on the mean square between {words}",
     )
-    return Nested(found, mean, grand - naive, grand + naive)
+    return Nested(components, mean, grand - naive, grand + naive)
 
 
 def _solve(
@@ -130,13 +130,13 @@ def _solve(
     group of level j that a value is in (1 for the rounds).
     """
     size = len(squares)
-    found = [0.0] * size
+    solution = [0.0] * size
     for i in range(size - 1, -1, -1):
         rest = squares[i]
         for j in range(size - 1, i, -1):
-            rest -= _coefficient(counts, i, j, dfs) * found[j]
-        found[i] = rest / _coefficient(counts, i, i, dfs)
-    return found
+            rest -= _coefficient(counts, i, j, dfs) * solution[j]
+        solution[i] = rest / _coefficient(counts, i, i, dfs)
+    return solution
 
 
 def _coefficient(counts: Sequence[Array], i: int, j: int, dfs: Sequence[int]) -> float:

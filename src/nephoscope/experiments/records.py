@@ -32,7 +32,7 @@ class Against:
 
     @property
     def changed(self) -> dict[str, Any]:
-        """What differs from the baseline: factor -> level here."""
+        """Returns what differs from the baseline: factor -> level here."""
         return {
             name: level
             for name, level in self.factors.items()
@@ -57,7 +57,7 @@ class Controls:
 
     @stated
     def sentence(self) -> str:
-        """What the control says about the experiment."""
+        """Returns what the control says about the experiment."""
         head = (
             f"A/A control: {self.outside} of {self.cells} intervals between identical arms "
             f"exclude 1; {self.expected:.1f} are expected by chance."
@@ -91,7 +91,7 @@ class FactorEffect:
 
 @dataclass(frozen=True, slots=True)
 class Components:
-    """Where the variation of one line comes from."""
+    """Components of the variation of one line."""
 
     benchmark: str
     metric: str

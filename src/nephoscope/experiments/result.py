@@ -262,7 +262,7 @@ def _components(
         rounds = result.single_rounds or result.rounds
         places = [nest_of(nest, number) for number in rounds]
         try:
-            found = nested.components(
+            components = nested.components(
                 result.single_values or result.trial_values,
                 [place["instance"] for place in places],
                 [place["boot"] for place in places],
@@ -273,7 +273,12 @@ def _components(
             notes.append(f"{_label(result)}: no components of variance. {reason}")
             continue
         yield Components(
-            result.benchmark, result.metric, result.headline, result.target, result.factors, found
+            result.benchmark,
+            result.metric,
+            result.headline,
+            result.target,
+            result.factors,
+            components,
         )
 
 

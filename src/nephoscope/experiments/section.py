@@ -109,13 +109,13 @@ def _effects(effects: Sequence[FactorEffect]) -> list[Block]:
     lines = headline_lines(effects)[:MAX_ROWS]
     if not lines:
         return []
-    several = len({one.target for one in lines}) > 1
+    several = len({line.target for line in lines}) > 1
     rows, dots = [], []
-    for one in lines:
-        effect = one.effect
+    for line in lines:
+        effect = line.effect
         name = level_text(effect.factor, effect.level)
-        what = line_text(one.benchmark, one.metric, one.fixed)
-        where = f", {wording.clean(one.target)}" if several else ""
+        what = line_text(line.benchmark, line.metric, line.fixed)
+        where = f", {wording.clean(line.target)}" if several else ""
         ratio = effect.comparison.ratio
         verdict = effect.comparison.verdict.word
         rows.append(

@@ -135,4 +135,4 @@ def _print(fleet_check: object, *, as_json: bool) -> None:
     from nephoscope.fleet.section import section
 
     assert isinstance(fleet_check, FleetCheck)
-    present(fleet_check, section(fleet_check), as_json=as_json, title="Fleet")
+    present(fleet_check, section(fleet_check), as_json=as_json)

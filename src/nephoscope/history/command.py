@@ -125,7 +125,7 @@ def history(
         return regressed
     page = section(analysis)
     source = ", ".join(dict.fromkeys(one.target for one in analysis.series))
-    present(analysis, page, as_json=as_json, title=f"History of {metric}", to=to, source=source)
+    present(analysis, page, as_json=as_json, to=to, source=source)
     return regressed
 
 

@@ -54,7 +54,7 @@ def section(history: History) -> Section:
     if history.notes:
         items = tuple(Item(wording.clean(note)) for note in history.notes)
         blocks.append(Items(items, "Excluded runs"))
-    return Section("history", "History", tuple(blocks))
+    return Section("history", f"History of {history.metric}", tuple(blocks))
 
 
 def lead(history: History) -> str:

@@ -48,7 +48,7 @@ def cells(
 ) -> list[Cell]:
     """The cells of one victim, in the order of resources; what has none leaves a note."""
     tail_metric, tails = trial_pairs.tails(line, run.distributions)
-    found = []
+    result = []
     for load, pairs in by_load.items():
         if not pairs.triples:
             notes.append(
@@ -56,10 +56,10 @@ def cells(
             )
             continue
         try:
-            found.append(_cell(line.victim, load, pairs, run, (tail_metric, tails), prior))
+            result.append(_cell(line.victim, load, pairs, run, (tail_metric, tails), prior))
         except Refused as reason:
             notes.append(f"{label(line.victim)} with load on {load.resource}: {reason}")
-    return sorted(found, key=_order)
+    return sorted(result, key=_order)
 
 
 def _order(cell: Cell) -> tuple[int, str, int, float]:
@@ -137,18 +137,19 @@ def _tail_factor(
 
 def _variation(pairs: Paired, confidence: float, seed: int) -> interference.Variation:
     quiet: dict[str, float] = {}
-    for used, one in zip(pairs.names, pairs.triples, strict=True):
-        sides = [value for value in (one.before, one.after) if value is not None]
+    for used, triple in zip(pairs.names, pairs.triples, strict=True):
+        sides = [value for value in (triple.before, triple.after) if value is not None]
         # One quiet trial is the one after a load and the one before the next: it counts once.
-        quiet |= dict(zip(used[1:], sides or [one.quiet], strict=False))
-    loaded = [one.loaded for one in pairs.triples]
+        quiet |= dict(zip(used[1:], sides or [triple.quiet], strict=False))
+    loaded = [triple.loaded for triple in pairs.triples]
     return interference.variation_factor(
         list(quiet.values()), loaded, rounds=len(loaded), confidence=confidence, seed=seed
     )
 
 
 def _achieved(trials: Sequence[str], run: Trials) -> Estimate | None:
-    """What the loads reached, the mean over the neighbours of each trial, then over trials."""
+    """Returns what the loads reached, the mean over the neighbours of each trial, then over
+    trials."""
     means = [statistics.fmean(run.achieved[name]) for name in trials if run.achieved.get(name)]
     if not means:
         return None
@@ -175,10 +176,10 @@ def _attributed(
 
 
 def _reading(trial: str, run: Trials) -> dict[str, Any]:
-    found = dict(run.records[trial].beside)
+    counters = dict(run.records[trial].beside)
     if trial in run.shares:
-        found["own_gap_ratio"] = 1 - run.shares[trial]
-    return found
+        counters["own_gap_ratio"] = 1 - run.shares[trial]
+    return counters
 
 
 def corrected(cells: Sequence[Cell], confidence: float) -> list[Cell]:

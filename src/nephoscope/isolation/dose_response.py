@@ -167,7 +167,7 @@ ResponseWord = Literal["rises", "falls", "flat", "not monotone", "too few"]
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What a dose does. word: rises, falls, flat, not monotone, or too few; sentence says why.
+    """Response to the doses. word: rises, falls, flat, not monotone, or too few; sentence says why.
 
     slope: change of the factor from no load to full load, were it straight; None where refused.
     """
@@ -182,7 +182,7 @@ def respond(
     factors: Array,
     doses: Array,
     *,
-    asked: Numbers,
+    requested: Numbers,
     margin: float = MARGIN,
     confidence: float = 0.95,
 ) -> Response:
@@ -192,7 +192,7 @@ def respond(
     doses: the same shape, what the load achieved (or what was asked, where that is not known).
     asked: the nominal doses, for sentences, shape (doses,).
     """
-    table, levels = np.asarray(factors, dtype=np.float64), clean(asked, least=0)
+    table, levels = np.asarray(factors, dtype=np.float64), clean(requested, least=0)
     if table.ndim != 2 or table.shape[1] < LEAST_DOSES or not len(table):
         found = 0 if table.ndim != 2 else table.shape[1]
         text = (
@@ -261,7 +261,8 @@ def _steps(logs: Array, levels: Array, margin: float, alpha: float) -> tuple[str
 
 
 def _all_inside(logs: Array, margin: float, alpha: float) -> bool:
-    """Whether every dose is equivalent to quiet: its 1 - 2 alpha interval inside the margin."""
+    """Returns whether every dose is equivalent to quiet: its 1 - 2 alpha interval inside the
+    margin."""
     lower, upper = (math.log(bound) for bound in margin_bounds(margin))
     for column in range(1, logs.shape[1]):
         at = ranks.one_sample_shift(logs[:, column] - logs[:, 0], 1 - 2 * alpha)

@@ -52,25 +52,26 @@ def _response(
             for r in rounds
         ]
     ).reshape(len(rounds), len(cells) + 1)
-    asked = [0.0, *(cell.intensity for cell in cells)]
+    requested = [0.0, *(cell.intensity for cell in cells)]
     reached = _reached(cells, rounds, run)
-    doses = np.tile(asked, (len(rounds), 1)) if reached is None else reached
-    found = dose_response.respond(
-        factors, doses, asked=asked, margin=run.margin, confidence=run.confidence
+    doses = np.tile(requested, (len(rounds), 1)) if reached is None else reached
+    response = dose_response.respond(
+        factors, doses, requested=requested, margin=run.margin, confidence=run.confidence
     )
     return DoseResponse(
         victim=line.victim,
         resource=resource,
         neighbours=neighbours,
         points=tuple(DosePoint(c.intensity, c.achieved, c.factor) for c in cells),
-        response=found,
+        response=response,
         by="asked" if reached is None else "achieved",
         i_qos=_i_qos(cells, run.confidence),
     )
 
 
 def _reached(cells: Sequence[Cell], rounds: Sequence[int], run: Trials) -> Array | None:
-    """What the load reached in each round, 0 in quiet first; None unless known everywhere."""
+    """Returns what the load reached in each round, 0 in quiet first; None unless known
+    everywhere."""
     columns = [np.zeros(len(rounds))]
     for cell in cells:
         means = {
@@ -95,10 +96,10 @@ def _i_qos(cells: Sequence[Cell], confidence: float) -> Estimate | None:
     if not rounds or min(loads) <= 0:
         return None
     try:
-        found = compare.paired(
+        comparison = compare.paired(
             [a[r] for r in rounds], [b[r] for r in rounds], better=better, confidence=confidence
         )
-        times = interference.turned(found.ratio, better)
+        times = interference.turned(comparison.ratio, better)
         return fairness.krebs_of_ratio(times, loads[1] / loads[0]) if times else None
     except Refused:
         return None
@@ -106,7 +107,7 @@ def _i_qos(cells: Sequence[Cell], confidence: float) -> Estimate | None:
 
 def indices(cells: Sequence[Cell], run: Trials) -> list[Index]:
     """The index of every victim beside every resource at full intensity; one chosen for each."""
-    found = []
+    result = []
     for cell in cells:
         if cell.resource in (resources.IDLE, QUOTA) or cell.intensity < FULL or not cell.factor:
             continue
@@ -114,7 +115,7 @@ def indices(cells: Sequence[Cell], run: Trials) -> list[Index]:
             index = fairness.isolation_index(cell.factor, cell.neighbours)
         except Refused:
             continue
-        found.append(
+        result.append(
             Index(
                 cell.victim,
                 cell.resource,
@@ -126,23 +127,32 @@ def indices(cells: Sequence[Cell], run: Trials) -> list[Index]:
             )
         )
     chosen: dict[tuple[str, str, int], Index] = {}
-    for one in found:
-        group = (one.victim.target, one.resource, one.neighbours)
+    for isolation_index in result:
+        group = (
+            isolation_index.victim.target,
+            isolation_index.resource,
+            isolation_index.neighbours,
+        )
         best = chosen.get(group)
-        if best is None or (not one.own, one.index.value) < (not best.own, best.index.value):
-            chosen[group] = one
-    kept = {id(one) for one in chosen.values()}
-    return [replace(one, chosen=id(one) in kept) for one in found]
+        if best is None or (not isolation_index.own, isolation_index.index.value) < (
+            not best.own,
+            best.index.value,
+        ):
+            chosen[group] = isolation_index
+    kept = {id(isolation_index) for isolation_index in chosen.values()}
+    return [
+        replace(isolation_index, chosen=id(isolation_index) in kept) for isolation_index in result
+    ]
 
 
 def _jain(cell: Cell, run: Trials) -> Estimate | None:
     """Fairness between the victim and its neighbours, by what each gets of what it gets alone."""
     rows = []
-    for one, trial in zip(cell.rounds, cell.trials, strict=True):
-        others = run.achieved.get(trial, ())
-        if len(others) == cell.neighbours:
-            part = float(np.exp(-interference.log_factors([one], cell.victim.better)[0]))
-            rows.append([part, *others])
+    for triple, trial in zip(cell.rounds, cell.trials, strict=True):
+        neighbours = run.achieved.get(trial, ())
+        if len(neighbours) == cell.neighbours:
+            part = float(np.exp(-interference.log_factors([triple], cell.victim.better)[0]))
+            rows.append([part, *neighbours])
     if not rows:
         return None
     try:

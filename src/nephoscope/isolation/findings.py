@@ -56,7 +56,7 @@ def _words(resource: str) -> str:
 
 
 def loss(factor: Estimate, better: Better) -> str:
-    """What a factor costs: '12 % [9, 15]' of a rate, or as much longer for a time."""
+    """Returns what a factor costs: '12 % [9, 15]' of a rate, or as much longer for a time."""
 
     def cost(of: float) -> float:
         return 1 - 1 / of if better is Better.HIGHER else of - 1
@@ -81,7 +81,7 @@ def _loss_text(cell: Any) -> str:
 
 
 def taken(case: TargetEvidence) -> Answers:
-    """What victims lose, the worst first; of each victim and resource the greatest loss."""
+    """Yields what victims lose, the worst first; of each victim and resource the greatest loss."""
     worst: dict[tuple[Any, ...], Any] = {}
     for cell in _cells(case):
         if cell.comparison.verdict.word != "worse" or cell.factor is None:

@@ -79,14 +79,14 @@ FAR = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a canary lost: ln(time noisy / time quiet), above 0 is worse, and its standard error."""
+    """Loss of a canary: ln(time noisy / time quiet), above 0 is worse, and its standard error."""
 
     value: float
     error: float
 
     @property
     def sure(self) -> bool:
-        """Whether something was lost beyond noise."""
+        """Returns whether something was lost beyond noise."""
         return self.value > max(MATERIAL, SURE * self.error)
 
     @property
@@ -208,7 +208,8 @@ def _alike(
 
 
 def spread_of(references: Sequence[Reference]) -> dict[str, float]:
-    """How much each canary's scaled effect differs among references of one resource (pooled)."""
+    """Returns how much each canary's scaled effect differs among references of one resource
+    (pooled)."""
     out = {}
     for canary in CANARIES:
         squares, degrees = 0.0, 0

@@ -33,33 +33,33 @@ def assign_cpus(
     shares it: both are told.
     """
     ordered = _cores_first(cpus, cores)
-    victim, others = ordered[0], ordered[1:]
+    victim, rest = ordered[0], ordered[1:]
     if placement == SHARED:
         return CpuAssignment(victim, (victim,) * neighbours)
-    if not others:
-        told = "Only one CPU is available here, so victim and neighbours share it."
-        return CpuAssignment(victim, (victim,) * neighbours, (told,))
-    given = tuple(others[number % len(others)] for number in range(neighbours))
-    return CpuAssignment(victim, given, tuple(_warnings(victim, given, others, cores)))
+    if not rest:
+        sentence = "Only one CPU is available here, so victim and neighbours share it."
+        return CpuAssignment(victim, (victim,) * neighbours, (sentence,))
+    given = tuple(rest[number % len(rest)] for number in range(neighbours))
+    return CpuAssignment(victim, given, tuple(_warnings(victim, given, rest, cores)))
 
 
 def _warnings(
-    victim: int, given: Sequence[int], others: Sequence[int], cores: Mapping[int, str]
+    victim: int, assigned: Sequence[int], rest: Sequence[int], cores: Mapping[int, str]
 ) -> list[str]:
-    found = []
-    if len(given) > len(others):
-        found.append(
-            f"{len(given)} neighbours and a victim need more than the {len(others) + 1} CPUs "
-            f"here; neighbours share CPU {', '.join(map(str, others))}, so each of them loads "
+    warnings = []
+    if len(assigned) > len(rest):
+        warnings.append(
+            f"{len(assigned)} neighbours and a victim need more than the {len(rest) + 1} CPUs "
+            f"here; neighbours share CPU {', '.join(map(str, rest))}, so each of them loads "
             "it less."
         )
-    twins = [cpu for cpu in given if cpu in cores and cores[cpu] == cores.get(victim)]
+    twins = [cpu for cpu in assigned if cpu in cores and cores[cpu] == cores.get(victim)]
     if twins:
-        found.append(
+        warnings.append(
             f"CPU {twins[0]} is the sibling hardware thread of the victim's core; they share "
             "its units."
         )
-    return found
+    return warnings
 
 
 def _cores_first(cpus: Sequence[int], cores: Mapping[int, str]) -> list[int]:
@@ -80,11 +80,11 @@ def allowed_cpus() -> tuple[int, ...]:
 
 def cores_here(cpus: Sequence[int]) -> dict[int, str]:
     """CPU -> what names its core; without those of which the machine does not tell."""
-    found = {}
+    cores = {}
     for cpu in cpus:
         try:
             path = _CPUS / f"cpu{cpu}" / "topology" / "thread_siblings_list"
-            found[cpu] = path.read_text(encoding="ascii").strip()
+            cores[cpu] = path.read_text(encoding="ascii").strip()
         except OSError:
             continue
-    return found
+    return cores

@@ -31,7 +31,7 @@ AGGRESSOR, SERVER = "aggressor", "server"
 CAP = 0.5
 """CPUs of a victim under its own quota, where that is one of the treatments."""
 CAP_PERIOD = "20ms"
-"""Short, so that even a trial of 0.1 s sees several periods and not the luck of one."""
+"""Short, so that even a trial of 0.1 s sees several periods and not just one."""
 
 QUOTA = "quota"
 """Level of `resource` at which the victim has a quota and no neighbour does anything."""
@@ -46,7 +46,7 @@ _QUICK = {"min": 6, "max": 6, "relative_half_width": 0.05}
 
 @dataclass(frozen=True, slots=True)
 class IsolationRequest:
-    """What a person asks. victims: resources or benchmarks; aggressors: resources, () for all.
+    """What to measure. victims: resources or benchmarks; aggressors: resources, () for all.
 
     intensities: 0..1, () for the default. neighbours: the levels are 1 … neighbours. targets:
     (role, target); () for a lab on this machine. a_a: neighbours that do nothing, at every level.
@@ -66,7 +66,7 @@ class IsolationRequest:
 
 @dataclass(frozen=True, slots=True)
 class IsolationPlan:
-    """A plan, and what a person has to know before it runs. left_out: resources by the reason."""
+    """A plan, and the sentences that a person has to know before it runs."""
 
     plan: Plan
     warnings: tuple[str, ...]
@@ -79,10 +79,10 @@ def plan_isolation(
     cores: dict[int, str] | None = None,
     known: Catalog | None = None,
 ) -> IsolationPlan:
-    """The plan of what is request.
+    """Returns the plan of a request.
 
-    cpus, cores: of this machine, read from it when not given. The lab's name follows from all that
-    is request, so that the same command finds its own lab again and no other one does.
+    cpus, cores: of this machine, read from it when not given. The lab's name follows from the
+    whole request, so that the same command finds its own lab again and no other one does.
     Raises UsageError for what makes no sense, UnknownName for names that do not exist, Lacking when
     this version's probe lacks the load or the victim of a resource that was named.
     """
@@ -94,18 +94,18 @@ def plan_isolation(
     )
     values = _common(request, victims, aggressors)
     if request.targets:
-        values["targets"] = _given(request, network)
+        values["targets"] = _target_records(request, network)
         warnings: tuple[str, ...] = ()
     else:
         allowed = tuple(cpus) if cpus is not None else places.allowed_cpus()
-        found = places.assign_cpus(
+        assignment = places.assign_cpus(
             request.placement,
             request.neighbours,
             allowed,
             cores if cores is not None else places.cores_here(allowed),
         )
-        warnings = found.warnings
-        values |= _lab(request, found, network)
+        warnings = assignment.warnings
+        values |= _lab(request, assignment, network)
         if request.placement == places.CAPPED:
             _add_quota(values)
         values["lab"]["name"] = f"iso-{_digest(values)}"
@@ -145,19 +145,19 @@ def _all(known: Catalog, *, victims: bool) -> list[str]:
 
 def _victim(name: str, known: Catalog) -> _Victim:
     if name in resources.RESOURCES:
-        one = resources.RESOURCES[name]
-        if one.victim is None:
+        resource = resources.RESOURCES[name]
+        if resource.victim is None:
             raise UsageError(
                 f"'{name}' cannot be a victim.",
                 f"Use a benchmark or one of {', '.join(resources.NAMES)}.",
             )
-        _there(one, known)
+        _require(resource, known)
         entry = {
-            "benchmark": one.victim.benchmark,
-            "params": dict(one.victim.params),
-            "headline": [one.victim.metric],
+            "benchmark": resource.victim.benchmark,
+            "params": dict(resource.victim.params),
+            "headline": [resource.victim.metric],
         }
-        return _Victim(_with_roles(entry, one.victim.network), one.victim.network)
+        return _Victim(_with_roles(entry, resource.victim.network), resource.victim.network)
     return _of_benchmark(name, known)
 
 
@@ -200,29 +200,31 @@ def _aggressors(request: IsolationRequest, known: Catalog) -> tuple[list[str], l
         return [IDLE], []
     named = [name for name in request.aggressors if name != ALL]
     for name in named:
-        _there(resources.resource(name), known)
+        _require(resources.resource(name), known)
     twice = [name for name in dict.fromkeys(named) if named.count(name) > 1]
     if twice:
         raise UsageError(f"The aggressor '{twice[0]}' is named twice.", "Name each one once.")
     if named and ALL not in request.aggressors:
         return list(dict.fromkeys([*named, IDLE])), []
-    found = [name for name in _all(known, victims=False) if _fits(name, request)]
-    left = [name for name in resources.NAMES if name not in found]
-    told = [f"Omitted aggressors (unsupported on this host): {', '.join(left)}."] if left else []
-    return [*found, IDLE], told
+    available = [name for name in _all(known, victims=False) if _fits(name, request)]
+    left = [name for name in resources.NAMES if name not in available]
+    warnings = (
+        [f"Omitted aggressors (unsupported on this host): {', '.join(left)}."] if left else []
+    )
+    return [*available, IDLE], warnings
 
 
 def _fits(name: str, request: IsolationRequest) -> bool:
-    """Whether targets that were given can run it: a network load needs a far side."""
+    """Returns whether targets that were given can run it: a network load needs a far side."""
     needs_far = resources.RESOURCES[name].aggressor.network
     return not (needs_far and request.targets and SERVER not in dict(request.targets))
 
 
-def _there(one: resources.Resource, known: Catalog) -> None:
-    lacking = resources.missing(one, known)
+def _require(resource: resources.Resource, known: Catalog) -> None:
+    lacking = resources.missing(resource, known)
     if lacking:
         raise Lacking(
-            f"The resource '{one.name}' needs {' and '.join(lacking)}, which this version of "
+            f"The resource '{resource.name}' needs {' and '.join(lacking)}, which this version of "
             "the probe lacks on this platform.",
             f"Available: {', '.join(_all(known, victims=False))}.",
         )
@@ -269,17 +271,17 @@ def _common(
 
 
 def _intensities(request: IsolationRequest) -> list[float]:
-    found = list(request.intensities) or ([1.0] if request.quick else list(INTENSITIES))
-    for value in found:
+    levels = list(request.intensities) or ([1.0] if request.quick else list(INTENSITIES))
+    for value in levels:
         if not 0 < value <= 1:
             raise UsageError(
                 f"--intensity: {value:g} is out of range. Levels lie above 0 (the baseline is "
                 "always measured) and up to 1 (full load).",
                 "Use a list such as 0.25,0.5,1 or 25%,50%.",
             )
-    if len(set(found)) < len(found):
+    if len(set(levels)) < len(levels):
         raise UsageError("--intensity lists a level twice.", "Name each one once.")
-    return sorted(found)
+    return sorted(levels)
 
 
 def _idle_once(
@@ -294,11 +296,11 @@ def _idle_once(
 
 def _background(name: str) -> dict[str, Any]:
     load = resources.RESOURCES[name].aggressor
-    found = {"name": name, "benchmark": load.benchmark, "params": dict(load.params)}
-    return {**found, **({"peer": SERVER} if load.network else {})}
+    values = {"name": name, "benchmark": load.benchmark, "params": dict(load.params)}
+    return {**values, **({"peer": SERVER} if load.network else {})}
 
 
-def _given(request: IsolationRequest, network: bool) -> list[dict[str, Any]]:
+def _target_records(request: IsolationRequest, network: bool) -> list[dict[str, Any]]:
     """The targets that a person gave, by the parts they play."""
     roles = [role for role, _ in request.targets]
     if request.placement != places.OWN:
@@ -324,7 +326,7 @@ def _given(request: IsolationRequest, network: bool) -> list[dict[str, Any]]:
             "Add aggressor targets, or reduce --neighbours.",
         )
     names = _names_of(roles)
-    found = []
+    records = []
     seen: dict[str, str] = {}
     for (role, target), name in zip(request.targets, names, strict=True):
         traits = target.traits()
@@ -337,8 +339,8 @@ def _given(request: IsolationRequest, network: bool) -> list[dict[str, Any]]:
             )
         seen[traits.place] = role
         values = target.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-        found.append({**values, "name": name, "kind": target.kind, "roles": [role]})
-    return found
+        records.append({**values, "name": name, "kind": target.kind, "roles": [role]})
+    return records
 
 
 def _names_of(roles: Sequence[str]) -> list[str]:
@@ -351,13 +353,13 @@ def _names_of(roles: Sequence[str]) -> list[str]:
     return names
 
 
-def _lab(request: IsolationRequest, found: places.CpuAssignment, network: bool) -> dict[str, Any]:
+def _lab(request: IsolationRequest, cpus: places.CpuAssignment, network: bool) -> dict[str, Any]:
     """Targets and topology of a lab: a host for the victim, one for each neighbour, a far one."""
     neighbours = [f"{NEIGHBOUR}-{number}" for number in range(1, request.neighbours + 1)]
-    hosts: dict[str, Any] = {VICTIM: {"cpu": {"cpus": [found.victim]}}}
+    hosts: dict[str, Any] = {VICTIM: {"cpu": {"cpus": [cpus.victim]}}}
     hosts |= {
         name: {"cpu": {"cpus": [cpu]}}
-        for name, cpu in zip(neighbours, found.neighbours, strict=True)
+        for name, cpu in zip(neighbours, cpus.neighbours, strict=True)
     }
     targets = [{"name": VICTIM, "kind": "lab", "roles": [VICTIM]}]
     targets += [{"name": name, "kind": "lab", "roles": [AGGRESSOR]} for name in neighbours]

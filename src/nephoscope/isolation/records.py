@@ -65,12 +65,12 @@ class Cell:
 
     @property
     def has_interval(self) -> bool:
-        """Whether the factor has both sides of an interval."""
+        """Returns whether the factor has both sides of an interval."""
         return self.factor is not None and None not in (self.factor.low, self.factor.high)
 
     @property
     def excludes_one(self) -> bool:
-        """Whether the plain interval of the factor leaves out 1."""
+        """Returns whether the plain interval of the factor leaves out 1."""
         if self.factor is None or self.factor.low is None or self.factor.high is None:
             return False
         return self.factor.low > 1 or self.factor.high < 1
@@ -104,7 +104,7 @@ class DoseResponse:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """How well one victim is kept apart from one resource's load at full intensity.
+    """Isolation of one victim from one resource's load at full intensity.
 
     index: 1 nothing is taken, 0 as much as fair sharing would take (analysis/fairness.py). jain:
     fairness between the victim and its neighbours, each by what it gets of what it gets alone.
@@ -135,7 +135,7 @@ class IdleControl:
 
 @dataclass(frozen=True, slots=True)
 class QuietDrift:
-    """Whether a victim's quiet trials moved over the run."""
+    """Drift of a victim's quiet trials over the run."""
 
     victim: Victim
     drift: Drift

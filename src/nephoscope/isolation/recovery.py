@@ -57,7 +57,7 @@ def recovery(
     if not pairs:
         text = "Not measured: no round has a baseline trial before and after the loaded one."
         return Recovery("not measured", text, None, None)
-    found = compare.paired(
+    comparison = compare.paired(
         [before for before, _ in pairs],
         [after for _, after in pairs],
         better=better,
@@ -73,8 +73,8 @@ def recovery(
         "worse": "not recovered",
         "better": "better after",
     }
-    word = words.get(found.verdict.word, "undecided")
-    return Recovery(word, found.verdict.sentence, turned(found.ratio, better), found)
+    word = words.get(comparison.verdict.word, "undecided")
+    return Recovery(word, comparison.verdict.sentence, turned(comparison.ratio, better), comparison)
 
 
 @dataclass(frozen=True, slots=True)

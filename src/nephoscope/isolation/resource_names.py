@@ -52,19 +52,19 @@ def named(cells: Sequence[Cell], records: Mapping[str, TrialRecord]) -> tuple[Na
     for (target, resource, intensity, neighbours), effects in groups.items():
         if len(effects.keys() & RESOURCES.keys()) < FEWEST:
             continue
-        found = naming.name(effects, REFERENCES)
+        ranking = naming.name(effects, REFERENCES)
         out.append(
             NamedLoad(
                 target,
                 resource,
                 intensity,
                 neighbours,
-                found.word,
+                ranking.word,
                 f"Load on {resource} at {100 * intensity:g} %, {neighbours} concurrent: "
-                f"identified as {found.word}. {found.sentence}",
-                found.lost,
-                found.distance,
-                found.second or None,
+                f"identified as {ranking.word}. {ranking.sentence}",
+                ranking.lost,
+                ranking.distance,
+                ranking.second or None,
             )
         )
     return tuple(out)
@@ -86,8 +86,9 @@ def canary_of(cell: Cell, records: Mapping[str, TrialRecord]) -> str:
 
 
 def _of_the_kernel(cell: Cell, records: Mapping[str, TrialRecord]) -> dict[str, Effect]:
-    """What the kernel that the victim shares with its neighbours did beside this cell's trials,
-    against the quiet trials on both sides; nothing for a victim with a kernel of its own."""
+    """Returns what the kernel that the victim shares with its neighbours did beside this cell's
+    trials, against the quiet trials on both sides; nothing for a victim with a kernel of its
+    own."""
     quiet = {name for trial in cell.trials for name in records[trial].around.values()}
     sides = [[records[name] for name in names if name in records] for names in (quiet, cell.trials)]
     out = {}

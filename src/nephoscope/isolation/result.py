@@ -59,7 +59,7 @@ def analyse(data: RunData) -> Isolation:
 
 
 def _idle(cells: Sequence[Cell], confidence: float) -> IdleControl | None:
-    """How often an idle neighbour seems to take something."""
+    """Returns how often an idle neighbour seems to take something."""
     from scipy.special import bdtrc
 
     idle = [cell for cell in cells if cell.resource == resources.IDLE]
@@ -88,10 +88,10 @@ def _drifts(lines: Sequence[WatchedLine], run: Trials) -> Iterable[QuietDrift]:
         of_round: dict[int, list[str]] = {}
         for name in trial_pairs.quiet_trials(line, run.records):
             of_round.setdefault(run.records[name].key.round, []).append(name)
-        found = recovery.drift(
+        drift = recovery.drift(
             [fmean(run.records[name].started_at for name in own) for own in of_round.values()],
             [median(line.values[name] for name in own) for own in of_round.values()],
             better=line.victim.better,
             confidence=run.confidence,
         )
-        yield QuietDrift(line.victim, found)
+        yield QuietDrift(line.victim, drift)

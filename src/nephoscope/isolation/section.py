@@ -118,5 +118,5 @@ def _items(isolation: Isolation) -> list[Item]:
 
 def _drift(drift: QuietDrift) -> str:
     ratio = drift.drift.ratio
-    told = wording.estimate_text(wording.plain(ratio)) if ratio else "unknown"
-    return f"{tables.victim_name(drift.victim)}: end over beginning {told}, above 1 is worse"
+    text = wording.estimate_text(wording.plain(ratio)) if ratio else "unknown"
+    return f"{tables.victim_name(drift.victim)}: end over beginning {text}, above 1 is worse"

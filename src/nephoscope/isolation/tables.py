@@ -15,7 +15,7 @@ MAX_ROWS = 80
 
 
 def is_idle(cell: Cell) -> bool:
-    """Whether the load does nothing: the control."""
+    """Returns whether the load does nothing: the control."""
     return cell.resource == IDLE
 
 
@@ -107,7 +107,7 @@ def _more(count: int) -> str:
 
 
 def recovery(cells: Sequence[Cell]) -> list[Block]:
-    """Whether each victim came back; nothing where no plan went around its quiet."""
+    """Returns whether each victim came back; nothing where no plan went around its quiet."""
     recovered = [cell for cell in cells if cell.recovery.word != "not measured"]
     if not recovered:
         return []
@@ -203,7 +203,7 @@ def _index(index: Index, names: Mapping[int, str]) -> tuple[str, ...]:
 
 
 def _truth(resource: str) -> str:
-    """What a namer should say beside a load."""
+    """Returns what a namer should say beside a load."""
     return "none" if resource == IDLE else resource
 
 

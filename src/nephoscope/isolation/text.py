@@ -43,8 +43,8 @@ def text(result: RunResult) -> str:
         _block("Isolation index (1: no slowdown, 0: slowdown of fair sharing)", _indices(isolation))
     )
     parts.append(_block("Named", _named(isolation)))
-    told = [isolation.idle.sentence] if isolation.idle else []
-    parts.append(_block("Control", told))
+    sentences = [isolation.idle.sentence] if isolation.idle else []
+    parts.append(_block("Control", sentences))
     parts.append(_block("Without results", wording.excluded_rows(result)))
     execution = result.part(Execution)
     warnings = execution.warnings if execution is not None else ()
@@ -92,8 +92,8 @@ def _factor(factor: Estimate | None) -> tuple[str, str]:
     if factor is None:
         return "-", "-"
     digits = units.interval_digits(factor.value, factor.low, factor.high)
-    told = units.format_interval(factor.value, factor.low, factor.high, "none", digits)
-    value, _, interval = told.partition(" ")
+    text = units.format_interval(factor.value, factor.low, factor.high, "none", digits)
+    value, _, interval = text.partition(" ")
     return value, interval
 
 
@@ -125,7 +125,8 @@ def _odd(isolation: Isolation) -> list[str]:
 
 
 def _invalid(result: RunResult) -> list[str]:
-    """How many trials do not count, by the reason; those that differ in figures only are one."""
+    """Returns how many trials do not count, by the reason; those that differ in figures only are
+    one."""
     reasons: dict[str, list[str]] = {}
     for trial in result.invalid:
         for reason in trial.reasons[:1]:

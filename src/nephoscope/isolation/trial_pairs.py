@@ -31,7 +31,7 @@ _MIDDLE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What stood beside a trial. intensity: 0..1, asked."""
+    """Load beside a trial. intensity: 0..1, requested."""
 
     resource: str
     intensity: float
@@ -59,8 +59,8 @@ class Paired:
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """What all parts of a run look at. records: trials that count, by name; achieved: trial ->
-    what each load beside it reached; shares: trial -> the CPU share that its loops obtained."""
+    """Trials that all parts of the analysis use. records: trials that count, by name; achieved:
+    trial -> what each load beside it reached; shares: trial -> the CPU share of its loops."""
 
     records: Mapping[str, TrialRecord]
     distributions: Sequence[TrialHistogram]
@@ -96,25 +96,30 @@ def watched(
 ) -> list[WatchedLine]:
     """The lines that are watched: headline metrics, of benchmarks without any all metrics."""
     wanted = _wanted(metrics)
-    found: dict[tuple[str, str, str, str], WatchedLine] = {}
+    lines: dict[tuple[str, str, str, str], WatchedLine] = {}
     for row in values:
-        line = _line(found, wanted, row, row.metric)
+        line = _line(lines, wanted, row, row.metric)
         if line is not None and row.trial in records:
             line.values[row.trial] = row.value
-    for one in distributions:
-        line = _line(found, wanted, one, names.percentile_metric(one.metric, one.unit, _MIDDLE))
-        if line is not None and one.trial in records and any(one.counts):
-            trial = (one.values, one.counts)
-            line.values[one.trial] = histograms.quantile_of_counts(
+    for histogram in distributions:
+        line = _line(
+            lines,
+            wanted,
+            histogram,
+            names.percentile_metric(histogram.metric, histogram.unit, _MIDDLE),
+        )
+        if line is not None and histogram.trial in records and any(histogram.counts):
+            trial = (histogram.values, histogram.counts)
+            line.values[histogram.trial] = histograms.quantile_of_counts(
                 *histograms.merge([trial]), _MIDDLE
             )
-            line.histograms[one.trial] = trial
-    return list(found.values())
+            line.histograms[histogram.trial] = trial
+    return list(lines.values())
 
 
 def _wanted(metrics: Iterable[MetricResult]) -> set[tuple[str, str]]:
     """(benchmark, metric) of what is watched."""
-    able = [one for one in metrics if one.better is not Better.NONE and not _beside(one.factors)]
+    able = [one for one in metrics if one.better is not Better.NONE and not _is_beside(one.factors)]
     headline = {(one.benchmark, one.metric) for one in able if one.headline}
     with_headline = {benchmark for benchmark, _ in headline}
     return headline | {
@@ -122,25 +127,25 @@ def _wanted(metrics: Iterable[MetricResult]) -> set[tuple[str, str]]:
     }
 
 
-def _beside(factors: Mapping[str, Any]) -> bool:
+def _is_beside(factors: Mapping[str, Any]) -> bool:
     return bool(names.BESIDE & factors.keys())
 
 
 def _line(
-    found: dict[tuple[str, str, str, str], WatchedLine],
+    lines: dict[tuple[str, str, str, str], WatchedLine],
     wanted: set[tuple[str, str]],
     row: TrialValue | TrialHistogram,
     metric: str,
 ) -> WatchedLine | None:
     factors = json.loads(row.factors)
-    if (row.benchmark, metric) not in wanted or RESOURCE not in factors or _beside(factors):
+    if (row.benchmark, metric) not in wanted or RESOURCE not in factors or _is_beside(factors):
         return None
     own = {name: level for name, level in factors.items() if name not in LOAD_FACTORS}
     key = (row.benchmark, metric, row.target, factors_key(own))
-    if key not in found:
+    if key not in lines:
         victim = Victim(row.benchmark, metric, row.target, own, Better(row.better), row.unit)
-        found[key] = WatchedLine(victim)
-    return found[key]
+        lines[key] = WatchedLine(victim)
+    return lines[key]
 
 
 def tails(
@@ -162,40 +167,44 @@ def tails(
     }
 
 
-def _tells(one: TrialHistogram, victim: Victim) -> bool:
-    if (one.benchmark, one.target, one.better) != (victim.benchmark, victim.target, "lower"):
+def _tells(histogram: TrialHistogram, victim: Victim) -> bool:
+    if (histogram.benchmark, histogram.target, histogram.better) != (
+        victim.benchmark,
+        victim.target,
+        "lower",
+    ):
         return False
-    factors = json.loads(one.factors)
+    factors = json.loads(histogram.factors)
     own = {name: level for name, level in factors.items() if name not in LOAD_FACTORS}
-    return not _beside(factors) and factors_key(own) == factors_key(victim.factors)
+    return not _is_beside(factors) and factors_key(own) == factors_key(victim.factors)
 
 
 def shares(values: Iterable[TrialValue]) -> dict[str, float]:
     """Trial -> the mean share of a CPU that its loops obtained, where it measured that."""
-    found: dict[str, list[float]] = {}
+    covered: dict[str, list[float]] = {}
     for row in values:
         if row.benchmark == CPU_GAPS and row.metric == "cpu_share_ratio":
-            found.setdefault(row.trial, []).append(row.value)
-    return {trial: statistics.fmean(own) for trial, own in found.items()}
+            covered.setdefault(row.trial, []).append(row.value)
+    return {trial: statistics.fmean(own) for trial, own in covered.items()}
 
 
 def achieved(values: Iterable[TrialValue]) -> dict[str, list[float]]:
     """Trial -> what each load beside it reached of what it reaches alone at intensity 1."""
-    found: dict[str, list[float]] = {}
+    loads: dict[str, list[float]] = {}
     for row in values:
         if row.metric == ACHIEVED and "load" in json.loads(row.factors):
-            found.setdefault(row.trial, []).append(row.value)
-    return found
+            loads.setdefault(row.trial, []).append(row.value)
+    return loads
 
 
 def by_load(line: WatchedLine, records: Mapping[str, TrialRecord]) -> dict[Load, list[str]]:
     """Load -> the names of the line's trials beside it, in the order of execution."""
-    found: dict[Load, list[str]] = {}
+    trials: dict[Load, list[str]] = {}
     for name in sorted(line.values, key=lambda name: records[name].position):
         load = load_of(records[name].factors)
         if load is not None:
-            found.setdefault(load, []).append(name)
-    return found
+            trials.setdefault(load, []).append(name)
+    return trials
 
 
 def quiet_trials(line: WatchedLine, records: Mapping[str, TrialRecord]) -> list[str]:

@@ -26,7 +26,7 @@ _WORTH_SAYING_NS = 50_000_000
 
 @dataclass(frozen=True, slots=True)
 class BootTimes:
-    """When a start reached its marks, in ns since it was asked for; None where there is no mark.
+    """Marks of a start in ns since it was requested; None where there is no mark.
 
     kernel: the first line of its kernel; userland: the first line of its init; reachable: the first
     answer from inside (the greeting of its ssh server; of a bare host or container, the end of a
@@ -53,10 +53,10 @@ class BootTimes:
 
     def says(self) -> str:
         """`kernel 0.31 s, userland 2.90 s, reachable 3.12 s`: since the request, for people."""
-        said = [f"{n} {at / 1e9:.2f} s" for n, at in self.marks().items() if at is not None]
+        times = [f"{n} {at / 1e9:.2f} s" for n, at in self.marks().items() if at is not None]
         if self.resolution_ns > _WORTH_SAYING_NS:
-            said.append(f"seen up to {self.resolution_ns / 1e9:.2f} s late")
-        return ", ".join(said)
+            times.append(f"seen up to {self.resolution_ns / 1e9:.2f} s late")
+        return ", ".join(times)
 
 
 class Console:
@@ -180,5 +180,5 @@ def _never(what: str, console: Console, how: str) -> RunFailed:
 
 
 def timeout_s(share: float, base_s: float = 60.0) -> float:
-    """How long a boot may take for a host that has at most `share` of one CPU."""
+    """Returns how long a boot may take for a host that has at most `share` of one CPU."""
     return base_s / min(1.0, max(share, 0.02))

@@ -35,20 +35,21 @@ _BOOT_S = 10
 
 
 def described(laid: Layout, chosen: list[Link]) -> tuple[Any, ...]:
-    """What was made of the links that the file names, and of the sites."""
+    """Returns what was made of the links that the file names, and of the sites."""
     told = [links.made(link) for link in chosen if link.cable.named]
     return (*told, *delay_line.hub_made(laid))
 
 
 def links_of(laid: Layout) -> list[Link]:
-    """What each cable is made of; a lab that is up keeps to the paths that it wrote down."""
+    """Returns what each cable is made of; a lab that is up keeps to the paths that it wrote
+    down."""
     has = needs.abilities()
     paths = (state.read(laid.topology.name) or {}).get("paths", {})
     return [links.decide(cable, has, paths.get(cable.name, "")) for cable in laid.cables]
 
 
 def plan_of(laid: Layout, host: str) -> HostPlan:
-    """What a platform is given for a host."""
+    """Returns what a platform is given for a host."""
     lab = laid.topology.name
     return HostPlan(
         lab=lab,
@@ -86,20 +87,20 @@ def sysctls(laid: Layout, node: str) -> dict[str, str]:
     """Settings of one namespace. They are the namespace's own; the machine's stay as they are."""
     host = laid.topology.hosts.get(node)
     ipv6 = host is not None and host.ipv6
-    found = {
+    values = {
         f"net/ipv6/conf/{which}/disable_ipv6": "0" if ipv6 else "1" for which in ("all", "default")
     }
     if host is None:
-        return found
+        return values
     # Any user inside may ping.
-    found["net/ipv4/ping_group_range"] = "0 2147483647"
+    values["net/ipv4/ping_group_range"] = "0 2147483647"
     # TCP remembers the slow-start threshold of a path; a trial would inherit it from the last.
-    found["net/ipv4/tcp_no_metrics_save"] = "1"
+    values["net/ipv4/tcp_no_metrics_save"] = "1"
     if len(laid.nics[node]) > 1:
         # A host between two networks passes packets on, and takes those that come the other way.
-        found |= {FORWARDING: "1", "net/ipv4/conf/all/rp_filter": "0"}
-        found |= {"net/ipv4/conf/default/rp_filter": "0"}
-    return found
+        values |= {FORWARDING: "1", "net/ipv4/conf/all/rp_filter": "0"}
+        values |= {"net/ipv4/conf/default/rp_filter": "0"}
+    return values
 
 
 class Maker:
@@ -134,7 +135,7 @@ class Maker:
         )
 
     def _estimate(self) -> str:
-        """How long it will take, for people: guests boot side by side, one on each CPU."""
+        """Returns how long it will take, for people: guests boot side by side, one on each CPU."""
         guests = sum(self._is_guest(name) for name in self.topology.hosts)
         if not guests:
             return "about a second"
@@ -154,14 +155,14 @@ class Maker:
 
     async def _connect_node(self, node: str) -> None:
         path = names.netns(self.lab, node)
-        mine = [(link, end) for link in self.chosen for end in link.ends if end.node == node]
+        ends = [(link, end) for link in self.chosen for end in link.ends if end.node == node]
         hub = [end for end in self.laid.hub if end.node == node]
-        devices = [end.device for _, end in mine] + [end.device for end in hub]
+        devices = [end.device for _, end in ends] + [end.device for end in hub]
         await in_thread(namespaces.prepare, path, sysctls(self.laid, node), devices)
         ip, tc = ["link set dev lo up"], list[str]()
         if node in self.laid.switches:
             ip.append(f"link set dev {layout.BRIDGE} up")
-        for link, end in mine:
+        for link, end in ends:
             ip += links.up_lines(self.laid, link, end, self._is_guest(node))
             tc += links.shape_lines(link, end)
         for end in hub:

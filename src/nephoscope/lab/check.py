@@ -68,30 +68,30 @@ def _ranges(cpus: set[int]) -> str:
     return "CPUs " + ", ".join(map(str, sorted(cpus)))
 
 
-def _check_cap(name: str, spec: HostSpec, cpus: int, whose: str, place: Place) -> None:
+def _check_cap(name: str, spec: HostSpec, cpus: int, owner: str, place: Place) -> None:
     if cpus and spec.cpu.cap is not None and spec.cpu.cap > cpus:
         raise PlanError(
             f"{place(('hosts', name, 'cpu', 'cap'))}host {name} is capped at "
-            f"{spec.cpu.cap:.0%} of a CPU, which is more than the {whose}.",
+            f"{spec.cpu.cap:.0%} of a CPU, which is more than the {owner}.",
             f"Write at most {cpus:.0%}, or leave the cap out.",
         )
 
 
 def _check_reservations(topology: Topology, cpus: int, place: Place) -> None:
-    asked = {
+    requested = {
         name: spec.cpu.reservation.cpus
         for name, spec in topology.hosts.items()
         if spec.cpu.reservation is not None
     }
-    if not asked:
+    if not requested:
         return
-    given = cpus * _realtime_part()
-    if sum(asked.values()) > given + 1e-9:
-        words = " + ".join(f"{name} {part:.0%}" for name, part in asked.items())
+    available = cpus * _realtime_part()
+    if sum(requested.values()) > available + 1e-9:
+        words = " + ".join(f"{name} {part:.0%}" for name, part in requested.items())
         raise PlanError(
-            f"{place(('hosts', next(reversed(asked)), 'cpu', 'reservation'))}the reservations "
-            f"({words}) need {sum(asked.values()):.2f} CPUs, and this machine gives {given:.2f} "
-            f"of its {cpus} away.",
+            f"{place(('hosts', next(reversed(requested)), 'cpu', 'reservation'))}the reservations "
+            f"({words}) need {sum(requested.values()):.2f} CPUs, and this machine gives "
+            f"{available:.2f} of its {cpus} away.",
             "Shorten the slices or lengthen the periods.",
         )
 
@@ -109,31 +109,31 @@ def _realtime_part() -> float:
 
 
 def _check_addresses(topology: Topology, place: Place) -> None:
-    mine = ipaddress.IPv4Network(topology.network)
+    lab_network = ipaddress.IPv4Network(topology.network)
     for network, interface in machine_networks():
-        if mine.overlaps(network):
+        if lab_network.overlaps(network):
             raise PlanError(
-                f"{place(('network',))}{mine} overlaps {network}, which this machine uses on "
-                f"{interface}.",
+                f"{place(('network',))}{lab_network} overlaps {network}, which this machine uses "
+                f"on {interface}.",
                 "Choose another `network`, such as 10.78.0.0/16 or 198.18.0.0/15.",
             )
 
 
 def machine_networks() -> list[tuple[ipaddress.IPv4Network, str]]:
     """IPv4 networks that this machine has an address or a route in, with the interface's name."""
-    found: list[tuple[ipaddress.IPv4Network, str]] = []
+    networks: list[tuple[ipaddress.IPv4Network, str]] = []
     for link in _ip("addr"):
         for address in link.get("addr_info", []):
             if address.get("family") == "inet":
                 text = f"{address['local']}/{address['prefixlen']}"
-                found.append((ipaddress.IPv4Interface(text).network, link["ifname"]))
+                networks.append((ipaddress.IPv4Interface(text).network, link["ifname"]))
     for route in _ip("route"):
         destination = str(route.get("dst", "default"))
         # The default route leads everywhere, so it says nothing about who is where.
         if destination != "default" and ":" not in destination:
             network = ipaddress.IPv4Network(destination, strict=False)
-            found.append((network, str(route.get("dev", "a route"))))
-    return found
+            networks.append((network, str(route.get("dev", "a route"))))
+    return networks
 
 
 def _ip(what: str) -> list[dict[str, Any]]:
@@ -149,7 +149,7 @@ def _ip(what: str) -> list[dict[str, Any]]:
 
 CARRIED_BITS_PER_S = 1e9
 """Conservative: what one CPU moves through TCP, a shaper and a bridge without offloads, or through
-a delay line. Measured on two shared cores of an AMD EPYC at 2.6 GHz: 1.5 Gbit/s by `carried`."""
+a delay line: `carried_bits_per_s` measured 1.5 Gbit/s on two shared cores (AMD EPYC, 2.6 GHz)."""
 
 _WARM_UP_S = 0.1
 
@@ -162,34 +162,34 @@ def asked_bits_per_s(link: LinkSpec) -> float:
 
 
 def warnings(topology: Topology) -> list[str]:
-    """What may be beyond this box: single links, and all of them at once.
+    """Returns what may be beyond this box: single links, and all of them at once.
 
     It is said before a run: a link that cannot be filled would be measured as another link.
     """
-    told = []
+    sentences = []
     rates = {name: asked_bits_per_s(link) for name, link in topology.links.items()}
     for name, rate in rates.items():
         if rate > CARRIED_BITS_PER_S:
-            told.append(
+            sentences.append(
                 f"link {name} asks for {_text(rate)}, and one CPU carries about "
                 f"{_text(CARRIED_BITS_PER_S)}; `nephoscope lab check FILE` measures it"
             )
     cpus = len(machine_cpus())
     total = sum(rates.values())
     if total > CARRIED_BITS_PER_S * cpus and len(rates) > 1:
-        told.append(
+        sentences.append(
             f"all links at once ask for {_text(total)}, which needs about "
             f"{total / CARRIED_BITS_PER_S:.1f} CPUs of {cpus}"
         )
-    return told
+    return sentences
 
 
 def _text(rate: float) -> str:
     return units.format_value(rate, "bits_per_s")
 
 
-def carried(sender: Path, receiver: Path, address: str, seconds: float = 0.5) -> float:
-    """TCP payload bits a second that arrive from one namespace in another, over 1 connection."""
+def carried_bits_per_s(sender: Path, receiver: Path, address: str, seconds: float = 0.5) -> float:
+    """Returns the TCP payload that arrives from one namespace in another over one connection."""
     server = within(receiver, lambda: socket.create_server((address, 0)))
     client = within(sender, socket.socket)
     with server, client:

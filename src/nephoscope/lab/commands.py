@@ -24,7 +24,7 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def environment() -> dict[str, str]:
-    """What these programs see: where programs are, and messages in English."""
+    """Returns what these programs see: where programs are, and messages in English."""
     return {"PATH": os.environ.get("PATH", "") + ":" + _PATH, "LC_ALL": "C"}
 
 
@@ -54,7 +54,7 @@ def try_lock(descriptor: int) -> bool:
 
 
 def output_of(words: Sequence[str]) -> str:
-    """What a program that ends by itself prints; empty when it cannot be run."""
+    """Returns what a program that ends by itself prints; empty when it cannot be run."""
     try:
         done = subprocess.run(
             words, capture_output=True, text=True, timeout=TIMEOUT_S, env=environment(), check=False
@@ -209,11 +209,11 @@ async def start_helper(
     nothing in time.
     """
     words = [*entering(cgroups=cgroups), *command]
-    given = log.with_suffix(".in")
-    given.write_text(text, encoding="utf-8")
+    input_file = log.with_suffix(".in")
+    input_file.write_text(text, encoding="utf-8")
     alive, held = os.pipe()
     try:
-        with log.open("wb") as output, given.open("rb") as source:
+        with log.open("wb") as output, input_file.open("rb") as source:
             # `setsid --fork` gives it to init at once; a child of ours would be left a zombie.
             child = await asyncio.create_subprocess_exec(
                 "setsid",
@@ -259,11 +259,11 @@ def _writers(log: Path) -> list[int]:
 
 async def _until_ready(alive: int, log: Path, ready: bytes, timeout_s: float) -> None:
     until = time.monotonic() + timeout_s
-    while ready not in (said := log.read_bytes()):
+    while ready not in (output := log.read_bytes()):
         # The helper holds the other end of this pipe, so its end is seen as the end of the file.
         ended, _, _ = select.select([alive], [], [], 0)
         if ended or time.monotonic() > until:
-            lines = said.decode(errors="replace").strip().splitlines()
+            lines = output.decode(errors="replace").strip().splitlines()
             words = lines[-1] if lines else "it said nothing"
             what = "ended" if ended else f"was not ready in {timeout_s:g} s"
             raise RunFailed(f"The helper of {log.name} {what}: {words}", "See `dmesg`.")

@@ -76,7 +76,7 @@ async def _restart(
 
 
 def _known(name: str) -> Topology:
-    """What the lab is now; UsageError when it is not up."""
+    """Returns what the lab is now; UsageError when it is not up."""
     return LABS.open(name).topology
 
 

@@ -14,7 +14,7 @@ from nephoscope.lab.topology import HostSpec, Topology
 
 @dataclass(frozen=True, slots=True)
 class GuestAccess:
-    """How a guest is reached: ssh to an address that only `netns` knows."""
+    """Access to a guest: ssh to an address that only `netns` knows."""
 
     address: str
     port: int
@@ -44,7 +44,7 @@ class Nic:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where a host sends what is for another network of the lab."""
+    """Route of a host to another network of the lab."""
 
     network: str
     via: str
@@ -52,7 +52,7 @@ class Route:
 
 @dataclass(frozen=True)
 class HostPlan:
-    """What a platform is given to start a host; namespace, groups and eth0 are there already.
+    """Input of a platform that starts a host; namespace, groups and eth0 are there already.
 
     Of a guest, eth0 has no address: the guest gets `address`, `mac` and the routes on its own data
     interface, which the platform bridges to eth0.
@@ -99,7 +99,7 @@ class HostPlan:
 
 @dataclass(frozen=True)
 class Started:
-    """What a platform made of a host; pydantic reads and writes it where a lab is written down.
+    """Result of a platform that started a host; pydantic reads and writes it in a lab's file.
 
     entry: the words before a program that runs inside; empty for a guest. guest: how it is reached
     by ssh. details: what there is to say about it (accelerator, kernel, image, clock offset).
@@ -132,7 +132,7 @@ class Host(Started, HostPlan):
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What a link was made of: the mechanism of each thing that it was asked for."""
+    """Implementation of a link: the mechanism of each of its conditions."""
 
     link: str
     between: tuple[str, str]
@@ -160,17 +160,17 @@ class Lab:
     def address(self, host: str, toward: str) -> str:
         """The address under which host `toward` reaches host `host`: on a network both are on,
         else that of its first interface."""
-        mine = self.hosts[host]
+        host_plan = self.hosts[host]
         theirs = {nic.network for nic in self.hosts[toward].nics}
-        for nic in mine.nics:
+        for nic in host_plan.nics:
             if nic.network in theirs:
                 return nic.address
-        return mine.address
+        return host_plan.address
 
 
 @dataclass(slots=True)
 class Removed:
-    """What `down` removed, counted."""
+    """Numbers of what `down` removed."""
 
     name: str
     namespaces: int = 0

@@ -64,7 +64,7 @@ def namespace_labs() -> set[str]:
 
 
 def _entries(folder: Path) -> list[Path]:
-    """What is in a folder; nothing where it is not there or cannot be read."""
+    """Returns what is in a folder; nothing where it is not there or cannot be read."""
     try:
         return list(folder.iterdir())
     except OSError:

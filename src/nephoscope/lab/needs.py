@@ -30,7 +30,7 @@ _PROGRAMS = {"ip": "iproute2", "tc": "iproute2"}
 
 @dataclass(frozen=True, slots=True)
 class Abilities:
-    """Which of the alternatives this kernel has."""
+    """Alternatives that this kernel has."""
 
     netem: bool
     htb: bool
@@ -75,7 +75,7 @@ def missing_capabilities() -> list[str]:
 
 @functools.cache
 def abilities() -> Abilities:
-    """What this kernel has, found by trying in a namespace of its own that ends at once."""
+    """Returns what this kernel has, found by trying in a namespace of its own that ends at once."""
     return namespaces.within_new(_try_all)
 
 
@@ -140,5 +140,5 @@ def owned_by() -> str:
 
 
 def can_see_labs() -> bool:
-    """Whether the folder of the labs may be read."""
+    """Returns whether the folder of the labs may be read."""
     return not names.RUN.exists() or os.access(names.RUN, os.R_OK | os.X_OK)

@@ -38,7 +38,8 @@ def matching(holds: Callable[[Path], bool]) -> list[int]:
 
 
 def _is_starting(process: Path) -> bool:
-    """Whether a process executes a new program just now, whose arguments are not yet to be read.
+    """Returns whether a process executes a new program just now, whose arguments are not yet to be
+    read.
 
     Threads of the kernel and processes that have ended have no arguments either, but no program.
     """

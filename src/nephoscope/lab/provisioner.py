@@ -44,12 +44,12 @@ class LabProvisioner:
 
     def found(self) -> list[Provisioned]:
         """See `Provisioner.found`."""
-        return [_provisioned(name) for name in sorted(sweep.found())]
+        return [_provisioned(name) for name in sorted(sweep.labs_here())]
 
     def open(self, name: str) -> Lab:
         """See `Provisioner.open`."""
         known = state.read(name)
-        if not needs.can_see_labs() and name in sweep.found():
+        if not needs.can_see_labs() and name in sweep.labs_here():
             raise UsageError(
                 f"Lab {name} is {needs.owned_by()}.",
                 f"Run `{programs.as_root(f'nephoscope lab exec {name}/HOST')}`.",

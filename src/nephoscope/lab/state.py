@@ -28,7 +28,7 @@ class Busy(UsageError):
 
 
 def read(lab: str) -> dict[str, Any] | None:
-    """What the lab wrote down; None when there is nothing, or nothing that can be read."""
+    """Returns what the lab wrote down; None when there is nothing, or nothing that can be read."""
     return read_json(names.directory(lab) / STATE)
 
 
@@ -104,7 +104,7 @@ def changing(lab: str, wait_s: float = 10.0) -> Iterator[int | None]:
 
 
 def is_busy(lab: str) -> bool:
-    """Whether a process is changing the lab now."""
+    """Returns whether a process is changing the lab now."""
     descriptor = _open(names.directory(lab))
     if descriptor is None:
         return False
@@ -122,7 +122,7 @@ def _open(path: Path) -> int | None:
 
 
 def _is_still(descriptor: int, path: Path) -> bool:
-    """Whether the folder was not removed, and made anew by another, since it was opened."""
+    """Returns whether the folder was not removed, and made anew by another, since it was opened."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except OSError:

@@ -25,11 +25,11 @@ _GONE_S = 10.0
 
 
 def exists(lab: str) -> bool:
-    """Whether anything of a lab is here."""
-    return lab in found()
+    """Returns whether anything of a lab is here."""
+    return lab in labs_here()
 
 
-def found() -> set[str]:
+def labs_here() -> set[str]:
     """Labs of which anything is here."""
     return names.folder_labs() | names.disk_labs() | names.namespace_labs() | set(_group_labs())
 

@@ -88,7 +88,7 @@ class Reservation(Record):
 
 
 class CpuSpec(Record):
-    """Which CPUs a host has, and how much of them."""
+    """CPUs of a host, and its share of them."""
 
     cpus: tuple[Annotated[Count, Field(ge=0, le=4095)], ...] = Field(
         default=(), description="Numbers of the CPUs it may run on; all when absent."
@@ -175,7 +175,7 @@ class SwitchSpec(Record):
 
 
 class Conditions(Record):
-    """What packets meet on their way in one direction."""
+    """Conditions for packets in one direction."""
 
     rate_bits_per_s: LineRate | None = Field(
         default=None, alias="rate", description="Most bits a second, headers of layer 2 included."
@@ -232,7 +232,7 @@ class LinkSpec(Conditions):
     )
 
     def direction(self, name: Literal["up", "down"]) -> Direction:
-        """What holds in one direction, all values filled in."""
+        """Returns what holds in one direction, all values filled in."""
         own = self.up if name == "up" else self.down
 
         def pick(field: str) -> float | None:
@@ -249,8 +249,8 @@ class LinkSpec(Conditions):
 
     @property
     def delays(self) -> bool:
-        """Whether a mechanism that can hold packets back is needed; a delay of 0 that is written
-        down asks for it too, because a plan may change it."""
+        """Returns whether a mechanism that can hold packets back is needed; a delay of 0 that is
+        written down asks for it too, because a plan may change it."""
         sides = (self, self.up, self.down)
         if any(side.delay_s is not None or side.jitter_s is not None for side in sides):
             return True
@@ -272,7 +272,7 @@ class LinkSpec(Conditions):
 
 
 class Direction(Record):
-    """What holds in one direction of a link; every value there, 0 for none."""
+    """Conditions in one direction of a link; every value is present, 0 for none."""
 
     rate_bits_per_s: float | None
     delay_ns: int

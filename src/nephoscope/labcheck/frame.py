@@ -18,7 +18,7 @@ from typing import Any
 from nephoscope import units
 from nephoscope.errors import Lacking, NephoscopeError, UsageError
 from nephoscope.lab import files, needs
-from nephoscope.lab.check import asked_bits_per_s, carried
+from nephoscope.lab.check import asked_bits_per_s, carried_bits_per_s
 from nephoscope.lab.handle import Lab
 from nephoscope.lab.provisioner import LABS
 from nephoscope.lab.topology import Topology
@@ -32,7 +32,7 @@ class NotHere(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a check saw: value with its interval (in the check's unit) and n."""
+    """Measurement of a check: value with its interval (in the check's unit) and n."""
 
     value: float
     low: float | None
@@ -69,7 +69,7 @@ class Check:
     attempts: int = 3
 
     def kept_by(self, seen: Measured) -> bool:
-        """Whether the bound is kept."""
+        """Returns whether the bound is kept."""
         if self.holds_set:
             if seen.low is None or seen.high is None:
                 return False
@@ -87,7 +87,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a check; `attempts` holds every measurement, the last one decides."""
+    """Outcome of a check; `attempts` holds every measurement, the last one decides."""
 
     check: Check
     verdict: str
@@ -202,7 +202,7 @@ async def _measured_bits_per_s(mechanism: str) -> float:
     values = {"hosts": {"a": {}, "b": {}}, "links": {"wire": wire}}
     async with _throw_away_lab(values) as lab:
         ends = (lab.hosts["a"].netns, lab.hosts["b"].netns, lab.hosts["b"].address)
-        return await asyncio.to_thread(carried, *ends)
+        return await asyncio.to_thread(carried_bits_per_s, *ends)
 
 
 def exit_code(outcomes: Sequence[Outcome]) -> int:

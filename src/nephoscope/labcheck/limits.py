@@ -207,7 +207,7 @@ def memory_check(limit_bytes: int) -> Check:
 
 
 async def _fills(lab: Lab, size_bytes: int) -> bool:
-    """Whether a program inside lives that writes to so many bytes of its memory."""
+    """Returns whether a program inside lives that writes to so many bytes of its memory."""
     words = ["dd", "if=/dev/zero", "of=/dev/null", f"bs={size_bytes}", "count=1"]
     none = asyncio.subprocess.DEVNULL
     child = await asyncio.create_subprocess_exec(

@@ -53,10 +53,10 @@ def value(trial: TargetTrial, metric: str) -> float:
     """Sum of a metric's samples in a trial that went well; RunFailed with its reason otherwise."""
     if trial.failure is not None:
         raise RunFailed(f"The probe failed: {trial.failure.message}", trial.failure.hint)
-    found = [sample.value for sample in trial.samples if sample.metric == metric]
-    if not found:
+    values = [sample.value for sample in trial.samples if sample.metric == metric]
+    if not values:
         raise RunFailed(f"The probe brought no {metric}.", "Build both together: `make survey`.")
-    return math.fsum(found)
+    return math.fsum(values)
 
 
 def mean(values: Sequence[float], note: str = "", **more: float) -> Measured:

@@ -137,9 +137,9 @@ def loss_check(ratio: float, delay_s: float | None = None) -> Check:
     async def measure(lab: Lab, check: Check) -> Measured:
         trial = await _datagrams(lab, per_s=_PACKETS_PER_S, packets=_PACKETS)
         sent, received, returned = (
-            int(one(trial, f"{what}_count")) for what in ("sent", "received", "returned")
+            int(single_value(trial, f"{what}_count")) for what in ("sent", "received", "returned")
         )
-        drops = sum(one(trial, "receiver_drops_count", way) for way in WAYS)
+        drops = sum(single_value(trial, "receiver_drops_count", way) for way in WAYS)
         back = wilson(received - returned, max(received, 1))
         note = f"the way back lost {received - returned} of {received}"
         more = {"back_ratio": back.value, "receiver_drops_count": drops, "sent_count": sent}
@@ -168,8 +168,8 @@ def duplicate_check(ratio: float) -> Check:
 
     async def measure(lab: Lab, check: Check) -> Measured:
         trial = await _datagrams(lab, per_s=_PACKETS_PER_S, packets=_PACKETS)
-        received = int(one(trial, "received_count"))
-        twice = int(one(trial, "duplicates_count", "up"))
+        received = int(single_value(trial, "received_count"))
+        twice = int(single_value(trial, "duplicates_count", "up"))
         return _share(wilson(twice, received), "")
 
     return Check(
@@ -229,7 +229,7 @@ def _samples(trial: TargetTrial, metric: str, way: str | None) -> list[Sample]:
     ]
 
 
-def one(trial: TargetTrial, metric: str, way: str | None = None) -> float:
+def single_value(trial: TargetTrial, metric: str, way: str | None = None) -> float:
     """The one value of a metric, of one direction where it has several."""
     values = [sample.value for sample in _samples(trial, metric, way)]
     if len(values) != 1:
@@ -279,7 +279,8 @@ async def _goodput(lab: Lab, way: str, mtu_bytes: int) -> Measured:
     assert spread.low is not None
     assert spread.high is not None
     # Over the receiver's own time, which is what goodput means; the parts tell how sure it is.
-    value, half = one(trial, "goodput_bytes_per_s", way) * scale, (spread.high - spread.low) / 2
+    value = single_value(trial, "goodput_bytes_per_s", way) * scale
+    half = (spread.high - spread.low) / 2
     return Measured(value, value - half, value + half, spread.n)
 
 

@@ -30,7 +30,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class SearchLimits:
-    """When a search ends: a relative half-width, or a time."""
+    """End of a search: a relative half-width, or a time."""
 
     precision_ratio: float
     budget_s: float
@@ -43,7 +43,7 @@ Measure = Callable[[Sequence[float], int, float], Stage]
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What a search found: the capacity, all outcomes, and how many trials were excluded.
+    """Result of a search: the capacity, all outcomes, and how many trials were excluded.
 
     stages: outcomes of each stage, and the capacity as all trials up to it state it.
     """
@@ -114,7 +114,7 @@ def stages_of(result: Search) -> tuple[SearchStage, ...]:
 
 
 def conclusion(capacity: Capacity, objective: Objective, confidence: float) -> tuple[str, bool]:
-    """What is known of the capacity in a sentence, and whether it has an interval."""
+    """Returns what is known of the capacity in a sentence, and whether it has an interval."""
     level = f"{100 * confidence:g} %"
     if capacity.reaches_high_end:
         return (

@@ -59,7 +59,7 @@ class Objective:
         return math.inf
 
     def met_by(self, samples: Sequence[Sample]) -> bool:
-        """Whether the requests of a trial meet it; failed ones are beyond the limit."""
+        """Returns whether the requests of a trial meet it; failed ones are beyond the limit."""
         return self.latency_of(samples) < self.limit_ns
 
     def __str__(self) -> str:

@@ -64,7 +64,7 @@ def errors_text(errors: Mapping[str, int]) -> str:
 
 
 def notes_of(load: Load) -> list[str]:
-    """What trials state about themselves, each sentence with the number of trials."""
+    """Returns what trials state about themselves, each sentence with the number of trials."""
     return [
         f"{sentence} ({wording.plural(count, 'trial')} of {line.trials})"
         for line in load.lines

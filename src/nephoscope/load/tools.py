@@ -109,7 +109,7 @@ def _estimate_text(estimate: Estimate) -> str:
 
 
 def _loop(result: RunResult, line: MetricResult) -> str:
-    """Whether the requests of a line had intended times."""
+    """Returns whether the requests of a line had intended times."""
     if line.benchmark == "httperf":
         return _OPEN
     load = result.part(Load)

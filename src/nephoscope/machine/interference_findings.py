@@ -78,7 +78,7 @@ def _causes(case: TargetEvidence) -> list[str]:
 
 
 def _kernel_account(case: TargetEvidence, share: MetricResult) -> list[str]:
-    """Whether the kernel believes that it gave the time that was missing."""
+    """Returns whether the kernel believes that it gave the time that was missing."""
     for metric in case.of("cpu.gaps", "thread_cpu_ratio"):
         if metric.factors == share.factors:
             gap = metric.estimate.value - share.estimate.value

@@ -155,7 +155,8 @@ BEYOND_FACTOR = 1.5
 
 
 def _reaches_memory(known: list[tuple[str, float]], longest: float) -> bool:
-    """Whether every cache down to an L3 is known and the ladder ends well beyond the last."""
+    """Returns whether every cache down to an L3 is known and the ladder ends well beyond the
+    last."""
     names = tuple(name for name, _ in known)
     whole = len(names) >= 3 and names == ORDER[: len(names)]
     return whole and longest > BEYOND_FACTOR * known[-1][1]

@@ -80,10 +80,10 @@ def _memory_levels(
 
 def _scaling(metrics: Sequence[MetricResult], confidence: float) -> Iterable[ThreadScaling]:
     for key, points in sweeps(metrics, SCALED, lambda name: name == "threads").items():
-        one = next((line for threads, line in points if threads == 1), None)
-        if one is None or key[1] != SCALED[key[0]] or len(points) < 2:
+        one_thread = next((line for threads, line in points if threads == 1), None)
+        if one_thread is None or key[1] != SCALED[key[0]] or len(points) < 2:
             continue
-        single = one.by_round
+        single = one_thread.by_round
         efficiency: dict[int, Estimate] = {}
         for threads, line in points:
             many = line.by_round

@@ -47,18 +47,18 @@ def slow_trials(case: TargetEvidence) -> Iterator[Finding]:
     for line in case.metrics:
         slowest = _slow(case, line) if line.headline else None
         if slowest is not None:
-            told = attribution.attribute(slowest.slowdown, slowest.quick, slowest.slow)
-            if told.word not in (Word.NO_SLOWDOWN, Word.UNDECIDED):
-                by_word.setdefault(told.word, []).append((slowest, told))
+            attributed = attribution.attribute(slowest.slowdown, slowest.quick, slowest.slow)
+            if attributed.word not in (Word.NO_SLOWDOWN, Word.UNDECIDED):
+                by_word.setdefault(attributed.word, []).append((slowest, attributed))
     for word, slow in by_word.items():
         slow.sort(key=lambda pair: -pair[0].slowdown.value)
-        worst, told = slow[0]
+        worst, attributed = slow[0]
         remaining = [f"also {one.what}" for one, _ in slow[1:]]
         yield Finding(
             "slow_trials",
             Severity.NOTICE if word is Word.UNEXPLAINED else Severity.WARNING,
-            f"{worst.what}: {word.value}. {told.sentence}",
-            (*limit_lines(told.evidence, 10), *limit_lines(remaining, 4)),
+            f"{worst.what}: {word.value}. {attributed.sentence}",
+            (*limit_lines(attributed.evidence, 10), *limit_lines(remaining, 4)),
             _NEXT[word],
         )
 

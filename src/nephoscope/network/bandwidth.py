@@ -55,7 +55,7 @@ _EXPLAINED = 0.7
 
 @dataclass(frozen=True, slots=True)
 class LinkTechnology:
-    """What limits a goodput.
+    """Limit of a goodput.
 
     technology: the slowest Ethernet that carries it. wire_limit_bits_per_s: its maximum goodput
     after headers; of_wire_limit: the share of it that was measured. shaped_to_bits_per_s: rate of a

@@ -18,7 +18,7 @@ _GAIN = 1 / 16
 
 @dataclass(frozen=True, slots=True)
 class DelayVariation:
-    """How the delay of consecutive packets varies, in ns.
+    """Variation of the delay of consecutive packets, in ns.
 
     jitter_ns: of RFC 3550 after the last packet; jitter_max_ns: its maximum. ipdv: absolute
     difference of the delays of consecutive packets. pdv: delay minus the minimum delay; a

@@ -141,7 +141,7 @@ def path_blocks(analysis: PathAnalysis, prefix: str = "network") -> Iterable[Blo
         yield from voice_blocks(analysis.voice)
     if analysis.congestion is not None:
         yield Heading("Congestion")
-        yield Sentence(f"Congestion: {analysis.congestion.verdict}.")
+        yield Sentence(f"Verdict: {analysis.congestion.verdict}.")
         yield Table(
             (*Column.texts("sign", "seen"), Column("evidence")),
             tuple(
@@ -249,7 +249,8 @@ def groups_blocks(analysis: NetworkGroups) -> Iterable[Block]:
         yield _violins(metric, [(row.instance_type, row.values) for row in own], own[0].median.unit)
     different = [row for row in analysis.pairs if row.differ]
     if different:
-        yield Items(tuple(Item(wording.clean(row.sentence)) for row in different), "Differences")
+        items = (Item(wording.clean(f"{row.metric}: {row.sentence}")) for row in different)
+        yield Items(tuple(items), "Differences")
 
 
 def _violins(metric: str, named: Sequence[tuple[str, Sequence[float]]], unit: str) -> Chart:

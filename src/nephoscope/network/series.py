@@ -22,7 +22,7 @@ _LEAST_IN_PLATEAU = 4
 
 @dataclass(frozen=True, slots=True)
 class PathSeries:
-    """What a file or a trial holds of one path, in order of time.
+    """Packets or rates of one path from a file or a trial, in order of time.
 
     delays_ns: of each packet; not a number where it was lost. unordered: whether their order has no
     meaning; jitter_ns is then known from elsewhere. one_way: whether they are one-way delays, else
@@ -52,7 +52,7 @@ class PathSeries:
 
 @dataclass(frozen=True, slots=True)
 class PathAnalysis:
-    """What a series shows of its path; null where it lacks the values for it."""
+    """Analysis of a series; null where it lacks the values."""
 
     source: str
     delay: DelayVariation | None = None

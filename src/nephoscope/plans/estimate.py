@@ -53,7 +53,7 @@ class TrialTime:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a whole run takes. Seconds are those of the run, side by side where it is concurrent.
+    """Time and cost of a run. Seconds are those of the run, side by side where it is concurrent.
 
     settings: setting index -> time of one trial. least, most: of trials, warm-up included.
     round_s: one round of all alternatives. least_s, most_s: until the least, or the greatest
@@ -155,7 +155,8 @@ def estimate(
 
 
 def money_spent(plan: Plan, seconds: float) -> float:
-    """What so many seconds of all the plan's targets cost; each is paid from begin to end."""
+    """Returns what so many seconds of all the plan's targets cost; each is paid from begin to
+    end."""
     return sum(target.per_hour or 0.0 for target in plan.targets) * seconds / 3600
 
 

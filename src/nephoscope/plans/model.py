@@ -44,7 +44,7 @@ def _written(pattern: str, what: str, example: str) -> BeforeValidator:
 
 
 class Repeat(Record):
-    """How often a setting is repeated: until its interval is narrow enough."""
+    """Number of repetitions: until the interval is narrow enough."""
 
     min: Annotated[Count, Field(ge=1, le=limits.ROUNDS)] = Field(
         default=10,
@@ -191,7 +191,7 @@ class Nest(Record):
 
 
 class Design(Record):
-    """How the levels are combined, and the baseline of every alternative."""
+    """Combination of the levels, and the baseline of every alternative."""
 
     fraction: Annotated[str, _written(_FRACTION, "fraction", "1/2 or 1/4, at most 1/64")] = Field(
         default="1",
@@ -368,7 +368,8 @@ class Plan(Record):
 
     @property
     def simulated(self) -> bool:
-        """Whether nothing is measured: trials disturb nobody, and their order is of no account."""
+        """Returns whether nothing is measured: trials disturb nobody, and their order is of no
+        account."""
         return all(target.traits().simulated for target in self.targets)
 
     def repeat_of(self, entry: int) -> Repeat:

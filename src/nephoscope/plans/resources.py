@@ -57,7 +57,7 @@ class Resource:
 
     @property
     def benchmarks(self) -> tuple[str, ...]:
-        """What a catalogue has to have for it."""
+        """Returns what a catalogue has to have for it."""
         own = (self.victim.benchmark,) if self.victim else ()
         return (self.aggressor.benchmark, *own)
 
@@ -194,5 +194,5 @@ def resource(name: str) -> Resource:
 
 
 def missing(one: Resource, catalog: Catalog) -> tuple[str, ...]:
-    """What the resource needs and this catalogue does not have; empty when all is there."""
+    """Returns what the resource needs and this catalogue does not have; empty when all is there."""
     return tuple(name for name in one.benchmarks if name not in catalog.benchmarks)

@@ -142,11 +142,11 @@ def single(
     """
     known = known or catalog.load()
     spec = known.benchmark(benchmark)
-    given = sets or {}
+    set_params = sets or {}
     target = target or LocalRecord()
     params: dict[str, Any] = {}
     factors: dict[str, Any] = {}
-    for name, text in given.items():
+    for name, text in set_params.items():
         value = yamltext.parse_scalar(text)
         kinds = {param.id: param.type for param in spec.params}
         if kinds.get(name) == "text":
@@ -159,7 +159,7 @@ def single(
         "factors": factors,
         "timeout": timeout_s,
     }
-    wants_peer = (peer is not None and spec.needs_peer) or spec.wants_peer(given)
+    wants_peer = (peer is not None and spec.needs_peer) or spec.wants_peer(set_params)
     if wants_peer:
         entry["peer"] = (peer or target).name
         entry["on"] = target.name
@@ -181,6 +181,6 @@ def single(
 
     def place(loc: yamltext.Loc) -> str:
         name = str(loc[3]) if len(loc) > 3 else ""
-        return f"--set {name}={given[name]}: " if name in given else ""
+        return f"--set {name}={set_params[name]}: " if name in set_params else ""
 
     return from_values(values, known, place)

@@ -120,6 +120,4 @@ def platforms(
     except asyncio.CancelledError:
         raise Interrupted("Interrupted; all guests were removed.") from None
     source = f"seed {settings.seed}"
-    return present(
-        report, section(report), as_json=as_json, title="Platforms", to=to, source=source
-    )
+    return present(report, section(report), as_json=as_json, to=to, source=source)

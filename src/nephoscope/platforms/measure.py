@@ -28,12 +28,11 @@ from nephoscope.tasks import uncancelled
 from nephoscope.units import format_duration
 
 STEP_S = 2 * windows.ROUNDS * 1.7
-LEAST_BOOTS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What is measured. max_guests: 0 measures no density. rate_per_s: of each guest's requests."""
+    """Settings. max_guests: 0 measures no density. rate_per_s: of each guest's requests."""
 
     platforms: tuple[str, ...]
     boots: int

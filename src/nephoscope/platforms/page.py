@@ -33,7 +33,7 @@ from nephoscope.report.blocks import (
 
 def section(report: PlatformReport) -> Section:
     """Returns the whole page."""
-    blocks: list[Block] = [Sentence(sentence(report), lead=True)]
+    blocks: list[Block] = list(_summary(report))
     booted = [platform for platform in report.platforms if platform.marks]
     if booted:
         blocks += [boot_chart.chart(booted), *boot_chart.remarks(report.platforms)]
@@ -45,15 +45,18 @@ def section(report: PlatformReport) -> Section:
     return Section("platforms", "Platforms", tuple(blocks))
 
 
-def sentence(report: PlatformReport) -> str:
-    """Returns the boot time, memory and density of each platform in one sentence."""
+def _summary(report: PlatformReport) -> Iterator[Block]:
+    """Yields the boot time, memory and density of each platform, one item each."""
     density = {platform.platform: platform for platform in report.densities}
-    parts = [
-        _words(platform, density.get(platform.name))
+    texts = [
+        f"{_words(platform, density.get(platform.name))}."
         for platform in report.platforms
         if platform.marks
     ]
-    return "; ".join(parts) + "." if parts else "No platform booted."
+    if texts:
+        yield Items(tuple(Item(text) for text in texts))
+    else:
+        yield Sentence("No platform booted.", lead=True)
 
 
 def _words(platform: BootFigures, density: Density | None) -> str:
@@ -143,7 +146,7 @@ def _densities(report: PlatformReport) -> Iterator[Block]:
             )
             for platform, step in steps
         ),
-        "live: guests that answered every request of every window.",
+        "live: guests that answered every request that they received.",
     )
     if dots:
         figure = figures.dots(

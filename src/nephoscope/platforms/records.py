@@ -46,7 +46,7 @@ class BootFigures:
 
 @dataclass(frozen=True, slots=True)
 class DensityStep:
-    """Guests that are loaded at once. live: those that answered every request of every window.
+    """Guests that are loaded at once. live: those that answered every request that they received.
 
     p99_ratio: p99 of the first guest's requests while all guests are loaded over the p99 while the
     other guests are idle; None where it was refused. completed_per_s: valid responses of all guests
@@ -88,7 +88,7 @@ class UnavailablePlatform:
 
 @dataclass(frozen=True, slots=True)
 class PlatformReport:
-    """What `nephoscope platforms` measured.
+    """Results of `nephoscope platforms`.
 
     guest_memory_bytes: memory of each guest with a kernel of its own. rate_per_s: requests per
     second and guest. same_page_merging: whether the kernel merges equal pages (KSM), which lowers

@@ -83,7 +83,7 @@ class LoadedGuest:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What one guest answered in a window. failure: why it counts as dead, '' for a live guest."""
+    """Responses of one guest in a window. failure: why it counts as dead, '' for a live guest."""
 
     latencies: Trial
     completed_per_s: float
@@ -91,6 +91,9 @@ class Window:
 
 
 DEAD: Trial = ((), ())
+NO_FAILURES = ("any", "unsent")
+"""Kinds of errors that are no failure of the server: the sum of all, and requests that waited for a
+free connection until the window ended; `latency_ns` has these with the time that they waited."""
 
 
 def window_of(trial: TargetTrial) -> Window:
@@ -99,14 +102,13 @@ def window_of(trial: TargetTrial) -> Window:
         return Window(DEAD, 0.0, trial.failure.message)
     latencies = [(s.value, s.count) for s in trial.samples if s.metric == "latency_ns"]
     values = {s.metric: s.value for s in trial.samples if s.metric != "errors_count"}
-    errors = {
-        s.factors["kind"]: int(s.value)
+    failed = [
+        f"{s.value:.0f} {s.factors['kind']}"
         for s in trial.samples
-        if s.metric == "errors_count" and s.value
-    }
-    kinds = ", ".join(f"{count} {kind}" for kind, count in errors.items() if kind != "any")
+        if s.metric == "errors_count" and s.value and s.factors["kind"] not in NO_FAILURES
+    ]
     histogram = ([value for value, _ in latencies], [count for _, count in latencies])
-    failure = f"failed requests: {kinds}" if errors else ""
+    failure = f"failed requests: {', '.join(failed)}" if failed else ""
     return Window(histogram, values.get("requests_per_s", 0.0), failure)
 
 

@@ -15,12 +15,12 @@ from nephoscope.reading.fields import Part, Record
 
 
 def _is_availability(value: float) -> bool:
-    """Whether the nines of a value can be counted."""
+    """Returns whether the nines of a value can be counted."""
     return 0.1 <= value <= 1 - 1e-12
 
 
 class PriceFunction(Record):
-    """How a provider prices the levels of a parameter.
+    """Price of the levels of a parameter.
 
     response_time: alpha e^(-beta R). throughput: alpha X. availability: e^(beta A) - e^(0.9 beta)
     for A of 0.9 and more.
@@ -75,7 +75,7 @@ class Parameter(Record):
 
     @property
     def rises(self) -> bool:
-        """Whether higher values are better."""
+        """Returns whether higher values are better."""
         return self.good > self.half
 
     def levels(self, count: int) -> Array:
@@ -88,7 +88,7 @@ class Parameter(Record):
 
 
 class Offer(Record):
-    """What is on sale: a price, and a value of each parameter."""
+    """An offer: a price, and a value of each parameter."""
 
     price: Quantity = Field(description="Price, of the same period for all offers.")
     values: dict[str, Quantity] = Field(description="Value of each parameter.")

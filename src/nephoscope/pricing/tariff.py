@@ -45,7 +45,7 @@ def _flat_or_not(exponent: float) -> float:
 
 
 class Discount(Record):
-    """How the price depends on throughput."""
+    """Dependence of the price on throughput."""
 
     exponent: Annotated[float, Field(ge=0, le=10), AfterValidator(_flat_or_not)] = Field(
         default=0.5, description="beta; 0 is the flat tariff."
@@ -111,7 +111,7 @@ class ClassBill:
 
 @dataclass(frozen=True, slots=True)
 class Cheat:
-    """What a cheat gains, relative to the honest bill of the class, under a receipt rule.
+    """Gain of a cheat, relative to the honest bill of the class, under a receipt rule.
 
     gain_ratio: what a client saves, or what a provider takes too much. by: client or provider.
     """

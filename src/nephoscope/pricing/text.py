@@ -69,7 +69,7 @@ def _tariff_blocks(analysis: TariffAnalysis) -> Iterator[Block]:
             for cheat, by in cheats
             for name in names
         ),
-        "Relative to the honest bill, by whose receipt of the throughput counts:",
+        "Gain relative to the honest bill, by the throughput that counts:",
     )
     ten, more = (amount(value, analysis.currency) for value in analysis.ten_terabytes)
     notes = (*analysis.notes, f"10 TB cost {ten} as 10,000 and {more} as 10,240 gigabytes, flat.")

@@ -53,7 +53,7 @@ def _weights(
     "--reference",
     metavar="NAME",
     default="",
-    help="Alternative to which ratios are [default: the first].",
+    help="Alternative to which ratios relate [default: the first].",
 )
 @click.option(
     "--weight",
@@ -118,7 +118,7 @@ def rank(
     ranking = _ranking(sources, by, metrics, store, settings)
     page = ranks_section(ranking) if ranks_only else section(ranking)
     subtitle = ", ".join(ranking.alternatives)
-    return present(ranking, page, as_json=as_json, title="Ranking", to=to, source=subtitle)
+    return present(ranking, page, as_json=as_json, to=to, source=subtitle)
 
 
 def _ranking(

@@ -35,7 +35,7 @@ MAX_VALUES = 10_000
 
 @dataclass(slots=True)
 class Figures:
-    """What a file holds.
+    """Content of a file.
 
     gaps: reason by alternative, benchmark and metric. heads: the first row of each metric.
     """

@@ -28,7 +28,7 @@ METHOD = "ratio of costs; Student t on logarithms"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the user asked for.
+    """Settings of a ranking.
 
     reference: alternative to which ratios are; the first one when empty. weights: by benchmark or
     parameter; equal when empty. margin: relative difference that is not worth a change.

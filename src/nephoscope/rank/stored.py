@@ -32,7 +32,7 @@ ADDRESSES = frozenset({"url", "address", "host"})
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """What a word of the command names. name: '' where targets or levels name alternatives."""
+    """Run that a word of the command names. name: '' where targets or levels name alternatives."""
 
     name: str
     run: str

@@ -34,7 +34,7 @@ def read_by(parse: Callable[[str], float], scale: float = 1.0) -> BeforeValidato
 
 
 def number_or_text(bounds: dict[str, float], unit: str, example: str) -> WithJsonSchema:
-    """What editors accept: a number within bounds, or a text with a unit."""
+    """Returns what editors accept: a number within bounds, or a text with a unit."""
     number = {"type": "number", **bounds}
     text = {"type": "string", "pattern": rf"^\s*[0-9.]+\s*({unit})\s*$"}
     return WithJsonSchema({"anyOf": [number, text], "examples": [example]})

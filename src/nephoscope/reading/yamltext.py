@@ -195,7 +195,8 @@ def locate(text: str, loc: Sequence[str | int]) -> tuple[int, int] | None:
 
 
 def _child(node: Any, step: str | int) -> tuple[yaml.Mark, Any] | None:
-    """Where a key or an item begins, and its value; None where the node has none of that name."""
+    """Returns where a key or an item begins, and its value; None where the node has none of that
+    name."""
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             if key.value == str(step):

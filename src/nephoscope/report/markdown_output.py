@@ -35,7 +35,8 @@ def render(title: str, sections: Sequence[Section]) -> str:
     """The whole report."""
     parts = [f"# {escape(title)}"]
     for section in sections:
-        parts.append(f"## {escape(section.title)}")
+        if section.title != title:
+            parts.append(f"## {escape(section.title)}")
         parts.extend(part for block in section.blocks if (part := _block(block)))
     return "\n\n".join(parts) + "\n"
 

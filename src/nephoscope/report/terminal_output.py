@@ -53,8 +53,9 @@ def render(title: str, sections: Sequence[Section], *, colour: bool, width: int)
     for section in sections:
         if not _says_something(section):
             continue
-        console.print()
-        console.print(Text(section.title.upper(), style="bold cyan"))
+        if section.title != title:
+            console.print()
+            console.print(Text(section.title.upper(), style="bold cyan"))
         for block in filter(_is_shown, section.blocks):
             _print(console, block)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"

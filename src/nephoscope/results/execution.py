@@ -35,7 +35,7 @@ class PhaseTime:
 
 @dataclass(frozen=True, slots=True)
 class Skew:
-    """How far apart the sides of trials started that were to start at one moment.
+    """Start skew of trials whose sides were to start at one moment.
 
     values_ns: one for each such trial, ascending. n: how many. over: how many above 1 ms.
     """

@@ -26,7 +26,7 @@ PERCENTILES = (0.5, 0.9, 0.99, 0.999)
 
 
 class Key(NamedTuple):
-    """What a line is about; `factors` is the canonical JSON text of model.factors_key."""
+    """Identity of a line; `factors` is the canonical JSON text of model.factors_key."""
 
     benchmark: str
     metric: str
@@ -61,7 +61,7 @@ class Histograms:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """How precise a benchmark's headline metrics were to become (from the plan)."""
+    """Precision that the plan requests for a benchmark's headline metrics."""
 
     n_min: int
     n_max: int
@@ -306,7 +306,7 @@ def _convergence(
 def wanted_of(
     spec: BenchmarkSpec | None, repeat: Mapping[str, Any], headline: Iterable[str]
 ) -> Wanted:
-    """What the plan asked of a benchmark; without headlines of its own, the spec's."""
+    """Returns what the plan asked of a benchmark; without headlines of its own, the spec's."""
     own = frozenset(headline)
     if not own and spec is not None:
         own = frozenset(metric.id for metric in spec.metrics if metric.headline)

@@ -186,5 +186,5 @@ class LabEnvironment(Environment):
 
 
 def environment_of(plan: Plan, run: StoredRun, say: Callable[[str], None]) -> Environment:
-    """What this plan's targets stand on."""
+    """Returns what this plan's targets stand on."""
     return LabEnvironment(plan, run, say) if plan.lab is not None else Environment()

@@ -80,7 +80,7 @@ def _disk_room(settings: Sequence[Setting], catalog: Catalog) -> list[str]:
 
 
 def _scratch(given: str) -> Path:
-    """Where the probe puts a scratch file when the plan does not say."""
+    """Returns where the probe puts a scratch file when the plan does not say."""
     return Path(given or os.environ.get("TMPDIR") or "/var/tmp")
 
 

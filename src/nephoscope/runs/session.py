@@ -103,7 +103,7 @@ class Session:
 
     @property
     def trials(self) -> int:
-        """How many trials are stored."""
+        """Returns how many trials are stored."""
         return self._execution.trials
 
     def begin(self, resumed: bool) -> None:
@@ -138,7 +138,7 @@ class Session:
 
     @contextlib.asynccontextmanager
     async def _standing(self) -> AsyncIterator[None]:
-        """What the targets stand on, up; taken down whatever happens meanwhile."""
+        """Yields what the targets stand on, up; taken down whatever happens meanwhile."""
         try:
             await self._environment.up()
             yield
@@ -197,7 +197,7 @@ class Session:
             self._observer.alternative_ended(outcome, self._status())
 
     def _missing(self, number: int, active: Sequence[Pair]) -> list[Group]:
-        """What is to be measured in a round; what is stored of it is taken in."""
+        """Returns what is to be measured in a round; what is stored of it is taken in."""
         groups = scheduled(self._plan, self._seed, number, active, self._settings)
         return [group for group in groups if not self._taken_in(group.keys(number))]
 

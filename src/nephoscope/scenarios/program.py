@@ -25,12 +25,12 @@ def check(benchmark: str, params: Mapping[str, Any]) -> None:
     _ask(["check", benchmark, "--params", "@/dev/stdin"], json.dumps(dict(params)))
 
 
-def _ask(words: list[str], given: str = "") -> Any:
+def _ask(words: list[str], input_text: str = "") -> Any:
     program = find_simulator()
     try:
         done = subprocess.run(
             [str(program), *words],
-            input=given,
+            input=input_text,
             capture_output=True,
             encoding="utf-8",
             timeout=_ASK_S,

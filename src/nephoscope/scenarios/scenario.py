@@ -23,7 +23,7 @@ _QUOTED = re.compile(r"`([^`]*)`")
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What is simulated: the word on the command line, its benchmark, whose scenarios it takes."""
+    """Kind of simulation: the word on the command line, its benchmark, whose scenarios it takes."""
 
     word: str
     benchmark: str
@@ -49,7 +49,7 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Where the values came from; text: of a file, to find lines in."""
+    """Source of the values; text: of a file, to find lines in."""
 
     name: str
     values: dict[str, Any]
@@ -112,13 +112,13 @@ def text_of(benchmark: str, values: Mapping[str, Any], place: Callable[[Loc], st
 
 
 def _source(kind: Kind, name: str, sets: Mapping[str, str]) -> _Source:
-    source = _found(kind, name, sets)
+    source = _read_source(kind, name, sets)
     for path, value in sets.items():
         put(source.values, path, yamltext.parse_scalar(value))
     return source
 
 
-def _found(kind: Kind, name: str, sets: Mapping[str, str]) -> _Source:
+def _read_source(kind: Kind, name: str, sets: Mapping[str, str]) -> _Source:
     known = builtin(kind)
     if name in known:
         return _Source(f"built-in {name}", dict(known[name]), None, sets)

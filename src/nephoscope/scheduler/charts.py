@@ -47,7 +47,8 @@ class Lengths:
 
 
 def lengths(looks: Iterable[Look]) -> Lengths:
-    """What the loops of these looks saw, all together; cut runs at either end are left out."""
+    """Returns what the loops of these looks saw, all together; cut runs at either end are left
+    out."""
     run: list[float] = []
     wait: list[float] = []
     period: list[float] = []
@@ -68,7 +69,8 @@ def _long(loop: Loop) -> list[Gap]:
 
 
 def strip(scheduler: Scheduler, id: str) -> Chart | None:
-    """When each loop had the CPU: a trial of each look, the beginning of it; None without looks."""
+    """Returns when each loop had the CPU: a trial of each look, the beginning of it; None without
+    looks."""
     drawn = _lanes(scheduler)
     if not drawn:
         return None

@@ -34,17 +34,17 @@ def look_of(
     params: as the plan gave them. samples: all of the trial's; other metrics are passed over.
     beside: the machine's counters over the trial. machine_cpus: those that a process may use there.
     """
-    given = {**_DEFAULTS, **{name: value for name, value in params.items() if value is not None}}
-    sleep_ns = int(given.get("sleep_ns", 0))
+    values = {**_DEFAULTS, **{name: value for name, value in params.items() if value is not None}}
+    sleep_ns = int(values.get("sleep_ns", 0))
     return Look(
         target=target,
         trial=trial,
-        processes=int(given.get("processes_per_cpu", 1)),
-        window_ns=int(given["duration_ns"]),
+        processes=int(values.get("processes_per_cpu", 1)),
+        window_ns=int(values["duration_ns"]),
         loops=_loops(samples),
         sleep_ns=sleep_ns,
-        every_ns=sleep_ns + int(given["busy_ns"]) if sleep_ns else 0,
-        threshold_ns=int(given["threshold_ns"]),
+        every_ns=sleep_ns + int(values["busy_ns"]) if sleep_ns else 0,
+        threshold_ns=int(values["threshold_ns"]),
         machine_cpus=machine_cpus,
         steal_ratio=_number(beside.get("steal_ratio")),
         psi_ratio=_number(beside.get("psi_cpu_some_ratio")),

@@ -44,10 +44,10 @@ def analyse(data: RunData) -> SchedulerVerdicts:
 
 def conditions_of(record: TrialRecord, own: Iterable[str]) -> dict[str, Any]:
     """The factors of a trial without the benchmark's own parameters (`own`), and its loads."""
-    found = {name: level for name, level in record.factors.items() if name not in own}
+    conditions = {name: level for name, level in record.factors.items() if name not in own}
     if record.loads:
-        found["loads"] = ", ".join(sorted({str(load["name"]) for load in record.loads}))
-    return found
+        conditions["loads"] = ", ".join(sorted({str(load["name"]) for load in record.loads}))
+    return conditions
 
 
 def _look(record: TrialRecord, table: pa.Table, cpus: int | None) -> Look:

@@ -142,23 +142,23 @@ def hourly(found: Deployment, name: str, number: int) -> list[Chart]:
 
 
 def _hourly(own: Sequence[HourCurve], title: str, axis: str, unit: str, id: str) -> Chart:
-    drawn = sorted(own, key=lambda one: -max(e.value for e in one.estimates))[:MAX_CURVES]
-    drawn = [one for one in own if one in drawn]
+    drawn = sorted(own, key=lambda result: -max(e.value for e in result.estimates))[:MAX_CURVES]
+    drawn = [result for result in own if result in drawn]
     curves, rows, sparks = [], [], []
-    for one in drawn:
-        label = wording.clean(one.of) or "all users"
+    for result in drawn:
+        label = wording.clean(result.of) or "all users"
         hover = [
             f"{label}, {hour:02d} to {hour + 1:02d} h: {wording.estimate_text(estimate)}"
-            for hour, estimate in zip(one.hours, one.estimates, strict=True)
+            for hour, estimate in zip(result.hours, result.estimates, strict=True)
         ]
-        middles = [hour + 0.5 for hour in one.hours]
-        curves.append(figures.curve_of(label, middles, one.estimates, hover))
+        middles = [hour + 0.5 for hour in result.hours]
+        curves.append(figures.curve_of(label, middles, result.estimates, hover))
         rows += [
             (label, f"{hour:02d} h", wording.value_text(estimate), wording.interval_text(estimate),
              str(estimate.n))
-            for hour, estimate in zip(one.hours, one.estimates, strict=True)
+            for hour, estimate in zip(result.hours, result.estimates, strict=True)
         ]  # fmt: skip
-        ends = (f"{one.hours[0]:02d} h", f"{one.hours[-1] + 1:02d} h")
+        ends = (f"{result.hours[0]:02d} h", f"{result.hours[-1] + 1:02d} h")
         sparks.append(Spark(label, curves[-1].y, *ends))
     figure = figures.lines(
         curves,
@@ -167,7 +167,7 @@ def _hourly(own: Sequence[HourCurve], title: str, axis: str, unit: str, id: str)
         bands=True,
         height=340,
     )
-    last = max(hour for one in drawn for hour in one.hours) + 1
+    last = max(hour for result in drawn for hour in result.hours) + 1
     ticks = list(range(0, last + 1, 3 if last <= 24 else 12))
     figure["layout"]["xaxis"] |= {
         "tickvals": ticks,

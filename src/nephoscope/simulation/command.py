@@ -34,14 +34,7 @@ def _simulation(command: Function) -> Function:
     """Adds the arguments and options of every simulation, and what its scenario may be."""
     parameters: tuple[Callable[[Function], Function], ...] = (
         click.argument("scenario", required=False, metavar="[SCENARIO]"),
-        click.option(
-            "--set",
-            "values",
-            multiple=True,
-            metavar="PATH=VALUE",
-            callback=lambda context, option, texts: options.sets(texts),
-            help="Override a value of the scenario; may be repeated.",
-        ),
+        options.set_option("Override a value of the scenario", "PATH=VALUE"),
         click.option(
             "--replications",
             type=click.IntRange(1, 100_000),

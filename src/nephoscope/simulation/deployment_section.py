@@ -71,9 +71,9 @@ def _lead(deployment: Deployment) -> str:
         parts.append(f"the mean response time is {wording.estimate_text(mean)}")
     if within is not None and deployment.objective_ns is not None:
         objective = units.format_value(deployment.objective_ns, "ns")
-        parts.append(f"{tables.told(within)} are within the objective of {objective}")
+        parts.append(f"{tables.estimate_text(within)} are within the objective of {objective}")
     if requests is not None:
-        parts.append(f"{tables.told(requests)} requests per replication")
+        parts.append(f"{tables.estimate_text(requests)} requests per replication")
     if cost is not None:
         parts.append(f"the cost is {tables.priced(cost)}")
     text = "; ".join(parts) or "no request was answered"

@@ -42,7 +42,7 @@ def find(documents: Mapping[str, Any], name: str) -> Any:
 def read(
     documents: Mapping[str, Any], name: str, reader: Callable[[Any], Found], notes: list[str]
 ) -> Found | None:
-    """What a document says; None where it is missing, or is none of its kind (noted)."""
+    """Returns what a document says; None where it is missing, or is none of its kind (noted)."""
     document = find(documents, name)
     if document is None:
         return None
@@ -57,19 +57,19 @@ def places(document: Any) -> tuple[Place, ...]:
     """User bases, then sites, then caches."""
     out = []
     for kind, names in ((USER_BASE, "user_bases"), (SITE, "sites"), (CACHE, "caches")):
-        for one in document.get(names) or ():
-            latitude, longitude = _number(one["latitude"]), _number(one["longitude"])
+        for place in document.get(names) or ():
+            latitude, longitude = _number(place["latitude"]), _number(place["longitude"])
             if latitude is not None and not -90 <= latitude <= 90:
-                raise ValueError(f"{one['name']}: latitude {latitude:g}")
+                raise ValueError(f"{place['name']}: latitude {latitude:g}")
             known = latitude is not None and longitude is not None
             out.append(
                 Place(
-                    str(one["name"]),
+                    str(place["name"]),
                     kind,
-                    "" if one.get("region") is None else str(one["region"]),
+                    "" if place.get("region") is None else str(place["region"]),
                     latitude if known else None,
                     (longitude + 180) % 360 - 180 if known and longitude is not None else None,
-                    _number(one.get("users")),
+                    _number(place.get("users")),
                 )
             )
     return tuple(out)
@@ -81,7 +81,7 @@ def chosen(document: Any) -> tuple[str, ...]:
 
 
 def met(document: Any) -> tuple[bool | None, bool | None]:
-    """Whether they do what was asked for: in closed form, and in the simulation."""
+    """Returns whether they do what was asked for: in closed form, and in the simulation."""
     told = (document.get(name) for name in ("met", "confirmed"))
     first, second = (one if isinstance(one, bool) else None for one in told)
     return first, second
@@ -103,7 +103,7 @@ def front(document: Any, taken: tuple[str, ...]) -> tuple[Option, ...]:
 
 
 def sensitivity(document: Any) -> tuple[Sensitivity, ...]:
-    """What becomes of the choice if latency or growth are other than assumed."""
+    """Returns what becomes of the choice if latency or growth are other than assumed."""
     return tuple(
         Sensitivity(
             float(one["latency_factor"]),
@@ -120,7 +120,7 @@ def sensitivity(document: Any) -> tuple[Sensitivity, ...]:
 
 def tracks(document: Any) -> tuple[float, tuple[Track, ...]]:
     """Until when it is told which virtual CPU ran, and when each did, in nanoseconds."""
-    found = tuple(
+    result = tuple(
         Track(
             str(one["vm"]),
             int(one["vcpu"]),
@@ -128,8 +128,8 @@ def tracks(document: Any) -> tuple[float, tuple[Track, ...]]:
         )
         for one in document["vcpus"]
     )
-    last = max((track.runs[-1][1] for track in found if track.runs), default=0.0)
-    return last, found
+    last = max((track.runs[-1][1] for track in result if track.runs), default=0.0)
+    return last, result
 
 
 def _spans(runs: Any) -> Iterator[tuple[float, float]]:

@@ -159,7 +159,7 @@ def better_than_each(case: TargetEvidence) -> Answers:
 
 
 def _sites(deployment: Any) -> frozenset[str]:
-    """Where the sites are: their regions, else their names."""
+    """Returns where the sites are: their regions, else their names."""
     return frozenset(one.region or one.name for one in deployment.places if one.kind == "site")
 
 

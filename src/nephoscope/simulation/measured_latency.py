@@ -12,7 +12,7 @@ BENCHMARK, METRIC = "net.rtt", "rtt_ns"
 DRAWN = 200
 """Round trips that stand for a pair: at equally spaced quantiles, so that their shape is kept."""
 
-_TOLD = 5
+_LISTED = 5
 """As many pairs are named in a sentence."""
 
 
@@ -26,15 +26,15 @@ def latency(name: str, store: Path | None) -> dict[str, Any]:
 
     run = Store(store).open(name)
     settings = run.manifest.get("settings") or ()
-    peers = {one.get("index"): str(one.get("peer") or "") for one in settings}
+    peers = {histogram.get("index"): str(histogram.get("peer") or "") for histogram in settings}
     settings_of = {record.key.name: record.key.setting for record in run.records()}
     pairs: dict[str, dict[str, dict[float, int]]] = {}
-    for one in query.histograms(run):
-        if (one.benchmark, one.metric) != (BENCHMARK, METRIC):
+    for histogram in query.histograms(run):
+        if (histogram.benchmark, histogram.metric) != (BENCHMARK, METRIC):
             continue
-        peer = peers.get(settings_of[one.trial], "")
-        seen = pairs.setdefault(one.target, {}).setdefault(peer, {})
-        for value, count in zip(one.values, one.counts, strict=True):
+        peer = peers.get(settings_of[histogram.trial], "")
+        seen = pairs.setdefault(histogram.target, {}).setdefault(peer, {})
+        for value, count in zip(histogram.values, histogram.counts, strict=True):
             seen[value] = seen.get(value, 0) + count
     if not pairs:
         raise UsageError(
@@ -70,15 +70,15 @@ def unmeasured(values: Mapping[str, Any], latency: Mapping[str, Any], run: str) 
         if sites and len(missing) == len(sites):
             raise UsageError(
                 f"Run {run} has no round-trip times between the user base '{name}' and any site.",
-                f"It has round-trip times between {_told(measured)}. Locations or regions of the "
-                "scenario must have the names of the run's targets.",
+                f"It has round-trip times between {_pairs_text(measured)}. Locations or regions of "
+                "the scenario must have the names of the run's targets.",
             )
         lacking += [f"{name} and {site}" for site in missing]
     if not lacking:
         return []
-    more = f" and {len(lacking) - _TOLD} more pairs" if len(lacking) > _TOLD else ""
+    more = f" and {len(lacking) - _LISTED} more pairs" if len(lacking) > _LISTED else ""
     return [
-        f"Run {run} has no round-trip times between {', '.join(lacking[:_TOLD])}{more}; "
+        f"Run {run} has no round-trip times between {', '.join(lacking[:_LISTED])}{more}; "
         "they are not connected in this simulation."
     ]
 
@@ -92,15 +92,15 @@ def _named(values: Mapping[str, Any], key: str) -> list[tuple[str, Mapping[str, 
 
 
 def _words(name: str, place: Mapping[str, Any]) -> set[str]:
-    """What a place may be called in the run: its name, or its region's."""
+    """Returns what a place may be called in the run: its name, or its region's."""
     region = place.get("region")
     return {name} if region is None else {name, str(region)}
 
 
-def _told(measured: Iterable[frozenset[str]]) -> str:
+def _pairs_text(measured: Iterable[frozenset[str]]) -> str:
     pairs = sorted(" and ".join(sorted(pair)) if len(pair) > 1 else min(pair) for pair in measured)
-    more = f", and {len(pairs) - _TOLD} more" if len(pairs) > _TOLD else ""
-    return f"{', '.join(pairs[:_TOLD])}{more}"
+    more = f", and {len(pairs) - _LISTED} more" if len(pairs) > _LISTED else ""
+    return f"{', '.join(pairs[:_LISTED])}{more}"
 
 
 def _quantiles(seen: Mapping[float, int]) -> list[float]:

@@ -45,7 +45,9 @@ def _lead(placement: Placement) -> str:
         text = f"Recommended sites: {sites}"
     within = placement.figures.get(tables.WITHIN)
     if within is not None:
-        text += f". {tables.told(within)} of the requests are answered within the objective"
+        text += (
+            f". {tables.estimate_text(within)} of the requests are answered within the objective"
+        )
         if placement.objective_ns is not None:
             text += f" of {units.format_value(placement.objective_ns, 'ns')}"
     cost = placement.figures.get("cost_usd_per_h")

@@ -45,7 +45,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one region, user base or site saw, or all together (name '').
+    """Results of one region, user base or site, or of all together (name '').
 
     figures: metric -> its estimate over replications, percentiles of histograms among them.
     """
@@ -70,7 +70,7 @@ class HourCurve:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one site costs for one thing: 'instances', 'transfer'."""
+    """Cost of one site for 'instances' or 'transfer'."""
 
     site: str
     part: str
@@ -111,7 +111,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """What becomes of the choice when latency and load are so many times what was assumed.
+    """Choice of sites if latency and load are so many times those assumed.
 
     within_ratio: of the chosen sites then; met: they still do what was asked for. best: what would
     be chosen then, for best_cost_usd_per_h; same: that is what was chosen.
@@ -128,7 +128,7 @@ class Sensitivity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement(Simulated):
-    """Which sites to take. front: cheapest first; chosen: names of sites.
+    """Choice of sites. front: cheapest first; chosen: names of sites.
 
     met: they do what was asked for, by formula; else they come nearest. confirmed: they did so in
     the simulation; None where they were not simulated. figures: scalars (users within the
@@ -146,7 +146,7 @@ class Placement(Simulated):
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """When one virtual CPU ran: [start, end] in nanoseconds, ascending, within the window."""
+    """Runs of one virtual CPU: [start, end] in nanoseconds, ascending, within the window."""
 
     vm: str
     vcpu: int
@@ -186,7 +186,7 @@ class Surface:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection(Simulated):
-    """What choosing among instances saves."""
+    """Saving by choosing among instances."""
 
     figures: Mapping[str, Estimate]
     surface: Surface | None

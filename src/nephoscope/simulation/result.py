@@ -112,10 +112,10 @@ def scenario_of(record: TrialRecord) -> Mapping[str, Any]:
     if isinstance(text, Mapping):
         return text
     try:
-        found = json.loads(text) if isinstance(text, str) else None
+        document = json.loads(text) if isinstance(text, str) else None
     except ValueError:
         return {}
-    return found if isinstance(found, Mapping) else {}
+    return document if isinstance(document, Mapping) else {}
 
 
 def _name(group: _Group) -> str:
@@ -127,7 +127,7 @@ def _name(group: _Group) -> str:
     return str(found)
 
 
-def _said(group: _Group, key: str) -> Any:
+def _scenario_value(group: _Group, key: str) -> Any:
     """A key of the scenario, from the document of places or from the scenario itself."""
     told = documents.find(group.record.documents, "locations")
     for source in (told if isinstance(told, Mapping) else {}, scenario_of(group.record)):
@@ -137,18 +137,18 @@ def _said(group: _Group, key: str) -> Any:
 
 
 def _objective(group: _Group) -> float | None:
-    value = _said(group, "objective_ms")
+    value = _scenario_value(group, "objective_ms")
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) * 1e6 if is_number and value > 0 else None
 
 
 def _deployment(group: _Group, notes: list[str]) -> Deployment:
-    told = group.record.documents
-    compat = _said(group, "compat")
+    results = group.record.documents
+    compat = _scenario_value(group, "compat")
     return Deployment(
         **group.head(),
         objective_ns=_objective(group),
-        places=documents.read(told, "locations", documents.places, notes) or (),
+        places=documents.read(results, "locations", documents.places, notes) or (),
         overall=Share("", group.figures()),
         regions=_shares(group, "region"),
         user_bases=_shares(group, "user_base"),
@@ -169,30 +169,30 @@ def _shares(group: _Group, kind: str) -> tuple[Share, ...]:
 
 def _curves(group: _Group) -> Iterable[HourCurve]:
     """Every metric that a line gives by hour, of everything or of one of its parts."""
-    found: dict[tuple[str, str, str], dict[int, Estimate]] = {}
+    curves: dict[tuple[str, str, str], dict[int, Estimate]] = {}
     for own, line in group.lines:
         rest = own.keys() - {"hour"}
         if "hour" not in own or len(rest) > 1 or not rest <= set(_KINDS):
             continue
         kind = next(iter(rest), "")
         key = (line.metric, kind, str(own[kind]) if kind else "")
-        found.setdefault(key, {})[int(own["hour"])] = line.estimate
-    for (metric, kind, of), by_hour in found.items():
+        curves.setdefault(key, {})[int(own["hour"])] = line.estimate
+    for (metric, kind, of), by_hour in curves.items():
         hours = sorted(by_hour)
         yield HourCurve(metric, kind, of, tuple(hours), tuple(by_hour[hour] for hour in hours))
 
 
 def _placement(group: _Group, notes: list[str]) -> Placement:
-    told = group.record.documents
-    taken = documents.read(told, "chosen", documents.chosen, notes) or ()
-    front = documents.read(told, "front", lambda one: documents.front(one, taken), notes)
-    met, confirmed = documents.read(told, "chosen", documents.met, notes) or (None, None)
+    results = group.record.documents
+    taken = documents.read(results, "chosen", documents.chosen, notes) or ()
+    front = documents.read(results, "front", lambda one: documents.front(one, taken), notes)
+    met, confirmed = documents.read(results, "chosen", documents.met, notes) or (None, None)
     return Placement(
         **group.head(),
         front=front or (),
         chosen=taken,
         figures=group.figures(),
-        sensitivity=documents.read(told, "sensitivity", documents.sensitivity, notes) or (),
+        sensitivity=documents.read(results, "sensitivity", documents.sensitivity, notes) or (),
         objective_ns=_objective(group),
         met=met,
         confirmed=confirmed,

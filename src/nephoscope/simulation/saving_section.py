@@ -69,4 +69,4 @@ def _cell(found: Selection, metric: str) -> str:
     estimate = found.figures.get(metric)
     if estimate is not None and estimate.unit == "none" and "usd" not in metric:
         return wording.value_text(estimate)
-    return tables.told(estimate)
+    return tables.estimate_text(estimate)

@@ -84,7 +84,7 @@ def _lane(track: Track, span_ns: float) -> Lane:
 
 
 def _is_wide(result: RunResult, keys: Sequence[selection.HistogramKey]) -> bool:
-    """Whether the longest would push what is usual against the axis."""
+    """Returns whether the longest would push what is usual against the axis."""
     merged = sorted(
         (value, count)
         for key in keys

@@ -40,7 +40,7 @@ def blocks_of(
 
 
 def notes(deployment: Simulation, part: str) -> list[Block]:
-    """What could not be read, for the first section that the simulation has."""
+    """Returns what could not be read, for the first section that the simulation has."""
     parts = ("placements", "deployments", "schedulers", "selections")
     first = next(name for name in parts if getattr(deployment, name))
     if first != part or not deployment.notes:
@@ -89,7 +89,7 @@ def keys_of(
     return out
 
 
-def told(estimate: Estimate | None) -> str:
+def estimate_text(estimate: Estimate | None) -> str:
     """Value and interval in short, '–' where there is none; an interval of no width is left out."""
     if estimate is None:
         return "–"
@@ -128,14 +128,19 @@ def money(value: float) -> str:
 def comparison(found: Sequence[Deployment], names: Sequence[str]) -> Table:
     """Rows: overall and each region; a column for each deployment; mean response times."""
     regions = list(dict.fromkeys(one.name for each in found for one in each.regions))
-    rows = [("overall", *(told(each.overall.figures.get(MEAN)) for each in found))]
+    rows = [("overall", *(estimate_text(each.overall.figures.get(MEAN)) for each in found))]
     for region in regions:
         own = [_named(each.regions, region) for each in found]
-        rows.append((region, *(told(one.figures.get(MEAN)) if one else "–" for one in own)))
+        rows.append(
+            (region, *(estimate_text(one.figures.get(MEAN)) if one else "–" for one in own))
+        )
     rows.append(
-        ("within the objective", *(told(each.overall.figures.get(WITHIN)) for each in found))
+        (
+            "within the objective",
+            *(estimate_text(each.overall.figures.get(WITHIN)) for each in found),
+        )
     )
-    rows.append(("cost", *(told(each.overall.figures.get("cost_usd")) for each in found)))
+    rows.append(("cost", *(estimate_text(each.overall.figures.get("cost_usd")) for each in found)))
     known = [row for row in rows if any(cell != "–" for cell in row[1:])]
     head = (Column("mean response time"), *(Column(name, True) for name in names))
     n = over(one.overall.figures for one in found)
@@ -182,7 +187,10 @@ def _filled(
         if any(metric in one.figures for one in found)
     }
     rows = tuple(
-        (wording.clean(one.name), *(told(one.figures.get(metric)) for metric in kept.values()))
+        (
+            wording.clean(one.name),
+            *(estimate_text(one.figures.get(metric)) for metric in kept.values()),
+        )
         for one in found
     )
     head = (Column(what), *(Column(title, True, title in _ROOMY) for title in kept))
@@ -190,7 +198,7 @@ def _filled(
 
 
 def costs(found: Deployment) -> list[Block]:
-    """What each site costs, by part; nothing where no price was given."""
+    """Returns what each site costs, by part; nothing where no price was given."""
     if not found.costs:
         return []
     rows = tuple(
@@ -202,7 +210,7 @@ def costs(found: Deployment) -> list[Block]:
 
 
 def sensitivity(found: Placement) -> list[Block]:
-    """What would be chosen if latency or growth were other than assumed."""
+    """Returns what would be chosen if latency or growth were other than assumed."""
     if not found.sensitivity:
         return []
     rows = tuple(
@@ -228,12 +236,12 @@ def sensitivity(found: Placement) -> list[Block]:
 
 def changed(one: Sensitivity) -> str:
     """'latency × 1.25', 'load × 2': what is other than assumed."""
-    told = [
+    cells = [
         f"{what} × {factor:g}"
         for what, factor in (("latency", one.latency), ("load", one.growth))
         if factor != 1
     ]
-    return ", ".join(told) or "as assumed"
+    return ", ".join(cells) or "as assumed"
 
 
 def guests(found: SimulatedScheduler) -> list[Table]:

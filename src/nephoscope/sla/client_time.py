@@ -19,8 +19,6 @@ from nephoscope.errors import UsageError
 from nephoscope.model import Estimate
 from nephoscope.reading import textfile
 
-MAX_RETRIES = 20
-
 
 @dataclass(frozen=True, slots=True)
 class ClientTime:

@@ -94,7 +94,7 @@ class ObjectiveVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What a period is judged by besides its events.
+    """Circumstances that a period is judged by, besides its events.
 
     now_ns: the period may not be over. good_before_ns: slots without events that end by then are
     good.

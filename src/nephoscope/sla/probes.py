@@ -23,7 +23,7 @@ _MOST_NS = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a probe saw.
+    """Outcome of a probe.
 
     ok: None where the observer could not tell. response_ms: until the answer was complete; the
     timeout where there was none. reason: why it failed or is unknown; hint: what to do next.

@@ -66,7 +66,7 @@ class SlaVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How the events are judged. now_ns: end of what can be known. loss_per_h: business loss."""
+    """Settings of a verdict. now_ns: end of what can be known. loss_per_h: business loss."""
 
     now_ns: int
     confidence: float = 0.95

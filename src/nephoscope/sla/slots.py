@@ -92,7 +92,7 @@ def outside_exclusions(stream: Stream, exclusions: Sequence[Times]) -> Stream:
 def _observed(
     objective: Objective, stream: Stream, start_ns: int, slot_ns: int, count: int
 ) -> States:
-    """What one observer knows of each slot."""
+    """Returns what one observer knows of each slot."""
     known = stream.states != UNKNOWN
     index = (stream.times_ns - start_ns) // slot_ns
     total = np.bincount(index[known], minlength=count)
@@ -111,7 +111,7 @@ def _observed(
 def _too_many(
     objective: Objective, failed: NDArray[np.int64], total: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Whether the share of failed events makes a slot bad, in whole numbers."""
+    """Returns whether the share of failed events makes a slot bad, in whole numbers."""
     if objective.failed_above is not None:
         limit = Fraction(objective.failed_above)
         return np.asarray(failed * limit.denominator > total * limit.numerator)

@@ -96,7 +96,7 @@ class Promise:
 
 @dataclass(frozen=True, slots=True)
 class Promises:
-    """What each service could have promised. notes: how periods were counted."""
+    """Objectives that each service could have promised. notes: how periods were counted."""
 
     agreement: str
     services: tuple[Promise, ...]

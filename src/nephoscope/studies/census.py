@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from nephoscope.census.files import whole_machines
-from nephoscope.census.records import Count, Told
+from nephoscope.census.records import Count, StatedSpeed
 from nephoscope.errors import UsageError
 from nephoscope.studies.catalogue import Number, ReferenceStudy, load_all
 from nephoscope.studies.definition.layouts import CountedModels, RelativeSpeeds
@@ -20,7 +20,7 @@ class Published:
     """The published census of a study."""
 
     counts: tuple[Count, ...]
-    speeds: tuple[Told, ...]
+    speeds: tuple[StatedSpeed, ...]
     sources: tuple[str, ...]
     flags: tuple[str, ...]
 
@@ -65,10 +65,10 @@ def _machines(study: ReferenceStudy, share: Number) -> int:
     return whole_machines(share.value / 100, share.n, where)
 
 
-def _speeds(study: ReferenceStudy, table: RelativeSpeeds) -> Iterable[Told]:
+def _speeds(study: ReferenceStudy, table: RelativeSpeeds) -> Iterable[StatedSpeed]:
     for number in study.numbers:
         if number.table == table.table:
-            yield Told(
+            yield StatedSpeed(
                 table.instance_type,
                 number.column,
                 number.row,

@@ -28,7 +28,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class TargetTrial:
-    """What a target brought back from one trial.
+    """Result of one trial on a target.
 
     failure: why there are no numbers; None when `done` is there. Samples of a failed trial are
     kept out: half a trial is no trial. stderr_tail: the last words of the probe, for people.
@@ -47,7 +47,7 @@ IpVersion = Literal[4, 6]
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a target's servers are reached. bind: its own address, on which they listen.
+    """Address of a target's servers. bind: its own address, on which they listen.
 
     address: the one under which the client reaches it; another one behind address translation.
     """
@@ -58,7 +58,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Where the far side of a two-sided benchmark listens, and the token that it expects."""
+    """Address of the far side of a two-sided benchmark, and the token that it expects."""
 
     address: str
     port: int

@@ -77,7 +77,7 @@ class _Unopened(LocalChannel):
 
 
 def _ways(host: Host) -> tuple[object, ...]:
-    """What differs when a host was started anew."""
+    """Returns what differs when a host was started anew."""
     return host.platform, host.entry, host.guest, host.boot
 
 
@@ -119,7 +119,8 @@ class EnteredShell(ShellChannel):
 
 
 def route_into(guest: GuestAccess) -> SshRoute:
-    """How a guest is reached: ssh from inside its host's network, with the lab's own keys."""
+    """Returns how a guest is reached: ssh from inside its host's network, with the lab's own
+    keys."""
 
     def connect_there() -> socket.socket:
         # A socket belongs to the namespace it was made in, wherever it is used.

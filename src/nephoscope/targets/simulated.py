@@ -92,7 +92,7 @@ class SimTarget(Target):
             "Measure it on a real one.",
         )
 
-    async def _given(self, benchmark: str, params: Mapping[str, Any]) -> list[str]:
+    async def _parameter_words(self, benchmark: str, params: Mapping[str, Any]) -> list[str]:
         own = {name: value for name, value in params.items() if name != SEED}
         words = ["--params", await self._text(own)]
         if params.get(SEED):

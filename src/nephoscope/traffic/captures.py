@@ -53,7 +53,7 @@ class Packets:
 
 @dataclass
 class _Found:
-    """What was read so far."""
+    """Packets that were read so far."""
 
     times: list[float] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
@@ -228,7 +228,8 @@ def _add_block(
 
 
 def _goes_to(raw: bytes, start: int, captured: int, link: int, to: Address) -> bool:
-    """Whether a packet's IP destination is an address; not where too little of it was captured."""
+    """Returns whether a packet's IP destination is an address; not where too little of it was
+    captured."""
     if link not in _LINK_HEADERS:
         return False
     packet: Any = memoryview(raw)[start : start + captured]

@@ -33,14 +33,7 @@ _RADIOS = ("wifi", "wifi-psm", "3g", "lte")
     type=click.Choice(_RADIOS),
     help="Radio of the receiver; may be repeated [default: all].",
 )
-@click.option(
-    "--set",
-    "values",
-    multiple=True,
-    metavar="NAME=VALUE",
-    callback=lambda context, option, texts: options.sets(texts),
-    help="Override a parameter of the radio, in W or s; may be repeated.",
-)
+@options.set_option("Override a parameter of the radio, in W or s")
 @click.option(
     "--playback",
     is_flag=True,
@@ -78,5 +71,4 @@ def traffic(
         sources = result.of_run(Store(store).open(str(name)))
     radios = [energy.radio_of(one, values) for one in names or _RADIOS]
     analysis = result.analyse(sources, radios, gap_s=gap_s, playback=playback)
-    title = "Traffic shape and radio energy"
-    return present(analysis, text.section(analysis), as_json=as_json, title=title)
+    return present(analysis, text.section(analysis), as_json=as_json)

@@ -28,7 +28,7 @@ def section(analysis: TrafficAnalysis) -> Section:
     blocks = [
         block for number, one in enumerate(analysis.traffic) for block in _blocks(one, number)
     ]
-    return Section("traffic", "Traffic", tuple(blocks))
+    return Section("traffic", "Traffic shape and radio energy", tuple(blocks))
 
 
 def _blocks(analysis: Traffic, number: int) -> Iterator[Block]:

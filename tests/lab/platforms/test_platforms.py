@@ -122,7 +122,7 @@ def test_a_guest_is_told_what_it_is(tmp_path: Path) -> None:
     assert [tap.device for tap in taps] == ["tap-eth0", "tap-eth1", "control"]
     keys = control.make_keys(tmp_path)
     archive = tmp_path / "given.tar"
-    guest.write_given(archive, guest.told(mine, taps, keys))
+    guest.write_given(archive, guest.identity_files(mine, taps, keys))
     assert archive.stat().st_mode & 0o777 == 0o600
     with tarfile.open(archive) as tar:
         texts = {m.name: tar.extractfile(m).read() for m in tar if m.isfile()}  # type: ignore[union-attr]

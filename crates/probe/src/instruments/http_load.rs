@@ -101,7 +101,7 @@ pub const SPEC: Spec = Spec {
         Param::switch("tls_verify", true)
             .doc("Check that the server's certificate is for the host and from a known authority."),
         Param::text("tls_ca_file", "")
-            .doc("PEM file of authorities; empty takes those of the measuring machine."),
+            .doc("PEM file of authorities; empty takes SSL_CERT_FILE, else those of the measuring machine."),
         Param::switch("tls_resume", false)
             .doc("Let connections resume TLS sessions; else each makes a full handshake."),
         spec::CONNECTIONS,

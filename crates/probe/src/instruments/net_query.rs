@@ -28,11 +28,12 @@ use crate::net::client::reach;
 use crate::net::game_query::{self, request, HEAD};
 use crate::net::messages::{receive_message, UdpPort};
 use crate::net::probing::one_socket_each::{Exchange, OneSocketEach};
-use crate::net::probing::{self, probe_samples, ProbingConfig, HOST};
-use crate::net::round_trips::RecordSettings;
+use crate::net::probing::{
+    self, probe_samples, ProbingConfig, HOST, LATE_AFTER, STORED_PROBES, WAIT,
+};
 use crate::requests::spec::AUTHORISED_HOSTS;
 use crate::trial::{ListenConfig, Trial};
-use nephoscope_wire::spec::{Metric, Param, Spec};
+use nephoscope_wire::spec::{joined, Metric, Param, Spec};
 use serde_json::Value;
 use std::net::SocketAddr;
 
@@ -47,60 +48,24 @@ pub const SPEC: Spec = Spec {
         AUTHORISED_HOSTS.doc("Hosts beyond this machine that are yours to send more than 100 queries per second, by name or address."),
         load::DURATION,
         load::INTERVAL,
-        Param::int("wait_ns", 1_000_000_000, 0..=60_000_000_000)
-            .doc("Time to wait for answers after the last query; later ones count as lost."),
-        Param::int("late_after_ns", 1_000_000_000, 1..=60_000_000_000)
-            .doc("Round-trip time above which an answer counts as late; it is kept, not lost."),
-        Param::count("stored_probes", 0, 0..=10_000_000)
-            .doc("Number of queries whose round trip is stored one by one, as probe_rtt_ns."),
+        WAIT,
+        LATE_AFTER,
+        STORED_PROBES,
     ],
-    metrics: QUERY_METRICS,
+    metrics: &joined::<_, 23>(&[
+        &probe_samples::METRICS,
+        &[Metric::document("game_server").doc("What the server says of itself.")],
+    ]),
     overhead: "rate_per_s datagrams of 29 bytes, and their answers",
     source: "Valve's server queries (A2S_INFO); qstat",
     two_sided: true,
     load: true,
 };
 
-const QUERY_METRICS: &[Metric] = &[
-    probe_samples::RTT.headline(),
-    Metric::document("game_server").doc("What the server says of itself."),
-    probe_samples::RTT_SENT,
-    probe_samples::RTT_KERNEL,
-    probe_samples::RTT_SENT_MEAN,
-    probe_samples::RTT_SENT_MAX,
-    probe_samples::RTT_SENT_STDEV,
-    probe_samples::INTERVAL_RTT,
-    probe_samples::INTERVAL_RTT_MAX,
-    probe_samples::INTERVAL_SENT,
-    probe_samples::INTERVAL_LOST,
-    probe_samples::PROBE_RTT,
-    probe_samples::LOST_RUN,
-    probe_samples::LATE,
-    probe_samples::LOSS,
-    probe_samples::LOSS_LOW,
-    probe_samples::LOSS_HIGH,
-    probe_samples::EPISODE,
-    probe_samples::EPISODE_NS,
-    probe_samples::SENT,
-    probe_samples::RETURNED,
-    probe_samples::SENT_PER_S,
-    probe_samples::LATE_SENDS,
-];
-
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
-    let params = &trial.params;
-    let config = ProbingConfig {
-        per_s: params.float("rate_per_s"),
-        duration_ns: load::duration_ns(trial)?,
-        wait_ns: params.u64("wait_ns"),
-        record: RecordSettings {
-            interval_ns: params.u64("interval_ns"),
-            late_after_ns: params.u64("late_after_ns"),
-            stored_probes: params.size("stored_probes"),
-        },
-    };
-    let host = params.text("host").to_owned();
-    let port = params.u64("port") as u16;
+    let config = ProbingConfig::of(trial)?;
+    let host = trial.params.text("host").to_owned();
+    let port = trial.params.u64("port") as u16;
     // The far side answers as long as the connection to it is open.
     let (to, _far) = if host.is_empty() {
         let peer = trial.session.read_peer(SPEC.id)?;

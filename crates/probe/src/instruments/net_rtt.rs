@@ -43,15 +43,16 @@ use crate::error::ProbeError;
 use crate::load;
 use crate::net::probing::icmp::IcmpProber;
 use crate::net::probing::one_socket_each::{Exchange, OneSocketEach};
-use crate::net::probing::{self, probe_samples, ProbingConfig, HOST};
-use crate::net::round_trips::RecordSettings;
+use crate::net::probing::{
+    self, probe_samples, ProbingConfig, HOST, LATE_AFTER, STORED_PROBES, WAIT,
+};
 use crate::net::rtt_client::{ask, RttConfig, RttResult};
 use crate::net::rtt_server;
 use crate::net::udp::packet::HEADER_BYTES;
 use crate::requests::spec::AUTHORISED_HOSTS;
 use crate::trial::factors;
 use crate::trial::{Factors, ListenConfig, Trial};
-use nephoscope_wire::spec::{Metric, Param, Spec};
+use nephoscope_wire::spec::{joined, Metric, Param, Spec};
 use serde_json::Value;
 
 pub const SPEC: Spec = Spec {
@@ -70,64 +71,42 @@ pub const SPEC: Spec = Spec {
         Param::int("packet_bytes", 64, HEADER_BYTES as i64..=65_507)
             .doc("Bytes per datagram or echo request without UDP, ICMP and IP headers."),
         load::DURATION,
-        Param::int("wait_ns", 1_000_000_000, 0..=60_000_000_000)
-            .doc("Time to wait for answers after the last datagram; later ones count as lost."),
+        WAIT,
         load::INTERVAL,
         Param::switch("same_clock", false)
             .doc("Assume that both sides share one clock, and report one-way delays."),
         Param::int("spin_ns", 50_000, 0..=10_000_000)
             .doc("Time of busy waiting before each datagram, for precise sending."),
-        Param::int("late_after_ns", 1_000_000_000, 1..=60_000_000_000)
-            .doc("Round-trip time above which an answer counts as late; it is kept, not lost."),
-        Param::count("stored_probes", 0, 0..=10_000_000)
-            .doc("Number of probes whose round trip is stored one by one, as probe_rtt_ns."),
+        LATE_AFTER,
+        STORED_PROBES,
     ],
-    metrics: &[
-        probe_samples::RTT.headline(),
-        probe_samples::RTT_SENT,
-        probe_samples::RTT_KERNEL,
-        probe_samples::RTT_SENT_MEAN,
-        probe_samples::RTT_SENT_MAX,
-        probe_samples::RTT_SENT_STDEV,
-        probe_samples::INTERVAL_RTT,
-        probe_samples::INTERVAL_RTT_MAX,
-        probe_samples::INTERVAL_SENT,
-        probe_samples::INTERVAL_LOST,
-        probe_samples::PROBE_RTT,
-        Metric::lower("delay_ns")
-            .histogram()
-            .doc("One-way delay by direction; only with same_clock."),
-        Metric::lower("jitter_ns")
-            .doc("Interarrival jitter (RFC 3550) after the last datagram, by direction."),
-        Metric::lower("ipdv_mean_ns")
-            .doc("Mean absolute delay difference of successive arrivals, by direction."),
-        Metric::lower("ipdv_ns")
-            .histogram()
-            .doc("Absolute delay difference of successive datagrams (RFC 3393), by direction."),
-        Metric::lower("pdv_ns")
-            .histogram()
-            .doc("Delay minus the minimum delay (RFC 5481), by direction."),
-        probe_samples::LOSS,
-        probe_samples::LOSS_LOW,
-        probe_samples::LOSS_HIGH,
-        probe_samples::LOST_RUN,
-        probe_samples::EPISODE,
-        probe_samples::EPISODE_NS,
-        probe_samples::LATE,
-        probe_samples::SENT,
-        Metric::neutral("received_count")
-            .doc("Number of different datagrams that reached the far side."),
-        probe_samples::RETURNED,
-        probe_samples::SENT_PER_S,
-        Metric::lower("duplicates_count").doc("Number of duplicate datagrams, by direction."),
-        Metric::lower("reordered_count")
-            .doc("Number of reordered datagrams (RFC 4737), by direction."),
-        probe_samples::LATE_SENDS,
-        Metric::neutral("strangers_count")
-            .doc("Number of ignored datagrams of other programs, by direction."),
-        Metric::lower("receiver_drops_count")
-            .doc("Number of datagrams dropped at a full receive buffer, by direction."),
-    ],
+    metrics: &joined::<_, 32>(&[
+        &probe_samples::METRICS,
+        &[
+            Metric::lower("delay_ns")
+                .histogram()
+                .doc("One-way delay by direction; only with same_clock."),
+            Metric::lower("jitter_ns")
+                .doc("Interarrival jitter (RFC 3550) after the last datagram, by direction."),
+            Metric::lower("ipdv_mean_ns")
+                .doc("Mean absolute delay difference of successive arrivals, by direction."),
+            Metric::lower("ipdv_ns")
+                .histogram()
+                .doc("Absolute delay difference of successive datagrams (RFC 3393), by direction."),
+            Metric::lower("pdv_ns")
+                .histogram()
+                .doc("Delay minus the minimum delay (RFC 5481), by direction."),
+            Metric::neutral("received_count")
+                .doc("Number of different datagrams that reached the far side."),
+            Metric::lower("duplicates_count").doc("Number of duplicate datagrams, by direction."),
+            Metric::lower("reordered_count")
+                .doc("Number of reordered datagrams (RFC 4737), by direction."),
+            Metric::neutral("strangers_count")
+                .doc("Number of ignored datagrams of other programs, by direction."),
+            Metric::lower("receiver_drops_count")
+                .doc("Number of datagrams dropped at a full receive buffer, by direction."),
+        ],
+    ]),
     overhead: "rate_per_s datagrams in each direction; rate_per_s times spin_ns of a CPU",
     source: "RFC 2681, RFC 3550, RFC 3393, RFC 5481, RFC 4737; irtt",
     two_sided: true,
@@ -137,13 +116,9 @@ pub const SPEC: Spec = Spec {
 pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let host = trial.params.text("host").to_owned();
     let protocol = trial.params.text("protocol").to_owned();
-    let record = RecordSettings {
-        interval_ns: trial.params.u64("interval_ns"),
-        late_after_ns: trial.params.u64("late_after_ns"),
-        stored_probes: trial.params.size("stored_probes"),
-    };
+    let config = ProbingConfig::of(trial)?;
     if protocol != "udp" {
-        return run_without_far_side(trial, &protocol, &host, record);
+        return run_without_far_side(trial, &protocol, &host, &config);
     }
     if !host.is_empty() {
         return Err(ProbeError::usage(
@@ -152,11 +127,8 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
         ));
     }
     let question = RttConfig {
-        per_s: trial.params.float("rate_per_s"),
+        probing: config,
         packet_bytes: trial.params.size("packet_bytes"),
-        duration_ns: load::duration_ns(trial)?,
-        wait_ns: trial.params.u64("wait_ns"),
-        record,
         spin_ns: trial.params.u64("spin_ns"),
         same_clock: trial.params.bool("same_clock"),
     };
@@ -164,7 +136,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let answer = ask(trial, &question, &peer)?;
     say_counts(trial, &answer)?;
     probe_samples::emit_times(trial, &answer.back.trips)?;
-    probe_samples::emit(trial, &answer.back.trips, answer.sent.packets, question.per_s)?;
+    probe_samples::emit(trial, &answer.back.trips, answer.sent.packets, config.per_s)?;
     say_variation(trial, &answer, question.same_clock)
 }
 
@@ -173,14 +145,8 @@ fn run_without_far_side(
     trial: &mut Trial,
     protocol: &str,
     host: &str,
-    record: RecordSettings,
+    config: &ProbingConfig,
 ) -> Result<(), ProbeError> {
-    let config = ProbingConfig {
-        per_s: trial.params.float("rate_per_s"),
-        duration_ns: load::duration_ns(trial)?,
-        wait_ns: trial.params.u64("wait_ns"),
-        record,
-    };
     let port = trial.params.u64("port") as u16;
     let is_tcp = protocol == "tcp";
     if is_tcp && port == 0 && !host.is_empty() {
@@ -195,10 +161,10 @@ fn run_without_far_side(
             to.set_port(port);
         }
         let mut prober = OneSocketEach::new(to, Exchange::Connect)?;
-        probing::run(trial, &config, &mut prober)?
+        probing::run(trial, config, &mut prober)?
     } else {
         let mut prober = IcmpProber::open(to.ip(), trial.params.size("packet_bytes"))?;
-        probing::run(trial, &config, &mut prober)?
+        probing::run(trial, config, &mut prober)?
     };
     probe_samples::emit_all(trial, &result, config.per_s)
 }
@@ -276,7 +242,7 @@ fn say_variation(
         return Ok(());
     }
     if answer.back.negative + far.counts.negative > 0 {
-        trial.out.note("Datagrams arrived before they were sent: the clocks are not one, and no one-way delay is told.");
+        trial.out.note("Datagrams arrived before they were sent: the sides do not share one clock, so no one-way delay is reported.");
         return Ok(());
     }
     trial.out.emit_pairs("delay_ns", far.delay.iter().copied(), &way("up"))?;

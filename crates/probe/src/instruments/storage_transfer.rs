@@ -71,7 +71,7 @@ pub const SPEC: Spec = Spec {
         Param::text("credentials_file", "")
             .doc("File on the target with NAME=VALUE lines; empty takes the environment."),
         Param::text("tls_ca_file", "")
-            .doc("PEM file with the certificates to trust; empty takes those of the system."),
+            .doc("PEM file with the certificates to trust; empty takes SSL_CERT_FILE, else those of the system."),
         Param::choice("ssh_host_keys", "strict", &["strict", "add", "accept"])
             .doc("SFTP to hosts that known_hosts lacks: refuse, add them, or accept any key."),
         AUTHORISED_HOSTS,

@@ -2,7 +2,8 @@
 //! of them, whatever comes back and when.
 use super::client::reach;
 use super::messages::{receive_message, send_message, Signal, UdpPort};
-use super::round_trips::{Arrival, Departure, RecordSettings, RoundTrips};
+use super::probing::ProbingConfig;
+use super::round_trips::{Arrival, Departure, RoundTrips};
 use super::rtt_server::{RttReport, RttRequest};
 use super::udp::batch::{self, Batch};
 use super::udp::pace::Pace;
@@ -27,23 +28,11 @@ const HELLO_EVERY_NS: u64 = 100_000_000;
 
 #[derive(Clone, Copy, Debug)]
 pub struct RttConfig {
-    pub per_s: f64,
+    pub probing: ProbingConfig,
     pub packet_bytes: usize,
-    /// How long they are sent; 0 until told to stop.
-    pub duration_ns: u64,
-    pub wait_ns: u64,
-    pub record: RecordSettings,
     /// The last bit of waiting, spent looking at the clock.
     pub spin_ns: u64,
     pub same_clock: bool,
-}
-
-impl RttConfig {
-    /// How many datagrams that makes; `None` when it is not known in advance.
-    pub fn packets(&self) -> Option<u64> {
-        let packets = (self.duration_ns as f64 * self.per_s / 1e9).round() as u64;
-        (self.duration_ns > 0 && self.per_s > 0.0).then_some(packets.max(1))
-    }
 }
 
 pub struct RttResult {
@@ -58,7 +47,7 @@ pub struct RttResult {
 pub fn ask(trial: &mut Trial, question: &RttConfig, peer: &Peer) -> Result<RttResult, ProbeError> {
     let session = trial.session;
     let mut far = reach(session, peer)?.patient();
-    let packets = question.packets();
+    let packets = question.probing.probes();
     let RttConfig { packet_bytes, same_clock, .. } = *question;
     let request = RttRequest { packet_bytes, packets: packets.unwrap_or(0), same_clock };
     send_message(&mut far, &request)?;
@@ -69,7 +58,7 @@ pub fn ask(trial: &mut Trial, question: &RttConfig, peer: &Peer) -> Result<RttRe
     hello(session, &socket, to, flow_id)?;
     let path = Path { session, socket: &socket, flow_id, to };
     let mut back = Arrivals::new(question, packets.unwrap_or(0));
-    let sent = if question.per_s > 0.0 {
+    let sent = if question.probing.per_s > 0.0 {
         // Where the kernel has no times of arrival, those of the program are the only ones.
         let _ = batch::ask_for_kernel_times(&socket);
         ask_by_schedule(trial, question, &path, &mut back)?
@@ -105,13 +94,14 @@ fn ask_by_schedule(
         let receiver = workers::start(scope, None, || back.receive(path, &until_ns, &wanted))?;
         let sent = trial.prepared().and_then(|()| {
             // The first is not late because the gate took its time.
-            let pace = Pace::new(clock::monotonic_ns() + sender::LATE_NS / 2, question.per_s);
+            let pace =
+                Pace::new(clock::monotonic_ns() + sender::LATE_NS / 2, question.probing.per_s);
             let stream = Stream {
                 flow_id: path.flow_id,
                 to: path.to,
                 packet_bytes: question.packet_bytes,
                 pace,
-                slots: Slots::new(question.packets(), None),
+                slots: Slots::new(question.probing.probes(), None),
                 spin_ns: question.spin_ns,
             };
             sender::send(session, path.socket, &stream, |_| {
@@ -120,7 +110,7 @@ fn ask_by_schedule(
         });
         if let Ok(sent) = &sent {
             wanted.store(sent.packets, Ordering::Relaxed);
-            until_ns.store(clock::monotonic_ns() + question.wait_ns, Ordering::Relaxed);
+            until_ns.store(clock::monotonic_ns() + question.probing.wait_ns, Ordering::Relaxed);
         } else {
             until_ns.store(0, Ordering::Relaxed);
         }
@@ -138,7 +128,7 @@ fn ask_in_turn(question: &RttConfig, path: &Path, back: &mut Arrivals) -> Result
     let mut answer = vec![0u8; 2048];
     let mut sent = Sent::default();
     let mut now_ns = clock::monotonic_ns();
-    let end_ns = match question.duration_ns {
+    let end_ns = match question.probing.duration_ns {
         0 => u64::MAX,
         duration_ns => now_ns + duration_ns,
     };
@@ -163,7 +153,7 @@ fn ask_in_turn(question: &RttConfig, path: &Path, back: &mut Arrivals) -> Result
         }
         sent.first_ns = if sent.packets == 0 { now_ns } else { sent.first_ns };
         (sent.last_ns, sent.packets) = (now_ns, sent.packets + 1);
-        let (unique, until_ns) = (back.trips.tracker.unique, now_ns + question.wait_ns);
+        let (unique, until_ns) = (back.trips.tracker.unique, now_ns + question.probing.wait_ns);
         while back.trips.tracker.unique == unique && now_ns < until_ns {
             let got = socket.recv(&mut answer);
             now_ns = clock::monotonic_ns();
@@ -247,7 +237,7 @@ impl Arrivals {
     fn new(question: &RttConfig, packets: u64) -> Self {
         Self {
             same_clock: question.same_clock,
-            trips: RoundTrips::new(question.record),
+            trips: RoundTrips::new(question.probing.record),
             delay: latency_histogram(),
             variation: Variation::new(packets),
             negative: 0,
@@ -334,22 +324,5 @@ mod tests {
         assert!(check_counts(0, 0, 0).is_ok());
         assert_eq!(check_counts(10, 11, 7).unwrap_err().name, "counts_disagree");
         assert_eq!(check_counts(10, 8, 9).unwrap_err().name, "counts_disagree");
-    }
-
-    #[test]
-    fn the_number_of_datagrams_follows_from_rate_and_time() {
-        let question = RttConfig {
-            per_s: 1000.0,
-            packet_bytes: 64,
-            duration_ns: 1_500_000_000,
-            wait_ns: 0,
-            record: RecordSettings { interval_ns: 1, late_after_ns: 1, stored_probes: 0 },
-            spin_ns: 0,
-            same_clock: false,
-        };
-        assert_eq!(question.packets(), Some(1500));
-        assert_eq!(RttConfig { duration_ns: 1, ..question }.packets(), Some(1));
-        assert_eq!(RttConfig { duration_ns: 0, ..question }.packets(), None);
-        assert_eq!(RttConfig { per_s: 0.0, ..question }.packets(), None);
     }
 }

@@ -73,7 +73,9 @@ enum Probe {
 impl Probe {
     fn prepare(service: Service) -> Result<Self, ProbeError> {
         Ok(match service {
-            Service::Http { url } => Self::Stream(stream::Probe::http(&url, system_authorities())?),
+            Service::Http { url } => {
+                Self::Stream(stream::Probe::http(&url, &system_authorities())?)
+            }
             Service::Tcp { host, port } => Self::Stream(stream::Probe::tcp(host, port)),
             Service::Icmp { host } => Self::Datagram(datagrams::Probe::icmp(host)?),
             Service::Dns { host, port, name } => {

@@ -179,7 +179,7 @@ mod tests {
         let deadline = Deadline::after(Duration::from_secs(60));
         Probe::http(&url, CA).unwrap().run(deadline).unwrap();
         // The authorities of the system, where it has any, did not sign it.
-        if let Ok(probe) = Probe::http(&url, system_authorities()) {
+        if let Ok(probe) = Probe::http(&url, &system_authorities()) {
             let Err(Failure::NoAnswer(reason)) = probe.run(deadline) else { panic!() };
             assert!(reason.contains("certificate"), "{reason}");
         }

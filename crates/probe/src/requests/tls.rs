@@ -41,13 +41,12 @@ impl Tls {
         let params = &trial.params;
         let authorities = match params.text("tls_ca_file") {
             _ if !params.bool("tls_verify") => None,
-            "" => Some(system_authorities()),
-            path => Some(path),
+            path => Some(trusted(path)),
         };
         let protocol = if params.text("version") == "2" { H2 } else { b"http/1.1" };
         Self::new(
             name,
-            authorities,
+            authorities.as_deref(),
             params.text("tls_version"),
             params.bool("tls_resume"),
             protocol,
@@ -131,7 +130,7 @@ pub fn client_config(authorities: Option<&str>) -> Result<ClientConfig, ProbeErr
         None => RootCertStore::empty(),
         Some(path) => {
             check_cpu()?;
-            read_authorities(if path.is_empty() { system_authorities() } else { path })?
+            read_authorities(&trusted(path))?
         }
     };
     let provider = Arc::new(rustls_graviola::default_provider());
@@ -141,9 +140,22 @@ pub fn client_config(authorities: Option<&str>) -> Result<ClientConfig, ProbeErr
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }
 
-/// Returns the file with the certificates that this system trusts; empty where it has none.
-pub fn system_authorities() -> &'static str {
-    AUTHORITIES.into_iter().find(|path| Path::new(path).exists()).unwrap_or("")
+/// Returns the file with the certificates that this machine trusts: that of SSL_CERT_FILE (as in
+/// OpenSSL), else the system's; empty where there is none.
+pub fn system_authorities() -> String {
+    std::env::var("SSL_CERT_FILE").ok().filter(|path| !path.is_empty()).unwrap_or_else(|| {
+        let path = AUTHORITIES.into_iter().find(|path| Path::new(path).exists());
+        path.unwrap_or_default().to_owned()
+    })
+}
+
+/// Returns the file of `tls_ca_file`, or where that is empty, of the machine.
+fn trusted(path: &str) -> String {
+    if path.is_empty() {
+        system_authorities()
+    } else {
+        path.to_owned()
+    }
 }
 
 fn failed(sentence: &str) -> ProbeError {
@@ -165,7 +177,7 @@ fn read_authorities(path: &str) -> Result<RootCertStore, ProbeError> {
     }
     Err(ProbeError::usage(
         format!("The certificates of authorities in '{path}' cannot be used: {why}."),
-        "Set `tls_ca_file` to a PEM file, or switch `tls_verify` off.",
+        "Name a PEM file by `tls_ca_file` or SSL_CERT_FILE, or switch `tls_verify` off.",
     ))
 }
 

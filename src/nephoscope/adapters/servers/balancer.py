@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any
 
-from nephoscope.adapters.declare import whole
 from nephoscope.adapters.frame import TOOL, Step
+from nephoscope.adapters.quantities import whole
 from nephoscope.catalog import MetricSpec, ParamSpec
 from nephoscope.errors import UsageError
 from nephoscope.model import Better, Shape

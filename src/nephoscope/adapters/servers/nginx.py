@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nephoscope.adapters.declare import whole
 from nephoscope.adapters.frame import Command, Output, Server, Step, numbers
+from nephoscope.adapters.quantities import whole
 
 URL = "http://{peer_host}:{peer_port}/"
 """Where a client finds the body."""

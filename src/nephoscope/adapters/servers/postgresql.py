@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from nephoscope.adapters.declare import whole
 from nephoscope.adapters.frame import (
+    PEER_TOKEN,
     PORT,
     SCRATCH,
     TOKEN,
@@ -18,6 +18,7 @@ from nephoscope.adapters.frame import (
     ToolError,
     numbers,
 )
+from nephoscope.adapters.quantities import DIRECTORY, whole
 from nephoscope.catalog import ParamSpec
 
 PATHS = ("/usr/lib/postgresql/*/bin",)
@@ -25,7 +26,7 @@ PATHS = ("/usr/lib/postgresql/*/bin",)
 
 ROLE, DATABASE = "nephoscope", "postgres"
 
-PASSWORD_FILE = "*:*:*:*:{peer_token}\n"
+PASSWORD_FILE = f"*:*:*:*:{PEER_TOKEN}\n"
 """Standard input of a client: only who has the trial's token may connect."""
 
 CONNECTION = f"dbname={DATABASE} passfile=/dev/stdin"
@@ -47,7 +48,7 @@ PARAMS = (
         True,
         "Whether a commit waits until its log is on the disk (`synchronous_commit`).",
     ),
-    ParamSpec("directory", "text", "none", "", "Where the cluster is made; empty chooses."),
+    DIRECTORY,
 )
 
 # Statistics of a session are there when it has ended; some are still ending.

@@ -161,7 +161,7 @@ def _resampled(
 
 @lru_cache(maxsize=1)
 def draws(trials: int, seed: int, resamples: int) -> Counts:
-    """How often each trial is in each resample; shape (resamples, trials).
+    """Returns how often each trial is in each resample; shape (resamples, trials).
 
     The percentiles of one histogram share their draws, which take longer than all the rest.
     """

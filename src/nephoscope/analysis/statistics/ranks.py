@@ -53,10 +53,10 @@ def mann_whitney(a: Array, b: Array) -> RankTest:
 
     Exact without ties up to 20 against 20, else normal with tie and continuity correction.
     """
-    both = np.concatenate([a, b])
+    pooled = np.concatenate([a, b])
     m, n = a.size, b.size
-    u = float(midranks(both)[m:].sum() - n * (n + 1) / 2)
-    _, ties = np.unique(both, return_counts=True)
+    u = float(midranks(pooled)[m:].sum() - n * (n + 1) / 2)
+    _, ties = np.unique(pooled, return_counts=True)
     if m * n <= EXACT_PAIRS and np.all(ties == 1):
         at_most = _u_law(m, n)
         less, greater = float(at_most[round(u)]), float(at_most[round(m * n - u)])

@@ -58,7 +58,7 @@ def finite(values: Numbers, *, least: int = 1, statistic: str = "mean") -> Array
 
 
 def all_equal(array: Array) -> bool:
-    """Whether there is no variation at all (one value alone says nothing of that)."""
+    """Returns whether there is no variation at all (one value alone says nothing of that)."""
     return array.size > 1 and bool(np.all(array == array[0]))
 
 

@@ -38,7 +38,7 @@ MAD_TO_SIGMA = 1.4826
 
 
 def consistency(values: Numbers, *, confidence: float = 0.95, seed: int = 1) -> Consistency:
-    """How much one metric varies from repetition to repetition (ratios; see `Consistency`).
+    """Returns how much one metric varies from repetition to repetition (ratios; see `Consistency`).
 
     values: one a repetition, shape (n,). word: steady when the interval of the robust CoV lies
     below 2 %, erratic when it lies above 10 %, variable otherwise; unknown below 6 repetitions and
@@ -62,7 +62,8 @@ def consistency(values: Numbers, *, confidence: float = 0.95, seed: int = 1) -> 
 
 
 def _is_ratio_scale(array: Array) -> bool:
-    """Whether "per cent of the value" means anything: one sign, and not zero in the middle."""
+    """Returns whether "per cent of the value" means anything: one sign, and not zero in the
+    middle."""
     one_sign = bool(np.all(array >= 0) or np.all(array <= 0))
     return one_sign and float(np.median(array)) != 0
 
@@ -172,20 +173,20 @@ def vangel(cv: float, n: int, confidence: float = 0.95) -> tuple[float, float]:
 def ratio_of_robust_cv(
     a: Numbers, b: Numbers, *, confidence: float = 0.95, seed: int = 1, resamples: int = RESAMPLES
 ) -> Estimate:
-    """How many times as variable as A is B: ratio of robust CoVs with a bootstrap interval.
+    """Returns how many times as variable as A is B: ratio of robust CoVs with a bootstrap interval.
 
     Rank two systems by consistency only when the interval excludes 1; otherwise they tie.
     Raises Refused below 6 values a side and when A does not vary at all.
     """
-    one, other = clean(a, least=LEAST_N), clean(b, least=LEAST_N)
-    below, above = float(robust_cv(one)), float(robust_cv(other))
+    values_a, values_b = clean(a, least=LEAST_N), clean(b, least=LEAST_N)
+    below, above = float(robust_cv(values_a)), float(robust_cv(values_b))
     if below == 0 or not math.isfinite(below) or not math.isfinite(above):
         raise Refused("One side does not vary, or half of it timed out: there is no ratio to give.")
-    first = resample(one, robust_cv, seed=seed, resamples=resamples)
-    second = resample(other, robust_cv, seed=seed + 1, resamples=resamples)
+    first = resample(values_a, robust_cv, seed=seed, resamples=resamples)
+    second = resample(values_b, robust_cv, seed=seed + 1, resamples=resamples)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.nan_to_num(second / first, nan=1.0, posinf=np.inf)
-    units = min(one.size, other.size)
+    units = min(values_a.size, values_b.size)
     low, high = percentile_interval(ratios, above / below, units, confidence)
     method = f"ratio of robust CoVs; bootstrap, {resamples} resamples, seed {seed}"
     top = high if math.isfinite(high) else None

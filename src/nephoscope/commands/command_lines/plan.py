@@ -242,7 +242,7 @@ def _own_params(options: CommandOptions, line: CommandLine) -> dict[str, Any]:
 
 
 def _output(text: str) -> str:
-    """Where output goes; a bare word that is no destination is a slip, not a file."""
+    """Returns where output goes; a bare word that is no destination is a slip, not a file."""
     if text in ("null", "pipe") or "/" in text:
         return text
     if text == "inherit":

@@ -100,7 +100,7 @@ async def ensure(say: Callable[[str], None]) -> Image:
 
 
 def lacking() -> Lacking | None:
-    """What this machine lacks for building and using an image."""
+    """Returns what this machine lacks for building and using an image."""
     from nephoscope.lab.platforms.base import missing
 
     if platform.machine() != "x86_64":
@@ -145,11 +145,11 @@ async def _locked(path: Path, say: Callable[[str], None]) -> AsyncIterator[None]
 
 
 def _forget_old(folder: Path, kept: str) -> None:
-    for other in folder.iterdir():
-        if not other.is_dir() or other.name == kept or other.name.startswith(_ASIDE):
+    for image in folder.iterdir():
+        if not image.is_dir() or image.name == kept or image.name.startswith(_ASIDE):
             continue
-        if time.time() - other.stat().st_mtime > _KEPT_S:
-            build.remove(other)
+        if time.time() - image.stat().st_mtime > _KEPT_S:
+            build.remove(image)
 
 
 def _mib(image: Image) -> int:

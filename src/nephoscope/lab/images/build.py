@@ -133,13 +133,13 @@ async def _run(
 def _proxies() -> str:
     """The machine's proxy settings of apt, in its own format; in a file, because they may hold a
     password."""
-    kept = [
+    lines = [
         line
         for line in commands.output_of(["apt-config", "dump"]).splitlines()
         if re.match(r"Acquire::(https?|ftp)::(.*::)?(Proxy|Verify|Ca)", line, re.IGNORECASE)
         or line.startswith(("Acquire::Check-Valid-Until ", "Acquire::Retries "))
     ]
-    return "\n".join(["# Proxy settings of the machine.", *kept]) + "\n"
+    return "\n".join(["# Proxy settings of the machine.", *lines]) + "\n"
 
 
 def _add_ours(rootfs: Path) -> None:
@@ -212,15 +212,15 @@ def _content(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
 
 def _installed(rootfs: Path) -> dict[str, str]:
     """Package -> version, from the image's own package database."""
-    found, package = {}, ""
+    versions, package = {}, ""
     status = rootfs / "var" / "lib" / "dpkg" / "status"
     for line in status.read_text(encoding="utf-8").splitlines():
         key, _, value = line.partition(": ")
         if key == "Package":
             package = value
         elif key == "Version":
-            found[package] = value
-    return found
+            versions[package] = value
+    return versions
 
 
 def remove(folder: Path) -> None:

@@ -80,16 +80,16 @@ def script(name: str) -> bytes:
 
 
 def versions(packages: tuple[str, ...]) -> dict[str, str]:
-    """What apt would install here; a package that it does not know is left out."""
+    """Returns what apt would install here; a package that it does not know is left out."""
     return parse_policy(commands.output_of(["apt-cache", "policy", *packages]))
 
 
 def parse_policy(text: str) -> dict[str, str]:
     """Package -> candidate version, of the output of `apt-cache policy`."""
-    found, package = {}, ""
+    versions, package = {}, ""
     for line in text.splitlines():
         if line and not line.startswith(" "):
             package = line.rstrip(":")
         elif line.startswith("  Candidate: ") and "(none)" not in line:
-            found[package] = line.removeprefix("  Candidate: ").strip()
-    return found
+            versions[package] = line.removeprefix("  Candidate: ").strip()
+    return versions

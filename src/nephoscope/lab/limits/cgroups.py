@@ -162,13 +162,13 @@ def put(file: Path, text: str, accepts: Callable[[str], bool] | None = None) -> 
             f"The kernel refused '{text}' in {file}: {os.strerror(error.errno or 0)}.",
             _why(error),
         ) from error
-    found = file.read_text(encoding="ascii").strip()
-    if not (accepts(found) if accepts else found == text):
+    current = file.read_text(encoding="ascii").strip()
+    if not (accepts(current) if accepts else current == text):
         raise RunFailed(
-            f"{file} holds '{' '.join(found.split())}' after '{text}' was written.",
+            f"{file} holds '{' '.join(current.split())}' after '{text}' was written.",
             "Something else manages this control group; end it, or take the lab down and up again.",
         )
-    return found
+    return current
 
 
 def numbers(file: Path) -> Mapping[str, int]:

@@ -50,7 +50,7 @@ def apply(
 
 
 def supported(group: Group) -> bool:
-    """Whether this kernel can limit disk bandwidth (the group has to be there)."""
+    """Returns whether this kernel can limit disk bandwidth (the group has to be there)."""
     try:
         return group.file("io", "blkio.throttle.write_bps_device", "io.max").exists()
     except Lacking:

@@ -20,7 +20,7 @@ def make(lab: str, host: str, spec: HostSpec) -> None:
 def change(lab: str, host: str, old: HostSpec, new: HostSpec) -> None:
     """Sets what differs, in place. Raises Lacking for what this kernel cannot limit."""
     group = cgroups.host(lab, host)
-    if _given(old.cpu) != _given(new.cpu):
+    if _cpu_limits(old.cpu) != _cpu_limits(new.cpu):
         cpu.apply(
             group,
             cpus=new.cpu.cpus,
@@ -41,12 +41,12 @@ def change(lab: str, host: str, old: HostSpec, new: HostSpec) -> None:
         )
 
 
-def _given(spec: CpuSpec) -> tuple[object, ...]:
+def _cpu_limits(spec: CpuSpec) -> tuple[object, ...]:
     return spec.cpus, spec.weight, spec.cap, spec.cap_period_s
 
 
 def disk_path() -> Path:
-    """Where hosts write: benchmarks' files lie there."""
+    """Returns where hosts write: benchmarks' files lie there."""
     return Path(os.environ.get("TMPDIR") or "/var/tmp")
 
 

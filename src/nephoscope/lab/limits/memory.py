@@ -40,13 +40,13 @@ def apply(group: Group, limit_bytes: int | None) -> None:
 
 
 def killed(group: Group) -> int:
-    """How many processes of the group the kernel has killed for want of memory."""
+    """Returns how many processes of the group the kernel has killed for want of memory."""
     v1, v2 = "memory.oom_control", "memory.events"
     return numbers(group.file("memory", v1, v2)).get("oom_kill", 0)
 
 
-def _is(found: str, wanted: int | None) -> bool:
+def _is(current: str, wanted: int | None) -> bool:
     if wanted is None:
-        return found == "max" or int(found) >= _V1_NONE
+        return current == "max" or int(current) >= _V1_NONE
     page = os.sysconf("SC_PAGE_SIZE")
-    return found != "max" and int(found) == wanted // page * page
+    return current != "max" and int(current) == wanted // page * page

@@ -89,7 +89,7 @@ async def stop(lab: str, name: str) -> None:
 
 
 def is_running(lab: str, name: str) -> bool:
-    """Whether a line answers on its control socket."""
+    """Returns whether a line answers on its control socket."""
     with socket.socket(socket.AF_UNIX) as control:
         control.settimeout(_ANSWER_S)
         try:
@@ -136,7 +136,7 @@ def hub_up(end: End) -> list[str]:
 
 
 def hub_made(laid: Layout) -> tuple[Made, ...]:
-    """What was made of the sites, for people."""
+    """Returns what was made of the sites, for people."""
     geo = laid.topology.geo
     if geo is None:
         return ()

@@ -22,7 +22,7 @@ BRIDGE = "br0"
 
 
 class Misplaced(ValueError):
-    """What cannot be laid out: `loc` is the place in the topology, the message says why."""
+    """A topology that cannot be laid out: `loc` is the place in it, the message says why."""
 
     def __init__(self, loc: tuple[str | int, ...], message: str, hint: str) -> None:
         super().__init__(message)
@@ -62,7 +62,7 @@ class Layout:
     routes: Mapping[str, tuple[Route, ...]]
 
     def is_host(self, node: str) -> bool:
-        """Whether a node is a host, not a switch."""
+        """Returns whether a node is a host, not a switch."""
         return node in self.topology.hosts
 
     def cable(self, name: str) -> Cable:
@@ -247,10 +247,10 @@ def _segments(
                 )
             seen.add((host, segments[name]))
     for host, spec_ in topology.hosts.items():
-        mine = [name for name, spec, _ in pairs if host in spec.between]
-        if spec_.platform in GUESTS and len(mine) > 1:
+        own = [name for name, spec, _ in pairs if host in spec.between]
+        if spec_.platform in GUESTS and len(own) > 1:
             raise Misplaced(
-                ("links", mine[1], "between"),
+                ("links", own[1], "between"),
                 f"host {host} is a {spec_.platform} guest and has more than one link.",
                 "Give a guest one link; bare hosts and containers may have several.",
             )
@@ -286,27 +286,29 @@ def _nics(
     # In the order of the hosts in the file, so that the addresses follow it.
     ends.sort(key=lambda pair: (list(hosts).index(pair[1].node), pair[1].device))
     order = list(dict.fromkeys(segments[cable.name] for cable in cables))
-    sizes = {one: sum(segments[cable.name] == one for cable, _ in ends) for one in order}
+    sizes = {name: sum(segments[cable.name] == name for cable, _ in ends) for name in order}
     subnets = _subnets(topology, order, sizes)
     wanted = _wanted(topology, ends, segments, subnets)
-    for one in order:
-        room = subnets[one].num_addresses - 2
-        if sizes[one] > room:
+    for name in order:
+        room = subnets[name].num_addresses - 2
+        if sizes[name] > room:
             raise Misplaced(
                 ("network",),
-                f"{subnets[one]} has {room} addresses and {sizes[one]} interfaces need one.",
+                f"{subnets[name]} has {room} addresses and {sizes[name]} interfaces need one.",
                 "Write a larger network: 10.77.0.0/16.",
             )
-    free = {one: iter(subnets[one].hosts()) for one in order}
+    free = {name: iter(subnets[name].hosts()) for name in order}
     nics: dict[str, list[Nic]] = {host: [] for host in hosts}
     for cable, end in ends:
         segment = segments[cable.name]
         first = not nics[end.node]
-        given = hosts[end.node].address if first else None
-        if given is None:
-            given = str(next(one for one in free[segment] if str(one) not in wanted))
+        address_text = hosts[end.node].address if first else None
+        if address_text is None:
+            address_text = str(
+                next(address for address in free[segment] if str(address) not in wanted)
+            )
         prefix = subnets[segment].prefixlen
-        nic = Nic(end.device, cable.name, given, prefix, end.mac, cable.spec.mtu_bytes)
+        nic = Nic(end.device, cable.name, address_text, prefix, end.mac, cable.spec.mtu_bytes)
         nics[end.node].append(nic)
     return {host: tuple(of) for host, of in nics.items()}
 
@@ -370,8 +372,8 @@ def _from(
     while todo:
         network = todo.popleft()
         for host, nic in on[network]:
-            for other in nics[host]:
-                if other.network not in via:
-                    via[other.network] = via[network] or nic.address
-                    todo.append(other.network)
-                    yield Route(other.network, via[other.network])
+            for peer in nics[host]:
+                if peer.network not in via:
+                    via[peer.network] = via[network] or nic.address
+                    todo.append(peer.network)
+                    yield Route(peer.network, via[peer.network])

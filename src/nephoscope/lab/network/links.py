@@ -33,7 +33,7 @@ class Link:
     loses: str
 
     def leaving(self, end: End) -> Direction:
-        """What holds for packets that leave through this end."""
+        """Returns what holds for packets that leave through this end."""
         return self.cable.spec.direction("up" if end == self.cable.first else "down")
 
     @property
@@ -48,7 +48,8 @@ class Link:
 
 
 def decide(cable: Cable, has: Abilities, was: str = "") -> Link:
-    """What a cable is made of. Raises Lacking when this kernel cannot give what it asks for.
+    """Returns what a cable is made of. Raises Lacking when this kernel cannot give what it asks
+    for.
 
     was: its path until now. A link that went through the delay line stays there, so that levels of
     one experiment do not differ in more than their delay.
@@ -199,46 +200,46 @@ def _root(lines: list[str], device: str) -> str:
 
 
 def _takes_in(link: Link, end: End) -> bool:
-    """Whether what arrives at this end is shaped."""
+    """Returns whether what arrives at this end is shaped."""
     return bool(link.cable.spec.ingress_bits_per_s) and end == link.cable.first
 
 
 def losses(links: Iterable[Link]) -> dict[str, dict[tuple[str, str], float]]:
     """Node -> (device, hook) -> part of the frames that the packet filter drops there."""
-    found: dict[str, dict[tuple[str, str], float]] = {}
+    losses_by_node: dict[str, dict[tuple[str, str], float]] = {}
     for link in links:
         if link.loses != FILTER:
             continue
         first, second = link.ends
         up, down = link.leaving(first).loss_ratio, link.leaving(second).loss_ratio
         if up:
-            found.setdefault(second.node, {})[second.device, "ingress"] = up
+            losses_by_node.setdefault(second.node, {})[second.device, "ingress"] = up
         if down and link.cable.spec.ingress_bits_per_s:
-            found.setdefault(second.node, {})[second.device, "egress"] = down
+            losses_by_node.setdefault(second.node, {})[second.device, "egress"] = down
         elif down:
-            found.setdefault(first.node, {})[first.device, "ingress"] = down
-    return found
+            losses_by_node.setdefault(first.node, {})[first.device, "ingress"] = down
+    return losses_by_node
 
 
 def iptables_losses(links: Iterable[Link]) -> dict[str, dict[str, float]]:
     """Host -> device -> part of the packets that iptables drops there."""
-    found: dict[str, dict[str, float]] = {}
+    losses: dict[str, dict[str, float]] = {}
     for link in links:
         for end, sender in (link.ends, link.ends[::-1]) if link.loses == IPTABLES else ():
             if ratio := link.leaving(sender).loss_ratio:
-                found.setdefault(end.node, {})[end.device] = ratio
-    return found
+                losses.setdefault(end.node, {})[end.device] = ratio
+    return losses
 
 
 def made(link: Link) -> Made:
-    """What a link was made of, for people and for the run's manifest."""
+    """Returns what a link was made of, for people and for the run's manifest."""
     spec = link.cable.spec
     up, down = spec.direction("up"), spec.direction("down")
     shaped = up.rate_bits_per_s or down.rate_bits_per_s
     rate = "HTB" if shaped else ""
     if spec.ingress_bits_per_s:
         rate = f"{rate} + IFB".removeprefix(" + ")
-    words = [f"{_both(up, down)} over {link.path}"]
+    words = [f"{_both_directions(up, down)} over {link.path}"]
     words += [f"rate by {rate}"] if rate else []
     words += [f"loss by {link.loses}"] if link.loses and link.loses != link.path else []
     return Made(
@@ -251,7 +252,7 @@ def made(link: Link) -> Made:
     )
 
 
-def _both(up: Direction, down: Direction) -> str:
+def _both_directions(up: Direction, down: Direction) -> str:
     if up == down:
         return _conditions(up)
     return f"up {_conditions(up)}, down {_conditions(down)}"

@@ -24,10 +24,10 @@ _QUEUE_S = 0.05
 _PACKETS_PER_S = 100_000
 
 
-def queue_packets(rate_bits_per_s: float, mtu_bytes: int, asked: int | None) -> int:
+def queue_packets(rate_bits_per_s: float, mtu_bytes: int, requested: int | None) -> int:
     """Full packets that wait before a shaper: as asked, else 50 ms at its rate, at least 20."""
-    if asked is not None:
-        return asked
+    if requested is not None:
+        return requested
     return max(20, math.ceil(rate_bits_per_s * _QUEUE_S / 8 / (mtu_bytes + FRAME_BYTES)))
 
 
@@ -102,7 +102,7 @@ def ingress(
     queue: int | None,
     burst: int | None = None,
 ) -> list[str]:
-    """What arrives at a device goes through HTB on an IFB first.
+    """Returns what arrives at a device goes through HTB on an IFB first.
 
     Everything is redirected, ARP too: `u32 match u32 0 0` is the filter that every kernel has.
     """

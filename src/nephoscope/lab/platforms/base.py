@@ -32,7 +32,7 @@ class Platform(abc.ABC):
     name: str
 
     def lacking(self) -> Lacking | None:
-        """What this machine lacks for it; None when it can be used here."""
+        """Returns what this machine lacks for it; None when it can be used here."""
         return None
 
     async def prepare(self, say: Say) -> None:  # noqa: B027 - most platforms share nothing
@@ -165,7 +165,7 @@ async def launch(
 
 
 def _entering(words: Sequence[str]) -> bool:
-    """Whether a process of ours is still on its way into the host."""
+    """Returns whether a process of ours is still on its way into the host."""
     wanted = os.fsencode("\0".join(words[-3:]))
     return bool(processes.matching(lambda process: wanted in (process / "cmdline").read_bytes()))
 
@@ -206,7 +206,7 @@ class Process:
         aside.rename(pid_file)
 
     def alive(self) -> bool:
-        """Whether it still runs (a zombie does not)."""
+        """Returns whether it still runs (a zombie does not)."""
         return _ticks(self.pid) == self.started_ticks
 
     def ask_to_end(self) -> None:
@@ -220,7 +220,7 @@ class Process:
                 os.close(handle)
 
     async def ended(self, within_s: float) -> bool:
-        """Whether it ends within a time."""
+        """Returns whether it ends within a time."""
         until = time.monotonic() + within_s
         while self.alive():
             if time.monotonic() > until:
@@ -250,9 +250,9 @@ async def first_program(plan: HostPlan, entry: Sequence[str]) -> None:
     except TimeoutError:
         code, err = 1, b"it did not end"
     if code != 0:
-        said = err.decode(errors="replace").strip().splitlines()
+        lines = err.decode(errors="replace").strip().splitlines()
         raise RunFailed(
             f"host {plan.name} ({plan.spec.platform}) runs no program: "
-            f"{said[-1].rstrip('.') if said else 'it said nothing'}.",
+            f"{lines[-1].rstrip('.') if lines else 'it said nothing'}.",
             "Run `nephoscope lab check` to see what this machine can do.",
         )

@@ -51,7 +51,7 @@ async def connect(access: GuestAccess, timeout_s: float) -> socket.socket:
 
 
 async def greets(access: GuestAccess) -> bool:
-    """Whether the guest's ssh server answers; one short try."""
+    """Returns whether the guest's ssh server answers; one short try."""
     try:
         connection = await connect(access, _TRY_S)
     except OSError:  # TimeoutError is one
@@ -166,13 +166,13 @@ async def set_clock(access: GuestAccess, timeout_s: float = 30.0) -> ClockOffset
         process = await connection.create_process("exec /usr/lib/nephoscope/clock", encoding=None)
         try:
             async with asyncio.timeout(timeout_s):
-                found = await _offset(process)
+                offset = await _offset(process)
                 for _ in range(_STEPS):
-                    if abs(found.offset_ns) <= max(found.uncertainty_ns, _WORTH_A_STEP_NS):
+                    if abs(offset.offset_ns) <= max(offset.uncertainty_ns, _WORTH_A_STEP_NS):
                         break
-                    process.stdin.write(b"step %d\n" % -found.offset_ns)
+                    process.stdin.write(b"step %d\n" % -offset.offset_ns)
                     await _clock_line(process)
-                    found = await _offset(process)
+                    offset = await _offset(process)
         except TimeoutError as error:
             raise RunFailed(
                 f"The guest at {access.address} in {access.netns.name} does not tell the time.",
@@ -180,7 +180,7 @@ async def set_clock(access: GuestAccess, timeout_s: float = 30.0) -> ClockOffset
             ) from error
         finally:
             process.close()
-        return found
+        return offset
 
 
 async def _offset(process: Any) -> ClockOffset:

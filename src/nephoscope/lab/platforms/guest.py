@@ -84,7 +84,7 @@ class Guest(Platform, ABC):
         taps = await connect(plan, lock)
         keys = control.make_keys(plan.directory)
         given = plan.directory / "given.tar"
-        write_given(given, told(plan, taps, keys))
+        write_given(given, identity_files(plan, taps, keys))
         backing = plan.directory / "image.ext4"
         backing.unlink(missing_ok=True)
         backing.symlink_to(image.disk)
@@ -255,8 +255,10 @@ def _bridge(nic: Nic) -> str:
     return f"br-{nic.device}"
 
 
-def told(plan: HostPlan, taps: tuple[Tap, ...], keys: Keys) -> dict[str, tuple[int, bytes]]:
-    """What a guest is told about itself: path in its root -> mode and content."""
+def identity_files(
+    plan: HostPlan, taps: tuple[Tap, ...], keys: Keys
+) -> dict[str, tuple[int, bytes]]:
+    """Returns the files that give a guest its identity: path in its root -> mode and content."""
     own = taps[-1]
     nics = [f"{own.mac} {CONTROL} {control.GUEST_ADDRESS}/{control.PREFIX_BITS} 1500"]
     nics += [

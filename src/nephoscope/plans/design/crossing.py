@@ -19,7 +19,7 @@ from nephoscope.reading.yamltext import Loc
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """How an entry's factors were combined. excluded: number of combinations left out."""
+    """Combination of an entry's factors. excluded: number of combinations left out."""
 
     entry: int
     factors: tuple[str, ...]

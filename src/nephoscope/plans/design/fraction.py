@@ -287,7 +287,7 @@ def _unevenness(columns: Sequence[Sequence[int]], sizes: Sequence[int]) -> float
 
 
 def cramers_v(first: Sequence[int], second: Sequence[int], size: int, other_size: int) -> float:
-    """How far two columns of balanced levels go together: 0 not at all, 1 wholly."""
+    """Returns how far two columns of balanced levels go together: 0 not at all, 1 wholly."""
     runs = len(first)
     even = runs / (size * other_size)
     counts = Counter(zip(first, second, strict=True))

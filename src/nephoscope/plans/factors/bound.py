@@ -51,7 +51,8 @@ class BoundFactor:
 
     @property
     def describes_loads(self) -> bool:
-        """Whether it sets how loads run, whichever they are: without a load it has no effect."""
+        """Returns whether it sets how loads run, whichever they are: without a load it has no
+        effect."""
         return self.sets in ("each param", "count")
 
     @property

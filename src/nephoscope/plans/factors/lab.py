@@ -52,11 +52,11 @@ def convert_condition(context: PlanContext, path: str, raw: Any, given: Loc, loc
 
     assert context.topology is not None
     first: UsageError | None = None
-    for others in _other_conditions(context.plan, path):
+    for conditions in _other_conditions(context.plan, path):
         try:
-            if not others:
+            if not conditions:
                 files.with_condition(context.topology, path, raw)
-            return apply_conditions(context.topology, {**others, path: raw})[path]
+            return apply_conditions(context.topology, {**conditions, path: raw})[path]
         except UsageError as error:
             if error.message.startswith(f"'{path}'"):
                 raise context.error((*loc, "path"), error.message, error.hint) from error
@@ -68,13 +68,13 @@ def convert_condition(context: PlanContext, path: str, raw: Any, given: Loc, loc
 def _other_conditions(plan: Plan, path: str) -> Iterator[dict[str, Any]]:
     """Nothing, then combinations of the other conditions' levels, up to a limit."""
     yield {}
-    others = {
+    conditions = {
         factor.path.removeprefix("lab."): factor.levels
         for factor in plan.factors.values()
         if factor.path.startswith("lab.") and factor.path != f"lab.{path}"
     }
-    for levels in itertools.islice(itertools.product(*others.values()), _MAX_TRIED):
-        yield dict(zip(others, levels, strict=True))
+    for levels in itertools.islice(itertools.product(*conditions.values()), _MAX_TRIED):
+        yield dict(zip(conditions, levels, strict=True))
 
 
 def apply_conditions(topology: Topology, conditions: Mapping[str, Any]) -> dict[str, Any]:

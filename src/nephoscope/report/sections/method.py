@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 
@@ -19,7 +20,9 @@ def build(result: RunResult) -> Section:
     """Facts of the run, refused statistics, warnings, and what each metric means."""
     blocks: list[Block] = [Table(_FACTS, tuple(_facts(result)))]
     if result.refused:
-        blocks += [Heading("Unavailable statistics"), _list(result.refused)]
+        counts = Counter(result.refused)  # one setting of many targets has one sentence
+        lines = [f"{text} ({n} times)" if n > 1 else text for text, n in counts.items()]
+        blocks += [Heading("Unavailable statistics"), _list(lines)]
     warnings = _warnings(result)
     if warnings:
         blocks += [Heading("Warnings (marked * above)"), _list(_by_kind(warnings))]

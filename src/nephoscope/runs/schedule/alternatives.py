@@ -73,7 +73,7 @@ class Alternative:
 
     @property
     def pair(self) -> Pair:
-        """What tells it from the others."""
+        """Returns what tells it from the others."""
         return (self.setting.index, self.target)
 
     @property
@@ -85,12 +85,12 @@ class Alternative:
 
     @property
     def has_enough(self) -> bool:
-        """Whether the least number of repetitions is there."""
+        """Returns whether the least number of repetitions is there."""
         return self.valid >= self.repeat.min
 
     @property
     def cost_s(self) -> float:
-        """What one more trial is expected to take; 0 before the first."""
+        """Returns what one more trial is expected to take; 0 before the first."""
         return statistics.median(self.costs_s) if self.costs_s else 0.0
 
     def add(self, record: TrialRecord, values: Mapping[SeriesKey, float]) -> None:

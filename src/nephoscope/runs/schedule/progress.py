@@ -83,7 +83,7 @@ class Progress:
 
     @property
     def goes_on(self) -> bool:
-        """Whether an alternative still goes on."""
+        """Returns whether an alternative still goes on."""
         return any(one.outcome is None for one in self._all.values())
 
     def begin_round(self, round: int) -> list[Pair]:
@@ -114,8 +114,8 @@ class Progress:
         return [one for one in going if one.setting.index in self._block] or going
 
     def sure(self, pair: Pair, round: int) -> bool:
-        """Whether this round of an alternative comes whatever is measured until then. Nothing is
-        sure of one that has just failed, which may be refused next."""
+        """Returns whether this round of an alternative comes whatever is measured until then.
+        Nothing is sure of one that has just failed, which may be refused next."""
         one = self._all[pair]
         failed = bool(one.last_failures and one.last_failures[-1])
         return self._budget_s is None and round <= one.repeat.min and not (one.outcome or failed)
@@ -134,7 +134,7 @@ class Progress:
         return one.outcome is None or one.outcome.word not in UNMEASURABLE
 
     def _round_s(self, going: Sequence[Alternative]) -> float:
-        """What a round of these takes, with every turn of the quiet ones around them."""
+        """Returns what a round of these takes, with every turn of the quiet ones around them."""
         turns = Counter(self._quiet[one.pair] for one in going if one.pair in self._quiet)
         further = sum(
             self._all[pair].cost_s * number
@@ -160,7 +160,7 @@ class Progress:
         return lacking
 
     def knows(self, pair: Pair) -> bool:
-        """Whether this is an alternative of the plan; the boots between cells are none."""
+        """Returns whether this is an alternative of the plan; the boots between cells are none."""
         return pair in self._all
 
     def time_for(self, pairs: Sequence[Pair], turn: int = 0) -> float | None:
@@ -175,12 +175,12 @@ class Progress:
         return HARD_LIMIT * self._budget_s - self.spent_s
 
     def out_of_time(self, pairs: Sequence[Pair], turn: int = 0) -> bool:
-        """Whether the next trial of these alternatives would overrun the hard limit."""
+        """Returns whether the next trial of these alternatives would overrun the hard limit."""
         left_s = self.time_for(pairs, turn)
         return left_s is not None and _cost_s([self._all[pair] for pair in pairs]) > left_s
 
     def time_left(self) -> TimeLeft | None:
-        """What the alternatives that go on will still take; None before anything is known.
+        """Returns what the alternatives that go on will still take; None before anything is known.
 
         Estimated at the beginning of each round; from there on what is spent is taken off.
         """
@@ -236,12 +236,12 @@ class Progress:
         return ended
 
     def outcomes(self) -> list[Outcome]:
-        """How each alternative ended so far, in the plan's order."""
+        """Returns how each alternative ended so far, in the plan's order."""
         return [one.outcome for one in self._all.values() if one.outcome is not None]
 
     @property
     def alternatives(self) -> int:
-        """How many alternatives the plan has."""
+        """Returns how many alternatives the plan has."""
         return len(self._all)
 
     def _end_nested(self) -> None:

@@ -101,7 +101,7 @@ def check(plan: Plan, settings: Sequence[Setting]) -> None:
 
 
 def _renews(plan: Plan) -> bool:
-    """Whether the design makes anything anew: one instance booted once is what is there."""
+    """Returns whether the design makes anything anew: one instance booted once is what is there."""
     nest = plan.design.nest
     return nest is not None and nest.boots > 1
 
@@ -137,12 +137,12 @@ class Cells:
 
     @property
     def nested(self) -> bool:
-        """Whether the design is nested."""
+        """Returns whether the design is nested."""
         return self._nest is not None
 
     @property
     def by_block(self) -> bool:
-        """Whether each block of a cell is booted and measured by itself."""
+        """Returns whether each block of a cell is booted and measured by itself."""
         return bool(self._blocks)
 
     def settings(self) -> list[Setting]:
@@ -186,14 +186,14 @@ class Cells:
         return self._nest.place_of(cell)
 
     def boots(self, cell: int) -> list[tuple[TrialKey, Group]]:
-        """What is booted before a cell: the key of each boot, and what to execute."""
+        """Returns what is booted before a cell: the key of each boot, and what to execute."""
         assert self._nest is not None
         if not self._renews:
             return []
         return self._of_setting(cell, self.settings()[0 if cell % self._nest.boot == 0 else 1])
 
     def block_boots(self, cell: int, block: str) -> list[tuple[TrialKey, Group]]:
-        """What is booted before a block of a cell, as `boots`."""
+        """Returns what is booted before a block of a cell, as `boots`."""
         own = [setting for setting in self.settings() if setting.block == block and block]
         return [boot for setting in own for boot in self._of_setting(cell, setting)]
 

@@ -96,7 +96,8 @@ class Execution:
         return GroupTrial(group, self._stage, timeout_s, round)
 
     def _try_again(self, measured: GroupResult, keys: Sequence[TrialKey], attempt: int) -> bool:
-        """Whether the plan wants another attempt; the one that failed stays in the journal."""
+        """Returns whether the plan wants another attempt; the one that failed stays in the
+        journal."""
         retry = self._stage.plan.retry
         name = measured.failure_name
         if attempt > retry.times or not name or name not in retry.on or measured.lost is not None:
@@ -169,7 +170,7 @@ class Execution:
 
 
 def _ran_out(measured: GroupResult) -> bool:
-    """Whether the measurement itself was ended by its time limit."""
+    """Returns whether the measurement itself was ended by its time limit."""
     if measured.failure is not None:
         return measured.failure.name == DEADLINE and measured.failure.phase is Phase.MEASURE
     failures = [trial.failure for trial in measured.trials.values() if trial.failure]

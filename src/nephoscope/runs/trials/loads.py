@@ -52,7 +52,7 @@ class Load:
 
     @property
     def who(self) -> str:
-        """How it is called in sentences."""
+        """Returns how it is called in sentences."""
         return f"the load '{self.background.name}' ({self.spec.id} on {self.target})"
 
     @property
@@ -85,7 +85,7 @@ class Load:
             await self.serving.stop(limit_s)
 
     def settles_in_s(self) -> float:
-        """How long it has still to run before the trial may start."""
+        """Returns how long it has still to run before the trial may start."""
         return self.background.settle_s - (time.time_ns() - self._began_ns) / 1e9
 
     async def end(self) -> None:
@@ -155,7 +155,7 @@ class Load:
             self.problem = f"ended {early_ms:.0f} ms before the measurement that it was to load."
 
     def _interval(self, trial: TargetTrial, stopped_ns: int | None) -> tuple[int, int]:
-        """When it ran: by its own clock where that is ours, else by when we told it."""
+        """Returns when it ran: by its own clock where that is ours, else by when we told it."""
         done = trial.done
         assert done is not None
         start_ns = self._began_ns
@@ -201,5 +201,5 @@ class Load:
 
 
 def describe_loads(loads: Sequence[Load], window: Window) -> tuple[dict[str, Any], ...]:
-    """What a record keeps of its loads."""
+    """Returns what a record keeps of its loads."""
     return tuple(load.describe(window) for load in loads)

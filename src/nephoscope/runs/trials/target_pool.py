@@ -160,7 +160,7 @@ class TargetPool:
 
     @property
     def all_given_up(self) -> bool:
-        """Whether none is left."""
+        """Returns whether none is left."""
         return all(pooled.given_up for pooled in self._all.values())
 
     async def _open(self, name: str) -> None:

@@ -21,12 +21,12 @@ class Window:
     end_ns: int
 
     def covered(self, start_ns: int, end_ns: int) -> int:
-        """How much of it an interval covers."""
+        """Returns how much of it an interval covers."""
         return max(0, min(self.end_ns, end_ns) - max(self.start_ns, start_ns))
 
 
 def _spans_ns(sides: Sequence[Side], trials: Mapping[int, TargetTrial]) -> list[tuple[int, int]]:
-    """When each side began and ended, on our wall clock; only those that say it."""
+    """Returns when each side began and ended, on our wall clock; only those that say it."""
     spans = []
     for side in sides:
         trial = trials.get(id(side))
@@ -37,7 +37,7 @@ def _spans_ns(sides: Sequence[Side], trials: Mapping[int, TargetTrial]) -> list[
 
 
 def skew_ns(sides: Sequence[Side], trials: Mapping[int, TargetTrial]) -> int | None:
-    """How far apart the first and the last side began; None unless several told it."""
+    """Returns how far apart the first and the last side began; None unless several told it."""
     starts = [start for start, _ in _spans_ns(sides, trials)]
     return max(starts) - min(starts) if len(sides) > 1 and len(starts) == len(sides) else None
 

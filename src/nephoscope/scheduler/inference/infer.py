@@ -47,33 +47,33 @@ by up to a fifth when all cores are busy; two threads of a core take 1.3 to 2 ti
 
 
 def infer(target: str, looks: Iterable[Look]) -> Scheduler:
-    """What schedules the CPUs of a target, from its looks.
+    """Returns what schedules the CPUs of a target, from its looks.
 
     Never refuses: without anything to go by the word is *unclear*, and `missing` says what lacks.
     """
-    mine = [look for look in looks if look.target == target and look.loops]
-    busy = of_kind(mine, "one", "all")
+    own = [look for look in looks if look.target == target and look.loops]
+    busy = of_kind(own, "one", "all")
     if not busy:
         found = Scheduler(target, Word.UNCLEAR, "There is no observation without sleep.")
-        return replace(found, missing=(sentences.NEED_LOOKS,), looks=tuple(mine))
+        return replace(found, missing=(sentences.NEED_LOOKS,), looks=tuple(own))
     longest = max(look.window_ns for look in busy)
     losing = refills.losing(busy)
     grid = refills.find([loop.gaps for loop in losing], longest)
-    begun = onset.find(mine, busy, grid)
-    one, every = (
-        observation.view_of_kind(mine, kind, losing, grid, begun) for kind in ("one", "all")
+    begun = onset.find(own, busy, grid)
+    single, every = (
+        observation.view_of_kind(own, kind, losing, grid, begun) for kind in ("one", "all")
     )
-    one, every = observation.without_minor(one, every)
-    views = [view for view in (one, every) if view is not None]
+    single, every = observation.without_minor(single, every)
+    views = [view for view in (single, every) if view is not None]
     word, fit, evidence = _named(
-        one, every, views, observation.clock_read_slowdown(mine, every), begun
+        single, every, views, observation.clock_read_slowdown(own, every), begun
     )
     if word is Word.WEIGHT_ONLY and observation.observations_differ(busy):
         word, evidence = Word.UNCLEAR, (*evidence, sentences.DIFFERENT)
     cycle_ns = max(observation.cycle_ns(view) for view in views)
     if word is Word.UNCLEAR:
         evidence = (*evidence, *sentences.excluded(busy, cycle_ns, grid))
-    used = tuple(mine)
+    used = tuple(own)
     return Scheduler(
         target=target,
         word=word,
@@ -92,7 +92,7 @@ Named = tuple[Word, Fit, tuple[str, ...]]
 
 
 def _named(
-    one: View | None,
+    single: View | None,
     every: View | None,
     views: Sequence[View],
     slower: float | None,
@@ -109,15 +109,15 @@ def _named(
     if all(observation.is_caused_by(view, "stopped") for view in lossy):
         return _stopped(lossy)
     if all(view.all_are(Pattern.TURNS) for view in lossy) and not observation.may_be_cap(
-        one, every
+        single, every
     ):
-        return _turns(one, every, lossy)
+        return _turns(single, every, lossy)
     if all(view.all_are(Pattern.CLOCKED) for view in lossy) and begun.starts is not None:
         return _periodic(lossy, begun)
-    said = tuple(sentences.pattern(one) for view in lossy for one in view.lossy)
+    said = tuple(sentences.pattern(single) for view in lossy for single in view.lossy)
     if all(view.all_are(Pattern.REFILLS) for view in lossy):
         if begun.onset is not Onset.UNKNOWN or not observation.is_by_own_kernel(lossy):
-            return _budget(one, every)
+            return _budget(single, every)
         said = (*said, sentences.AMBIGUOUS_ONSET)
     return Word.UNCLEAR, Fit(shares.over_window(observation.loops_of(lossy[-1]), "cpus")), said
 
@@ -151,7 +151,7 @@ def _stopped(lossy: Sequence[View]) -> Named:
 
 
 def _periodic(lossy: Sequence[View], begun: Onsets) -> Named:
-    """What is left beside a task that wakes by a timer: of the CPUs that it runs on."""
+    """Returns what is left beside a task that wakes by a timer: of the CPUs that it runs on."""
     values = [
         shares.apart([one.loop], one.refills)
         for view in lossy
@@ -172,7 +172,7 @@ def _quota(view: View) -> Named:
     return Word.OWN_QUOTA, fit, (sentences.counters(view.look),)
 
 
-def _turns(one: View | None, every: View | None, lossy: Sequence[View]) -> Named:
+def _turns(single: View | None, every: View | None, lossy: Sequence[View]) -> Named:
     view = lossy[-1]
     contended = [loop.loop for loop in view.lossy]
     total = shares.over_window(contended, "ratio")
@@ -182,37 +182,37 @@ def _turns(one: View | None, every: View | None, lossy: Sequence[View]) -> Named
         low=None if total.low is None else total.low / len(contended),
         high=None if total.high is None else total.high / len(contended),
     )
-    said = [sentences.pattern(loop) for loop in view.lossy]
-    if one is not None and every is not None and abs(one.share - every.share) > timing.LITTLE:
-        said.append(sentences.moved(one.share, every.share))
-    return Word.WEIGHT_ONLY, Fit(share, None, shares.cycle_ns(contended)), tuple(said)
+    evidence = [sentences.pattern(loop) for loop in view.lossy]
+    if single is not None and every is not None and abs(single.share - every.share) > timing.LITTLE:
+        evidence.append(sentences.moved(single.share, every.share))
+    return Word.WEIGHT_ONLY, Fit(share, None, shares.cycle_ns(contended)), tuple(evidence)
 
 
-def _budget(one: View | None, every: View | None) -> Named:
+def _budget(single: View | None, every: View | None) -> Named:
     """Refills: one word for each way in which one busy CPU and all of them compare."""
-    views = [view for view in (one, every) if view is not None]
-    said = tuple(sentences.pattern(loop) for view in views for loop in view.lossy)
-    if one is None or every is None:
+    views = [view for view in (single, every) if view is not None]
+    evidence = tuple(sentences.pattern(loop) for view in views for loop in view.lossy)
+    if single is None or every is None:
         view = views[-1]
-        return _one_kind(view, said)
+        return _one_kind(view, evidence)
     alone, together = (
-        observation.obtained_in_periods_cpus(one),
+        observation.obtained_in_periods_cpus(single),
         observation.obtained_in_periods_cpus(every),
     )
     loops = len(every.loops)
     compared = sentences.compared(alone, together, loops)
-    if not one.lossy:
+    if not single.lossy:
         # One CPU has all of itself and all of them have less: only their sum can be limited.
         if observation.all_share_refills(every):
-            return Word.CAP_PER_MACHINE, _cap_fit([every]), (*said, compared)
-        return Word.UNCLEAR, Fit(), (*said, compared)
+            return Word.CAP_PER_MACHINE, _cap_fit([every]), (*evidence, compared)
+        return Word.UNCLEAR, Fit(), (*evidence, compared)
     # 1 for a cap, as many as there are loops for a reservation of each.
     times = together / alone
     if times >= 1 + 0.75 * (loops - 1):
-        return Word.RESERVATION_PER_CPU, _reservation_fit(views), (*said, compared)
+        return Word.RESERVATION_PER_CPU, _reservation_fit(views), (*evidence, compared)
     if times <= 1 + 0.25 * (loops - 1):
-        return Word.CAP_PER_MACHINE, _cap_fit(views), (*said, compared)
-    return Word.UNCLEAR, Fit(), (*said, compared)
+        return Word.CAP_PER_MACHINE, _cap_fit(views), (*evidence, compared)
+    return Word.UNCLEAR, Fit(), (*evidence, compared)
 
 
 def _one_kind(view: View, said: tuple[str, ...]) -> Named:
@@ -228,10 +228,10 @@ def _cap_fit(views: Sequence[View]) -> Fit:
     """Budget of the whole machine: what all loops of each look had together, period by period."""
     values, grid = [], None
     for view in views:
-        if (found := observation.common_refills(view)) is not None:
-            values.append(shares.together(view.look, found))
-            if grid is None or found.n >= grid.n:
-                grid = found
+        if (refilled := observation.common_refills(view)) is not None:
+            values.append(shares.together(view.look, refilled))
+            if grid is None or refilled.n >= grid.n:
+                grid = refilled
     if grid is None:
         return Fit(shares.over_window(observation.loops_of(views[-1]), "cpus"))
     return shares.fit_of(shares.share_of(np.concatenate(values), "cpus"), grid)
@@ -241,31 +241,32 @@ def _reservation_fit(views: Sequence[View]) -> Fit:
     """Budget of each CPU: what each loop had in each of its own periods, all in one."""
     values, grid = [], None
     for view in views:
-        if (found := observation.common_refills(view)) is not None:
-            values.append(shares.apart(view.look.loops, found))
-            if grid is None or found.n >= grid.n:
-                grid = found
+        if (refilled := observation.common_refills(view)) is not None:
+            values.append(shares.apart(view.look.loops, refilled))
+            if grid is None or refilled.n >= grid.n:
+                grid = refilled
     if grid is None:
         return Fit()
     return shares.fit_of(shares.share_of(np.concatenate(values), "ratio"), grid)
 
 
 def _further(looks: Sequence[Look], word: Word, fit: Fit) -> tuple[str, ...]:
-    """What the looks with several processes and with sleep add."""
-    said = []
+    """Returns what the looks with several processes and with sleep add."""
+    evidence = []
     for look in of_kind(looks, "several")[:1]:
         if word not in (Word.UNCLEAR, Word.RESERVATION_PER_CPU) and look.loops[0].cpu is not None:
-            said.append(sentences.several(look))
+            evidence.append(sentences.several(look))
     if word in (Word.RESERVATION_PER_CPU, Word.CAP_PER_MACHINE, Word.RESERVATION_OR_CAP):
         for look in of_kind(looks, "sleeping")[:1]:
-            said += [sentences.after_sleep(found)] if (found := refills.refilled(look, fit)) else []
+            if (refill := refills.refilled(look, fit)) is not None:
+                evidence.append(sentences.after_sleep(refill))
     if (own := sentences.accounted(looks)) and word not in (Word.DEDICATED, Word.UNCLEAR):
-        said.append(own)
-    return tuple(said)
+        evidence.append(own)
+    return tuple(evidence)
 
 
 def _per_cpu(looks: Sequence[Look]) -> Iterable[Obtained]:
-    """What each CPU gave in each kind of look, the first look of each kind."""
+    """Yields what each CPU gave in each kind of look, the first look of each kind."""
     for kind in ("one", "all", "several", "sleeping"):
         for look in of_kind(looks, kind)[:1]:
             for cpu in dict.fromkeys(loop.cpu for loop in look.loops):

@@ -53,7 +53,7 @@ class View:
         return float(np.mean([one.loop.share for one in self.loops]))
 
     def all_are(self, pattern: Pattern) -> bool:
-        """Whether every loop that lost anything did so in this way, and one did."""
+        """Returns whether every loop that lost anything did so in this way, and one did."""
         return bool(self.lossy) and all(one.pattern is pattern for one in self.lossy)
 
 

@@ -40,7 +40,7 @@ _ON_TICK_NS = 0.15e6
 
 
 class Onset(StrEnum):
-    """What the start of a gap follows."""
+    """Rule that the start of a gap follows."""
 
     USE = "use"
     CLOCK = "clock"
@@ -65,7 +65,7 @@ class Onsets:
 
 
 def find(looks: Sequence[Look], busy: Sequence[Look], ends: Refills | None) -> Onsets:
-    """What the gaps of the looks `busy` follow, which had no sleep.
+    """Returns what the gaps of the looks `busy` follow, which had no sleep.
 
     looks: all of the target; those with sleeps and with two programs on a CPU add evidence. ends:
     the grid on which gaps end, None where there is none.
@@ -97,7 +97,8 @@ def find(looks: Sequence[Look], busy: Sequence[Look], ends: Refills | None) -> O
 
 
 def _depends_on_others(busy: Sequence[Look]) -> bool:
-    """Whether a CPU gives a loop less, or more, while other CPUs are busy: no task on it knows."""
+    """Returns whether a CPU gives a loop less, or more, while other CPUs are busy: no task on it
+    knows."""
     shares: dict[str, dict[int, list[float]]] = {"one": {}, "all": {}}
     for look in busy:
         for loop in look.loops:

@@ -71,7 +71,7 @@ class Refills:
 
     @property
     def apart_ns(self) -> float:
-        """How far apart the loops are refilled, at most; 0 for one loop."""
+        """Returns how far apart the loops are refilled, at most; 0 for one loop."""
         known = [origin for origin in self.origins_ns if origin is not None]
         offsets = [to_nearest(one - known[0], self.period_ns) for one in known]
         return max((abs(one) for one in offsets), default=0.0)
@@ -136,7 +136,7 @@ def losing(looks: Sequence[Look]) -> list[Loop]:
 
 
 def on_grid(gaps: Sequence[Gap], grid: Refills, *, at_starts: bool = False) -> Refills | None:
-    """How one loop's main gaps lie on a known period; None for fewer than two that do."""
+    """Returns how one loop's main gaps lie on a known period; None for fewer than two that do."""
     mains = main_gaps(gaps)
     ends = np.array([float(gap.start_ns) if at_starts else gap.end_ns for gap in mains])
     lengths = np.array([gap.length_ns for gap in mains])
@@ -244,7 +244,8 @@ def _exact_time(off: Array, lengths: Array) -> float:
 
 
 def _near(period: float) -> float:
-    """How far from the grid an end may lie: some kernels wake a CPU that idled at its next tick."""
+    """Returns how far from the grid an end may lie: some kernels wake a CPU that idled at its next
+    tick."""
     return max(0.02 * period, min(0.12 * period, 2.5e6))
 
 
@@ -266,23 +267,23 @@ def _numbered(
 ) -> tuple[list[Array], list[Flags]]:
     """The number of each end's period, and whether it lies on the grid."""
     numbers: list[Array] = []
-    kept: list[Flags] = []
+    flags: list[Flags] = []
     for times, origin in zip(ends, origins, strict=True):
         number = np.round((times - (origin or 0.0)) / period)
         on = np.abs(times - (origin or 0.0) - number * period) <= spread
         numbers.append(number)
-        kept.append(on & (origin is not None))
-    return numbers, kept
+        flags.append(on & (origin is not None))
+    return numbers, flags
 
 
 def _regression(
-    ends: Sequence[Array], numbers: Sequence[Array], kept: Sequence[Flags]
+    ends: Sequence[Array], numbers: Sequence[Array], flags: Sequence[Flags]
 ) -> tuple[float, list[float | None], float, float] | None:
     """Common slope, an origin for each loop, residual deviation, half-width of the slope."""
     top = bottom = 0.0
     centres: list[tuple[float, float] | None] = []
     n = 0
-    for times, number, keep in zip(ends, numbers, kept, strict=True):
+    for times, number, keep in zip(ends, numbers, flags, strict=True):
         if not keep.any():
             centres.append(None)
             continue
@@ -298,7 +299,7 @@ def _regression(
     slope = top / bottom
     origins = [None if centre is None else centre[0] - slope * centre[1] for centre in centres]
     squares = 0.0
-    for times, number, keep, origin in zip(ends, numbers, kept, origins, strict=True):
+    for times, number, keep, origin in zip(ends, numbers, flags, origins, strict=True):
         if origin is not None:
             squares += float(((times[keep] - origin - slope * number[keep]) ** 2).sum())
     residual = math.sqrt(squares / (n - loops - 1))
@@ -320,14 +321,14 @@ _LEAST = 6
 
 
 class Refilled(StrEnum):
-    """When a budget comes back."""
+    """Rule by which a budget is refilled."""
 
     FIXED = "fixed"
     ON_WAKING = "on waking"
 
 
 def refilled(look: Look, fit: Fit) -> Refilled | None:
-    """Which of both the gaps of a look with sleeps follow; None when they do not tell."""
+    """Returns which of both the gaps of a look with sleeps follow; None when they do not tell."""
     if fit.period_ns is None:
         return None
     loop = look.loops[0]

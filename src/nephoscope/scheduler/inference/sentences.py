@@ -62,13 +62,14 @@ _SHORTEST_SECOND_S, _LONGEST_SECOND_S = 60, 600
 
 
 def second_look_s(cycle_ns: float) -> int:
-    """How long a second observation takes that sees enough cycles of this length: tens of s."""
+    """Returns how long a second observation takes that sees enough cycles of this length: tens of
+    s."""
     needed_s = _CYCLES * cycle_ns / 1e9 / _PART_OF_OBSERVATION
     return min(_LONGEST_SECOND_S, max(_SHORTEST_SECOND_S, 10 * math.ceil(needed_s / 10)))
 
 
 def next_step(word: Word, looks: Sequence[Look], cycle_ns: float) -> str:
-    """What to do about a verdict; for *unclear*, the command that would decide."""
+    """Returns what to do about a verdict; for *unclear*, the command that would decide."""
     if word is not Word.UNCLEAR:
         return NEXT[word]
     seconds = second_look_s(cycle_ns)
@@ -116,26 +117,26 @@ def ms(ns: float) -> str:
     return f"{ns / 1e6:.3g} ms" if ns < 1e6 else f"{ns / 1e6:.1f} ms"
 
 
-def interval(found: Estimate, text: str, low: str, high: str) -> str:
+def interval(estimate: Estimate, text: str, low: str, high: str) -> str:
     """'75.1 % (74.9 % to 75.3 %, n = 62)'."""
-    if found.low is None or found.high is None:
-        return f"{text} (no interval, n = {found.n})"
-    return f"{text} ({low} to {high}, n = {found.n})"
+    if estimate.low is None or estimate.high is None:
+        return f"{text} (no interval, n = {estimate.n})"
+    return f"{text} ({low} to {high}, n = {estimate.n})"
 
 
-def share_text(found: Estimate) -> str:
+def share_text(estimate: Estimate) -> str:
     """A share or a number of CPUs with its interval."""
-    show = percent if found.unit == "ratio" else lambda value: f"{value:.3f} CPUs"
-    low = "" if found.low is None else show(found.low)
-    high = "" if found.high is None else show(found.high)
-    return interval(found, show(found.value), low, high)
+    show = percent if estimate.unit == "ratio" else lambda value: f"{value:.3f} CPUs"
+    low = "" if estimate.low is None else show(estimate.low)
+    high = "" if estimate.high is None else show(estimate.high)
+    return interval(estimate, show(estimate.value), low, high)
 
 
-def time_text(found: Estimate) -> str:
+def time_text(estimate: Estimate) -> str:
     """A time with its interval."""
-    low = "" if found.low is None else ms(found.low)
-    high = "" if found.high is None else ms(found.high)
-    return interval(found, ms(found.value), low, high)
+    low = "" if estimate.low is None else ms(estimate.low)
+    high = "" if estimate.high is None else ms(estimate.high)
+    return interval(estimate, ms(estimate.value), low, high)
 
 
 def sentence(word: Word, fit: Fit, target: str) -> str:
@@ -178,32 +179,32 @@ def sentence(word: Word, fit: Fit, target: str) -> str:
     return texts[word]
 
 
-def pattern(one: Timing) -> str:
-    """How one loop lost the CPU."""
-    name = one.loop.name
-    lost = f"{name} lost {percent(one.lost)}"
-    if one.pattern is Pattern.REFILLS and one.refills is not None:
-        grid = one.refills
-        how = "also at a timer tick" if one.aligned else "by a separate timer"
+def pattern(timing: Timing) -> str:
+    """Returns how one loop lost the CPU."""
+    name = timing.loop.name
+    lost = f"{name} lost {percent(timing.lost)}"
+    if timing.pattern is Pattern.REFILLS and timing.refills is not None:
+        grid = timing.refills
+        how = "also at a timer tick" if timing.aligned else "by a separate timer"
         return (
             f"{lost}; {percent(grid.regular)} of that ended on a grid of {ms(grid.period_ns)} "
             f"({grid.n} refills), {how}."
         )
-    if one.pattern is Pattern.CLOCKED and one.refills is not None:
-        grid = one.refills
+    if timing.pattern is Pattern.CLOCKED and timing.refills is not None:
+        grid = timing.refills
         return (
             f"{lost}; {percent(grid.regular)} of that started on a grid of {ms(grid.period_ns)} "
             f"({grid.n} gaps)."
         )
-    if one.pattern is Pattern.TURNS:
+    if timing.pattern is Pattern.TURNS:
         return (
-            f"{lost} in gaps of {ms(one.gap_ns or 0)} after runs of {ms(one.run_ns or 0)}: no "
-            "longer than the time slice of a fair scheduler."
+            f"{lost} in gaps of {ms(timing.gap_ns or 0)} after runs of {ms(timing.run_ns or 0)}: "
+            "no longer than the time slice of a fair scheduler."
         )
-    if one.gap_ns is None:
+    if timing.gap_ns is None:
         return f"{lost} in too few gaps to infer a policy."
     return (
-        f"{lost} in gaps of {ms(one.gap_ns)} after runs of {ms(one.run_ns or 0)}, at "
+        f"{lost} in gaps of {ms(timing.gap_ns)} after runs of {ms(timing.run_ns or 0)}, at "
         "irregular times."
     )
 
@@ -286,7 +287,7 @@ def compared(alone: float, together: float, loops: int) -> str:
 
 
 def apart(grid: Refills) -> str:
-    """Whether loops are refilled at one moment."""
+    """Returns whether loops are refilled at one moment."""
     return f"The loops were refilled {ms(grid.apart_ns)} apart."
 
 
@@ -300,14 +301,14 @@ def several(look: Look) -> str:
 
 
 def after_sleep(found: Refilled) -> str:
-    """What a sleep does to the refills."""
+    """Returns what a sleep does to the refills."""
     if found is Refilled.FIXED:
         return "Refills continued at fixed times during sleeps, as with a quota or a cap."
     return "After a sleep, a new period started at the wake-up, as with a reservation."
 
 
 def accounted(looks: Sequence[Look]) -> str:
-    """Whether the machine's own kernel took the time."""
+    """Returns whether the machine's own kernel took the time."""
     loops = [
         (loop.share, loop.thread_cpu_ratio)
         for look in of_kind(looks, "one", "all")
@@ -330,44 +331,46 @@ def accounted(looks: Sequence[Look]) -> str:
 
 
 def contradictions(word: Word, looks: Sequence[Look]) -> tuple[str, ...]:
-    """What steal and pressure say against the word."""
+    """Returns what steal and pressure say against the word."""
     known = [look.steal_ratio for look in looks if look.steal_ratio is not None]
     if not known:
         return ()
     steal = max(known)
     lost = max(1 - loop.share for look in looks for loop in look.loops)
-    said = []
+    contradicting = []
     if word in (Word.DEDICATED, Word.SMT_SIBLING_SHARED) and steal >= LITTLE:
-        said.append(
+        contradicting.append(
             f"Steal time is {percent(steal)}, but the loops lost at most {percent(lost)}: the "
             "hypervisor took time from other programs, or counts differently."
         )
     by_others = (Word.RESERVATION_PER_CPU, Word.CAP_PER_MACHINE, Word.WEIGHT_ONLY)
     if word in (*by_others, Word.RESERVATION_OR_CAP) and steal < 0.25 * lost:
-        said.append(
+        contradicting.append(
             f"Steal time is only {percent(steal)}, but the loops lost up to {percent(lost)}: "
             "either the hypervisor does not report it, or the local kernel took the CPU."
         )
     if word is Word.OWN_QUOTA and steal >= LITTLE:
-        said.append(f"In addition to the quota, the hypervisor took {percent(steal)} (steal time).")
-    return tuple(said)
+        contradicting.append(
+            f"In addition to the quota, the hypervisor took {percent(steal)} (steal time)."
+        )
+    return tuple(contradicting)
 
 
 def missing(looks: Sequence[Look], word: Word) -> tuple[str, ...]:
     "Missing observations that would add evidence."
     kinds = {look.kind for look in looks}
     cpus = max((look.machine_cpus or 0 for look in looks), default=0)
-    said = []
+    reasons = []
     if "all" not in kinds and cpus != 1:
-        said.append("one busy loop on every CPU at once")
+        reasons.append("one busy loop on every CPU at once")
     if "one" not in kinds:
-        said.append("one busy loop alone")
+        reasons.append("one busy loop alone")
     longest = max((look.window_ns for look in looks), default=0)
     if word is Word.UNCLEAR and longest < ENOUGH_NS:
-        said.append(
+        reasons.append(
             f"an observation of {ms(ENOUGH_NS)}, which periods of 100 ms need (the longest "
             f"lasted {ms(longest)})"
         )
     if word in (Word.RESERVATION_OR_CAP, Word.UNCLEAR) and "sleeping" not in kinds:
-        said.append("a loop that sleeps now and then")
-    return tuple(said)
+        reasons.append("a loop that sleeps now and then")
+    return tuple(reasons)

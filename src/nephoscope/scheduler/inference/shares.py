@@ -57,12 +57,12 @@ def together(look: Look, refills: Refills) -> Array:
 
 def apart(loops: Sequence[Loop], refills: Refills) -> Array:
     """The share of each loop in each of its periods, all in one array."""
-    found = []
+    sharing = []
     for loop, origin in zip(loops, refills.origins_ns, strict=True):
         if origin is not None:
             edges = edges_of([loop], refills, origin)
-            found.append(1 - lost_between(loop.gaps, edges) / refills.period_ns)
-    return np.concatenate(found) if found else np.zeros(0)
+            sharing.append(1 - lost_between(loop.gaps, edges) / refills.period_ns)
+    return np.concatenate(sharing) if sharing else np.zeros(0)
 
 
 def share_of(values: Array, unit: str, note: str = "") -> Estimate | None:
@@ -107,7 +107,7 @@ def fit_of(share: Estimate | None, refills: Refills | None, note: str = "") -> F
 
 
 def over_window(loops: Sequence[Loop], unit: str) -> Estimate:
-    """What loops had together over their window, with an interval from ten parts of it.
+    """Returns what loops had together over their window, with an interval from ten parts of it.
 
     Without ten gaps the parts cannot be told, and there is no interval.
     """

@@ -57,7 +57,7 @@ _SHORT_CYCLE_NS = 20e6
 
 
 class Pattern(StrEnum):
-    """How a loop loses the CPU."""
+    """Pattern in which a loop loses the CPU."""
 
     NONE = "none"
     REFILLS = "refills"
@@ -127,14 +127,15 @@ def _regular(grid: Refills) -> bool:
 
 
 def _short(length: float, tick: float | None, refills: Refills | None) -> bool:
-    """Whether runs or gaps are a turn long: one slice, two where the whole cycle is short."""
+    """Returns whether runs or gaps are a turn long: one slice, two where the whole cycle is
+    short."""
     turn = _A_TURN * max(SLICE_NS, tick or 0.0)
     quick = refills is not None and refills.period_ns < _SHORT_CYCLE_NS
     return length <= (2 * turn if quick else turn)
 
 
 def _overruns(starts: Array, ends: Array, grid: Refills) -> bool:
-    """Whether a grid without fail has runs of one tick and of two: a budget between them.
+    """Returns whether a grid without fail has runs of one tick and of two: a budget between them.
 
     A fair scheduler gives a program one slice at a time, where it has less than half of the CPU.
     """
@@ -153,18 +154,18 @@ def _ticks(starts: Array, ends: Array) -> tuple[float | None, bool]:
     that hold are taken for the true ones, unless both ends lie on the shortest to its precision.
     """
     for ticks in TICKS_NS:
-        found = None
+        tick_ns = None
         for tick in ticks:
             if abs(_resultant(starts, tick)) < _COHERENT:
                 continue
             if _apart(starts, ends, tick) <= _TOGETHER_NS:
                 return tick, True
-            found = found or tick
-        if found is not None:
-            regular = abs(_resultant(ends, found)) >= _COHERENT
+            tick_ns = tick_ns or tick
+        if tick_ns is not None:
+            regular = abs(_resultant(ends, tick_ns)) >= _COHERENT
             if regular and _apart(starts, ends, SHORTEST_NS) <= _SWITCH_NS:
                 return SHORTEST_NS, True
-            return found, False
+            return tick_ns, False
     return None, False
 
 
@@ -180,7 +181,8 @@ def common_tick(times: Array) -> tuple[float, float] | None:
 
 
 def _apart(starts: Array, ends: Array, tick: float) -> float:
-    """How far the ends lie from the ticks of the starts; infinite where they lie anywhere."""
+    """Returns how far the ends lie from the ticks of the starts; infinite where they lie
+    anywhere."""
     began, ended = _resultant(starts, tick), _resultant(ends, tick)
     if abs(ended) < _ALIGNED:
         return math.inf

@@ -18,7 +18,7 @@ Pairs = tuple[tuple[float, int], ...]
 
 
 class Word(StrEnum):
-    """What schedules a machine's CPUs, as far as its inside can tell."""
+    """Scheduling class of a machine's CPUs, as observed from inside."""
 
     DEDICATED = "dedicated"
     RESERVATION_PER_CPU = "reservation per CPU"
@@ -42,13 +42,13 @@ class Gap:
 
     @property
     def end_ns(self) -> float:
-        """When the loop had the CPU again."""
+        """Returns when the loop had the CPU again."""
         return self.start_ns + self.length_ns
 
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """What one loop of a look had.
+    """CPU time of one loop of a look.
 
     cpu: None for a loop that could not be pinned. process: its number among those of its CPU.
     share: 1 minus its gaps over the window. cycles_share: over whole cycles, None below three long
@@ -102,7 +102,7 @@ class Look:
 
     @property
     def cpus(self) -> int:
-        """How many CPUs were busy at once, as far as loops were spread over them."""
+        """Returns how many CPUs were busy at once, as far as loops were spread over them."""
         return max(1, len(self.loops) // max(1, self.processes))
 
     @property
@@ -112,7 +112,7 @@ class Look:
 
     @property
     def sleeps(self) -> bool:
-        """Whether its loops slept now and then."""
+        """Returns whether its loops slept now and then."""
         return self.sleep_ns > 0
 
     @property
@@ -141,7 +141,7 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class Obtained:
-    """What one CPU gave in one kind of look.
+    """CPU time that one CPU gave in one kind of look.
 
     look: one, all, several, sleeping. cpu: None where loops were not pinned. processes: loops on
     it; share: of each of them, in the order of their numbers. total: of all of them together.
@@ -156,7 +156,7 @@ class Obtained:
 
 @dataclass(frozen=True, slots=True)
 class Scheduler:
-    """What schedules one target, in a word and a sentence, with what carries it.
+    """Scheduling class of one target with its sentence and evidence.
 
     per_cpu: share of each CPU in each observation. contradictions: evidence against the word, steal
     first. missing: what was not looked at and would say more. conditions: the levels of what the

@@ -57,12 +57,12 @@ class RowOutcome:
 
     @property
     def holds(self) -> bool:
-        """Whether every share holds and the verdict is the expected one."""
+        """Returns whether every share holds and the verdict is the expected one."""
         return self.verdict == self.expected and self.all_shares_hold
 
     @property
     def all_shares_hold(self) -> bool:
-        """Whether every share holds."""
+        """Returns whether every share holds."""
         return all(share.status == HOLDS for share in self.shares)
 
 
@@ -133,8 +133,10 @@ def _inferred(row: EmulatedRow, result: RunResult) -> tuple[str, str]:
 def summarise(rows: Sequence[RowOutcome]) -> str:
     """Returns one sentence: how many rows hold, and how many verdicts are right."""
     good = sum(row.all_shares_hold for row in rows)
-    asked = [row for row in rows if row.expected]
-    right = sum(row.verdict == row.expected for row in asked)
+    expected = [row for row in rows if row.expected]
+    right = sum(row.verdict == row.expected for row in expected)
     text = f"{good} of {len(rows)} rows have every share within the bound of what was set"
-    named = f"; the scheduler of {right} of {len(asked)} is inferred correctly" if asked else ""
+    named = (
+        f"; the scheduler of {right} of {len(expected)} is inferred correctly" if expected else ""
+    )
     return f"{text}{named}."

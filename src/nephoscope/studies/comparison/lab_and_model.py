@@ -34,13 +34,14 @@ class ThreeWay:
 
     @property
     def distance(self) -> float:
-        """How far the lab is from the model, relative to the model; 0 where the model is 0."""
+        """Returns how far the lab is from the model, relative to the model; 0 where the model is
+        0."""
         return abs(self.measured.value / self.simulated.value - 1) if self.simulated.value else 0.0
 
 
 @dataclass(slots=True)
 class _Candidate:
-    """What is known of a published number; by whether it comes from a model."""
+    """Counterpart of a published number; by whether it comes from a model."""
 
     published: float
     unit: str

@@ -88,7 +88,8 @@ def _confidence(result: RunResult) -> float:
 
 
 def _has_levels(factors: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    """Whether all levels are equal, as values or as the texts of a plan ('150ms' is a text)."""
+    """Returns whether all levels are equal, as values or as the texts of a plan ('150ms' is a
+    text)."""
     return all(
         name in factors and (factors[name] == level or str(factors[name]) == str(level))
         for name, level in wanted.items()

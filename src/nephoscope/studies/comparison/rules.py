@@ -45,15 +45,15 @@ class Range:
     high: float
 
     def within(self, outer: Range) -> bool:
-        """Whether it lies wholly inside."""
+        """Returns whether it lies wholly inside."""
         return outer.low <= self.low and self.high <= outer.high
 
     def beyond(self, other: Range) -> bool:
-        """Whether both have no common point."""
+        """Returns whether both have no common point."""
         return self.high < other.low or other.high < self.low
 
     def holds(self, value: float) -> bool:
-        """Whether the value lies in it."""
+        """Returns whether the value lies in it."""
         return self.low <= value <= self.high
 
     def side(self, value: float) -> int:

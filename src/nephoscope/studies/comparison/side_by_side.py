@@ -47,7 +47,7 @@ class Outcome:
 
 
 def is_simulated(benchmark: str) -> bool:
-    """Whether a measured figure comes from a model and not from a machine."""
+    """Returns whether a measured figure comes from a model and not from a machine."""
     return benchmark.startswith(SIMULATED)
 
 

@@ -80,7 +80,7 @@ class PublishedFigure(Record):
 
 
 class Selection(Record):
-    """Which metric of a result; what is absent here is as in the surrounding `measured`."""
+    """Metric of a result; what is absent here is as in the surrounding `measured`."""
 
     benchmark: str = ""
     metric: str = ""
@@ -135,5 +135,5 @@ class MeasuredFigure(Record):
 
     @property
     def is_single(self) -> bool:
-        """Whether this is one value, and neither a ratio nor an order."""
+        """Returns whether this is one value, and neither a ratio nor an order."""
         return self.numerator is None and not self.order

@@ -43,7 +43,7 @@ class Program(Protocol):
         """Ends it: asked, then killed. Returns when it is gone. May be called twice."""
 
     def ended(self) -> bool:
-        """Whether it has ended."""
+        """Returns whether it has ended."""
 
 
 class Channel(Protocol):

@@ -15,13 +15,13 @@ from nephoscope.tasks import uncancelled
 GRACE_S = 2.0
 """Time between the polite signal and the one that cannot be refused."""
 
-_PASSED_ON = ("LANG", "PATH", "TMPDIR", "HOME")
+_PASSED_ON = ("LANG", "PATH", "TMPDIR", "HOME", "SSL_CERT_FILE")
 _POLL_S = 0.005
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a child ended. returncode: negative for a signal. why: '', 'timeout' or 'output'."""
+    """End of a child. returncode: negative for a signal. why: '', 'timeout' or 'output'."""
 
     returncode: int
     stdout: bytes
@@ -69,7 +69,7 @@ class _Pipe:
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed."""
+        """Returns whether it was closed."""
         return self._stream.closed
 
     async def read(self, size: int) -> bytes:

@@ -81,7 +81,7 @@ def script(text: str, *arguments: str) -> list[str]:
 
 
 def command_line(command: Sequence[str], mark: str) -> str:
-    """What the login shell there is given.
+    """Returns what the login shell there is given.
 
     Its dotfiles may print what they like: our output starts after a line with `mark` and the
     process id, which `exec` hands on to the program.

@@ -56,14 +56,14 @@ def read(values: Any) -> TargetRecord:
     record = KINDS[kind]
     own = {}
     for key, value in values.items():
-        others = [name for name, one in KINDS.items() if key in one.model_fields]
-        if key in record.model_fields or not others:
+        kinds = [name for name, one in KINDS.items() if key in one.model_fields]
+        if key in record.model_fields or not kinds:
             own[key] = value
         # Runs that were stored before kinds had keys of their own name every key, empty.
         elif value not in ("", [], None):
             words = (
-                f"`{key}` is for targets of kind {' or '.join(others)}, and "
-                f"'{values.get('name', DEFAULT)}' is of kind {kind}. Write `kind: {others[0]}`, "
+                f"`{key}` is for targets of kind {' or '.join(kinds)}, and "
+                f"'{values.get('name', DEFAULT)}' is of kind {kind}. Write `kind: {kinds[0]}`, "
                 "or drop it"
             )
             raise _mistake(words, (key,), value)

@@ -34,7 +34,7 @@ class Touch:
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What a target is and can do, as far as it is known before it is opened.
+    """Properties and abilities of a target that are known before it is opened.
 
     Targets with the same `machine` run one after the other, unless they are the two sides of one
     trial: they would share its CPUs.
@@ -109,7 +109,8 @@ class TargetRecord(Record):
 
     @property
     def in_plan_lab(self) -> bool:
-        """Whether it is a host of the plan's own lab, which takes conditions and can be booted."""
+        """Returns whether it is a host of the plan's own lab, which takes conditions and can be
+        booted."""
         return False
 
     def placed_in(self, lab: str) -> Self:

@@ -112,9 +112,9 @@ def _event(line: bytes, spec: BenchmarkSpec, after_done: bool, returncode: int) 
     try:
         values = jsontext.parse(line)
     except ValueError as error:
-        raise _Bad(f"no JSON: {_shown(line)}") from error
+        raise _Bad(f"no JSON: {_quoted(line)}") from error
     if not isinstance(values, dict):
-        raise _Bad(f"no object: {_shown(line)}")
+        raise _Bad(f"no object: {_quoted(line)}")
     if after_done:
         raise _Bad("there are lines after the last one")
     if "error" in values:
@@ -124,7 +124,7 @@ def _event(line: bytes, spec: BenchmarkSpec, after_done: bool, returncode: int) 
     return _sample(values, spec)
 
 
-def _shown(line: bytes) -> str:
+def _quoted(line: bytes) -> str:
     return repr(line[:80].decode("utf-8", errors="replace"))
 
 
@@ -192,14 +192,14 @@ def check_version(
     """TargetError of one sentence unless `describe`'s answer is of the catalogue's version."""
     try:
         document = jsontext.parse(described)
-        found = (str(document["probe"]), int(document["protocol"]))
+        actual = (str(document["probe"]), int(document["protocol"]))
     except (ValueError, KeyError, TypeError) as error:
         raise TargetError(
             f"{where}: what answers as the probe is no nephoscope-probe.", "Check NEPHOSCOPE_PROBE."
         ) from error
-    if found != (catalog.probe, catalog.protocol):
+    if actual != (catalog.probe, catalog.protocol):
         raise TargetError(
-            f"{where}: the probe is version {found[0]} (protocol {found[1]}), and this package "
+            f"{where}: the probe is version {actual[0]} (protocol {actual[1]}), and this package "
             f"needs {catalog.probe} (protocol {catalog.protocol}).",
             f"Build both together: `{build_command}`.",
         )

@@ -98,7 +98,7 @@ class Running:
         return self._trial(await self._rest(left_s), timeout_s)
 
     def ended(self) -> bool:
-        """Whether it has ended already (a background load that died)."""
+        """Returns whether it has ended already (a background load that died)."""
         return self._program.ended()
 
     async def end(self) -> None:

@@ -135,7 +135,7 @@ class Target:
                 await self._where(storage.program(benchmark, params)),
                 verb,
                 benchmark,
-                *await self._given(benchmark, params),
+                *await self._parameter_words(benchmark, params),
                 "--deadline",
                 f"{timeout_s:.3f}",
                 "--with-parent",
@@ -185,7 +185,8 @@ class Target:
         return self._tools[benchmark]
 
     def endpoint(self, client: Target, version: IpVersion | None = None) -> Endpoint:
-        """Where `client` reaches servers of this target; any version of IP unless one is given.
+        """Returns where `client` reaches servers of this target; any version of IP unless one is
+        given.
 
         Raises TargetError when there is no way.
         """
@@ -220,12 +221,13 @@ class Target:
         finally:
             await self._channel.close()
 
-    async def _given(self, benchmark: str, params: Mapping[str, Any]) -> list[str]:
+    async def _parameter_words(self, benchmark: str, params: Mapping[str, Any]) -> list[str]:
         """The words that give a trial its parameters."""
         return ["--params", json.dumps(dict(params))]
 
     def _reached_by(self) -> Mapping[str, Any]:
-        """What is known of the target besides the probe's document: keys for the fingerprint."""
+        """Returns what is known of the target besides the probe's document: keys for the
+        fingerprint."""
         return {}
 
     async def _where(self, name: str = PROBE) -> str:

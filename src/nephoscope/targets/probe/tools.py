@@ -19,8 +19,8 @@ from nephoscope.targets.base import Peer, TargetTrial
 from nephoscope.targets.channels.child import Ended
 from nephoscope.targets.probe.output import Parse, parse_output
 
-ASK_S = 20.0
-"""A tool that does not print its version by then, on a busy machine, never will."""
+ASK_S = 60.0
+"""Time for a tool to print its version; the first start of an interpreter can take 20 s."""
 
 USED = ("cpu_ns", "max_rss_bytes")
 """What the probe reports of every server."""

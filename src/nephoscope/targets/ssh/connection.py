@@ -94,7 +94,7 @@ def _hops(name: str, route: SshRoute) -> list[Hop]:
 
 
 def _options(name: str, hop: Hop, route: SshRoute) -> asyncssh.SSHClientConnectionOptions:
-    """What the configuration says of a hop."""
+    """Returns what the configuration says of a hop."""
     try:
         options = asyncssh.SSHClientConnectionOptions(**_chosen(hop, route), host=hop.host)
         # An alias stands for another name, which gets into commands in its place.
@@ -132,7 +132,7 @@ class _Client(asyncssh.SSHClient):
         self, host: str, addr: str, port: int, key: asyncssh.SSHKey
     ) -> bool:
         """Called for a key that known_hosts does not hold."""
-        self._keys.shown(key)
+        self._keys.note_key(key)
         return False
 
 

@@ -63,7 +63,7 @@ class HostKeys:
             return ""
         return ",".join([*(_CERTIFICATES if authorities else ()), *own, *_COMMON])
 
-    def shown(self, key: asyncssh.SSHKey) -> None:
+    def note_key(self, key: asyncssh.SSHKey) -> None:
         """Notes the key that a host showed and that is not trusted."""
         self._shown = key
 

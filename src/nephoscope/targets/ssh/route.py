@@ -47,7 +47,7 @@ class Hop:
 
 @dataclass(frozen=True, slots=True)
 class SshRoute:
-    """How a host is reached.
+    """Route to a host.
 
     config: whether ~/.ssh/config is read. connect: makes the socket of a host that is reached by
     other means than the machine's own network. identity and known_hosts: files instead of the

@@ -67,7 +67,7 @@ class SshChannel(ShellChannel):
         return Endpoint(self.own_address.partition("%")[0], address)
 
     def known(self) -> dict[str, object]:
-        """What may be told of the connection: no secret is in it."""
+        """Returns what may be told of the connection: no secret is in it."""
         if self._reached is None:
             return {}
         key = self._reached.connection.get_server_host_key()

@@ -12,6 +12,7 @@ use super::udp::pace::Pace;
 use super::udp::sender::LATE_NS;
 use crate::clock;
 use crate::error::ProbeError;
+use crate::load;
 use crate::requests::target::{check_authorised, resolve};
 use crate::trial::Trial;
 use nephoscope_wire::spec::Param;
@@ -23,8 +24,13 @@ const REMEMBERED: usize = 1 << 17;
 /// Longest wait between two looks whether it is over.
 const LOOK_AROUND_NS: u64 = 50_000_000;
 
-/// A host that needs no program of ours.
 pub const HOST: Param = Param::text("host", "");
+pub const WAIT: Param = Param::int("wait_ns", 1_000_000_000, 0..=60_000_000_000)
+    .doc("Time to wait for answers after the last probe; later ones count as lost.");
+pub const LATE_AFTER: Param = Param::int("late_after_ns", 1_000_000_000, 1..=60_000_000_000)
+    .doc("Round-trip time above which an answer counts as late; it is kept, not lost.");
+pub const STORED_PROBES: Param = Param::count("stored_probes", 0, 0..=10_000_000)
+    .doc("Number of probes whose round trip is stored one by one, as probe_rtt_ns.");
 
 /// So many probes per second are no load, to anybody.
 const UNASKED_PER_S: f64 = 100.0;
@@ -51,6 +57,29 @@ pub struct ProbingConfig {
     pub duration_ns: u64,
     pub wait_ns: u64,
     pub record: RecordSettings,
+}
+
+impl ProbingConfig {
+    /// From the parameters of a trial.
+    pub fn of(trial: &Trial) -> Result<Self, ProbeError> {
+        let params = &trial.params;
+        Ok(Self {
+            per_s: params.float("rate_per_s"),
+            duration_ns: load::duration_ns(trial)?,
+            wait_ns: params.u64("wait_ns"),
+            record: RecordSettings {
+                interval_ns: params.u64("interval_ns"),
+                late_after_ns: params.u64("late_after_ns"),
+                stored_probes: params.size("stored_probes"),
+            },
+        })
+    }
+
+    /// How many probes that makes; `None` when it is not known in advance.
+    pub fn probes(&self) -> Option<u64> {
+        let probes = (self.duration_ns as f64 * self.per_s / 1e9).round() as u64;
+        (self.duration_ns > 0 && self.per_s > 0.0).then_some(probes.max(1))
+    }
 }
 
 pub struct ProbingResult {
@@ -128,14 +157,11 @@ impl<'a> Probing<'a> {
     }
 
     fn has_more(&self) -> bool {
-        let ProbingConfig { per_s, duration_ns, .. } = *self.config;
-        if duration_ns == 0 {
-            return true;
+        match (self.config.probes(), self.config.duration_ns) {
+            (Some(probes), _) => self.sent < probes,
+            (None, 0) => true,
+            (None, duration_ns) => clock::monotonic_ns() < self.start_ns + duration_ns,
         }
-        if self.is_in_turn() {
-            return clock::monotonic_ns() < self.start_ns + duration_ns;
-        }
-        self.sent < ((duration_ns as f64 * per_s / 1e9).round() as u64).max(1)
     }
 
     fn next_due_ns(&self, now_ns: u64) -> u64 {
@@ -235,4 +261,23 @@ pub fn destination(
         check_authorised(host, &addresses, &trial.params.texts("authorised_hosts"))?;
     }
     Ok(addresses[0])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_of_probes_follows_from_rate_and_time() {
+        let config = ProbingConfig {
+            per_s: 1000.0,
+            duration_ns: 1_500_000_000,
+            wait_ns: 0,
+            record: RecordSettings { interval_ns: 1, late_after_ns: 1, stored_probes: 0 },
+        };
+        assert_eq!(config.probes(), Some(1500));
+        assert_eq!(ProbingConfig { duration_ns: 1, ..config }.probes(), Some(1));
+        assert_eq!(ProbingConfig { duration_ns: 0, ..config }.probes(), None);
+        assert_eq!(ProbingConfig { per_s: 0.0, ..config }.probes(), None);
+    }
 }

@@ -6,57 +6,55 @@ use crate::net::udp::losses::{wilson, LISTED_RUNS};
 use crate::trial::{factors, Trial};
 use nephoscope_wire::spec::Metric;
 
-pub const RTT: Metric = Metric::lower("rtt_ns")
-    .histogram()
-    .doc("Round-trip time from the scheduled sending time of a probe.");
-pub const RTT_SENT: Metric = Metric::lower("rtt_sent_ns")
-    .histogram()
-    .doc("Round-trip time from the actual sending time of a probe.");
-pub const RTT_KERNEL: Metric = Metric::lower("rtt_kernel_ns")
-    .histogram()
-    .doc("Round-trip time from the actual sending time to the kernel's reception of the answer.");
-pub const RTT_SENT_MEAN: Metric =
-    Metric::lower("rtt_sent_mean_ns").doc("Mean of rtt_sent_ns over a trial (avg of `ping`).");
-pub const RTT_SENT_MAX: Metric = Metric::lower("rtt_sent_max_ns")
-    .doc("Maximum of rtt_sent_ns (max of `ping`); grows with the number of probes.");
-pub const RTT_SENT_STDEV: Metric =
-    Metric::lower("rtt_sent_stdev_ns").doc("Standard deviation of rtt_sent_ns (mdev of `ping`).");
-pub const INTERVAL_RTT: Metric = Metric::lower("interval_rtt_ns")
-    .series()
-    .doc("Median round-trip time in each interval, at its end.");
-pub const INTERVAL_RTT_MAX: Metric = Metric::lower("interval_rtt_max_ns")
-    .series()
-    .doc("Maximum round-trip time in each interval, at its end.");
-pub const INTERVAL_SENT: Metric = Metric::neutral("interval_sent_count")
-    .series()
-    .doc("Number of probes due in each interval, at its scheduled end.");
-pub const INTERVAL_LOST: Metric = Metric::lower("interval_lost_count")
-    .series()
-    .doc("Number of probes due in each interval that were never answered.");
-pub const PROBE_RTT: Metric = Metric::lower("probe_rtt_ns")
-    .series()
-    .doc("Round-trip time of each answered probe, at its scheduled sending time.");
-pub const LOST_RUN: Metric = Metric::lower("lost_run_count")
-    .series()
-    .doc("Number of probes lost one after the other, at the sending time of the first.");
-pub const LATE: Metric =
-    Metric::lower("late_count").doc("Number of answers that took longer than late_after_ns.");
-pub const LOSS: Metric = Metric::lower("loss_ratio")
-    .doc("Share of lost datagrams, by direction; `both` is the round trip.");
-pub const LOSS_LOW: Metric = Metric::lower("loss_low_ratio")
-    .doc("Lower end of the 95 % Wilson interval of the round trips' loss.");
-pub const LOSS_HIGH: Metric = Metric::lower("loss_high_ratio")
-    .doc("Upper end of the 95 % Wilson interval of the round trips' loss.");
-pub const EPISODE: Metric = Metric::lower("loss_episode_ratio")
-    .doc("Share of the time in loss episodes (Badabing's frequency).");
-pub const EPISODE_NS: Metric =
-    Metric::lower("loss_episode_ns").doc("Mean duration of a loss episode (Badabing).");
-pub const SENT: Metric = Metric::neutral("sent_count").doc("Number of datagrams sent.");
-pub const RETURNED: Metric =
-    Metric::neutral("returned_count").doc("Number of different datagrams that came back.");
-pub const SENT_PER_S: Metric = Metric::neutral("sent_per_s").doc("Datagrams sent per second.");
-pub const LATE_SENDS: Metric =
-    Metric::lower("late_sends_ratio").doc("Share of datagrams sent more than 1 ms late.");
+/// The metrics of probes that go there and back.
+pub const METRICS: [Metric; 22] = [
+    Metric::lower("rtt_ns")
+        .histogram()
+        .headline()
+        .doc("Round-trip time from the scheduled sending time of a probe."),
+    Metric::lower("rtt_sent_ns")
+        .histogram()
+        .doc("Round-trip time from the actual sending time of a probe."),
+    Metric::lower("rtt_kernel_ns").histogram().doc(
+        "Round-trip time from the actual sending time to the kernel's reception of the answer.",
+    ),
+    Metric::lower("rtt_sent_mean_ns").doc("Mean of rtt_sent_ns over a trial (avg of `ping`)."),
+    Metric::lower("rtt_sent_max_ns")
+        .doc("Maximum of rtt_sent_ns (max of `ping`); grows with the number of probes."),
+    Metric::lower("rtt_sent_stdev_ns").doc("Standard deviation of rtt_sent_ns (mdev of `ping`)."),
+    Metric::lower("interval_rtt_ns")
+        .series()
+        .doc("Median round-trip time in each interval, at its end."),
+    Metric::lower("interval_rtt_max_ns")
+        .series()
+        .doc("Maximum round-trip time in each interval, at its end."),
+    Metric::neutral("interval_sent_count")
+        .series()
+        .doc("Number of probes due in each interval, at its scheduled end."),
+    Metric::lower("interval_lost_count")
+        .series()
+        .doc("Number of probes due in each interval that were never answered."),
+    Metric::lower("probe_rtt_ns")
+        .series()
+        .doc("Round-trip time of each answered probe, at its scheduled sending time."),
+    Metric::lower("lost_run_count")
+        .series()
+        .doc("Number of probes lost one after the other, at the sending time of the first."),
+    Metric::lower("late_count").doc("Number of answers that took longer than late_after_ns."),
+    Metric::lower("loss_ratio")
+        .doc("Share of lost datagrams, by direction; `both` is the round trip."),
+    Metric::lower("loss_low_ratio")
+        .doc("Lower end of the 95 % Wilson interval of the round trips' loss."),
+    Metric::lower("loss_high_ratio")
+        .doc("Upper end of the 95 % Wilson interval of the round trips' loss."),
+    Metric::lower("loss_episode_ratio")
+        .doc("Share of the time in loss episodes (Badabing's frequency)."),
+    Metric::lower("loss_episode_ns").doc("Mean duration of a loss episode (Badabing)."),
+    Metric::neutral("sent_count").doc("Number of datagrams sent."),
+    Metric::neutral("returned_count").doc("Number of different datagrams that came back."),
+    Metric::neutral("sent_per_s").doc("Datagrams sent per second."),
+    Metric::lower("late_sends_ratio").doc("Share of datagrams sent more than 1 ms late."),
+];
 
 /// All samples of probes that no far side of ours counts.
 pub fn emit_all(trial: &mut Trial, result: &ProbingResult, per_s: f64) -> Result<(), ProbeError> {
