@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import gc
+import itertools
 import os
 import random
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
+from tests import profiles
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -89,7 +93,7 @@ for _name, _examples in (("whole", 100), ("quick", 40)):
         max_examples=_examples,
         suppress_health_check=[HealthCheck.too_slow],
     )
-settings.load_profile(os.environ.get("NEPHOSCOPE_TEST_PROFILE", "whole"))
+settings.load_profile(profiles.NAME)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -102,6 +106,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("alone")
 
 
+@pytest.hookimpl(hookwrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Ten thousand tests stay until the end: the garbage collector need not look at them again."""
+    gc.disable()
+    yield
+    gc.freeze()
+    gc.enable()
+
+
+_numbers = itertools.count()
 _seconds: dict[str, float] = defaultdict(float)
 
 
@@ -120,14 +134,25 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _private_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test reads or writes the user's own store, or sees the runs of others."""
+def _private_store(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No test reads or writes the user's own store, or sees the runs of others.
+
+    A test without a folder of its own gets the name of one that nobody makes unless it is used.
+    """
     from nephoscope.runs import concurrent_runs
 
-    monkeypatch.setenv("NEPHOSCOPE_STORE", str(tmp_path / "store"))
+    if "tmp_path" in request.fixturenames:
+        folder: Path = request.getfixturevalue("tmp_path")
+    else:
+        folder = tmp_path_factory.getbasetemp() / f"unasked-{next(_numbers)}"
+    monkeypatch.setenv("NEPHOSCOPE_STORE", str(folder / "store"))
     monkeypatch.setenv("NEPHOSCOPE_CONFIG", "")
     monkeypatch.delenv("NEPHOSCOPE_DEBUG", raising=False)
-    monkeypatch.setattr(concurrent_runs, "FOLDER", tmp_path / "concurrent-runs")
+    monkeypatch.setattr(concurrent_runs, "FOLDER", folder / "concurrent-runs")
 
 
 @pytest.fixture(autouse=True)

@@ -30,11 +30,10 @@ finish_building() {
   return 1
 }
 
-measuring=(nephoscope-probe nephoscope-lab)
-targets=("${measuring[@]/#/--bin=}")
-for file in crates/{probe,lab}/tests/*.rs; do
-  targets+=("--test=$(basename "$file" .rs)")
-done
+# No examples: the lints compile them, and nothing runs them.
+kinds=(--lib --bins --tests)
+measuring=(nephoscope-probe nephoscope-lab nephoscope-programs)
+targets=(--bin=nephoscope-probe --bin=nephoscope-lab --test=programs)
 build_log=$(mktemp)
 NEPHOSCOPE_TEST_DURATIONS=$(mktemp)
 export NEPHOSCOPE_TEST_DURATIONS
@@ -48,11 +47,11 @@ if [ "${1:-}" = --all ]; then
 fi
 
 # Tests that measure nothing wait often: one worker more than there are CPUs, and the compiler beside.
-nice cargo test --locked --workspace --no-run >"$build_log" 2>&1 &
+nice cargo test --locked --workspace "${kinds[@]}" --no-run >"$build_log" 2>&1 &
 building=$!
 part "Python without measurements" pythons "${slow}not alone" -n "$(($(nproc) + 1))" --dist loadfile --no-loadscope-reorder
 part "Building the Rust tests, what is left of it" finish_building
-part "Rust without measurements" cargo test --locked --workspace "${measuring[@]/#/--exclude=}" "${ignored[@]}"
+part "Rust without measurements" cargo test --locked --workspace "${kinds[@]}" "${measuring[@]/#/--exclude=}" "${ignored[@]}"
 if [ "${1:-}" != --fast ]; then
   # One test at a time: a truth test shares its core with nobody. Chosen by target, because a choice
   # of packages would compile the dependencies with other features once more.

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 from captured import captures, output, record
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.profiles import by_profile
 
 from nephoscope import adapters, catalog
 from nephoscope.adapters import ADAPTERS, Adapter, Output, ToolError
@@ -41,11 +42,25 @@ TOOLS = [adapter for adapter in ADAPTERS.values() if not adapter.spec.load]
 SERVERS = [adapter for adapter in ADAPTERS.values() if adapter.spec.load]
 every = pytest.mark.parametrize("adapter", TOOLS, ids=lambda one: one.spec.id)
 declared = pytest.mark.parametrize("adapter", ADAPTERS.values(), ids=lambda one: one.spec.id)
-every_capture = pytest.mark.parametrize(
-    ("adapter", "name"),
-    [(one, path.stem) for one in ADAPTERS.values() for path in captures(one.spec.id)],
-    ids=lambda one: one if isinstance(one, str) else one.spec.id,
+captured = pytest.mark.parametrize(
+    "adapter",
+    [one for one in ADAPTERS.values() if captures(one.spec.id)],
+    ids=lambda one: one.spec.id,
 )
+per_capture = settings(max_examples=by_profile(quick=40, whole=600))
+"""An adapter has six captures on average, and 100 examples are enough of each."""
+
+
+def said_in(adapter: Adapter) -> dict[str, Output]:
+    """What its tool printed, by the name of the capture."""
+    names = [path.stem for path in captures(adapter.spec.id)]
+    return {name: output(record(adapter.spec.id, name)) for name in names}
+
+
+def drawn(adapter: Adapter, data: st.DataObject) -> Output:
+    """One of the captures."""
+    said = said_in(adapter)
+    return said[data.draw(st.sampled_from(sorted(said)))]
 
 
 def parsed(adapter: Adapter, said: Output) -> list[Sample] | ToolError:
@@ -144,34 +159,33 @@ def test_there_are_captures_of_success_and_of_failure(adapter: Adapter) -> None:
     assert outcomes.count(False) >= 2
 
 
-@every_capture
-def test_a_capture_gives_declared_figures_or_a_sentence(adapter: Adapter, name: str) -> None:
-    said = output(record(adapter.spec.id, name))
-    found = parsed(adapter, said)
-    if isinstance(found, ToolError):
-        assert str(found).endswith(".")
-        return
+@captured
+def test_a_capture_gives_declared_figures_or_a_sentence(adapter: Adapter) -> None:
     declared = {m.id for m in adapter.spec.metrics if m.shape is not Shape.DOCUMENT}
-    metrics = {sample.metric for sample in found}
-    assert metrics <= declared
-    # A time below the tool's resolution is left out; a job goes to the disk or to the page cache.
-    twins = {re.sub("^disk_", "cached_", name) for name in metrics} | {
-        re.sub("^cached_", "disk_", name) for name in metrics
-    }
-    # bonnie++ has no figure for what takes less than half a second; a test profile of Phoronix has
-    # one of both directions.
-    optional = declared if adapter.spec.id in {"bonnie", "phoronix"} else twins
-    assert all(name.endswith("_ns") for name in declared - metrics - optional)
-    assert all(sample.value > 0 for sample in found if sample.metric.endswith("_ns"))
-    assert all(sample.value >= 0 for sample in found)
+    for name, said in said_in(adapter).items():
+        found = parsed(adapter, said)
+        if isinstance(found, ToolError):
+            assert str(found).endswith("."), name
+            continue
+        metrics = {sample.metric for sample in found}
+        assert metrics <= declared, name
+        # A time below the tool's resolution is left out; a job goes to the disk or to the page
+        # cache.
+        twins = {re.sub("^disk_", "cached_", metric) for metric in metrics}
+        twins |= {re.sub("^cached_", "disk_", metric) for metric in metrics}
+        # bonnie++ has no figure for what takes less than half a second; a test profile of Phoronix
+        # has one of both directions.
+        optional = declared if adapter.spec.id in {"bonnie", "phoronix"} else twins
+        assert all(metric.endswith("_ns") for metric in declared - metrics - optional), name
+        assert all(sample.value > 0 for sample in found if sample.metric.endswith("_ns")), name
+        assert all(sample.value >= 0 for sample in found), name
 
 
-@every_capture
+@captured
+@per_capture
 @given(data=st.data())
-def test_what_is_cut_off_is_never_a_smaller_figure(
-    adapter: Adapter, name: str, data: st.DataObject
-) -> None:
-    said = output(record(adapter.spec.id, name))
+def test_what_is_cut_off_is_never_a_smaller_figure(adapter: Adapter, data: st.DataObject) -> None:
+    said = drawn(adapter, data)
     whole = parsed(adapter, said)
     cut = data.draw(st.integers(0, len(said.stdout)))
     short = parsed(adapter, replace(said, stdout=said.stdout[:cut]))
@@ -179,12 +193,13 @@ def test_what_is_cut_off_is_never_a_smaller_figure(
     assert isinstance(short, ToolError) or short == whole
 
 
-@every_capture
+@captured
+@per_capture
 @given(junk=st.text(max_size=60), data=st.data())
 def test_junk_in_between_is_a_sentence_or_changes_nothing_declared(
-    adapter: Adapter, name: str, junk: str, data: st.DataObject
+    adapter: Adapter, junk: str, data: st.DataObject
 ) -> None:
-    said = output(record(adapter.spec.id, name))
+    said = drawn(adapter, data)
     at = data.draw(st.integers(0, len(said.stdout)))
     text = said.stdout[:at] + junk + said.stdout[at:]
     found = parsed(adapter, replace(said, stdout=text))
@@ -201,10 +216,9 @@ def test_any_other_text_is_no_measurement(
     assert isinstance(parsed(adapter, Output(text, errors, code, marks=(end,))), ToolError)
 
 
-@every_capture
-@pytest.mark.parametrize(("code", "signal"), [(1, None), (None, 9)])
-def test_a_tool_that_failed_has_no_figures(
-    adapter: Adapter, name: str, code: int | None, signal: int | None
-) -> None:
-    said = replace(output(record(adapter.spec.id, name)), exit_code=code, signal=signal)
-    assert isinstance(parsed(adapter, said), ToolError)
+@captured
+def test_a_tool_that_failed_has_no_figures(adapter: Adapter) -> None:
+    for name, said in said_in(adapter).items():
+        for code, signal in ((1, None), (None, 9)):
+            failed = replace(said, exit_code=code, signal=signal)
+            assert isinstance(parsed(adapter, failed), ToolError), (name, code, signal)

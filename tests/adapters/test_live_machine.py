@@ -43,7 +43,7 @@ SHORT: dict[str, dict[str, Any]] = {
 }
 SLOW = {
     *("likwid-bench", "perf.", "stress-ng."),
-    *("blogbench", "c-ray", "cachebench", "crafty", "lmbench.", "ramspeed", "unixbench"),
+    *("7zip", "blogbench", "c-ray", "cachebench", "crafty", "lmbench.", "ramspeed", "unixbench"),
 }
 """Those that the set-up does not install, and those that take seconds."""
 

@@ -36,6 +36,7 @@ def test_tcp_is_carried(probe: Path, benchmark: str, program: str, params: dict[
     assert served["cpu_ns"] > 0
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     ("benchmark", "program"), [("iperf3.udp", "iperf3"), ("iperf.udp", "iperf")]
 )

@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-import jsonschema
 import pytest
+from tests import schemas
 from tests.results.made import NULL_PLAN, make_run
 
 from nephoscope import capabilities
@@ -196,13 +196,13 @@ def test_nothing_valid_is_a_result_without_metrics(tmp_path: Path) -> None:
     result = capabilities.build(run)
     assert result.metrics == ()
     assert result.run.trials.valid == 0
-    jsonschema.validate(capabilities.document(result), capabilities.result_schema())
+    schemas.validate(capabilities.document(result), schemas.result_schema())
 
 
 def test_the_same_store_gives_the_same_bytes_that_the_schema_allows(tmp_path: Path) -> None:
     run = make_run(tmp_path, NULL_PLAN, steady, rounds=12, invalid=[2], state=MEASURED)
     one = capabilities.document(capabilities.build(run))
-    jsonschema.validate(one, capabilities.result_schema())
+    schemas.validate(one, schemas.result_schema())
     assert json.dumps(one) == json.dumps(capabilities.document(capabilities.build(run)))
 
 
@@ -216,11 +216,9 @@ def test_the_confidence_that_is_asked_for_is_used(tmp_path: Path) -> None:
     assert narrow.low > wide.low
 
 
-@pytest.mark.parametrize(
-    "schema", [capabilities.result_schema(), schema_of(Comparisons, "comparison")]
-)
+@pytest.mark.parametrize("schema", [schemas.result_schema(), schema_of(Comparisons, "comparison")])
 def test_the_schemas_are_schemas(schema: dict[str, object]) -> None:
-    jsonschema.Draft202012Validator.check_schema(schema)
+    schemas.check_schema(schema)
 
 
 MODEL = NULL_PLAN + "targets:\n  - {name: model, kind: sim}\n"

@@ -8,8 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import jsonschema
 import pytest
+from tests import schemas
 from tests.results.made import NULL_PLAN, make_run
 
 from nephoscope.capabilities.table import TABLE, load
@@ -68,11 +68,11 @@ def test_its_record_finding_and_section_are_in_the_documents(store: Path) -> Non
     for file in (page, page.with_suffix(".md")):
         assert "From 1 to 10" in file.read_text(encoding="utf-8")
     schema = json.loads(python(SCHEMA))
-    jsonschema.validate(document, schema)
+    schemas.validate(document, schema)
     assert "toy" in schema["required"]
     del document["toy"]["span"]
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(document, schema)
+    with pytest.raises(schemas.ValidationError):
+        schemas.validate(document, schema)
 
 
 def test_its_command_is_on_the_command_line() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
+from tests import schemas
 
 from nephoscope import documents
 from nephoscope.capabilities import build
@@ -231,7 +231,7 @@ def test_the_json_is_as_its_schema_says(tmp_path: Path) -> None:
         "b": fingerprint("Y", "h2", instance="j", kind="m5", zone="b"),
     }
     document = documents.versioned(of([run_of(tmp_path, machines, {"a": 1e6, "b": 2e6})]))
-    Draft202012Validator(schema_of(Census, "census")).validate(document)
+    schemas.validate(document, schema_of(Census, "census"))
     json.dumps(document, allow_nan=False)
 
 
@@ -260,7 +260,7 @@ def test_a_file_gives_counts_and_speeds(tmp_path: Path) -> None:
     assert read.counts[1].notes == ("seen, twice",)
     assert read.speeds[0] == StatedSpeed("m1", "A", "pi", 1.4, 1.3, 1.5, 10, str(file))
     found = census.build(read.counts, stated=read.speeds, sources=[str(file)])
-    Draft202012Validator(schema_of(Census, "census")).validate(documents.versioned(found))
+    schemas.validate(documents.versioned(found), schema_of(Census, "census"))
     assert found.machines == 50
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import click
-import jsonschema
 import pytest
 import yaml
+from tests import schemas
 from tests.platforms.made import report
 from tests.results.made import NULL_PLAN, TWO_TARGETS, make_run
 from tests.traffic.made import pcap
@@ -207,7 +207,7 @@ def test_a_document_has_its_version_and_follows_its_schema(
     document = json.loads(captured.out)
     assert document["schema_version"] == SCHEMA_VERSION
     name = json_documents.COMMANDS[command][option]
-    jsonschema.Draft202012Validator(schema_of(name)).validate(document)
+    schemas.validate(document, schema_of(name))
 
 
 def test_json_lines_and_files_of_a_report_have_the_version(
@@ -227,7 +227,7 @@ def test_a_schema_is_printed_or_found(capsys: pytest.CaptureFixture[str]) -> Non
     assert {"plan", "topology", "result", "commands"} <= set(listed)
     for name in listed:
         assert cli.main(["schema", name]) == 0
-        jsonschema.Draft202012Validator.check_schema(json.loads(capsys.readouterr().out))
+        schemas.check_schema(json.loads(capsys.readouterr().out))
     assert cli.main(["schema", "plan", "--path"]) == 0
     assert Path(capsys.readouterr().out.strip()).is_file()
     assert cli.main(["schema", "plam"]) == 2
@@ -240,4 +240,4 @@ def test_a_plan_of_the_guides_follows_the_schema() -> None:
     (plan,) = re.findall(r"```yaml title=\"noise.yaml\"\n(.*?)```", text, flags=re.S)
     assert plan.startswith("# yaml-language-server: $schema=plan.schema.json\n")
     path = catalog.contract_path("plan.schema.json")
-    jsonschema.validate(yaml.safe_load(plan), json.loads(path.read_text(encoding="utf-8")))
+    schemas.validate(yaml.safe_load(plan), json.loads(path.read_text(encoding="utf-8")))

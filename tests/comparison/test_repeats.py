@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import jsonschema
 import numpy as np
 import pytest
+from tests import schemas
 from tests.results.made import NULL_PLAN, make_run
 
 from nephoscope import capabilities, documents
@@ -40,7 +40,7 @@ def test_the_interval_is_that_of_the_runs_and_not_of_the_trials(
     assert line.estimate.n == 5
     ratio = line.estimate.high / line.estimate.value
     assert ratio == pytest.approx(math.exp(2.7764 * sd / math.sqrt(5)), rel=1e-4)
-    jsonschema.validate(documents.versioned(found), schema_of(RepeatedRuns, "repeats"))
+    schemas.validate(documents.versioned(found), schema_of(RepeatedRuns, "repeats"))
     print_repeats(found)
     printed = capsys.readouterr().out
     assert "5 runs: " in printed

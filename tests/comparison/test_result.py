@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import jsonschema
 import pytest
+from tests import schemas
 from tests.results.made import NULL_PLAN, TWO_TARGETS, make_run
 
 from nephoscope import capabilities, documents
@@ -27,7 +27,7 @@ def noise(number: int) -> float:
 
 
 def valid(told: Comparisons) -> Comparisons:
-    jsonschema.validate(documents.versioned(told), schema_of(Comparisons, "comparison"))
+    schemas.validate(documents.versioned(told), schema_of(Comparisons, "comparison"))
     return told
 
 

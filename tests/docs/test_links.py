@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("*/README.md")])
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_somewhere(page: Path) -> None:
+def missing(page: Path) -> list[str]:
+    """The links of a page to files that do not exist."""
     links = LINK.findall(page.read_text(encoding="utf-8"))
     local = [link for link in links if "://" not in link]
-    missing = [link for link in local if not (page.parent / link).exists()]
-    assert not missing
+    return [link for link in local if not (page.parent / link).exists()]
+
+
+def test_links_lead_somewhere() -> None:
+    lost = {str(page.relative_to(ROOT)): missing(page) for page in PAGES}
+    assert not {page: links for page, links in lost.items() if links}

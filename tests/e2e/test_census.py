@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from jsonschema import Draft202012Validator
+from tests import schemas
 
 from e2e.conftest import Run
 from nephoscope.store import StoredRun
@@ -19,7 +19,7 @@ def test_census_of_this_machine_then_of_the_store(nephoscope: Run) -> None:
     measured = nephoscope("census", "--target", "local", "--budget", "3s", "--json")
     assert measured.code == 0, measured.err
     first = measured.json()
-    Draft202012Validator(SCHEMA).validate(first)
+    schemas.validate(first, SCHEMA)
     assert (first["machines"], first["runs"]) == (1, 1)
     again = nephoscope("census", "--target", "local", "--budget", "2s", "--json")
     assert again.code == 0, again.err
@@ -38,7 +38,7 @@ def test_census_of_a_study_as_text_json_and_page(nephoscope: Run, tmp_path: Path
     page = tmp_path / "out" / "census.html"
     done = nephoscope("census", "--study", "zhuang-2012", "--json", "-o", page)
     assert done.code == 0, done.err
-    Draft202012Validator(SCHEMA).validate(done.json())
+    schemas.validate(done.json(), SCHEMA)
     assert "Shares of CPU models" in page.read_text(encoding="utf-8")
     text = nephoscope("census", "--study", "zhuang-2012").out
     assert all(len(line) <= 79 for line in text.splitlines())

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import jsonschema
+from tests import schemas
 from tests.e2e.conftest import Run
 
-from nephoscope import capabilities
 from nephoscope.commands.command_lines.text import WORDS
 
 
@@ -25,7 +24,7 @@ def test_two_commands_are_measured_compared_and_exported(nephoscope: Run, tmp_pa
     assert all(len(one["times"]) == 10 and set(one["exit_codes"]) == {0} for one in results)
     assert min(results[1]["times"]) >= 0.15
     shown = nephoscope("show", "latest", "--json").json()
-    jsonschema.validate(shown, capabilities.result_schema())
+    schemas.validate(shown, schemas.result_schema())
     (verdict,) = [
         one["comparison"]["verdict"]["word"]
         for one in shown["experiment"]["comparisons"]

@@ -15,10 +15,11 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-import jsonschema
 import pytest
+from tests import schemas
 from tests.attempts import attempt
 from tests.e2e.conftest import PROGRAM, Run, mounted
+from tests.profiles import by_profile
 
 from nephoscope.commands.json_documents import COMMANDS, commands_schema
 from nephoscope.lab import names
@@ -133,17 +134,17 @@ def test_a_program_in_a_host_keeps_its_streams_and_exit_code(
 def test_a_kill_at_any_moment_leaves_nothing_behind_once_it_is_down(
     nephoscope: Run, office: Path, lab_name: str
 ) -> None:
-    other = Path("/run/netns/nephx-other")
-    group = cgroups.layout().of("pids").root / "nephx-other"
+    other = Path(f"/run/netns/nephx-{lab_name}")
+    group = cgroups.layout().of("pids").root / other.name
     subprocess.run(["ip", "netns", "add", other.name], check=True)
     group.mkdir(exist_ok=True)
     # How long the making takes, without the interpreter's own start.
     making_s = nephoscope("lab", "up", office, "--json").json()["elapsed_s"]
     nephoscope("lab", "down", lab_name)
     draw = random.Random(20261121)
-    busy = 0
+    kills, busy = by_profile(quick=4, whole=10), 0
     try:
-        for number in range(10):
+        for number in range(kills):
             child = subprocess.Popen(
                 [*PROGRAM, "lab", "up", str(office)],
                 stdout=subprocess.DEVNULL,
@@ -170,7 +171,7 @@ def test_a_kill_at_any_moment_leaves_nothing_behind_once_it_is_down(
     finally:
         subprocess.run(["ip", "netns", "delete", other.name], check=True)
         group.rmdir()
-    assert busy == 10
+    assert busy == kills
 
 
 def test_an_interrupted_up_cleans_up_by_itself(
@@ -273,4 +274,4 @@ def test_every_command_prints_json_alone(nephoscope: Run, office: Path, lab_name
         done = nephoscope("lab", *words, "--json")
         assert done.code == 0, done.err
         name = COMMANDS[f"lab {words[0]}"][""]
-        jsonschema.validate(json.loads(done.out), {**schema, "$ref": f"#/$defs/{name}"})
+        schemas.validate(json.loads(done.out), {**schema, "$ref": f"#/$defs/{name}"})

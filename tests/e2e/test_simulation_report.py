@@ -6,10 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+from tests import schemas
 from tests.e2e.conftest import Run
-
-from nephoscope import capabilities
 
 WORDS = ("simulate", "geo", "twitter-2008-as-printed-two", "--set", "duration_h=3")
 
@@ -18,7 +16,7 @@ def test_a_deployment_is_told_and_drawn(nephoscope: Run, tmp_path: Path) -> None
     done = nephoscope(*WORDS, "--replications", 6, "--seed", 1, "--store", tmp_path, "--json")
     assert done.code == 0, done.err
     document = done.json()
-    jsonschema.validate(document, capabilities.result_schema())
+    schemas.validate(document, schemas.result_schema())
     (one,) = document["simulation"]["deployments"]
     _has_places_means_and_hours(one)
     headlines = [line for line in document["metrics"] if line["headline"]]

@@ -7,8 +7,8 @@ import random
 from dataclasses import asdict
 from pathlib import Path
 
-import jsonschema
 import pytest
+from tests import schemas
 from tests.results.made import Sampler, make_run, run_data
 
 from nephoscope import capabilities, catalog, plans
@@ -64,7 +64,7 @@ def stored(store: Path, text: str, sampler: Sampler, rounds: int = 10) -> Experi
     """The experiment of a run in a store; the document keeps to its schema."""
     result = capabilities.build(make_run(store, text, sampler, rounds=rounds))
     document = json.loads(json.dumps(capabilities.document(result)))
-    jsonschema.validate(document, capabilities.result_schema())
+    schemas.validate(document, schemas.result_schema())
     found = result.part(Experiment)
     assert found is not None
     return found

@@ -6,8 +6,8 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import jsonschema
 import pytest
+from tests import schemas
 from tests.results.isolated import REACHED, Truth, make
 from tests.results.made import NULL_PLAN, make_run
 
@@ -22,7 +22,7 @@ def built(store: Path, truth: Truth) -> tuple[RunResult, Isolation]:
     """The isolation of a run in a store; the document keeps to its schema."""
     result = capabilities.build(make(store, truth))
     document = json.loads(json.dumps(capabilities.document(result)))
-    jsonschema.validate(document, capabilities.result_schema())
+    schemas.validate(document, schemas.result_schema())
     found = result.part(Isolation)
     assert found is not None
     return result, found

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import jsonschema
 import pytest
+from tests import schemas
 
 from nephoscope.errors import PlanError, UsageError
 from nephoscope.lab import files
@@ -233,6 +233,6 @@ def test_the_schema_takes_what_the_reader_takes() -> None:
     from nephoscope.reading import yamltext
 
     for text in (OFFICE, GEO):
-        jsonschema.validate(yamltext.parse(text, "x"), topology_schema())
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate({"name": "t", "hosts": {"a": {"cpus": 1}}}, topology_schema())
+        schemas.validate(yamltext.parse(text, "x"), topology_schema())
+    with pytest.raises(schemas.ValidationError):
+        schemas.validate({"name": "t", "hosts": {"a": {"cpus": 1}}}, topology_schema())

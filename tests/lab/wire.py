@@ -27,7 +27,7 @@ def name() -> str:
 def udp(host: Host) -> socket.socket:
     """A datagram socket inside a host."""
     made = within(host.netns, lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
-    made.settimeout(2)
+    made.settimeout(30)  # for a busy machine: nothing on these paths is lost
     return made
 
 
@@ -102,5 +102,6 @@ def in_lab(values: Mapping[str, Any], work: Callable[[Lab], _Result]) -> _Result
             return await asyncio.to_thread(work, lab)
         finally:
             await LABS.remove(lab.name)
+            assert LABS.remains(lab.name) == []
 
     return asyncio.run(whole())

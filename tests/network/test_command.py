@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
+from tests import schemas
 
 from nephoscope import cli
 from nephoscope.commands.json_documents import COMMANDS, commands_schema
@@ -18,7 +18,7 @@ def printed(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
     document: dict[str, Any] = json.loads(capsys.readouterr().out)
     schema = commands_schema()
     name = COMMANDS[f"network {words[0]}"][""]
-    Draft202012Validator({**schema, "$ref": f"#/$defs/{name}"}).validate(document)
+    schemas.validate(document, {**schema, "$ref": f"#/$defs/{name}"})
     return document
 
 

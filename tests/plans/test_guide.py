@@ -6,8 +6,8 @@ import json
 import re
 from pathlib import Path
 
-import jsonschema
 import pytest
+from tests import schemas
 
 from nephoscope import catalog, plans
 from nephoscope.reading import yamltext
@@ -40,7 +40,7 @@ def test_the_worked_plan_is_what_the_guide_says_it_is(folder: Path) -> None:
         base = found[index]
         assert {**one.factors, "noise": "none"} == base.factors
     values = yamltext.parse(dict(TITLED)["noise.yaml"], "noise.yaml")
-    jsonschema.validate(values, plans.plan_schema())
+    schemas.validate(values, plans.plan_schema())
 
 
 def test_the_guide_shows_fragments() -> None:
@@ -59,4 +59,4 @@ def test_every_fragment_holds_over_the_worked_plan(folder: Path, fragment: str) 
     (folder / "plan.yaml").write_text(text, encoding="utf-8")
     plan = plans.load(folder / "plan.yaml")
     assert plans.expand(plan, catalog.load())
-    jsonschema.validate({**merged, **values}, plans.plan_schema())
+    schemas.validate({**merged, **values}, plans.plan_schema())

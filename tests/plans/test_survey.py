@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import json
 
-import jsonschema
 import pytest
 import yaml
+from tests import schemas
 
 from nephoscope import catalog, plans
 from nephoscope.errors import PlanError, UnknownName
@@ -70,13 +70,13 @@ def test_the_built_in_plans_keep_to_the_schema(level: str) -> None:
     from importlib import resources
 
     schema = plans.plan_schema()
-    jsonschema.Draft202012Validator.check_schema(schema)
+    schemas.check_schema(schema)
     file = resources.files("nephoscope.plans").joinpath(f"builtin/survey-{level}.yaml")
     values = yaml.safe_load(file.read_text(encoding="utf-8"))
-    jsonschema.validate(values, schema)
+    schemas.validate(values, schema)
     values["benchmarks"][1]["params"]["no_such"] = 1
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(values, schema)
+    with pytest.raises(schemas.ValidationError):
+        schemas.validate(values, schema)
 
 
 def test_every_field_of_the_schema_is_explained() -> None:

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
+from tests import schemas
 
 from nephoscope import capabilities
 from nephoscope.model import Sample, TrialKey, TrialRecord, TrialStatus
@@ -96,7 +96,7 @@ def test_what_has_no_time_line_is_not_told(tmp_path: Path) -> None:
     assert result.part(Execution) is None
     told = capabilities.document(result)
     assert told["execution"] is None
-    jsonschema.validate(told, capabilities.result_schema())
+    schemas.validate(told, schemas.result_schema())
 
 
 def test_the_json_of_an_execution_is_within_the_schema(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_the_json_of_an_execution_is_within_the_schema(tmp_path: Path) -> None:
     result = capabilities.build(run)
     found = execution({"lost": {"b": "gone"}}, [record(1, skew_ns=10, loads=(LOAD,))])
     told = capabilities.document(replace(result, parts=(found,)))
-    jsonschema.validate(json.loads(json.dumps(told)), capabilities.result_schema())
+    schemas.validate(json.loads(json.dumps(told)), schemas.result_schema())
     assert told["execution"]["skew"]["n"] == 1
 
 

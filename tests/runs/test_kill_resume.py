@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.profiles import by_profile
 
 from nephoscope import runs
 from nephoscope.model import TrialStatus
@@ -27,7 +28,7 @@ plan = Plan.model_validate_json(Path(sys.argv[1]).read_text())
 print(runs.execute(plan, Store(sys.argv[2])).id)
 """
 ROUNDS = 12
-KILLS = 10
+KILLS = by_profile(quick=4, whole=10)
 # One trial waits this long; a whole run of 5 x (1 + 12) trials then takes a few seconds at least.
 WAIT_NS = 10_000_000
 
@@ -96,7 +97,7 @@ def check(run: StoredRun) -> None:
     assert leftovers == []
 
 
-def test_sigkill_at_ten_random_moments(tmp_path: Path, probe: Path) -> None:
+def test_sigkill_at_random_moments(tmp_path: Path, probe: Path) -> None:
     draw = random.Random(20)
     kept: dict[str, bytes] = {}
     for kill in range(KILLS):

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from tests.attempts import attempt
+from tests.profiles import by_profile
 
 from nephoscope import runs
 from nephoscope.errors import BenchmarkFailed
@@ -168,7 +169,7 @@ LONG = plan_of(
 
 
 def test_kills_of_a_run_of_groups_lose_and_double_nothing(tmp_path: Path, probe: Path) -> None:
-    for kill in range(5):
+    for kill in range(by_profile(quick=2, whole=5)):
         process, run = begun(tmp_path, LONG)
         have = len(run.records())
         end = time.monotonic() + 120

@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
-import jsonschema
+from tests import schemas
 from tests.analysis.scheduler.simulated import Budget, Turns, always, look
 from tests.results.made import NULL_PLAN, make_run
 
@@ -69,7 +69,7 @@ def test_each_target_has_its_verdict(tmp_path: Path) -> None:
     # The warm-up round is kept and not looked at.
     assert [seen.trial[:5] for seen in one.looks] == ["r0001", "r0001"]
     document = capabilities.document(result)
-    jsonschema.validate(document, capabilities.result_schema())
+    schemas.validate(document, schemas.result_schema())
     assert [found["word"] for found in document["scheduler"]["targets"]] == [
         "cap per machine",
         "dedicated",

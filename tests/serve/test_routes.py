@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 from tests.results.made import NULL_PLAN, TWO_TARGETS, make_run
+from tests.schemas import validate
 from tests.serve.made import TOKEN, call, settings
 
 from nephoscope.model import Sample, Setting
@@ -161,7 +161,7 @@ def test_documents_meet_their_schemas_in_the_description(app: Any, runs: list[St
     for path in ("/overview", "/runs", "/session", "/files", "/commands"):
         content = description["paths"][f"/api/v1{path}"]["get"]["responses"]["200"]["content"]
         schema = {**content["application/json"]["schema"], "components": {"schemas": schemas}}
-        jsonschema.validate(call(app, f"/api/v1{path}").json, schema)
+        validate(call(app, f"/api/v1{path}").json, schema)
     text = json.dumps(description)
     names = {part.split('"')[0] for part in text.split('"#/components/schemas/')[1:]}
     assert names <= schemas.keys()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-import jsonschema
 import pytest
+from tests import schemas
 from tests.results import simulated
 from tests.results.made import run_data
 from tests.results.simulated import MS, record
@@ -164,7 +164,7 @@ def test_the_document_of_json_keeps_to_its_schema() -> None:
         simulated.deployments(), simulated.placement(), simulated.scheduler(), simulated.saving()
     )
     whole = capabilities.document(result)
-    jsonschema.validate(whole, capabilities.result_schema())
+    schemas.validate(whole, schemas.result_schema())
     document = whole["simulation"]
     assert document["placements"][0]["chosen"] == ["us", "eu"]
     assert document["deployments"][0]["overall"]["figures"]["requests"]["n"] == simulated.N

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -37,6 +38,13 @@ COMPARED = [
 ]
 
 
+@cache
+def settings_of(study: str, part: str) -> list[Setting]:
+    """The settings of a part's plan at the small scale: 200 tests ask for those of 20 plans."""
+    (found,) = [one for of, one in HERE if (of.name, one.name) == (study, part)]
+    return plans.expand(catalogue.plan_of(catalogue.load(study), found, "small"), catalog.load())
+
+
 def test_every_study_has_a_plan_under_that_name() -> None:
     for study in catalogue.load_all():
         assert (study.path / "plan.yaml").is_file()
@@ -70,7 +78,7 @@ def test_every_comparison_asks_for_what_the_plan_measures(
 ) -> None:
     ours = mapping.measured
     assert ours is not None
-    settings = plans.expand(catalogue.plan_of(study, part, "small"), catalog.load())
+    settings = settings_of(study.name, part.name)
     picks = [pick for pick in (ours.numerator, ours.denominator) if pick] or list(
         ours.order.values()
     )
@@ -80,7 +88,7 @@ def test_every_comparison_asks_for_what_the_plan_measures(
 
 @PARTS
 def test_every_control_asks_for_what_the_plan_measures(study: ReferenceStudy, part: Part) -> None:
-    settings = plans.expand(catalogue.plan_of(study, part, "small"), catalog.load())
+    settings = settings_of(study.name, part.name)
     for control in part.controls:
         _asks_for_what_is_measured(control.measured, Selection(), settings)
 
@@ -89,7 +97,7 @@ def test_every_control_asks_for_what_the_plan_measures(study: ReferenceStudy, pa
 def test_every_cell_and_every_curve_asks_for_what_the_plan_measures(
     study: ReferenceStudy, part: Part
 ) -> None:
-    settings = plans.expand(catalogue.plan_of(study, part, "small"), catalog.load())
+    settings = settings_of(study.name, part.name)
     for sheet in part.tables:
         for row in sheet.rows.values():
             for column in sheet.columns.values():

@@ -1,4 +1,5 @@
 //! A third-party server under the probe's supervision, on loopback.
+use nephoscope_programs::path_of;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -14,7 +15,7 @@ struct Probe {
 
 impl Probe {
     fn serve(job: &str, bind: &str) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_nephoscope-probe"))
+        let mut child = Command::new(path_of("nephoscope-probe"))
             .args(["wrap", "--server", "--job", job, "--bind", bind, "--control"])
             .args(["--deadline", "60"])
             .stdin(Stdio::piped())

@@ -1,13 +1,14 @@
 //! `enter` against the kernel: exit codes and signals are the program's own, the joined namespaces
 //! and groups are the named ones. Tests that need root say so and count as failed without it only
 //! where the suite runs as root.
+use nephoscope_programs::path_of;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 fn lab() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_nephoscope-lab"))
+    Command::new(path_of("nephoscope-lab"))
 }
 
 fn enter(words: &[&str]) -> Output {
@@ -183,7 +184,7 @@ fn through_a_pid_namespace_code_signal_and_death_go_on() {
 fn a_program_inside_ends_with_the_process_that_started_it() {
     let script = format!(
         "{} enter --die-with-parent -- sleep 60 & echo $!; sleep 60",
-        env!("CARGO_BIN_EXE_nephoscope-lab")
+        path_of("nephoscope-lab").display()
     );
     let mut parent =
         Command::new("sh").args(["-c", &script]).stdout(Stdio::piped()).spawn().expect("sh");

@@ -1,4 +1,5 @@
 //! `serve`: one peer with the token is served, strangers are hung up on, and it ends by itself.
+use nephoscope_programs::path_of;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -13,7 +14,7 @@ struct Server {
 }
 
 fn serve(deadline_s: &str) -> Server {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_nephoscope-probe"))
+    let mut child = Command::new(path_of("nephoscope-probe"))
         .args(["serve", "null", "--token-file", "-", "--deadline", deadline_s])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -99,10 +100,8 @@ fn it_ends_by_itself_at_its_deadline() {
 
 #[test]
 fn without_a_token_it_serves_nobody() {
-    let output = Command::new(env!("CARGO_BIN_EXE_nephoscope-probe"))
-        .args(["serve", "null"])
-        .output()
-        .unwrap();
+    let output =
+        Command::new(path_of("nephoscope-probe")).args(["serve", "null"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stdout).contains("--token-file"));
 }

@@ -1,9 +1,8 @@
 //! The fingerprint and the counters beside a trial, held to control groups that this test makes.
-#[path = "../src/attempts.rs"]
-mod attempts;
-
-use attempts::{attempt, holds};
+use crate::attempts::{attempt, holds};
+use nephoscope_programs::path_of;
 use serde_json::Value;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -42,7 +41,7 @@ impl Group {
     }
 
     /// A command that starts inside the group.
-    fn command(&self, program: &str) -> Command {
+    fn command(&self, program: impl AsRef<OsStr>) -> Command {
         use std::os::unix::process::CommandExt;
         let mut command = Command::new(program);
         let procs = self.folder.join("cgroup.procs");
@@ -76,7 +75,7 @@ impl Group {
 
     /// One trial inside the group: its document, and its `done` line.
     fn run(&self, id: &str, params: &str) -> (Option<Value>, Value) {
-        let mut command = self.command(env!("CARGO_BIN_EXE_nephoscope-probe"));
+        let mut command = self.command(path_of("nephoscope-probe"));
         lines(command.args(["run", id, "--params", params]))
     }
 }
@@ -171,12 +170,10 @@ fn a_spinning_loop_in_half_a_cpu_is_throttled_half_the_time() {
 
 #[test]
 fn outside_of_a_quota_nothing_is_throttled_or_the_counter_is_null() {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_nephoscope-probe"));
+    let mut command = Command::new(path_of("nephoscope-probe"));
     let (_, done) = lines(command.args(["run", "null"]));
     let ratio = &done["counters"]["throttled_ratio"];
-    let quota = lines(
-        Command::new(env!("CARGO_BIN_EXE_nephoscope-probe")).args(["run", "sys.fingerprint"]),
-    );
+    let quota = lines(Command::new(path_of("nephoscope-probe")).args(["run", "sys.fingerprint"]));
     if quota.0.expect("a fingerprint")["limits"]["cpu_quota_cpus"].is_null() {
         assert!(ratio.is_null() || ratio == 0.0, "{ratio}");
     }
@@ -184,7 +181,7 @@ fn outside_of_a_quota_nothing_is_throttled_or_the_counter_is_null() {
 
 #[test]
 fn the_counters_are_those_of_proc() {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_nephoscope-probe"));
+    let mut command = Command::new(path_of("nephoscope-probe"));
     let (_, done) = lines(command.args(["run", "null", "--params", r#"{"wait_ns": 200000000}"#]));
     let beside = &done["counters"];
     for (path, key) in [
@@ -205,7 +202,7 @@ fn the_counters_are_those_of_proc() {
 
 #[test]
 fn a_wrong_metadata_address_is_one_sentence_and_exit_code_2() {
-    let output = Command::new(env!("CARGO_BIN_EXE_nephoscope-probe"))
+    let output = Command::new(path_of("nephoscope-probe"))
         .args(["run", "sys.fingerprint", "--params", r#"{"metadata_address": "8.8.8.8:80"}"#])
         .output()
         .expect("the probe starts");
