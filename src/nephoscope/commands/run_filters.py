@@ -12,6 +12,7 @@ from nephoscope.errors import UsageError
 
 if TYPE_CHECKING:
     from nephoscope.store import Store, StoredRun
+    from nephoscope.store.selection import Selection
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -54,8 +55,13 @@ def add_filters(function: Function) -> Function:
     return reduce(lambda wrapped, option: option(wrapped), reversed(_OPTIONS), function)
 
 
-def selected(
-    shelf: Store,
+def selected(shelf: Store, **conditions: Any) -> list[StoredRun]:
+    """Returns the runs that meet the options' conditions, newest first."""
+    wanted = selection_of(**conditions)
+    return [run for run in reversed(shelf.runs()) if wanted.matches(run)]
+
+
+def selection_of(
     *,
     labels: Sequence[str],
     targets: Sequence[str],
@@ -63,8 +69,8 @@ def selected(
     states: Sequence[str],
     since: str | None,
     until: str | None,
-) -> list[StoredRun]:
-    """Returns the runs that meet the options' conditions, newest first."""
+) -> Selection:
+    """Returns the options' conditions. Raises UsageError for values that have no meaning."""
     from nephoscope.reading.sentences import did_you_mean
     from nephoscope.store import ABANDONED, STATES, selection
 
@@ -75,7 +81,7 @@ def selected(
                 f"--state: there is no state '{state}'{did_you_mean(state, known)}.",
                 f"States: {', '.join(known)}.",
             )
-    wanted = selection.Selection(
+    return selection.Selection(
         labels=selection.labels(labels),
         targets=frozenset(targets),
         benchmarks=frozenset(benchmarks),
@@ -83,4 +89,3 @@ def selected(
         since_s=selection.day_s("--since", since),
         until_s=selection.day_s("--until", until),
     )
-    return [run for run in reversed(shelf.runs()) if wanted.matches(run)]

@@ -21,7 +21,7 @@ from nephoscope.store.files import translating_os_errors
 DAMAGED = "line_damaged"
 """Event that stands for a line whose checksum is not that of its text."""
 
-_STORED = "trials_stored"
+_STORED, _MERGED = "trials_stored", "trials_merged"
 _FILE = re.compile(r"[rw]\d+-s[^/\0]{1,200}\.parquet")
 """Name of a trial's file: in the run's folder, whatever else a line may hold."""
 _SUM = re.compile(rb', "crc32": "([0-9a-f]{8})"\}\Z')
@@ -37,14 +37,23 @@ def removed_event(names: Iterable[str]) -> dict[str, Any]:
     return {"event": _STORED, "sha256": dict.fromkeys(names)}
 
 
+def merged_event(names: Iterable[str]) -> dict[str, Any]:
+    """Returns the event of trials that were put together, by name; see merged_trials.py."""
+    return {"event": _MERGED, "trials": [*names]}
+
+
 def append(path: Path, event: Mapping[str, Any]) -> None:
     """Adds one line, with the time and its checksum."""
     at = datetime.now(UTC).isoformat(timespec="milliseconds")
-    text = json.dumps({"at": at, **event}, allow_nan=False, default=str)
-    line = f'{text[:-1]}, "crc32": "{zlib.crc32(text.encode()):08x}"}}\n'
     with translating_os_errors(path, "written"), path.open("ab+") as stream:
         _remove_cut_off_line(stream)
-        stream.write(line.encode())
+        stream.write(with_checksum({"at": at, **event}))
+
+
+def with_checksum(values: Mapping[str, Any]) -> bytes:
+    """Returns a line of JSON that ends with the checksum of its text."""
+    text = json.dumps(values, allow_nan=False, default=str)
+    return f'{text[:-1]}, "crc32": "{zlib.crc32(text.encode()):08x}"}}\n'.encode()
 
 
 def _remove_cut_off_line(stream: Any) -> None:
@@ -65,10 +74,13 @@ def extent(path: Path) -> dict[str, Any]:
 
 
 class Journal:
-    """The events of one journal; a later reading continues where the one before ended."""
+    """The events of one journal; a later reading continues where the one before ended.
 
-    def __init__(self) -> None:
-        self._offset = 0
+    start: byte from which on it is read.
+    """
+
+    def __init__(self, start: int = 0) -> None:
+        self.start = self._offset = start
         self._lines: list[tuple[dict[str, Any] | None, bool]] = []
         """Of each line the event, None where it cannot be read, and whether its checksum holds."""
 
@@ -83,7 +95,7 @@ class Journal:
                 return self
         self._offset += len(whole) + len(newline)
         if newline:
-            self._lines += map(_parsed, whole.split(b"\n"))
+            self._lines += map(parsed_line, whole.split(b"\n"))
         return self
 
     @property
@@ -112,6 +124,15 @@ class Journal:
                 known |= {name: one for name, one in digests.items() if _FILE.fullmatch(name)}
         return {name: str(digest) for name, digest in known.items() if digest}
 
+    def merged(self) -> set[str]:
+        """Returns the names of all trials that were put together."""
+        return {
+            str(name)
+            for event in self.events()
+            if event.get("event") == _MERGED and isinstance(event.get("trials"), list)
+            for name in event["trials"]
+        }
+
     def problems(self, path: Path, ended: Mapping[str, Any] | None) -> list[str]:
         """Returns a sentence for what is damaged. ended: `extent` when the run ended, if it did."""
         lines = [str(one["line"]) for one in self.events() if one.get("event") == DAMAGED]
@@ -127,7 +148,8 @@ class Journal:
         return [f"{path} is damaged: it is not what was stored when the run ended."]
 
 
-def _parsed(line: bytes) -> tuple[dict[str, Any] | None, bool]:
+def parsed_line(line: bytes) -> tuple[dict[str, Any] | None, bool]:
+    """Returns what a line holds, None where that is no JSON, and whether its checksum is right."""
     match = _SUM.search(line)
     text = line[: match.start()] + b"}" if match else line
     holds = match is not None and zlib.crc32(text) == int(match[1], 16)
