@@ -84,13 +84,13 @@ def encode(
     record: TrialRecord,
     samples: Sequence[Sample],
     spec: BenchmarkSpec,
-    beside: Sequence[Beside] = (),
+    loads_and_hooks: Sequence[Beside] = (),
 ) -> bytes:
     """The content of the trial's file. UnknownName for a metric that a spec has not."""
     metadata = {RECORD_KEY: json.dumps(record_values(record), allow_nan=False).encode()}
     sink = pa.BufferOutputStream()
     pq.write_table(
-        table_of(run, record, samples, spec, beside).replace_schema_metadata(metadata),
+        table_of(run, record, samples, spec, loads_and_hooks).replace_schema_metadata(metadata),
         sink,
         compression="zstd",
         write_page_checksum=True,
