@@ -23,6 +23,8 @@ from typing import Any
 
 from _paired import ROOT, machine, write_result
 
+from nephoscope.store import Store
+
 COMMAND = str(ROOT / ".venv" / "bin" / "nephoscope")
 SAMPLES = ROOT / "tests" / "golden" / "pkb" / "perfkitbenchmarker_results.json"
 PLAN = (
@@ -55,10 +57,13 @@ def killed(moment_s: float, *words: object) -> bool:
 
 
 def digests(store: Path) -> dict[str, str]:
-    """Trial file -> hash of its bytes, over all runs of the store."""
+    """Trial -> hash of its record and samples, over all runs of the store."""
     return {
-        str(path.relative_to(store)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(store.glob("runs/[0-9]*/trials/*.parquet"))
+        f"runs/{run.id}/{record.key.name}": hashlib.sha256(
+            repr((record, table.to_pylist())).encode()
+        ).hexdigest()
+        for run in Store(store).runs()
+        for record, table in run.tables()
     }
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as parquet
 import pytest
 from tests import schemas
 
@@ -15,11 +17,13 @@ from nephoscope import documents
 from nephoscope.capabilities import build
 from nephoscope.census import files, records, sightings
 from nephoscope.census import result as census
+from nephoscope.census.command import stored_runs
 from nephoscope.census.records import UNKNOWN_TYPE, Census, Count, StatedSpeed
 from nephoscope.documents import schema_of
 from nephoscope.errors import UsageError
 from nephoscope.model import Sample, Setting
-from nephoscope.store import Store, StoredRun
+from nephoscope.store import Store, StoredRun, manifest
+from nephoscope.store import run as stored
 from nephoscope.studies import catalogue
 from nephoscope.studies.census import published
 from results.made import make_run
@@ -387,3 +391,26 @@ def test_small_n_says_so() -> None:
 
 def test_an_empty_store_has_no_census(tmp_path: Path) -> None:
     assert sightings.seen(Store(tmp_path).runs()).counts == ()
+
+
+@pytest.mark.slow
+def test_many_runs_are_read_once_each_and_not_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(60):
+        machine = {"a": fingerprint(f"Model {number % 2}", f"h{number}")}
+        run_of(tmp_path, machine, {"a": 1e6 + number % 2})
+    manifests, samples = [], []
+    read, opened = manifest.read_manifest, parquet.ParquetFile
+    monkeypatch.setattr(stored, "read_manifest", lambda p: manifests.append(p) or read(p))
+    monkeypatch.setattr(
+        parquet, "ParquetFile", lambda *a, **k: samples.append(a) or opened(*a, **k)
+    )
+    used, looks, looked_at = sightings.sighted(
+        stored_runs(Store(tmp_path)), frozenset(), False, Counter()
+    )
+    assert (len(used), len(looks), looked_at) == (60, 60, 60)
+    assert len(manifests) == len(samples) == 60
+    assert all(one.speeds for one in used)
+    # What was read of a run is gone, but for its speeds.
+    assert not any(vars(one.run)["_manifest"] for one in used)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.conftest import PROGRAM, Run, mounted
+from tests.unmerged import unmerge
 
 from nephoscope.model import TrialStatus
 from nephoscope.store import Store
@@ -137,7 +138,7 @@ def test_a_truncated_trial_does_not_count_and_the_others_do(
 ) -> None:
     assert nephoscope("run", plan, "--json").code == 0
     (run,) = Store(tmp_path / "store").runs()
-    victim = run.trials_path / "r0004-s000-local.parquet"
+    victim = unmerge(run).trials_path / "r0004-s000-local.parquet"
     victim.write_bytes(victim.read_bytes()[: victim.stat().st_size // 2])
     done = nephoscope("show", "--json")
     assert done.code == 0, done.err

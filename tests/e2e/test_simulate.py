@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 from tests.e2e.conftest import Run
+from tests.unmerged import unmerge
 
-from nephoscope.store import StoredRun
+from nephoscope.store import Store
 
 
 def metrics(result: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
@@ -139,10 +140,10 @@ def test_an_unfinished_simulation_goes_on_with_the_chance_of_its_rounds(
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     assert nephoscope("run", plan, "--store", whole).code == 0
     assert nephoscope("run", plan, "--store", parts).code == 0
-    lost = sorted((parts / "runs").glob("*/trials/*.parquet"))[3]
-    lost.unlink()
+    (run,) = Store(parts).runs()
     # As a kill leaves it: the run is told as unfinished.
-    StoredRun(lost.parents[1]).update(state="running")
+    unmerge(run).update(state="running")
+    sorted(run.trials_path.iterdir())[3].unlink()
     assert nephoscope("run", plan, "--store", parts).code == 0
     assert len(list((parts / "runs").iterdir())) == 1
     assert sorted(samples(nephoscope, whole)) == sorted(samples(nephoscope, parts))

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests import schemas
 from tests.results.made import Sampler, make_run, run_data
+from tests.unmerged import unmerge
 
 from nephoscope import capabilities, catalog, plans
 from nephoscope.analysis.interference import turned
@@ -283,7 +284,7 @@ def test_rounds_that_one_side_lacks_are_left_out(tmp_path: Path) -> None:
     run: StoredRun = make_run(
         tmp_path, CROSSED + "design: {baseline: {wait: 0ns}}\n", drifting(0.01)
     )
-    lost = sorted(run.trials_path.glob("r0003-*.parquet"))[0]
+    lost = sorted(unmerge(run).trials_path.glob("r0003-*.parquet"))[0]
     lost.unlink()
     found = capabilities.build(run).part(Experiment)
     assert found is not None

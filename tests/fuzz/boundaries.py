@@ -43,10 +43,11 @@ from nephoscope.sla import events, evidence, what_if
 from nephoscope.sla import files as sla_files
 from nephoscope.sla import probes as sla_probes
 from nephoscope.sla import result as sla_result
-from nephoscope.store import Store, day_files, summary
+from nephoscope.store import Store, day_files, index, merged_trials, summary
 from nephoscope.store import journal as store_journal
-from nephoscope.store.export import export
+from nephoscope.store.digests import digest_of
 from nephoscope.store.imports import import_files
+from nephoscope.store.manifest import write_manifest
 from nephoscope.studies import catalogue
 from nephoscope.targets.probe.output import check_version, parse_output
 
@@ -223,6 +224,45 @@ def _day_file(case: bytes) -> object:
         return summaries, problems
 
 
+@functools.cache
+def _ended_run() -> tuple[dict[str, Any], bytes, bytes, bytes]:
+    """Manifest, records and samples of a run whose trials are merged, and the list of its store."""
+    with tempfile.TemporaryDirectory() as folder:
+        run, _ = store_factory.filled(Path(folder), rounds=1)
+        run.finish("finished")
+        os.utime(run.path / "manifest.json", (0, 0))
+        index.RunIndex(Store(folder)).whole()
+        samples, records = merged_trials.paths(run.trials_path)
+        listed = (Path(folder) / "runs" / index.FILE).read_bytes()
+        return dict(run.manifest), records.read_bytes(), samples.read_bytes(), listed
+
+
+def _merged(records: bytes, samples: bytes = b"") -> object:
+    """Analyses a run with these files, whose digests are right, and wrong."""
+    manifest, _, whole, _ = _ended_run()
+    samples = samples or whole
+    with tempfile.TemporaryDirectory() as folder:
+        trials = Path(folder, "runs", _RUN, "trials")
+        trials.mkdir(parents=True)
+        for path, content in zip(merged_trials.paths(trials), (samples, records), strict=True):
+            path.write_bytes(content)
+        sums = {"samples_sha256": digest_of(samples), "records_sha256": digest_of(records)}
+        results = []
+        for entry in (manifest["merged_trials"], {**manifest["merged_trials"], **sums}):
+            write_manifest(trials.parent, {**manifest, "id": _RUN, "merged_trials": entry})
+            run = Store(folder).open(_RUN)
+            results.append((run.integrity(), store_factory.exported([run], "csv")))
+        return results
+
+
+def _listed(case: bytes) -> object:
+    with tempfile.TemporaryDirectory() as folder:
+        run, _ = store_factory.filled(Path(folder), rounds=1)
+        run.finish("finished")
+        (Path(folder) / "runs" / index.FILE).write_bytes(case)
+        return index.RunIndex(Store(folder)).whole()
+
+
 def _analyse(manifest: bytes, trial: bytes, journal_lines: bytes = b"") -> object:
     with tempfile.TemporaryDirectory() as folder:
         trials = Path(folder, "runs", _RUN, "trials")
@@ -231,7 +271,9 @@ def _analyse(manifest: bytes, trial: bytes, journal_lines: bytes = b"") -> objec
         (trials.parent / "manifest.json").write_bytes(manifest)
         if not journal_lines:
             run = Store(folder).open(_RUN)
-            return capabilities.document(capabilities.build(run)), export([run], "csv")
+            return capabilities.document(capabilities.build(run)), store_factory.exported(
+                [run], "csv"
+            )
         (trials.parent / "journal.jsonl").write_bytes(journal_lines)
         run = Store(folder).open(_RUN)
         with run.hold():  # so that the process that the journal names is looked for
@@ -599,6 +641,13 @@ BOUNDARIES = (
         lambda: (_stored_run()[1],),
         lambda case: _analyse(_stored_run()[0], case),
     ),
+    Boundary("records of an ended run", lambda: (_ended_run()[1],), _merged, JSON_LINES),
+    Boundary(
+        "samples of an ended run",
+        lambda: (_ended_run()[2],),
+        lambda case: _merged(_ended_run()[1], case),
+    ),
+    Boundary("list of runs", lambda: (_ended_run()[3],), _listed, JSON_LINES),
     Boundary("simulator", _scenarios, _simulator, JSON),
     Boundary(
         "journal",

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.history.drawn import DAY_S, START_S, append_run, machine
 from tests.results.made import NULL_PLAN, make_run
+from tests.unmerged import unmerge
 
 from nephoscope.compaction.summarise import CPU_MODEL, MACHINE
 from nephoscope.errors import UnknownName
@@ -79,7 +80,7 @@ def test_damaged_trials_and_repetitions_are_no_points(tmp_path: Path) -> None:
     append_run(tmp_path, START_S, {"null_ns": 1.0})
     damaged = append_run(tmp_path, START_S + 1, {"null_ns": 2.0})
     append_run(tmp_path, START_S + 2, {"null_ns": 3.0}, labels={REPETITION: "x"})
-    for file in damaged.trials_path.glob("*.parquet"):
+    for file in unmerge(damaged).trials_path.glob("*.parquet"):
         file.write_bytes(b"PAR1")
     (series,) = series_of(tmp_path)
     assert [point.estimate.value for point in series.points] == [1]

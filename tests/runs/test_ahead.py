@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unmerged import unmerge
 
 from nephoscope import plans, runs
 from nephoscope.errors import BenchmarkFailed
@@ -129,7 +130,7 @@ def test_what_is_missing_after_a_kill_is_measured_and_nothing_else(tmp_path: Pat
     fakes = Watching()
     run = runs.execute(plan_of(), Store(tmp_path), targets=fakes.make)
     before = measured(run)
-    run.update(state="running")
+    unmerge(run).update(state="running")
     for name in ("r0007-s000-model", "r0008-s001-model", "r0020-s000-model"):
         (run.trials_path / f"{name}.parquet").unlink()
     again = Watching()

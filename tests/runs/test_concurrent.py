@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unmerged import unmerge
 
 from nephoscope import plans, runs
 from nephoscope.model import Setting, TrialStatus
@@ -97,7 +98,7 @@ def test_each_machine_keeps_the_order_of_the_round(tmp_path: Path) -> None:
 def test_what_is_missing_after_a_kill_is_measured_and_nothing_else(tmp_path: Path) -> None:
     fakes = Watching(machines={"a": "1", "b": "2"})
     run = runs.execute(plan_of(), Store(tmp_path), targets=fakes.make)
-    run.update(state="running")
+    unmerge(run).update(state="running")
     for name in ("r0005-s000-a", "r0005-s001-b", "r0004-s000-b"):
         (run.trials_path / f"{name}.parquet").unlink()
     again = Watching(machines={"a": "1", "b": "2"})

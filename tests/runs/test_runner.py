@@ -6,6 +6,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
+from tests.unmerged import unmerge
 
 from nephoscope import plans, runs
 from nephoscope.errors import BenchmarkFailed, Interrupted, StoreError, TargetError
@@ -99,7 +100,7 @@ def test_an_error_at_any_trial_loses_and_doubles_nothing(tmp_path: Path, after: 
 
 def test_damaged_trials_are_measured_again(tmp_path: Path) -> None:
     fakes = Fakes(lambda *_: good())
-    run = execute(tmp_path, fakes)
+    run = unmerge(execute(tmp_path, fakes))
     (run.trials_path / "r0002-s001-local.parquet").write_bytes(b"damaged")
     run.update(state="running")
     warnings: list[str] = []

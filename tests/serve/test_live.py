@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.results.made import NULL_PLAN, make_run
+from tests.unmerged import unmerge
 
 from nephoscope.model import Sample, Setting
 from nephoscope.serve import live
@@ -90,7 +91,7 @@ def test_gaps_are_the_longest_in_order_of_time(tmp_path: Path) -> None:
 
 
 def test_a_damaged_trial_is_a_problem_and_the_others_are_told(tmp_path: Path) -> None:
-    run = run_of(tmp_path)
+    run = unmerge(run_of(tmp_path))
     (run.trials_path / "r0001-s000-local.parquet").write_bytes(b"PAR1")
     events = RunFiles(StoredRun(run.path)).look()
     assert kinds(events).count("trial") == 2

@@ -11,10 +11,10 @@ from tests.results.made import NULL_PLAN, TWO_TARGETS, make_run
 
 from nephoscope import capabilities
 from nephoscope.model import Sample
-from nephoscope.serve.index import RunIndex
 from nephoscope.serve.overview import Findings, Overview, overview
 from nephoscope.store import RUNNING, Store, StoredRun
 from nephoscope.store.digests import digest_of
+from nephoscope.store.index import RunIndex
 
 
 def made(store: Path, plan: str = NULL_PLAN, **more: Any) -> StoredRun:

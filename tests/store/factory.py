@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from nephoscope import catalog, plans
 from nephoscope.model import Sample, Setting, TrialKey, TrialRecord, TrialStatus
 from nephoscope.store import Store, StoredRun
+from nephoscope.store.export import export
 
 CATALOG = catalog.load()
 SPEC = CATALOG.benchmark("null")
@@ -56,3 +59,10 @@ def filled(path: Path, rounds: int = 3) -> tuple[StoredRun, list[Setting]]:
             run.append(record(setting, number, position), samples(100.0 + number), SPEC)
             position += 1
     return run, settings
+
+
+def exported(runs: Sequence[StoredRun], format: str) -> bytes:
+    """The content of an export."""
+    stream = io.BytesIO()
+    export(runs, format, stream)
+    return stream.getvalue()

@@ -136,7 +136,7 @@ def test_a_damaged_trial_is_invalid_and_the_others_stay(tmp_path: Path, damage: 
 
 def test_what_changes_after_a_look_is_looked_at_again(tmp_path: Path) -> None:
     run, _ = filled(tmp_path)
-    assert len(run.records()) == len(run.tables()) == 8
+    assert len(run.records()) == len(list(run.tables())) == 8
     path = run.trials_path / "r0002-s001-local.parquet"
     whole = path.read_bytes()
     path.write_bytes(flip(whole))
@@ -146,7 +146,7 @@ def test_what_changes_after_a_look_is_looked_at_again(tmp_path: Path) -> None:
     assert not [r for r in run.records() if r.failure_name == DAMAGED]
     path.unlink()
     assert [r.key.name for r in run.records() if r.failure_name == DAMAGED] == [path.stem]
-    assert len(run.tables()) == 7
+    assert len(list(run.tables())) == 7
 
 
 def test_a_foreign_parquet_file_is_no_trial(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nephoscope import capabilities, catalog
 from nephoscope.errors import StoreError, UsageError
 from nephoscope.store import Store, StoredRun, query
 from nephoscope.store.imports import import_files
@@ -191,3 +192,31 @@ def test_damage_is_a_sentence(path: Path, data: st.DataObject) -> None:
     damaged = content[:start] + piece + content[stop:]
     with suppress(UsageError, StoreError):
         _figures(Source(path, damaged, 0.0), {})
+
+
+@pytest.mark.slow
+def test_many_metrics_are_few_files_and_their_declarations_are_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [
+        {"test": f"t{n}", "metric": "m", "value": n + 1.5, "unit": "s", "timestamp": 1}
+        for n in range(400)
+    ]
+    file = tmp_path / "samples.json"
+    file.write_text("".join(json.dumps({**line, "labels": ""}) + "\n" for line in lines))
+    run = import_files([file], Store(tmp_path / "store"))
+    assert sorted(path.name for path in run.trials_path.iterdir()) == [
+        "records.jsonl",
+        "samples.parquet",
+    ]
+    parsed: list[object] = []
+    real = catalog.parse
+    monkeypatch.setattr(catalog, "parse", lambda values: parsed.append(values) or real(values))
+    result = capabilities.build(run)
+    paths = capabilities.write(result, run.report_path)
+    assert len(result.metrics) == 400
+    assert len(parsed) <= 2
+    page = paths.html.read_text()
+    assert "Charts of 40 of 400 benchmarks" in page
+    assert "300 more metrics" in page
+    assert all(f"t{n}" in page for n in (0, 199, 399))

@@ -132,7 +132,7 @@ def test_no_change_of_five_thousand_is_silent(
 def test_a_damaged_line_of_the_journal_is_named_and_left_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = finished(tmp_path)
+    run, _ = filled(tmp_path, rounds=1)
     lines = run.journal_path.read_text().splitlines(keepends=True)
     changed = [lines[0], lines[1].replace("w0000", "w0001", 1), *lines[2:]]
     run.journal_path.write_text("".join(changed))

@@ -143,12 +143,12 @@ def test_a_manifest_of_another_format_version_is_refused_by_its_version(tmp_path
     run, _ = new_run(tmp_path)
     path = run.path / "manifest.json"
     # The next version may have other keys.
-    path.write_text(json.dumps({"version": 2, "nephoscope": "0.9.0", "identity": run.id}))
+    path.write_text(json.dumps({"version": 3, "nephoscope": "0.9.0", "identity": run.id}))
     with pytest.raises(StoreError) as refused:
         Store(tmp_path).open(run.id)
     assert str(refused.value) == (
-        f"{path} has format version 2, written by nephoscope 0.9.0; this program reads version 1. "
-        "Install that version or a newer one."
+        f"{path} has format version 3, written by nephoscope 0.9.0; this program reads versions "
+        "up to 2. Install that version or a newer one."
     )
     assert Store(tmp_path).damaged() == [str(refused.value)]
     assert Store(tmp_path).runs() == []
@@ -226,10 +226,10 @@ def test_the_lock_of_a_killed_process_is_waited_for(
 ) -> None:
     run, _ = new_run(tmp_path)
     run.event({"event": "session_started", "pid": 2**22 - 1, "started_ticks": 1, "boot_id": "old"})
-    monkeypatch.setattr("nephoscope.store.run._RELEASE_S", 30.0)
+    monkeypatch.setattr("nephoscope.store.holder._RELEASE_S", 30.0)
     with a_child_has_the_lock(run, "0.2"), run.lock():
         pass
-    monkeypatch.setattr("nephoscope.store.run._RELEASE_S", 0.05)
+    monkeypatch.setattr("nephoscope.store.holder._RELEASE_S", 0.05)
     with (
         a_child_has_the_lock(run, "30"),
         pytest.raises(StoreError, match="being measured by process 4194303"),

@@ -80,7 +80,7 @@ class StoredValues:
 def read(runs: Sequence[StoredRun], grouping: Grouping) -> StoredValues:
     """Reads runs; of a metric that was measured with several sets of parameters the commonest."""
     reasons: Counter[str] = Counter()
-    used, looks = sightings.sighted(runs, frozenset(), False, reasons)
+    used, looks, _ = sightings.sighted(runs, frozenset(), False, reasons)
     by_run: dict[str, dict[str, Sighting]] = {}
     for look in looks:
         by_run.setdefault(look.run, {})[look.target] = look
@@ -95,7 +95,7 @@ def read(runs: Sequence[StoredRun], grouping: Grouping) -> StoredValues:
             )
             machine = look.machine if grouping != "machine" else f"run {run.id}"
             entry.add(machine, run.id, look.at, trials.values)
-    here = _here(used, by_run)
+    here = _here([one.run for one in used], by_run)
     return StoredValues(
         _commonest(platforms),
         _platform(here, grouping) if here else "",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -113,10 +113,10 @@ def census(
         from nephoscope.store import Store
 
         place = Store(store)
+        runs: Iterable[StoredRun] = stored_runs(place, names, plan, first, last)
+        code = 0
         if targets:
             runs, code = _measured(targets, metadata, budget, seed, place)
-        else:
-            runs, code = stored_runs(place, names, plan, first, last), 0
         result = of_runs(
             runs,
             place,
@@ -151,26 +151,30 @@ def stored_runs(
     plan: Sequence[str] = (),
     first: float | None = None,
     last: float | None = None,
-) -> list[StoredRun]:
-    """Returns the runs of a store, or those of the filters."""
-    chosen = [store.open(name) for name in names] if names else store.runs()
-    for sentence in () if names else store.damaged():
-        output.log(f"nephoscope: {output.one_line(sentence)}")
-    end = None if last is None else last + timedelta(days=1).total_seconds()
+) -> Iterator[StoredRun]:
+    """Yields the runs of a store, or those of the filters; logs which manifests are damaged.
 
-    def wanted(stored: StoredRun) -> bool:
+    What was read of a run is forgotten when the next one is asked for.
+    """
+    chosen = (
+        map(store.open, names)
+        if names
+        else store.each(lambda text: output.log(f"nephoscope: {output.one_line(text)}"))
+    )
+    end = None if last is None else last + timedelta(days=1).total_seconds()
+    for stored in chosen:
         at = float(stored.manifest.get("started_at") or 0)
-        return (
+        if (
             (not plan or stored.manifest.get("plan_name") in plan)
             and (first is None or at >= first)
             and (end is None or at < end)
-        )
-
-    return [stored for stored in chosen if wanted(stored)]
+        ):
+            yield stored
+        stored.release()  # a store may have more runs than fit into memory
 
 
 def of_runs(
-    runs: Sequence[StoredRun],
+    runs: Iterable[StoredRun],
     store: Store,
     confidence: float,
     *,
@@ -182,19 +186,17 @@ def of_runs(
     from nephoscope.census import records, sightings
     from nephoscope.census import result as census
 
-    if not runs:
+    seen = sightings.seen(runs, targets=targets, with_lab=with_lab)
+    if not seen.looked_at:
         raise UsageError(
             f"{store.path} has no such run.",
             "Run `nephoscope census --target local`, or change the filters.",
         )
-    seen = sightings.seen(runs, targets=targets, with_lab=with_lab)
     if not seen.counts:
         why = " ".join(seen.left_out)
         raise UsageError(
-            (
-                f"None of {len(runs)} run{'s' * (len(runs) != 1)} in {store.path} has a machine "
-                f"that can be counted. {why}"
-            ).strip(),
+            f"None of {seen.looked_at} run{'s' * (seen.looked_at != 1)} in {store.path} has a "
+            f"machine that can be counted. {why}".strip(),
             "Run `nephoscope census --target local`.",
         )
     return census.build(

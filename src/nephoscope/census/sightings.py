@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -15,7 +15,7 @@ from nephoscope.catalog import CPU_GAPS, FINGERPRINT
 from nephoscope.census.records import IDENTITY, UNKNOWN_TYPE, Census, Count, Measured
 from nephoscope.census.result import build
 from nephoscope.errors import StoreError
-from nephoscope.model import Better, Shape, TrialRecord, factors_key
+from nephoscope.model import Better, TrialRecord, factors_key
 from nephoscope.results import lines
 from nephoscope.results.run_data import RunData
 from nephoscope.store import StoredRun, counts, query
@@ -66,24 +66,50 @@ class Sighting:
 
 
 @dataclass(frozen=True, slots=True)
+class Speed:
+    """The trials of a headline scalar on a target of a run. params: canonical, without levels."""
+
+    key: lines.Key
+    params: str
+    trials: lines.Group
+
+
+@dataclass(frozen=True, slots=True)
+class UsedRun:
+    """A run that shows a machine: what is used of it, once it was read."""
+
+    run: StoredRun
+    speeds: tuple[Speed, ...]
+
+    @property
+    def id(self) -> str:
+        """The run's id."""
+        return self.run.id
+
+
+@dataclass(frozen=True, slots=True)
 class Seen:
-    """Counts and speeds of several runs, and a sentence for whatever was not counted."""
+    """Counts and speeds of several runs, and a sentence for whatever was not counted.
+
+    runs: those that show a machine; looked_at: all of them.
+    """
 
     counts: tuple[Count, ...]
     measured: tuple[Measured, ...]
     runs: int
+    looked_at: int
     flags: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
 
 
-def seen(runs: Sequence[StoredRun], *, targets: Iterable[str] = (), with_lab: bool = False) -> Seen:
+def seen(runs: Iterable[StoredRun], *, targets: Iterable[str] = (), with_lab: bool = False) -> Seen:
     """The machines and speeds of these runs.
 
     targets: only these names; all when none is given. with_lab: hosts of a lab too, which are no
     machines of their own and count as the machine that they live on.
     """
     reasons: Counter[str] = Counter()
-    used, sightings = sighted(runs, frozenset(targets), with_lab, reasons)
+    used, sightings, looked_at = sighted(runs, frozenset(targets), with_lab, reasons)
     first = _first(sightings)
     flags = _flags(sightings, first)
     measured, otherwise = _measured(used, sightings)
@@ -91,30 +117,37 @@ def seen(runs: Sequence[StoredRun], *, targets: Iterable[str] = (), with_lab: bo
         tuple(_count(one) for one in first.values()),
         measured,
         len(used),
+        looked_at,
         tuple(flags),
         (*left_out(reasons), *otherwise),
     )
 
 
 def sighted(
-    runs: Sequence[StoredRun],
+    runs: Iterable[StoredRun],
     wanted: frozenset[str],
     with_lab: bool,
     reasons: Counter[str],
-) -> tuple[list[StoredRun], list[Sighting]]:
-    """Returns the runs that show a machine, and every look at one; counts `reasons` of the rest."""
+) -> tuple[list[UsedRun], list[Sighting], int]:
+    """Returns the runs that show a machine, every look at one, and how many runs were looked at.
+
+    Counts `reasons` of the rest. Asks each run once, in this order.
+    """
     sightings: list[Sighting] = []
-    used: list[StoredRun] = []
+    used: list[UsedRun] = []
+    looked_at = 0
     for run in runs:
+        looked_at += 1
         try:
-            own = _of_run(run, wanted, with_lab, reasons)
+            records = run.records()
+            own = _of_run(run, records, wanted, with_lab, reasons)
+            if own:
+                targets = {one.target for one in own}
+                used.append(UsedRun(run, tuple(_speeds(run, records, targets))))
+                sightings += own
         except StoreError:
             reasons["unreadable"] += 1
-            continue
-        if own:
-            used.append(run)
-            sightings += own
-    return used, _named(_identified(sightings, reasons))
+    return used, _named(_identified(sightings, reasons)), looked_at
 
 
 def left_out(reasons: Counter[str]) -> tuple[str, ...]:
@@ -142,10 +175,13 @@ def analyse(data: RunData) -> Census | None:
 
 
 def _of_run(
-    run: StoredRun, wanted: frozenset[str], with_lab: bool, reasons: Counter[str]
+    run: StoredRun,
+    records: Sequence[TrialRecord],
+    wanted: frozenset[str],
+    with_lab: bool,
+    reasons: Counter[str],
 ) -> list[Sighting]:
     out = []
-    records = run.records()
     for target in run.manifest["targets"]:
         name = str(target["name"])
         if wanted and name not in wanted:
@@ -300,7 +336,7 @@ _Line = tuple[str, str, str, str]
 
 
 def _measured(
-    runs: Sequence[StoredRun], sightings: Sequence[Sighting]
+    runs: Sequence[UsedRun], sightings: Sequence[Sighting]
 ) -> tuple[tuple[Measured, ...], list[str]]:
     of_run: dict[str, dict[str, Sighting]] = {}
     for sighting in sightings:
@@ -319,46 +355,47 @@ def _measured(
 
 
 def speeds_of(
-    run: StoredRun, sightings: Mapping[str, Sighting]
+    run: UsedRun, sightings: Mapping[str, Sighting]
 ) -> Iterable[tuple[_Line, str, str, lines.Group]]:
     """Yields line, fixed parameters, target and trials of a run's headline scalars.
 
     sightings: target -> its machine.
     """
-    if not sightings:
-        return
-    records = [record for record in run.records() if counts(record)]
-    plain = {record.key.name: record for record in records if not record.loads}
+    for speed in run.speeds:
+        if speed.key.target in sightings:
+            kind = sightings[speed.key.target].instance_type
+            line = (kind, speed.key.benchmark, speed.key.metric, speed.key.factors)
+            yield line, speed.params, speed.key.target, speed.trials
+
+
+def _speeds(
+    run: StoredRun, records: Sequence[TrialRecord], targets: Container[str]
+) -> Iterable[Speed]:
+    plain = {one.key.name: one for one in records if counts(one) and not one.loads}
     settings = run.manifest["settings"]
     for key, trials in _scalars(run, plain):
-        if key.target not in sightings:
+        if key.target not in targets:
             continue
         record = plain[trials.trial]
         setting = settings[record.key.setting] if record.key.setting < len(settings) else {}
         if setting.get("conditions") or setting.get("peer"):
             continue  # a lab's limit or a second machine made it, not this model
         fixed = {k: v for k, v in record.params.items() if k not in record.factors and k != "seed"}
-        kind = sightings[key.target].instance_type
-        line = (kind, key.benchmark, key.metric, key.factors)
-        yield line, factors_key(fixed), key.target, trials
+        yield Speed(key, factors_key(fixed), trials)
 
 
 def _scalars(
     run: StoredRun, plain: Mapping[str, TrialRecord]
 ) -> Iterable[tuple[lines.Key, lines.Group]]:
+    def is_speed(benchmark: str, metric: str) -> bool:
+        if not benchmark.startswith(GROUPS) or benchmark in NO_SPEED:
+            return False
+        return any(one.id == metric and one.headline for one in run.spec(benchmark).metrics)
+
     place = {name: record.position for name, record in plain.items()}
-    rows = [row for row in query.trial_medians(run) if row.trial in place]
-    wanted: dict[str, frozenset[str]] = {}
+    rows = [row for row in query.trial_medians(run, is_speed) if row.trial in place]
     for key, group in lines.group_scalars(rows, place).items():
-        if not key.benchmark.startswith(GROUPS) or key.benchmark in NO_SPEED:
-            continue
-        if key.benchmark not in wanted:
-            wanted[key.benchmark] = frozenset(
-                metric.id
-                for metric in run.spec(key.benchmark).metrics
-                if metric.headline and metric.shape is Shape.SCALAR
-            )
-        if key.metric in wanted[key.benchmark] and group.better is not Better.NONE:
+        if group.better is not Better.NONE:
             yield key, group
 
 

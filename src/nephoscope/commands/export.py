@@ -55,7 +55,6 @@ def export(names: Sequence[str], file_format: str, to: Path | None, store: Path 
         raise UsageError(
             "Parquet is a binary format and is not written to stdout.", "Add --output FILE.parquet."
         )
-    content = exporting.export(stored, file_format)
     sys.stdout.flush()
-    sys.stdout.buffer.write(content)
+    exporting.export(stored, file_format, sys.stdout.buffer)
     sys.stdout.buffer.flush()

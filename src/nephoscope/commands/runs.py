@@ -37,12 +37,15 @@ def runs(context: click.Context, /, store: Path | None, as_json: bool, **conditi
             )
         return
     from nephoscope.store import Store, day_files
-    from nephoscope.store.listing import StoredRuns, row_of
+    from nephoscope.store.index import RunIndex
+    from nephoscope.store.listing import StoredRuns
 
     shelf = Store(store)
     ids_only = conditions.pop("ids")
-    rows = [row_of(stored) for stored in run_filters.selected(shelf, **conditions)]
-    for sentence in shelf.damaged():
+    wanted = run_filters.selection_of(**conditions)
+    snapshot = RunIndex(shelf).whole()
+    rows = [run.row for run in snapshot.runs if run.meets(wanted)]
+    for sentence in snapshot.damaged:
         output.log(f"nephoscope: {output.one_line(sentence)}")
     days = day_files.day_files(shelf.path)
     if days:
@@ -55,7 +58,7 @@ def runs(context: click.Context, /, store: Path | None, as_json: bool, **conditi
         output.document(StoredRuns(str(shelf.path), tuple(rows)))
     elif ids_only:
         output.say("\n".join(row.id for row in rows)) if rows else None
-    elif not rows and shelf.ids():
+    elif not rows and snapshot.total:
         output.say(f"No runs in {shelf.path} meet the conditions.")
     elif not rows:
         output.say(f"No runs in {shelf.path}. Run `nephoscope survey` to create one.")

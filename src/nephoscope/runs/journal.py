@@ -117,6 +117,7 @@ _TOLD: Mapping[str, Callable[[Event], str]] = {
     "alternative_ended": _alternative_ended,
     "warning": lambda event: f"warning: {event.get('sentence')}",
     "said": lambda event: str(event.get("sentence")),
+    "trials_merged": lambda event: f"{len(event['trials'])} trials are put into one file",
     "target_opened": lambda event: f"{event.get('target')} answers",
     "target_lost": lambda event: f"{event.get('target')} is lost: {event.get('why')}",
     "trial_cut_short_by_budget": lambda e: f"{e.get('trial')} was cut short: the budget is spent",

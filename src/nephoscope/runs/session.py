@@ -74,7 +74,7 @@ class Session:
         specs = {one.benchmark: catalog.benchmark(one.benchmark) for one in self._settings}
         self._progress = Progress(plan, settings, specs)
         self._metrics = [headline_metrics(specs[s.benchmark], s.headline) for s in self._settings]
-        stored = run.tables()
+        stored = list(run.tables())
         self._have = {record.key: (record, table) for record, table in stored}
         self._last_stored = max((record.key.round for record, _ in stored), default=0)
         self._round = self._begun = 0

@@ -36,19 +36,19 @@ def stop(run: StoredRun, timeout_s: float = STOP_S) -> Stopped:
     """
     holder = run.holder()
     if holder is None:
-        return Stopped(run.id, None, _trials(run))
+        return Stopped(run.id, None, run.trial_count())
     if not holder.here:
         raise _elsewhere(run, holder)
     started_s = time.monotonic()
     try:
         handle = os.pidfd_open(holder.pid)
     except ProcessLookupError:
-        return Stopped(run.id, holder.pid, _trials(run))
+        return Stopped(run.id, holder.pid, run.trial_count())
     try:
         # Between the look and now the process may have ended, and its number been given anew.
         again = run.holder()
         if again is None or again.pid != holder.pid or not again.here:
-            return Stopped(run.id, holder.pid, _trials(run))
+            return Stopped(run.id, holder.pid, run.trial_count())
         _ask(handle, run, holder)
         poll = select.poll()
         poll.register(handle, select.POLLIN)
@@ -60,7 +60,7 @@ def stop(run: StoredRun, timeout_s: float = STOP_S) -> Stopped:
             )
     finally:
         os.close(handle)
-    return Stopped(run.id, holder.pid, _trials(run), time.monotonic() - started_s)
+    return Stopped(run.id, holder.pid, run.trial_count(), time.monotonic() - started_s)
 
 
 def _ask(handle: int, run: StoredRun, holder: Holder) -> None:
@@ -86,7 +86,3 @@ def _elsewhere(run: StoredRun, holder: Holder) -> UsageError:
         "from here.",
         "Stop it on the machine (or in the container) where it runs.",
     )
-
-
-def _trials(run: StoredRun) -> int:
-    return sum(1 for _ in run.trials_path.glob("[rw]*.parquet"))

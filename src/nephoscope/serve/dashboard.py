@@ -13,13 +13,13 @@ from nephoscope.errors import UnknownName
 from nephoscope.reading.printable import escaped
 from nephoscope.serve.access import Access
 from nephoscope.serve.answers import NOT_NOW, failure
-from nephoscope.serve.index import IndexedRun, RunIndex, Snapshot
 from nephoscope.serve.launch import Launcher
 from nephoscope.serve.live import Live
 from nephoscope.serve.overview import Findings, overview
 from nephoscope.serve.settings import ServerSettings
 from nephoscope.serve.workers import Answer, Workers
 from nephoscope.store import ABANDONED, StoredRun
+from nephoscope.store.index import IndexedRun, RunIndex, Snapshot
 
 
 class Dashboard:

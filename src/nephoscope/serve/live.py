@@ -21,7 +21,6 @@ from nephoscope.errors import NephoscopeError, StoreError
 from nephoscope.model import Shape, TrialRecord
 from nephoscope.results.counters import COUNTERS
 from nephoscope.store import RUNNING, StoredRun
-from nephoscope.store.files import translating_os_errors
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,7 +65,9 @@ class RunFiles:
         events = self._run.events()[self._events_read :]
         self._events_read += len(events)
         content: list[tuple[str, Mapping[str, Any]]] = [
-            ("journal", event) for event in events if event.get("event") != "trials_stored"
+            ("journal", event)
+            for event in events
+            if event.get("event") not in ("trials_stored", "trials_merged")
         ]
         added = self._new_trials(events)
         if self._is_first and len(added) > MAX_TRIALS_READ:
@@ -95,12 +96,8 @@ class RunFiles:
         return names
 
     def _trial(self, name: str) -> tuple[str, Mapping[str, Any]]:
-        from nephoscope.store import trialfile
-
-        path = self._run.trials_path / name
         try:
-            with translating_os_errors(path, "read"):
-                record, table = trialfile.read(path, self._trials[name])
+            record, table = self._run.trial(name.removesuffix(".parquet"), self._trials[name])
         except StoreError as error:
             return "problem", {"trial": name, "error": str(error)}
         return "trial", _trial_content(record, table, self._scalars())

@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from nephoscope.model import Finding, Severity
 from nephoscope.serve.answers import stored_result
-from nephoscope.serve.index import IndexedRun, Snapshot
 from nephoscope.store import FAILED, FINISHED, MEASURED, RUNNING, Store, StoredRun
+from nephoscope.store.index import IndexedRun, Snapshot
 from nephoscope.store.listing import StoredRunRow
 from nephoscope.store.run import INTERRUPTED, KILLED
 

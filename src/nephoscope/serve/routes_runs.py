@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Header, Query, Response
@@ -12,11 +11,11 @@ from fastapi.responses import StreamingResponse
 
 from nephoscope.serve.dashboard import Shared, json_response
 from nephoscope.serve.guard import Refusal
-from nephoscope.serve.index import IndexedRun
 from nephoscope.serve.openapi import answers_with
 from nephoscope.serve.queries import run_of
 from nephoscope.serve.series import MAX_RUNS
 from nephoscope.store import FINISHED
+from nephoscope.store.index import IndexedRun
 from nephoscope.store.selection import Selection, day_s, labels
 
 router = APIRouter(prefix="/api/v1")
@@ -68,7 +67,7 @@ async def runs(
         if (not wanted or wanted in run.words)
         and (not plan or run.row.plan in plan)
         and (not factor or not {*factor}.isdisjoint(run.factors))
-        and (is_any or _matches(selection, run))
+        and (is_any or run.meets(selection))
     ]
     return json_response(
         {
@@ -78,16 +77,6 @@ async def runs(
             "offset": offset,
             "complete": snapshot.is_complete,
         }
-    )
-
-
-def _matches(selection: Selection, run: IndexedRun) -> bool:
-    return selection.matches_values(
-        labels=run.row.labels,
-        targets=run.row.targets,
-        benchmarks=run.benchmarks,
-        started_s=run.started_at_s,
-        status=partial(getattr, run.row, "state"),
     )
 
 

@@ -1,4 +1,8 @@
-"""Samples out of the store, for other programs: one row a sample, factors as columns."""
+"""Samples out of the store, for other programs: one row a sample, factors as columns.
+
+Runs are read twice, once for the levels of their factors and once for the rows, so that no more
+than a batch of samples is held at once.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +10,20 @@ import csv
 import io
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from nephoscope.documents import SCHEMA_VERSION
 from nephoscope.errors import UsageError
-from nephoscope.store.files import translating_os_errors, write_atomically
+from nephoscope.store.files import translating_os_errors, writing_atomically
 from nephoscope.store.run import StoredRun
-from nephoscope.store.trialfile import SCHEMA
+from nephoscope.store.trial_folder import Batch
+from nephoscope.store.trialfile import SCHEMA, column_lists
 
 FORMATS = ("csv", "jsonl", "parquet")
 EARLIER_NAMES = {"json": "jsonl"}
@@ -29,9 +35,25 @@ FORMULA = frozenset("=+-@\t\r")
 FACTOR_PREFIX = "factor_"
 """Factors are named by benchmarks; the prefix keeps them apart from our own columns."""
 
+GROUP_ROWS = 65_536
+"""Rows of a Parquet export from which on a row group is written."""
 
-def export(runs: Sequence[StoredRun], format: str) -> bytes:
-    """All samples of runs, in the order of execution, warm-up and invalid trials included.
+_COLUMNS = pa.schema(
+    [
+        *((name, pa.string()) for name in ("run", "trial")),
+        *((name, pa.int64()) for name in ("position", "round")),
+        ("warmup", pa.bool_()),
+        *((name, pa.string()) for name in ("status", "target", "benchmark", "metric", "unit")),
+        ("better", pa.string()),
+        ("value", pa.float64()),
+        *((name, pa.int64()) for name in ("count", "at_ns")),
+    ]
+)
+"""Columns of every export, in their order; those of the factors follow."""
+
+
+def export(runs: Sequence[StoredRun], format: str, stream: BinaryIO) -> None:
+    """Writes all samples of runs, in the order of execution, warm-up and invalid trials included.
 
     Columns: run, trial, position, round, warmup, status, target, benchmark, metric, unit, better,
     value, count, at_ns, and `factor_<name>` for each factor (empty where a sample has none).
@@ -42,12 +64,16 @@ def export(runs: Sequence[StoredRun], format: str) -> bytes:
     format = EARLIER_NAMES.get(format, format)
     if format not in FORMATS:
         raise UsageError(f"There is no format '{format}'.", f"Use one of {', '.join(FORMATS)}.")
-    table = _together([flat_table(run) for run in runs])
+    schema = _schema(runs)
+    tables = (_flat(batch, schema) for run in runs for batch in run.batches(SCHEMA.names))
     if format == "parquet":
-        sink = pa.BufferOutputStream()
-        pq.write_table(table, sink, compression="zstd")
-        return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
-    return _csv(table) if format == "csv" else _json_lines(table)
+        with pq.ParquetWriter(stream, schema, compression="zstd") as writer:
+            for table in _joined(tables):
+                writer.write_table(table)
+        return
+    lines = _csv(tables, schema.names) if format == "csv" else _json_lines(tables)
+    for text in lines:
+        stream.write(text.encode())
 
 
 def write(runs: Sequence[StoredRun], format: str, path: Path) -> None:
@@ -57,80 +83,127 @@ def write(runs: Sequence[StoredRun], format: str, path: Path) -> None:
             f"{path} cannot be written: there is no directory {path.parent}.",
             f"Create it: `mkdir -p {path.parent}`.",
         )
-    content = export(runs, format)
     if path.exists() and not path.is_file():
         # A pipe or a device (/dev/stdout) cannot be renamed over.
         with translating_os_errors(path, "written"), path.open("wb") as stream:
-            stream.write(content)
+            export(runs, format, stream)
             return
-    write_atomically(Path(os.path.realpath(path)), content)
+    with writing_atomically(Path(os.path.realpath(path))) as stream:
+        export(runs, format, stream)
 
 
 def flat_table(run: StoredRun) -> pa.Table:
     """Returns the samples as one table with factors as columns; see `export`."""
-    trials = run.tables()
-    samples = pa.concat_tables([table for _, table in trials] or [SCHEMA.empty_table()])
-    records = [record for record, table in trials for _ in range(table.num_rows)]
-    columns: dict[str, Any] = {name: samples[name] for name in SCHEMA.names if name != "factors"}
-    columns["position"] = pa.array([record.position for record in records], pa.int64())
-    columns["warmup"] = pa.array([record.key.round < 1 for record in records], pa.bool_())
-    columns["status"] = pa.array([record.status.value for record in records], pa.string())
-    factors = [json.loads(text) for text in samples["factors"].to_pylist()]
-    return pa.table({**{name: columns[name] for name in _ORDER}, **factor_columns(factors)})
+    schema = _schema([run])
+    tables = [_decoded(_flat(batch, schema)) for batch in run.batches(SCHEMA.names)]
+    return pa.concat_tables(tables or [schema.empty_table()])
 
 
 def factor_columns(factors: Sequence[Mapping[str, Any]]) -> dict[str, pa.Array]:
     """Returns a column `factor_<name>` for each factor of these rows; null where one has none."""
     return {
-        f"{FACTOR_PREFIX}{name}": _column([levels.get(name) for levels in factors])
-        for name in sorted({name for levels in factors for name in levels})
+        f"{FACTOR_PREFIX}{name}": _column(kind, [levels.get(name) for levels in factors])
+        for name, kind in _kinds(factors).items()
     }
 
 
-def _together(tables: Sequence[pa.Table]) -> pa.Table:
-    """Returns one table of all rows; a factor of different types becomes text."""
-    types: dict[str, set[pa.DataType]] = {}
-    for table in tables:
-        for field in table.schema:
-            types.setdefault(field.name, set()).add(field.type)
-    mixed = {name for name, kinds in types.items() if len(kinds) > 1 and pa.string() in kinds}
-    for name in mixed:
-        tables = [
-            table.set_column(table.schema.names.index(name), name, table[name].cast(pa.string()))
-            if name in table.schema.names
-            else table
-            for table in tables
+def _schema(runs: Iterable[StoredRun]) -> pa.Schema:
+    texts = {
+        text
+        for run in runs
+        for batch in run.batches(["factors"])
+        for text in set(column_lists(batch.table, ("factors",))[0])
+    }
+    kinds = _kinds([json.loads(text) for text in texts])
+    fields = [pa.field(f"{FACTOR_PREFIX}{name}", kind) for name, kind in kinds.items()]
+    return pa.schema([*_COLUMNS, *fields])
+
+
+def _kinds(factors: Iterable[Mapping[str, Any]]) -> dict[str, pa.DataType]:
+    """Returns the type of each factor: numbers where all levels are numbers, else texts."""
+    types: dict[str, set[type]] = {}
+    for levels in factors:
+        for name, level in levels.items():
+            types.setdefault(name, set()).update({type(level)} - {type(None)})
+    return {name: _kind(types[name]) for name in sorted(types)}
+
+
+def _kind(types: set[type]) -> pa.DataType:
+    if not types or not types <= {int, float}:
+        return pa.string()
+    return pa.int64() if types == {int} else pa.float64()
+
+
+def _column(kind: pa.DataType, levels: Sequence[Any]) -> pa.Array:
+    if kind == pa.string():
+        levels = [
+            v if v is None or isinstance(v, str) else json.dumps(v, sort_keys=True) for v in levels
         ]
-    joined = pa.concat_tables(tables, promote_options="permissive")
-    return joined.select([*_ORDER, *sorted(set(joined.schema.names) - set(_ORDER))])
+    elif kind == pa.float64():
+        levels = [None if v is None else float(v) for v in levels]
+    return pa.array(levels, kind)
 
 
-_ORDER = (
-    *("run", "trial", "position", "round", "warmup", "status", "target", "benchmark", "metric"),
-    *("unit", "better", "value", "count", "at_ns"),
-)
+def _flat(batch: Batch, schema: pa.Schema) -> pa.Table:
+    """Returns the rows of a batch; columns of few distinct values as dictionaries."""
+    records = [record for record, _ in batch.trials]
+    trial = np.repeat(np.arange(len(records)), [rows for _, rows in batch.trials])
+    texts = column_lists(batch.table, ("factors",))[0]
+    distinct = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+    setting = np.fromiter((distinct[text] for text in texts), np.int64, len(texts))
+    factors = [json.loads(text) for text in distinct]
+    of_trials = {
+        "position": [record.position for record in records],
+        "warmup": [record.key.round < 1 for record in records],
+        "status": [record.status.value for record in records],
+    }
+    columns = {}
+    for field in schema:
+        if field.name.startswith(FACTOR_PREFIX):
+            name = field.name.removeprefix(FACTOR_PREFIX)
+            levels = _column(field.type, [own.get(name) for own in factors])
+            columns[field.name] = pa.DictionaryArray.from_arrays(setting, levels)
+        elif field.name in of_trials:
+            values = pa.array(of_trials[field.name], field.type)
+            columns[field.name] = pa.DictionaryArray.from_arrays(trial, values)
+        else:
+            columns[field.name] = batch.table[field.name]
+    return pa.table(columns)
 
 
-def _column(levels: Sequence[Any]) -> pa.Array:
-    """A column of numbers where all levels are numbers, else of texts."""
-    types = {type(level) for level in levels if level is not None}
-    if types and types <= {int}:
-        return pa.array(levels, pa.int64())
-    if types and types <= {int, float}:
-        return pa.array([None if v is None else float(v) for v in levels], pa.float64())
-    texts = [
-        v if v is None or isinstance(v, str) else json.dumps(v, sort_keys=True) for v in levels
+def _decoded(table: pa.Table) -> pa.Table:
+    kinds = [
+        field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        for field in table.schema
     ]
-    return pa.array(texts, pa.string())
+    return table.cast(pa.schema(zip(table.schema.names, kinds, strict=True)))
 
 
-def _csv(table: pa.Table) -> bytes:
+def _joined(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """Yields tables of many rows, so that a trial of few samples is no row group of its own."""
+    held: list[pa.Table] = []
+    rows = 0
+    for table in tables:
+        held.append(_decoded(table))
+        rows += table.num_rows
+        if rows >= GROUP_ROWS:
+            yield pa.concat_tables(held)
+            held, rows = [], 0
+    if held:
+        yield pa.concat_tables(held)
+
+
+def _csv(tables: Iterable[pa.Table], names: Sequence[str]) -> Iterator[str]:
     text = io.StringIO()
     writer = csv.writer(text)
-    writer.writerow(table.schema.names)
-    for row in table.to_pylist():
-        writer.writerow([_cell(value) for value in row.values()])
-    return text.getvalue().encode()
+    writer.writerow(names)
+    for table in tables:
+        columns = column_lists(table, names)
+        writer.writerows(zip(*(map(_cell, column) for column in columns), strict=True))
+        yield text.getvalue()
+        text.seek(0)
+        text.truncate()
+    yield text.getvalue()
 
 
 def _cell(value: Any) -> Any:
@@ -148,6 +221,9 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _json_lines(table: pa.Table) -> bytes:
-    version = {"schema_version": SCHEMA_VERSION}
-    return "".join(json.dumps({**version, **row}) + "\n" for row in table.to_pylist()).encode()
+def _json_lines(tables: Iterable[pa.Table]) -> Iterator[str]:
+    for table in tables:
+        names = table.schema.names
+        for row in zip(*column_lists(table, names), strict=True):
+            values = {"schema_version": SCHEMA_VERSION, **dict(zip(names, row, strict=True))}
+            yield json.dumps(values) + "\n"

@@ -8,6 +8,7 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import BinaryIO
 
 from nephoscope.errors import StoreError
 
@@ -41,15 +42,23 @@ def translating_os_errors(path: Path, doing: str) -> Iterator[None]:
 
 
 def write_atomically(path: Path, content: bytes, *, durable: bool = True) -> None:
-    """Puts `content` at `path`: written aside, synced, renamed, the directory synced.
+    """Puts `content` at `path`; see `writing_atomically`."""
+    with writing_atomically(path, durable=durable) as stream:
+        stream.write(content)
 
-    durable: False leaves both syncs to a later `make_durable`; a kill is survived either way.
+
+@contextlib.contextmanager
+def writing_atomically(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
+    """Yields a stream whose content is at `path` when the block ends, and not if it fails.
+
+    It is written aside, synced and renamed, and the directory synced. durable: False leaves both
+    syncs to a later `make_durable`; a kill is survived either way.
     """
     aside = path.with_name(f".{path.name}.{os.getpid()}.part")
     with translating_os_errors(path, "written"):
         try:
             with aside.open("wb") as stream:
-                stream.write(content)
+                yield stream
                 stream.flush()
                 if durable:
                     os.fsync(stream.fileno())

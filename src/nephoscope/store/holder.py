@@ -6,19 +6,24 @@ boot of the machine; the lock says that it still measures.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
 import socket
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nephoscope.errors import StoreError
 from nephoscope.store.files import translating_os_errors
 
 _PIDS = 1 << 22
 """No process id of Linux is as large."""
+_RELEASE_S = 1.0
+"""How long a lock without a living holder is waited for; a fork takes milliseconds."""
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -62,6 +67,46 @@ def started_ticks(pid: int) -> int | None:
     # The program's name is in brackets and may hold blanks and brackets; the rest counts from 3.
     after = text.rpartition(")")[2].split()
     return int(after[19]) if len(after) > 19 else None
+
+
+@contextlib.contextmanager
+def locked(
+    journal: Path, holder: Callable[[], Holder | None], busy: Callable[[], StoreError]
+) -> Iterator[None]:
+    """Holds the lock on `journal` alone; the kernel ends it with this process.
+
+    holder: returns who holds it now; busy: the error where that process lives.
+    """
+    with translating_os_errors(journal, "opened"):
+        descriptor = os.open(journal, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        _take_lock(descriptor, holder, busy)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _take_lock(
+    descriptor: int, holder: Callable[[], Holder | None], busy: Callable[[], StoreError]
+) -> None:
+    """Takes the lock after a killed holder's last child has let go of it.
+
+    A child has the lock too from its fork to its exec, and outlives its parent by that long;
+    whoever asks for the holder has it for a moment.
+    """
+    until_s = time.monotonic() + _RELEASE_S
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+                return  # a file system without locks: two at once are the user's care
+            process = holder()
+            if (process and process.here) or time.monotonic() > until_s:
+                raise busy() from error
+            time.sleep(0.01)
+        else:
+            return
 
 
 def _is(pid: int, session: Mapping[str, Any], journal: Path) -> bool:

@@ -21,7 +21,7 @@ from nephoscope.store.files import translating_os_errors
 DAMAGED = "line_damaged"
 """Event that stands for a line whose checksum is not that of its text."""
 
-_STORED = "trials_stored"
+_STORED, _MERGED = "trials_stored", "trials_merged"
 _FILE = re.compile(r"[rw]\d+-s[^/\0]{1,200}\.parquet")
 """Name of a trial's file: in the run's folder, whatever else a line may hold."""
 _SUM = re.compile(rb', "crc32": "([0-9a-f]{8})"\}\Z')
@@ -35,6 +35,11 @@ def stored_event(files: Mapping[str, bytes]) -> dict[str, Any]:
 def removed_event(names: Iterable[str]) -> dict[str, Any]:
     """Returns the event of trial files that were taken away again."""
     return {"event": _STORED, "sha256": dict.fromkeys(names)}
+
+
+def merged_event(names: Iterable[str]) -> dict[str, Any]:
+    """Returns the event of trials that were put together, by name; see merged_trials.py."""
+    return {"event": _MERGED, "trials": [*names]}
 
 
 def append(path: Path, event: Mapping[str, Any]) -> None:
@@ -69,10 +74,13 @@ def extent(path: Path) -> dict[str, Any]:
 
 
 class Journal:
-    """The events of one journal; a later reading continues where the one before ended."""
+    """The events of one journal; a later reading continues where the one before ended.
 
-    def __init__(self) -> None:
-        self._offset = 0
+    start: byte from which on it is read.
+    """
+
+    def __init__(self, start: int = 0) -> None:
+        self.start = self._offset = start
         self._lines: list[tuple[dict[str, Any] | None, bool]] = []
         """Of each line the event, None where it cannot be read, and whether its checksum holds."""
 
@@ -115,6 +123,15 @@ class Journal:
             if isinstance(digests, dict):
                 known |= {name: one for name, one in digests.items() if _FILE.fullmatch(name)}
         return {name: str(digest) for name, digest in known.items() if digest}
+
+    def merged(self) -> set[str]:
+        """Returns the names of all trials that were put together."""
+        return {
+            str(name)
+            for event in self.events()
+            if event.get("event") == _MERGED and isinstance(event.get("trials"), list)
+            for name in event["trials"]
+        }
 
     def problems(self, path: Path, ended: Mapping[str, Any] | None) -> list[str]:
         """Returns a sentence for what is damaged. ended: `extent` when the run ended, if it did."""

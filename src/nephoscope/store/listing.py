@@ -40,7 +40,7 @@ def row_of(stored: StoredRun) -> StoredRunRow:
         state=stored.status,
         started_at=moment_text(manifest.get("started_at")),
         spent_s=manifest.get("spent_s"),
-        trials=sum(1 for _ in stored.trials_path.glob("r*.parquet")),
+        trials=stored.trial_count(with_warmup=False),
         targets=tuple(str(target["name"]) for target in manifest["targets"]),
         labels=manifest.get("labels") or {},
     )

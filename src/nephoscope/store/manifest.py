@@ -18,9 +18,11 @@ STATES = (RUNNING, MEASURED, FINISHED, FAILED)
 """running: trials are missing. measured: all trials are there. finished: reported as well.
 failed: nothing could be measured; the same command begins a new run."""
 
-VERSION = 1
+VERSION = 2
 """Version of a run's files. It rises where an earlier program would misread them; new keys do not
 raise it. docs/explanation/store-format.md has the policy."""
+MERGED_SINCE = 2
+"""Version from which on the trials of a run that ended are merged; see merged_trials.py."""
 YEAR_10000_S = 253_402_300_800
 """Seconds from 1970; no calendar of the standard library goes further."""
 
@@ -48,11 +50,11 @@ def read_manifest(path: Path) -> dict[str, Any]:
         raise StoreError(f"{path} is damaged: its content is not what was stored.", _HINT)
     version = manifest.get("version") if isinstance(manifest, dict) else None
     # First, because the keys of another version may differ.
-    if isinstance(version, int) and version != VERSION:
+    if isinstance(version, int) and not 1 <= version <= VERSION:
         writer = f"nephoscope {manifest.get('nephoscope', 'of another version')}"
         raise StoreError(
             f"{path} has format version {version}, written by {writer}; this program reads "
-            f"version {VERSION}.",
+            f"versions up to {VERSION}.",
             "Install that version or a newer one.",
         )
     if not isinstance(manifest, dict) or not manifest.keys() >= _NEEDED.keys():
@@ -131,6 +133,13 @@ _NEEDED: Mapping[str, Callable[[Any], bool]] = {
     "specs": _list_of(_is_spec),
     "targets": _list_of(_is_target),
 }
+_MERGED: Mapping[str, type] = {
+    "trials": int,
+    "warmup": int,
+    "journal_bytes": int,
+    "records_sha256": str,
+    "samples_sha256": str,
+}
 _OPTIONAL: Mapping[str, Callable[[Any], bool]] = {
     "created_at": is_moment,
     "started_at": _maybe(is_moment),
@@ -146,6 +155,7 @@ _OPTIONAL: Mapping[str, Callable[[Any], bool]] = {
     "journal": lambda value: (
         has_types(value, {"bytes": int, "sha256": str}) and value["bytes"] >= 0
     ),
+    "merged_trials": lambda value: has_types(value, _MERGED),
     "labels": lambda value: _is_mapping(value) and all(map(_is_text, value.values())),
     "refused": _list_of(_is_text),
     "lost": lambda value: _is_mapping(value) and all(map(_is_text, value.values())),

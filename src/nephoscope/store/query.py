@@ -1,13 +1,15 @@
 """The queries that analyses ask of a run: one row a trial and metric, ordered.
 
-Only trials that count are seen: valid, and of no warm-up round. A trial's file holds few enough
-samples to group them in memory; see docs/decisions/0018-small-runs-answer-at-once.md.
+Only trials that count are seen: valid, and of no warm-up round. A run holds few enough samples of
+the metrics asked for to group them in memory; see
+docs/decisions/0018-small-runs-answer-at-once.md.
 """
 
 from __future__ import annotations
 
 import statistics
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -57,6 +59,8 @@ class SeriesPoint(_TrialMetric):
 
 
 _COLUMNS = ("benchmark", "metric", "target", "factors", "unit", "better")
+_READING = ("at_ns", "value", "count")
+_READ = (*_COLUMNS, *_READING)
 
 Group = tuple[str, str, str, str, str, str, str, int]
 """The first eight fields of a row, which its samples share."""
@@ -64,19 +68,22 @@ Group = tuple[str, str, str, str, str, str, str, int]
 Reading = tuple[int, float, int]
 """at_ns, value and count of one sample."""
 
+Wanted = Callable[[str, str], bool] | None
+"""States whether a metric of a benchmark is asked for; None for all of them."""
 
-def trial_medians(run: StoredRun) -> list[TrialValue]:
-    """Returns every scalar metric of every trial that counts, ordered by metric, then round."""
+
+def trial_medians(run: StoredRun, only: Wanted = None) -> list[TrialValue]:
+    """Returns the scalar metrics of every trial that counts, ordered by metric, then round."""
     return [
         TrialValue(*group, value=statistics.median(value for _, value, _ in readings))
-        for group, readings in _groups(run, Shape.SCALAR)
+        for group, readings in _groups(run, Shape.SCALAR, only)
     ]
 
 
-def histograms(run: StoredRun) -> list[TrialHistogram]:
-    """Returns every histogram of every trial that counts, ordered by metric, then round."""
+def histograms(run: StoredRun, only: Wanted = None) -> list[TrialHistogram]:
+    """Returns the histograms of every trial that counts, ordered by metric, then round."""
     rows = []
-    for group, readings in _groups(run, Shape.HISTOGRAM):
+    for group, readings in _groups(run, Shape.HISTOGRAM, only):
         counts: Counter[float] = Counter()
         for _, value, count in readings:
             counts[value] += count
@@ -85,27 +92,31 @@ def histograms(run: StoredRun) -> list[TrialHistogram]:
     return rows
 
 
-def series(run: StoredRun) -> list[SeriesPoint]:
-    """Returns every event of every trial that counts, ordered by metric, round and time."""
+def series(run: StoredRun, only: Wanted = None) -> list[SeriesPoint]:
+    """Returns the events of every trial that counts, ordered by metric, round and time."""
     return [
         SeriesPoint(*group, *reading)
-        for group, readings in _groups(run, Shape.SERIES)
+        for group, readings in _groups(run, Shape.SERIES, only)
         for reading in sorted(readings)
     ]
 
 
-def _groups(run: StoredRun, shape: Shape) -> list[tuple[Group, list[Reading]]]:
+def _groups(run: StoredRun, shape: Shape, only: Wanted) -> list[tuple[Group, list[Reading]]]:
     """Returns the samples of each metric of a shape, by target, factors and trial."""
-    metrics = set(run.metrics_of_shape(shape))
+    from nephoscope.store.run import counts
+    from nephoscope.store.trialfile import column_lists
+
+    metrics = {key for key in run.metrics_of_shape(shape) if only is None or only(*key)}
     groups: dict[Group, list[Reading]] = {}
-    for record, table in run.samples():
-        trial = (record.key.name, record.key.round)
-        keys = zip(*(table[name].to_pylist() for name in _COLUMNS), strict=True)
-        readings = zip(
-            *(table[name].to_pylist() for name in ("at_ns", "value", "count")), strict=True
-        )
-        for key, reading in zip(keys, readings, strict=True):
-            if key[:2] in metrics:
+    for batch in run.batches(_READ) if metrics else ():
+        trials: list[tuple[str, int] | None] = []
+        for record, rows in batch.trials:
+            trial = (record.key.name, record.key.round) if counts(record) else None
+            trials += [trial] * rows
+        keys = zip(*column_lists(batch.table, _COLUMNS), strict=True)
+        readings = zip(*column_lists(batch.table, _READING), strict=True)
+        for trial, key, reading in zip(trials, keys, readings, strict=True):
+            if trial is not None and key[:2] in metrics:
                 groups.setdefault((*key, *trial), []).append(reading)
     by_round = itemgetter(0, 1, 2, 3, 7, 6)
     return sorted(groups.items(), key=lambda item: by_round(item[0]))

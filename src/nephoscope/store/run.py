@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import errno
-import fcntl
 import math
-import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,24 +15,20 @@ from nephoscope import catalog
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.errors import StoreError
 from nephoscope.model import Sample, Shape, TrialRecord, TrialStatus
-from nephoscope.store import journal
-from nephoscope.store.digests import changed_reports
-from nephoscope.store.files import (
-    make_durable,
-    recover,
-    remove_leftovers,
-    translating_os_errors,
-    write_all_or_none,
-)
-from nephoscope.store.holder import Holder, holder_of
+from nephoscope.store import journal, merging
+from nephoscope.store.digests import changed_reports, digest_of
+from nephoscope.store.files import make_durable, recover, remove_leftovers, write_all_or_none
+from nephoscope.store.holder import Holder, holder_of, locked
 from nephoscope.store.journal import Journal, removed_event, stored_event
-from nephoscope.store.manifest import (
-    RUNNING,
-    STATES,
-    read_manifest,
-    write_manifest,
+from nephoscope.store.manifest import RUNNING, STATES, read_manifest, write_manifest
+from nephoscope.store.trial_folder import (
+    Batch,
+    Integrity,
+    TrialFile,
+    TrialFiles,
+    batches_of,
+    integrity_of,
 )
-from nephoscope.store.trial_folder import Integrity, TrialFile, TrialFiles, integrity_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,12 +47,8 @@ at most these, and the same command measures them again. Synced one by one, they
 of the time of a run of short trials."""
 
 
-_RELEASE_S = 1.0
-"""How long a lock without a living holder is waited for; a fork takes milliseconds."""
-
-
 class StoredRun:
-    """A run's folder: manifest.json, journal.jsonl, trials/*.parquet, report/."""
+    """A run's folder: manifest.json, journal.jsonl, trials/, report/."""
 
     def __init__(self, path: Path, run_id: str = "") -> None:
         self.path = path
@@ -66,6 +56,8 @@ class StoredRun:
         self._manifest: dict[str, Any] | None = None
         self._files = TrialFiles()
         self._journal = Journal()
+        self._since = Journal()
+        """The journal since the last part was written."""
         self._unsynced: list[Path] = []
         self._synced_s = -math.inf
 
@@ -97,7 +89,7 @@ class StoredRun:
         """
         if self.state != RUNNING or self.holder() is not None:
             return self.state
-        if not any(self.trials_path.glob("[rw]*.parquet")):
+        if not self.trial_count():
             return NOT_STARTED
         sessions = [
             event["event"]
@@ -110,6 +102,21 @@ class StoredRun:
     def trials_path(self) -> Path:
         """The folder of the trial files."""
         return self.path / "trials"
+
+    def trial_count(self, *, with_warmup: bool = True) -> int:
+        """Returns how many trials are stored; reads none of them, but after a kill."""
+        files = {path.stem for path in self.trials_path.glob("[rw]*.parquet")}
+        if self._merged and files:
+            return sum(with_warmup or file.record.key.round > 0 for file in self._look())
+        if self._merged:
+            warmup = 0 if with_warmup else self._merged["warmup"]
+            return int(self._merged["trials"] - warmup)
+        return sum(with_warmup or name.startswith("r") for name in files)
+
+    @property
+    def _merged(self) -> Mapping[str, Any]:
+        """The manifest's entry on parts; empty for a run whose trials have files of their own."""
+        return self.manifest.get("merged_trials") or {}
 
     @property
     def journal_path(self) -> Path:
@@ -125,7 +132,7 @@ class StoredRun:
         """The declaration of a benchmark as it was when the run began (imports have their own)."""
         return self._specs.benchmark(benchmark)
 
-    @property
+    @cached_property
     def _specs(self) -> catalog.Catalog:
         specs = {"probe": "", "protocol": 0, "benchmarks": self.manifest["specs"]}
         try:
@@ -139,6 +146,13 @@ class StoredRun:
     def reread(self) -> None:
         """Forgets the manifest, which another process may have changed since it was read."""
         self._manifest = None
+        for name in ("_specs", "_by_name"):
+            self.__dict__.pop(name, None)
+
+    def release(self) -> None:
+        """Forgets all that was read; who asks again, reads again."""
+        self.reread()
+        self._files, self._journal, self._since = TrialFiles(), Journal(), Journal()
 
     def update(self, **changes: Any) -> None:
         """Changes keys of the manifest, durably."""
@@ -149,13 +163,35 @@ class StoredRun:
         self._manifest = manifest
 
     def finish(self, state: str) -> None:
-        """Sets the state; `finished_at` is the moment at which measuring ended."""
+        """Sets the state; `finished_at` is the moment at which measuring ended.
+
+        The trials of a run that ends are merged, unless one is damaged or of an earlier version.
+        """
         if state not in STATES:
             raise ValueError(f"{state} is no state of a run")
-        changes: dict[str, Any] = {"state": state, "journal": journal.extent(self.journal_path)}
+        changes: dict[str, Any] = {"state": state}
+        if self.state == RUNNING and state != RUNNING:
+            changes |= merging.merge_ended(self, self._look())
+        changes["journal"] = journal.extent(self.journal_path)
         if not self.manifest.get("finished_at"):
             changes["finished_at"] = datetime.now(UTC).timestamp()
         self.update(**changes)
+        self._remove_unused()
+
+    def store_all(
+        self, trials: Sequence[tuple[TrialRecord, Sequence[Sample], BenchmarkSpec]]
+    ) -> None:
+        """Stores all trials of a new run at once, merged."""
+        from nephoscope.store import trialfile
+
+        tables = (
+            (record, trialfile.table_of(self.id, record, samples, spec))
+            for record, samples, spec in trials
+        )
+        self.update(**merging.merge(self, tables, [record.key.name for record, _, _ in trials]))
+
+    def _remove_unused(self) -> None:
+        merging.remove_unused(self.trials_path, self._look() if self._merged else None)
 
     def append(
         self,
@@ -183,7 +219,10 @@ class StoredRun:
         }
         write_all_or_none(self.trials_path, files, durable=False)
         self.event(stored_event(files))
-        self._unsynced += [self.trials_path / name for name in files]
+        paths = [self.trials_path / name for name in files]
+        for path, content, (record, *_) in zip(paths, files.values(), trials, strict=True):
+            self._files.add(path, digest_of(content), record)
+        self._unsynced += paths
         if time.monotonic() - self._synced_s >= SYNC_EVERY_S:
             self.sync()
 
@@ -206,18 +245,58 @@ class StoredRun:
         """
         return [file.record for file in self._look()]
 
-    def tables(self) -> list[tuple[TrialRecord, pa.Table]]:
-        """All readable trials with their samples, in the order of execution."""
-        return [file.read() for file in self._look() if file.readable]
+    def tables(self) -> Iterator[tuple[TrialRecord, pa.Table]]:
+        """Yields all readable trials with their samples, in the order of execution."""
+        for batch in self.batches():
+            yield from batch.split()
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[Batch]:
+        """Yields the samples of all readable trials in the order of execution, many at once.
+
+        columns: see `trial_folder.batches_of`. Holds one batch at a time.
+        """
+        left = {file.record.key: file for file in self._look() if file.readable}
+        while True:
+            try:
+                for batch in batches_of([*left.values()], columns):
+                    yield batch
+                    for record, _ in batch.trials:
+                        del left[record.key]
+            except StoreError:
+                if not self._was_merged_meanwhile():
+                    raise
+                left = {file.record.key: file for file in self._look() if file.record.key in left}
+            else:
+                return
+
+    def trial(self, name: str, digest: str = "") -> tuple[TrialRecord, pa.Table]:
+        """Returns a trial with its samples. digest: of its file, where it has one and it is known.
+
+        Reads no other trial while the run is measured. Raises StoreError for one that is damaged.
+        """
+        from nephoscope.store import trialfile
+
+        if not self._merged:
+            try:
+                return trialfile.read(self.trials_path / f"{name}.parquet", digest)
+            except StoreError:
+                if not self._was_merged_meanwhile():
+                    raise
+        file = self._by_name.get(name)
+        if file is None or not file.readable:
+            raise StoreError(file.record.reasons[0] if file else f"There is no trial {name}.")
+        (batch,) = batches_of([file])
+        return next(batch.split())
+
+    @cached_property
+    def _by_name(self) -> dict[str, TrialFile]:
+        return {file.record.key.name: file for file in self._look()}
 
     def integrity(self) -> Integrity:
         """Returns which trials are as they were stored; reads every file."""
-        more = [*self.journal_problems(), *changed_reports(self.report_path)]
-        return integrity_of(self._look(), more)
-
-    def samples(self) -> Sequence[tuple[TrialRecord, pa.Table]]:
-        """Returns the samples of the trials that count (columns: trialfile.SCHEMA)."""
-        return [(record, table) for record, table in self.tables() if counts(record)]
+        files = self._look()
+        more = [*self._files.problems, *self.journal_problems(), *changed_reports(self.report_path)]
+        return integrity_of(files, more)
 
     def metrics_of_shape(self, shape: Shape) -> list[tuple[str, str]]:
         """(benchmark, metric) of every metric of a shape."""
@@ -251,42 +330,18 @@ class StoredRun:
             recover(self.trials_path)
             remove_leftovers(self.path)
             remove_leftovers(self.trials_path)
-            self._adopt()
             # Another process may have gone on with the run before we got the lock.
             self.reread()
+            self._remove_unused()
+            self._adopt()
             yield
             self.sync()
 
     @contextlib.contextmanager
     def hold(self) -> Iterator[None]:
         """Holds the lock alone, of a damaged run too; the kernel ends it with this process."""
-        with translating_os_errors(self.journal_path, "opened"):
-            descriptor = os.open(self.journal_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            self._take_lock(descriptor)
+        with locked(self.journal_path, self.holder, self._busy):
             yield
-        finally:
-            os.close(descriptor)
-
-    def _take_lock(self, descriptor: int) -> None:
-        """Locks the journal, after a killed holder's last child has let go of it.
-
-        A child has the lock too from its fork to its exec, and outlives its parent by that long;
-        whoever asks for the holder has it for a moment.
-        """
-        until_s = time.monotonic() + _RELEASE_S
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
-                    return  # a file system without locks: two at once are the user's care
-                holder = self.holder()
-                if (holder and holder.here) or time.monotonic() > until_s:
-                    raise self._busy() from error
-                time.sleep(0.01)
-            else:
-                return
 
     def holder(self) -> Holder | None:
         """The process that measures this run now; None when none does."""
@@ -312,8 +367,30 @@ class StoredRun:
                 self.event(stored_event({file.path.name: file.path.read_bytes()}))
 
     def _look(self) -> list[TrialFile]:
-        digests = self._journal.read(self.journal_path).digests()
-        return self._files.look(self.trials_path, digests, self.manifest["settings"])
+        files = self._look_once()
+        if any(file.is_missing for file in files) and self._was_merged_meanwhile():
+            return self._look_once()
+        return files
+
+    def _look_once(self) -> list[TrialFile]:
+        merged = self._merged
+        if merged and self._since.start != merged["journal_bytes"]:
+            self._since = Journal(merged["journal_bytes"])
+        events = self._since if merged else self._journal
+        return self._files.look(
+            self.trials_path,
+            events.read(self.journal_path).digests(),
+            self.manifest["settings"],
+            merged,
+            lambda: self._journal.read(self.journal_path).merged(),
+        )
+
+    def _was_merged_meanwhile(self) -> bool:
+        """States whether the process that measures has ended the run since it was read."""
+        if self._merged:
+            return False
+        self.reread()
+        return bool(self._merged)
 
 
 def counts(record: TrialRecord) -> bool:

@@ -8,9 +8,10 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -169,12 +170,24 @@ class Store:
 
     def runs(self) -> list[StoredRun]:
         """All runs whose manifest can be read, oldest first; see `damaged` for the others."""
-        return [run for run in map(self._run, self.ids()) if _problem(run) is None]
+        return list(self.each())
 
     def damaged(self) -> list[str]:
         """One sentence for each run whose manifest cannot be read."""
-        problems = (_problem(run) for run in map(self._run, self.ids()))
-        return [problem for problem in problems if problem is not None]
+        sentences: list[str] = []
+        for run in self.each(sentences.append):
+            run.release()
+        return sentences
+
+    def each(self, damaged: Callable[[str], object] | None = None) -> Iterator[StoredRun]:
+        """Yields the readable runs, oldest first; `damaged` gets a sentence for each other one."""
+        for run_id in self.ids():
+            run = self._run(run_id)
+            problem = _problem(run)
+            if problem is None:
+                yield run
+            elif damaged is not None:
+                damaged(problem)
 
     def open(self, name: str) -> StoredRun:
         """The run that `find` returns; StoreError when its manifest cannot be read."""
@@ -235,20 +248,23 @@ class Store:
 
     def _latest(self, ids: Sequence[str]) -> str:
         """The newest run that is not ABANDONED, else the newest."""
-        newest_first = self._newest_first(ids)
-        found = (run.id for run in newest_first if run.status not in ABANDONED)
-        return next(found, newest_first[0].id if newest_first else ids[-1])
+        newest = None
+        for run in self._newest_first(ids):
+            newest = newest or run.id
+            if run.status not in ABANDONED:
+                return run.id
+        return newest or ids[-1]
 
     def newest(self) -> StoredRun | None:
         """The newest run, whatever its state; None when there is no readable one."""
-        return next(iter(self._newest_first(self.ids())), None)
+        return next(self._newest_first(self.ids()), None)
 
-    def _newest_first(self, ids: Sequence[str]) -> list[StoredRun]:
+    def _newest_first(self, ids: Sequence[str]) -> Iterator[StoredRun]:
         """Readable runs; ids do not order the runs of one second, so their manifests do."""
-        readable = [run for run in map(self._run, ids) if _problem(run) is None]
-        created = [float(run.manifest.get("created_at", 0)) for run in readable]
-        order = sorted(range(len(readable)), key=lambda at: (ids[at][:15], created[at]))
-        return [readable[at] for at in reversed(order)]
+        for _, group in groupby(reversed(ids), key=lambda run_id: run_id[:15]):
+            runs = [run for run in map(self._run, group) if _problem(run) is None]
+            created = {run.id: float(run.manifest.get("created_at", 0)) for run in runs}
+            yield from sorted(runs, key=lambda run: -created[run.id])
 
     def _run(self, run_id: str) -> StoredRun:
         return StoredRun(self.runs_path / run_id)

@@ -1,12 +1,13 @@
-"""The trial files of a run as they are on the disk: whole, damaged or missing."""
+"""The trials of a run as they are on the disk: in files of their own or merged; whole, damaged
+or missing."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nephoscope.errors import StoreError
 from nephoscope.model import TrialRecord
@@ -15,25 +16,88 @@ from nephoscope.store.files import translating_os_errors
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from nephoscope.store.merged_trials import MergedTrials
+
 Version = tuple[int, int, int]
 """Inode, size and time of change of a file."""
 
 _MISSING: Version = (0, 0, 0)
 
 
+class Place(NamedTuple):
+    """Where the samples of a merged trial are."""
+
+    trials: MergedTrials
+    row: int
+    rows: int
+
+
 @dataclass(frozen=True, slots=True)
 class TrialFile:
-    """A trial file as it was read. digest: as the journal has it; empty where it has none."""
+    """A trial as it was read. digest: of its file, as it was stored; empty where it is not known.
+
+    path: of its file, or of all samples where it is merged (`place`).
+    """
 
     path: Path
     version: Version
     digest: str
     record: TrialRecord
     readable: bool
+    place: Place | None = None
 
-    def read(self) -> tuple[TrialRecord, pa.Table]:
-        """Returns the record and the samples."""
-        return _read(self.path, self.version, self.digest)
+    @property
+    def is_missing(self) -> bool:
+        """States whether there is no file where one was stored."""
+        return self.version == _MISSING
+
+
+class Batch(NamedTuple):
+    """Samples of several trials. trials: each with its number of rows, in their order."""
+
+    trials: list[tuple[TrialRecord, int]]
+    table: pa.Table
+
+    def split(self) -> Iterator[tuple[TrialRecord, pa.Table]]:
+        """Yields each trial with its samples."""
+        row = 0
+        for record, rows in self.trials:
+            yield record, self.table.slice(row, rows)
+            row += rows
+
+
+def batches_of(files: Iterable[TrialFile], columns: Sequence[str] | None = None) -> Iterator[Batch]:
+    """Yields the samples of readable trials in their order; of merged ones, many at once.
+
+    columns: the only ones that are needed, in which texts may be dictionaries
+    (`trialfile.column_lists`); None for all of them as they are.
+    """
+    held: list[TrialFile] = []
+    for file in files:
+        if held and not _continues(held[-1], file):
+            yield _batch(held, columns)
+            held = []
+        held.append(file)
+    if held:
+        yield _batch(held, columns)
+
+
+def _continues(before: TrialFile, file: TrialFile) -> bool:
+    """States whether the samples of a trial are read at once with those before."""
+    a, b = before.place, file.place
+    if a is None or b is None or b.row != a.row + a.rows:
+        return False
+    return a.trials.chunk_of(a.row) == a.trials.chunk_of(b.row)
+
+
+def _batch(files: Sequence[TrialFile], columns: Sequence[str] | None) -> Batch:
+    first = files[0]
+    if first.place is None:
+        record, table = _read(first.path, first.version, first.digest)
+        return Batch([(record, table.num_rows)], table)
+    trials = [(file.record, file.place.rows) for file in files if file.place is not None]
+    rows = sum(number for _, number in trials)
+    return Batch(trials, first.place.trials.table(first.place.row, rows, columns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,40 +125,101 @@ def integrity_of(files: Sequence[TrialFile], sentences: Sequence[str] = ()) -> I
 
 
 class TrialFiles:
-    """Reads the files of one run; what did not change since the last look is not read again.
+    """Reads the trials of one run; what did not change since the last look is not read again.
 
     A page asks several times, and every reading verifies the whole file.
     """
 
     def __init__(self) -> None:
         self._files: dict[Path, TrialFile] = {}
+        self._merged: tuple[Version, Version, MergedTrials] | None = None
+
+    def add(self, path: Path, digest: str, record: TrialRecord) -> None:
+        """Takes in a trial that this process has stored, which then need not be read."""
+        self._files[path] = TrialFile(path, _version(path), digest, record, readable=True)
 
     def look(
-        self, folder: Path, digests: Mapping[str, str], settings: Sequence[Mapping[str, Any]]
+        self,
+        folder: Path,
+        digests: Mapping[str, str],
+        settings: Sequence[Mapping[str, Any]],
+        merged: Mapping[str, Any],
+        names: Callable[[], Iterable[str]],
     ) -> list[TrialFile]:
-        """Returns the files in the order of execution; what is damaged or missing comes first.
+        """Returns the trials in the order of execution; what is damaged or missing comes first.
 
-        digests: of each file that the journal knows.
+        digests: of each file that the journal knows since the run was merged. merged: the
+        manifest's entry; empty before. names: returns the names of the trials that were merged;
+        asked where some are damaged.
         """
+        earlier = self._look_at_merged(folder, merged, settings, names) if merged else {}
         with translating_os_errors(folder, "read"):
             present = set(folder.glob("[rw]*.parquet"))
         files = {}
         for path in sorted(present | {folder / name for name in digests}):
             digest = digests.get(path.name, "")
-            try:
-                stat = path.stat()
-                version = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
-            except FileNotFoundError:
-                if not digest:  # taken away since the folder was listed
-                    continue
-                version = _MISSING
+            if not digest and path.stem in earlier:
+                continue  # a kill kept it from being removed
+            version = _version(path)
+            if version == _MISSING and not digest:  # taken away since the folder was listed
+                continue
             known = self._files.get(path)
             if known is None or (known.version, known.digest) != (version, digest):
                 known = _file(path, version, digest, settings)
             if known is not None:
                 files[path] = known
+                earlier.pop(path.stem, None)  # measured again, since it was damaged
         self._files = files
-        return sorted(files.values(), key=lambda file: (file.record.position, file.record.key.name))
+        every = (*files.values(), *earlier.values())
+        return sorted(every, key=lambda file: (file.record.position, file.record.key.name))
+
+    @property
+    def problems(self) -> list[str]:
+        """Returns sentences on damage that is not of one trial."""
+        return self._merged[2].problems if self._merged else []
+
+    def _look_at_merged(
+        self,
+        folder: Path,
+        entry: Mapping[str, Any],
+        settings: Sequence[Mapping[str, Any]],
+        names: Callable[[], Iterable[str]],
+    ) -> dict[str, TrialFile]:
+        """Returns the merged trials by their names."""
+        from nephoscope.store import merged_trials, trialfile
+
+        samples, records = merged_trials.paths(folder)
+        versions = _version(samples), _version(records)
+        known = self._merged[2] if self._merged and self._merged[:2] == versions else None
+        if known is None or known.samples != samples:
+            known = merged_trials.MergedTrials(folder, entry)
+            self._merged = (*versions, known)
+        trials: dict[str, TrialFile] = {}
+        damaged = set()
+        for one in known.trials:
+            record, place = one.record, Place(known, one.row, one.rows)
+            if one.readable:
+                digest = entry["samples_sha256"]
+                file = TrialFile(samples, versions[0], digest, record, readable=True, place=place)
+                trials[record.key.name] = file
+            else:
+                damaged.add(record.key.name)
+        if len(trials) < entry["trials"]:
+            for name in {*names()} - trials.keys():
+                path = samples if name in damaged else records
+                reason = f"{path} is damaged: {name} is not as it was stored."
+                stand_in = trialfile.damaged_record(folder / f"{name}.parquet", settings, reason)
+                if stand_in is not None:
+                    trials[name] = TrialFile(path, _MISSING, "", stand_in, readable=False)
+        return trials
+
+
+def _version(path: Path) -> Version:
+    try:
+        stat = path.stat()
+    except FileNotFoundError:
+        return _MISSING
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 
 def _file(

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from nephoscope import catalog, units
-from nephoscope.errors import NephoscopeError
 from nephoscope.model import RunResult, RunSummary, TrialCounts
 from nephoscope.report import selection, wording
 from nephoscope.report.blocks import Block, Column, Heading, Item, Items, Section, Table
@@ -138,12 +137,9 @@ def _meanings(result: RunResult) -> list[tuple[str, str, str]]:
 
 def _doc(benchmark: str, metric: str) -> str:
     """The catalogue's sentence; '–' for what is not native, such as imported metrics."""
-    try:
-        known = {one.id: one.doc for one in catalog.load().benchmark(benchmark).metrics}
-    except NephoscopeError:
-        return "–"
-    for name, doc in known.items():
-        stem, _, unit = name.rpartition("_")
-        if metric == name or (metric.startswith(f"{stem}_p") and metric.endswith(f"_{unit}")):
-            return wording.clean(doc)
+    spec = catalog.load().benchmarks.get(benchmark)
+    for own in spec.metrics if spec else ():
+        stem, _, unit = own.id.rpartition("_")
+        if metric == own.id or (metric.startswith(f"{stem}_p") and metric.endswith(f"_{unit}")):
+            return wording.clean(own.doc)
     return "–"

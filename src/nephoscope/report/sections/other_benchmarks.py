@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from nephoscope.model import RunResult
 from nephoscope.report import charts, selection, wording
-from nephoscope.report.blocks import Block, Section
+from nephoscope.report.blocks import Block, Section, Sentence
+
+MAX_DRAWN = 40
+"""Benchmarks that are drawn; nobody reads more charts, and the tables have the rest."""
 
 
 def build(result: RunResult, drawn_elsewhere: frozenset[str]) -> Section | None:
@@ -12,9 +15,12 @@ def build(result: RunResult, drawn_elsewhere: frozenset[str]) -> Section | None:
     names = [metric.benchmark for metric in result.metrics]
     names += [key[0] for key in result.histograms]
     blocks: list[Block] = []
-    for benchmark in dict.fromkeys(names):
-        if benchmark not in drawn_elsewhere:
-            blocks += _benchmark(result, benchmark)
+    chosen = [name for name in dict.fromkeys(names) if name not in drawn_elsewhere]
+    if len(chosen) > MAX_DRAWN:
+        drawn = f"Charts of {MAX_DRAWN} of {len(chosen)} benchmarks"
+        blocks.append(Sentence(f"{drawn}; the tables above list the results of all of them."))
+    for benchmark in chosen[:MAX_DRAWN]:
+        blocks += _benchmark(result, benchmark)
     return Section("other", "Other benchmarks", tuple(blocks)) if blocks else None
 
 

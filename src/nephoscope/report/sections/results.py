@@ -19,6 +19,9 @@ _COLUMNS = (
     Column("trials in order", roomy=True, width=8.5),
 )
 
+MAX_OPEN = 100
+"""Rows of a group that are not folded away."""
+
 _DRAWINGS = (
     "The small charts show the values of all trials in order of execution, scaled to "
     "at least ±10 % around the median."
@@ -39,7 +42,11 @@ def build(result: RunResult) -> Section | None:
     blocks: list[Block] = [Sentence(_how_to_read(result)), Sentence(_DRAWINGS, roomy=True)]
     ordered = selection.natural_order(headline)
     for title, metrics in groupby(ordered, key=lambda m: wording.group_of(m.benchmark)):
-        blocks += [Heading(title), _table("", list(metrics), result, steps)]
+        own = list(metrics)
+        blocks += [Heading(title), _table("", own[:MAX_OPEN], result, steps)]
+        if own[MAX_OPEN:]:
+            more = f"{len(own) - MAX_OPEN} more metrics"
+            blocks.append(_table(more, own[MAX_OPEN:], result, steps, collapsed=True))
     if rest:
         ordered = selection.natural_order(rest)
         blocks.append(_table("Other metrics", ordered, result, {}, collapsed=True))

@@ -179,13 +179,21 @@ def write_run(
         "refused": missing,
     }
     with store.new(name, manifest) as run:
-        position = 0
-        for setting, rows in zip(settings, groups.values(), strict=True):
-            for round_number, row in enumerate(rows, start=1):
-                record = _record(setting, round_number, row, position, started)
-                sample = Sample(row.metric, row.value * row.unit.factor)
-                run.append(record, [sample], specs[setting.benchmark])
-                position += 1
+        numbered = (
+            (setting, number, row)
+            for setting, rows in zip(settings, groups.values(), strict=True)
+            for number, row in enumerate(rows, start=1)
+        )
+        run.store_all(
+            [
+                (
+                    _record(setting, number, row, position, started),
+                    [Sample(row.metric, row.value * row.unit.factor)],
+                    specs[setting.benchmark],
+                )
+                for position, (setting, number, row) in enumerate(numbered)
+            ]
+        )
         run.event({"event": "imported", "file": files, "figures": len(figures.rows)})
         run.finish(FINISHED)
     return run

@@ -1,25 +1,33 @@
-"""A list of all runs in memory, kept up to date by the identity of their files.
+"""A list of all runs, kept up to date by the identity of their files.
 
-Of 10,000 runs hardly any changes between two requests. A run's folder has another time of change
-when its manifest is replaced, that of its trials when one is stored; only what differs is read
-again, newest runs first, for a bounded time per look. Of a run that is over only the folder is
-looked at.
+Of 10,000 runs hardly any changes between two looks. A run's manifest is another file when it was
+replaced, and its trials and journal grow while it is measured; only what differs is read again,
+newest runs first, for a bounded time per look. Of a run that is over only the manifest is looked
+at. A file in the store keeps the list of these for the next process, which reads every run again
+where the file is missing, damaged or of another version.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from sys import intern
 from typing import Any
 
+from nephoscope import __version__
 from nephoscope.errors import StoreError
-from nephoscope.store import FAILED, FINISHED, RUNNING, Store, StoredRun
+from nephoscope.store.files import write_atomically
+from nephoscope.store.journal import parsed_line, with_checksum
 from nephoscope.store.listing import StoredRunRow, row_of
+from nephoscope.store.manifest import FAILED, FINISHED, RUNNING, has_types
+from nephoscope.store.run import StoredRun
+from nephoscope.store.selection import Selection
+from nephoscope.store.store import Store
 
 MAX_RUNS = 100_000
 """Newest runs that are listed; a row takes about 2 kB."""
@@ -28,6 +36,11 @@ STALE_S = 10.0
 """Age up to which a list is returned while a thread makes the next one."""
 LOOK_S = 0.5
 """Seconds for which one look reads manifests; the next look reads the rest."""
+
+FILE = ".index.jsonl"
+_VERSION = f"1 of {__version__}"
+_SETTLED_NS = 2_000_000_000
+"""Age of a manifest from which on another one cannot have the same time of change."""
 
 Signature = tuple[int, ...]
 """Inodes, times of change and sizes of a run's files."""
@@ -54,6 +67,16 @@ class IndexedRun:
     process: int | None
     budget_s: float | None
     words: str
+
+    def meets(self, selection: Selection) -> bool:
+        """States whether the run meets every condition."""
+        return selection.matches_values(
+            labels=self.row.labels,
+            targets=self.row.targets,
+            benchmarks=self.benchmarks,
+            started_s=self.started_at_s,
+            status=lambda: self.row.state,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +110,10 @@ class RunIndex:
         self._store = store
         self._folder = str(store.runs_path)
         self._lock = threading.Lock()
+        self._path = Path(store.runs_path, FILE)
         self._known: dict[str, IndexedRun | tuple[Signature, str]] = {}
+        self._kept: dict[str, IndexedRun | tuple[Signature, str]] | None = None
+        """What the file in the store had."""
         self._snapshot = Snapshot()
         self._looked_s = -1e9
 
@@ -95,6 +121,20 @@ class RunIndex:
     def store(self) -> Store:
         """Returns the store."""
         return self._store
+
+    def whole(self) -> Snapshot:
+        """Returns the whole list, however long reading it takes, and keeps it in the store."""
+        self._snapshot = self._look()
+        while not self._snapshot.is_complete:
+            self._snapshot = self._look()
+        kept = self._kept or {}
+        if self._known.keys() != kept.keys() or any(
+            entry is not kept[run_id] for run_id, entry in self._known.items()
+        ):
+            # A store that cannot be written, such as an archive, is read each time.
+            with contextlib.suppress(StoreError):
+                _save(self._path, self._known.values())
+        return self._snapshot
 
     def snapshot(self, *, fresh: bool = False) -> Snapshot:
         """Returns the list. Nobody waits for a look at the files while the list is young enough.
@@ -125,6 +165,8 @@ class RunIndex:
 
     def _look(self) -> Snapshot:
         until_s = time.monotonic() + LOOK_S
+        if self._kept is None:
+            self._known = self._kept = _load(self._path)
         ids = self._store.ids()
         known: dict[str, IndexedRun | tuple[Signature, str]] = {}
         same = len(ids) == self._snapshot.total
@@ -164,10 +206,11 @@ class RunIndex:
 
 def _signature(path: str, *, is_over: bool) -> Signature:
     """Returns what changes with a run; of one that is over, its manifest alone does."""
-    folder = os.stat(path)
-    if is_over:
-        return folder.st_ino, folder.st_mtime_ns
-    return folder.st_ino, folder.st_mtime_ns, *_changes(f"{path}/trials", f"{path}/journal.jsonl")
+    manifest = (*_changes(f"{path}/manifest.json"),)
+    if is_over and manifest:
+        return manifest
+    os.stat(path)  # a folder without a manifest is a damaged run, no folder is none
+    return (*manifest, *_changes(f"{path}/trials", f"{path}/journal.jsonl"))
 
 
 def _changes(*paths: str) -> Iterator[int]:
@@ -176,7 +219,45 @@ def _changes(*paths: str) -> Iterator[int]:
             status = os.stat(path)
         except OSError:
             continue
-        yield from (status.st_size, status.st_mtime_ns)
+        yield from (status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+def _load(path: Path) -> dict[str, IndexedRun | tuple[Signature, str]]:
+    """Returns the runs of a stored list; empty where there is none of this version."""
+    try:
+        head, *lines = path.read_bytes().splitlines()
+        if parsed_line(head) != ({"index": _VERSION}, True):
+            return {}
+        return dict(map(_entry_of, lines))
+    except (OSError, ValueError, LookupError, TypeError):
+        return {}
+
+
+def _entry_of(line: bytes) -> tuple[str, IndexedRun]:
+    values, holds = parsed_line(line)
+    if values is None or not holds:
+        raise ValueError("a line is damaged")
+    row = values["row"]
+    if not has_types(row, {"id": str, "state": str, "targets": list, "labels": dict}):
+        raise ValueError("a row cannot be read")
+    row["targets"] = tuple(row["targets"])
+    for name in ("signature", "benchmarks", "factors"):
+        values[name] = tuple(values[name])
+    values["row"] = StoredRunRow(**row)
+    return values["row"].id, IndexedRun(**values, process=None)
+
+
+def _save(path: Path, entries: Iterable[IndexedRun | tuple[Signature, str]]) -> None:
+    """Stores the runs that are over; the others change."""
+    settled_ns = time.time_ns() - _SETTLED_NS
+    lines = [with_checksum({"index": _VERSION})]
+    runs = (entry for entry in entries if isinstance(entry, IndexedRun))
+    for run in runs:
+        if run.row.state in (FINISHED, FAILED) and run.signature[2] < settled_ns:
+            values = asdict(run)
+            del values["process"]
+            lines.append(with_checksum(values))
+    write_atomically(path, b"".join(lines), durable=False)
 
 
 def _read(run: StoredRun, signature: Signature) -> IndexedRun:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from tests.results.made import NULL_PLAN, TWO_TARGETS, make_run
 
+from nephoscope.errors import StoreError
 from nephoscope.model import Sample
-from nephoscope.serve import index
-from nephoscope.serve.index import RunIndex
-from nephoscope.store import RUNNING, Store, StoredRun
+from nephoscope.store import RUNNING, Store, StoredRun, index
+from nephoscope.store.index import RunIndex
 from nephoscope.store.listing import row_of
 
 
@@ -109,3 +110,84 @@ def test_many_runs_are_read_over_several_looks(
 def test_a_store_that_is_not_there_has_no_runs(tmp_path: Path) -> None:
     snapshot = RunIndex(Store(tmp_path / "none")).snapshot()
     assert (snapshot.runs, snapshot.total, snapshot.is_complete) == ((), 0, True)
+
+
+def settled(store: Path, *runs: StoredRun) -> None:
+    """Makes manifests old enough to be kept in the list."""
+    for run in runs:
+        os.utime(run.path / "manifest.json", (0, 0))
+
+
+def test_a_second_process_reads_the_list_and_no_manifest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [made(tmp_path), made(tmp_path, TWO_TARGETS)]
+    settled(tmp_path, *runs)
+    first = RunIndex(Store(tmp_path)).whole()
+    monkeypatch.setattr(index, "_read", None)  # a call would fail
+    second = RunIndex(Store(tmp_path)).whole()
+    assert second.runs == first.runs
+    assert [run.row.id for run in second.runs] == [run.id for run in reversed(runs)]
+
+
+@pytest.mark.parametrize("content", [b"", b"{}\n", None])
+def test_a_list_that_is_damaged_or_missing_is_made_again(
+    tmp_path: Path, content: bytes | None
+) -> None:
+    run = made(tmp_path)
+    settled(tmp_path, run)
+    expected = RunIndex(Store(tmp_path)).whole().runs
+    path = tmp_path / "runs" / index.FILE
+    whole = path.read_bytes()
+    for damaged in (content, whole.replace(b"finished", b"finishes"), whole[:-5]):
+        path.unlink()
+        if damaged is not None:
+            path.write_bytes(damaged)
+        assert RunIndex(Store(tmp_path)).whole().runs == expected
+        assert path.read_bytes() == whole
+
+
+def test_what_changed_since_the_list_was_kept_is_read_again(tmp_path: Path) -> None:
+    kept, removed = made(tmp_path), made(tmp_path)
+    settled(tmp_path, kept, removed)
+    RunIndex(Store(tmp_path)).whole()
+    kept.update(labels={"rack": "7"})
+    Store(tmp_path).remove(removed)
+    (run,) = RunIndex(Store(tmp_path)).whole().runs
+    assert run.row == row_of(kept)
+    (kept.path / "manifest.json").write_bytes(b"{")
+    assert str(kept.path) in RunIndex(Store(tmp_path)).whole().damaged[0]
+
+
+def test_a_run_in_progress_is_not_kept(tmp_path: Path) -> None:
+    run = made(tmp_path, state=RUNNING)
+    settled(tmp_path, run)
+    RunIndex(Store(tmp_path)).whole()
+    assert run.id not in (tmp_path / "runs" / index.FILE).read_text()
+    run.finish("finished")
+    assert RunIndex(Store(tmp_path)).whole().runs[0].row.state == "finished"
+
+
+def test_a_store_that_cannot_be_written_is_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise StoreError("It is read-only.")
+
+    run = made(tmp_path)
+    monkeypatch.setattr(index, "write_atomically", refuse)
+    assert [one.row.id for one in RunIndex(Store(tmp_path)).whole().runs] == [run.id]
+
+
+@pytest.mark.slow
+def test_a_list_of_many_runs_opens_one_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [made(tmp_path) for _ in range(100)]
+    settled(tmp_path, *runs)
+    RunIndex(Store(tmp_path)).whole()
+    opened: list[Path] = []
+    real = Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: opened.append(path) or real(path))
+    assert len(RunIndex(Store(tmp_path)).whole().runs) == 100
+    assert opened == [tmp_path / "runs" / index.FILE]

@@ -1,0 +1,247 @@
+"""Times `census`, `export`, `import` and `runs` on large stores, beside an earlier version.
+
+usage: large_stores.py --baseline DIR [--case NAME]... [--scale X] [--rounds N] [--limit S]
+                       [--write]
+
+DIR is a work tree of the earlier version (`git worktree add DIR COMMIT`); both versions run with
+this Python. Each version makes its own stores, in its own format. The command of a case runs by
+both versions in random order within each round. Prints wall time, CPU time and peak memory of the
+process, and the median of the paired ratios (earlier / this) with its interval. A command that
+takes longer than the limit counts with the limit, and its ratio is marked as a lower bound.
+--scale multiplies the sizes of the cases.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import _paired
+
+VERSIONS = ("earlier", "this")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A store with so much in it, and the command that is timed. size: at scale 1."""
+
+    size: int
+    make: Callable[[Path, int], None]
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of one execution. is_cut: it reached the limit."""
+
+    wall_s: float
+    cpu_s: float
+    peak_mib: float
+    is_cut: bool
+
+
+def make_trials(store: Path, trials: int) -> None:
+    """Makes a finished run of so many trials of `null` with seven samples each."""
+    from nephoscope import catalog, plans
+    from nephoscope.model import Sample, TrialKey, TrialRecord, TrialStatus
+    from nephoscope.store import Store
+
+    known = catalog.load()
+    plan = plans.single("null", {"value": "[1,2]"}, budget_s=None)
+    settings = plans.expand(plan, known)
+    run = Store(store).create(plan, 7, catalog=known, settings=settings)
+    for position in range(trials):
+        setting = settings[position % 2]
+        record = TrialRecord(
+            key=TrialKey(position // 2 + 1, setting.index, "local"),
+            benchmark="null",
+            params=setting.params,
+            factors=setting.factors,
+            status=TrialStatus.VALID,
+            reasons=(),
+            position=position,
+            started_at=float(position),
+            elapsed_ns=10,
+            beside={"steal_ratio": 0.0, "load_1m": 0.25},
+        )
+        value = 100.0 + position % 7
+        samples = [Sample("null_ns", value + number) for number in range(3)]
+        samples += [Sample("null_per_s", 1 / value)]
+        samples += [Sample("null_latency_ns", value + number, 5, 100) for number in range(3)]
+        run.append(record, samples, known.benchmark("null"))
+    run.finish("measured")
+
+
+def make_runs(store: Path, runs: int) -> None:
+    """Makes finished runs of eight trials of `cpu.pi`, on machines of two CPU models."""
+    from nephoscope import catalog, plans
+    from nephoscope.model import Sample, TrialKey, TrialRecord, TrialStatus
+    from nephoscope.store import Store
+
+    known = catalog.load()
+    plan = plans.single("cpu.pi", {"digits": "[1000,2000]"}, budget_s=None)
+    settings = plans.expand(plan, known)
+    for number in range(runs):
+        run = Store(store).create(plan, 7, catalog=known, settings=settings)
+        for position in range(8):
+            setting = settings[position % 2]
+            record = TrialRecord(
+                key=TrialKey(position // 2 + 1, setting.index, "local"),
+                benchmark="cpu.pi",
+                params=setting.params,
+                factors=setting.factors,
+                status=TrialStatus.VALID,
+                reasons=(),
+                position=position,
+                started_at=float(number),
+                elapsed_ns=10,
+                beside={"steal_ratio": 0.0, "load_1m": 0.25},
+            )
+            value = 1e6 * (1 + number % 2) * (1 + 0.002 * (position % 3))
+            run.append(record, [Sample("pi_digits_per_s", value)], known.benchmark("cpu.pi"))
+        cpuid = {"brand": f"Model {number % 2}", "family": 6, "model": 85, "stepping": 7}
+        machine = {"machine_id_hash": f"{number % 100:064x}"}
+        fingerprint = {"identity": machine, "cpu": {"by_cpuid": cpuid, "agree": True}}
+        run.update(fingerprints={"local": fingerprint})
+        run.finish("finished")
+
+
+def make_metrics(folder: Path, metrics: int) -> None:
+    """Writes PerfKit Benchmarker's lines, one for each of so many metrics."""
+    lines = (
+        {"test": "t", "metric": f"metric {n}", "value": n + 1.5, "unit": "s", "timestamp": 1}
+        for n in range(metrics)
+    )
+    text = "".join(json.dumps({**line, "labels": ""}) + "\n" for line in lines)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "samples.json").write_text(text)
+
+
+CASES = {
+    "census": Case(1000, make_runs, ("census", "--json", "--store", "{store}")),
+    "export": Case(
+        20_000,
+        make_trials,
+        ("export", "latest", "--output", "{scratch}/samples.csv", "--store", "{store}"),
+    ),
+    "import": Case(
+        5000, make_metrics, ("import", "{store}/samples.json", "--store", "{scratch}/store")
+    ),
+    "runs": Case(1000, make_runs, ("runs", "--json", "--store", "{store}")),
+}
+
+
+def environment(tree: Path) -> dict[str, str]:
+    """Returns the variables with which a version's code is imported."""
+    own = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    return {**own, "PYTHONPATH": str(tree / "src"), "NO_COLOR": "1"}
+
+
+def execute(tree: Path, case: Case, store: Path, limit_s: float) -> Cost:
+    """Runs the command of a case once, in an empty scratch folder."""
+    scratch = Path(tempfile.mkdtemp(prefix="nephoscope-large-"))
+    words = [word.format(store=store, scratch=scratch) for word in case.words]
+    started = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "nephoscope", *words],
+        env=environment(tree),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    signal.signal(signal.SIGALRM, lambda *_: process.kill())
+    signal.setitimer(signal.ITIMER_REAL, limit_s)
+    _, status, usage = os.wait4(process.pid, 0)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    wall_s = time.perf_counter() - started
+    errors = process.stderr.read().decode() if process.stderr else ""
+    shutil.rmtree(scratch)
+    is_cut = os.WIFSIGNALED(status)
+    if not is_cut and os.waitstatus_to_exitcode(status):
+        raise SystemExit(f"{' '.join(words)}: {errors.strip()}")
+    cpu_s = usage.ru_utime + usage.ru_stime
+    return Cost(wall_s, cpu_s, usage.ru_maxrss / 1024, is_cut)
+
+
+def compare(
+    name: str, trees: dict[str, Path], folder: Path, options: argparse.Namespace
+) -> dict[str, object]:
+    """Measures a case and prints its line; returns what is written."""
+    case = CASES[name]
+    size = max(1, round(case.size * options.scale))
+    stores = {}
+    for version, tree in trees.items():
+        stores[version] = folder / f"{case.make.__name__}-{size}-{version}"
+        if not stores[version].exists():
+            words = ["--make", case.make.__name__, str(stores[version]), str(size)]
+            subprocess.run([sys.executable, __file__, *words], env=environment(tree), check=True)
+    costs = _paired.alternate(
+        {
+            version: lambda version=version: execute(  # type: ignore[misc]
+                trees[version], case, stores[version], options.limit
+            )
+            for version in VERSIONS
+        },
+        options.rounds,
+        options.seed,
+    )
+    sign = ">= " if any(cost.is_cut for cost in costs["earlier"]) else ""
+    rows = {}
+    for quantity in ("wall_s", "cpu_s", "peak_mib"):
+        values = {key: [getattr(cost, quantity) for cost in costs[key]] for key in VERSIONS}
+        ratio = _paired.paired_ratio(values["earlier"], values["this"])
+        rows[quantity] = {**values, "ratio": asdict(ratio)}
+        medians = " ".join(f"{key} {statistics.median(values[key]):.3g}" for key in VERSIONS)
+        ends = f"[{ratio.low:.3g}, {ratio.high:.3g}]"
+        print(
+            f"{name} of {size}: {quantity} {medians}; ratio {sign}{ratio.value:.3g} {ends}, "
+            f"n = {ratio.n}, {ratio.confidence:.1%}",
+            flush=True,
+        )
+    return {"case": name, "size": size, "is_lower_bound": bool(sign), "rows": rows}
+
+
+def main() -> None:
+    """Measures and prints."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--baseline", type=Path, help="work tree of the earlier version")
+    parser.add_argument("--case", action="append", choices=CASES, help="may be repeated")
+    parser.add_argument("--scale", type=float, default=1.0, help="of the sizes")
+    parser.add_argument("--rounds", type=int, default=6, help="at least 6")
+    parser.add_argument("--limit", type=float, default=170.0, help="seconds of a command")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--write", action="store_true", help="store under benchmarks/results")
+    parser.add_argument("--make", nargs=3, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.make:
+        name, store, size = options.make
+        globals()[name](Path(store), int(size))
+        return
+    if options.baseline is None or options.rounds < 6:
+        parser.error("--baseline is needed, and at least 6 rounds")
+    trees = {"earlier": options.baseline.resolve(), "this": _paired.ROOT}
+    revisions = {
+        version: _paired.version("git", "-C", str(tree), "describe", "--always", "--dirty")
+        for version, tree in trees.items()
+    }
+    facts = _paired.machine()
+    with tempfile.TemporaryDirectory(prefix="nephoscope-large-") as folder:
+        rows = [compare(name, trees, Path(folder), options) for name in options.case or CASES]
+    facts["load_average_1min_after"] = os.getloadavg()[0]
+    if options.write:
+        record = {"machine": facts, "versions": revisions, "cases": rows}
+        _paired.write_result("large-stores", record)
+
+
+if __name__ == "__main__":
+    main()

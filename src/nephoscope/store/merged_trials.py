@@ -1,0 +1,257 @@
+"""The trials of a run that ended, in two files: samples as Parquet, records as lines of JSON.
+
+The samples have a row group for each 16th of the trials. The last line of JSON has the digest of
+each row group's bytes and of the rest of the file, so that a damaged byte costs the trials of one
+group. Every line has a checksum, as those of the journal.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from nephoscope.errors import StoreError
+from nephoscope.model import TrialRecord
+from nephoscope.store import trialfile
+from nephoscope.store.digests import digest_of
+from nephoscope.store.files import translating_os_errors, writing_atomically
+from nephoscope.store.journal import parsed_line, with_checksum
+from nephoscope.store.manifest import has_types
+
+GROUPS, GROUP_TRIALS = 16, 4
+"""Row groups of a run, and the fewest trials of one. Each group takes some kB in the file's footer
+and half a millisecond to read; a damaged byte costs the trials of its group."""
+CHUNK_ROWS = 65_536
+"""Rows at which a group ends earlier, and which are read at once."""
+
+_TEXTS = [field.name for field in trialfile.SCHEMA if field.type == pa.string()]
+
+
+def paths(folder: Path) -> tuple[Path, Path]:
+    """Returns the two files: samples and records."""
+    return folder / "samples.parquet", folder / "records.jsonl"
+
+
+def write(
+    folder: Path, trials: Iterable[tuple[TrialRecord, pa.Table]], count: int
+) -> dict[str, Any]:
+    """Writes so many trials (`count`), durably; returns their entry in the manifest.
+
+    Holds the samples of one row group at a time.
+    """
+    samples, records = paths(folder)
+    warmup = row = 0
+    with writing_atomically(records) as lines:
+        with (
+            writing_atomically(samples) as sink,
+            pq.ParquetWriter(
+                sink, trialfile.SCHEMA, compression="zstd", write_page_checksum=True
+            ) as writer,
+        ):
+            for group in _groups(trials, max(math.ceil(count / GROUPS), GROUP_TRIALS)):
+                for record, table in group:
+                    values = trialfile.record_values(record)
+                    line = {"row": row, "rows": table.num_rows, "record": values}
+                    lines.write(with_checksum(line))
+                    row += table.num_rows
+                    warmup += record.key.round < 1
+                tables = [table for _, table in group if table.num_rows]
+                if tables:
+                    together = pa.concat_tables(tables)
+                    writer.write_table(together, row_group_size=together.num_rows)
+        ends = _ends(samples)
+        digests = list(_range_digests(samples, ends))
+        lines.write(with_checksum({"ends": ends, "sha256": digests}))
+    return {
+        "trials": count,
+        "warmup": warmup,
+        "records_sha256": _file_digest(records),
+        "samples_sha256": _file_digest(samples),
+    }
+
+
+def _groups(
+    trials: Iterable[tuple[TrialRecord, pa.Table]], size: int
+) -> Iterator[list[tuple[TrialRecord, pa.Table]]]:
+    group: list[tuple[TrialRecord, pa.Table]] = []
+    rows = 0
+    for record, table in trials:
+        group.append((record, table))
+        rows += table.num_rows
+        if len(group) >= size or rows >= CHUNK_ROWS:
+            yield group
+            group, rows = [], 0
+    if group:
+        yield group
+
+
+def _ends(samples: Path) -> list[int]:
+    """Returns the ends of each row group and of the file, in bytes from its beginning."""
+    metadata = pq.read_metadata(samples)
+    columns = [metadata.row_group(number).column(0) for number in range(metadata.num_row_groups)]
+    begins = [column.dictionary_page_offset or column.data_page_offset for column in columns]
+    size = samples.stat().st_size
+    footer = [size - metadata.serialized_size - 8] if begins else []
+    return [*begins[1:], *footer, size]
+
+
+def _range_digests(path: Path, ends: Sequence[int]) -> Iterator[str]:
+    with translating_os_errors(path, "read"), path.open("rb") as stream:
+        for start, end in pairwise((0, *ends)):
+            yield digest_of(stream.read(end - start))
+
+
+def _file_digest(path: Path) -> str:
+    with translating_os_errors(path, "read"), path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class MergedTrial:
+    """A trial in these files. row: of its first sample. readable: its samples are intact."""
+
+    record: TrialRecord
+    row: int
+    rows: int
+    readable: bool
+
+
+class MergedTrials:
+    """The trials of a run that ended; both files are verified when they are opened.
+
+    problems: sentences on damage that is not of one trial.
+    """
+
+    def __init__(self, folder: Path, entry: Mapping[str, Any]) -> None:
+        self.samples, self.records = paths(folder)
+        self.problems: list[str] = []
+        self._known: tuple[int, Sequence[str] | None, pa.Table] | None = None
+        try:
+            lines = self._lines(str(entry["records_sha256"]))
+            self._damaged = self._damaged_groups(lines, str(entry["samples_sha256"]))
+            self.trials = [self._trial(line) for line in lines if "record" in line]
+        except (LookupError, TypeError, ValueError) as error:
+            raise StoreError(
+                f"{self.records} was not written by this program: a line cannot be read.",
+                "Restore the run from a copy.",
+            ) from error
+
+    def _trial(self, line: Mapping[str, Any]) -> MergedTrial:
+        if not has_types(line, {"row": int, "rows": int}) or min(line["row"], line["rows"]) < 0:
+            raise ValueError("the rows of a trial are unknown")
+        is_readable = not self._damaged or not line["rows"] or self._is_intact(line["row"])
+        record = trialfile.record_from_json(line["record"])
+        return MergedTrial(record, line["row"], line["rows"], is_readable)
+
+    def _lines(self, digest: str) -> list[dict[str, Any]]:
+        """Returns the lines that are as they were written."""
+        try:
+            with translating_os_errors(self.records, "read"):
+                content = self.records.read_bytes()
+        except StoreError as error:
+            self.problems.append(error.message)
+            return []
+        lines = content.split(b"\n")[:-1]
+        if digest_of(content) == digest:
+            parsed: list[dict[str, Any]] = json.loads(b"[" + b",".join(lines) + b"]")
+            return parsed
+        self.problems.append(f"{self.records} is damaged: its content is not what was stored.")
+        return [event for event, holds in map(parsed_line, lines) if holds and event is not None]
+
+    def _damaged_groups(self, lines: Sequence[Mapping[str, Any]], digest: str) -> frozenset[int]:
+        """Returns the row groups that are not what was stored; -1 stands for all of them."""
+        try:
+            if _file_digest(self.samples) == digest:
+                return frozenset()
+            (stored,) = [line for line in lines if "ends" in line]
+            ends, size = stored["ends"], self.samples.stat().st_size
+            digests = list(_range_digests(self.samples, ends))
+        except (StoreError, OSError, ValueError):
+            return frozenset({-1})
+        pairs = zip(digests, stored["sha256"], strict=True)
+        damaged = {number for number, (now, then) in enumerate(pairs) if now != then}
+        footer = len(ends) - 1
+        return frozenset({-1}) if footer in damaged or size != ends[-1] else frozenset(damaged)
+
+    def _is_intact(self, row: int) -> bool:
+        return -1 not in self._damaged and self._group_of(row) not in self._damaged
+
+    def _group_of(self, row: int) -> int:
+        return bisect_right(self._starts, row) - 1
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        """The first row of each row group, and the number of rows."""
+        try:
+            metadata = pq.read_metadata(self.samples)
+        except (pa.ArrowException, OSError) as error:
+            raise self._unreadable(error) from error
+        rows = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
+        return [0, *accumulate(rows)]
+
+    @cached_property
+    def _chunks(self) -> list[tuple[int, int]]:
+        """First and last row group of each chunk: groups that are read at once.
+
+        Groups of a file with damage are read one by one.
+        """
+        chunks: list[tuple[int, int]] = []
+        for number, end in enumerate(self._starts[1:]):
+            joins = chunks and end - self._starts[chunks[-1][0]] <= CHUNK_ROWS
+            if joins and not self._damaged:
+                chunks[-1] = (chunks[-1][0], number)
+            else:
+                chunks.append((number, number))
+        return chunks
+
+    def chunk_of(self, row: int) -> int:
+        """Returns the number of the piece of the file that is read for a row."""
+        group = self._group_of(row)
+        return bisect_right(self._chunks, group, key=lambda chunk: chunk[0]) - 1
+
+    def table(self, row: int, rows: int, columns: Sequence[str] | None = None) -> pa.Table:
+        """Returns samples that lie in one chunk.
+
+        columns: only these, texts as dictionaries; None for all of them as they are. Keeps the
+        chunk, since trials are read in their order.
+        """
+        if not rows:
+            return trialfile.SCHEMA.empty_table()
+        if row + rows > self._starts[-1]:
+            raise StoreError(f"{self.samples} has fewer samples than {self.records} states.")
+        chunk = self.chunk_of(row)
+        first, last = self._chunks[chunk]
+        if self._known is None or self._known[:2] != (chunk, columns):
+            self._known = (chunk, columns, self._read(range(first, last + 1), columns))
+        return self._known[2].slice(row - self._starts[first], rows)
+
+    def _read(self, groups: Iterable[int], columns: Sequence[str] | None) -> pa.Table:
+        try:
+            with pq.ParquetFile(
+                self.samples,
+                page_checksum_verification=True,
+                read_dictionary=None if columns is None else _TEXTS,
+            ) as file:
+                if file.schema_arrow.names != trialfile.SCHEMA.names:
+                    raise pa.ArrowInvalid("its columns are not those of samples")
+                return file.read_row_groups([*groups], columns=columns, use_threads=False)
+        except (pa.ArrowException, OSError) as error:
+            raise self._unreadable(error) from error
+
+    def _unreadable(self, error: Exception) -> StoreError:
+        reason = (str(error).splitlines() or [type(error).__name__])[0][:120]
+        return StoreError(
+            f"{self.samples} cannot be read: {reason}.",
+            "`nephoscope verify` names what is damaged.",
+        )
