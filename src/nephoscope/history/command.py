@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -92,7 +92,7 @@ def history(
 
     shelf = Store(store)
     settings = Settings(false_alarms, margin, options.confidence(confidence))
-    runs = run_filters.selected(shelf, **conditions)
+    runs = _of_targets(run_filters.selected(shelf, **(conditions | {"targets": ()})), conditions)
     if not runs:
         raise UsageError(
             f"No run in {shelf.path} meets the conditions.", "`nephoscope runs` shows them all."
@@ -112,6 +112,21 @@ def history(
     source = ", ".join(dict.fromkeys(one.target for one in analysis.series))
     present(analysis, page, as_json=as_json, title=f"History of {metric}", to=to, source=source)
     return regressed
+
+
+def _of_targets(runs: Sequence[StoredRun], conditions: Mapping[str, Any]) -> list[StoredRun]:
+    """Returns the runs with a wanted target, also under a name that its machine had before."""
+    from nephoscope.comparison.history import machine_of
+
+    wanted = conditions["targets"]
+    named = [(run, str(one["name"])) for run in runs for one in run.manifest["targets"]]
+    machines = {machine_of(run, name) for run, name in named if name in wanted} - {""}
+    chosen = {
+        run.id
+        for run, name in named
+        if not wanted or name in wanted or machine_of(run, name) in machines
+    }
+    return [run for run in runs if run.id in chosen]
 
 
 def _history(
