@@ -18,6 +18,7 @@ from tests.results.made import NULL_PLAN, TWO_TARGETS, make_run
 from tests.serve.made import PATIENCE_S, TOKEN, RunningServer, running
 
 from nephoscope import capabilities
+from nephoscope.history.series import REPETITION
 from nephoscope.model import Sample, Setting, TrialKey, TrialRecord, TrialStatus
 from nephoscope.serve.settings import TOKEN_VARIABLE
 from nephoscope.store import RUNNING, StoredRun, identity
@@ -89,7 +90,7 @@ def append_history(store: Path) -> tuple[str, str]:
     the first one of the upper level.
 
     The machine has another name at first and no runs for ten days; the kernel changes with the
-    rise.
+    rise, and a repetition confirms the fall.
     """
     rng = np.random.default_rng(1)
     runs = []
@@ -106,6 +107,8 @@ def append_history(store: Path) -> tuple[str, str]:
             )
         )
     capabilities.write(capabilities.build(runs[-1]), runs[-1].report_path)
+    again = {REPETITION: runs[50].id}
+    append_run(store, START_S + 90 * DAY_S, {"null_ns": 100.0}, target="web", labels=again)
     second = int(time.time())
     while int(time.time()) == second:  # runs that are made later are newer by their ids
         time.sleep(0.05)
@@ -297,7 +300,10 @@ def test_changes_of_a_history_lead_to_the_samples_of_their_trials(
     assert f"from run {site.step} on (worse, suspected)" in rise
     assert "+2" in rise.split("[")[0]
     assert "kernel: 6.1.0 → 6.1.9." in rise
-    assert "confirmed" not in view.text().replace("until they are confirmed", "")
+    assert "confirmed" not in rise
+    fall = changes.last.inner_text()
+    assert "(better, confirmed)" in fall
+    assert "without a reference" in fall
     assert "90 % prediction interval" in view.text()
     rows = view.page.get_by_role("region", name="Estimates by run").locator("tbody tr")
     assert rows.count() == 75
