@@ -43,8 +43,8 @@ POLL_S = 5.0
 """Seconds after which the page's overview asks again."""
 
 
-async def lines_of(url: str, path: str) -> list[str]:
-    """Returns the lines of a response, all of an endless one once it ends."""
+async def body_of(url: str, path: str) -> str:
+    """Returns the body of a response, that of an endless one once it ends."""
     place = urlsplit(url)
     reader, writer = await asyncio.open_connection(place.hostname, place.port, limit=1 << 24)
     writer.write(
@@ -52,7 +52,7 @@ async def lines_of(url: str, path: str) -> list[str]:
     )
     text = (await reader.read()).decode()
     writer.close()
-    return text.splitlines()
+    return text.partition("\r\n\r\n")[2]
 
 
 async def read_page(url: str, start_s: float, counts: dict[str, int]) -> None:
@@ -62,11 +62,10 @@ async def read_page(url: str, start_s: float, counts: dict[str, int]) -> None:
     streams: set[asyncio.Task[None]] = set()
 
     async def follow(run: str) -> None:
-        lines = await lines_of(url, f"/api/v1/runs/{run}/events")
-        counts["events"] += sum(line.startswith("event: ") for line in lines)
+        counts["events"] += (await body_of(url, f"/api/v1/runs/{run}/events")).count("event: ")
 
     while True:
-        overview = json.loads((await lines_of(url, "/api/v1/overview"))[-1])
+        overview = json.loads(await body_of(url, "/api/v1/overview"))
         counts["overviews"] += 1
         for row in overview["running"]:
             if row["id"] not in followed:
@@ -111,6 +110,7 @@ def beside(store: Path, plan: Path, url: str, count: int, seen: dict[str, int]) 
     near, far = multiprocessing.Pipe()
     process = multiprocessing.Process(target=readers, args=(url, count, far))
     process.start()
+    far.close()
     try:
         values = measured(store, plan)
         near.send("end")
