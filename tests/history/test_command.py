@@ -8,10 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.history.drawn import DAY_S, START_S, append_run
+from tests.history.drawn import DAY_S, START_S, append_run, machine
+from tests.results.made import make_run
 
 from nephoscope import cli
 from nephoscope.history.series import read
+from nephoscope.model import Sample
 from nephoscope.store import Store
 
 CHANGE = 24
@@ -40,6 +42,18 @@ def test_a_regression_is_printed_and_checked(
     checked = capsys.readouterr().out
     assert checked.count("\n") == 1
     assert "(worse, suspected)" in checked
+
+
+def test_nothing_is_certain_before_a_repetition(
+    store: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["history", "null_ns", "--store", store, "--json"]) == 0
+    (series,) = json.loads(capsys.readouterr().out)["series"]
+    assert [change["status"] for change in series["changes"]] == ["suspected"]
+    cli.main(["history", "null_ns", "--store", store, "--check"])
+    text = capsys.readouterr().out
+    assert "suspected" in text
+    assert not {"confirmed", "certain"} & {*text.replace(")", " ").split()}
 
 
 def test_a_check_without_a_regression_is_quiet(
@@ -95,4 +109,45 @@ def test_a_change_is_confirmed_by_a_measurement(
     assert "(worse, confirmed)" in " ".join(captured.out.split())
     assert "has no reference" in captured.err
     assert cli.main(["history", "null_ns", "--store", store, "--check"]) == 1
+    assert "(worse, confirmed)" in capsys.readouterr().out
+
+
+def test_a_target_is_selected_with_the_names_that_it_had(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for day, (target, host) in enumerate([("old", "a"), ("new", "a"), ("other", "b")]):
+        append_run(
+            tmp_path,
+            START_S + day * DAY_S,
+            {"null_ns": 100.0 + day},
+            target=target,
+            fingerprint=machine(host=host),
+        )
+    words = ["history", "null_ns", "--store", str(tmp_path), "--target", "new", "--json"]
+    assert cli.main(words) == 0
+    (series,) = json.loads(capsys.readouterr().out)["series"]
+    assert [point["target"] for point in series["points"]] == ["old", "new"]
+
+
+@pytest.mark.slow
+def test_two_versions_of_a_command_are_measured_interleaved(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # The newer version sleeps five times as long, in the history as in truth.
+    for day in range(RUNS):
+        time_ms = 10 if day < CHANGE else 50
+        plan = (
+            "{version: 1, name: nightly, repeat: {min: 10, max: 10}, targets: [{name: web, kind: "
+            "local}], benchmarks: [{benchmark: command, params: {label: app, duration_ns: 0, "
+            f"argv: [sleep, '{time_ms / 1000}']}}}}]}}"
+        )
+        wall_ns = time_ms * 1e6 * (1 + 0.001 * (day % 7))
+        run = make_run(tmp_path, plan, lambda *_, v=wall_ns: [Sample("wall_ns", v)], rounds=1)
+        run.update(started_at=START_S + day * DAY_S)
+    (series,), _ = read(Store(tmp_path).runs(), "wall_ns")
+    before, behind = (series.points[index].run for index in (CHANGE - 1, CHANGE))
+    words = ["history", "wall_ns", "--store", str(tmp_path)]
+    assert cli.main([*words, "--confirm", behind, "--against", before]) == 0
+    assert "(worse, confirmed)" in " ".join(capsys.readouterr().out.split())
+    assert cli.main([*words, "--check"]) == 1
     assert "(worse, confirmed)" in capsys.readouterr().out

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.history.drawn import DAY_S, START_S, append_run
+from tests.results.made import make_run
 
+from nephoscope import plans
 from nephoscope.compaction.reading import StoredSummaries
 from nephoscope.errors import UsageError
 from nephoscope.history import confirm
@@ -17,6 +21,7 @@ from nephoscope.history.confirm import AGAINST, Judge
 from nephoscope.history.records import Repetition
 from nephoscope.history.result import Settings, analyse
 from nephoscope.history.series import REPETITION, Series, read
+from nephoscope.model import Sample, Setting
 from nephoscope.store import Store, StoredRun
 from nephoscope.store.selection import Selection
 
@@ -132,3 +137,63 @@ def test_two_settings_are_interleaved(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot tell them apart"):
         confirm.pair_plan(Store(tmp_path), a.id, a.id)
     assert AGAINST != REPETITION
+
+
+NIGHTLY = """
+version: 1
+name: nightly
+repeat: {min: 10, max: 10}
+warmup: 0
+targets: [{name: web, kind: local}]
+benchmarks: [{benchmark: command, params: {label: app, argv: [VERSION]}}]
+"""
+
+
+@pytest.fixture(scope="module")
+def versions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Daily runs of a labelled command, whose new version at CHANGE takes a fifth longer."""
+    store = tmp_path_factory.mktemp("versions")
+    rng = np.random.default_rng(2)
+    for day in range(RUNS):
+        version, level = ("old", 100) if day < CHANGE else ("new", 120)
+        value = level * (1 + 0.01 * rng.standard_normal())
+        plan = NIGHTLY.replace("VERSION", version)
+        run = make_run(store, plan, lambda *_, v=value: [Sample("wall_ns", v)], rounds=1)
+        run.update(started_at=START_S + day * DAY_S)
+    return store
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "noise", "status"),
+    [
+        (100, 120, 0.01, "confirmed"),
+        (100, 100, 0.001, "refuted"),
+        (120, 100, 0.01, "refuted"),
+        (100, 105, 0.2, "undecided"),
+    ],
+)
+def test_both_versions_interleaved_decide(
+    versions: Path, tmp_path: Path, old: float, new: float, noise: float, status: str
+) -> None:
+    store = shutil.copytree(versions, tmp_path / "versions")
+    (series,), _ = read(runs_of(store), "wall_ns")
+    before, behind = (series.points[index].run for index in (CHANGE - 1, CHANGE))
+    rng = np.random.default_rng(3)
+
+    def sampler(setting: Setting, number: int, target: str) -> Sequence[Sample]:
+        level = {"web-a": old, "web-b": new}[target]
+        assert setting.params["argv"] == (["old"] if target == "web-a" else ["new"])
+        return [Sample("wall_ns", level * (1 + noise * rng.standard_normal()))]
+
+    plan = confirm.pair_plan(Store(store), before, behind)
+    pair = make_run(store, json.dumps(plans.plan_values(plan)), sampler)
+    pair.update(labels={REPETITION: behind, AGAINST: before})
+    (series,), _ = read(runs_of(store), "wall_ns")
+    assert len(series.points) == RUNS, "a repetition is no point"
+    judge = Judge(Store(store), runs_of(store), 0.03, 0.95)
+    (change,) = analyse(series, Settings(), judge).changes
+    (repetition,) = change.repetitions
+    assert (repetition.status, change.status) == (status, status)
+    assert repetition.reference == f"run {before}"
+    assert repetition.shift is not None
+    assert status in change.sentence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.history.drawn import DAY_S, HOUR_S, autoregressive, series
+from tests.history.drawn import DAY_S, HOUR_S, START_S, autoregressive, series
 
 from nephoscope.compaction.summarise import CPU_MODEL
 from nephoscope.history import forecast
@@ -50,6 +50,35 @@ def test_intervals_of_a_class_cover_nine_of_ten() -> None:
         )
     ]
     assert 0.87 <= np.mean(hits) <= 0.93
+
+
+def watch(seed: int) -> Series:
+    """Ten weeks of hourly values: a season, heavy tails, a tenth missing, a day's gap, a step.
+
+    The noise is Student's t with 4 degrees of freedom, of 2 %, with an autocorrelation of 0.3; the
+    step of 5 % comes at a random time behind the third week.
+    """
+    rng = np.random.default_rng([30, seed])
+    points = 10 * WEEK_POINTS
+    noise = rng.standard_t(4, points) / np.sqrt(2)
+    for index in range(1, points):
+        noise[index] = 0.3 * noise[index - 1] + noise[index] * np.sqrt(1 - 0.3**2)
+    at_s = HOUR_S * np.arange(points, dtype=np.float64)
+    season = 0.03 * np.sin(2 * np.pi * at_s / DAY_S + rng.uniform(0, 2 * np.pi))
+    step = 0.05 * (np.arange(points) >= rng.integers(3 * WEEK_POINTS, points))
+    gap = rng.integers(0, points - 24)
+    kept = (rng.random(points) > 0.1) & ~((np.arange(points) - gap) // 24 == 0)
+    values = 100 * np.exp(season + step + 0.02 * noise)
+    return series(values[kept], at_s=START_S + at_s[kept])
+
+
+@pytest.mark.slow
+def test_intervals_cover_nine_of_ten_in_watches() -> None:
+    classes = [one for seed in range(20) for one in forecast.classes_of([watch(seed)], 0.05)]
+    test = forecast.back_test(classes)
+    assert test.coverage is not None
+    assert test.predictions > 20 * 8 * WEEK_POINTS * 0.8
+    assert 0.87 <= test.coverage.value <= 0.93, f"{test.predictions} predictions: {test.coverage}"
 
 
 def test_the_next_week_is_expected_by_hours_and_the_last_is_beside_its_values() -> None:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from playwright.sync_api import expect, sync_playwright
+from tests.history.drawn import DAY_S, START_S, append_run, machine
 from tests.results.isolated import Truth, make
 from tests.results.made import NULL_PLAN, TWO_TARGETS, make_run
 from tests.serve.made import PATIENCE_S, TOKEN, RunningServer, running
 
 from nephoscope import capabilities
+from nephoscope.history.series import REPETITION
 from nephoscope.model import Sample, Setting, TrialKey, TrialRecord, TrialStatus
 from nephoscope.serve.settings import TOKEN_VARIABLE
 from nephoscope.store import RUNNING, StoredRun, identity
@@ -30,7 +34,10 @@ ARGUMENTS = [
     "--disable-sync",
     "--no-first-run",
 ]
-HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
+HOSTILE = (
+    "\u202e\x1b<img src=x onerror=\"document.title='owned'\">"
+    "<script>document.title='owned'</script>"
+)
 PATIENCE_MS = 1000 * PATIENCE_S
 MAX_SHIFT = 0.1
 """Cumulative layout shift that Web Vitals call good."""
@@ -57,13 +64,18 @@ class Watched:
 
 @dataclass(frozen=True)
 class Site:
-    """A server with runs. quiet, changed: two runs that can be compared; isolation: a third."""
+    """A server with runs. quiet, changed: two runs that can be compared; isolation: a third.
+
+    step: first run behind a change of the target web; old: a run of it under another name.
+    """
 
     server: RunningServer
     store: Path
     quiet: str
     changed: str
     isolation: str
+    step: str
+    old: str
 
 
 def sampler_of(level: float) -> Any:
@@ -71,6 +83,36 @@ def sampler_of(level: float) -> Any:
         return [Sample("null_ns", level * (100.0 + (7 * number) % 5))]
 
     return sampler
+
+
+def append_history(store: Path) -> tuple[str, str]:
+    """Daily runs whose null_ns rises by a fifth and falls again; returns a run of the old name and
+    the first one of the upper level.
+
+    The machine has another name at first and no runs for ten days; the kernel changes with the
+    rise, and a repetition confirms the fall.
+    """
+    rng = np.random.default_rng(1)
+    runs = []
+    for day in range(75):
+        value = (120 if 25 <= day < 50 else 100) * (1 + 0.01 * rng.standard_normal())
+        runs.append(
+            append_run(
+                store,
+                START_S + (day if day < 10 else day + 10) * DAY_S,
+                {"null_ns": value},
+                target="old" if day < 5 else "web",
+                fingerprint=machine(kernel="6.1.0" if day < 25 else "6.1.9"),
+                rounds=6,
+            )
+        )
+    capabilities.write(capabilities.build(runs[-1]), runs[-1].report_path)
+    again = {REPETITION: runs[50].id}
+    append_run(store, START_S + 90 * DAY_S, {"null_ns": 100.0}, target="web", labels=again)
+    second = int(time.time())
+    while int(time.time()) == second:  # runs that are made later are newer by their ids
+        time.sleep(0.05)
+    return runs[0].id, runs[25].id
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +132,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     data.mkdir()
     rows = [f"{1685577600 + 60 * n},{int(not 600 <= n < 700)}" for n in range(30 * 1440)]
     (data / "events.csv").write_text("time,ok\n" + "\n".join(rows) + "\n")
+    old, step = append_history(store)
     isolation = make(store, Truth())
     quiet = make_run(store, NULL_PLAN, sampler_of(1.0), invalid=(4,))
     make_run(store, TWO_TARGETS, sampler_of(1.0))
@@ -103,7 +146,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     targets = [{**target, "name": HOSTILE} for target in hostile.manifest["targets"]]
     hostile.update(targets=targets, labels={"rack": HOSTILE}, plan_name=HOSTILE)
     with running(store, f"--data={data}", log=folder / "log") as server:
-        yield Site(server, store, quiet.id, changed.id, isolation.id)
+        yield Site(server, store, quiet.id, changed.id, isolation.id, step, old)
 
 
 def watched(browser: Any, url: str, width: int = 1280, colours: str = "light") -> Iterator[Watched]:
@@ -137,7 +180,7 @@ def view(browser: Any, site: Site) -> Iterator[Watched]:
 
 
 def addresses(site: Site) -> dict[str, str]:
-    line = "benchmark=null&metric=null_ns&target=local&factors=%7B%7D"
+    line = "benchmark=null&metric=null_ns&factors=%7B%7D&target="
     return {
         "overview": "#/",
         "runs": "#/runs",
@@ -145,10 +188,11 @@ def addresses(site: Site) -> dict[str, str]:
         "run": f"#/runs/{site.quiet}",
         "report": f"#/runs/{site.quiet}/report",
         "trials": f"#/runs/{site.quiet}/trials",
-        "samples": f"#/runs/{site.quiet}/trials?{line}",
+        "samples": f"#/runs/{site.quiet}/trials?{line}local",
         "journal": f"#/runs/{site.quiet}/journal",
         "live": f"#/live/{site.quiet}",
-        "series": f"#/series?{line}",
+        "history": f"#/history?{line}web&forecast=1",
+        "short history": f"#/history?{line}local",
         "compare": f"#/compare?a={site.quiet}&b={site.changed}",
         "isolation": f"#/isolation?run={site.isolation}",
         "sla": "#/sla?contract=compute-engine-single&events=events.csv",
@@ -230,9 +274,7 @@ def test_two_runs_are_compared(view: Watched, site: Site) -> None:
     assert "3.0" in row
 
 
-def test_heat_map_calendar_series_and_report_show_what_was_measured(
-    view: Watched, site: Site
-) -> None:
+def test_heat_map_calendar_and_report_show_what_was_measured(view: Watched, site: Site) -> None:
     view.open(addresses(site)["isolation"])
     heat = view.page.locator(".heat").inner_text()
     assert "memory, 100 %" in heat
@@ -240,13 +282,47 @@ def test_heat_map_calendar_series_and_report_show_what_was_measured(
     view.open(addresses(site)["sla"])
     view.page.locator(".days li.bad").first.wait_for()
     assert view.page.locator(".days li").count() >= 30
-    view.open(addresses(site)["series"])
-    view.page.locator(".plot canvas").wait_for()
-    assert view.page.locator("main .scroll tbody tr").count() == 2
     view.open(addresses(site)["report"])
     frame = view.page.frame_locator("iframe")
     frame.get_by_role("heading", name="Summary", exact=True).wait_for()
     frame.locator(".main-svg").first.wait_for()  # the report's own script may run, and draws
+
+
+def test_changes_of_a_history_lead_to_the_samples_of_their_trials(
+    view: Watched, site: Site
+) -> None:
+    view.open(addresses(site)["history"])
+    view.page.locator(".plot canvas").wait_for()
+    changes = view.page.get_by_role("list", name="Change points").get_by_role("listitem")
+    assert changes.count() == 2
+    rise = changes.first.inner_text()
+    assert "suspected" in rise
+    assert f"from run {site.step} on (worse, suspected)" in rise
+    assert "+2" in rise.split("[")[0]
+    assert "kernel: 6.1.0 → 6.1.9." in rise
+    assert "confirmed" not in rise
+    fall = changes.last.inner_text()
+    assert "(better, confirmed)" in fall
+    assert "without a reference" in fall
+    assert "90 % prediction interval" in view.text()
+    rows = view.page.get_by_role("region", name="Estimates by run").locator("tbody tr")
+    assert rows.count() == 75
+    changes.first.get_by_role("link", name="Trials behind").click()
+    view.page.get_by_role("region", name="Samples by trial").wait_for()
+    assert site.step in view.page.url
+    assert view.page.get_by_role("region", name="Samples by trial").locator("tbody tr").count() == 6
+    view.page.go_back()
+    rows.last.get_by_role("link", name="trials").click()
+    view.page.get_by_role("region", name="Samples by trial").wait_for()
+    assert site.old in view.page.url
+    assert "target=old" in view.page.url
+    view.page.go_back()
+    view.page.locator(".plot .u-over").click(position={"x": 2, "y": 100})
+    view.page.get_by_role("region", name="Samples by trial").wait_for()
+    assert site.old in view.page.url
+    view.open("#/history?benchmark=null&metric=no_such_metric&target=web")
+    view.page.get_by_role("button", name="Try again").wait_for()
+    view.complaints.clear()  # the browser reports the 404
 
 
 def test_the_keyboard_reaches_everything(view: Watched) -> None:

@@ -11,6 +11,8 @@ import ssl
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from tests.serve.made import PATIENCE_S, TOKEN, RunningServer, running
 
 from nephoscope import cli
 from nephoscope.model import Sample, Setting
+from nephoscope.serve import static_files
 from nephoscope.serve.settings import TOKEN_VARIABLE
 from nephoscope.store import RUNNING, Store, identity
 
@@ -53,12 +56,14 @@ def ask(server: RunningServer, path: str, **headers: str) -> tuple[int, Any]:
 
 
 def listening(pid: int) -> set[tuple[str, str]]:
-    """Returns table and local address of every listening socket of a process."""
+    """Returns table and local address of every listening socket of a process and its children."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     inodes = set()
-    for link in Path(f"/proc/{pid}/fd").iterdir():
-        target = os.readlink(link)
-        if target.startswith("socket:["):
-            inodes.add(target[8:-1])
+    for process in (str(pid), *children):
+        for link in Path(f"/proc/{process}/fd").iterdir():
+            target = os.readlink(link)
+            if target.startswith("socket:["):
+                inodes.add(target[8:-1])
     found = set()
     for table in ("tcp", "tcp6", "udp", "udp6"):
         for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
@@ -70,6 +75,8 @@ def listening(pid: int) -> set[tuple[str, str]]:
 
 def test_it_listens_on_loopback_and_nowhere_else(server: RunningServer) -> None:
     assert server.url.startswith("http://127.0.0.1:")
+    assert ask(server, "/api/v1/commands/version")[0] == 200  # by a worker, which stays
+    assert Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text()
     assert listening(server.process.pid) == {("tcp", "0100007F")}
     assert ask(server, "/api/v1/overview")[1]["runs"] == 1
 
@@ -83,6 +90,49 @@ def test_a_body_of_100_mb_is_413_and_ends_the_connection(server: RunningServer) 
             answer += part
     assert answer.startswith(b"HTTP/1.1 413")
     assert ask(server, "/api/v1/overview")[0] == 200
+
+
+def test_readers_that_take_nothing_hold_up_nobody(server: RunningServer) -> None:
+    page = static_files.load()
+    script = max(
+        (name for name in page if name.endswith(".js")), key=lambda n: len(page[n].content)
+    )
+    with ExitStack() as stack:
+        for _ in range(30):
+            client = stack.enter_context(socket.socket())
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+            client.connect(("127.0.0.1", server.port))
+            client.sendall(f"GET /{script} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode() * 50)
+        for _ in range(10):
+            assert ask(server, "/api/v1/overview")[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ("", 400),
+        ("metric=null_ns", 200),
+        ("metric=%00", 400),
+        ("metric=%1b%5b31m%e2%80%ae", 400),
+        ("metric=../../etc/passwd", 400),
+        ("metric=--confirm=x", 400),
+        ("metric=null_ns&metric=null_ns", 400),
+        ("metric=null_ns&target=<script>", 400),
+        ("metric=null_ns&false-alarms=50%25", 400),
+        ("metric=null_ns&since=%ff", 400),
+        ("metric=null_ns&confirm=latest", 400),
+        ("metric=null_ns&forecast=perhaps", 400),
+    ],
+)
+def test_wrong_questions_on_a_history_are_one_sentence(
+    server: RunningServer, query: str, status: int
+) -> None:
+    found, content = ask(server, f"/api/v1/commands/history?{query}")
+    assert found == status, content
+    if status != 200:
+        assert set(content) == {"error", "hint"}
+        assert "Traceback" not in content["error"]
+        assert not {"\x1b", "\u202e", "\0"} & {*content["error"]}
 
 
 @pytest.mark.parametrize(
@@ -182,8 +232,18 @@ def test_the_token_is_in_a_file_and_neither_printed_nor_an_argument(store: Path)
     assert token not in log.read_text() + arguments + server.url
 
 
-def certificates(folder: Path) -> tuple[Path, Path]:
-    """Writes a certificate that signs itself, for 127.0.0.1, and its key."""
+@dataclass(frozen=True)
+class Signed:
+    """A certificate with its key, in memory and as files."""
+
+    certificate: Any
+    private: Any
+    cert: Path
+    key: Path
+
+
+def signed(folder: Path, name: str, by: Signed | None = None) -> Signed:
+    """Writes a certificate for 127.0.0.1: an authority that signs itself, or one signed by it."""
     from datetime import UTC, datetime, timedelta
     from ipaddress import ip_address
 
@@ -191,45 +251,50 @@ def certificates(folder: Path) -> tuple[Path, Path]:
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
 
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test")])
+    private = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
     now = datetime.now(UTC)
     alternative = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))])
     certificate = (
         x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
+        .subject_name(subject)
+        .issuer_name(by.certificate.subject if by else subject)
+        .public_key(private.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(days=1))
         .not_valid_after(now + timedelta(days=1))
         .add_extension(alternative, critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
+        .add_extension(x509.BasicConstraints(ca=by is None, path_length=None), critical=True)
+        .sign(by.private if by else private, hashes.SHA256())
     )
-    files = folder / "cert.pem", folder / "key.pem"
-    files[0].write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    files[1].write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-    )
-    return files
+    made = Signed(certificate, private, folder / f"{name}.pem", folder / f"{name}.key")
+    made.cert.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    form = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    made.key.write_bytes(private.private_bytes(serialization.Encoding.PEM, *form))
+    return made
 
 
-def test_mutual_tls_needs_a_certificate_of_the_client(store: Path, tmp_path: Path) -> None:
-    certificate, key = certificates(tmp_path)
-    options = [f"--tls-cert={certificate}", f"--tls-key={key}", f"--client-ca={certificate}"]
+def test_mutual_tls_needs_a_certificate_of_the_authority(store: Path, tmp_path: Path) -> None:
+    authority, stranger = signed(tmp_path, "authority"), signed(tmp_path, "stranger")
+    own, client = (signed(tmp_path, name, authority) for name in ("server", "client"))
+    foreign = signed(tmp_path, "foreign", stranger)
+    options = [f"--tls-cert={own.cert}", f"--tls-key={own.key}", f"--client-ca={authority.cert}"]
     with running(store, *options, log=tmp_path / "log") as server:
         assert server.url.startswith("https://")
-        plain = ssl.create_default_context(cafile=str(certificate))
-        with pytest.raises((ssl.SSLError, ConnectionError)):
-            ask_tls(server, plain)
-        mutual = ssl.create_default_context(cafile=str(certificate))
-        mutual.load_cert_chain(certificate, key)
-        assert ask_tls(server, mutual) == 200
+
+        def ask_as(one: Signed | None, trusted: Signed = authority) -> int:
+            context = ssl.create_default_context(cafile=str(trusted.cert))
+            if one is not None:
+                context.load_cert_chain(one.cert, one.key)
+            return ask_tls(server, context)
+
+        for nobody in (None, foreign):
+            with pytest.raises((ssl.SSLError, ConnectionError)):
+                ask_as(nobody)
+        with pytest.raises(ssl.SSLCertVerificationError):
+            ask_as(client, trusted=stranger)
+        assert ask_as(client) == 200
+    assert "Traceback" not in (tmp_path / "log").read_text()
 
 
 def ask_tls(server: RunningServer, context: ssl.SSLContext) -> int:

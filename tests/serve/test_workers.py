@@ -106,7 +106,7 @@ def test_a_report_with_another_policy_runs_no_script(tmp_path: Path, run: Stored
     with_workers(tmp_path, use, count=1)
 
 
-def test_samples_trials_lines_and_series(tmp_path: Path, run: StoredRun) -> None:
+def test_samples_trials_and_lines(tmp_path: Path, run: StoredRun) -> None:
     capabilities.write(capabilities.build(run), run.report_path)
     bare = make_run(tmp_path, TWO_TARGETS, sampler)
     line = {"benchmark": "null", "metric": "null_ns", "target": "two", "factors": "{}"}
@@ -123,11 +123,28 @@ def test_samples_trials_lines_and_series(tmp_path: Path, run: StoredRun) -> None
         assert samples["trials"][1]["points"] == [[0, 103.0, 1]]
         lines = await ask("lines", runs=[run.id, bare.id])
         assert [one["target"] for one in lines["lines"]] == ["one", "two"]
-        series = await ask("series", runs=[run.id, bare.id], **line)
-        (point,) = series["points"]
-        assert (point["run"], point["estimate"]["n"]) == (run.id, 9)
-        assert list(series["left_out"]) == [bare.id], "no report is no point, and is said"
-        assert "nephoscope show" in series["left_out"][bare.id]
+        wrong = await pool.answer("samples", {"run": run.id, **line, "factors": "{"})
+        assert wrong.status == 400
+        words = ["history", "null_ns", "--json", f"--store={tmp_path}", "--target=two"]
+        history = await ask("command", words=words)
+        (series,) = history["series"]
+        points = [
+            (point["run"], point["target"], point["estimate"]["n"]) for point in series["points"]
+        ]
+        assert points == [(run.id, "two", 9), (bare.id, "two", 10)]
+
+    with_workers(tmp_path, use, count=1)
+
+
+def test_a_level_is_found_as_javascript_writes_it(tmp_path: Path) -> None:
+    plan = NULL_PLAN + "    factors: {noise_ratio: [0.0, 1.0]}\n"
+    run = make_run(tmp_path, plan, sampler, rounds=1)
+    line = {"benchmark": "null", "metric": "null_ns", "target": "local"}
+
+    async def use(pool: Workers) -> None:
+        for factors in ('{"noise_ratio":1}', '{"noise_ratio":1.0}'):
+            answer = await pool.answer("samples", {"run": run.id, **line, "factors": factors})
+            assert json.loads(answer.body)["samples"] == 2, factors
 
     with_workers(tmp_path, use, count=1)
 

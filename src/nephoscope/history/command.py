@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from nephoscope.history.result import Settings
     from nephoscope.history.series import Series
     from nephoscope.store import Store, StoredRun
+    from nephoscope.store.summary import RunSummary
 
 _MAX_WINDOW_S = 366 * 86_400.0
 
@@ -105,9 +106,10 @@ def history(
 
     shelf = Store(store)
     settings = Settings(false_alarms, margin, options.confidence(confidence))
-    wanted = run_filters.selection_of(**conditions)
+    # A machine may have had another name before: `read` selects its whole series.
+    wanted = run_filters.selection_of(**(conditions | {"targets": ()}))
     runs = StoredSummaries(shelf, wanted)
-    if not any(True for _ in runs):
+    if not any(_has_target(run, conditions["targets"]) for run in runs):
         raise UsageError(
             f"No run in {shelf.path} meets the conditions.", "`nephoscope runs` shows them all."
         )
@@ -127,6 +129,13 @@ def history(
     source = ", ".join(dict.fromkeys(one.target for one in analysis.series))
     present(analysis, page, as_json=as_json, to=to, source=source)
     return regressed
+
+
+def _has_target(run: StoredRun | RunSummary, wanted: Sequence[str]) -> bool:
+    """Whether a run measured a wanted target; a run that cannot be read may have done so."""
+    from nephoscope.store import StoredRun
+
+    return not wanted or isinstance(run, StoredRun) or not run.targets.keys().isdisjoint(wanted)
 
 
 def _history(

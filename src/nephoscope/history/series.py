@@ -35,7 +35,7 @@ class Point:
     run: str
     at_s: float
     estimate: Estimate
-    target: str = field(metadata=INTERNAL)
+    target: str
     facts: Mapping[str, str] = field(metadata=INTERNAL)
     steal: float | None = field(default=None, metadata=INTERNAL)
 

@@ -1,4 +1,4 @@
-"""What a worker of the dashboard answers: the documents of `--json`, reports, trials, series.
+"""What a worker of the dashboard answers: the documents of `--json`, reports, trials, samples.
 
 Every document is made by the function that the command line uses.
 """
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from nephoscope import documents
+from nephoscope.errors import UsageError
 from nephoscope.reading.printable import escaped
 from nephoscope.serve.workers import Answer
 from nephoscope.store import FINISHED, Store, StoredRun
@@ -152,8 +153,9 @@ def samples(
     """Returns the samples of a metric in every trial, those of excluded trials too.
 
     metric: also one with a percentile, whose samples are the histogram that it is taken from.
-    factors: canonical text.
+    factors: JSON text; 1 and 1.0 are the same level.
     """
+    wanted = _object(factors)
     stored = sources.run(run)
     base = re.sub(r"_p\d+(?:_\d+)?(?=_|$)", "", metric)
     rows: list[dict[str, Any]] = []
@@ -161,10 +163,14 @@ def samples(
     for record, table in stored.tables():
         if record.key.target != target and target not in table["target"].to_pylist()[:1]:
             continue
+        settings = {
+            text for text in table["factors"].unique().to_pylist() if _object(text) == wanted
+        }
         chosen = [
             row
             for row in table.select(_SAMPLE_COLUMNS).to_pylist()
-            if (row["benchmark"], row["target"], row["factors"]) == (benchmark, target, factors)
+            if (row["benchmark"], row["target"]) == (benchmark, target)
+            and row["factors"] in settings
             and row["metric"] in (metric, base)
         ]
         if not chosen:
@@ -186,6 +192,15 @@ def samples(
             }
         )
     return document({"run": run, "unit": unit, "samples": points, "trials": rows})
+
+
+def _object(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise UsageError(
+            f"factors: '{text[:80]}' is no JSON.", 'Use, for example, {"a": 1}.'
+        ) from None
 
 
 _SAMPLE_COLUMNS = ["benchmark", "metric", "target", "factors", "unit", "at_ns", "value", "count"]

@@ -139,8 +139,8 @@ def schemas() -> dict[str, Any]:
     from nephoscope import capabilities
     from nephoscope.commands import json_documents
     from nephoscope.comparison.result import Comparisons
+    from nephoscope.serve.measured import LineOfTarget
     from nephoscope.serve.overview import Overview
-    from nephoscope.serve.series import LineOfTarget, Series
 
     records: dict[str, type[Any]] = {
         **json_documents.RECORDS,
@@ -149,7 +149,6 @@ def schemas() -> dict[str, Any]:
         "run_list": RunList,
         "trials": TrialRows,
         "samples": Samples,
-        "series": Series,
         "session": Session,
         "started_run": StartedRun,
         "files": Files,

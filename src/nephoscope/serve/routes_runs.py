@@ -1,4 +1,4 @@
-"""Routes of stored runs: list, result, report, trials, comparison, series, and the live stream."""
+"""Routes of stored runs: list, result, report, trials, comparison, and the live stream."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from fastapi.responses import StreamingResponse
 
 from nephoscope.serve.dashboard import Shared, json_response
 from nephoscope.serve.guard import Refusal
+from nephoscope.serve.measured import MAX_RUNS
 from nephoscope.serve.openapi import answers_with
 from nephoscope.serve.queries import run_of
-from nephoscope.serve.series import MAX_RUNS
 from nephoscope.store import FINISHED
 from nephoscope.store.index import IndexedRun
 from nephoscope.store.selection import Selection, day_s, labels
@@ -161,34 +161,9 @@ async def lines(shared: Shared, target: Text = "") -> Response:
     for run in (await shared.snapshot()).runs:
         if run.row.state == FINISHED and (not target or target in run.row.targets):
             newest.setdefault((run.row.plan or "", run.row.targets), run)
-    chosen = list(newest.values())[:20]
+    chosen = list(newest.values())[:MAX_RUNS]
     arguments = {"runs": [run.row.id for run in chosen]}
     return await shared.analysed("lines", arguments, _versions(chosen))
-
-
-@router.get("/series", **answers_with("series"))
-async def series(
-    shared: Shared,
-    benchmark: Text,
-    metric: Text,
-    target: Text,
-    factors: Text = "{}",
-    limit: Annotated[int, Query(ge=1, le=MAX_RUNS)] = 200,
-) -> Response:
-    """Returns the estimates of a metric of a target over its newest runs, with intervals."""
-    chosen = [
-        run
-        for run in (await shared.snapshot()).runs
-        if run.row.state == FINISHED and target in run.row.targets and benchmark in run.benchmarks
-    ][:limit]
-    arguments = {
-        "runs": [run.row.id for run in chosen],
-        "benchmark": benchmark,
-        "metric": metric,
-        "target": target,
-        "factors": factors,
-    }
-    return await shared.analysed("series", arguments, _versions(chosen))
 
 
 @router.post("/runs", status_code=202, **answers_with("started_run"))

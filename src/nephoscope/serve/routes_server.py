@@ -84,7 +84,10 @@ async def command(name: str, request: Request, shared: Shared) -> Response:
     values = request.query_params.multi_items()
     words = words_of(name.replace("/", " "), values, settings.store.path, settings.data)
     # What depends on the store and on no file of the folder is the same until a run changes.
-    is_stored = f"--store={settings.store.path}" in words and settings.data is None
+    kinds = parameters_of(name.replace("/", " "))
+    is_stored = f"--store={settings.store.path}" in words and not any(
+        kinds[key] in ("file", "contract", "source") for key, _ in values
+    )
     version = (await shared.snapshot()).number if is_stored else None
     return await shared.analysed("command", {"words": words}, version)
 

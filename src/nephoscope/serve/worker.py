@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from nephoscope.errors import Lacking, NephoscopeError, UnknownName, UsageError
-from nephoscope.serve import answers, series
+from nephoscope.serve import answers, measured
 from nephoscope.serve.workers import MAX_ANSWER_BYTES, Answer
 
 MEMORY_BYTES = 8 << 30
@@ -30,8 +30,7 @@ FUNCTIONS: Mapping[str, Callable[..., Answer]] = {
     "samples": answers.samples,
     "compare": answers.compare,
     "command": answers.command,
-    "lines": series.lines,
-    "series": series.series,
+    "lines": measured.lines,
 }
 """Functions by name; requests reach them through the routes only."""
 
