@@ -55,6 +55,7 @@ ORDER = [
     "compaction",
     "history",
     "studies",
+    "watch",
     "api",
     "commands",
     "cli",
@@ -74,6 +75,8 @@ COMMANDS = {
     "what_if_command",
 }
 """Modules of a capability's folder that belong to the command line, above all folders."""
+SERVERS = {"endpoint"}
+"""Modules of a capability's folder that listen behind the guard of the dashboard."""
 
 
 def room_of(path: Path) -> str:
@@ -113,6 +116,8 @@ def test_imports_go_one_way(path: Path) -> None:
         allowed = ANALYSIS_MAY_IMPORT
     elif path.stem in COMMANDS:
         allowed |= set(ORDER[: ORDER.index("commands") + 1])
+    elif path.stem in SERVERS:
+        allowed |= {"serve"}
     assert imported_rooms(path) <= allowed, f"{room} may import only {sorted(allowed)}"
 
 

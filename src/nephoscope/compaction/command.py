@@ -12,7 +12,7 @@ from nephoscope.commands import options, output
 from nephoscope.errors import UsageError
 
 if TYPE_CHECKING:
-    from nephoscope.compaction.compact import Compaction
+    from nephoscope.compaction.compact import Compaction, Policy
 
 _MAX_S = 100 * 366 * 86_400.0
 
@@ -51,16 +51,10 @@ def compact(
     from nephoscope.compaction.compact import compact as compacted
     from nephoscope.store import Store
 
-    policy = Policy(
-        _seconds("--keep-raw", keep_raw), _seconds("--keep", keep), _size_bytes(max_size)
-    )
+    policy = policy_of(keep_raw, keep, max_size)
     if policy == Policy():
         raise UsageError(
             "Nothing says what to compact.", "Add --keep-raw 7d, --keep 2y or --max-size 200MB."
-        )
-    if policy.keep_s is not None and policy.keep_s < (policy.keep_raw_s or 0):
-        raise UsageError(
-            f"--keep {keep} is shorter than --keep-raw {keep_raw}.", "Keep days for longer."
         )
     done = compacted(Store(store), policy, watch=watch, is_dry_run=dry_run)
     for sentence in done.kept:
@@ -69,6 +63,20 @@ def compact(
         output.document(done)
     else:
         output.say(_text(done))
+
+
+def policy_of(keep_raw: str | None, keep: str | None, max_size: str | None) -> Policy:
+    """Returns the policy of the options' texts. Raises UsageError."""
+    from nephoscope.compaction.compact import Policy
+
+    policy = Policy(
+        _seconds("--keep-raw", keep_raw), _seconds("--keep", keep), _size_bytes(max_size)
+    )
+    if policy.keep_s is not None and policy.keep_s < (policy.keep_raw_s or 0):
+        raise UsageError(
+            f"--keep {keep} is shorter than --keep-raw {keep_raw}.", "Keep days for longer."
+        )
+    return policy
 
 
 def _seconds(option: str, text: str | None) -> float | None:

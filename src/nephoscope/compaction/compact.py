@@ -11,7 +11,6 @@ import contextlib
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -230,18 +229,10 @@ class _Head:
 
 def _head_of(run: StoredRun) -> _Head | None:
     """Returns the head of a run; None where its manifest cannot be read."""
-    path = run.path / "manifest.json"
     try:
-        stat = path.stat()
-        return _head(run.path, stat.st_ino, stat.st_mtime_ns)
-    except (OSError, StoreError):
+        manifest = StoredRun(run.path).manifest  # `run` would keep all of it
+    except StoreError:
         return None
-
-
-@lru_cache(maxsize=1 << 16)
-def _head(path: Path, inode: int, changed_ns: int) -> _Head:
-    """Reads the manifest of this inode and time of change; a watch asks after each repetition."""
-    manifest = StoredRun(path).manifest
     labels = manifest.get("labels") or {}
     return _Head(
         float(manifest.get("started_at") or 0.0),
