@@ -50,8 +50,13 @@ def history(store: Path, metric: str = "null_latency_p95_ns", **options: float) 
     return series
 
 
+def trials_of(run: StoredRun) -> list[Path]:
+    """The files with samples, the last trial's first."""
+    return sorted(run.trials_path.glob("*.parquet"), reverse=True)
+
+
 def every_summary(store: Path) -> StoredSummaries:
-    return StoredSummaries(Store(store), Store(store).runs(), Selection())
+    return StoredSummaries(Store(store), Selection())
 
 
 def every_history(store: Path) -> list[list[Series]]:

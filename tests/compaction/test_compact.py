@@ -9,15 +9,25 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from tests.compaction.made import METRICS, NOW_S, drawn_run, every_history, every_summary, history
+from tests.compaction.made import (
+    METRICS,
+    NOW_S,
+    drawn_run,
+    every_history,
+    every_summary,
+    history,
+    trials_of,
+)
 from tests.history.drawn import DAY_S, START_S
 from tests.results.made import NULL_PLAN
 from tests.store.test_kills import killed_at
 
+from nephoscope.analysis.statistics import histograms
 from nephoscope.compaction.compact import Compaction, Policy, compact
 from nephoscope.errors import StoreError, UnknownName
 from nephoscope.history.series import read
 from nephoscope.store import RUNNING, Store, StoredRun, day_files
+from nephoscope.store.packing import Histogram
 
 RAW = Policy(keep_raw_s=7 * DAY_S)
 
@@ -43,6 +53,18 @@ def store(drawn: Path, tmp_path: Path) -> Path:
 def runs_of(store: Path) -> list[StoredRun]:
     """Runs in the order of their start; ids of one second have none."""
     return sorted(Store(store).runs(), key=lambda run: float(run.manifest["started_at"]))
+
+
+def latencies_of(store: Path) -> list[Histogram]:
+    """The histograms of all trials in the order of their runs' start."""
+    runs = sorted(every_summary(store), key=lambda one: one.started_s)
+    return [
+        trial
+        for one in runs
+        for metric in one.metrics
+        if metric.metric == "null_latency_ns"
+        for trial in metric.histograms()
+    ]
 
 
 def days_of(store: Path) -> list[tuple[str, int]]:
@@ -188,13 +210,13 @@ def test_a_full_disk_keeps_the_trials(store: Path, operation: int) -> None:
 
 def test_damaged_runs_keep_their_trials(store: Path) -> None:
     run, second, *_ = runs_of(store)
-    next(run.trials_path.glob("r0001*")).write_bytes(b"PAR1")
+    trials_of(run)[0].write_bytes(b"PAR1")
     (second.path / "manifest.json").write_bytes(b"{")
     done = compacted(store)
     assert len(done.compacted) == 1
-    (sentence,) = done.kept
+    (sentence,) = done.skipped
     assert sentence.startswith(f"Run {run.id} keeps its trials: ")
-    assert "r0001" in sentence
+    assert "damaged" in sentence
     assert len(Store(store).ids()) == 3
 
 
@@ -264,3 +286,20 @@ def test_a_compacted_run_is_named_where_it_is_asked_for(store: Path) -> None:
     for name in (run.id, run.id[:-1]):
         with pytest.raises(UnknownName, match=f"run {run.id} were compacted into"):
             Store(store).open(name)
+
+
+def test_windows_merge_the_trials_of_their_runs(store: Path) -> None:
+    """Also of runs that are lines of a day file; a day is a window here."""
+    first, _, third, newest = runs_of(store)
+    by_run = history(store, "null_ns")[0].points
+    for _ in range(2):
+        (series,) = history(store, "null_latency_p95_ns", window_s=DAY_S)
+        assert [point.run for point in series.points] == [first.id, third.id, newest.id]
+        assert [point.estimate.n for point in series.points] == [14, 7, 7]
+        merged = histograms.merge(latencies_of(store)[:14])
+        percentile = histograms.quantile_of_counts(*merged, 0.95)
+        assert series.points[0].estimate.value == percentile
+        (values,) = history(store, "null_ns", window_s=DAY_S)
+        low, high = sorted(point.estimate.value for point in by_run[:2])
+        assert low <= values.points[0].estimate.value <= high
+        compacted(store)

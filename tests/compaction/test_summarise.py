@@ -10,7 +10,7 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from tests.compaction.made import METRICS, drawn_run, history
+from tests.compaction.made import METRICS, drawn_run, history, trials_of
 from tests.history.drawn import START_S
 from tests.results.made import TWO_TARGETS
 
@@ -19,7 +19,7 @@ from nephoscope.compaction import summarise
 from nephoscope.compaction.summarise import summary_of
 from nephoscope.model import Estimate, Shape
 from nephoscope.results import lines, names
-from nephoscope.store import RUNNING, Store, StoredRun, counts, query, summary
+from nephoscope.store import RUNNING, Store, StoredRun, counts, journal, query, summary
 
 
 def estimate_from_trials(run: StoredRun, metric: str, target: str, confidence: float) -> Estimate:
@@ -29,11 +29,11 @@ def estimate_from_trials(run: StoredRun, metric: str, target: str, confidence: f
         if (key.metric, key.target) == (metric, target):
             return estimates.median(group.values, unit=group.unit, confidence=confidence)
     quantile = float(f"0.{metric.partition('_p')[2].partition('_')[0]}")
-    for key, one in lines.group_histograms(query.histograms(run), place).items():
+    for key, latencies in lines.group_histograms(query.histograms(run), place).items():
         if key.target == target:
             seed = names.seed_of(*key, metric)
             return histograms.quantile_of_trials(
-                one.trials, quantile, unit=one.unit, confidence=confidence, seed=seed
+                latencies.trials, quantile, unit=latencies.unit, confidence=confidence, seed=seed
             )
     raise AssertionError(metric)
 
@@ -77,11 +77,11 @@ def change_label(run: StoredRun) -> None:
 
 
 def damage_trial(run: StoredRun) -> None:
-    next(run.trials_path.glob("r0001*")).write_bytes(b"PAR1")
+    trials_of(run)[0].write_bytes(b"PAR1")
 
 
 def remove_trial(run: StoredRun) -> None:
-    next(run.trials_path.glob("r0001*")).unlink()
+    trials_of(run)[0].unlink()
 
 
 def edit_summary(run: StoredRun) -> None:
@@ -96,10 +96,10 @@ def other_program(run: StoredRun) -> None:
 
 
 def other_format(run: StoredRun) -> None:
-    one = summary.read(run.path)
-    assert one is not None
+    known = summary.read(run.path)
+    assert known is not None
     with mock.patch.object(summary, "VERSION", 99):
-        summary.write(run.path, replace(one, trials=1))
+        summary.write(run.path, replace(known, trials=1))
 
 
 def half_written(run: StoredRun) -> None:
@@ -154,4 +154,4 @@ def test_a_head_that_no_program_wrote_is_no_summary(tmp_path: Path) -> None:
     line = json.loads(summary.line_of(one))
     line.pop("crc32")
     for key, value in (("head", "e30="), ("data", []), ("started_s", -1), ("labels", [])):
-        assert summary.parsed(summary.journal.line_of({**line, key: value})[:-1]) is None
+        assert summary.parsed(journal.with_checksum({**line, key: value})[:-1]) is None

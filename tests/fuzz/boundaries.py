@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import functools
 import json
@@ -10,6 +11,7 @@ import resource
 import socket
 import subprocess
 import tempfile
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -23,9 +25,11 @@ from tests.store import factory as store_factory
 from nephoscope import capabilities, catalog, documents, plans, programs
 from nephoscope.census import files as census_files
 from nephoscope.commands import configuration
+from nephoscope.compaction.summarise import summary_of
 from nephoscope.comparison import number_files
 from nephoscope.cost import focus, price_book, work
 from nephoscope.errors import NephoscopeError, TargetError
+from nephoscope.history import series
 from nephoscope.lab import files as topology_files
 from nephoscope.plans.files import load as plan_files
 from nephoscope.pricing import tariff, utility
@@ -40,7 +44,8 @@ from nephoscope.sla import events, evidence, what_if
 from nephoscope.sla import files as sla_files
 from nephoscope.sla import probes as sla_probes
 from nephoscope.sla import result as sla_result
-from nephoscope.store import Store
+from nephoscope.store import Store, day_files, summary
+from nephoscope.store import journal as store_journal
 from nephoscope.store.export import export
 from nephoscope.store.imports import import_files
 from nephoscope.studies import catalogue
@@ -186,6 +191,40 @@ def _stored_run() -> tuple[bytes, bytes]:
         manifest = json.loads((run.path / "manifest.json").read_bytes())
         del manifest["sha256"]
         return json_bytes(manifest), (run.trials_path / f"{_TRIAL}.parquet").read_bytes()
+
+
+@functools.cache
+def _summary_line() -> bytes:
+    """The line of a day file with a run of two settings."""
+    with tempfile.TemporaryDirectory() as folder:
+        run, _ = store_factory.filled(Path(folder), rounds=8)
+        run.finish("finished")
+        return summary.line_of(summary_of(run))
+
+
+def _summary_head() -> bytes:
+    return zlib.decompress(base64.b64decode(json.loads(_summary_line())["head"]))
+
+
+def _head_of_summary(case: bytes) -> object:
+    """Reads a day file whose checksums are right."""
+    values = json.loads(_summary_line())
+    del values["crc32"]
+    values["head"] = base64.b64encode(zlib.compress(case)).decode()
+    return _day_file(store_journal.with_checksum(values))
+
+
+def _day_file(case: bytes) -> object:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "days" / "2026-11-23.jsonl"
+        path.parent.mkdir()
+        path.write_bytes(case)
+        problems: list[str] = []
+        summaries = list(day_files.summaries(Path(folder), problems))
+        for metric in ("null_ns", "null_latency_p95_ns"):
+            with contextlib.suppress(NephoscopeError):
+                problems += series.read(summaries, metric)[1]
+        return summaries, problems
 
 
 def _analyse(manifest: bytes, trial: bytes, journal_lines: bytes = b"") -> object:
@@ -568,6 +607,8 @@ BOUNDARIES = (
         lambda: (_FIGURES,),
         _in_file(functools.partial(figures_file.read, confidence=0.95)),
     ),
+    Boundary("day file", lambda: (_summary_line(),), _day_file),
+    Boundary("head of a summary", lambda: (_summary_head(),), _head_of_summary, JSON),
     Boundary(
         "manifest",
         lambda: (_stored_run()[0],),

@@ -46,7 +46,7 @@ def store(drawn: Path, tmp_path: Path) -> Path:
 
 
 def runs_of(store: Path) -> StoredSummaries:
-    return StoredSummaries(Store(store), Store(store).runs(), Selection())
+    return StoredSummaries(Store(store), Selection())
 
 
 def series_of(store: Path) -> Series:

@@ -57,7 +57,7 @@ def compact(
             "Nothing says what to compact.", "Add --keep-raw 7d, --keep 2y or --max-size 200MB."
         )
     done = compacted(Store(store), policy, watch=watch, is_dry_run=dry_run)
-    for sentence in done.kept:
+    for sentence in done.skipped:
         output.log(f"nephoscope: {output.one_line(sentence)}")
     if as_json:
         output.document(done)

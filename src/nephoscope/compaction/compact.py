@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from nephoscope.compaction.reading import REPEATS
 from nephoscope.compaction.summarise import summary_of
 from nephoscope.errors import StoreError
 from nephoscope.model import Shape
@@ -21,10 +22,6 @@ from nephoscope.store import RUNNING, Store, StoredRun, day_files, packing
 from nephoscope.store.day_files import WATCH, DayFile, DayWriter
 from nephoscope.store.files import translating_os_errors
 from nephoscope.store.summary import MetricSummary, RunSummary
-
-REPEATS = ("repeats", "repeats-against")
-"""Labels that name a run to which a repetition belongs. These runs and the repetition keep their
-trials: `nephoscope history` judges them again by their trials."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +53,8 @@ class Compaction:
     """What a compaction did, or would do (is_dry_run).
 
     compacted: ids of the runs whose trials were removed. freed_bytes: size of their folders.
-    day_bytes: size of all day files afterwards; of those before in a dry run. kept: a sentence for
-    each run that is old enough but keeps its trials.
+    day_bytes: size of all day files afterwards; of those before in a dry run. skipped: a sentence
+    for each run that is old enough but keeps its trials.
     """
 
     store: str
@@ -66,7 +63,7 @@ class Compaction:
     freed_bytes: int
     removed_days: tuple[RemovedDay, ...]
     day_bytes: int
-    kept: tuple[str, ...]
+    skipped: tuple[str, ...]
 
 
 def compact(
@@ -80,9 +77,10 @@ def compact(
     """Applies a policy to a store and returns what was done.
 
     watch: only runs with this value of the label WATCH, and their day files; None for all of the
-    store. now_s: seconds since the epoch [default: the clock]. Runs that are being measured or
-    damaged keep their trials. Raises StoreError where another process compacts the store or a file
-    cannot be written; what was not compacted by then is as it was.
+    store. now_s: seconds since the epoch [default: the clock]. Trials are kept of runs that are
+    being measured or are damaged, and of repetitions and their runs, which `nephoscope history`
+    judges again by their trials. Raises StoreError where another process compacts the store or a
+    file cannot be written; what was not compacted by then is as it was.
     """
     now = time.time() if now_s is None else now_s
     work = _Work(store, policy, watch, now)
@@ -102,7 +100,7 @@ def compact(
         work.freed_bytes,
         tuple(work.removed),
         sum(one.size_bytes for one in day_files.day_files(store.path, watch)),
-        tuple(work.kept),
+        tuple(work.skipped),
     )
 
 
@@ -115,7 +113,7 @@ class _Work:
     compacted: list[str] = field(default_factory=list)
     freed_bytes: int = 0
     removed: list[RemovedDay] = field(default_factory=list)
-    kept: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
 
     def plan(self) -> None:
         """Notes what would be done; the day files as they are now."""
@@ -136,13 +134,13 @@ class _Work:
                 try:
                     state = run.status
                     held.enter_context(run.lock())
-                    one = _intact_summary(run)
+                    measured = _intact_summary(run)
                 except StoreError as error:
                     if run.path.exists():
-                        self.kept.append(f"Run {run.id} keeps its trials: {error}")
+                        self.skipped.append(f"Run {run.id} keeps its trials: {error}")
                     continue
                 size_bytes = _size_bytes(run.path)
-                writer.put(_for_day(replace(one, state=state)))
+                writer.put(_for_day(replace(measured, state=state)))
                 self.store.discard(run)
             self.compacted.append(run.id)
             self.freed_bytes += size_bytes
@@ -175,32 +173,33 @@ class _Work:
             total -= file.size_bytes
             yield file
 
-    def _old_runs(self) -> list[StoredRun]:
-        """Returns the runs whose trials are to be removed, oldest first."""
+    def _old_runs(self) -> Iterator[StoredRun]:
+        """Yields the runs whose trials are to be removed, oldest first."""
         keep_s = self.policy.keep_raw_s
         if keep_s is None:
-            return []
-        runs = [StoredRun(self.store.runs_path / name) for name in self.store.ids()]
-        heads = {run.id: (run, head) for run in runs if (head := _head_of(run)) is not None}
-        repeated = {name for _, head in heads.values() for name in head.repeats}
-        old = []
-        for run, head in heads.values():
+            return
+        paths = [self.store.runs_path / name for name in self.store.ids()]
+        heads = {path: head for path in paths if (head := _head_of(path)) is not None}
+        repeated = {name for head in heads.values() for name in head.repeats}
+        for path, head in sorted(heads.items(), key=lambda item: (item[1].started_s, item[0])):
             is_chosen = self.watch is None or head.watch == self.watch
             # A run whose start is unknown would be in the file of a day on which it was not made.
             is_old = 0 < head.started_s < self.now_s - keep_s
-            if not is_chosen or not is_old or head.repeats or run.id in repeated:
+            if not is_chosen or not is_old or head.repeats or path.name in repeated:
                 continue
+            run = StoredRun(path)
             if head.state != RUNNING or run.status != RUNNING:
-                old.append((head.started_s, run))
-        return [run for _, run in sorted(old, key=lambda one: (one[0], one[1].id))]
+                yield run
 
 
 def _intact_summary(run: StoredRun) -> RunSummary:
     """Returns the summary of a run. StoreError where a file of it is damaged."""
-    one = summary_of(run)
-    if one.damaged:
-        raise StoreError(one.damaged[0], f"Repair it, or remove it: `nephoscope runs rm {run.id}`.")
-    return one
+    measured = summary_of(run)
+    if measured.damaged:
+        raise StoreError(
+            measured.damaged[0], f"Repair it, or remove it: `nephoscope runs rm {run.id}`."
+        )
+    return measured
 
 
 def _for_day(one: RunSummary) -> RunSummary:
@@ -227,10 +226,10 @@ class _Head:
     repeats: tuple[str, ...]
 
 
-def _head_of(run: StoredRun) -> _Head | None:
+def _head_of(path: Path) -> _Head | None:
     """Returns the head of a run; None where its manifest cannot be read."""
     try:
-        manifest = StoredRun(run.path).manifest  # `run` would keep all of it
+        manifest = StoredRun(path).manifest
     except StoreError:
         return None
     labels = manifest.get("labels") or {}

@@ -1,53 +1,91 @@
-"""Iterates over the runs of a store and the summaries of those that were compacted."""
+"""Iterates over what the runs of a store measured, by their summaries, compacted runs included."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from nephoscope.compaction.summarise import summary_of
+from nephoscope.compaction.summarise import stored_summary, summary_of
 from nephoscope.errors import StoreError
 from nephoscope.store import Store, StoredRun, day_files
 from nephoscope.store.selection import Selection
 from nephoscope.store.summary import RunSummary
 
+REPEATS = ("repeats", "repeats-against")
+"""Labels of a repetition, which name the runs that it belongs to."""
+
 
 @dataclass(slots=True)
 class StoredSummaries:
-    """Runs, and the compacted runs that meet a selection; each iteration reads them again.
+    """The summaries of the runs that meet a selection; each iteration reads them again, one by one.
 
-    runs: those that meet it, with their trials. problems: sentences on damaged lines of day files.
+    more: runs that are read whether or not they meet it. problems: sentences of the last iteration
+    on manifests and lines of day files that cannot be read.
     """
 
     store: Store
-    runs: Sequence[StoredRun]
     selection: Selection
+    more: Sequence[StoredRun] = ()
     problems: list[str] = field(default_factory=list)
+    _repetitions: list[StoredRun] | None = None
 
     def __iter__(self) -> Iterator[StoredRun | RunSummary]:
-        """Yields the runs first: one that is compacted meanwhile is then in a day file.
+        """Yields runs, newest first, then those of day files.
 
-        A run that cannot be read is yielded itself, so that its reader gets the error.
+        A run that is compacted meanwhile is then in a day file. One that cannot be read is yielded
+        itself, so that its reader gets the error.
         """
-        read = set()
-        for run in self.runs:
-            try:
-                own = summary_of(run)
-            except StoreError:
-                if run.path.exists():  # else it was compacted meanwhile
-                    yield run
-                continue
-            read.add(run.id)
-            yield own
         self.problems = []
+        repetitions = []
+        ids = self.store.ids()
+        for run in (StoredRun(self.store.runs_path / name) for name in reversed(ids)):
+            measured = self._of(run)
+            if measured is None:
+                continue
+            labels = measured.labels if isinstance(measured, RunSummary) else {}
+            if not labels.keys().isdisjoint(REPEATS):
+                repetitions.append(run)
+            yield measured
+        self._repetitions = repetitions
         # A folder counts more than a line: a kill may have left both.
-        stored = read.union(self.store.ids())
-        for one in day_files.summaries(self.store.path, self.problems, without=stored):
-            if self.selection.matches_values(
-                labels=one.labels,
-                targets=list(one.targets),
-                benchmarks=one.benchmarks,
-                started_s=one.started_s,
-                status=lambda one=one: one.state,  # type: ignore[misc]
-            ):
+        without = {name for name in ids if (self.store.runs_path / name).exists()}
+        for one in day_files.summaries(self.store.path, self.problems, without=without):
+            if self._matches(one):
                 yield one
+
+    def repetitions(self) -> list[StoredRun]:
+        """Returns the runs with a label of REPEATS."""
+        if self._repetitions is None:
+            for _ in self:
+                pass
+        return self._repetitions or []
+
+    def _of(self, run: StoredRun) -> StoredRun | RunSummary | None:
+        """Returns the summary of a run; None where it does not meet the selection.
+
+        The manifest of a run whose summary is up to date is not read.
+        """
+        is_wanted = any(run.id == own.id for own in self.more)
+        try:
+            known = stored_summary(run)
+            if known is not None:
+                return known if is_wanted or self._matches(known) else None
+            return summary_of(run) if is_wanted or self.selection.matches(run) else None
+        except StoreError as error:
+            if not run.path.exists():
+                return None
+            try:
+                _ = run.manifest
+            except StoreError:
+                self.problems.append(str(error))
+                return None
+            return run
+
+    def _matches(self, run: RunSummary) -> bool:
+        return self.selection.matches_values(
+            labels=run.labels,
+            targets=list(run.targets),
+            benchmarks=run.benchmarks,
+            started_s=run.started_s,
+            status=lambda: run.state,
+        )

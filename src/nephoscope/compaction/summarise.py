@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 CONFIDENCE = 0.95
 """Confidence of the estimates that a summary holds; others are computed from its histograms."""
+QUANTILES = tuple(sorted({*lines.PERCENTILES, 0.25, 0.75, 0.95}))
+"""Quantiles of histograms whose estimates a summary holds."""
 CPU_MODEL = "CPU model"
 FACTS: Mapping[str, str] = {
     "cpu.by_cpuid.brand": CPU_MODEL,
@@ -56,19 +58,30 @@ def summary_of(run: StoredRun) -> RunSummary:
     store of another user, is computed again next time. Raises StoreError for a run that cannot be
     read.
     """
+    known = stored_summary(run)
+    if known is not None:
+        return known
+    stamp = summary.stamp_of(run.path)
+    run.reread()
     if run.state == RUNNING:
         return _computed(run)
-    stamp = summary.stamp_of(run.path)
-    known = summary.read(run.path)
-    if known is not None and (known.stamp, known.nephoscope) == (stamp, __version__):
-        return known
-    run.reread()
     new = replace(_computed(run), stamp=stamp)
     with contextlib.suppress(StoreError):
         # What changed meanwhile has another stamp: the summary would never be read.
         if summary.stamp_of(run.path) == stamp:
             summary.write(run.path, new)
     return new
+
+
+def stored_summary(run: StoredRun) -> RunSummary | None:
+    """Returns the summary that was written for the files of a run as they are; reads no other one.
+
+    None where there is none. Raises StoreError for a run that is not there.
+    """
+    known = summary.read(run.path)
+    if known is None or known.nephoscope != __version__:
+        return None
+    return known if known.stamp == summary.stamp_of(run.path) else None
 
 
 @dataclass(slots=True)
@@ -121,7 +134,9 @@ def _grouped(run: StoredRun) -> dict[lines.Key, _Trials]:
         for key in run.metrics_of_shape(shape)
     }
     groups: dict[lines.Key, _Trials] = {}
-    for record, table in run.samples():
+    for record, table in run.tables():
+        if not counts(record):
+            continue
         for (benchmark, metric, target, level, unit, better), values, seen in _parts(table):
             shape = shapes.get((benchmark, metric))
             if shape is None:
@@ -183,7 +198,7 @@ def _metric(key: lines.Key, trials: _Trials, records: Mapping[str, TrialRecord])
 
 
 def _estimates(metric: MetricSummary, rows: Sequence[Any]) -> Iterator[tuple[str, Estimate | str]]:
-    quantiles: Sequence[float | None] = lines.PERCENTILES
+    quantiles: Sequence[float | None] = QUANTILES
     if metric.shape is Shape.SCALAR:
         quantiles = (None,)
     for quantile in quantiles:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from nephoscope.history.series import Series
     from nephoscope.store import Store, StoredRun
 
+_MAX_WINDOW_S = 366 * 86_400.0
+
 REGRESSION = 1
 """Exit code of --check where a metric is worse."""
 
@@ -45,6 +47,11 @@ REGRESSION = 1
     help="Largest relative change for the worse that is no regression.",
 )
 @options.CONFIDENCE
+@click.option(
+    "--window",
+    metavar="TIME",
+    help="Merge the trials of all runs within this time into one point, e.g. 1h.",
+)
 @click.option("--check", is_flag=True, help="Exit with code 1 on a regression; print no others.")
 @click.option(
     "--forecast", is_flag=True, help="Predict the next week, and the last one beside its values."
@@ -69,6 +76,7 @@ def history(
     false_alarms: float,
     margin: float,
     confidence: str,
+    window: str | None,
     check: bool,
     forecast: bool,
     back_test: bool,
@@ -87,6 +95,9 @@ def history(
     """
     if (against or budget) and not confirm:
         raise UsageError("--against and --budget are for a repetition.", "Add --confirm RUN.")
+    if window and confirm:
+        raise UsageError("--confirm repeats a run, and a window has several.", "Omit --window.")
+    window_s = options.seconds_of("--window", window, (1, _MAX_WINDOW_S), "1 s to 366 d")
     from nephoscope.compaction.reading import StoredSummaries
     from nephoscope.history.page import section
     from nephoscope.history.result import Settings
@@ -95,7 +106,7 @@ def history(
     shelf = Store(store)
     settings = Settings(false_alarms, margin, options.confidence(confidence))
     wanted = run_filters.selection_of(**conditions)
-    runs = StoredSummaries(shelf, run_filters.selected(shelf, **conditions), wanted)
+    runs = StoredSummaries(shelf, wanted)
     if not any(True for _ in runs):
         raise UsageError(
             f"No run in {shelf.path} meets the conditions.", "`nephoscope runs` shows them all."
@@ -103,9 +114,9 @@ def history(
     chosen = {name: conditions[name] for name in ("targets", "benchmarks")}
     if confirm:
         repetition = _repeated(shelf, runs, metric, confirm, against, budget, settings, **chosen)
-        runs = StoredSummaries(shelf, [*runs.runs, repetition], wanted)
-    analysis = _history(shelf, runs, metric, settings, forecast, back_test, **chosen)
-    for sentence in (*shelf.damaged(), *runs.problems):
+        runs = StoredSummaries(shelf, wanted, [repetition])
+    analysis = _history(shelf, runs, metric, settings, window_s, forecast, back_test, **chosen)
+    for sentence in runs.problems:
         output.log(f"nephoscope: {output.one_line(sentence)}")
     regressed = REGRESSION if check and analysis.regressions else 0
     if check and not as_json and to is None:
@@ -123,6 +134,7 @@ def _history(
     runs: StoredSummaries,
     metric: str,
     settings: Settings,
+    window_s: float | None,
     forecast: bool,
     back_test: bool,
     *,
@@ -136,7 +148,12 @@ def _history(
     from nephoscope.history.result import analyse, link
 
     every_series, notes = reading.read(
-        runs, metric, targets=targets, benchmarks=benchmarks, confidence=settings.confidence
+        runs,
+        metric,
+        targets=targets,
+        benchmarks=benchmarks,
+        confidence=settings.confidence,
+        window_s=window_s,
     )
     judge = Judge(store, runs, settings.margin, settings.confidence)
     results = link([analyse(one, settings, judge) for one in every_series])

@@ -203,11 +203,13 @@ class Judge:
         return None
 
     def _reference(self, run: StoredRun, series: Series) -> Series | None:
-        by_id = {one.id: one for one in self.runs.runs}
-        subject = by_id.get((run.manifest.get("labels") or {}).get(REPETITION, ""))
         others = {str(setting["benchmark"]) for setting in run.manifest["settings"]}
-        if subject is None or others <= {series.benchmark}:
+        if others <= {series.benchmark}:
             return None
+        try:
+            subject = self.store.open((run.manifest.get("labels") or {})[REPETITION])
+        except NephoscopeError:
+            return None  # it was removed
         return reference_of(subject, series, self.runs, self.confidence)
 
     def _pair(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from statistics import median
 from typing import Any
 
 from nephoscope.analysis.statistics.values import Refused
@@ -65,12 +67,14 @@ def read(
     benchmarks: Sequence[str] = (),
     confidence: float = 0.95,
     repetitions: bool = False,
+    window_s: float | None = None,
 ) -> tuple[list[Series], list[str]]:
     """Returns the series of a metric, and a sentence for each run that is left out.
 
     metric: as in results, such as `latency_p99_ns`; any percentile of a histogram. targets,
-    benchmarks: only these, all when empty. repetitions: runs labelled so too. Raises UnknownName
-    where no run has the metric.
+    benchmarks: only these, all when empty. repetitions: runs labelled so too. window_s: a point is
+    all runs of so many seconds, whose trials are merged; None for a point per run. Raises
+    UnknownName where no run has the metric.
     """
     by_setting: dict[tuple[str, str, str, str], list[_Entry]] = {}
     known: set[str] = set()
@@ -81,7 +85,7 @@ def read(
             continue
         try:
             one = run if isinstance(run, RunSummary) else summary_of(run)
-            for entry in entries_of(one, metric, known, confidence):
+            for entry in entries_of(one, metric, known, confidence, is_merged=window_s is not None):
                 own = entry.metric
                 if benchmarks and own.benchmark not in benchmarks:
                     continue
@@ -95,7 +99,8 @@ def read(
             f"No selected run has the metric '{metric}'{did_you_mean(metric, known)}.",
             "`nephoscope show RUN` prints the metrics of a run.",
         )
-    series = [one for entries in by_setting.values() for one in _by_target(metric, entries)]
+    points = _Points(metric, confidence, window_s, notes)
+    series = [one for entries in by_setting.values() for one in _by_target(points, entries)]
     wanted = [
         one
         for one in series
@@ -113,17 +118,29 @@ def read(
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A point with the setting that it belongs to. is_lab: its target is a lab host."""
+    """A metric of a run at one setting on one target. is_lab: that is a lab host.
+
+    quantile: of a histogram; None for values. estimate: None where the trials of several runs are
+    to be merged, which `metric` then holds; without them it takes no memory.
+    """
 
     metric: MetricSummary
-    point: Point
+    quantile: float | None
+    estimate: Estimate | None
+    run: str
+    at_s: float
+    facts: Mapping[str, str]
+    steal: float | None
     is_lab: bool
 
 
 def entries_of(
-    run: RunSummary, metric: str, known: set[str], confidence: float
+    run: RunSummary, metric: str, known: set[str], confidence: float, *, is_merged: bool
 ) -> Iterator[_Entry]:
-    """Yields the points of a metric in a run; adds the names of all its metrics to `known`."""
+    """Yields a metric of a run at each setting; adds the names of all its metrics to `known`.
+
+    is_merged: its trials are merged with those of other runs, so that they need no estimate.
+    """
     for own in run.metrics:
         quantile = None
         if own.shape is Shape.SCALAR:
@@ -137,16 +154,36 @@ def entries_of(
             quantile = _quantile(own, metric)
             if quantile is None:
                 continue
-        estimate = run.estimate(own, metric, confidence)
-        if estimate is None:
-            trials = own.values() if quantile is None else own.histograms()
-            estimate = estimate_of(own, trials, quantile, metric, confidence)
-        if isinstance(estimate, str):
-            raise Refused(estimate)
+        estimate = None
+        if not is_merged:
+            estimate = _estimate(run, own, quantile, metric, confidence)
         target = run.targets[own.target]
-        facts = {**target.facts, **({"command": own.command} if own.command else {})}
-        point = Point(run.run, run.started_s, estimate, own.target, facts, target.steal)
-        yield _Entry(own, point, target.is_lab)
+        yield _Entry(
+            own if is_merged else replace(own, packed="", estimates={}),
+            quantile,
+            estimate,
+            run.run,
+            run.started_s,
+            {**target.facts, **({"command": own.command} if own.command else {})},
+            target.steal,
+            target.is_lab,
+        )
+
+
+def _estimate(
+    run: RunSummary, metric: MetricSummary, quantile: float | None, name: str, confidence: float
+) -> Estimate:
+    """Returns the stored estimate, or computes it. Raises Refused."""
+    estimate = run.estimate(metric, name, confidence)
+    if estimate is None:
+        estimate = estimate_of(metric, _trials(metric), quantile, name, confidence)
+    if isinstance(estimate, str):
+        raise Refused(estimate)
+    return estimate
+
+
+def _trials(metric: MetricSummary) -> Sequence[Any]:
+    return metric.values() if metric.shape is Shape.SCALAR else metric.histograms()
 
 
 def _quantile(histogram: MetricSummary, metric: str) -> float | None:
@@ -159,7 +196,54 @@ def _quantile(histogram: MetricSummary, metric: str) -> float | None:
     return quantile if name == metric else None
 
 
-def _by_target(metric: str, entries: Sequence[_Entry]) -> Iterator[Series]:
+@dataclass(frozen=True, slots=True)
+class _Points:
+    """Turns entries into points. notes: receives a sentence for each window that is left out."""
+
+    metric: str
+    confidence: float
+    window_s: float | None
+    notes: list[str]
+
+    def of(self, entries: Sequence[_Entry]) -> Iterator[Point]:
+        """Yields the points of entries in order of time."""
+        window_s = self.window_s
+        if window_s is None:
+            yield from (_point([one], one.estimate) for one in entries if one.estimate is not None)
+            return
+        # What was measured before and behind a change of a fact is not merged.
+        for _, group in groupby(entries, key=lambda one: (one.at_s // window_s, one.facts)):
+            window = list(group)
+            first = window[0]
+            try:
+                trials = [trial for one in window for trial in _trials(one.metric)]
+                estimate = estimate_of(
+                    first.metric, trials, first.quantile, self.metric, self.confidence
+                )
+            except (StoreError, Refused) as error:
+                self.notes.append(
+                    f"The window of {first.metric.target} from run {first.run} on is left out: "
+                    f"{error}"
+                )
+            else:
+                yield _point(window, estimate)
+
+
+def _point(entries: Sequence[_Entry], estimate: Estimate) -> Point:
+    """Returns the point of a run, or of the runs of a window, which has the name of the first."""
+    first = entries[0]
+    steal = [one.steal for one in entries if one.steal is not None]
+    return Point(
+        first.run,
+        first.at_s,
+        estimate,
+        entries[-1].metric.target,
+        first.facts,
+        median(steal) if steal else None,
+    )
+
+
+def _by_target(points_of: _Points, entries: Sequence[_Entry]) -> Iterator[Series]:
     """Yields a series for each target.
 
     A target that was renamed continues its series: two names of one machine are one target unless
@@ -167,7 +251,7 @@ def _by_target(metric: str, entries: Sequence[_Entry]) -> Iterator[Series]:
     """
     by_name: dict[str, list[_Entry]] = {}
     for entry in entries:
-        by_name.setdefault(entry.point.target, []).append(entry)
+        by_name.setdefault(entry.metric.target, []).append(entry)
     groups: list[list[_Entry]] = []
     for own in by_name.values():
         group = next((one for one in groups if _is_renamed(one, own)), None)
@@ -176,24 +260,25 @@ def _by_target(metric: str, entries: Sequence[_Entry]) -> Iterator[Series]:
         else:
             group += own
     for group in groups:
-        points = sorted((entry.point for entry in group), key=lambda one: (one.at_s, one.run))
+        points = tuple(points_of.of(sorted(group, key=lambda one: (one.at_s, one.run))))
+        if not points:
+            continue
         first = group[0].metric
         yield Series(
             first.benchmark,
-            metric,
+            points_of.metric,
             points[-1].target,
             json.loads(first.factors),
             json.loads(first.params),
             first.unit,
             first.better,
-            tuple(points),
+            points,
         )
 
 
 def _is_renamed(a: Sequence[_Entry], b: Sequence[_Entry]) -> bool:
     machines = [
-        {entry.point.facts.get(MACHINE) for entry in side if not entry.is_lab} - {None}
-        for side in (a, b)
+        {entry.facts.get(MACHINE) for entry in side if not entry.is_lab} - {None} for side in (a, b)
     ]
-    runs = [{entry.point.run for entry in side} for side in (a, b)]
+    runs = [{entry.run for entry in side} for side in (a, b)]
     return bool(machines[0] & machines[1]) and not runs[0] & runs[1]

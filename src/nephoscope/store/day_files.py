@@ -60,10 +60,10 @@ def folder_of(store: Path, watch: str) -> Path:
     return store / FOLDER / f"{WATCH}={name}" if watch else store / FOLDER
 
 
-def path_of(store: Path, one: RunSummary) -> Path:
+def path_of(store: Path, run: RunSummary) -> Path:
     """Returns the day file of a run: that of the UTC day on which it started."""
-    day = datetime.fromtimestamp(one.started_s, UTC).strftime("%Y-%m-%d")
-    return folder_of(store, one.labels.get(WATCH, "")) / f"{day}.jsonl"
+    day = datetime.fromtimestamp(run.started_s, UTC).strftime("%Y-%m-%d")
+    return folder_of(store, run.labels.get(WATCH, "")) / f"{day}.jsonl"
 
 
 def day_files(store: Path, watch: str | None = None) -> list[DayFile]:
@@ -101,10 +101,10 @@ def summaries(
     """
     seen: set[str] = set()
     for file in day_files(store):
-        for one in read(file.path, problems):
-            if one.run not in seen and one.run not in without:
-                seen.add(one.run)
-                yield one
+        for run in read(file.path, problems):
+            if run.run not in seen and run.run not in without:
+                seen.add(run.run)
+                yield run
 
 
 def read(path: Path, problems: list[str]) -> Iterator[RunSummary]:
@@ -119,11 +119,11 @@ def read(path: Path, problems: list[str]) -> Iterator[RunSummary]:
                 if not line.endswith(b"\n"):
                     problems.append(f"{path}: the last line is incomplete and left out.")
                     return
-                one = summary.parsed(line[:-1])
-                if one is None:
+                measured = summary.parsed(line[:-1])
+                if measured is None:
                     problems.append(f"{path}: line {number} is damaged and left out.")
                 else:
-                    yield one
+                    yield measured
 
 
 def find(store: Path, name: str) -> tuple[str, Path] | None:
@@ -145,21 +145,21 @@ class DayWriter:
     _known: dict[Path, dict[str, bytes]] = field(default_factory=dict)
     """Of each file that was written to: id of a run -> checksum of its line."""
 
-    def put(self, one: RunSummary) -> Path:
+    def put(self, measured: RunSummary) -> Path:
         """Stores a summary durably, instead of an earlier one of the same run; returns the file.
 
         Raises StoreError, and then leaves the file as it was.
         """
-        path = path_of(self.store, one)
-        line = summary.line_of(one)
+        path = path_of(self.store, measured)
+        line = summary.line_of(measured)
         known = self._of(path)
-        if known.get(one.run) == _checksum(line):
+        if known.get(measured.run) == _checksum(line):
             return path
-        if one.run in known:
-            self._replace(path, one.run, line)
+        if measured.run in known:
+            self._replace(path, measured.run, line)
         else:
             _append(path, line)
-        known[one.run] = _checksum(line)
+        known[measured.run] = _checksum(line)
         return path
 
     def _of(self, path: Path) -> dict[str, bytes]:
@@ -167,25 +167,38 @@ class DayWriter:
             with translating_os_errors(path.parent, "created"):
                 path.parent.mkdir(parents=True, exist_ok=True)
             remove_leftovers(path.parent)
-            with translating_os_errors(path, "read"):
-                lines = path.open("rb") if path.exists() else contextlib.nullcontext(())
-                with lines as stream:
-                    found = {
-                        match[1].decode(): _checksum(line)
-                        for line in stream
-                        if (match := _RUN.match(line)) and summary.parsed(line[:-1])
-                    }
-            self._known[path] = found
+            self._known[path] = _known_lines(path)
         return self._known[path]
 
     def _replace(self, path: Path, run: str, new: bytes) -> None:
         with translating_os_errors(path, "read"):
             lines = path.read_bytes().splitlines(keepends=True)
-        kept = [
+        changed = [
             new if (match := _RUN.match(line)) and match[1].decode() == run else line
             for line in lines
         ]
-        write_atomically(path, b"".join(kept))
+        write_atomically(path, b"".join(changed))
+
+
+def _known_lines(path: Path) -> dict[str, bytes]:
+    """Returns the checksum of each run's line; removes what a kill left of the last line."""
+    known = {}
+    end = 0
+    with translating_os_errors(path, "read"):
+        try:
+            stream = path.open("rb")
+        except FileNotFoundError:
+            return {}
+        with stream:
+            for line in stream:
+                if not line.endswith(b"\n"):
+                    os.truncate(path, end)
+                    break
+                end += len(line)
+                match = _RUN.match(line)
+                if match and summary.parsed(line[:-1]):
+                    known[match[1].decode()] = _checksum(line)
+    return known
 
 
 def _checksum(line: bytes) -> bytes:
@@ -195,9 +208,8 @@ def _checksum(line: bytes) -> bytes:
 
 def _append(path: Path, line: bytes) -> None:
     is_new = not path.exists()
-    with translating_os_errors(path, "written"), path.open("ab+") as stream:
-        journal.remove_cut_off_line(stream)
-        end = stream.seek(0, os.SEEK_END)
+    with translating_os_errors(path, "written"), path.open("ab") as stream:
+        end = stream.tell()
         try:
             stream.write(line)
             stream.flush()

@@ -40,22 +40,18 @@ def removed_event(names: Iterable[str]) -> dict[str, Any]:
 def append(path: Path, event: Mapping[str, Any]) -> None:
     """Adds one line, with the time and its checksum."""
     at = datetime.now(UTC).isoformat(timespec="milliseconds")
-    line = line_of({"at": at, **event})
     with translating_os_errors(path, "written"), path.open("ab+") as stream:
-        remove_cut_off_line(stream)
-        stream.write(line)
+        _remove_cut_off_line(stream)
+        stream.write(with_checksum({"at": at, **event}))
 
 
-def line_of(document: Mapping[str, Any]) -> bytes:
-    """Returns a document as one line of JSON whose last key is the CRC-32 of the line without it.
-
-    ASCII, ended by a newline. `parsed` reads it.
-    """
-    text = json.dumps(document, allow_nan=False, default=str)
+def with_checksum(values: Mapping[str, Any]) -> bytes:
+    """Returns a line of JSON that ends with the checksum of its text."""
+    text = json.dumps(values, allow_nan=False, default=str)
     return f'{text[:-1]}, "crc32": "{zlib.crc32(text.encode()):08x}"}}\n'.encode()
 
 
-def remove_cut_off_line(stream: Any) -> None:
+def _remove_cut_off_line(stream: Any) -> None:
     """Removes what a kill left of a last line, which would swallow the next one."""
     size = stream.seek(0, 2)
     if size:
@@ -91,7 +87,7 @@ class Journal:
                 return self
         self._offset += len(whole) + len(newline)
         if newline:
-            self._lines += map(parsed, whole.split(b"\n"))
+            self._lines += map(parsed_line, whole.split(b"\n"))
         return self
 
     @property
@@ -135,11 +131,8 @@ class Journal:
         return [f"{path} is damaged: it is not what was stored when the run ended."]
 
 
-def parsed(line: bytes) -> tuple[dict[str, Any] | None, bool]:
-    """Returns the document of a line without its newline, and whether its checksum holds.
-
-    The document is None where the line is no JSON object.
-    """
+def parsed_line(line: bytes) -> tuple[dict[str, Any] | None, bool]:
+    """Returns what a line holds, None where that is no JSON, and whether its checksum is right."""
     match = _SUM.search(line)
     text = line[: match.start()] + b"}" if match else line
     holds = match is not None and zlib.crc32(text) == int(match[1], 16)

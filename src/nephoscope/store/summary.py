@@ -116,7 +116,7 @@ class RunSummary:
 
 
 def line_of(summary: RunSummary) -> bytes:
-    """Returns a summary as one line with a checksum (`journal.line_of`)."""
+    """Returns a summary as one line with a checksum (`journal.with_checksum`)."""
     head = {
         "targets": {
             name: {"facts": dict(one.facts), "steal": one.steal, "is_lab": one.is_lab}
@@ -125,7 +125,7 @@ def line_of(summary: RunSummary) -> bytes:
         "metrics": [_metric_values(one) for one in summary.metrics],
     }
     text = json.dumps(head, separators=(",", ":"), allow_nan=False)
-    return journal.line_of(
+    return journal.with_checksum(
         {
             "run": summary.run,
             "version": VERSION,
@@ -164,12 +164,12 @@ _ESTIMATE = ("value", "low", "high", "n", "method", "note", "autocorrelation", "
 
 def parsed(line: bytes) -> RunSummary | None:
     """Returns the summary of a line without its newline; None where it is damaged or none."""
-    document, holds = journal.parsed(line)
+    document, holds = journal.parsed_line(line)
     if document is None or not holds or not has_types(document, _TYPES):
         return None
     try:
         return _summary(document)
-    except (ValueError, TypeError, LookupError, zlib.error):
+    except (ValueError, TypeError, LookupError, AttributeError, zlib.error):
         return None
 
 

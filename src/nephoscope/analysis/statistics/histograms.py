@@ -44,6 +44,10 @@ def merge(trials: Sequence[Trial]) -> tuple[Array, Counts]:
     checked = [_checked(trial) for trial in trials]
     if not checked:
         return np.empty(0), np.empty(0, dtype=np.int64)
+    if len(checked) == 1:
+        ((values, counts),) = checked
+        if np.all(counts > 0) and np.all(values[1:] > values[:-1]):
+            return values, counts
     values = np.concatenate([values for values, _ in checked])
     counts = np.concatenate([counts for _, counts in checked])
     distinct, at = np.unique(values, return_inverse=True)
