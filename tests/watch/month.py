@@ -47,7 +47,7 @@ def latencies(target: str, at_s: float, count: int = int(EVERY_S)) -> Array:
 def probes(setting: Setting, target: str, at_s: float) -> Sequence[Sample]:
     values, counts = np.unique(latencies(target, at_s), return_counts=True)
     return [
-        Sample("null_latency_ns", value, at, count)
+        Sample("null_latency_ns", value, count, at)
         for at, (value, count) in enumerate(zip(values.tolist(), counts.tolist(), strict=True))
     ]
 

@@ -162,7 +162,7 @@ def _events_of(path: Path) -> list[dict[str, Any]]:
             content = gzip.decompress(content)
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise StoreError(f"{path} is damaged.", "Move it away; later files go on.") from error
-    parsed = map(journal.parsed, content.split(b"\n")[:-1])
+    parsed = map(journal.parsed_line, content.split(b"\n")[:-1])
     return [event for event, holds in parsed if holds and event is not None]
 
 
