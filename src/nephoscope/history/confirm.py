@@ -132,7 +132,7 @@ class Judge:
 
     def __post_init__(self) -> None:
         for run in sorted(
-            self.runs.runs, key=lambda one: float(one.manifest.get("started_at") or 0)
+            self.runs.repetitions(), key=lambda one: float(one.manifest.get("started_at") or 0)
         ):
             repeated = (run.manifest.get("labels") or {}).get(REPETITION)
             if repeated:

@@ -98,12 +98,13 @@ def _column(values: NDArray[np.float64] | Counts) -> bytes:
     if not is_whole or np.any(np.signbit(values) & (values == 0)):
         raw = values.astype("<f8").view(np.uint8).reshape(-1, 8)
         return _HEADER.pack(_FLOATS, values.size) + raw.T.tobytes()
-    steps = np.diff(values.astype(np.int64), prepend=0)
+    steps = values.astype(np.int64)
+    steps[1:] -= steps[:-1].copy()
     folded = ((steps << 1) ^ (steps >> 63)).astype(np.uint64)
     largest = int(folded.max(initial=0))
     width = next(one for one in _WIDTHS if largest < 1 << (8 * one))
-    raw = folded.astype(f"<u{width}").view(np.uint8).reshape(-1, width)
-    return _HEADER.pack(width, values.size) + raw.T.tobytes()
+    narrow: NDArray[np.uint8] = folded.astype(f"<u{width}").view(np.uint8).reshape(-1, width)
+    return _HEADER.pack(width, values.size) + narrow.T.tobytes()
 
 
 def _text(columns: Sequence[bytes]) -> str:

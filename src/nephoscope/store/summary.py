@@ -232,14 +232,15 @@ def _metric(
     unit = str(values["unit"])
     if values["target"] not in targets:
         raise ValueError("it has a metric of an unknown target")
-    json_texts = [str(values[key]) for key in ("factors", "params")]
-    if not all(isinstance(jsontext.parse(text), dict) for text in json_texts):
+    factors, params = str(values["factors"]), str(values["params"])
+    if not all(isinstance(jsontext.parse(text), dict) for text in (factors, params)):
         raise ValueError("its factors cannot be read")
     return MetricSummary(
         str(values["benchmark"]),
         str(values["metric"]),
         str(values["target"]),
-        *json_texts,
+        factors,
+        params,
         str(values["command"]),
         unit,
         Better(values["better"]),
