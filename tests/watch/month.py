@@ -1,7 +1,8 @@
 """A watch on a clock that runs faster, in a process of its own that tests kill.
 
-`python -m tests.watch.month STORE PLAN DAYS`: repeats the plan until so many simulated days are
-over, and prints a line before each wait: events so far, simulated days, resident bytes.
+`python -m tests.watch.month STORE PLAN DAYS RAW_DAYS`: repeats the plan until so many simulated
+days are over, keeps trials for so many, and prints a line before each wait: events so far,
+simulated days, resident bytes.
 """
 
 from __future__ import annotations
@@ -25,7 +26,6 @@ from nephoscope.watch.records import Definition
 
 DAY_S = 86_400.0
 EVERY_S = 600.0
-LIMITS = Policy(keep_raw_s=2 * DAY_S, keep_s=730 * DAY_S, max_size_bytes=200_000_000)
 
 
 class Over(Exception):
@@ -33,7 +33,7 @@ class Over(Exception):
 
 
 def defined(plan: Path) -> Definition:
-    return definition(plan, every_s=EVERY_S, jitter=0.05, retention=LIMITS)
+    return definition(plan, every_s=EVERY_S, jitter=0.05)
 
 
 def latencies(target: str, at_s: float, count: int = int(EVERY_S)) -> Array:
@@ -79,8 +79,9 @@ def resident_bytes() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
-def main(path: str, plan: str, days: str) -> None:
+def main(path: str, plan: str, days: str, raw_days: str) -> None:
     store = Store(path)
+    limits = Policy(float(raw_days) * DAY_S, 730 * DAY_S, max_size_bytes=200_000_000)
     made = defined(Path(plan))
     folder = WatchFolder(store, made.name).events
     newest = max((str(event["at"]) for event in events(folder)), default="")
@@ -91,7 +92,7 @@ def main(path: str, plan: str, days: str) -> None:
         measuring(clock, takes_s=1.0, sampler=probes),
         Lines(clock, START_S + float(days) * DAY_S),
         clock=clock,
-        retain=lambda: compact(store, LIMITS, watch=made.name, now_s=clock.now_s()),
+        retain=lambda: compact(store, limits, watch=made.name, now_s=clock.now_s()),
     )
     try:
         watch.run()

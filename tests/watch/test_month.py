@@ -25,9 +25,10 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class Month:
-    """The store of a watch, and the process that fills it."""
+    """The store of a watch, and the process that fills it and keeps trials for `raw_days`."""
 
-    def __init__(self, path: Path, targets: int) -> None:
+    def __init__(self, path: Path, targets: int, raw_days: float) -> None:
+        self.raw_days = raw_days
         self.store = Store(path / "store")
         self.targets = [f"t{number}" for number in range(targets)]
         self.plan = plan_file(path / "plan.yaml", self.targets)
@@ -37,7 +38,9 @@ class Month:
     def run(self, days: float, kill_after: int | None = None) -> None:
         """Runs until the day, or until so many lines were printed, and then kills the process."""
         words = [sys.executable, "-m", "tests.watch.month", str(self.store.path), str(self.plan)]
-        process = subprocess.Popen([*words, str(days)], stdout=subprocess.PIPE, cwd=ROOT, text=True)
+        process = subprocess.Popen(
+            [*words, str(days), str(self.raw_days)], stdout=subprocess.PIPE, cwd=ROOT, text=True
+        )
         assert process.stdout is not None
         with process, process.stdout:
             for number, line in enumerate(process.stdout, start=1):
@@ -115,16 +118,17 @@ class Month:
         return sum(path.stat().st_size for path in self.store.path.rglob("*") if path.is_file())
 
 
-def test_two_days_with_kills_lose_no_event_and_keep_their_percentiles(tmp_path: Path) -> None:
-    month = Month(tmp_path, targets=2)
-    month.kill_and_restart([3, 7], days=0.25)
+def test_three_hours_with_kills_lose_no_event_and_keep_their_percentiles(tmp_path: Path) -> None:
+    month = Month(tmp_path, targets=2, raw_days=1 / 24)
+    month.kill_and_restart([2, 4], days=1 / 8)
     month.check_events()
-    assert month.check_percentiles() >= 2 * 30
+    assert month.check_percentiles() >= 2 * 12
+    assert day_files.day_files(month.store.path, "web"), "nothing was compacted"
 
 
 @pytest.mark.slow
 def test_thirty_days_of_ten_targets(tmp_path: Path) -> None:
-    month = Month(tmp_path, targets=10)
+    month = Month(tmp_path, targets=10, raw_days=2)
     drawn = random.Random(17)
     month.kill_and_restart([drawn.randrange(5, 150) for _ in range(10)], days=30)
     month.check_events()
