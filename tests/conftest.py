@@ -63,6 +63,7 @@ TOGETHER = frozenset(
         "studies",
         "targets",
         "traffic",
+        "watch",
     }
 )
 """Folders whose tests run on all CPUs at once. What measures time in them is marked `alone`."""

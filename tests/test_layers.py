@@ -53,6 +53,7 @@ ORDER = [
     "compaction",
     "history",
     "studies",
+    "watch",
     "api",
     "commands",
     "cli",
@@ -72,6 +73,8 @@ COMMANDS = {
     "what_if_command",
 }
 """Modules of a capability's folder that belong to the command line, above all folders."""
+SERVERS = {"endpoint"}
+"""Modules of a capability's folder that listen behind the guard of the dashboard."""
 
 
 def room_of(path: Path) -> str:
@@ -113,7 +116,7 @@ def allowed_rooms(path: Path) -> set[str]:
         if path.stem in COMMANDS and ORDER.index(room) < ORDER.index("commands")
         else room
     )
-    return set(ORDER[: ORDER.index(last) + 1])
+    return set(ORDER[: ORDER.index(last) + 1]) | ({"serve"} if path.stem in SERVERS else set())
 
 
 def test_imports_go_one_way() -> None:

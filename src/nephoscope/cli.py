@@ -82,6 +82,11 @@ COMMANDS: tuple[Command, ...] = (
         "Print a metric over time: change points, forecasts.",
         "nephoscope.history.command:history",
     ),
+    Command(
+        "watch",
+        "Repeat an experiment plan on a schedule.",
+        "nephoscope.watch.command:watch",
+    ),
     Command("study", "Reproduce the five reference studies.", "nephoscope.studies.command:study"),
     Command(
         "runs",

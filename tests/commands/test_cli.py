@@ -41,6 +41,7 @@ VERBS = [
     "compare",
     "rank",
     "history",
+    "watch",
     "study",
     "runs",
     "show",

@@ -145,6 +145,8 @@ CASES = [
     ("compare", "", ["RUN"]),
     ("rank", "", ["RUN"]),
     ("history", "", ["null_ns"]),
+    ("watch", "", ["plan.yaml", "--every", "1s", "--runs", "1"]),
+    ("watch", "--list", ["--list"]),
     ("study list", "", []),
     ("study show", "", ["zhuang-2012"]),
     ("study run", "", ["zhuang-2012"]),

@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 import zlib
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -50,6 +51,9 @@ from nephoscope.store.imports import import_files
 from nephoscope.store.manifest import write_manifest
 from nephoscope.studies import catalogue
 from nephoscope.targets.probe.output import check_version, parse_output
+from nephoscope.watch import status as watch_status
+from nephoscope.watch.folder import WatchFolder
+from nephoscope.watch.records import Definition
 
 from .boundary import (
     CASE_S,
@@ -590,6 +594,22 @@ HADOOP_USER_NAME=user
 """
 _PARAMS = b'{"value": 3.5, "noise_ratio": 0.1, "samples": 4, "seed": 7, "wait_ns": 10}'
 
+
+def _watch_definitions() -> tuple[bytes, ...]:
+    every = asdict(Definition("web", "/plan.yaml", every_s=300.0, labels={"env": "test"}))
+    cron = {**every, "every_s": None, "cron": "*/5 * * * *", "time_zone": "Europe/Berlin"}
+    return json_bytes(every), json_bytes(cron)
+
+
+def _watch_status(case: bytes) -> object:
+    with tempfile.TemporaryDirectory() as folder:
+        watch = WatchFolder(Store(folder), "web")
+        watch.create()
+        (watch.path / "watch.json").write_bytes(case)
+        with watch.running():
+            return watch_status.watches_of(Store(folder)), watch.siblings()[0].bound()
+
+
 BOUNDARIES = (
     Boundary(
         "plan", lambda: _files("src/nephoscope/plans/builtin/*", "studies/*/plan*"), _plan, YAML
@@ -600,6 +620,7 @@ BOUNDARIES = (
         lambda case: topology_files.from_text(_text(case), "lab.yaml"),
         YAML,
     ),
+    Boundary("watch definition", _watch_definitions, _watch_status, JSON),
     Boundary("probe output", lambda: (_OUTPUT,), _probe_output, JSON_LINES),
     Boundary("probe parameters", lambda: (_PARAMS,), _probe_params, JSON),
     Boundary("answers of the probe of services", lambda: (_ANSWER,), _probe_answer, JSON),

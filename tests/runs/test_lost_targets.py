@@ -149,3 +149,33 @@ def test_a_setting_that_takes_its_target_away_each_time_is_not_tried_for_ever(
     words = {(o["target"], o["factors"]["value"]): o["word"] for o in run.manifest["outcomes"]}
     assert words["b", 2.0] == "target_lost"
     assert valid(run, "a") == 2 * ROUNDS
+
+
+def test_a_patient_run_goes_on_without_a_target_that_cannot_be_opened(tmp_path: Path) -> None:
+    fakes = Fakes(gone={"b": range(1, 100)})
+    with pytest.raises(TargetError, match="b cannot be reached"):
+        execute(tmp_path, fakes)
+    run = runs.execute(plan_of(), Store(tmp_path), targets=fakes.make, fresh=True, absent={})
+    assert valid(run, "a") == 2 * ROUNDS
+    assert run.manifest["lost"] == {"b": "b cannot be reached. Look for it."}
+
+
+def test_a_target_that_answers_after_a_failed_opening_is_measured(tmp_path: Path) -> None:
+    fakes = Fakes(gone={"b": range(1, 2)})
+    run = runs.execute(plan_of(), Store(tmp_path), targets=fakes.make, absent={})
+    assert valid(run, "a") == valid(run, "b") == 2 * ROUNDS
+    assert run.manifest["lost"] == {}
+
+
+def test_an_absent_target_is_not_tried_and_stands_among_the_lost(tmp_path: Path) -> None:
+    fakes = Fakes()
+    run = runs.execute(plan_of(), Store(tmp_path), targets=fakes.make, absent={"b": "It rests."})
+    assert (valid(run, "a"), valid(run, "b")) == (2 * ROUNDS, 0)
+    assert run.manifest["lost"] == {"b": "It rests."}
+    assert all(name != "b" for name, _ in fakes.log)
+
+
+def test_without_any_target_a_patient_run_fails_with_every_reason(tmp_path: Path) -> None:
+    fakes = Fakes(gone={"b": range(1, 100)})
+    with pytest.raises(TargetError, match=r"It rests.; b cannot be reached"):
+        runs.execute(plan_of(), Store(tmp_path), targets=fakes.make, absent={"a": "It rests."})

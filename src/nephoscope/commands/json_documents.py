@@ -38,6 +38,7 @@ from nephoscope.sla.what_if import BudgetPlan, Composition, Promises
 from nephoscope.store.listing import StoredRuns
 from nephoscope.studies.agreements import AgreementFigure
 from nephoscope.traffic.result import TrafficAnalysis
+from nephoscope.watch.records import WatchList
 
 COMMANDS: Mapping[str, Mapping[str, str]] = {
     "survey": {"": "result", "--repeat-runs": "repeats"},
@@ -79,6 +80,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
     "compare": {"": "compare"},
     "rank": {"": "ranking"},
     "history": {"": "history"},
+    "watch": {"": "watches", "--list": "watches"},
     "study list": {"": "studies"},
     "study show": {"": "study"},
     "study run": {"": "study_run"},
@@ -338,6 +340,7 @@ RECORDS: Mapping[str, type[Any]] = {
     "platforms": PlatformReport,
     "ranking": Ranking,
     "history": History,
+    "watches": WatchList,
     "prices": Prices,
     "cost_of_work": WorkCosts,
     "saving": SavingAnalysis,

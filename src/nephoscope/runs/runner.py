@@ -32,10 +32,13 @@ def execute(
     labels: Mapping[str, str] | None = None,
     targets: Factory = lambda record: record.make(),
     environment: EnvironmentOf = environment_of,
+    absent: Mapping[str, str] | None = None,
 ) -> StoredRun:
     """Measures a plan into the store; goes on with an unfinished run of it, unless `fresh`.
 
     labels: of the run; those of a run that is resumed are kept where these do not replace them.
+    absent: target -> reason for which it is not tried; with this mapping, even an empty one, the
+    others are measured although a target cannot be opened.
 
     The run that is returned is `measured`: every trial is stored, nothing is reported yet. Raises
     Interrupted on Ctrl-C, SIGTERM and SIGHUP (what was measured is kept, the same command goes
@@ -56,7 +59,7 @@ def execute(
         if run.state == MEASURED:
             return run
         session = Session(
-            run, plan, settings, catalog, observer or Observer(), targets, environment
+            run, plan, settings, catalog, observer or Observer(), targets, environment, absent
         )
         session.begin(resumed)
         try:

@@ -65,6 +65,7 @@ class Session:
         observer: Observer,
         factory: Factory,
         environment_of: EnvironmentOf,
+        absent: Mapping[str, str] | None = None,
     ) -> None:
         self._run, self._plan, self._observer = run, plan, observer
         self._cells = Cells(plan, settings)
@@ -90,6 +91,7 @@ class Session:
             self._environment,
             self._fingerprinted,
             preflight.tools(self._settings, catalog),
+            absent,
         )
         self._execution = Execution(
             run,

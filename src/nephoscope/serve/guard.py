@@ -56,10 +56,16 @@ class Refusal(Exception):
 
 
 class Guard:
-    """ASGI middleware around the whole application."""
+    """ASGI middleware around the whole application.
 
-    def __init__(self, app: ASGIApp, settings: ServerSettings, access: Access) -> None:
+    protected: beginning of the paths that need the token, where the server has one.
+    """
+
+    def __init__(
+        self, app: ASGIApp, settings: ServerSettings, access: Access, *, protected: str = API
+    ) -> None:
         self._app = app
+        self._protected = protected
         self._access = access
         self._hosts = settings.allowed_hosts
         self._scheme = settings.scheme
@@ -103,7 +109,7 @@ class Guard:
 
     def _check_access(self, scope: Scope, headers: Mapping[str, str]) -> None:
         path = scope["path"]
-        if not self._access.needs_token or not path.startswith(API) or path == SESSION:
+        if not self._access.needs_token or not path.startswith(self._protected) or path == SESSION:
             return
         if self._access.is_session(session_of(headers)):
             return

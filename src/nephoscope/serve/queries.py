@@ -75,6 +75,13 @@ QUERIES: Mapping[str, Query] = {
     "utility": Query(),
     "rank": Query({"sources": "source"}),
     "history": Query({"metric": "text"}, without=_options("check confirm against budget")),
+    "watch": Query(
+        fixed=("--list",),
+        without=_options(
+            "every cron time-zone jitter name runs max-runs max-share keep-raw keep max-size "
+            "listen token-file otlp otlp-headers set label install uninstall scope list"
+        ),
+    ),
     "study list": Query(),
     "study show": Query({"name": "text"}),
     "runs": Query(without=_options("ids")),

@@ -26,6 +26,9 @@ Factory = Callable[[Wanted], Target]
 GIVEN_UP_AFTER = 3
 """Rounds in a row in which a target was lost."""
 
+_OPENING = -(2**31)
+"""Stands for a round before all others."""
+
 PAUSE_S = 2.0
 """Waited before the second try of the only target, twice as long before the third."""
 
@@ -50,7 +53,11 @@ class _PooledTarget:
 
 
 class TargetPool:
-    """The targets of a plan by name. tools: target -> adapters whose tools have to be there."""
+    """The targets of a plan by name. tools: target -> adapters whose tools have to be there.
+
+    absent: target -> reason for which it is not tried. With this mapping, even an empty one, a
+    target that cannot be opened is lost as one that stops to answer is; None makes it an error.
+    """
 
     def __init__(
         self,
@@ -59,6 +66,7 @@ class TargetPool:
         environment: Environment,
         opened: Callable[[str, Mapping[str, Any]], None],
         tools: Mapping[str, Collection[str]] = MappingProxyType({}),
+        absent: Mapping[str, str] | None = None,
     ) -> None:
         self._factory = factory
         self._environment = environment
@@ -66,13 +74,30 @@ class TargetPool:
         self._tools = tools
         self._told: set[str] = set()
         self._all = {wanted.name: _PooledTarget(wanted) for wanted in plan.targets}
+        self._patient = absent is not None
+        for name, sentence in (absent or {}).items():
+            self._all[name].given_up = True
+            self._all[name].sentence = sentence
 
     @contextlib.asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Opens all of them; they are closed when the block ends. TargetError when one fails."""
+        """Opens all of them; they are closed when the block ends.
+
+        TargetError or Lacking when one fails, or, for a patient pool, when none can be opened.
+        """
         try:
-            for name in self._all:
-                await self._open(name)
+            for name, pooled in self._all.items():
+                if pooled.given_up:
+                    continue
+                try:
+                    await self._open(name)
+                except (TargetError, Lacking) as error:
+                    if not self._patient:
+                        raise
+                    failure = TargetError(error.message, error.hint)
+                    self.lose(TargetLost(name, failure), _OPENING)
+            if not any(pooled.target for pooled in self._all.values()):
+                raise TargetError("; ".join(s.sentence for s in self._all.values()))
             yield
         finally:
             for pooled in self._all.values():

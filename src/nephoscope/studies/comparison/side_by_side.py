@@ -80,17 +80,17 @@ def control_failure(control: Control, result: RunResult) -> str:
     interval = "no interval"
     if low is not None and high is not None:
         interval = f"[{low:.4g}, {high:.4g}], n {estimate.n}"
-    shown = f"measured {f'{estimate.value:.4g} {control.unit}'.rstrip()} {interval}"
+    measurement = f"measured {f'{estimate.value:.4g} {control.unit}'.rstrip()} {interval}"
     if control.at_least is not None:
         if low is not None and low >= control.at_least:
             return ""
         minimum = f"{control.at_least:g} {control.unit}".rstrip()
-        return f"{head} (at least {minimum}; {shown})"
+        return f"{head} (at least {minimum}; {measurement})"
     if control.at_most is not None:
         if high is not None and high <= control.at_most:
             return ""
         maximum = f"{control.at_most:g} {control.unit}".rstrip()
-        return f"{head} (at most {maximum}; {shown})"
+        return f"{head} (at most {maximum}; {measurement})"
     assert control.within is not None
     if low is None or high is None:
         return f"{head} ({estimate.n} repetitions give no interval)"

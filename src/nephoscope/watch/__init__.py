@@ -1,0 +1,1 @@
+"""Repeats a plan on a schedule: `nephoscope watch`."""

@@ -1,0 +1,123 @@
+"""The OpenMetrics endpoint of a watch: GET /metrics, behind the guard of the dashboard."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import uvicorn
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.metrics_core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from starlette.types import Receive, Scope, Send
+
+from nephoscope.errors import UsageError
+from nephoscope.serve import server
+from nephoscope.serve.access import Access
+from nephoscope.serve.guard import Guard
+from nephoscope.serve.settings import ServerSettings, checked_address, is_loopback, token_of
+from nephoscope.store import Store
+from nephoscope.watch.metrics import Family, HistogramPoint
+
+PATH = "/metrics"
+_START_S = 30.0
+
+
+def address_of(text: str) -> tuple[str, int]:
+    """Returns address and port of `--listen [ADDRESS:]PORT`. Raises UsageError."""
+    address, colon, port = text.rpartition(":")
+    if not port.isdigit() or int(port) > 65535:
+        raise UsageError(
+            f"--listen: '{text[:80]}' is no address with a port.",
+            "Use, for example, 9464 or 127.0.0.1:9464.",
+        )
+    return checked_address(address.strip("[]") if colon else "127.0.0.1"), int(port)
+
+
+def settings_of(text: str, token_file: Path | None, store: Store) -> ServerSettings:
+    """Returns the settings of `--listen`; beyond loopback, or with a file, with a token."""
+    address, port = address_of(text)
+    token, kept_in = None, None
+    if token_file is not None or not is_loopback(address):
+        token, kept_in = token_of(token_file, store)
+    return ServerSettings(store, address, port, token=token, token_file=kept_in)
+
+
+class Endpoint:
+    """Serves the families that it was shown last."""
+
+    def __init__(self) -> None:
+        self._families: Sequence[Family] = ()
+
+    def show(self, families: Sequence[Family], at_s: float) -> None:
+        """Takes the families of the next requests."""
+        self._families = families
+
+    def collect(self) -> Iterable[Metric]:
+        """Returns the families as the library renders them."""
+        return map(_metric, self._families)
+
+    @contextlib.contextmanager
+    def serving(self, settings: ServerSettings) -> Iterator[str]:
+        """Serves in a thread of its own while the block lasts; yields the address."""
+        listener = server.listen(settings)
+        app = Guard(self._app, settings, Access(settings.token), protected="/")
+        config = uvicorn.Config(
+            app,
+            http=server.TimedProtocol,
+            ws="none",
+            lifespan="off",
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            limit_concurrency=server.MAX_CONNECTIONS,
+            timeout_keep_alive=int(server.HEADERS_S),
+            timeout_graceful_shutdown=1,
+        )
+        serving = uvicorn.Server(config)
+        thread = threading.Thread(target=serving.run, args=([listener],), daemon=True)
+        thread.start()
+        try:
+            yield server.url_of(settings, listener) + PATH[1:]
+        finally:
+            serving.should_exit = True
+            thread.join(_START_S)
+            listener.close()
+
+    async def _app(self, scope: Scope, receive: Receive, send: Send) -> None:
+        status, kind, body = 404, "text/plain; charset=utf-8", b"Only /metrics is served.\n"
+        if scope["path"] == PATH and scope["method"] in ("GET", "HEAD"):
+            accept = dict(scope["headers"]).get(b"accept", b"").decode("latin-1")
+            encode, kind = choose_encoder(accept)
+            status, body = 200, encode(self)
+        headers = [(b"content-type", kind.encode()), (b"content-length", str(len(body)).encode())]
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        body = b"" if scope["method"] == "HEAD" else body
+        await send({"type": "http.response.body", "body": body})
+
+
+def _metric(family: Family) -> Metric:
+    names = list(family.points[0].labels)
+    if family.kind == "histogram":
+        histogram = HistogramMetricFamily(family.name, family.help, labels=names)
+        for point in family.points:
+            assert isinstance(point, HistogramPoint)
+            seen, buckets = 0, []
+            for bound, count in zip((*point.bounds, None), point.counts, strict=True):
+                seen += count
+                buckets.append(("+Inf" if bound is None else repr(bound), float(seen)))
+            histogram.add_metric(list(point.labels.values()), buckets, point.total)
+        return histogram
+    kind = GaugeMetricFamily if family.kind == "gauge" else CounterMetricFamily
+    metric: GaugeMetricFamily | CounterMetricFamily = kind(family.name, family.help, labels=names)
+    for point in family.points:
+        assert not isinstance(point, HistogramPoint)
+        metric.add_metric(list(point.labels.values()), point.value)
+    return metric

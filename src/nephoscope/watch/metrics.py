@@ -1,0 +1,223 @@
+"""Metrics of a watch for monitoring: estimates of the newest run, histograms, counts of events.
+
+One list of families is rendered as OpenMetrics (endpoint.py) and as OTLP (otlp.py). Names follow
+the conventions of Prometheus, whose values are in base units; an estimate keeps the unit that
+reports state, as the label `unit`, because one family holds metrics of many units.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+import numpy as np
+
+from nephoscope.errors import NephoscopeError
+from nephoscope.watch.events import EventLog, State
+from nephoscope.watch.repetition import Distribution, Repetition
+
+Labels = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One value of a gauge or counter."""
+
+    labels: Labels
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class HistogramPoint:
+    """A histogram. counts: of the buckets up to each bound, then of the rest; not cumulative."""
+
+    labels: Labels
+    bounds: tuple[float, ...]
+    counts: tuple[int, ...]
+    total: float
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A metric with its points; a counter's name has no `_total`."""
+
+    name: str
+    kind: Literal["gauge", "counter", "histogram"]
+    help: str
+    points: Sequence[Point | HistogramPoint]
+
+
+class _Buckets:
+    """Counts of all runs of a metric since the process began, in steps of 1, 2 and 5.
+
+    The bounds span ten times the range of the first run on both sides and never change.
+    """
+
+    def __init__(self, first: Distribution) -> None:
+        positive = [value for value in first.values if value > 0 and math.isfinite(value)] or [1.0]
+        low, high = (math.floor(math.log10(one)) for one in (min(positive), max(positive)))
+        self.bounds = tuple(
+            float(f"{step}e{exponent}")
+            for exponent in range(max(low - 1, -300), min(high + 3, 300))
+            for step in (1, 2, 5)
+        )
+        self.counts = np.zeros(len(self.bounds) + 1, dtype=np.int64)
+        self.total = 0.0
+
+    def add(self, seen: Distribution) -> None:
+        """Counts one more run; requests that timed out are above every bound."""
+        places = np.searchsorted(self.bounds, seen.values)
+        np.add.at(self.counts, places, np.asarray(seen.counts, dtype=np.int64))
+        finite = [value * n for value, n in zip(seen.values, seen.counts, strict=True)]
+        self.total += math.fsum(one for one in finite if math.isfinite(one))
+
+
+class Metrics:
+    """The families of one watch; `add` takes each repetition."""
+
+    def __init__(self, watch: str) -> None:
+        self._watch = watch
+        self._newest: Repetition | None = None
+        self._buckets: dict[tuple[str, str, str, str, str], _Buckets] = {}
+        self._series = 0
+
+    def add(self, repetition: Repetition | None, state: State) -> None:
+        """Takes a repetition; None for a start that was skipped or failed."""
+        if state.series != self._series:
+            self._series, self._newest, self._buckets = state.series, None, {}
+        if repetition is None:
+            return
+        self._newest = repetition
+        for seen in repetition.distributions:
+            key = (seen.benchmark, seen.metric, seen.target, seen.factors, seen.unit)
+            self._buckets.setdefault(key, _Buckets(seen)).add(seen)
+
+    def families(self, state: State, next_s: float) -> list[Family]:
+        """Returns all families. next_s: the next start, epoch s."""
+        own = {"watch": self._watch}
+        failing = [
+            Point({**own, "target": name or "all"}, entry[0])
+            for name, entry in state.failing.items()
+        ]
+        families = [
+            Family(
+                "nephoscope_watch_events",
+                "counter",
+                "Events of the watch by kind.",
+                [Point({**own, "event": kind}, n) for kind, n in sorted(state.counts.items())],
+            ),
+            Family(
+                "nephoscope_watch_failures_in_a_row",
+                "gauge",
+                "Failures in a row of a target; target all: of the whole repetition.",
+                failing,
+            ),
+            Family(
+                "nephoscope_watch_series",
+                "gauge",
+                "Number of the series; an edit of the plan begins a new one.",
+                [Point(own, state.series)],
+            ),
+            Family(
+                "nephoscope_watch_next_start_timestamp_seconds",
+                "gauge",
+                "Next start.",
+                [Point(own, next_s)],
+            ),
+        ]
+        if state.last_end:
+            families.append(
+                Family(
+                    "nephoscope_watch_last_end_timestamp_seconds",
+                    "gauge",
+                    "End of the last repetition.",
+                    [Point(own, datetime.fromisoformat(state.last_end).timestamp())],
+                )
+            )
+        return [family for family in [*families, *self._results(own)] if family.points]
+
+    def _results(self, own: Labels) -> list[Family]:
+        points: dict[str, list[Point]] = {"": [], "_low": [], "_high": [], "_repetitions": []}
+        for figure in self._newest.figures if self._newest else ():
+            labels = {
+                **own,
+                "benchmark": figure.benchmark,
+                "metric": figure.metric,
+                "target": figure.target,
+                "factors": figure.factors,
+                "unit": figure.unit,
+            }
+            values = (figure.value, figure.low, figure.high, figure.repetitions)
+            for name, value in zip(points, values, strict=True):
+                if value is not None:  # an interval that does not exist has no sample
+                    points[name].append(Point(labels, value))
+        help_of = {
+            "": "Estimate of the newest run.",
+            "_low": "Lower bound of the confidence interval.",
+            "_high": "Upper bound of the confidence interval.",
+            "_repetitions": "Independent repetitions behind the estimate.",
+        }
+        keys = ("benchmark", "metric", "target", "factors", "unit")
+        histograms = [
+            HistogramPoint(
+                {**own, **dict(zip(keys, key, strict=True))},
+                buckets.bounds,
+                tuple(buckets.counts.tolist()),
+                buckets.total,
+            )
+            for key, buckets in self._buckets.items()
+        ]
+        return [
+            *(
+                Family(f"nephoscope_estimate{name}", "gauge", help_of[name], found)
+                for name, found in points.items()
+            ),
+            Family(
+                "nephoscope_observations",
+                "histogram",
+                "Observations of all runs since the watch was started.",
+                histograms,
+            ),
+        ]
+
+
+Sink = Callable[[Sequence[Family], float], None]
+"""Takes the families at a moment, epoch s: the endpoint, the exporter."""
+
+
+class Publisher:
+    """Brings the metrics to their sinks; one that fails is an event, and said once until it works.
+
+    say: shows a sentence. now_s: the wall clock.
+    """
+
+    def __init__(
+        self,
+        watch: str,
+        sinks: Sequence[Sink],
+        say: Callable[[str], None],
+        now_s: Callable[[], float],
+    ) -> None:
+        self._metrics = Metrics(watch)
+        self._sinks = sinks
+        self._say = say
+        self._now_s = now_s
+        self._failing = False
+
+    def __call__(self, repetition: Repetition | None, log: EventLog, next_s: float) -> None:
+        """Takes a repetition; None for a start without one."""
+        self._metrics.add(repetition, log.state)
+        families = self._metrics.families(log.state, next_s)
+        failure = ""
+        for sink in self._sinks:
+            try:
+                sink(families, self._now_s())
+            except NephoscopeError as error:
+                failure = str(error)
+                log.append("export_failed", sentence=failure)
+        if failure and not self._failing:
+            self._say(failure)
+        self._failing = bool(failure)

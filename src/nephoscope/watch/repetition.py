@@ -1,0 +1,149 @@
+"""One repetition of a plan: measured as an ordinary run, analysed, and what is kept of it here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+
+from nephoscope import capabilities, plans, runs
+from nephoscope.model import RunResult, Severity, Shape, factors_key
+from nephoscope.runs import Observer
+from nephoscope.store import FAILED, FINISHED, MEASURED, RUNNING, Store, StoredRun, counts
+from nephoscope.store.day_files import WATCH
+
+SERIES_LABEL = "watch-series"
+"""Label of the runs between two edits of the plan; its value is the number of the series."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """An estimate of the newest run, for monitoring. factors: canonical JSON text."""
+
+    benchmark: str
+    metric: str
+    target: str
+    factors: str
+    unit: str
+    value: float
+    low: float | None
+    high: float | None
+    repetitions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """A histogram of the newest run: values ascend, counts belong to them."""
+
+    benchmark: str
+    metric: str
+    target: str
+    factors: str
+    unit: str
+    values: tuple[float, ...]
+    counts: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repetition:
+    """A repetition that was measured. lost: target -> why it was not."""
+
+    run: str
+    verdict: str
+    lost: Mapping[str, str] = field(default_factory=dict)
+    figures: tuple[Figure, ...] = ()
+    distributions: tuple[Distribution, ...] = ()
+
+
+Created = Callable[[str], None]
+"""Takes the id of a run as soon as it is stored."""
+Measure = Callable[[plans.Plan, Store, Mapping[str, str], Mapping[str, str], Created], Repetition]
+"""Plan, store, labels of the run, targets that are left out with the reasons -> the repetition."""
+
+
+def measurement(observing: Callable[[Created], AbstractContextManager[Observer]]) -> Measure:
+    """Returns what measures a plan. observing: makes the observer that a person sees."""
+
+    def measure(
+        plan: plans.Plan,
+        store: Store,
+        labels: Mapping[str, str],
+        absent: Mapping[str, str],
+        created: Created,
+    ) -> Repetition:
+        for target in plan.targets:
+            if target.name not in absent:
+                target.require_programs()
+        with observing(created) as observer:
+            run = runs.execute(plan, store, observer, fresh=True, labels=labels, absent=absent)
+        result = capabilities.build(run)
+        runs.mark_reported(run)
+        return _repetition(run, result)
+
+    return measure
+
+
+def _repetition(run: StoredRun, result: RunResult) -> Repetition:
+    figures = tuple(
+        Figure(
+            line.benchmark,
+            line.metric,
+            line.target,
+            factors_key(line.factors),
+            line.estimate.unit,
+            line.estimate.value,
+            line.estimate.low,
+            line.estimate.high,
+            line.estimate.n,
+        )
+        for line in result.metrics
+    )
+    units = {
+        (benchmark, metric): next(
+            one.unit for one in run.spec(benchmark).metrics if one.id == metric
+        )
+        for benchmark, metric in run.metrics_of_shape(Shape.HISTOGRAM)
+    }
+    distributions = tuple(
+        Distribution(*key, units[key[0], key[1]], tuple(values), tuple(numbers))
+        for key, (values, numbers) in result.histograms.items()
+        if key[:2] in units
+    )
+    lost = {str(name): str(why) for name, why in (run.manifest.get("lost") or {}).items()}
+    return Repetition(run.id, _verdict(result), lost, figures, distributions)
+
+
+def _verdict(result: RunResult) -> str:
+    """Returns the first warning, else how many of the metrics are as precise as wanted."""
+    warnings = [one.sentence for one in result.findings if one.severity is Severity.WARNING]
+    if warnings:
+        more = f" (and {len(warnings) - 1} more warnings)" if len(warnings) > 1 else ""
+        return f"{warnings[0]}{more}"
+    wide = len(result.run.not_converged)
+    precision = "all as precise as wanted" if not wide else f"{wide} wider than wanted"
+    return f"{len(result.metrics)} metrics, {precision}, no warnings"
+
+
+def close_interrupted(store: Store, run_id: str, watch: str, not_before: str) -> StoredRun | None:
+    """Ends the run that a kill or a full disk interrupted, with the trials that it has.
+
+    run_id: empty where the kill came before the id was noted; then the unfinished run of the watch
+    whose id is `not_before` (a time as ids begin with) or later. A run without a trial is removed.
+    Returns the run, None where there is none or nothing of it.
+    """
+    if run_id:
+        candidates = [store.find(run_id)] if run_id in store.ids() else []
+    else:
+        candidates = [run for run in store.runs() if run.id >= not_before]
+    for run in candidates:
+        mine = (run.manifest.get("labels") or {}).get(WATCH) == watch
+        if not mine or run.state not in (RUNNING, MEASURED):
+            continue
+        with run.lock():
+            records = run.records()
+            if records:
+                run.finish(FINISHED if any(map(counts, records)) else FAILED)
+        if records:
+            return run
+        store.remove(run)
+    return None

@@ -1,0 +1,104 @@
+"""A watch on a clock that runs faster, in a process of its own that tests kill.
+
+`python -m tests.watch.month STORE PLAN DAYS RAW_DAYS`: repeats the plan until so many simulated
+days are over, keeps trials for so many, and prints a line before each wait: events so far,
+simulated days, resident bytes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+from tests.watch.made import START_S, FakeClock, definition, measuring
+
+from nephoscope.analysis.statistics.values import Array
+from nephoscope.compaction.compact import Policy, compact
+from nephoscope.model import Sample, Setting
+from nephoscope.store import Store
+from nephoscope.watch.events import EventLog, events
+from nephoscope.watch.folder import WatchFolder
+from nephoscope.watch.loop import Watch
+from nephoscope.watch.records import Definition
+
+DAY_S = 86_400.0
+EVERY_S = 600.0
+
+
+class Over(Exception):
+    """The simulated time is over."""
+
+
+def defined(plan: Path) -> Definition:
+    return definition(plan, every_s=EVERY_S, jitter=0.05)
+
+
+def latencies(target: str, at_s: float, count: int = int(EVERY_S)) -> Array:
+    """What one probe a second observes: nanoseconds at three digits, log-normal, in any run."""
+    seed = [int(target.removeprefix("t")), round(at_s * 1000)]
+    drawn = np.random.default_rng(seed).lognormal(13.0, 0.5, count)
+    scale = 10.0 ** (np.floor(np.log10(drawn)) - 2)
+    return np.asarray(np.round(drawn / scale) * scale, dtype=np.float64)
+
+
+def probes(setting: Setting, target: str, at_s: float) -> Sequence[Sample]:
+    values, counts = np.unique(latencies(target, at_s), return_counts=True)
+    return [
+        Sample("null_latency_ns", value, count, at)
+        for at, (value, count) in enumerate(zip(values.tolist(), counts.tolist(), strict=True))
+    ]
+
+
+class Lines:
+    """A screen for another process."""
+
+    piece_s = 60.0
+
+    def __init__(self, clock: FakeClock, until_s: float) -> None:
+        self._clock = clock
+        self._until_s = until_s
+        self._next_s = 0.0
+
+    def say(self, sentence: str) -> None:
+        """Shows nothing."""
+
+    def waiting(self, next_s: float, log: EventLog) -> None:
+        if next_s > self._until_s:
+            raise Over
+        if next_s != self._next_s:
+            days = (self._clock.now_s() - START_S) / DAY_S
+            sys.stdout.write(f"{sum(log.state.counts.values())} {days:.4f} {resident_bytes()}\n")
+            sys.stdout.flush()
+            self._next_s = next_s
+
+
+def resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+
+def main(path: str, plan: str, days: str, raw_days: str) -> None:
+    store = Store(path)
+    limits = Policy(float(raw_days) * DAY_S, 730 * DAY_S, max_size_bytes=200_000_000)
+    made = defined(Path(plan))
+    folder = WatchFolder(store, made.name).events
+    newest = max((str(event["at"]) for event in events(folder)), default="")
+    clock = FakeClock(datetime.fromisoformat(newest).timestamp() + 1.0 if newest else START_S)
+    watch = Watch(
+        store,
+        made,
+        measuring(clock, takes_s=1.0, sampler=probes),
+        Lines(clock, START_S + float(days) * DAY_S),
+        clock=clock,
+        retain=lambda: compact(store, limits, watch=made.name, now_s=clock.now_s()),
+    )
+    try:
+        watch.run()
+    except Over:
+        return
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
