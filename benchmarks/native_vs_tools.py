@@ -180,7 +180,9 @@ def main() -> int:
         if not pair.tool.installed:
             print(f"{pair.name}: {adapter.spec.tool} is missing: {adapter.spec.install}")
             continue
-        versions[adapter.spec.tool] = version(adapter.spec.tool, *adapter.look.arguments)
+        path = os.pathsep.join((os.environ["PATH"], *adapter.look.paths))
+        program = shutil.which(adapter.spec.tool, path=path) or adapter.spec.tool
+        versions[adapter.spec.tool] = version(program, *adapter.look.arguments)
         row = compare(
             pair.name,
             pair.unit,

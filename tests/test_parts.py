@@ -18,7 +18,6 @@ case "$*" in *pytest*) echo "     1.5 s  test_a.py::test_b" >>"$NEPHOSCOPE_TEST_
 exit 0
 """
 
-RUST_TESTS = sorted(path.relative_to(ROOT) for path in ROOT.glob("crates/*/tests/*.rs"))
 
 Calls = list[list[str]]
 
@@ -30,9 +29,6 @@ def call(folder: Path, *words: str, failing: str = "nothing") -> tuple[int, Call
         (folder / program).parent.mkdir(parents=True, exist_ok=True)
         (folder / program).write_text(CALL)
         (folder / program).chmod(0o755)
-    for path in RUST_TESTS:
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).touch()
     script = shutil.copy(ROOT / "tools" / "test.sh", folder / "tools")
     calls = folder / "calls"
     calls.write_text("")
@@ -79,22 +75,22 @@ def test_nothing_runs_beside_a_measurement(tmp_path: Path) -> None:
     build, together, measuring = of("cargo", calls)
     assert {"--workspace", "--no-run"} <= set(build)
     assert "--test-threads=1" in measuring
-    # What the one leaves out is what the other runs: these packages have a program and no library.
+    # What the one leaves out is what the other runs: two programs without a library, and a package
+    # of nothing but tests.
     assert {"--workspace"} <= set(together) & set(measuring)
     left_out = {word.partition("=")[2] for word in together if word.startswith("--exclude")}
-    assert left_out == {"nephoscope-lab", "nephoscope-probe"}
+    assert left_out == {"nephoscope-lab", "nephoscope-probe", "nephoscope-programs"}
     assert not any(
         (ROOT / "crates" / name / "src" / "lib.rs").exists() for name in ("lab", "probe")
     )
-    assert {word for word in measuring if word.startswith("--bin")} == {
-        f"--bin={name}" for name in left_out
+    chosen = {word for word in measuring if word.startswith(("--bin", "--test="))}
+    assert chosen == {"--bin=nephoscope-lab", "--bin=nephoscope-probe", "--test=programs"}
+    folders = {
+        path.relative_to(ROOT).parts[1:4] for path in (ROOT / "crates").glob("*/tests/**/*.rs")
     }
-    assert [word for word in measuring if word.startswith("--test=")] == [
-        f"--test={path.stem}"
-        for crate in ("probe", "lab")
-        for path in RUST_TESTS
-        if path.parts[1] == crate
-    ]
+    assert {folder for folder in folders if folder[0] in {"lab", "probe", "programs"}} == {
+        ("programs", "tests", "programs")
+    }
 
 
 @pytest.mark.parametrize(

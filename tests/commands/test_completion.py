@@ -30,7 +30,7 @@ def completed(*words: str) -> list[str]:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["comp"], {"compare", "completion"}),
+        (["comp"], {"compact", "compare", "completion"}),
         (["compare", "--fail"], {"--fail-on"}),
         (["compare", "--fail-on", ""], {"worse", "different", "undecided"}),
         (["compare", "--metric", "pi_"], {"pi_digits_per_s", "pi_time_ns"}),

@@ -12,6 +12,11 @@ from nephoscope.runs import concurrent_runs
 from nephoscope.runs.concurrent_runs import ConcurrentRuns
 
 
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path) -> None:
+    """Every test here needs the folder in which FOLDER lies."""
+
+
 def test_two_runs_on_one_machine_name_each_other_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(concurrent_runs, "LOOK_EVERY_S", 0.0)
     first = ConcurrentRuns("one", frozenset({"this machine"}))

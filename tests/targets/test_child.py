@@ -109,8 +109,8 @@ def test_the_child_sees_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LANG", "C.UTF-8")
     words = run("env; pwd").stdout.decode().splitlines()
     names = {word.split("=")[0] for word in words[:-1]}
-    # The shell itself adds PWD, SHLVL, OLDPWD and _.
-    assert names <= {"LANG", "PATH", "TMPDIR", "HOME", "PWD", "SHLVL", "OLDPWD", "_"}
+    passed_on = {"LANG", "PATH", "TMPDIR", "HOME", "SSL_CERT_FILE"}
+    assert names <= passed_on | {"PWD", "SHLVL", "OLDPWD", "_"}, "the shell adds the others"
     assert words[-1] == "/"
 
 
