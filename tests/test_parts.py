@@ -12,7 +12,10 @@ import pytest
 from tests.conftest import ALONE, ROOT, TOGETHER, runs_alone
 
 CALL = """#!/bin/sh
-(printf '%s' "${0##*/}"; printf '\\t%s' "$@"; echo) >>"$CALLS"
+line=${0##*/}
+for word; do line="$line	$word"; done
+# One write: another program may append at the same time.
+printf '%s\\n' "$line" >>"$CALLS"
 case "$*" in *"$FAILING"*) exit 5 ;; esac
 case "$*" in *pytest*) echo "     1.5 s  test_a.py::test_b" >>"$NEPHOSCOPE_TEST_DURATIONS" ;; esac
 exit 0
