@@ -28,6 +28,11 @@ DISTURBING_RATIO = 0.005
 none of them past its bound, and a machine at rest stays below it."""
 
 
+STOLEN_RATIO = 0.05
+"""Of one CPU's time: a machine from which the hypervisor takes so much for minutes measures the
+hypervisor. Nothing in the machine can change that, nor is it a fault of what is tested."""
+
+
 class Unmeasurable(AssertionError):
     """What a test measures was not to be had in any attempt, as a reading of its own showed."""
 
@@ -77,7 +82,8 @@ class Disturbance:
         return [
             f"{name} {1e3 * taken_s:.0f} ms in {self.elapsed_s:.1f} s"
             for name, taken_s, unit_s in (
-                ("steal", self.steal_s, TICK_S),
+                # The hypervisor's own clock, of which no tick is an estimate.
+                ("steal", self.steal_s, 0.0),
                 ("other programs", self.others_s, TICK_S),
                 ("CPU pressure", pressure_s, 1e-3),
             )
@@ -123,9 +129,11 @@ def attempt(
     measure: returns what it saw, in words, and whether the bound was held. contends: whether the
     test makes its own programs wait for a CPU, so that pressure shows no disturbance. witness:
     names a further disturbance that a reading of its own shows right after an attempt that missed,
-    "" for none. Raises Unmeasurable where the witness named one after every attempt.
+    "" for none. Raises Unmeasurable where the witness named one after every attempt. Skips, with
+    all that was seen, where the hypervisor took STOLEN_RATIO of a CPU during every attempt.
     """
     seen: list[str] = []
+    stolen_ratios: list[float] = []
     witnessed: list[str] = []
     for pause_s in chain((0,), pauses_s):
         time.sleep(pause_s)
@@ -133,6 +141,7 @@ def attempt(
         text, held = measure()
         during = disturbance(before, read())
         seen.append(f"{text} ({during.text})")
+        stolen_ratios.append(during.steal_s / during.elapsed_s)
         print(f"{name}, attempt {len(seen)}: {seen[-1]}")  # noqa: T201
         if held:
             return
@@ -142,6 +151,8 @@ def attempt(
             pytest.fail(f"{name}: the bound was missed, and nothing disturbed it: {seen}")
         print(f"{name}: measured again because of {', '.join(reasons)}")  # noqa: T201
     text = f"{name}: all {len(seen)} attempts were disturbed and missed the bound: {seen}"
+    if min(stolen_ratios) >= STOLEN_RATIO:
+        pytest.skip(f"The hypervisor takes CPU time from this machine. {text}")
     if all(witnessed):
         raise Unmeasurable(text)
     pytest.fail(text)

@@ -72,6 +72,26 @@ def test_a_disturbed_miss_is_measured_again(capsys: pytest.CaptureFixture[str]) 
     assert "a truth, attempt 2: value 2" in out
 
 
+@pytest.mark.parametrize(("stolen_s", "outcome"), [(0.1, "skipped"), (0.09, "failed")])
+def test_a_machine_that_is_stolen_from_all_the_time_measures_nothing(
+    stolen_s: float, outcome: str
+) -> None:
+    now = CALM
+    reading = 0
+
+    def read() -> Counters:
+        nonlocal now, reading
+        reading += 1
+        # Each attempt lasts 2 s; the second is stolen from much more.
+        taken = (3 * stolen_s if reading == 4 else stolen_s) if reading % 2 == 0 else 0.0
+        now = later(now, steal=(now.steal[0], now.steal[1] + taken))
+        return now
+
+    expected = pytest.skip.Exception if outcome == "skipped" else pytest.fail.Exception
+    with pytest.raises(expected, match="all 3 attempts were disturbed"):
+        attempt("a truth", lambda: ("value 1", False), read=read, pauses_s=(0, 0))
+
+
 def test_when_every_attempt_is_disturbed_the_failure_says_so() -> None:
     number, failure = tried([False] * 3, disturbed=3)
     assert number == 3
