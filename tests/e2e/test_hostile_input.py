@@ -212,6 +212,7 @@ TASK: Mapping[str, Any] = {
     "duration_ns": 1_000_000,
     "stream_bytes": 0,
     "block_bytes": 0,
+    "receive_buffer_bytes": 0,
     "congestion_control": [0] * 16,
     "zero_copy": False,
     "segmentation_offload": False,

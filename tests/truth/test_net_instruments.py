@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 import veth
@@ -51,23 +52,36 @@ def test_a_transfer_of_set_bytes_carries_exactly_those(zero_copy: bool) -> None:
         assert efficiency == 1 - trial.of("retransmitted_ratio", direction=way)
 
 
-def test_a_congestion_control_is_set_or_the_available_ones_are_named() -> None:
-    assert measure("net.throughput", {"congestion_control": "reno", "transfer_bytes": 1 << 22})
-    available = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
-    too_long = {"congestion_control": "a-name-that-is-too-long"}
-    assert refused("net.throughput", too_long) == (4, "no_such_congestion_control")
+def refused_with_a_peer(params: dict[str, Any]) -> tuple[int, dict[str, str]]:
+    """Exit code and error of a trial that reaches its peer and then cannot begin."""
     with (
         controlled("serve", "net.throughput") as server,
-        controlled("run", "net.throughput", {"congestion_control": "nonesuch"}) as client,
+        controlled("run", "net.throughput", params) as client,
     ):
         server.say(f"token {TOKEN}")
         client.say(peer_line(server.ready()))
         client.ready()
         client.say("go")
-        code, error = client.error()
+        return client.error()
+
+
+def test_a_congestion_control_is_set_or_the_available_ones_are_named() -> None:
+    assert measure("net.throughput", {"congestion_control": "reno", "transfer_bytes": 1 << 22})
+    available = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+    too_long = {"congestion_control": "a-name-that-is-too-long"}
+    assert refused("net.throughput", too_long) == (4, "no_such_congestion_control")
+    code, error = refused_with_a_peer({"congestion_control": "nonesuch"})
     assert (code, error["name"]) == (4, "no_such_congestion_control")
     assert "nonesuch" in error["message"]
     assert ", ".join(available) in error["message"]
+
+
+def test_a_receive_buffer_beyond_the_limit_of_the_machine_is_refused() -> None:
+    limit = int(Path("/proc/sys/net/core/rmem_max").read_text())
+    assert measure("net.throughput", {"receive_buffer_bytes": limit, "transfer_bytes": 1 << 20})
+    code, error = refused_with_a_peer({"receive_buffer_bytes": limit + 1, "direction": "down"})
+    assert (code, error["name"]) == (4, "receive_buffer_too_large")
+    assert str(limit) in error["message"]
 
 
 @needs_root

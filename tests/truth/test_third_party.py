@@ -47,6 +47,13 @@ DELAY = f"""
   - {{benchmark: net.path, on: a, peer: b}}
   - {{benchmark: mtr, on: a, params: {{host: {FAR}, wait_ns: 1s}}}}
 """
+WINDOW = """
+  - benchmark: net.throughput
+    on: a
+    peer: b
+    params: {duration_ns: 2s, congestion_control: reno}
+    factors: {receive_buffer_bytes: [65536, 131072]}
+"""
 JITTER = """
   - benchmark: net.rtt
     on: a
@@ -169,6 +176,27 @@ def test_the_delay_of_a_link(tmp_path: Path) -> None:
         return held({name: (ns, delay_ns, tolerance_ns) for name, ns in seen.items()})
 
     attempt("20 ms there and back", once)
+
+
+def test_a_receive_buffer_bounds_what_is_under_way(tmp_path: Path) -> None:
+    """The kernel sets twice the size, a part of which is its own bookkeeping: the window lies between
+    the two."""
+    round_trip_s = 0.04
+
+    def once() -> tuple[str, bool]:
+        run = Measured(tmp_path, "delay: 20ms", WINDOW)
+        goodput = {
+            size: run.value("net.throughput", "goodput_bytes_per_s", receive_buffer_bytes=size)
+            for size in (65_536, 131_072)
+        }
+        return held(
+            {
+                f"{size} bytes": (value * round_trip_s, 1.5 * size, 0.5 * size)
+                for size, value in goodput.items()
+            }
+        )
+
+    attempt("40 ms there and back", once)
 
 
 def test_the_jitter_of_a_link(tmp_path: Path) -> None:

@@ -49,8 +49,8 @@ use crate::net::congestion_control::{self, CongestionControl};
 use crate::net::goodput::paced_sender::SendingPace;
 use crate::net::goodput::{client, rate_search, server, tcp_samples, udp_samples, Task};
 use crate::net::goodput::{
-    BLOCK, PACKET_BYTES, PAIR_RATIO, RATE_BITS_PER_S_MAX, SEND_BYTES, STREAMS, TRANSFER, WAIT,
-    WARMUP,
+    BLOCK, PACKET_BYTES, PAIR_RATIO, RATE_BITS_PER_S_MAX, RECEIVE_BUFFER, SEND_BYTES, STREAMS,
+    TRANSFER, WAIT, WARMUP,
 };
 use crate::net::udp::slots::PairSelection;
 use crate::trial::{ListenConfig, Trial};
@@ -72,6 +72,7 @@ pub const SPEC: Spec = Spec {
         load::INTERVAL,
         TRANSFER.doc("Bytes to carry over TCP in each direction, all streams together, instead of a duration; 0 measures for duration_ns."),
         BLOCK.doc("Received bytes of each sample of block_goodput_bytes_per_s; 0 takes 256 KiB over TCP and 128 KiB over UDP."),
+        RECEIVE_BUFFER.doc("Receive buffer of each TCP connection, which bounds its window; 0 lets the kernel adapt it."),
         Param::text("congestion_control", "")
             .doc("TCP congestion control of the senders, such as bbr; empty takes the kernel's default."),
         Param::switch("zero_copy", false)
@@ -253,6 +254,7 @@ fn task(trial: &Trial) -> Result<Task, ProbeError> {
         duration_ns: load::duration_ns(trial)?,
         stream_bytes: params.u64("transfer_bytes").div_ceil(streams as u64),
         block_bytes: Some(params.u64("block_bytes")).filter(|b| *b > 0).unwrap_or(block_bytes),
+        receive_buffer_bytes: params.size("receive_buffer_bytes"),
         congestion_control: CongestionControl::named(congestion_control)
             .ok_or_else(|| congestion_control::unknown(congestion_control))?,
         interval_ns: ns("interval_ns"),

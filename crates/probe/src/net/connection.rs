@@ -1,5 +1,5 @@
 //! One end of a TCP connection: blocking calls that a cancellation ends, and that never wait for ever.
-use super::set_option;
+use super::{read_option, set_option};
 use crate::clock;
 use crate::error::{Kind, ProbeError};
 use crate::session::Session;
@@ -40,6 +40,29 @@ impl End {
     /// way is slow. A trial's deadline bounds it all the same.
     pub fn patient(self) -> Self {
         Self { patience_ns: PATIENT_NS, ..self }
+    }
+
+    /// Sets the size of the receive buffer, which bounds the window; 0 leaves it to the kernel.
+    pub fn set_receive_buffer(&self, bytes: usize) -> Result<(), ProbeError> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        let size = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
+        set_option(self.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, size)
+            .map_err(|error| ProbeError::os("Setting the receive buffer", &error))?;
+        let mut size = [0; size_of::<libc::c_int>()];
+        read_option(self.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, &mut size);
+        // The kernel doubles the size for its own bookkeeping, and lowers it to its limit in silence.
+        let set = libc::c_int::from_ne_bytes(size) as usize / 2;
+        if set >= bytes {
+            return Ok(());
+        }
+        Err(ProbeError::new(
+            Kind::Lacks,
+            "receive_buffer_too_large",
+            format!("This machine allows receive buffers of {set} bytes, not {bytes}."),
+            "Set a smaller receive_buffer_bytes, or raise net.core.rmem_max.",
+        ))
     }
 
     /// Reads what has come, at least one byte; 0 when the other side has ended.

@@ -41,6 +41,8 @@ pub struct Task {
     pub stream_bytes: u64,
     /// Received bytes of each sample of the goodput; 0 for no such samples.
     pub block_bytes: u64,
+    /// Of the receiving ends of TCP; 0 lets the kernel adapt it.
+    pub receive_buffer_bytes: usize,
     /// Of the sending ends of TCP.
     pub congestion_control: CongestionControl,
     /// Sends over TCP what the page cache holds, without copying it.
@@ -67,6 +69,7 @@ pub const STREAMS: Param = Param::count("streams", 1, 1..=128);
 pub const SEND_BYTES: Param = Param::int("send_bytes", 128 << 10, 1..=16 << 20);
 pub const TRANSFER: Param = Param::int("transfer_bytes", 0, 0..=1 << 50);
 pub const BLOCK: Param = Param::int("block_bytes", 0, 0..=1 << 40);
+pub const RECEIVE_BUFFER: Param = Param::int("receive_buffer_bytes", 0, 0..=1 << 30);
 pub const PACKET_BYTES: Param = Param::int("packet_bytes", 1400, HEADER_BYTES as i64..=65_507);
 pub const WARMUP: Param = Param::int("warmup_ns", 300_000_000, 0..=600_000_000_000);
 pub const WAIT: Param = Param::int("wait_ns", 1_000_000_000, 0..=60_000_000_000);
@@ -89,6 +92,7 @@ impl Task {
             (DURATION, self.duration_ns as f64),
             (TRANSFER, self.stream_bytes as f64),
             (BLOCK, self.block_bytes as f64),
+            (RECEIVE_BUFFER, self.receive_buffer_bytes as f64),
             (INTERVAL, self.interval_ns as f64),
             (PER_S, self.per_s),
         ];
@@ -196,6 +200,7 @@ mod tests {
             Task { duration_ns: u64::MAX, ..task },
             Task { wait_ns: u64::MAX, ..task },
             Task { block_bytes: u64::MAX, ..task },
+            Task { receive_buffer_bytes: usize::MAX, ..task },
             Task { stream_bytes: u64::MAX, ..task },
             Task { per_s: 0.0, ..task },
             Task { per_s: -1.0, ..task },

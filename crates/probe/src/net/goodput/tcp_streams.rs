@@ -74,6 +74,9 @@ pub fn run(
     for end in &senders {
         task.congestion_control.set(end)?;
     }
+    for end in &receivers {
+        end.set_receive_buffer(task.receive_buffer_bytes)?;
+    }
     let sockets: Vec<RawFd> = senders.iter().map(AsRawFd::as_raw_fd).collect();
     let mut info_intervals = Vec::new();
     let first_cpu_ns = clock::process_cpu_ns();

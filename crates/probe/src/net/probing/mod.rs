@@ -192,11 +192,12 @@ impl<'a> Probing<'a> {
     ) -> Result<(), ProbeError> {
         let sequence = self.sent;
         let sent_wall_ns = clock::realtime_ns();
-        let probe = Departure { sequence, intended_ns: due_ns, sent_ns: now_ns, sent_wall_ns };
-        self.departures[sequence as usize % REMEMBERED] = Some(probe);
         if !prober.send(sequence)? {
             return self.receive(prober, now_ns + LATE_NS);
         }
+        // Noted afterwards: its place has mostly left the caches, which would count as travel time.
+        let probe = Departure { sequence, intended_ns: due_ns, sent_ns: now_ns, sent_wall_ns };
+        self.departures[sequence as usize % REMEMBERED] = Some(probe);
         self.late_sends += u64::from(now_ns - due_ns > LATE_NS);
         self.first_ns = if self.sent == 0 { now_ns } else { self.first_ns };
         self.last_ns = now_ns;
