@@ -179,8 +179,8 @@ def test_the_delay_of_a_link(tmp_path: Path) -> None:
 
 
 def test_a_receive_buffer_bounds_what_is_under_way(tmp_path: Path) -> None:
-    """The kernel sets twice the size, a part of which is its own bookkeeping: the window lies between
-    the two."""
+    """The kernel sets twice the size, a part of which is its own bookkeeping: the window lies
+    between the two."""
     round_trip_s = 0.04
 
     def once() -> tuple[str, bool]:
