@@ -6,10 +6,16 @@ Before each, the disk comes to rest: a file system mounted with `discard` goes o
 the blocks of removed files for seconds, and a measurement then shares the disk with that. fio
 repeats one random MiB, which matters only to disks that find repetitions. Bound: 0.95 to 1.05 times
 fio's throughput.
+
+The rate of a virtual disk often varies by more than this from one second to the next. Then
+`--read-limit MB` sets the rate of reads for both (root; a control group), and shows whether each
+reports what was set; the kernel lets up to 0.1 s of reading pass before it limits, which counts
+little in a file that takes several seconds.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import resource
@@ -17,7 +23,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +42,8 @@ from _paired import (
     run_probe,
     version,
 )
+
+from nephoscope.lab.limits import cgroups, disk
 
 BOUND = (0.95, 1.05)
 CHUNK_BYTES = 1 << 20
@@ -118,6 +127,30 @@ def bytes_per_s(job: Mapping[str, Any], size_bytes: int) -> float:
     return size_bytes / (float(part["runtime"]) / 1000)
 
 
+@contextmanager
+def limited_reads(directory: Path, bytes_per_s: float) -> Iterator[Path]:
+    """Yields the `cgroup.procs` of a control group that reads from the disk of `directory` at this
+    rate; kills and removes what is in it afterwards."""
+    name = f"fio-{os.getpid()}"
+    group = cgroups.host(name, "reads")
+    try:
+        group.make()
+        disk.apply(group, directory, read_bytes_per_s=bytes_per_s)
+        yield group.file("io", "cgroup.procs", "cgroup.procs")
+    finally:
+        cgroups.remove(name)
+
+
+def run_limited(directory: Path, bytes_per_s: float) -> int:
+    """Runs this script again in such a group; its exit code."""
+    with limited_reads(directory, bytes_per_s) as processes:
+        return subprocess.run(
+            [sys.executable, *sys.argv, "--inside"],
+            preexec_fn=lambda: processes.write_text(str(os.getpid())),
+            check=False,
+        ).returncode
+
+
 def rest(directory: Path) -> None:
     """Waits until everything is written and the disk has nothing left to do, or for 10 s."""
     os.sync()
@@ -142,8 +175,12 @@ def main() -> int:
     parser = arguments("storage.transfer beside fio: files on a local disk", rounds=21)
     parser.add_argument("--mib", type=int, default=512, help="size of the file in MiB")
     parser.add_argument("--directory", default="/var/tmp", help="a directory on the disk")
+    parser.add_argument("--read-limit", type=int, metavar="MB", help="rate of reads in MB/s")
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     args = parse(parser)
     needed("fio", "fio")
+    if args.read_limit and not args.inside:
+        return run_limited(Path(args.directory), args.read_limit * 1e6)
     facts = machine()
     size_bytes = args.mib << 20
 
@@ -173,7 +210,13 @@ def main() -> int:
         rows.append(Row(operation, "bytes_per_s", own, other, paired_ratio(own, other), BOUND))
     print_table(rows, "fio")
     versions = {"probe": version(probe_path(), "version"), "fio": version("fio", "--version")}
-    settings = {"mib": args.mib, "seed": args.seed, "nice": args.nice, "realtime": args.realtime}
+    settings = {
+        "mib": args.mib,
+        "read_limit_mb_per_s": args.read_limit,
+        "seed": args.seed,
+        "nice": args.nice,
+        "realtime": args.realtime,
+    }
     return finish("storage-transfer", rows, versions, settings, facts, args.write)
 
 
