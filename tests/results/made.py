@@ -32,7 +32,7 @@ def make_run(
     plan = from_text(plan_text, "plan.yaml", {}, known)
     settings = plans.expand(plan, known)
     run = Store(store).create(plan, 7, catalog=known, settings=settings)
-    position = 0
+    trials = []
     for number in range(rounds + 1):
         for setting in settings:
             for target in setting.targets:
@@ -44,14 +44,14 @@ def make_run(
                     factors=setting.factors,
                     status=status,
                     reasons=("the test says so",) if number in invalid else (),
-                    position=position,
-                    started_at=float(position),
+                    position=len(trials),
+                    started_at=float(len(trials)),
                     elapsed_ns=10,
                     beside={},
                 )
                 samples = sampler(setting, number, target)
-                run.append(record, samples, known.benchmark(setting.benchmark))
-                position += 1
+                trials.append((record, samples, known.benchmark(setting.benchmark)))
+    run.store_all(trials)
     fingerprint = {"identity": {"machine_id_hash": machine}}
     run.update(fingerprints={target.name: fingerprint for target in plan.targets})
     run.finish(state)
