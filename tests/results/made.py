@@ -26,8 +26,13 @@ def make_run(
     invalid: Sequence[int] = (),
     machine: str = "abc",
     state: str = FINISHED,
+    one_by_one: bool = False,
 ) -> StoredRun:
-    """A run with one warm-up round and so many rounds; `invalid` rounds do not count."""
+    """A run with one warm-up round and so many rounds; `invalid` rounds do not count.
+
+    one_by_one: whether its trials are stored with their events, as while a run is measured, which
+    takes longer.
+    """
     known = catalog.load()
     plan = from_text(plan_text, "plan.yaml", {}, known)
     settings = plans.expand(plan, known)
@@ -50,8 +55,12 @@ def make_run(
                     beside={},
                 )
                 samples = sampler(setting, number, target)
-                trials.append((record, samples, known.benchmark(setting.benchmark)))
-    run.store_all(trials)
+                trials.append((record, samples, known.benchmark(setting.benchmark), ()))
+    if one_by_one:
+        for trial in trials:
+            run.append(*trial)
+    else:
+        run.store_all(trials)
     fingerprint = {"identity": {"machine_id_hash": machine}}
     run.update(fingerprints={target.name: fingerprint for target in plan.targets})
     run.finish(state)

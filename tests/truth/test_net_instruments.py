@@ -20,6 +20,7 @@ from trials import command, needs_root, refused, run
 from two_sided import measure
 
 
+@pytest.mark.together
 @pytest.mark.parametrize("zero_copy", [False, True])
 def test_a_transfer_of_set_bytes_carries_exactly_those(zero_copy: bool) -> None:
     wanted = 50_000_001
@@ -51,6 +52,7 @@ def test_a_transfer_of_set_bytes_carries_exactly_those(zero_copy: bool) -> None:
         assert efficiency == 1 - trial.of("retransmitted_ratio", direction=way)
 
 
+@pytest.mark.together
 def test_a_congestion_control_is_set_or_the_available_ones_are_named() -> None:
     assert measure("net.throughput", {"congestion_control": "reno", "transfer_bytes": 1 << 22})
     available = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
@@ -179,6 +181,7 @@ def test_one_at_a_time_leaves_when_the_one_before_has_come_back() -> None:
     assert sent * trial.one("rtt_sent_mean_ns") <= 100_000_000 * 1.5
 
 
+@pytest.mark.together
 def test_what_cannot_be_measured_is_a_sentence() -> None:
     host = {"host": "127.0.0.1"}
     # Port 1 of this machine: nothing listens there.
@@ -198,6 +201,7 @@ def test_what_cannot_be_measured_is_a_sentence() -> None:
     assert refused("net.throughput", {"pair_ratio": 0.5})[0] == 2
 
 
+@pytest.mark.together
 @needs_root
 def test_without_permission_icmp_says_what_to_do() -> None:
     if Path("/proc/sys/net/ipv4/ping_group_range").read_text().split() != ["1", "0"]:
