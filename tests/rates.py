@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from scipy.special import bdtrc
@@ -28,3 +29,13 @@ def holds_rate(name: str, passed: Sequence[bool], promised: float) -> None:
     )
     print(text)  # noqa: T201
     assert n - good <= allowed, text
+
+
+def allowance(runs: int, whole: int, rate: float = 0.95) -> float:
+    """Returns by how much three standard errors of a rate over so many runs exceed those of all.
+
+    A bound that was set for the whole number of runs moves by this where fewer are counted, and
+    not at all where all are.
+    """
+    deviation = math.sqrt(rate * (1 - rate))
+    return 3 * deviation * (1 / math.sqrt(runs) - 1 / math.sqrt(whole))

@@ -47,7 +47,7 @@ captured = pytest.mark.parametrize(
     [one for one in ADAPTERS.values() if captures(one.spec.id)],
     ids=lambda one: one.spec.id,
 )
-per_capture = settings(max_examples=by_profile(quick=40, whole=600))
+per_capture = settings(max_examples=by_profile(quick=12, whole=600))
 """An adapter has six captures on average, and 100 examples are enough of each."""
 
 

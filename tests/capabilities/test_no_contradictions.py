@@ -7,6 +7,7 @@ import re
 
 import pytest
 from tests.capabilities.drawn_results import contradictions, draw
+from tests.profiles import by_profile
 
 from nephoscope.analysis import attribution, compare
 from nephoscope.analysis.attribution import Word
@@ -16,12 +17,9 @@ from nephoscope.analysis.verdicts import change, margin_bounds
 from nephoscope.model import Better, Estimate
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_findings_agree_with_their_figures(part: int) -> None:
-    wrong = [
-        text for seed in range(50 * part, 50 * part + 50) for text in contradictions(draw(seed))
-    ]
-    assert wrong == []
+def test_findings_agree_with_their_figures() -> None:
+    seeds = range(by_profile(quick=60, whole=200))
+    assert [text for seed in seeds for text in contradictions(draw(seed))] == []
 
 
 @pytest.mark.slow
@@ -97,9 +95,8 @@ def check(found: Comparison) -> None:
     assert printed in [one[:2] for one in shown], "the interval that decided is printed"
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_verdicts_agree_with_their_intervals(part: int) -> None:
-    for seed in range(200 * part, 200 * part + 200):
+def test_verdicts_agree_with_their_intervals() -> None:
+    for seed in range(by_profile(quick=200, whole=800)):
         check(compared(seed))
 
 

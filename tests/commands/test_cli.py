@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import json
 import os
 import re
@@ -80,6 +81,11 @@ def test_help_names_every_verb_and_fits_eighty_columns(capsys: pytest.CaptureFix
     assert "..." not in out.split("Commands:")[1], "a summary was cut off"
 
 
+@functools.cache
+def docstring_of(path: Path) -> str:
+    return ast.get_docstring(ast.parse(path.read_text())) or ""
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_has_help_and_a_file(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([verb, "-h"]) == 0
@@ -89,7 +95,7 @@ def test_every_verb_has_help_and_a_file(verb: str, capsys: pytest.CaptureFixture
     names = [COMMANDS / f"{verb}.py", COMMANDS / f"{verb}_.py"]
     names += sorted(COMMANDS.parent.glob("*/*command.py"))
     files = [path for path in names if path.is_file()]
-    texts = [ast.get_docstring(ast.parse(path.read_text())) or "" for path in files]
+    texts = [docstring_of(path) for path in files]
     assert sum(text.startswith(f"`nephoscope {verb}") for text in texts) == 1
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -49,12 +50,21 @@ def noisy(setting: Setting, number: int, target: str) -> Sequence[Sample]:
     return [Sample("null_ns", 100.0 + (7 * number) % 5 + (target == "two"))]
 
 
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StoredRun:
-    """A stored run, which every command that measures takes for its own."""
-    stored = make_run(tmp_path / "store", TWO_TARGETS, noisy, rounds=12)
-    alone = make_run(tmp_path / "store", NULL_PLAN, noisy, rounds=12)
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> StoredRun:
+    """A run of two targets, in a store with another of one machine."""
+    store = tmp_path_factory.mktemp("made")
+    stored = make_run(store, TWO_TARGETS, noisy, rounds=12)
+    alone = make_run(store, NULL_PLAN, noisy, rounds=12)
     alone.update(fingerprints={"local": {"identity": {}, "cpu": {"model": "A CPU"}}})
+    return stored
+
+
+@pytest.fixture
+def run(made: StoredRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StoredRun:
+    """A stored run, which every command that measures takes for its own."""
+    shutil.copytree(made.path.parents[1], tmp_path / "store")
+    stored = Store(tmp_path / "store").open(made.id)
 
     def executed(plan: Plan, store: Store, *, fresh: bool = False, **more: Any) -> StoredRun:
         return stored

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.analysis.test_compare import drift
+from tests.profiles import by_profile
 
 from nephoscope.analysis.compare import independent
 from nephoscope.analysis.statistics.values import Refused
@@ -21,10 +22,11 @@ NARROW = Prior(0.0001, 3, "the tests' own")
 def test_with_history_equal_machines_rarely_get_a_verdict(of_a, of_b):
     # Runs differ by 10 %, repetitions by 2 %: without the variance between runs nearly every
     # comparison would claim a difference. Margin 0, so the margin does not help.
-    # 300 comparisons: 0.05 plus two standard errors.
+    # 0.05 plus two standard errors.
     rng = np.random.default_rng(of_a + of_b)
+    comparisons = by_profile(quick=40, whole=300)
     claimed, naive = 0, 0
-    for _ in range(300):
+    for _ in range(comparisons):
         a, b, *others = np.exp(
             rng.normal(0, 0.1, (2 + of_a + of_b, 1)) + rng.normal(0, 0.02, (2 + of_a + of_b, 20))
         )
@@ -41,8 +43,8 @@ def test_with_history_equal_machines_rarely_get_a_verdict(of_a, of_b):
         claimed += got.verdict.word in VERDICTS
         naive += independent(a, b, better=Better.LOWER, margin=0).verdict.word in VERDICTS
         assert "not interleaved" in got.warnings[0]
-    assert naive / 300 > 0.7
-    assert claimed / 300 <= 0.075
+    assert naive / comparisons > 0.7
+    assert claimed / comparisons <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / comparisons)
 
 
 def test_with_history_a_real_difference_is_found():
@@ -65,12 +67,14 @@ def test_with_history_a_real_difference_is_found():
 
 @pytest.mark.parametrize("rho", [0.5, 0.9, 0.98])
 def test_drift_inside_the_runs_is_taken_into_the_interval(rho):
-    # Two halves of one drifting series: nothing differs. 0.05 plus two standard errors of 200.
-    rows = drift(np.random.default_rng(5), 200, 40, rho=rho)
+    # Two halves of one drifting series: nothing differs. 0.05 plus two standard errors.
+    pairs = by_profile(quick=40, whole=200)
+    rows = drift(np.random.default_rng(5), pairs, 40, rho=rho)
     found = [
         between_runs.separate_runs(r[:20], r[20:], prior=NARROW, better=Better.LOWER) for r in rows
     ]
-    assert np.mean([c.verdict.word in VERDICTS for c in found]) <= 0.08
+    claimed = np.mean([c.verdict.word in VERDICTS for c in found])
+    assert claimed <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / pairs)
     assert all("not interleaved" in c.warnings[0] for c in found)
     # Where the drift leaves no interval at all, that is what is said instead.
     assert all("assumed" in c.warnings[1] or c.ratio.low is None for c in found)

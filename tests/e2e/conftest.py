@@ -63,7 +63,8 @@ Run = Callable[..., Done]
 def nephoscope(monkeypatch: pytest.MonkeyPatch) -> Run:
     """Runs a command: inside this process, or in one of its own where the process matters.
 
-    before: what stands before the program on the command line. env: variables of its environment.
+    before: what stands before the program on the command line, for which it is a process of its
+    own, as with `process`. env: variables of its environment.
     """
 
     def run(
@@ -73,9 +74,11 @@ def nephoscope(monkeypatch: pytest.MonkeyPatch) -> Run:
         process: bool = False,
         **env: str,
     ) -> Done:
-        if not (before or env or process or words[:2] == ("lab", "exec")):
-            monkeypatch.setenv("NO_COLOR", "1")
-            return run_inside([str(word) for word in words])
+        if not (before or process or words[:2] == ("lab", "exec")):
+            with monkeypatch.context() as patch:
+                for name, value in {"NO_COLOR": "1", **env}.items():
+                    patch.setenv(name, value)
+                return run_inside([str(word) for word in words])
         done = subprocess.run(
             [*before, *PROGRAM, *map(str, words)],
             capture_output=True,

@@ -16,12 +16,12 @@ SCHEMA = json.loads((ROOT / "contracts" / "census.schema.json").read_text(encodi
 
 
 def test_census_of_this_machine_then_of_the_store(nephoscope: Run) -> None:
-    measured = nephoscope("census", "--target", "local", "--budget", "3s", "--json")
+    measured = nephoscope("census", "--target", "local", "--budget", "1s", "--json")
     assert measured.code == 0, measured.err
     first = measured.json()
     schemas.validate(first, SCHEMA)
     assert (first["machines"], first["runs"]) == (1, 1)
-    again = nephoscope("census", "--target", "local", "--budget", "2s", "--json")
+    again = nephoscope("census", "--target", "local", "--budget", "1s", "--json")
     assert again.code == 0, again.err
     stored = nephoscope("census", "--json").json()
     # The same machine twice is one machine.

@@ -103,7 +103,7 @@ def append_run(
                 beside={"steal_ratio": steal},
             )
             trials.append((record, samples, spec, ()))
-    run.append_together(trials)
+    run.store_all(trials)
     run.update(fingerprints={target: dict(fingerprint or machine())}, started_at=at_s)
     run.finish(FINISHED)
     return run

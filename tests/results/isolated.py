@@ -85,13 +85,15 @@ def make(store: Path, truth: Truth) -> StoredRun:
     rng = random.Random(truth.seed)
     quiet = plans.baseline_of(plan, settings)
     active = [(setting.index, target) for setting in settings for target in setting.targets]
-    total, position = 0, 0
+    total = 0
+    trials: list[tuple[TrialRecord, list[Sample], catalog.BenchmarkSpec, list[Beside]]] = []
     for number in range(1, truth.rounds + 1):
         steps = plans.order_aba_round(7, number, active, quiet, {})
         total = total or len(steps) * truth.rounds
         level = math.exp(rng.gauss(0, 0.1))
         worn = 1.0
         for step in steps:
+            position = len(trials)
             setting, target = settings[step.pair[0]], step.pair[1]
             key = TrialKey(number, setting.index, target, step.turn)
             around = {}
@@ -109,9 +111,9 @@ def make(store: Path, truth: Truth) -> StoredRun:
                 )
             record = _record(key, setting, around, position, truth)
             spec = known.benchmark(setting.benchmark)
-            run.append(record, _samples(setting, time, truth.noise, rng), spec,
-                       _beside(setting, known, rng))  # fmt: skip
-            position += 1
+            samples = _samples(setting, time, truth.noise, rng)
+            trials.append((record, samples, spec, _beside(setting, known, rng)))
+    run.store_all(trials)
     run.update(fingerprints={})
     run.finish(FINISHED)
     return run

@@ -26,13 +26,18 @@ def make_run(
     invalid: Sequence[int] = (),
     machine: str = "abc",
     state: str = FINISHED,
+    one_by_one: bool = False,
 ) -> StoredRun:
-    """A run with one warm-up round and so many rounds; `invalid` rounds do not count."""
+    """A run with one warm-up round and so many rounds; `invalid` rounds do not count.
+
+    one_by_one: whether its trials are stored with their events, as while a run is measured, which
+    takes longer.
+    """
     known = catalog.load()
     plan = from_text(plan_text, "plan.yaml", {}, known)
     settings = plans.expand(plan, known)
     run = Store(store).create(plan, 7, catalog=known, settings=settings)
-    position = 0
+    trials = []
     for number in range(rounds + 1):
         for setting in settings:
             for target in setting.targets:
@@ -44,14 +49,18 @@ def make_run(
                     factors=setting.factors,
                     status=status,
                     reasons=("the test says so",) if number in invalid else (),
-                    position=position,
-                    started_at=float(position),
+                    position=len(trials),
+                    started_at=float(len(trials)),
                     elapsed_ns=10,
                     beside={},
                 )
                 samples = sampler(setting, number, target)
-                run.append(record, samples, known.benchmark(setting.benchmark))
-                position += 1
+                trials.append((record, samples, known.benchmark(setting.benchmark), ()))
+    if one_by_one:
+        for trial in trials:
+            run.append(*trial)
+    else:
+        run.store_all(trials)
     fingerprint = {"identity": {"machine_id_hash": machine}}
     run.update(fingerprints={target.name: fingerprint for target in plan.targets})
     run.finish(state)

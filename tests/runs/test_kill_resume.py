@@ -66,7 +66,7 @@ def wait_for(tmp_path: Path, process: subprocess.Popen[str], more_than: int) -> 
     end = time.monotonic() + 120
     while process.poll() is None and len(trials_of(tmp_path)) <= more_than:
         assert time.monotonic() < end, "the run makes no progress"
-        time.sleep(0.002)
+        time.sleep(0.01)
 
 
 def expected() -> list[str]:

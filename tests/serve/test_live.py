@@ -32,7 +32,7 @@ def sampler(setting: Setting, number: int, target: str) -> Sequence[Sample]:
 def run_of(
     store: Path, plan: str = NULL_PLAN, rounds: int = 2, invalid: tuple[int, ...] = ()
 ) -> StoredRun:
-    return make_run(store, plan, sampler, rounds=rounds, invalid=invalid)
+    return make_run(store, plan, sampler, rounds=rounds, invalid=invalid, one_by_one=True)
 
 
 def kinds(events: Sequence[tuple[str, Any]]) -> list[str]:

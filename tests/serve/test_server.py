@@ -192,7 +192,7 @@ def test_a_connection_without_a_request_is_closed(
 
 def test_a_run_in_progress_is_streamed_to_its_end(tmp_path: Path) -> None:
     store = tmp_path / "store"
-    run = make_run(store, NULL_PLAN, sampler, rounds=1)
+    run = make_run(store, NULL_PLAN, sampler, rounds=1, one_by_one=True)
     run.update(state=RUNNING)
     with running(store, log=tmp_path / "log") as server, run.lock():
         run.event({"event": "session_started", **identity()})

@@ -82,7 +82,7 @@ def test_any_sizes_of_trials_groups_and_chunks_give_the_same_rows(
         patch.setattr(merged_trials, "CHUNK_ROWS", chunk)
         patch.setattr(merged_trials, "GROUPS", groups)
         patch.setattr(merged_trials, "GROUP_TRIALS", 1)
-        run.store_all([(one, own, SPEC) for one, own in trials])
+        run.store_all([(one, own, SPEC, ()) for one, own in trials])
         stored = [(one, table.to_pylist()) for one, table in Store(folder).open(run.id).tables()]
         batches = list(Store(folder).open(run.id).batches(SCHEMA.names))
     assert [one for one, _ in stored] == [one for one, _ in trials]
@@ -100,8 +100,9 @@ def test_the_result_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         latencies = [Sample("null_latency_ns", base + n, 5 + n, n) for n in range(4)]
         return [Sample("null_ns", base), Sample("null_per_s", 1 / base), *latencies]
 
-    run = make_run(tmp_path / "store", TWO_TARGETS, sampler, invalid=[3], state="running")
-    apart, together = both_ways(tmp_path / "store", monkeypatch)
+    store = tmp_path / "store"
+    run = make_run(store, TWO_TARGETS, sampler, invalid=[3], state="running", one_by_one=True)
+    apart, together = both_ways(store, monkeypatch)
 
     def document(stored: StoredRun) -> str:
         result = capabilities.document(capabilities.build(stored))
@@ -251,7 +252,7 @@ def test_an_export_of_many_trials_opens_few_files_and_holds_few_rows(
         (record(settings[n % 2], n // 2 + 1, n), [Sample("null_ns", float(v)) for v in range(50)])
         for n in range(3000)
     ]
-    run.store_all([(one, own, SPEC) for one, own in trials])
+    run.store_all([(one, own, SPEC, ()) for one, own in trials])
     opened = []
     real = pq.ParquetFile
     monkeypatch.setattr(pq, "ParquetFile", lambda *a, **k: opened.append(a) or real(*a, **k))

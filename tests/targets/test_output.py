@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.profiles import by_profile
 
 from nephoscope import catalog
 from nephoscope.model import Sample
@@ -159,7 +160,7 @@ lines = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=by_profile(quick=60, whole=300))
 @given(st.lists(lines, max_size=6).map(b"".join), st.integers(-64, 255))
 def test_any_bytes_give_a_whole_trial_or_a_named_failure(text: bytes, returncode: int) -> None:
     trial = parse_output(SPEC, text, returncode)

@@ -60,6 +60,7 @@ def test_cpu_time_is_what_the_program_itself_was_told(tmp_path: Path) -> None:
     assert trial.one("wall_ns") >= trial.one("cpu_ns")
 
 
+@pytest.mark.together
 def test_peak_memory_is_that_of_the_program(tmp_path: Path) -> None:
     output = tmp_path / "peak"
     trial = once([sys.executable, "-S", "-c", TOUCH], output=str(output))
@@ -69,11 +70,13 @@ def test_peak_memory_is_that_of_the_program(tmp_path: Path) -> None:
     assert abs(trial.one("max_rss_bytes") - own) <= 4 << 20
 
 
+@pytest.mark.together
 def test_memory_below_the_probes_own_is_not_stated() -> None:
     trial = once(["true"])
     assert "max_rss_bytes" in trial.metrics or "peak memory is missing" in trial.notes
 
 
+@pytest.mark.together
 @pytest.mark.parametrize(("script", "code"), [("exit 3", 3), ("kill -TERM $$", 128 + 15)])
 def test_exit_codes_are_kept_where_failures_are_accepted(script: str, code: int) -> None:
     trial = run(
@@ -85,6 +88,7 @@ def test_exit_codes_are_kept_where_failures_are_accepted(script: str, code: int)
     assert refused("command", {"argv": ["sh", "-c", script]}) == (3, "command_failed")
 
 
+@pytest.mark.together
 def test_steps_around_run_as_often_as_they_are_said_to(tmp_path: Path) -> None:
     log = tmp_path / "log"
     steps = {
@@ -114,11 +118,13 @@ def test_the_start_of_a_shell_is_subtracted() -> None:
     assert trial.one("wall_ns") + trial.one("shell_ns") >= 300_000_000
 
 
+@pytest.mark.together
 def test_a_missing_program_is_lacking() -> None:
     assert refused("command", {"argv": ["no-such-program-here"]}) == (4, "no_program")
     assert refused("command", {"argv": []}) == (2, "usage")
 
 
+@pytest.mark.together
 def test_figures_are_read_from_the_output_of_each_execution() -> None:
     figures = ["rate:higher=^rate ([0-9.]+)$", "size=size ([0-9]+)"]
     argv = ["printf", "rate 12.5\nsize 3\n"]
@@ -129,11 +135,13 @@ def test_figures_are_read_from_the_output_of_each_execution() -> None:
     assert len(values["figures"]["rate"]) == len(values["wall_ns"]) >= 3
 
 
+@pytest.mark.together
 def test_a_path_of_json_names_a_figure() -> None:
     argv = ["printf", "%s", '{"results": [{"mean": 0.25}]}']
     assert once(argv, figures=["mean:lower=$.results[0].mean"]).one("lower_figure") == 0.25
 
 
+@pytest.mark.together
 @pytest.mark.parametrize(
     ("figure", "error"),
     [

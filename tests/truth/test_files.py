@@ -187,7 +187,7 @@ def test_what_is_synced_reaches_the_disk(place: Path, sync: str) -> None:
 
 def left_by(kill: Callable[[subprocess.Popen[str]], None], place: Path) -> int:
     """Kills a trial in its middle; how much of it is left."""
-    params = {**FILES, "directory": str(place), "transactions": 100_000_000}
+    params = {**FILES, "directory": str(place), "transactions": 10_000_000}
     with controlled("run", "disk.files", params) as trial:
         trial.ready()
         trial.say("go")

@@ -127,6 +127,7 @@ def test_each_sync_reaches_the_device(disk: Path) -> None:
     assert risen >= 0.98 * trial.one("load_operations_per_s")
 
 
+@pytest.mark.together
 def test_intensity_zero_waits(disk: Path) -> None:
     for more in ({}, {"operations_per_s": 1000}):
         trial = run("load.disk", small(disk, operation="read", intensity_ratio=0, **more))

@@ -117,6 +117,7 @@ def test_the_ports_count_the_bytes_of_a_stream(path: veth.Pair, direction: str) 
     assert served == pytest.approx(trial.one("load_bytes_per_s"), rel=0.03)
 
 
+@pytest.mark.together
 @pytest.mark.parametrize("direction", WAYS)
 @pytest.mark.parametrize(
     ("benchmark", "given"),

@@ -22,10 +22,12 @@ def test_calls_are_ordered_by_what_they_do() -> None:
     assert 10 < times["getpid"] < times["fork"] < times["exec"]
 
 
+@pytest.mark.together
 def test_a_program_that_does_not_exist_is_named() -> None:
     assert refused("sys.calls", {"program": "no-such-program-here"}) == (4, "no_program")
 
 
+@pytest.mark.together
 @pytest.mark.skipif(shutil.which("awk") is None, reason="needs awk")
 def test_the_text_shrinks_as_with_another_coder(tmp_path: Path) -> None:
     (step,) = ADAPTERS["xz"].called({"corpus_bytes": 65_536}).prepare
@@ -36,6 +38,7 @@ def test_the_text_shrinks_as_with_another_coder(tmp_path: Path) -> None:
     assert run("app.lzma", params).one("compressed_ratio") == pytest.approx(wanted, rel=0.02)
 
 
+@pytest.mark.together
 @pytest.mark.parametrize("algorithm", ["des-crypt", "md5-crypt", "bcrypt"])
 def test_password_hashes_have_a_rate(algorithm: str) -> None:
     params = {"algorithm": algorithm, "threads": 1, "duration_ns": 5_000_000, "cost": 4}

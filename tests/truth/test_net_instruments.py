@@ -21,6 +21,7 @@ from trials import command, needs_root, refused, run
 from two_sided import measure
 
 
+@pytest.mark.together
 @pytest.mark.parametrize("zero_copy", [False, True])
 def test_a_transfer_of_set_bytes_carries_exactly_those(zero_copy: bool) -> None:
     wanted = 50_000_001
@@ -65,6 +66,7 @@ def refused_with_a_peer(params: dict[str, Any]) -> tuple[int, dict[str, str]]:
         return client.error()
 
 
+@pytest.mark.together
 def test_a_congestion_control_is_set_or_the_available_ones_are_named() -> None:
     assert measure("net.throughput", {"congestion_control": "reno", "transfer_bytes": 1 << 22})
     available = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
@@ -76,6 +78,7 @@ def test_a_congestion_control_is_set_or_the_available_ones_are_named() -> None:
     assert ", ".join(available) in error["message"]
 
 
+@pytest.mark.together
 def test_a_receive_buffer_beyond_the_limit_of_the_machine_is_refused() -> None:
     limit = int(Path("/proc/sys/net/core/rmem_max").read_text())
     assert measure("net.throughput", {"receive_buffer_bytes": limit, "transfer_bytes": 1 << 20})
@@ -193,6 +196,7 @@ def test_one_at_a_time_leaves_when_the_one_before_has_come_back() -> None:
     assert sent * trial.one("rtt_sent_mean_ns") <= 100_000_000 * 1.5
 
 
+@pytest.mark.together
 def test_what_cannot_be_measured_is_a_sentence() -> None:
     host = {"host": "127.0.0.1"}
     # Port 1 of this machine: nothing listens there.
@@ -212,6 +216,7 @@ def test_what_cannot_be_measured_is_a_sentence() -> None:
     assert refused("net.throughput", {"pair_ratio": 0.5})[0] == 2
 
 
+@pytest.mark.together
 @needs_root
 def test_without_permission_icmp_says_what_to_do() -> None:
     if Path("/proc/sys/net/ipv4/ping_group_range").read_text().split() != ["1", "0"]:

@@ -46,6 +46,7 @@ def test_loopback_loses_nothing_and_both_sides_count_alike() -> None:
     assert trial.one("sent_per_s") == pytest.approx(500, rel=0.02)
 
 
+@pytest.mark.together
 def test_without_one_clock_no_way_has_a_time_of_its_own() -> None:
     assert "delay_ns" not in measure("net.rtt", {"duration_ns": 50_000_000}).metrics
 

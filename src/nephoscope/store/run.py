@@ -179,16 +179,14 @@ class StoredRun:
         self._remove_unused()
 
     def store_all(
-        self, trials: Sequence[tuple[TrialRecord, Sequence[Sample], BenchmarkSpec]]
+        self,
+        trials: Sequence[tuple[TrialRecord, Sequence[Sample], BenchmarkSpec, Sequence[Beside]]],
     ) -> None:
-        """Stores all trials of a new run at once, merged."""
+        """Stores all trials of a new run at once, merged; see `append` for what a trial has."""
         from nephoscope.store import trialfile
 
-        tables = (
-            (record, trialfile.table_of(self.id, record, samples, spec))
-            for record, samples, spec in trials
-        )
-        self.update(**merging.merge(self, tables, [record.key.name for record, _, _ in trials]))
+        tables = ((trial[0], trialfile.table_of(self.id, *trial)) for trial in trials)
+        self.update(**merging.merge(self, tables, [record.key.name for record, *_ in trials]))
 
     def _remove_unused(self) -> None:
         merging.remove_unused(self.trials_path, self._look() if self._merged else None)

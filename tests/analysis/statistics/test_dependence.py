@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from tests.profiles import by_profile
 from tests.rates import holds_rate
 
 from nephoscope.analysis.statistics import dependence
@@ -69,7 +70,7 @@ def test_independent_repetitions_are_rarely_said_to_depend(n, stated):
 def test_few_values_cover_without_needless_width(n):
     for rho in (0.0, 0.3, 0.6):
         covered, wider = [], []
-        for values in ar1(np.random.default_rng(n), 400, n, rho):
+        for values in ar1(np.random.default_rng(n), by_profile(quick=100, whole=400), n, rho):
             factor = dependence.widening(n, dependence.posterior(values))(0.95)
             half = factor * stats.t.ppf(0.975, n - 1) * values.std(ddof=1) / np.sqrt(n)
             covered.append(bool(abs(values.mean()) <= half))

@@ -16,6 +16,7 @@ from tests.analysis.scheduler.simulated import (
     look,
     side_by_side,
 )
+from tests.profiles import by_profile
 from tests.rates import holds_rate
 
 from nephoscope import documents
@@ -129,7 +130,7 @@ def test_one_cpu_leaves_reservation_and_cap_open(period: int, share: float, seed
 
 def test_one_cpu_seldom_leaves_more_open_than_reservation_and_cap() -> None:
     words = []
-    for seed in range(60):
+    for seed in range(by_profile(quick=15, whole=60)):
         rng = random.Random(seed)
         period, share = rng.randint(40, 100), rng.uniform(0.25, 0.75)
         found = verdict(look(budgets(1, share, period, rng), noise=rng, machine_cpus=1))

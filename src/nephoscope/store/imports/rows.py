@@ -190,6 +190,7 @@ def write_run(
                     _record(setting, number, row, position, started),
                     [Sample(row.metric, row.value * row.unit.factor)],
                     specs[setting.benchmark],
+                    (),
                 )
                 for position, (setting, number, row) in enumerate(numbered)
             ]
