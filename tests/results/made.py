@@ -7,8 +7,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+from tests.store.factory import record
+
 from nephoscope import catalog, plans
-from nephoscope.model import MetricResult, Sample, Setting, TrialKey, TrialRecord, TrialStatus
+from nephoscope.model import MetricResult, Sample, Setting, TrialRecord, TrialStatus
 from nephoscope.plans.files.load import from_text
 from nephoscope.results.run_data import RunData
 from nephoscope.store import FINISHED, Store, StoredRun
@@ -37,20 +39,18 @@ def make_run(
         for setting in settings:
             for target in setting.targets:
                 status = TrialStatus.INVALID if number in invalid else TrialStatus.VALID
-                record = TrialRecord(
-                    key=TrialKey(number, setting.index, target),
-                    benchmark=setting.benchmark,
-                    params=setting.params,
-                    factors=setting.factors,
+                trial = record(
+                    setting,
+                    number,
+                    position,
+                    target,
                     status=status,
                     reasons=("the test says so",) if number in invalid else (),
-                    position=position,
                     started_at=float(position),
-                    elapsed_ns=10,
                     beside={},
                 )
                 samples = sampler(setting, number, target)
-                run.append(record, samples, known.benchmark(setting.benchmark))
+                run.append(trial, samples, known.benchmark(setting.benchmark))
                 position += 1
     fingerprint = {"identity": {"machine_id_hash": machine}}
     run.update(fingerprints={target.name: fingerprint for target in plan.targets})
