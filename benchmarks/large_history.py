@@ -25,17 +25,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from _stored import valid_trial
 from scipy.stats import binom
 
 from nephoscope import catalog, plans
-from nephoscope.model import Sample, TrialKey, TrialRecord, TrialStatus
+from nephoscope.model import Sample
 from nephoscope.store import FINISHED, Store
 
 START_S = 1_780_000_000.0
 STEP_S = 3600.0
 METRICS = ("null_latency_p99_ns", "null_latency_p97_ns")
 """One that summaries hold, one that is computed from their histograms."""
-HALF_BUCKETS = 1024
 
 
 def bucketed(latencies: np.ndarray[Any, Any]) -> tuple[list[float], list[int]]:
@@ -60,18 +60,7 @@ def make_store(folder: Path, runs: int, trials: int, samples: int) -> None:
         stored = []
         for position in range(trials):
             pairs = zip(*bucketed(rng.lognormal(level, 0.5, samples)), strict=True)
-            record = TrialRecord(
-                key=TrialKey(position + 1, setting.index, "local"),
-                benchmark="null",
-                params=setting.params,
-                factors=setting.factors,
-                status=TrialStatus.VALID,
-                reasons=(),
-                position=position,
-                started_at=START_S + STEP_S * number,
-                elapsed_ns=10**9,
-                beside={},
-            )
+            record = valid_trial(setting, position + 1, position, START_S + STEP_S * number)
             rows = [Sample("null_latency_ns", value, count) for value, count in pairs]
             stored.append((record, rows, spec, ()))
         run.append_together(stored)

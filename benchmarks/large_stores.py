@@ -30,6 +30,7 @@ from pathlib import Path
 import _paired
 
 VERSIONS = ("earlier", "this")
+COUNTERS = {"steal_ratio": 0.0, "load_1m": 0.25}
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,10 @@ class Cost:
 
 def make_trials(store: Path, trials: int) -> None:
     """Makes a finished run of so many trials of `null` with seven samples each."""
+    from _stored import valid_trial
+
     from nephoscope import catalog, plans
-    from nephoscope.model import Sample, TrialKey, TrialRecord, TrialStatus
+    from nephoscope.model import Sample
     from nephoscope.store import Store
 
     known = catalog.load()
@@ -63,18 +66,7 @@ def make_trials(store: Path, trials: int) -> None:
     run = Store(store).create(plan, 7, catalog=known, settings=settings)
     for position in range(trials):
         setting = settings[position % 2]
-        record = TrialRecord(
-            key=TrialKey(position // 2 + 1, setting.index, "local"),
-            benchmark="null",
-            params=setting.params,
-            factors=setting.factors,
-            status=TrialStatus.VALID,
-            reasons=(),
-            position=position,
-            started_at=float(position),
-            elapsed_ns=10,
-            beside={"steal_ratio": 0.0, "load_1m": 0.25},
-        )
+        record = valid_trial(setting, position // 2 + 1, position, float(position), **COUNTERS)
         value = 100.0 + position % 7
         samples = [Sample("null_ns", value + number) for number in range(3)]
         samples += [Sample("null_per_s", 1 / value)]
@@ -85,8 +77,10 @@ def make_trials(store: Path, trials: int) -> None:
 
 def make_runs(store: Path, runs: int) -> None:
     """Makes finished runs of eight trials of `cpu.pi`, on machines of two CPU models."""
+    from _stored import valid_trial
+
     from nephoscope import catalog, plans
-    from nephoscope.model import Sample, TrialKey, TrialRecord, TrialStatus
+    from nephoscope.model import Sample
     from nephoscope.store import Store
 
     known = catalog.load()
@@ -96,18 +90,7 @@ def make_runs(store: Path, runs: int) -> None:
         run = Store(store).create(plan, 7, catalog=known, settings=settings)
         for position in range(8):
             setting = settings[position % 2]
-            record = TrialRecord(
-                key=TrialKey(position // 2 + 1, setting.index, "local"),
-                benchmark="cpu.pi",
-                params=setting.params,
-                factors=setting.factors,
-                status=TrialStatus.VALID,
-                reasons=(),
-                position=position,
-                started_at=float(number),
-                elapsed_ns=10,
-                beside={"steal_ratio": 0.0, "load_1m": 0.25},
-            )
+            record = valid_trial(setting, position // 2 + 1, position, float(number), **COUNTERS)
             value = 1e6 * (1 + number % 2) * (1 + 0.002 * (position % 3))
             run.append(record, [Sample("pi_digits_per_s", value)], known.benchmark("cpu.pi"))
         cpuid = {"brand": f"Model {number % 2}", "family": 6, "model": 85, "stepping": 7}

@@ -57,6 +57,36 @@ def test_the_catalogue_is_the_contract() -> None:
     assert all(name.startswith(catalog.SIMULATED) for name in simulated)
 
 
+MAY_EXCEED_1 = {
+    "block_goodput_cv_ratio",
+    "buffer_delay_ratio",
+    "compressed_ratio",
+    "little_ratio",
+    "throttled_ratio",
+    "transfer_time_ratio",
+    "utilisation_ratio",
+}
+MAY_BE_NEGATIVE = {
+    "corrected_saving_ratio",
+    "fleet_saving_ratio",
+    "printed_saving_ratio",
+    "saving_ratio",
+}
+OF_A_RATE = {"load_intensity_ratio", "interval_intensity_ratio"}
+"""Of loads that may have a rate instead, of which they may reach more."""
+
+
+def test_every_other_ratio_is_declared_as_a_share() -> None:
+    rates = {"load.disk", "load.net", "load.packets", "load.switches"}
+    for spec in catalog.load().benchmarks.values():
+        for metric in spec.metrics:
+            others = MAY_EXCEED_1 | MAY_BE_NEGATIVE
+            if spec.id in rates:
+                others |= OF_A_RATE
+            is_share = metric.unit == "ratio" and metric.id not in others
+            assert metric.share == is_share, f"{spec.id}: {metric.id}"
+
+
 def test_versions_agree() -> None:
     import nephoscope
 

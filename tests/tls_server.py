@@ -4,11 +4,12 @@ tests."""
 from __future__ import annotations
 
 import ssl
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+
+from tests.servers import serving
 
 _FOLDER = Path(__file__).parents[1] / "crates" / "probe" / "src" / "requests" / "test_certificates"
 AUTHORITY = _FOLDER / "ca.pem"
@@ -19,9 +20,8 @@ def tls_server(address: str, answer: type[BaseHTTPRequestHandler]) -> Iterator[i
     """Serves on an address of loopback; yields the port."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(_FOLDER / "server.pem", _FOLDER / "server.key")
-    with ThreadingHTTPServer((address, 0), answer) as http:
-        http.socket = context.wrap_socket(http.socket, server_side=True)
-        http.handle_error = lambda request, address: None  # type: ignore[method-assign]
-        threading.Thread(target=http.serve_forever, daemon=True).start()
-        yield http.server_port
-        http.shutdown()
+    http = ThreadingHTTPServer((address, 0), answer)
+    http.socket = context.wrap_socket(http.socket, server_side=True)
+    http.handle_error = lambda request, address: None  # type: ignore[method-assign]
+    with serving(http) as port:
+        yield port

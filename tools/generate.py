@@ -120,7 +120,7 @@ def benchmark_page(spec: catalog.BenchmarkSpec) -> str:
     lines += ["| metric | unit | better | shape | meaning |", "|---|---|---|---|---|"]
     for metric in spec.metrics:
         name = f"**{metric.id}**" if metric.headline else metric.id
-        row = [name, metric.unit, metric.better.value, metric.shape.value, metric.doc]
+        row = [name, metric.unit_and_limits, metric.better.value, metric.shape.value, metric.doc]
         lines.append("| " + " | ".join(row) + " |")
     lines += ["", "Headline metrics are bold; they decide when repetition stops.", ""]
     if spec.params:

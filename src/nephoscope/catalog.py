@@ -37,7 +37,11 @@ class ParamSpec:
 
 @dataclass(frozen=True, slots=True)
 class MetricSpec:
-    """One metric a benchmark yields."""
+    """One metric a benchmark yields.
+
+    share: it lies between 0 and 1 by its definition, as a part of a whole does; a ratio that may
+    exceed 1, such as a speed-up, is none.
+    """
 
     id: str
     unit: str
@@ -45,6 +49,12 @@ class MetricSpec:
     shape: Shape
     headline: bool
     doc: str
+    share: bool = False
+
+    @property
+    def unit_and_limits(self) -> str:
+        """Returns the unit, of a share with its limits."""
+        return f"{self.unit} from 0 to 1" if self.share else self.unit
 
 
 NATIVE, ADAPTER, RUNNER, SIMULATION = "native", "adapter", "runner", "simulation"

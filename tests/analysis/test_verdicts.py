@@ -32,7 +32,7 @@ def test_words(band, equivalence, lower_is_better, higher_is_better):
 def test_no_direction_no_better():
     word = verdicts.judge(Band(2, 3), Band(2, 3), Better.NONE, 0.03)
     assert word == "inconclusive"
-    sentence = verdicts.say(word, 2.5, Band(2, 3), Band(2, 3), 0.03, 0.95, Better.NONE)
+    sentence = verdicts.say(word, 2.5, Band(2, 3), Band(2, 3), 0.03, 0.95)
     assert sentence == (
         "B differs from A by ×2.5 [×2, ×3] at 95 %; of this metric neither direction is better."
     )
@@ -62,7 +62,7 @@ def test_margin_is_the_same_from_either_side():
     ],
 )
 def test_sentences_carry_their_figures(word, band, part):
-    assert part in verdicts.say(word, 1.06, band, Band(0.995, 1.02), 0.03, 0.95, Better.LOWER)
+    assert part in verdicts.say(word, 1.06, band, Band(0.995, 1.02), 0.03, 0.95)
 
 
 @pytest.mark.parametrize(

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tests.store.factory import trial_record
+
 from nephoscope.balance.trials import BalancedTrial, Counter
-from nephoscope.model import Sample, TrialKey, TrialRecord, TrialStatus
+from nephoscope.model import Sample, TrialRecord
 
 MS = 1_000_000
 BEGAN_NS = 1_700_000_000 * 1000 * MS
 
 
 def record(params: dict[str, object]) -> TrialRecord:
-    return TrialRecord(
-        key=TrialKey(1, 0, "client1"),
+    return trial_record(
+        1,
+        "client1",
         benchmark="http.load",
         params=params,
-        factors={},
-        status=TrialStatus.VALID,
-        reasons=(),
-        position=0,
         started_at=BEGAN_NS / 1e9,
         elapsed_ns=4000 * MS,
-        beside={},
         timeline={"measure": (0, 4000 * MS)},
     )
 

@@ -12,10 +12,11 @@ from tests import schemas
 from tests.results.made import NULL_PLAN, make_run
 
 from nephoscope import capabilities
+from nephoscope.compaction.summarise import summary_of
 from nephoscope.comparison.result import Comparisons
 from nephoscope.documents import schema_of
-from nephoscope.model import Better, MetricResult, RunResult, Sample, Setting, TrialCounts
-from nephoscope.store import MEASURED
+from nephoscope.model import Better, Estimate, MetricResult, RunResult, Sample, Setting, TrialCounts
+from nephoscope.store import MEASURED, Store
 
 
 def shuffled(round_number: int) -> int:
@@ -262,3 +263,39 @@ def test_few_equal_replications_still_say_why_there_is_no_interval(tmp_path: Pat
 
     run = make_run(tmp_path, MODEL, equal, rounds=3)
     assert "needs 6 repetitions" in line(capabilities.build(run), "null_ns").estimate.note
+
+
+SHARES = (0.001, 0.01, 0.02, 0.05, 0.3, 0.6)
+
+
+def drifting_shares(setting: Setting, round_number: int, target: str) -> Sequence[Sample]:
+    value = SHARES[max(round_number, 1) - 1]
+    return [Sample("cpu_share_ratio", value), Sample("throttled_ratio", value)]
+
+
+def test_only_the_interval_of_a_declared_share_ends_at_1(tmp_path: Path) -> None:
+    plan = NULL_PLAN.replace('"null"', "cpu.gaps")
+    run = make_run(tmp_path, plan, drifting_shares, rounds=len(SHARES))
+    result = capabilities.build(run)
+    assert line(result, "cpu_share_ratio").estimate.high == 1
+    # Summed over CPUs, throttled time may exceed 1; all its values lie below.
+    free = line(result, "throttled_ratio").estimate.high
+    assert free is not None
+    assert free > 1
+    stored = {one.metric: one.estimates[one.metric] for one in summary_of(run).metrics}
+    highs = {name: one.high for name, one in stored.items() if isinstance(one, Estimate)}
+    assert highs["cpu_share_ratio"] == 1
+    assert highs["throttled_ratio"] is not None
+    assert highs["throttled_ratio"] > 1
+
+
+def test_a_run_that_was_stored_without_declared_shares_has_no_upper_limits(tmp_path: Path) -> None:
+    plan = NULL_PLAN.replace('"null"', "cpu.gaps")
+    run = make_run(tmp_path, plan, drifting_shares, rounds=len(SHARES))
+    (spec,) = run.manifest["specs"]
+    metrics = [{k: v for k, v in one.items() if k != "share"} for one in spec["metrics"]]
+    run.update(specs=[{**spec, "metrics": metrics}])
+    (again,) = Store(tmp_path).runs()
+    high = line(capabilities.build(again), "cpu_share_ratio").estimate.high
+    assert high is not None
+    assert high > 1

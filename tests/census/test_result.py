@@ -365,7 +365,7 @@ def test_what_does_not_fit_in_the_study_is_flagged() -> None:
     )
 
 
-def test_shares_that_miss_the_whole_are_flagged(tmp_path: Path) -> None:
+def test_shares_that_miss_the_whole_are_flagged() -> None:
     study = catalogue.load("zhuang-2012")
     numbers = tuple(
         one for one in study.numbers if one.row != "m1.small 2218HE" or one.table != "Table 4.1"

@@ -6,9 +6,10 @@ import io
 from dataclasses import replace
 
 import pytest
+from tests.store.factory import trial_record
 
 from nephoscope.commands.progress import Progress, left
-from nephoscope.model import Setting, TrialKey, TrialRecord, TrialStatus
+from nephoscope.model import Setting, TrialKey, TrialStatus
 from nephoscope.runs import Outcome, Status
 from nephoscope.runs.schedule.progress import TimeLeft
 
@@ -51,17 +52,8 @@ def test_without_a_budget_no_time_is_promised(capsys) -> None:  # type: ignore[n
 
 
 def test_what_cannot_be_measured_is_said_at_once(capsys) -> None:  # type: ignore[no-untyped-def]
-    record = TrialRecord(
-        key=TrialKey(0, 0, "local"),
-        benchmark="disk.io",
-        params={},
-        factors={},
-        status=TrialStatus.FAILED,
-        reasons=("no direct I/O\nhere",),
-        position=0,
-        started_at=0.0,
-        elapsed_ns=0,
-        beside={},
+    record = trial_record(
+        0, benchmark="disk.io", status=TrialStatus.FAILED, reasons=("no direct I/O\nhere",)
     )
     outcome = Outcome(0, "local", "disk.io", {}, "refused", 0, 10, "it failed 3 times")
     with Progress(io.StringIO()) as progress:

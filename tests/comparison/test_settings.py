@@ -4,23 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.store.factory import trial_record
+
 from nephoscope.comparison import settings
-from nephoscope.model import TrialKey, TrialRecord, TrialStatus
+from nephoscope.model import TrialRecord
 
 
 def record(benchmark: str, params: dict[str, Any], factors: dict[str, Any]) -> TrialRecord:
-    return TrialRecord(
-        key=TrialKey(1, 0, "local"),
-        benchmark=benchmark,
-        params=params,
-        factors=factors,
-        status=TrialStatus.VALID,
-        reasons=(),
-        position=0,
-        started_at=0.0,
-        elapsed_ns=1,
-        beside={},
-    )
+    return trial_record(1, benchmark=benchmark, params=params, factors=factors)
 
 
 def test_what_the_plan_varied_is_no_difference_but_the_rest_is() -> None:

@@ -83,9 +83,7 @@ def test_a_tool_of_that_name_that_is_another_one_is_refused(
 
 
 @here
-def test_a_tool_that_fails_is_a_failed_trial_with_its_words(
-    nephoscope: Run, tmp_path: Path
-) -> None:
+def test_a_tool_that_fails_is_a_failed_trial_with_its_words(nephoscope: Run) -> None:
     done = nephoscope("bench", "postmark", "--set", "files=1", "--set", "transactions=200")
     assert done.code == 3
     assert "it ran out of files" in done.err

@@ -262,9 +262,7 @@ def test_a_disk_that_fills_up_loses_nothing(
         subprocess.run(["umount", store], check=True)
 
 
-def test_a_hidden_proc_is_lived_with(
-    root_only: None, nephoscope: Run, plan: Path, tmp_path: Path
-) -> None:
+def test_a_hidden_proc_is_lived_with(root_only: None, nephoscope: Run, plan: Path) -> None:
     before = mounted("mount -t tmpfs none /proc")
     done = nephoscope("run", plan, "--json", before=before)
     assert done.code == 0, done.err

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from socketserver import BaseRequestHandler, ThreadingTCPServer
 
 import pytest
 from tests.e2e.conftest import Run
+from tests.servers import serving
 from tests.tls_server import AUTHORITY, tls_server
 
 
@@ -35,10 +34,8 @@ class Answer(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as http:
-        threading.Thread(target=http.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{http.server_port}"
-        http.shutdown()
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Answer)) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 def test_load_prints_a_line_for_each_trial_and_a_summary(nephoscope: Run, server: str) -> None:
@@ -128,10 +125,8 @@ class Hostile(BaseRequestHandler):
 
 @pytest.fixture(scope="module")
 def hostile() -> Iterator[str]:
-    with ThreadingTCPServer(("127.0.0.1", 0), Hostile) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
+    with serving(ThreadingTCPServer(("127.0.0.1", 0), Hostile)) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 @pytest.mark.parametrize("path", HOSTILE)
@@ -174,9 +169,7 @@ def test_a_certificate_for_another_name_is_one_sentence(nephoscope: Run) -> None
     assert "certificate" in done.sentence
 
 
-def test_more_connections_than_open_files_is_one_sentence(
-    nephoscope: Run, server: str, tmp_path: Path
-) -> None:
+def test_more_connections_than_open_files_is_one_sentence(nephoscope: Run, server: str) -> None:
     before = ("sh", "-c", 'ulimit -n 200; exec "$@"', "sh")
     words = ("load", server, "-c", "1000", "-d", "1s", "--trials", "1")
     done = nephoscope(*words, before=before)

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tests.store.factory import record
 
 from nephoscope import catalog, plans
 from nephoscope.analysis.statistics.values import Array
 from nephoscope.compaction.summarise import CPU_MODEL
 from nephoscope.history.series import Point, Series
-from nephoscope.model import Better, Estimate, Sample, TrialKey, TrialRecord, TrialStatus
+from nephoscope.model import Better, Estimate, Sample
 from nephoscope.plans.files.load import from_text
 from nephoscope.store import FINISHED, Store, StoredRun
 
@@ -90,19 +91,15 @@ def append_run(
                 for metric in spec.metrics
                 if metric.id in values
             ]
-            record = TrialRecord(
-                key=TrialKey(round_number, setting.index, target),
-                benchmark=setting.benchmark,
-                params=setting.params,
-                factors=setting.factors,
-                status=TrialStatus.VALID,
-                reasons=(),
-                position=len(trials),
+            trial = record(
+                setting,
+                round_number,
+                len(trials),
+                target,
                 started_at=at_s,
-                elapsed_ns=10,
                 beside={"steal_ratio": steal},
             )
-            trials.append((record, samples, spec, ()))
+            trials.append((trial, samples, spec, ()))
     run.store_all(trials)
     run.update(fingerprints={target: dict(fingerprint or machine())}, started_at=at_s)
     run.finish(FINISHED)

@@ -24,7 +24,6 @@ from nephoscope.plans.model import Plan
 
 from .factory import CATALOG
 
-NET = {"benchmark": "net.work", "params": {"duration_ns": "2s"}, "peer": "b"}
 TARGETS = [{"name": "a", "per_hour": 1.5}, {"name": "b", "per_hour": 0.5}]
 
 

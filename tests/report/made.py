@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from tests.results.made import run_data
+from tests.store.factory import trial_record
 
 from nephoscope.analysis.target_evidence import Trials
 from nephoscope.capabilities.findings import RecordsSummary, findings
@@ -23,7 +24,6 @@ from nephoscope.model import (
     RunSummary,
     TrialCounts,
     TrialKey,
-    TrialRecord,
     TrialStatus,
     factors_key,
 )
@@ -74,17 +74,9 @@ def metric(
 
 def executed() -> Execution:
     """A run with common starts, a load that died once, and a target that was given up."""
-    record = TrialRecord(
-        key=TrialKey(1, 0, "local"),
+    record = trial_record(
+        1,
         benchmark="cpu.pi",
-        params={},
-        factors={},
-        status=TrialStatus.VALID,
-        reasons=(),
-        position=0,
-        started_at=0.0,
-        elapsed_ns=1,
-        beside={},
         timeline={"prepare": (0, 10), "start": (10, 2_000_000), "measure": (2_000_000, 9_000_000)},
         skew_ns=12_000,
         loads=({"name": "noise", "benchmark": "load.cpu", "target": "b", "covered_ratio": 1.0},),

@@ -179,7 +179,7 @@ def test_a_control_that_fails_is_a_warning(run: RunResult) -> None:
     assert tones[0] == "warning"
 
 
-def test_names_of_resources_stand_in_a_table(run: RunResult, tmp_path: Path) -> None:
+def test_names_of_resources_stand_in_a_table(run: RunResult) -> None:
     named = (NamedLoad("victim", "memory", 1.0, 1, "cache", "s", ("memory", "cache")),)
     section = section_of(changed(run, named=named))
     table = next(

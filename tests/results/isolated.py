@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.store.factory import record
+
 from nephoscope import catalog, plans
 from nephoscope.model import Sample, Setting, TrialKey, TrialRecord, TrialStatus
 from nephoscope.plans.files.load import from_text
@@ -128,16 +130,14 @@ def _record(
         beside |= {"others_busy_cpus": truth.others, "others_io_bytes_per_s": 0.0}
     if setting.factors["resource"] == "memory":
         beside["steal_ratio"] = truth.steal
-    return TrialRecord(
+    return record(
+        setting,
+        key.round,
+        position,
         key=key,
-        benchmark=setting.benchmark,
-        params=setting.params,
-        factors=setting.factors,
         status=TrialStatus.INVALID if lost else TrialStatus.VALID,
         reasons=("the test says so",) if lost else (),
-        position=position,
         started_at=1000.0 + position,
-        elapsed_ns=10,
         beside=beside,
         around=around,
     )

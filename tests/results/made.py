@@ -7,8 +7,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+from tests.store.factory import record
+
 from nephoscope import catalog, plans
-from nephoscope.model import MetricResult, Sample, Setting, TrialKey, TrialRecord, TrialStatus
+from nephoscope.model import MetricResult, Sample, Setting, TrialRecord, TrialStatus
 from nephoscope.plans.files.load import from_text
 from nephoscope.results.run_data import RunData
 from nephoscope.store import FINISHED, Store, StoredRun
@@ -42,23 +44,21 @@ def make_run(
         for setting in settings:
             for target in setting.targets:
                 status = TrialStatus.INVALID if number in invalid else TrialStatus.VALID
-                record = TrialRecord(
-                    key=TrialKey(number, setting.index, target),
-                    benchmark=setting.benchmark,
-                    params=setting.params,
-                    factors=setting.factors,
+                trial = record(
+                    setting,
+                    number,
+                    len(trials),
+                    target,
                     status=status,
                     reasons=("the test says so",) if number in invalid else (),
-                    position=len(trials),
                     started_at=float(len(trials)),
-                    elapsed_ns=10,
                     beside={},
                 )
                 samples = sampler(setting, number, target)
-                trials.append((record, samples, known.benchmark(setting.benchmark), ()))
+                trials.append((trial, samples, known.benchmark(setting.benchmark), ()))
     if one_by_one:
-        for trial in trials:
-            run.append(*trial)
+        for trial_and_samples in trials:
+            run.append(*trial_and_samples)
     else:
         run.store_all(trials)
     fingerprint = {"identity": {"machine_id_hash": machine}}

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.results.made import run_data
+from tests.store.factory import trial_record
 
 from nephoscope.model import (
     Better,
@@ -14,7 +15,6 @@ from nephoscope.model import (
     MetricResult,
     RunResult,
     RunSummary,
-    TrialKey,
     TrialRecord,
     TrialStatus,
     factors_key,
@@ -75,17 +75,15 @@ def record(
     status: TrialStatus = TrialStatus.VALID,
 ) -> TrialRecord:
     """One replication."""
-    return TrialRecord(
-        key=TrialKey(round, setting, "sim"),
+    return trial_record(
+        round,
+        "sim",
+        setting=setting,
         benchmark=benchmark,
         params=dict(params or {}),
         factors=dict(factors or {}),
         status=status,
         reasons=() if status is TrialStatus.VALID else ("the test says so",),
-        position=round,
-        started_at=float(round),
-        elapsed_ns=1,
-        beside={},
         documents=dict(documents or {}),
     )
 

@@ -6,25 +6,15 @@ from dataclasses import replace
 from typing import Any
 
 from tests.results.made import run_data
+from tests.store.factory import trial_record
 
 from nephoscope import documents
-from nephoscope.model import TrialKey, TrialRecord, TrialStatus
+from nephoscope.model import TrialRecord
 from nephoscope.results.counters import CounterLine, analyse
 
 
 def record(number: int, **beside: Any) -> TrialRecord:
-    return TrialRecord(
-        key=TrialKey(number, 0, "local"),
-        benchmark="null",
-        params={},
-        factors={},
-        status=TrialStatus.VALID,
-        reasons=(),
-        position=number,
-        started_at=0.0,
-        elapsed_ns=1,
-        beside=beside,
-    )
+    return trial_record(number, beside=beside)
 
 
 def counters(records: list[TrialRecord]) -> tuple[CounterLine, ...]:

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 from tests import schemas
+from tests.store.factory import trial_record
 
 from nephoscope import capabilities
-from nephoscope.model import Sample, TrialKey, TrialRecord, TrialStatus
+from nephoscope.model import Sample, TrialRecord, TrialStatus
 from nephoscope.results.execution import Execution, analyse
 
 from .made import NULL_PLAN, make_run, run_data
@@ -20,20 +21,8 @@ LOAD = {"name": "noise", "benchmark": "load.cpu", "target": "b", "covered_ratio"
 
 
 def record(round: int, target: str = "a", **more: object) -> TrialRecord:
-    base = TrialRecord(
-        key=TrialKey(round, 0, target),
-        benchmark="null",
-        params={},
-        factors={},
-        status=TrialStatus.VALID,
-        reasons=(),
-        position=round,
-        started_at=float(round),
-        elapsed_ns=1,
-        beside={},
-        timeline={"prepare": (0, 5), "start": (5, 25), "measure": (25, 125)},
-    )
-    return replace(base, **more)  # type: ignore[arg-type]
+    timeline = {"prepare": (0, 5), "start": (5, 25), "measure": (25, 125)}
+    return trial_record(round, target, **{"timeline": timeline, **more})
 
 
 def execution(manifest: dict[str, object], records: list[TrialRecord]) -> Execution | None:

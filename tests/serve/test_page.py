@@ -16,10 +16,11 @@ from tests.history.drawn import DAY_S, START_S, append_run, machine
 from tests.results.isolated import Truth, make
 from tests.results.made import NULL_PLAN, TWO_TARGETS, make_run
 from tests.serve.made import PATIENCE_S, TOKEN, RunningServer, running
+from tests.store.factory import trial_record
 
 from nephoscope import capabilities
 from nephoscope.history.series import REPETITION
-from nephoscope.model import Sample, Setting, TrialKey, TrialRecord, TrialStatus
+from nephoscope.model import Sample, Setting
 from nephoscope.serve.settings import TOKEN_VARIABLE
 from nephoscope.store import RUNNING, StoredRun, identity
 
@@ -348,18 +349,7 @@ def test_colours_are_chosen_and_remembered(view: Watched) -> None:
 
 def store_trial(run: StoredRun, number: int) -> None:
     """Stores one more trial of a run, as a run in progress does."""
-    record = TrialRecord(
-        key=TrialKey(number, 0, "local"),
-        benchmark="null",
-        params={},
-        factors={},
-        status=TrialStatus.VALID,
-        reasons=(),
-        position=number,
-        started_at=float(number),
-        elapsed_ns=10,
-        beside={"spare_gap_ratio": 0.01 * number},
-    )
+    record = trial_record(number, beside={"spare_gap_ratio": 0.01 * number})
     run.append(record, [Sample("null_ns", 100.0 + number)], run.spec("null"))
 
 

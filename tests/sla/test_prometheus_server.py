@@ -7,29 +7,24 @@ over the same events sees.
 from __future__ import annotations
 
 import bisect
-import json
 import shutil
 import subprocess
-import threading
 import time
-import urllib.parse
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import yaml
+from tests import servers
 from tests.sla.made import agreement, run
 
 from nephoscope.sla import files, prometheus
 
 PER_S = 5
 HISTORY_S = 7 * 3600
-LIMIT_S = 120.0
 WINDOWS = {"5m": "5min", "30m": "30min", "1h": "1h", "6h": "6h", "3d": "3d"}
 LABELS = '{service="web",observer="here",job="sla",instance="watch"}'
 pytestmark = pytest.mark.skipif(
@@ -96,66 +91,12 @@ def scraped(watched: Watched) -> Iterator[int]:
         def log_message(self, *words: object) -> None:
             """Logs nothing."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
-        try:
-            yield server.server_address[1]
-        finally:
-            server.shutdown()
-            thread.join()
-
-
-class Prometheus:
-    """The server, on a port that the kernel chose."""
-
-    def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
-        self._process = process
-        self._log = log
-        self._port = 0
-
-    def wait_until_ready(self) -> None:
-        self.until(lambda: self._listening() and self._get("/-/ready") is not None)
-
-    def until(self, condition: Any) -> Any:
-        """Waits until a condition is true, and returns it."""
-        deadline = time.monotonic() + LIMIT_S
-        while time.monotonic() < deadline and self._process.poll() is None:
-            if result := condition():
-                return result
-            time.sleep(0.1)
-        raise AssertionError(self._log.read_text()[-4000:])
-
-    def samples(self, query: str) -> list[tuple[float, float]]:
-        """Samples of one series, (time in s, value); none while there is none."""
-        found = self._get(f"/api/v1/query?query={urllib.parse.quote(query)}")
-        result = json.loads(found)["data"]["result"] if found else []
-        return [(float(at), float(value)) for at, value in result[0]["values"]] if result else []
-
-    def _listening(self) -> bool:
-        """Looks its port up: the inodes of its sockets among those that listen."""
-        links = []
-        for entry in Path(f"/proc/{self._process.pid}/fd").iterdir():
-            try:
-                links.append(str(entry.readlink()))
-            except FileNotFoundError:
-                continue
-        for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
-            words = line.split()
-            if words[3] == "0A" and f"socket:[{words[9]}]" in links:
-                self._port = int(words[1].rpartition(":")[2], 16)
-        return self._port > 0
-
-    def _get(self, path: str) -> bytes | None:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self._port}{path}", timeout=30) as got:
-                return bytes(got.read())
-        except OSError:
-            return None
+    with servers.serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as port:
+        yield port
 
 
 @contextmanager
-def server(folder: Path, port: int, watched: Watched) -> Iterator[Prometheus]:
+def server(folder: Path, port: int, watched: Watched) -> Iterator[servers.Prometheus]:
     """Imports the history, and starts a server that scrapes on and evaluates the rules."""
     history = watched.write_history(folder / "history.om")
     importing = ["promtool", "tsdb", "create-blocks-from", "openmetrics"]
@@ -163,7 +104,7 @@ def server(folder: Path, port: int, watched: Watched) -> Iterator[Prometheus]:
         [*importing, str(history), str(folder / "data")],
         check=True,
         capture_output=True,
-        timeout=LIMIT_S,
+        timeout=servers.LIMIT_S,
     )
     target = {"targets": [f"127.0.0.1:{port}"], "labels": {"instance": "watch"}}
     configuration = {
@@ -171,31 +112,8 @@ def server(folder: Path, port: int, watched: Watched) -> Iterator[Prometheus]:
         "rule_files": ["rules.yaml"],
         "scrape_configs": [{"job_name": "sla", "static_configs": [target]}],
     }
-    (folder / "prometheus.yaml").write_text(yaml.safe_dump(configuration))
-    log = folder / "log"
-    with log.open("wb") as stream:
-        process = subprocess.Popen(
-            [
-                "prometheus",
-                f"--config.file={folder / 'prometheus.yaml'}",
-                f"--storage.tsdb.path={folder / 'data'}",
-                "--storage.tsdb.retention.time=30d",
-                "--web.listen-address=127.0.0.1:0",
-            ],
-            stdin=subprocess.DEVNULL,
-            stdout=stream,
-            stderr=subprocess.STDOUT,
-            cwd=folder,
-        )
-    try:
-        yield Prometheus(process, log)
-    finally:
-        process.terminate()
-        try:
-            process.wait(LIMIT_S / 4)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+    with servers.prometheus(folder, configuration, "--storage.tsdb.retention.time=30d") as running:
+        yield running
 
 
 def test_its_rules_have_the_burn_rates_of_the_verdict(
@@ -210,7 +128,6 @@ def test_its_rules_have_the_burn_rates_of_the_verdict(
     (tmp_path / "rules.yaml").write_text(yaml.safe_dump(rules))
     watched = Watched(int(time.time()) - HISTORY_S)
     with scraped(watched) as port, server(tmp_path, port, watched) as there:
-        there.wait_until_ready()
 
         def burn_rates() -> tuple[float, dict[str, float]] | None:
             """The time of an evaluation that follows a scrape closely, and what it recorded."""

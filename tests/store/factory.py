@@ -22,20 +22,38 @@ def new_run(path: Path, *, levels: str = "[1,2]", **plan: Any) -> tuple[StoredRu
     return Store(path).create(made, 7, catalog=CATALOG, settings=settings), settings
 
 
-def record(setting: Setting, round_number: int, position: int, **more: Any) -> TrialRecord:
+def trial_record(
+    round_number: int, target: str = "local", *, setting: int = 0, **more: Any
+) -> TrialRecord:
+    """A valid trial of `null` without samples. more: other fields, or other values of them."""
     fields: dict[str, Any] = {
-        "key": TrialKey(round_number, setting.index, "local"),
+        "key": TrialKey(round_number, setting, target),
+        "benchmark": "null",
+        "params": {},
+        "factors": {},
+        "status": TrialStatus.VALID,
+        "reasons": (),
+        "position": round_number,
+        "started_at": float(round_number),
+        "elapsed_ns": 10,
+        "beside": {},
+    }
+    return TrialRecord(**{**fields, **more})
+
+
+def record(
+    setting: Setting, round_number: int, position: int, target: str = "local", **more: Any
+) -> TrialRecord:
+    """A valid trial of a setting."""
+    fields: dict[str, Any] = {
         "benchmark": setting.benchmark,
         "params": setting.params,
         "factors": setting.factors,
-        "status": TrialStatus.VALID,
-        "reasons": (),
         "position": position,
         "started_at": 1.5,
-        "elapsed_ns": 10,
         "beside": {"steal_ratio": None, "load_1m": 0.25},
     }
-    return TrialRecord(**{**fields, **more})
+    return trial_record(round_number, target, setting=setting.index, **{**fields, **more})
 
 
 def samples(value: float) -> list[Sample]:

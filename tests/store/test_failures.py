@@ -9,6 +9,7 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
+from tests import file_systems
 
 from nephoscope.errors import StoreError, UnknownName
 from nephoscope.model import Sample, TrialStatus
@@ -21,17 +22,8 @@ from .factory import SPEC, filled, new_run, record, samples
 @pytest.fixture
 def small_disk(tmp_path: Path, root_only: None) -> Iterator[Path]:
     """A file system of 1 MiB."""
-    path = tmp_path / "small"
-    path.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(path)], capture_output=True
-    )
-    if mounted.returncode != 0:
-        pytest.skip(f"needs the right to mount: {mounted.stderr.decode().strip()}")
-    try:
+    with file_systems.in_memory(tmp_path / "small", "size=1m") as path:
         yield path
-    finally:
-        subprocess.run(["umount", str(path)], check=True)
 
 
 def test_a_full_disk_keeps_what_was_measured(small_disk: Path) -> None:

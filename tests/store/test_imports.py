@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from nephoscope import capabilities, catalog
 from nephoscope.errors import StoreError, UsageError
+from nephoscope.model import Shape
 from nephoscope.store import Store, StoredRun, query
 from nephoscope.store.imports import import_files
 
@@ -81,6 +82,10 @@ def test_both_summaries_of_k6_give_the_same(tmp_path: Path, name: str) -> None:
     assert values["http_reqs.rate"] == [pytest.approx(240.5)]
     assert kinds["http_reqs.rate"] == ("per_s", "higher")
     assert kinds["data_received.rate"] == ("bytes_per_s", "higher")
+    declared = run.metrics_of_shape(Shape.SCALAR).items()
+    shares = {name.split(".")[0] for (_, name), metric in declared if metric.share}
+    assert "http_req_failed" in shares
+    assert shares <= {"http_req_failed", "checks"}
 
 
 def test_reports_of_sysbench_in_one_file_are_repetitions(tmp_path: Path) -> None:

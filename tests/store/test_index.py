@@ -112,7 +112,7 @@ def test_a_store_that_is_not_there_has_no_runs(tmp_path: Path) -> None:
     assert (snapshot.runs, snapshot.total, snapshot.is_complete) == ((), 0, True)
 
 
-def settled(store: Path, *runs: StoredRun) -> None:
+def settled(*runs: StoredRun) -> None:
     """Makes manifests old enough to be kept in the list."""
     for run in runs:
         os.utime(run.path / "manifest.json", (0, 0))
@@ -122,7 +122,7 @@ def test_a_second_process_reads_the_list_and_no_manifest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs = [made(tmp_path), made(tmp_path, TWO_TARGETS)]
-    settled(tmp_path, *runs)
+    settled(*runs)
     first = RunIndex(Store(tmp_path)).whole()
     monkeypatch.setattr(index, "_read", None)  # a call would fail
     second = RunIndex(Store(tmp_path)).whole()
@@ -135,7 +135,7 @@ def test_a_list_that_is_damaged_or_missing_is_made_again(
     tmp_path: Path, content: bytes | None
 ) -> None:
     run = made(tmp_path)
-    settled(tmp_path, run)
+    settled(run)
     expected = RunIndex(Store(tmp_path)).whole().runs
     path = tmp_path / "runs" / index.FILE
     whole = path.read_bytes()
@@ -149,7 +149,7 @@ def test_a_list_that_is_damaged_or_missing_is_made_again(
 
 def test_what_changed_since_the_list_was_kept_is_read_again(tmp_path: Path) -> None:
     kept, removed = made(tmp_path), made(tmp_path)
-    settled(tmp_path, kept, removed)
+    settled(kept, removed)
     RunIndex(Store(tmp_path)).whole()
     kept.update(labels={"rack": "7"})
     Store(tmp_path).remove(removed)
@@ -161,7 +161,7 @@ def test_what_changed_since_the_list_was_kept_is_read_again(tmp_path: Path) -> N
 
 def test_a_run_in_progress_is_not_kept(tmp_path: Path) -> None:
     run = made(tmp_path, state=RUNNING)
-    settled(tmp_path, run)
+    settled(run)
     RunIndex(Store(tmp_path)).whole()
     assert run.id not in (tmp_path / "runs" / index.FILE).read_text()
     run.finish("finished")
@@ -184,7 +184,7 @@ def test_a_list_of_many_runs_opens_one_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs = [made(tmp_path) for _ in range(100)]
-    settled(tmp_path, *runs)
+    settled(*runs)
     RunIndex(Store(tmp_path)).whole()
     opened: list[Path] = []
     real = Path.read_bytes

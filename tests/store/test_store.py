@@ -14,7 +14,8 @@ import pytest
 from nephoscope import plans
 from nephoscope.errors import StoreError, UnknownName, UsageError
 from nephoscope.store import FAILED, FINISHED, MEASURED, RUNNING, Store, default_path
-from nephoscope.store.run import INTERRUPTED, KILLED, NOT_STARTED, StoredRun
+from nephoscope.store.holder import INTERRUPTED, KILLED, NOT_STARTED
+from nephoscope.store.run import StoredRun
 
 from .factory import CATALOG, SPEC, new_run, record, samples
 

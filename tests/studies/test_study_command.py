@@ -191,7 +191,7 @@ def test_run_measures_compares_and_leaves_the_comparison_with_the_report(
 
 
 def test_a_scale_is_another_run_with_more_repetitions(
-    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    made: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(["study", "run", "made-1999", "--scale", "paper", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)

@@ -143,7 +143,7 @@ def test_what_cannot_be_started_raises() -> None:
         start_child(["/no/such"])
 
 
-def test_a_probe_dies_with_a_killed_parent(tmp_path: Path, probe: Path) -> None:
+def test_a_probe_dies_with_a_killed_parent(probe: Path) -> None:
     """SIGKILL leaves the parent no time for anything: the probe itself has to notice."""
     script = (
         "import asyncio, sys\n"

@@ -75,7 +75,7 @@ def test_an_unknown_host_key_stops_with_its_fingerprint(server: Server) -> None:
     assert server.known_hosts.read_text() == "", "nothing is added behind the user's back"
 
 
-def test_a_changed_host_key_stops_and_says_so(server: Server, tmp_path: Path) -> None:
+def test_a_changed_host_key_stops_and_says_so(server: Server) -> None:
     old = fingerprint(server.host_key)
     assert using(server.record(), one_trial).failure is None
     server.stop()
@@ -248,7 +248,7 @@ def test_a_configured_jump_host_is_gone_through_and_checked(
 # Hosts that cannot be reached.
 
 
-def test_an_unreachable_host_is_told(server: Server, tmp_path: Path) -> None:
+def test_an_unreachable_host_is_told(server: Server) -> None:
     record = server.record()
     server.stop()
     assert "cannot be reached: " in refusal(record)
@@ -450,9 +450,7 @@ def test_one_connection_serves_every_verb_and_the_probe_goes_there_once(server: 
     assert left_in(server.home) == ["probe"]
 
 
-def test_after_sigkill_on_our_side_nothing_of_ours_is_left_there(
-    server: Server, tmp_path: Path
-) -> None:
+def test_after_sigkill_on_our_side_nothing_of_ours_is_left_there(server: Server) -> None:
     script = (
         "import asyncio, pathlib, sys\n"
         "from nephoscope.targets.kinds.ssh import SshRecord\n"

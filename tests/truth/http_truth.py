@@ -13,7 +13,6 @@ from typing import Any
 from channel import TOKEN, Controlled, controlled
 
 LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-PERIOD = 1 << 20
 PATIENCE_S = 120.0
 _MASK = (1 << 64) - 1
 

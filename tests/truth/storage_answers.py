@@ -20,6 +20,8 @@ from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
 from xml.sax.saxutils import escape
 
+from tests.servers import serving
+
 BUCKET = "objects"
 ACCOUNT = "nephoscopetest"
 AZURE_KEY = base64.b64encode(b"a key of the tests, of no account").decode()
@@ -361,16 +363,8 @@ def answering(service: Service) -> Iterator[str]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    url = f"http://127.0.0.1:{server.server_address[1]}"
-    if isinstance(service, Hadoop):
-        service.address = url
-    try:
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as port:
+        url = f"http://127.0.0.1:{port}"
+        if isinstance(service, Hadoop):
+            service.address = url
         yield url
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

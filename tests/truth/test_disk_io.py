@@ -15,22 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import file_systems
 from tests.attempts import attempt
 from trials import forbid, needs_root, refused, run, start
 
 MIB = 1 << 20
 IO_URING_SETUP = 425
 NOBODY = 65534
-
-
-@pytest.fixture
-def disk() -> Iterator[Path]:
-    """An empty directory on a disk; /tmp may lie in memory."""
-    path = Path(f"/var/tmp/nephoscope-test-{os.getpid()}-{random.getrandbits(32):08x}")
-    path.mkdir()
-    yield path
-    assert list(path.iterdir()) == [], "something was left behind"
-    path.rmdir()
 
 
 def small(directory: Path, **more: Any) -> dict[str, Any]:
@@ -56,18 +47,6 @@ def group(controller: str) -> Iterator[Path]:
 def join(path: Path) -> None:
     """Moves the calling process into a control group."""
     (path / "cgroup.procs").write_text(str(os.getpid()))
-
-
-@contextmanager
-def tmpfs(path: Path, options: str) -> Iterator[Path]:
-    """A file system in memory."""
-    path.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(path)], check=True)
-    try:
-        yield path
-    finally:
-        subprocess.run(["umount", str(path)], check=True)
-        path.rmdir()
 
 
 def whole_device(directory: Path) -> str:
@@ -200,7 +179,7 @@ def test_a_file_larger_than_the_free_space_is_refused(disk: Path) -> None:
 @pytest.mark.together
 @needs_root
 def test_a_full_file_system_is_named(tmp_path: Path) -> None:
-    with tmpfs(tmp_path / "full", "size=1m") as path:
+    with file_systems.in_memory(tmp_path / "full", "size=1m") as path:
         (path / "ballast").write_bytes(b"x" * 900_000)
         params = small(path, direct=False, file_bytes=512 * 1024)
         assert refused("disk.io", params) == (4, "disk_full")

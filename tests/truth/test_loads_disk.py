@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import random
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +15,6 @@ from trials import Trial, needs_root, refused, run
 
 MIB = 1 << 20
 FILE = 16 * MIB
-
-
-@pytest.fixture
-def disk() -> Iterator[Path]:
-    """An empty directory on a disk; /tmp may lie in memory."""
-    path = Path(f"/var/tmp/nephoscope-test-{os.getpid()}-{random.getrandbits(32):08x}")
-    path.mkdir()
-    yield path
-    assert list(path.iterdir()) == [], "something was left behind"
-    path.rmdir()
 
 
 def small(directory: Path, **more: Any) -> dict[str, Any]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from tests.store.factory import record
+
 from nephoscope import catalog, plans
-from nephoscope.model import Sample, Setting, TrialKey, TrialRecord, TrialStatus
+from nephoscope.model import Sample, Setting
 from nephoscope.store import FINISHED, MEASURED, Store
 from nephoscope.watch.events import EventLog
 from nephoscope.watch.records import Definition
@@ -110,19 +112,8 @@ def measuring(
             for target in setting.targets:
                 if target in gone:
                     continue
-                record = TrialRecord(
-                    key=TrialKey(1, setting.index, target),
-                    benchmark=setting.benchmark,
-                    params=setting.params,
-                    factors=setting.factors,
-                    status=TrialStatus.VALID,
-                    reasons=(),
-                    position=len(trials),
-                    started_at=at_s,
-                    elapsed_ns=10,
-                    beside={},
-                )
-                trials.append((record, sampler(setting, target, at_s), spec, ()))
+                trial = record(setting, 1, len(trials), target, started_at=at_s, beside={})
+                trials.append((trial, sampler(setting, target, at_s), spec, ()))
         run.append_together(trials)
         run.update(started_at=at_s)
         before_finish()

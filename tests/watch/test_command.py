@@ -56,7 +56,7 @@ def test_no_watches_are_a_sentence(capsys: Capture) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_a_waiting_watch_and_the_list_shows_what_it_is(
-    number: signal.Signals, plan: Path, tmp_path: Path, capsys: Capture
+    number: signal.Signals, plan: Path, capsys: Capture
 ) -> None:
     words = [sys.executable, "-m", "nephoscope", "watch", "plan.yaml", "--every", "30d"]
     process = subprocess.Popen(

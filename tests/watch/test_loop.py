@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import file_systems
 from tests.watch.made import EVERY_S, START_S, FakeClock, Said, definition, measuring, plan_file
 
 from nephoscope import plans
@@ -259,17 +259,8 @@ def test_what_a_full_disk_keeps_out_is_written_once_there_is_space(
 @pytest.fixture
 def small_disk(tmp_path: Path, root_only: None) -> Iterator[Path]:
     """A file system of 2 MiB in the store's place."""
-    path = tmp_path / "store"
-    path.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(path)], capture_output=True
-    )
-    if mounted.returncode != 0:
-        pytest.skip(f"needs the right to mount: {mounted.stderr.decode().strip()}")
-    try:
+    with file_systems.in_memory(tmp_path / "store", "size=2m") as path:
         yield path
-    finally:
-        subprocess.run(["umount", str(path)], check=True)
 
 
 def test_a_real_full_disk_loses_nothing_that_was_measured(small_disk: Path, tmp_path: Path) -> None:

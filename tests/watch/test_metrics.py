@@ -6,7 +6,6 @@ import contextlib
 import json
 import shutil
 import subprocess
-import threading
 import time
 import urllib.error
 import urllib.parse
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from tests import servers
 
 from nephoscope.errors import UsageError
 from nephoscope.store import Store
@@ -166,68 +165,21 @@ def test_promtool_has_nothing_to_say(log: EventLog, tmp_path: Path) -> None:
 
 @needs_prometheus
 def test_a_real_prometheus_scrapes_the_endpoint(log: EventLog, tmp_path: Path) -> None:
-    with served(tmp_path, families(log)) as url, prometheus(tmp_path, url) as query:
-        value = until(lambda: query('nephoscope_estimate{metric="latency_p99_ns"}'))
-        assert value == 2.5e6
-        assert until(lambda: query('nephoscope_watch_events_total{event="start_skipped"}')) == 4
-        quantile = 'histogram_quantile(0.5, nephoscope_observations_bucket{metric="latency_ns"})'
-        assert 1e6 <= until(lambda: query(quantile)) <= 2e6
+    with served(tmp_path, families(log)) as url:
+        target = {"targets": [urllib.parse.urlsplit(url).netloc]}
+        configuration = {
+            "global": {"scrape_interval": "1s"},
+            "scrape_configs": [{"job_name": "watch", "static_configs": [target]}],
+        }
+        with servers.prometheus(tmp_path, configuration) as running:
 
+            def value_of(query: str) -> float:
+                return float(running.until(lambda: running.value(query)))
 
-@contextlib.contextmanager
-def prometheus(folder: Path, url: str) -> Iterator[Any]:
-    """A server that scrapes the endpoint each second; yields a function that asks it."""
-    target = {"targets": [urllib.parse.urlsplit(url).netloc]}
-    configuration = {
-        "global": {"scrape_interval": "1s"},
-        "scrape_configs": [{"job_name": "watch", "static_configs": [target]}],
-    }
-    (folder / "prometheus.yaml").write_text(yaml.safe_dump(configuration))
-    with (folder / "log").open("wb") as stream:
-        process = subprocess.Popen(
-            [
-                "prometheus",
-                f"--config.file={folder / 'prometheus.yaml'}",
-                f"--storage.tsdb.path={folder / 'data'}",
-                "--web.listen-address=127.0.0.1:0",
-            ],
-            stdin=subprocess.DEVNULL,
-            stdout=stream,
-            stderr=subprocess.STDOUT,
-        )
-    try:
-        port = until(lambda: listening_port(process.pid))
-
-        def query(text: str) -> float | None:
-            asked = f"http://127.0.0.1:{port}/api/v1/query?query={urllib.parse.quote(text)}"
-            try:
-                with urllib.request.urlopen(asked, timeout=30) as answer:
-                    result = json.loads(answer.read())["data"]["result"]
-            except OSError:
-                return None
-            return float(result[0]["value"][1]) if result else None
-
-        yield query
-    finally:
-        process.terminate()
-        try:
-            process.wait(LIMIT_S / 4)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-
-def listening_port(pid: int) -> int:
-    """The port on which a process listens; 0 before it does."""
-    links = []
-    for entry in Path(f"/proc/{pid}/fd").iterdir():
-        with contextlib.suppress(FileNotFoundError):
-            links.append(str(entry.readlink()))
-    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
-        words = line.split()
-        if words[3] == "0A" and f"socket:[{words[9]}]" in links:
-            return int(words[1].rpartition(":")[2], 16)
-    return 0
+            assert value_of('nephoscope_estimate{metric="latency_p99_ns"}') == 2.5e6
+            assert value_of('nephoscope_watch_events_total{event="start_skipped"}') == 4
+            buckets = 'nephoscope_observations_bucket{metric="latency_ns"}'
+            assert 1e6 <= value_of(f"histogram_quantile(0.5, {buckets})") <= 2e6
 
 
 class Receiver:
@@ -258,14 +210,8 @@ class Receiver:
             def log_message(self, *words: object) -> None:
                 """Logs nothing."""
 
-        with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-            thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-            thread.start()
-            try:
-                yield f"http://127.0.0.1:{server.server_address[1]}"
-            finally:
-                server.shutdown()
-                thread.join()
+        with servers.serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as port:
+            yield f"http://127.0.0.1:{port}"
 
 
 SECRET = "s3cret-value"

@@ -99,6 +99,9 @@ pub struct Metric {
     pub headline: bool,
     /// One sentence: what it means.
     pub doc: &'static str,
+    /// Whether it lies between 0 and 1 by its definition, as a part of a whole does. A ratio that
+    /// may exceed 1, such as a speed-up, is none.
+    pub share: bool,
 }
 
 /// Declares a metric by its name, whose ending states its unit. It is a scalar and not a headline
@@ -114,7 +117,7 @@ impl Metric {
 
     pub const fn neutral(id: &'static str) -> Self {
         let (unit, better) = (Unit::of_name(id), Better::None);
-        Self { id, unit, better, shape: Shape::Scalar, headline: false, doc: "" }
+        Self { id, unit, better, shape: Shape::Scalar, headline: false, doc: "", share: false }
     }
 
     pub const fn document(id: &'static str) -> Self {
@@ -131,6 +134,11 @@ impl Metric {
 
     pub const fn headline(self) -> Self {
         Self { headline: true, ..self }
+    }
+
+    pub const fn share(self) -> Self {
+        assert!(matches!(self.unit, Unit::Ratio), "a share is a ratio");
+        Self { share: true, ..self }
     }
 
     /// Sets a unit that the name does not state.
@@ -382,6 +390,8 @@ mod tests {
         const TIME: Metric = Metric::lower("latency_ns").histogram().headline();
         assert_eq!((TIME.unit, TIME.better), (Unit::Ns, Better::Lower));
         assert_eq!((TIME.shape, TIME.headline), (Shape::Histogram, true));
+        const LOSS: Metric = Metric::lower("loss_ratio").share();
+        assert_eq!((json!(LOSS)["share"].clone(), TIME.share), (json!(true), false));
         const THREADS: Param = Param::count("threads", 1, 0..=256).doc("Threads.");
         assert_eq!(
             json!(THREADS),

@@ -16,10 +16,9 @@ from nephoscope.adapters.frame import (
     ToolError,
     last_words,
     numbers,
-    version_by,
 )
 from nephoscope.adapters.quantities import choice, whole
-from nephoscope.adapters.servers import balancer
+from nephoscope.adapters.servers import balancer, nginx
 from nephoscope.catalog import ADAPTER as KIND
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.model import Sample
@@ -201,8 +200,8 @@ def _parse(output: Output) -> list[Sample]:
 ADAPTER = Adapter(
     spec=SPEC,
     command=_command,
-    look=Command(("-v",), paths=("/usr/sbin",)),
-    version=version_by(r"^nginx version: nginx/([0-9]+(?:\.[0-9]+)+)"),
+    look=nginx.LOOK,
+    version=nginx.VERSION,
     parse=_parse,
     server=Server(tool="sh", command=_command, install=SPEC.install),
 )

@@ -14,10 +14,9 @@ from nephoscope.adapters.frame import (
     Step,
     ToolError,
     matched,
-    version_by,
 )
 from nephoscope.adapters.quantities import seconds, whole
-from nephoscope.adapters.servers import balancer
+from nephoscope.adapters.servers import balancer, nginx
 from nephoscope.catalog import ADAPTER as KIND
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.errors import UsageError
@@ -187,8 +186,8 @@ def _parse(output: Output) -> list[Sample]:
 ADAPTER = Adapter(
     spec=SPEC,
     command=_command,
-    look=Command(("-v",), paths=("/usr/sbin",)),
-    version=version_by(r"^nginx version: nginx/([0-9]+(?:\.[0-9]+)+)"),
+    look=nginx.LOOK,
+    version=nginx.VERSION,
     parse=_parse,
     server=Server(tool="nginx", command=_command, install=SPEC.install),
 )

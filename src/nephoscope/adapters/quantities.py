@@ -100,7 +100,7 @@ def size(name: str, doc: str) -> MetricSpec:
 
 def share(name: str, doc: str) -> MetricSpec:
     """Returns a metric that is a share, of which less is better."""
-    return MetricSpec(name, "ratio", Better.LOWER, Shape.SCALAR, False, doc)
+    return MetricSpec(name, "ratio", Better.LOWER, Shape.SCALAR, False, doc, share=True)
 
 
 RETRANSMITS = MetricSpec(

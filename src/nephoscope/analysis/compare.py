@@ -301,7 +301,7 @@ def _draft(
     ratio = band_estimate(value, band, confidence, n, method)
     inside = band_estimate(value, equivalence, level, n, method)
     word: Word = judge(band, equivalence, better, margin)
-    sentence = say(word, value, band, equivalence, margin, confidence, better, names)
+    sentence = say(word, value, band, equivalence, margin, confidence, names)
     lacking = _lacking(empty, at, least, confidence)
     if lacking:
         word, sentence = "inconclusive", lacking

@@ -83,7 +83,6 @@ def say(
     equivalence: Band,
     margin: float,
     confidence: float,
-    better: Better,
     names: tuple[str, str] = ("A", "B"),
 ) -> str:
     """The verdict in one sentence, with the interval that decided it and its level."""

@@ -74,7 +74,7 @@ class BalanceRequest:
     seed: int | None = None
 
 
-def plan_balance(request: BalanceRequest, known: catalog.Catalog | None = None) -> Plan:
+def plan_balance(request: BalanceRequest) -> Plan:
     """Returns the plan; UsageError for what makes no sense, PlanError for a wrong parameter."""
     _check(request)
     values: dict[str, Any] = {
@@ -99,7 +99,7 @@ def plan_balance(request: BalanceRequest, known: catalog.Catalog | None = None) 
         values["benchmarks"] = _entries(request, request.url, names)
     else:
         values |= _lab(request)
-    return from_values(values, known or catalog.load(), lambda _: "")
+    return from_values(values, catalog.load(), lambda _: "")
 
 
 def _check(request: BalanceRequest) -> None:

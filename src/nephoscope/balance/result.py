@@ -83,8 +83,10 @@ def _place(item: tuple[tuple[str, int, int], Any]) -> tuple[bool, str, int, int]
     return balancer != DIRECT, balancer, generators, connections
 
 
-def _median(values: Sequence[float], unit: str, confidence: float) -> Estimate:
-    return estimates.median(values, unit=unit, confidence=confidence)
+def _median(
+    values: Sequence[float], unit: str, confidence: float, *, share: bool = False
+) -> Estimate:
+    return estimates.median(values, unit=unit, confidence=confidence, share=share)
 
 
 def _p99(trials: Sequence[BalancedTrial], confidence: float) -> Estimate | None:
@@ -197,7 +199,7 @@ def _sharings(trials: Sequence[BalancedTrial], confidence: float) -> Iterable[Sh
         yield Sharing(
             balancer,
             {
-                name: _median([row[at] for row in shares], "ratio", confidence)
+                name: _median([row[at] for row in shares], "ratio", confidence, share=True)
                 for at, name in enumerate(names)
             },
             {name: weight / sum(due) for name, weight in zip(names, due, strict=True)},

@@ -20,6 +20,7 @@ from nephoscope.model import (
     MetricResult,
     RunResult,
     RunSummary,
+    Shape,
     TrialCounts,
     TrialRecord,
     TrialStatus,
@@ -114,6 +115,7 @@ def _metrics(
         groups = lines.by_boot(single, wanted.rounds_of_boot)
         by_key = lines.histograms_by_boot(by_key, wanted.rounds_of_boot)
     priors = lines.pool_dependence(groups, by_key)
+    declared = run.metrics_of_shape(Shape.SCALAR)
     for key, group in groups.items():
         line = lines.scalar_line(
             key,
@@ -122,6 +124,7 @@ def _metrics(
             wanted=wanted(key, group.trial),
             simulated=key.target in models,
             prior=priors[key],
+            share=declared[key.benchmark, key.metric].share,
         )
         if group is not single[key]:
             own = single[key]

@@ -37,8 +37,8 @@ def section(census: Census) -> Section:
     flags = [Item(wording.clean(text), "notice") for text in census.flags]
     blocks += [Items(tuple(flags))] if flags else []
     blocks += _models(census)
-    blocks += _places(census, "zone", [(kind, kind.zones) for kind in census.kinds])
-    blocks += _places(census, "hour (UTC)", [(kind, kind.hours) for kind in census.kinds])
+    blocks += _places("zone", [(kind, kind.zones) for kind in census.kinds])
+    blocks += _places("hour (UTC)", [(kind, kind.hours) for kind in census.kinds])
     blocks += _speeds(census)
     blocks += _expected(census)
     blocks += _notes(census)
@@ -135,9 +135,7 @@ def _share_text(one: Share) -> str:
     return f"{wording.percent(one.share.value, 3)} {_interval(one.share)}, {one.count} machines"
 
 
-def _places(
-    census: Census, what: str, groups: Sequence[tuple[Kind, Sequence[Group]]]
-) -> list[Block]:
+def _places(what: str, groups: Sequence[tuple[Kind, Sequence[Group]]]) -> list[Block]:
     """Shares by zone or by hour, where more than one of them was seen."""
     rows: list[tuple[str, ...]] = []
     bars: list[tuple[str, Sequence[Share]]] = []

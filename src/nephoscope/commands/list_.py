@@ -116,7 +116,8 @@ def _param(param: ParamSpec) -> str:
 
 def _metric(metric: MetricSpec) -> str:
     better = {"higher": "higher is better", "lower": "lower is better", "none": "descriptive"}
-    head = f"{metric.id} ({metric.unit}, {better[metric.better.value]}, {metric.shape.value})"
+    direction = better[metric.better.value]
+    head = f"{metric.id} ({metric.unit_and_limits}, {direction}, {metric.shape.value})"
     if metric.headline:
         head += " *headline*"
     return _wrap(head, "      ", "  ") + "\n" + _wrap(metric.doc, "      ")

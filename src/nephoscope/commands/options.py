@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from nephoscope.targets.kinds.record import TargetRecord as Target
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Value = TypeVar("Value")
 _DEFAULT_GAP_S = 600.0
 
 
@@ -31,10 +32,7 @@ def repetition(runs: int, gap: str | None) -> Repetition:
         return Repetition(runs)
     if runs == 1:
         raise UsageError("--gap is the time between repeated runs.", "Add --repeat-runs 3.")
-    try:
-        seconds = units.parse_duration_ns(gap) / 1e9
-    except UsageError as error:
-        raise UsageError(f"--gap: {error.message}", error.hint) from None
+    seconds = parsed("--gap", gap, units.parse_duration_ns) / 1e9
     if seconds > limits.SECONDS:
         raise UsageError(f"--gap: '{gap}' is longer than 30 d.", "Use, for example, 10min.")
     return Repetition(runs, seconds)
@@ -45,16 +43,21 @@ def budget_s(text: str | None) -> float | None:
     return seconds_of("--budget", text, (1, limits.SECONDS), "1 s to 30 d")
 
 
+def parsed(option: str, text: str, parse: Callable[[str], Value]) -> Value:
+    """Returns the value of an option's text. Raises UsageError with the option's name."""
+    try:
+        return parse(text)
+    except UsageError as error:
+        raise UsageError(f"{option}: {error.message}", error.hint) from None
+
+
 def seconds_of(
     option: str, text: str | None, bounds_s: tuple[float, float], bounds: str
 ) -> float | None:
     """Seconds of an option with a duration; None where it is not given. bounds: both, as text."""
     if text is None:
         return None
-    try:
-        seconds = units.parse_duration_ns(text) / 1e9
-    except UsageError as error:
-        raise UsageError(f"{option}: {error.message}", error.hint) from None
+    seconds = parsed(option, text, units.parse_duration_ns) / 1e9
     if not bounds_s[0] <= seconds <= bounds_s[1]:
         raise UsageError(
             f"{option}: '{text}' is out of range ({bounds}).",
@@ -70,10 +73,7 @@ def ratio(low: float, high: float) -> Callable[..., float | None]:
         if text is None:
             return None
         name = option.opts[0]
-        try:
-            value = units.parse_ratio(text)
-        except UsageError as error:
-            raise UsageError(f"{name}: {error.message}", error.hint) from None
+        value = parsed(name, text, units.parse_ratio)
         if not low <= value <= high:
             raise UsageError(
                 f"{name}: '{text}' is out of range ({100 * low:g} % to {100 * high:g} %).",
@@ -216,6 +216,13 @@ FRESH = click.option(
 DRY_RUN = click.option(
     "--dry-run", is_flag=True, help="Print schedule, time, cost and side effects; run nothing."
 )
+
+
+def add_options(command: Function, parameters: Sequence[Callable[[Any], Any]]) -> Function:
+    """Returns the command with these options, which its help lists in this order."""
+    for parameter in reversed(parameters):
+        command = parameter(command)
+    return command
 
 
 def set_option(doc: str, metavar: str = "NAME=VALUE") -> Callable[[Function], Function]:

@@ -70,7 +70,9 @@ def policy_of(keep_raw: str | None, keep: str | None, max_size: str | None) -> P
     from nephoscope.compaction.compact import Policy
 
     policy = Policy(
-        _seconds("--keep-raw", keep_raw), _seconds("--keep", keep), _size_bytes(max_size)
+        _seconds("--keep-raw", keep_raw),
+        _seconds("--keep", keep),
+        None if max_size is None else options.parsed("--max-size", max_size, units.parse_bytes),
     )
     if policy.keep_s is not None and policy.keep_s < (policy.keep_raw_s or 0):
         raise UsageError(
@@ -81,15 +83,6 @@ def policy_of(keep_raw: str | None, keep: str | None, max_size: str | None) -> P
 
 def _seconds(option: str, text: str | None) -> float | None:
     return options.seconds_of(option, text, (1, _MAX_S), "1 s to 100 years")
-
-
-def _size_bytes(text: str | None) -> int | None:
-    if text is None:
-        return None
-    try:
-        return units.parse_bytes(text)
-    except UsageError as error:
-        raise UsageError(f"--max-size: {error.message}", error.hint) from None
 
 
 def _text(done: Compaction) -> str:

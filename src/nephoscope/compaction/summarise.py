@@ -17,7 +17,7 @@ from nephoscope import __version__
 from nephoscope.analysis import facts
 from nephoscope.analysis.statistics import estimates, histograms
 from nephoscope.analysis.statistics.values import Refused
-from nephoscope.catalog import FINGERPRINT
+from nephoscope.catalog import FINGERPRINT, MetricSpec
 from nephoscope.errors import StoreError
 from nephoscope.model import Better, Estimate, Shape, TrialRecord, factors_key
 from nephoscope.results import lines, names
@@ -92,7 +92,7 @@ class _Trials:
 
     unit: str
     better: Better
-    shape: Shape
+    metric: MetricSpec
     rows: list[tuple[int, int, str, Any]] = field(default_factory=list)
 
 
@@ -126,28 +126,26 @@ def _computed(run: StoredRun) -> RunSummary:
 
 def _ordered(groups: Mapping[lines.Key, _Trials]) -> list[lines.Key]:
     """Scalar metrics first, each shape in the order of its keys."""
-    return sorted(groups, key=lambda key: (groups[key].shape is not Shape.SCALAR, key))
+    return sorted(groups, key=lambda key: (groups[key].metric.shape is not Shape.SCALAR, key))
 
 
 def _grouped(run: StoredRun) -> dict[lines.Key, _Trials]:
     """Reads one trial after the other; of each only its values and histograms stay in memory."""
-    shapes = {
-        key: shape
-        for shape in (Shape.SCALAR, Shape.HISTOGRAM)
-        for key in run.metrics_of_shape(shape)
-    }
+    declared = run.metrics_of_shape(Shape.SCALAR) | run.metrics_of_shape(Shape.HISTOGRAM)
     groups: dict[lines.Key, _Trials] = {}
     for record, table in run.tables():
         if not counts(record):
             continue
         for (benchmark, metric, target, level, unit, better), values, seen in _parts(table):
-            shape = shapes.get((benchmark, metric))
-            if shape is None:
+            spec = declared.get((benchmark, metric))
+            if spec is None:
                 continue
             key = lines.Key(benchmark, metric, target, level)
-            trials = groups.setdefault(key, _Trials(unit, Better(better), shape))
+            trials = groups.setdefault(key, _Trials(unit, Better(better), spec))
             value: float | Histogram = (
-                median(values.tolist()) if shape is Shape.SCALAR else packing.summed(values, seen)
+                median(values.tolist())
+                if spec.shape is Shape.SCALAR
+                else packing.summed(values, seen)
             )
             trials.rows.append((record.position, record.key.round, record.key.name, value))
     for trials in groups.values():
@@ -186,16 +184,18 @@ def _metric(key: lines.Key, trials: _Trials, records: Mapping[str, TrialRecord])
     if fixed.get("label"):
         command = " ".join(map(str, fixed.pop(COMMAND, None) or ()))
     rows = [row[3] for row in trials.rows]
-    pack = packing.pack_values if trials.shape is Shape.SCALAR else packing.pack_histograms
+    spec = trials.metric
+    pack = packing.pack_values if spec.shape is Shape.SCALAR else packing.pack_histograms
     metric = MetricSummary(
         *key,
         factors_key(fixed),
         command,
         trials.unit,
         trials.better,
-        trials.shape,
+        spec.shape,
         {},
         pack(rows),
+        spec.share,
     )
     return replace(metric, estimates=dict(_estimates(metric, rows)))
 
@@ -227,7 +227,7 @@ def estimate_of(
     values. name: of the estimate. Raises Refused.
     """
     if quantile is None:
-        return estimates.median(trials, unit=metric.unit, confidence=confidence)
+        return estimates.median(trials, unit=metric.unit, confidence=confidence, share=metric.share)
     return histograms.quantile_of_trials(
         trials,
         quantile,

@@ -99,7 +99,7 @@ def separate_runs(
     band = _union(plain.ratio, scale.band(centre - half, centre + half))
     equivalence = _union(plain.equivalence, scale.band(centre - narrow, centre + narrow))
     word = judge(band, equivalence, better, margin)
-    sentence = say(word, value, band, equivalence, margin, confidence, better, names)
+    sentence = say(word, value, band, equivalence, margin, confidence, names)
     if not own:
         word, sentence = _without_history(word, sentence, names, sd)
     method = f"Hodges-Lehmann shift {scale.words}; {words}"

@@ -141,10 +141,7 @@ def compare(
 
 
 def _between(option: str, text: str, low: float, high: float) -> float:
-    try:
-        value = units.parse_ratio(text)
-    except UsageError as error:
-        raise UsageError(f"{option}: {error.message}", error.hint) from None
+    value = options.parsed(option, text, units.parse_ratio)
     if not low < value < high:
         raise UsageError(
             f"{option} must lie between {low:g} and {high:g}, not at '{text}'.",

@@ -201,7 +201,7 @@ def analyse(
     share = np.array([one.share for one in full])
     speed = np.array([one.speed.value for one in full])
     is_kept = _kept_models(full, keep)
-    drawn_share, drawn_speed = _drawn(full, share, job, draws)
+    drawn_share, drawn_speed = _drawn(full, share, draws)
     n = sum(one.machines or 0 for one in full)
 
     def estimate(value: float, drawn: Array, unit: str) -> Estimate:
@@ -255,7 +255,7 @@ def _kept_models(mix: Sequence[MixModel], keep: Sequence[str]) -> Array:
     return np.array(chosen, dtype=np.float64)
 
 
-def _drawn(mix: Sequence[MixModel], share: Array, job: Job, draws: int) -> tuple[Array, Array]:
+def _drawn(mix: Sequence[MixModel], share: Array, draws: int) -> tuple[Array, Array]:
     """Draws of shares, each summing to 1, and of speeds; shares without counts are exact."""
     seed = names.seed_of("saving", *(one.model for one in mix))
     counts = np.array([one.machines or 0 for one in mix], dtype=np.float64)

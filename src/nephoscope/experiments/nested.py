@@ -97,7 +97,7 @@ def _split(
     fitted.append(array)
     counts.append(np.ones(n))
     squares = [float(np.sum((fitted[i + 1] - fitted[i]) ** 2)) / dfs[i] for i in range(len(names))]
-    raw = _solve(squares, counts, dfs, n)
+    raw = _solve(squares, counts, dfs)
     positive = [max(0.0, one) for one in raw]
     total = sum(positive)
     components = tuple(
@@ -120,9 +120,7 @@ def _split(
     return Nested(components, mean, grand - naive, grand + naive)
 
 
-def _solve(
-    squares: Sequence[float], counts: Sequence[Array], dfs: Sequence[int], n: int
-) -> list[float]:
+def _solve(squares: Sequence[float], counts: Sequence[Array], dfs: Sequence[int]) -> list[float]:
     """Components from mean squares, innermost first.
 
     E(MS of level i) = sum over levels j >= i of c_ij * variance_j, where c_ij is the sum over all

@@ -10,6 +10,7 @@ import click
 
 from nephoscope.commands import measuring, options, output
 from nephoscope.errors import UsageError
+from nephoscope.isolation.placement import PLACEMENTS
 
 if TYPE_CHECKING:
     from nephoscope.targets.kinds.record import TargetRecord as Target
@@ -46,7 +47,7 @@ ROLES = ("victim", "aggressor", "server")
 )
 @click.option(
     "--placement",
-    type=click.Choice(["own", "shared", "capped"]),
+    type=click.Choice(PLACEMENTS),
     default="own",
     show_default=True,
     help="CPU placement: one CPU per host, one shared CPU, or one each with a quota.",

@@ -54,7 +54,7 @@ def from_values(
         Mistakes(mistakes(error, place, partial(record_at, Topology))).report()
         raise
     if topology.geo is not None and isinstance(topology.geo.latency, str):
-        matrix = _matrix(base / topology.geo.latency, place)
+        matrix = _matrix(base / topology.geo.latency)
         geo = topology.geo.model_copy(update={"latency": matrix})
         topology = topology.model_copy(update={"geo": geo})
     return check.checked(topology, place)
@@ -123,7 +123,7 @@ def _known(topology: Topology, steps: list[str], path: str) -> None:
         )
 
 
-def _matrix(file: Path, place: Place) -> dict[str, dict[str, float]]:
+def _matrix(file: Path) -> dict[str, dict[str, float]]:
     """A matrix of a CSV file: names in the first row and column; empty cells are left out."""
     text = textfile.read(file, "latency matrix", PlanError)
     rows = [cells for _, cells in textfile.csv_rows(text, str(file), PlanError)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, WithJsonSchema, field_validator, model_validator
 
@@ -29,7 +29,6 @@ from nephoscope.reading.fields import (
 )
 
 PlatformName = Literal["bare", "container", "uml", "qemu"]
-PLATFORM_NAMES: tuple[str, ...] = get_args(PlatformName)
 GUESTS: tuple[str, ...] = ("uml", "qemu")
 """Platforms with a kernel of their own."""
 

@@ -144,17 +144,12 @@ async def run(check: Check, say: Callable[[str], None]) -> Outcome:
     return Outcome(check, FAILS, tuple(seen), reason, time.monotonic() - began)
 
 
-async def run_all(
-    checks: Sequence[Check],
-    say: Callable[[str], None],
-    done: Callable[[Outcome], None] = lambda outcome: None,
-) -> list[Outcome]:
+async def run_all(checks: Sequence[Check], say: Callable[[str], None]) -> list[Outcome]:
     """One check after the other (side by side they would disturb each other)."""
     outcomes = []
     for number, check in enumerate(checks, 1):
         say(f"{number}/{len(checks)} {check.id}: {check.what}")
         outcomes.append(await run(check, say))
-        done(outcomes[-1])
     return outcomes
 
 

@@ -85,9 +85,7 @@ _SHARED = (
 
 def with_request_options(function: Function) -> Function:
     """Adds the options that describe requests and connections."""
-    for option in reversed(_SHARED):
-        function = option(function)
-    return options.SETS(function)
+    return options.add_options(function, (options.SETS, *_SHARED))
 
 
 def params_of(url: str, options_by_name: Mapping[str, Any]) -> dict[str, Any]:

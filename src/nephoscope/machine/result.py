@@ -124,19 +124,14 @@ def _laws(
     return tuple(broken)
 
 
-def little(
-    concurrency: float,
-    throughput_per_s: float,
-    response_s: float,
-    tolerance: float = LAW_TOLERANCE,
-) -> str | None:
+def little(concurrency: float, throughput_per_s: float, response_s: float) -> str | None:
     """Returns a sentence where Little's law of a closed loop, N = X R, does not hold; else None.
 
     Source: Lazowska et al., Quantitative System Performance, 1984.
     """
     inside = throughput_per_s * response_s
     scale = max(abs(inside), abs(concurrency))
-    if not scale or abs(inside - concurrency) / scale <= tolerance:
+    if not scale or abs(inside - concurrency) / scale <= LAW_TOLERANCE:
         return None
     return (
         f"Little's law is broken: {format_number(throughput_per_s)} /s times "

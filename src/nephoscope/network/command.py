@@ -41,15 +41,12 @@ def _duration(context: click.Context, option: click.Parameter, text: str | None)
 
 def _parsed(parse: Any) -> Any:
     def callback(context: click.Context, option: click.Parameter, text: str | None) -> Any:
-        try:
-            return None if text is None else parse(text)
-        except UsageError as error:
-            raise UsageError(f"{option.opts[0]}: {error.message}", error.hint) from None
+        return None if text is None else options.parsed(option.opts[0], text, parse)
 
     return callback
 
 
-_BYTES, _RATE, _RATIO = map(_parsed, (units.parse_bytes, units.parse_bits_per_s, units.parse_ratio))
+_BYTES, _RATE = map(_parsed, (units.parse_bytes, units.parse_bits_per_s))
 
 
 @click.group(cls=options.InOrder)

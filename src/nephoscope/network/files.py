@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from nephoscope import limits
 from nephoscope.analysis.statistics.values import Array
 from nephoscope.errors import UsageError
 from nephoscope.network.loss import Flags
@@ -54,13 +53,7 @@ def read(file: Path, protocol: str = "tcp") -> PathSeries:
 
 
 def _text(file: Path) -> str:
-    try:
-        with textfile.open_regular(file, pipe=True) as stream:
-            raw = stream.read(limits.IMPORT_BYTES + 1)
-    except OSError as error:
-        raise UsageError(f"{file} cannot be read: {error.strerror}.", "Check the path.") from error
-    if len(raw) > limits.IMPORT_BYTES:
-        raise UsageError(f"{file} is larger than 256 MiB.", "Use a part of the series.")
+    raw = textfile.large_bytes(file, "Use a part of the series.")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError:

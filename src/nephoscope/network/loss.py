@@ -87,14 +87,12 @@ def of_series(lost: Flags, *, slot_s: float | None = None, confidence: float = 0
     return Loss(counted.sent, counted.lost, counted.ratio, ratio, int(runs.max()), episodes)
 
 
-def of_pairs(
-    outcomes: Mapping[str, int], *, slot_s: float | None = None, confidence: float = 0.95
-) -> Loss:
+def of_pairs(outcomes: Mapping[str, int], *, slot_s: float | None = None) -> Loss:
     """Returns the loss of pairs of probes in adjacent slots, from the counts of outcomes."""
-    episodes = loss_episodes(outcomes, slot_s=slot_s, confidence=confidence)
+    episodes = loss_episodes(outcomes, slot_s=slot_s)
     counts = episodes.outcomes
     lost = counts["01"] + counts["10"] + 2 * counts["11"]
-    counted = of_counts(lost, 2 * episodes.pairs, confidence=confidence)
+    counted = of_counts(lost, 2 * episodes.pairs)
     return Loss(counted.sent, lost, counted.ratio, episodes=episodes)
 
 

@@ -47,6 +47,18 @@ def read(
         ) from failure
 
 
+def large_bytes(file: Path, hint: str) -> bytes:
+    """Returns the bytes of a file or pipe of at most 256 MiB. UsageError; hint: if it is larger."""
+    try:
+        with open_regular(file, pipe=True) as stream:
+            raw = stream.read(limits.IMPORT_BYTES + 1)
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}.", "Check the path.") from error
+    if len(raw) > limits.IMPORT_BYTES:
+        raise UsageError(f"{file} is larger than 256 MiB.", hint)
+    return raw
+
+
 def csv_rows(
     text: str, name: str, error: type[UsageError] = UsageError
 ) -> Iterator[tuple[int, list[str]]]:

@@ -12,9 +12,9 @@ from typing import Any, Literal
 from nephoscope.model import Finding, Severity
 from nephoscope.serve.answers import stored_result
 from nephoscope.store import FAILED, FINISHED, MEASURED, RUNNING, Store, StoredRun
+from nephoscope.store.holder import INTERRUPTED, KILLED
 from nephoscope.store.index import IndexedRun, Snapshot
 from nephoscope.store.listing import StoredRunRow
-from nephoscope.store.run import INTERRUPTED, KILLED
 
 MAX_TARGETS = 200
 MAX_RECENT = 10

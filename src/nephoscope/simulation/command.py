@@ -54,8 +54,7 @@ def _simulation(command: Function) -> Function:
         options.JSON,
         options.FRESH,
     )
-    for parameter in reversed(parameters):
-        command = parameter(command)
+    command = options.add_options(command, parameters)
     command.__doc__ = f"{command.__doc__}\n\n{_SCENARIO}"
     return command
 

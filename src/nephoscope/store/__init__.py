@@ -4,6 +4,7 @@ The heavy libraries are loaded by the functions that need them: `nephoscope runs
 only.
 """
 
+from nephoscope.store.holder import ABANDONED as ABANDONED
 from nephoscope.store.holder import Holder as Holder
 from nephoscope.store.holder import identity as identity
 from nephoscope.store.manifest import FAILED as FAILED
@@ -12,7 +13,6 @@ from nephoscope.store.manifest import MEASURED as MEASURED
 from nephoscope.store.manifest import RUNNING as RUNNING
 from nephoscope.store.manifest import STATES as STATES
 from nephoscope.store.manifest import is_number as is_number
-from nephoscope.store.run import ABANDONED as ABANDONED
 from nephoscope.store.run import StoredRun as StoredRun
 from nephoscope.store.run import counts as counts
 from nephoscope.store.store import Store as Store

@@ -1,4 +1,4 @@
-"""Who measures a run now: the process that holds the run's lock, and no other of its number.
+"""Who measures a run: the process that holds the run's lock, and no other of its number.
 
 A process id is used again, so the journal names the process with the moment of its start and the
 boot of the machine; the lock says that it still measures.
@@ -15,10 +15,19 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from nephoscope.errors import StoreError
 from nephoscope.store.files import translating_os_errors
+
+NOT_STARTED: Final = "not started"
+INTERRUPTED: Final = "interrupted"
+KILLED: Final = "killed"
+ABANDONED = (NOT_STARTED, INTERRUPTED, KILLED)
+"""What a run whose manifest says `running` is while no process measures it."""
+
+Events = list[dict[str, Any]]
+"""The events of a run's journal."""
 
 _PIDS = 1 << 22
 """No process id of Linux is as large."""
@@ -47,15 +56,29 @@ def identity() -> dict[str, Any]:
     }
 
 
-def holder_of(journal: Path, events: list[dict[str, Any]]) -> Holder | None:
+def left_state(events: Events) -> str:
+    """Returns INTERRUPTED where the last process ended its session, else KILLED."""
+    sessions = [
+        event["event"]
+        for event in events
+        if event.get("event") in ("session_started", "session_ended")
+    ]
+    return INTERRUPTED if sessions and sessions[-1] == "session_ended" else KILLED
+
+
+def holder_of(journal: Path, events: Events) -> Holder | None:
     """The process that holds the lock on `journal`; None when nobody does."""
     if not _is_locked(journal):
         return None
-    sessions = [event for event in events if event.get("event") == "session_started"]
-    last: Mapping[str, Any] = sessions[-1] if sessions else {}
+    last = _last_start(events)
     pid = last.get("pid")
     pid = pid if isinstance(pid, int) and 0 < pid < _PIDS else 0
     return Holder(pid, str(last.get("machine", "")), pid > 0 and _is(pid, last, journal))
+
+
+def _last_start(events: Events) -> Mapping[str, Any]:
+    starts = [event for event in events if event.get("event") == "session_started"]
+    return starts[-1] if starts else {}
 
 
 def started_ticks(pid: int) -> int | None:
@@ -70,25 +93,21 @@ def started_ticks(pid: int) -> int | None:
 
 
 @contextlib.contextmanager
-def locked(
-    journal: Path, holder: Callable[[], Holder | None], busy: Callable[[], StoreError]
-) -> Iterator[None]:
-    """Holds the lock on `journal` alone; the kernel ends it with this process.
+def locked(run_id: str, journal: Path, events: Callable[[], Events]) -> Iterator[None]:
+    """Holds the lock on the journal of a run alone; the kernel ends it with this process.
 
-    holder: returns who holds it now; busy: the error where that process lives.
+    events: reads the journal. Raises StoreError while another process measures the run.
     """
     with translating_os_errors(journal, "opened"):
         descriptor = os.open(journal, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        _take_lock(descriptor, holder, busy)
+        _take_lock(descriptor, run_id, journal, events)
         yield
     finally:
         os.close(descriptor)
 
 
-def _take_lock(
-    descriptor: int, holder: Callable[[], Holder | None], busy: Callable[[], StoreError]
-) -> None:
+def _take_lock(descriptor: int, run_id: str, journal: Path, events: Callable[[], Events]) -> None:
     """Takes the lock after a killed holder's last child has let go of it.
 
     A child has the lock too from its fork to its exec, and outlives its parent by that long;
@@ -101,9 +120,14 @@ def _take_lock(
         except OSError as error:
             if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
                 return  # a file system without locks: two at once are the user's care
-            process = holder()
+            process = holder_of(journal, events())
             if (process and process.here) or time.monotonic() > until_s:
-                raise busy() from error
+                pid = _last_start(events()).get("pid")
+                raise StoreError(
+                    f"Run {run_id} is being measured by "
+                    f"{f'process {pid}' if pid else 'another process'}.",
+                    f"Wait for it to end, or end it with `nephoscope stop {run_id}`.",
+                ) from error
             time.sleep(0.01)
         else:
             return

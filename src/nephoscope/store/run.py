@@ -9,16 +9,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from nephoscope import catalog
-from nephoscope.catalog import BenchmarkSpec
+from nephoscope.catalog import BenchmarkSpec, MetricSpec
 from nephoscope.errors import StoreError
 from nephoscope.model import Sample, Shape, TrialRecord, TrialStatus
 from nephoscope.store import journal, merging
 from nephoscope.store.digests import changed_reports, digest_of
 from nephoscope.store.files import make_durable, recover, remove_leftovers, write_all_or_none
-from nephoscope.store.holder import Holder, holder_of, locked
+from nephoscope.store.holder import NOT_STARTED, Holder, holder_of, left_state, locked
 from nephoscope.store.journal import Journal, removed_event, stored_event
 from nephoscope.store.manifest import RUNNING, STATES, read_manifest, write_manifest
 from nephoscope.store.trial_folder import (
@@ -34,12 +34,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from nephoscope.store.trialfile import Beside
-
-NOT_STARTED: Final = "not started"
-INTERRUPTED: Final = "interrupted"
-KILLED: Final = "killed"
-ABANDONED = (NOT_STARTED, INTERRUPTED, KILLED)
-"""What a run whose manifest says `running` is while no process measures it; see `status`."""
 
 SYNC_EVERY_S = 1.0
 """Trials of one second are synced to the disk together: a kill loses none of them, a power failure
@@ -91,12 +85,7 @@ class StoredRun:
             return self.state
         if not self.trial_count():
             return NOT_STARTED
-        sessions = [
-            event["event"]
-            for event in self.events()
-            if event.get("event") in ("session_started", "session_ended")
-        ]
-        return INTERRUPTED if sessions and sessions[-1] == "session_ended" else KILLED
+        return left_state(self.events())
 
     @property
     def trials_path(self) -> Path:
@@ -296,14 +285,14 @@ class StoredRun:
         more = [*self._files.problems, *self.journal_problems(), *changed_reports(self.report_path)]
         return integrity_of(files, more)
 
-    def metrics_of_shape(self, shape: Shape) -> list[tuple[str, str]]:
-        """(benchmark, metric) of every metric of a shape."""
-        return [
-            (spec.id, metric.id)
+    def metrics_of_shape(self, shape: Shape) -> dict[tuple[str, str], MetricSpec]:
+        """(benchmark, metric) of every metric of a shape -> its declaration."""
+        return {
+            (spec.id, metric.id): metric
             for spec in self._specs.benchmarks.values()
             for metric in spec.metrics
             if metric.shape is shape
-        ]
+        }
 
     def event(self, event: Mapping[str, Any]) -> None:
         """Adds one line to the journal, with the time. For people; decisions rest on the trials."""
@@ -338,22 +327,12 @@ class StoredRun:
     @contextlib.contextmanager
     def hold(self) -> Iterator[None]:
         """Holds the lock alone, of a damaged run too; the kernel ends it with this process."""
-        with locked(self.journal_path, self.holder, self._busy):
+        with locked(self.id, self.journal_path, self.events):
             yield
 
     def holder(self) -> Holder | None:
         """The process that measures this run now; None when none does."""
         return holder_of(self.journal_path, self.events())
-
-    def _busy(self) -> StoreError:
-        pids = [
-            event.get("pid") for event in self.events() if event.get("event") == "session_started"
-        ]
-        who = f"process {pids[-1]}" if pids else "another process"
-        return StoreError(
-            f"Run {self.id} is being measured by {who}.",
-            f"Wait for it to end, or end it with `nephoscope stop {self.id}`.",
-        )
 
     def _adopt(self) -> None:
         """Notes the digests of whole trials that a kill kept out of the journal."""

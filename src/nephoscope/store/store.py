@@ -22,8 +22,9 @@ from nephoscope.model import Setting
 from nephoscope.store import day_files
 from nephoscope.store import manifest as manifests
 from nephoscope.store.files import sync_directory, translating_os_errors
+from nephoscope.store.holder import ABANDONED
 from nephoscope.store.manifest import MEASURED, RUNNING, write_manifest
-from nephoscope.store.run import ABANDONED, StoredRun
+from nephoscope.store.run import StoredRun
 
 if TYPE_CHECKING:
     from nephoscope.plans import Plan

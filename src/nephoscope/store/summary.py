@@ -40,7 +40,7 @@ class MetricSummary:
     factors, params: canonical JSON (model.factors_key) of what the plan varies and of the other
     parameters. command: command line of a labelled program, or empty. estimates: name of the metric
     or of a percentile -> its estimate at the summary's confidence, or why it has none. packed: see
-    `packing`.
+    `packing`. share: see MetricSpec; False in what an older version wrote.
     """
 
     benchmark: str
@@ -54,6 +54,7 @@ class MetricSummary:
     shape: Shape
     estimates: Mapping[str, Estimate | str]
     packed: str
+    share: bool = False
 
     def values(self) -> list[float]:
         """Returns the value of each trial in the order of execution (scalar metrics)."""
@@ -147,7 +148,7 @@ def line_of(summary: RunSummary) -> bytes:
 
 
 def _metric_values(metric: MetricSummary) -> dict[str, Any]:
-    own = ("benchmark", "metric", "target", "factors", "params", "command", "unit")
+    own = ("benchmark", "metric", "target", "factors", "params", "command", "unit", "share")
     return {
         **{name: getattr(metric, name) for name in own},
         "better": metric.better.value,
@@ -250,6 +251,7 @@ def _metric(
             for name, one in values["estimates"].items()
         },
         packed,
+        bool(values.get("share")),
     )
 
 

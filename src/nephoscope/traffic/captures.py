@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from nephoscope import limits
 from nephoscope.analysis.statistics.values import Array
 from nephoscope.errors import UsageError
 from nephoscope.reading import textfile
@@ -67,13 +66,7 @@ def read(file: Path, to: Address | None = None) -> Packets:
     to: only packets to this address. A file whose last record is cut off is read up to there, as of
     a capture that was interrupted, with a note.
     """
-    try:
-        with textfile.open_regular(file, pipe=True) as stream:
-            raw = stream.read(limits.IMPORT_BYTES + 1)
-    except OSError as error:
-        raise UsageError(f"{file} cannot be read: {error.strerror}.", "Check the path.") from error
-    if len(raw) > limits.IMPORT_BYTES:
-        raise UsageError(f"{file} is larger than 256 MiB.", "Capture headers only: tcpdump -s 96.")
+    raw = textfile.large_bytes(file, "Capture headers only: tcpdump -s 96.")
     packets = _Found()
     if raw[:4] in _PCAP:
         _read_pcap(file, raw, packets, to)

@@ -165,12 +165,11 @@ def radio_of(name: str, values: Mapping[str, str]) -> Radio:
 
 
 def energy_of(
-    bursts: Sequence[Burst], radio: Radio, *, until_s: float | None = None, asleep: bool = True
+    bursts: Sequence[Burst], radio: Radio, *, until_s: float | None = None
 ) -> RadioEnergy:
-    """Returns the energy of a radio over bursts in order of time.
+    """Returns the energy of a radio, which sleeps at first, over bursts in order of time.
 
-    until_s: end of the time that counts; None ends with the tail of the last burst. asleep: whether
-    the radio sleeps at first.
+    until_s: end of the time that counts; None ends with the tail of the last burst.
     """
     active = promotion = tail = sleep = 0.0
     promotions = 0
@@ -178,7 +177,7 @@ def energy_of(
     end = until_s
     if end is None:
         end = bursts[-1].start_s + bursts[-1].duration_s + tails
-    was_asleep = asleep
+    was_asleep = True
     for number, burst in enumerate(bursts):
         if was_asleep:
             promotions += 1

@@ -154,7 +154,7 @@ class Watch:
         repetition = None
         if self._log.state.open:
             self._close()
-        reason = self._obstacle(start)
+        reason = self._obstacle()
         if not reason:
             with self._place(start) as free:
                 if free:
@@ -178,7 +178,7 @@ class Watch:
         starts = "Start" if count == 1 else f"{count} starts"
         self._screen.say(f"{starts} skipped: {reason}.")
 
-    def _obstacle(self, start: Start) -> str:
+    def _obstacle(self) -> str:
         """Returns why a start is skipped; empty where nothing stands against it."""
         failures, skips, sentence = self._log.state.failing.get("", (0, 0, ""))
         if skips:

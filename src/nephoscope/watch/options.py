@@ -111,9 +111,7 @@ _OPTIONS = (
 
 def watch_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds the options to the command."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+    return options.add_options(command, _OPTIONS)
 
 
 def repeated_options(context: click.Context) -> Iterator[str]:
@@ -128,10 +126,10 @@ def repeated_options(context: click.Context) -> Iterator[str]:
         elif name == "multiple_labels" or long == "--label":
             yield from (f"{long}={key}={value}" for key, value in options.given_labels().items())
         elif context.get_parameter_source(name) is not ParameterSource.DEFAULT:
-            yield f"{long}={_text(name, context.params[name])}"
+            yield f"{long}={_text(context.params[name])}"
 
 
-def _text(name: str, value: Any) -> str:
+def _text(value: Any) -> str:
     if isinstance(value, Path):
         return str(value.absolute())
     return f"{value:.12g}" if isinstance(value, float) else str(value)

@@ -98,12 +98,7 @@ def _repetition(run: StoredRun, result: RunResult) -> Repetition:
         )
         for line in result.metrics
     )
-    units = {
-        (benchmark, metric): next(
-            one.unit for one in run.spec(benchmark).metrics if one.id == metric
-        )
-        for benchmark, metric in run.metrics_of_shape(Shape.HISTOGRAM)
-    }
+    units = {key: metric.unit for key, metric in run.metrics_of_shape(Shape.HISTOGRAM).items()}
     distributions = tuple(
         Distribution(*key, units[key[0], key[1]], tuple(values), tuple(numbers))
         for key, (values, numbers) in result.histograms.items()

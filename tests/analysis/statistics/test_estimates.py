@@ -133,15 +133,17 @@ def test_ten_repetitions_that_drift_still_have_an_interval():
 
 def test_widened_intervals_stay_within_what_a_quantity_can_be():
     drifting = np.array([0.0, 0.01, 0.02, 0.05, 0.3, 0.6])
-    share = estimates.median(drifting, unit="ratio")
+    share = estimates.median(drifting, unit="ratio", share=True)
     assert (share.low, share.high) == (0, 1)
-    positive = estimates.median(drifting + 1e-5, unit="ratio")
+    positive = estimates.median(drifting + 1e-5, unit="ratio", share=True)
     assert 0 < positive.low < 1e-5
     assert positive.high == 1
-    # Another unit, or a ratio that was above 1, has no upper limit; values below zero no lower one.
-    assert estimates.median(drifting + 1e-5, unit="ms").high > 1
-    assert estimates.median(10 * (drifting + 1e-5), unit="ratio").high > 10
+    # Only what is declared as a share has an upper limit; values below zero have no lower one.
+    assert estimates.median(drifting + 1e-5, unit="ratio").high > 1
     assert estimates.median(drifting - 0.01, unit="ratio").low < -0.01
+    # A share that was measured above 1 by rounding keeps its values inside its interval.
+    rounded = estimates.median(drifting + 0.5, unit="ratio", share=True)
+    assert rounded.high == drifting[-1] + 0.5
 
 
 def test_median_interval_covers_lognormal_values():

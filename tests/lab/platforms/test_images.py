@@ -199,7 +199,7 @@ _HANGS = textwrap.dedent(
 )
 
 
-def test_the_builders_own_words_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_builders_own_words_are_told() -> None:
     words = ["sh", "-c", "echo 'E: no such suite' >&2; exit 3"]
     with pytest.raises(RunFailed, match=r"could not be built: E: no such suite\."):
         asyncio.run(build._run(words, lambda line: None))

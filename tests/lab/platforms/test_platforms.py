@@ -12,6 +12,7 @@ import sys
 import tarfile
 import time
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from tests.lab.platforms.plans import plan
@@ -21,7 +22,7 @@ from nephoscope.lab import images, names
 from nephoscope.lab.images import Image
 from nephoscope.lab.platforms import PLATFORMS, container, control, guest, qemu
 from nephoscope.lab.platforms.base import Process, chrooted, last_words
-from nephoscope.lab.topology import GUESTS, PLATFORM_NAMES
+from nephoscope.lab.topology import GUESTS, PlatformName
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +32,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_table_has_what_a_topology_may_say() -> None:
-    assert tuple(PLATFORMS) == PLATFORM_NAMES
+    assert tuple(PLATFORMS) == get_args(PlatformName)
     assert tuple(name for name in PLATFORMS if isinstance(PLATFORMS[name], guest.Guest)) == GUESTS
 
 

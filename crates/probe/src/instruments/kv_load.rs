@@ -99,9 +99,9 @@ pub const SPEC: Spec = Spec {
     metrics: &[
         spec::REQUESTS,
         spec::LATENCY,
-        Metric::higher("within_ratio")
+        Metric::higher("within_ratio").share()
             .doc("Share of the requests in latency_ns that took at most limit_ns."),
-        Metric::higher("hit_ratio").doc("Share of the keys asked for that were there."),
+        Metric::higher("hit_ratio").share().doc("Share of the keys asked for that were there."),
         Metric::neutral("hits_count")
             .doc("Number of replies with a key that was there, including warm-up."),
         Metric::neutral("misses_count")

@@ -61,13 +61,11 @@ pub const SPEC: Spec = Spec {
             .doc("Cache lines read per second, all threads."),
         Metric::neutral("working_set_bytes").doc("Total size of the working sets."),
         LOAD_CPUS,
-        load::intensity("CPU time of a thread per elapsed time, mean of the threads."),
+        load::THREAD_INTENSITY,
         Metric::neutral("interval_touches_per_s")
             .series()
             .doc("Cache lines read per second in each interval, at its end."),
-        load::interval_intensity(
-            "CPU time of a thread per interval, mean of the threads, at its end.",
-        ),
+        load::INTERVAL_THREAD_INTENSITY,
     ],
     overhead: "the chosen share of the chosen CPUs; the last-level cache",
     source: "random pointer chases (lmbench lat_mem_rd; Mars et al., Bubble-Up, 2011)",

@@ -45,15 +45,10 @@ pub const SPEC: Spec = Spec {
             .doc("Use only otherwise idle CPU time (SCHED_IDLE), to keep CPUs from sleeping."),
     ],
     metrics: &[
-        Metric::neutral("load_cpus")
-            .headline()
-            .doc("CPUs used: CPU time of all threads per elapsed time."),
-        Metric::neutral("load_intensity_ratio")
-            .doc("CPU time of a thread per elapsed time, mean of the threads."),
+        load::LOAD_CPUS.headline(),
+        load::THREAD_INTENSITY,
         Metric::neutral("load_work_per_s").doc("Steps of the computation per second, all threads."),
-        Metric::neutral("interval_intensity_ratio")
-            .series()
-            .doc("CPU time of a thread per interval, mean of the threads, at its end."),
+        load::INTERVAL_THREAD_INTENSITY,
         Metric::neutral("interval_work_per_s")
             .series()
             .doc("Steps of the computation per second in each interval, at its end."),

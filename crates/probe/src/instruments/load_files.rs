@@ -69,7 +69,7 @@ pub const SPEC: Spec = Spec {
         Metric::neutral("load_written_bytes_per_s").doc("Bytes written per second, all threads."),
         Metric::neutral("load_read_bytes_per_s").doc("Bytes read per second, all threads."),
         LOAD_CPUS,
-        load::intensity("Share of time in which a thread works, mean of the threads."),
+        load::intensity("Share of time in which a thread works, mean of the threads.").share(),
         Metric::neutral("interval_bytes_per_s")
             .series()
             .doc("Bytes written and read per second in each interval, at its end."),
@@ -79,7 +79,7 @@ pub const SPEC: Spec = Spec {
         Metric::neutral("interval_read_bytes_per_s")
             .series()
             .doc("Bytes read per second in each interval, at its end."),
-        load::interval_intensity("Load level reached in each interval, at its end."),
+        load::interval_intensity("Load level reached in each interval, at its end.").share(),
     ],
     overhead: "writes file_bytes once per thread; then the chosen share of the disk",
     source: "the loop of dd and cat of Delgado's disk experiments (2010, 3.5.3)",

@@ -59,15 +59,12 @@ pub const SPEC: Spec = Spec {
     ],
     metrics: &[
         Metric::neutral("load_bytes_per_s").headline().doc("Bytes moved per second, all threads."),
-        Metric::neutral("load_cpus").doc("CPUs used: CPU time of all threads per elapsed time."),
-        Metric::neutral("load_intensity_ratio")
-            .doc("CPU time of a thread per elapsed time, mean of the threads."),
+        load::LOAD_CPUS,
+        load::THREAD_INTENSITY,
         Metric::neutral("interval_bytes_per_s")
             .series()
             .doc("Bytes moved per second in each interval, at its end."),
-        Metric::neutral("interval_intensity_ratio")
-            .series()
-            .doc("CPU time of a thread per interval, mean of the threads, at its end."),
+        load::INTERVAL_THREAD_INTENSITY,
     ],
     overhead: "the chosen share of the chosen CPUs; the socket's memory bandwidth; buffer_bytes",
     source:

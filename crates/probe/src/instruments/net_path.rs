@@ -50,6 +50,7 @@ pub const SPEC: Spec = Spec {
             .doc("Longest IP packet that the path carries unfragmented, with its header."),
         Metric::lower("hop_rtt_ns").histogram().doc("Round-trip time to each hop, by address."),
         Metric::lower("hop_loss_ratio")
+            .share()
             .doc("Share of a hop's packets without an answer; routers need not answer."),
     ],
     overhead: "a few packets per hop, and about twenty up to the MTU of the first link",

@@ -113,7 +113,7 @@ pub const SPEC: Spec = Spec {
         Metric::neutral("sent_bytes")
             .doc("Payload bytes sent over TCP, including warm-up; all arrived."),
         Metric::lower("retransmits_count").doc("Number of retransmitted TCP segments."),
-        Metric::lower("retransmitted_ratio")
+        Metric::lower("retransmitted_ratio").share()
             .doc("Share of retransmitted bytes; 1 minus the TCP efficiency of RFC 6349."),
         Metric::lower("tcp_rtt_ns")
             .doc("Smoothed round-trip time of TCP at the end; maximum of the streams."),
@@ -122,17 +122,17 @@ pub const SPEC: Spec = Spec {
         ),
         Metric::lower("tcp_rtt_min_ns")
             .doc("Minimum round-trip time of TCP; minimum of the streams."),
-        Metric::higher("tcp_efficiency_ratio")
+        Metric::higher("tcp_efficiency_ratio").share()
             .doc("Share of the sent bytes that were not retransmitted (RFC 6349)."),
         Metric::lower("transfer_time_ratio")
             .doc("Time of the transfer over the time that bottleneck_bits_per_s allows (RFC 6349)."),
         Metric::lower("transfer_ns")
             .doc("Time from the first to the last byte received of transfer_bytes."),
-        Metric::neutral("congestion_window_limited_ratio")
+        Metric::neutral("congestion_window_limited_ratio").share()
             .doc("Share of the sending time in which the congestion window or the path limited TCP."),
-        Metric::neutral("receiver_limited_ratio")
+        Metric::neutral("receiver_limited_ratio").share()
             .doc("Share of the sending time in which the receiver's window limited TCP."),
-        Metric::neutral("sender_limited_ratio")
+        Metric::neutral("sender_limited_ratio").share()
             .doc("Share of the sending time in which the send buffer limited TCP."),
         Metric::lower("interval_tcp_rtt_ns")
             .series()
@@ -149,13 +149,13 @@ pub const SPEC: Spec = Spec {
         Metric::lower("used_cpus").doc("CPU time of the probe per elapsed time, by side."),
         Metric::neutral("sent_count").doc("Number of datagrams sent."),
         Metric::neutral("received_count").doc("Number of different datagrams that arrived."),
-        Metric::lower("loss_ratio").doc("Share of lost datagrams."),
-        Metric::lower("loss_low_ratio").doc("Lower end of the loss's 95 % Wilson interval."),
-        Metric::lower("loss_high_ratio").doc("Upper end of the loss's 95 % Wilson interval."),
+        Metric::lower("loss_ratio").share().doc("Share of lost datagrams."),
+        Metric::lower("loss_low_ratio").share().doc("Lower end of the loss's 95 % Wilson interval."),
+        Metric::lower("loss_high_ratio").share().doc("Upper end of the loss's 95 % Wilson interval."),
         Metric::lower("lost_run_count")
             .series()
             .doc("Number of datagrams lost one after the other, at the sending time of the first."),
-        Metric::lower("loss_episode_ratio")
+        Metric::lower("loss_episode_ratio").share()
             .doc("Share of the time in loss episodes (Badabing's frequency)."),
         Metric::lower("loss_episode_ns").doc("Mean duration of a loss episode (Badabing)."),
         Metric::neutral("sent_per_s").doc("Datagrams sent per second."),
@@ -166,7 +166,7 @@ pub const SPEC: Spec = Spec {
         Metric::neutral("search_offered_per_s")
             .series()
             .doc("Datagrams sent per second in each step of the search."),
-        Metric::lower("search_loss_ratio").series().doc("Loss in each step of the search."),
+        Metric::lower("search_loss_ratio").share().series().doc("Loss in each step of the search."),
         Metric::lower("jitter_ns")
             .doc("Interarrival jitter (RFC 3550) after the last datagram; not at full speed."),
         Metric::lower("ipdv_ns")
@@ -175,7 +175,7 @@ pub const SPEC: Spec = Spec {
         Metric::lower("pdv_ns").histogram().doc("Delay minus the minimum delay (RFC 5481)."),
         Metric::lower("duplicates_count").doc("Number of duplicate datagrams."),
         Metric::lower("reordered_count").doc("Number of reordered datagrams (RFC 4737)."),
-        Metric::lower("late_sends_ratio").doc("Share of datagrams sent more than 1 ms late."),
+        Metric::lower("late_sends_ratio").share().doc("Share of datagrams sent more than 1 ms late."),
         Metric::neutral("strangers_count").doc("Number of ignored datagrams of other programs."),
         Metric::lower("receiver_drops_count")
             .doc("Number of datagrams dropped at a full receive buffer."),

@@ -33,6 +33,14 @@ pub const DURATION: Param = Param::int("duration_ns", 1_000_000_000, 0..=86_400_
 pub const LOAD_CPUS: Metric =
     Metric::neutral("load_cpus").doc("CPUs used: CPU time of all threads per elapsed time.");
 
+/// Intensity of a load that uses CPU time; that of a load with a rate may exceed 1.
+pub const THREAD_INTENSITY: Metric =
+    intensity("CPU time of a thread per elapsed time, mean of the threads.").share();
+
+pub const INTERVAL_THREAD_INTENSITY: Metric =
+    interval_intensity("CPU time of a thread per interval, mean of the threads, at its end.")
+        .share();
+
 pub const fn intensity(doc: &'static str) -> Metric {
     Metric::neutral("load_intensity_ratio").doc(doc)
 }

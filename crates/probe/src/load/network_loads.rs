@@ -23,7 +23,7 @@ pub const INTENSITY: Param =
 pub const USED_CPUS: Metric =
     Metric::neutral("used_cpus").doc("CPU time of the probe per elapsed time, by side.");
 
-pub const LOSS: Metric = Metric::neutral("loss_ratio").doc("Share of lost datagrams.");
+pub const LOSS: Metric = Metric::neutral("loss_ratio").share().doc("Share of lost datagrams.");
 
 pub const DROPS: Metric = Metric::neutral("receiver_drops_count")
     .doc("Number of datagrams dropped at a full receive buffer.");

@@ -85,10 +85,10 @@ pub const COMPLETED: Metric =
 pub const ERRORS: Metric = Metric::lower("errors_count")
     .doc("Number of failed requests by kind, including warm-up; `any` is their sum.");
 pub const ERROR_RATIO: Metric =
-    Metric::lower("error_ratio").doc("Share of failed requests, including warm-up.");
+    Metric::lower("error_ratio").share().doc("Share of failed requests, including warm-up.");
 pub const OPENED: Metric =
     Metric::neutral("connections_count").doc("Number of connections opened.");
-pub const LATE_SENDS: Metric = Metric::lower("late_sends_ratio").doc(
+pub const LATE_SENDS: Metric = Metric::lower("late_sends_ratio").share().doc(
     "Share of requests sent more than 1 ms after they were due and a connection was free; only of \
      requests that have a set time.",
 );
@@ -100,8 +100,10 @@ pub const GENERATOR_CPUS: Metric =
 pub const GENERATOR_CPU: Metric =
     Metric::lower("generator_cpu_ns").doc("CPU time of the generator per valid response.");
 pub const GENERATOR_BUSY: Metric = Metric::lower("generator_busy_ratio")
+    .share()
     .doc("Share of a CPU that the busiest thread of the generator used, without its busy waiting.");
 pub const GENERATOR_WAIT: Metric = Metric::lower("generator_wait_ratio")
+    .share()
     .doc("Share of time that the generator's threads waited for a CPU, on average.");
 pub const INTERVAL_REQUESTS: Metric = Metric::higher("interval_requests_per_s")
     .series()

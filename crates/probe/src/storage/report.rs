@@ -21,6 +21,7 @@ pub const LATENCY: Metric = Metric::lower("transfer_latency_ns")
 pub const CLIENT_THROUGHPUT: Metric = Metric::higher("client_bytes_per_s")
     .doc("Bytes per second of one client, over the time of its own transfers.");
 pub const FAIRNESS: Metric = Metric::higher("fairness_ratio")
+    .share()
     .doc("Jain's index of the clients' throughput: 1 if all are equal.");
 pub const SATURATION: Metric = Metric::neutral("saturation_bytes").doc(
     "Smallest of at least three sizes with 90 % of the highest throughput; left out where the \

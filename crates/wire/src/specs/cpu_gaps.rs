@@ -27,14 +27,17 @@ pub const SPEC: Spec = Spec {
     ],
     metrics: &[
         Metric::higher("cpu_share_ratio")
+            .share()
             .headline()
             .doc("Share of its CPU that a loop obtained: 1 minus its gaps over the window."),
         Metric::higher("obtained_cpus").headline().doc("CPUs that all loops together obtained."),
         Metric::higher("obtained_cycles_cpus")
             .doc("CPUs obtained over whole cycles of the loop with most long gaps; needs three."),
         Metric::higher("cpu_share_cycles_ratio")
+            .share()
             .doc("CPU share over whole cycles between the first and last long gap; needs three."),
         Metric::higher("thread_cpu_ratio")
+            .share()
             .doc("CPU time of the loop over elapsed time, as the kernel counts it."),
         Metric::lower("gap_length_ns").histogram().doc("Lengths of all gaps."),
         Metric::higher("run_length_ns").histogram().doc("Lengths of the runs between two gaps."),
@@ -54,12 +57,15 @@ pub const SPEC: Spec = Spec {
             .doc("99.9th percentile of the clock reads that are no gaps: detection limit of gaps."),
         Metric::lower("look_min_ns").doc("Minimum time of a clock read."),
         Metric::lower("asking_ratio")
+            .share()
             .doc("Share of the window spent on asking the kernel for causes of gaps."),
         Metric::lower("involuntary_switches_per_s")
             .doc("Involuntary context switches of the loop per second."),
         Metric::lower("steal_ratio")
+            .share()
             .doc("Share of all CPU time that the hypervisor gave to other guests."),
         Metric::lower("psi_cpu_some_ratio")
+            .share()
             .doc("Share of the time in which some task of this machine waited for a CPU."),
         Metric::lower("throttled_ratio")
             .doc("Time throttled by the cgroup's CPU quota, summed over CPUs, per elapsed time."),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nephoscope.adapters.frame import Command, Output, Server, Step, numbers
+from nephoscope.adapters.frame import Command, Output, Server, Step, numbers, version_by
 from nephoscope.adapters.quantities import whole
 
 URL = "http://{peer_host}:{peer_port}/"
@@ -67,6 +67,10 @@ def _counters(output: Output) -> dict[str, int]:
         for name, log in names.items()
     }
 
+
+LOOK = Command(("-v",), paths=("/usr/sbin",))
+VERSION = version_by(r"^nginx version: nginx/([0-9]+(?:\.[0-9]+)+)")
+"""How nginx is asked for its version, and how the answer is read."""
 
 SERVER = Server(
     tool="nginx", command=_command, install="apt-get install nginx-light", counters=_counters

@@ -68,20 +68,32 @@ def minimum_n(q: float, confidence: float = 0.95) -> int:
 
 
 def median(
-    values: Numbers, *, unit: str, confidence: float = 0.95, prior: Array = ASSUMED
+    values: Numbers,
+    *,
+    unit: str,
+    confidence: float = 0.95,
+    prior: Array = ASSUMED,
+    share: bool = False,
 ) -> Estimate:
     """Median with its order-statistic interval, as wide as the dependence of the values requires.
 
     values: one a repetition in order of execution; +inf is a timeout. prior: distribution of the
     autocorrelation (see `dependence`); with `INDEPENDENT` the ranks are exact for every
-    distribution. Below `minimum_n(0.5)` (6 at 95 %) there is no interval, only a note. Raises
-    Refused for no values, for not-a-number, and when half of the repetitions or more timed out.
+    distribution. share: the quantity lies between 0 and 1, and so does its interval. Below
+    `minimum_n(0.5)` (6 at 95 %) there is no interval, only a note. Raises Refused for no values,
+    for not-a-number, and when half of the repetitions or more timed out.
     """
-    return quantile(values, 0.5, unit=unit, confidence=confidence, prior=prior)
+    return quantile(values, 0.5, unit=unit, confidence=confidence, prior=prior, share=share)
 
 
 def quantile(
-    values: Numbers, q: float, *, unit: str, confidence: float = 0.95, prior: Array = ASSUMED
+    values: Numbers,
+    q: float,
+    *,
+    unit: str,
+    confidence: float = 0.95,
+    prior: Array = ASSUMED,
+    share: bool = False,
 ) -> Estimate:
     """As `median`, of any quantile; nearest-rank but for the median.
 
@@ -117,7 +129,8 @@ def quantile(
         (first, below), (last, above) = (_rank(n, share, weights, tail) for share in (q, 1 - q))
         low, high = _between(ordered, first), _between(ordered, n + 1 - last)
         if max(below, above) > tail:
-            wide = _within_range(_beyond(ordered, q, weights, confidence, low, high), ordered, unit)
+            wide = _beyond(ordered, q, weights, confidence, low, high)
+            wide = _within_limits(wide, ordered, share=share)
             low, high = (wide[0] if below > tail else low), (wide[1] if above > tail else high)
         low, high = min(low, value), max(high, value)
         ranks, coverage = f"{first:.1f} and {n + 1 - last:.1f}", 1 - below - above
@@ -173,15 +186,19 @@ def _between(ordered: Array, rank: float) -> float:
     return low + part * (float(ordered[whole]) - low) if part and math.isfinite(low) else low
 
 
-def _within_range(bounds: tuple[float, float], ordered: Array, unit: str) -> tuple[float, float]:
-    """Bounds beyond the values as far as the quantity goes.
+def _within_limits(
+    bounds: tuple[float, float], ordered: Array, *, share: bool
+) -> tuple[float, float]:
+    """Bounds beyond the values as far as the quantity goes, and never inside the values.
 
-    Values that reach zero and never fall below are taken for a quantity that is never negative,
-    ratios in [0, 1] for shares.
+    Values that reach zero and never fall below are taken for a quantity that is never negative.
     """
     low, high = bounds
-    share = unit == "ratio" and ordered[0] >= 0 and ordered[-1] <= 1
-    return max(low, 0.0) if ordered[0] >= 0 else low, min(high, 1.0) if share else high
+    if ordered[0] >= 0:
+        low = max(low, 0.0)
+    if share:
+        high = min(high, max(1.0, float(ordered[-1])))
+    return low, high
 
 
 def _beyond(

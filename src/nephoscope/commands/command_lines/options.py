@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from nephoscope import units
-from nephoscope.commands.options import PATH, seconds_of
+from nephoscope.commands.options import PATH, add_options, parsed, seconds_of
 from nephoscope.errors import UsageError
 
 DEFAULT_TIMEOUT_S = 3600.0
@@ -69,10 +69,7 @@ def _shell(text: str | None) -> str:
 
 
 def _margin(text: str) -> float:
-    try:
-        return units.parse_ratio(text)
-    except UsageError as error:
-        raise UsageError(f"--margin: {error.message}", error.hint) from None
+    return parsed("--margin", text, units.parse_ratio)
 
 
 def _timeout(text: str | None) -> float:
@@ -272,6 +269,4 @@ def with_command_options(function: Callable[..., Any]) -> Callable[..., Any]:
         given = CommandOptions(**{name: values.pop(name) for name in own})
         return function(command_options=given, **values)
 
-    for option in reversed(_OPTIONS):
-        gathered = option(gathered)
-    return gathered
+    return add_options(gathered, _OPTIONS)

@@ -50,7 +50,7 @@ def text(
     compared = result.part(Experiment)
     if compared is not None:
         blocks.append(comparison(compared.comparisons, lines))
-    blocks.append(_notes(result, lines, by_label, executions, shell))
+    blocks.append(_notes(lines, by_label, executions, shell))
     trials = result.run.trials
     blocks.append(
         f"{trials.valid} valid trials, {trials.invalid + trials.failed} excluded; confidence "
@@ -167,7 +167,6 @@ def _inverse(ratio: Estimate) -> Estimate:
 
 
 def _notes(
-    result: RunResult,
     lines: Sequence[CommandLine],
     by_label: Mapping[str, Mapping[str, MetricResult]],
     executions: Mapping[str, Executions],

@@ -122,17 +122,15 @@ _GONE_LOOKS = 25
 exec it has no command line to be found by."""
 
 
-async def launch(
-    plan: HostPlan, program: Sequence[str], *, log: Path, lock: int | None, netns: bool = True
-) -> Process:
-    """Starts a program that stays, in the host's groups (and namespace), output into `log`.
+async def launch(plan: HostPlan, program: Sequence[str], *, log: Path, lock: int | None) -> Process:
+    """Starts a program that stays, in the host's groups and namespace, output into `log`.
 
     It is no child of this process: it stays when this process ends. RunFailed with its last words
     when it could not enter.
     """
     pid_file = plan.directory / "pid"
     pid_file.unlink(missing_ok=True)
-    enter = entering(cgroups=plan.cgroups, netns=plan.netns if netns else None)
+    enter = entering(cgroups=plan.cgroups, netns=plan.netns)
     words = ["setsid", "--fork", *enter, "sh", "-c", _BECOME, "start", str(pid_file), *program]
     environment = {**commands.environment(), "TMPDIR": "/dev/shm", "HOME": "/nonexistent"}
     with log.open("ab") as out:

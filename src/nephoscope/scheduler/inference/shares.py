@@ -65,16 +65,16 @@ def apart(loops: Sequence[Loop], refills: Refills) -> Array:
     return np.concatenate(sharing) if sharing else np.zeros(0)
 
 
-def share_of(values: Array, unit: str, note: str = "") -> Estimate | None:
+def share_of(values: Array, unit: str) -> Estimate | None:
     """Mean of the shares of periods with its interval; None for no periods."""
     if not values.size:
         return None
     found = mean_t(values, unit=unit, confidence=CONFIDENCE)
     method = f"mean over {values.size} periods between refills; Student's t"
-    return replace(found, method=method, note=note)
+    return replace(found, method=method, note="")
 
 
-def fit_of(share: Estimate | None, refills: Refills | None, note: str = "") -> Fit:
+def fit_of(share: Estimate | None, refills: Refills | None) -> Fit:
     """Share, slice and period; the slice is the share of the period, with both their errors."""
     if refills is None:
         return Fit(share)
@@ -87,7 +87,6 @@ def fit_of(share: Estimate | None, refills: Refills | None, note: str = "") -> F
         refills.n,
         "ns",
         how,
-        note,
     )
     if share is None:
         return Fit(None, None, period)
@@ -101,7 +100,6 @@ def fit_of(share: Estimate | None, refills: Refills | None, note: str = "") -> F
         share.n,
         "ns",
         "share times period",
-        note,
     )
     return Fit(share, slice_ns, period)
 

@@ -21,8 +21,8 @@ _COUNT = Unit("count", 1.0, Better.NONE)
 _FAILURES = Unit("count", 1.0, Better.LOWER)
 _BYTES = Unit("bytes", 1.0, Better.LOWER)
 _PERCENT = Unit("ratio", 0.01, Better.NONE)
-_FAILED_PERCENT = Unit("ratio", 0.01, Better.LOWER)
-_RATIO = Unit("ratio", 1.0, Better.NONE)
+_FAILED_PERCENT = Unit("ratio", 0.01, Better.LOWER, share=True)
+_SHARE = Unit("ratio", 1.0, Better.NONE, share=True)
 _PLAIN = Unit("none", 1.0, Better.NONE)
 
 _IN_SEQUENCE = (
@@ -180,14 +180,14 @@ def _k6_unit(name: str, key: str, unit: Unit) -> Unit:
         return _COUNT
     if key == "rate":
         # Of a rate metric it is a share, of a counter a number a second.
-        return Unit("ratio", 1.0, Better.LOWER) if name in _K6_FAILURES else _k6_rate(name)
+        return _SHARE._replace(better=Better.LOWER) if name in _K6_FAILURES else _k6_rate(name)
     if key == "value" and unit is _PLAIN and name in ("checks", *_K6_FAILURES):
-        return _RATIO
+        return _SHARE
     return unit
 
 
 def _k6_rate(name: str) -> Unit:
-    return _RATIO if name == "checks" else _PER_S
+    return _SHARE if name == "checks" else _PER_S
 
 
 def _mapping(value: Any, what: str) -> dict[str, Any]:

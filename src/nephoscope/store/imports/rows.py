@@ -239,6 +239,7 @@ def _specs(figures: Figures, prefix: str) -> dict[str, BenchmarkSpec]:
                 shape=Shape.SCALAR,
                 headline=row.headline or (row.test not in mains and not of_test),
                 doc=f"As {figures.tool} reported it.",
+                share=row.unit.share,
             )
     return {
         name: BenchmarkSpec(

@@ -9,11 +9,12 @@ from nephoscope.model import Better
 
 
 class Unit(NamedTuple):
-    """One of our units, the factor into it, and which direction is good."""
+    """One of our units, the factor into it, and which direction is good; share: see MetricSpec."""
 
     unit: str
     factor: float
     better: Better
+    share: bool = False
 
 
 def _rates() -> dict[str, Unit]:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import subprocess
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import IO
 
@@ -34,7 +34,7 @@ def environment() -> dict[str, str]:
     return {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
 
 
-def start_child(command: Sequence[str], env: Mapping[str, str] | None = None) -> Child:
+def start_child(command: Sequence[str]) -> Child:
     """Starts a program. Raises OSError when it cannot be started.
 
     Its standard input is a pipe that closes with us; it is the leader of its own group, so that a
@@ -48,7 +48,7 @@ def start_child(command: Sequence[str], env: Mapping[str, str] | None = None) ->
             stderr=subprocess.PIPE,
             bufsize=0,
             cwd="/",
-            env=dict(env if env is not None else environment()),
+            env=environment(),
             process_group=0,
         )
     )

@@ -106,12 +106,7 @@ def wrapped_by(adapter: Adapter, version: str) -> Parse:
         if undeclared := _undeclared(adapter, samples):
             return replace(trial, done=None, failure=undeclared)
         assert trial.done is not None
-        document = {
-            "program": spec.tool,
-            "version": version,
-            "stdout": output.stdout,
-            "stderr": output.stderr,
-        }
+        document = _document(spec.tool, version, output)
         done = replace(trial.done, samples=len(samples) + 1)
         return replace(trial, samples=samples, documents={"tool": document}, done=done)
 
@@ -161,12 +156,7 @@ def serving_alone(adapter: Adapter, version: str) -> Parse:
             Sample("cpu_ns", float(done.served["cpu_ns"])),
             Sample("started_wall_ns", float(started_ns)),
         )
-        document = {
-            "program": spec.tool,
-            "version": version,
-            "stdout": output.stdout,
-            "stderr": output.stderr,
-        }
+        document = _document(spec.tool, version, output)
         return replace(trial, samples=samples + own, documents={"tool": document})
 
     return _parser(spec.id, adapter.server.tool, spec.install, split, read)
@@ -231,6 +221,16 @@ def _output(values: Mapping[str, Any], elapsed_ns: int) -> Output | None:
         )
     except (ValueError, KeyError, TypeError):
         return None
+
+
+def _document(program: str, version: str, output: Output) -> dict[str, str]:
+    """Returns what is kept of a tool: its version, and its report in its own words."""
+    return {
+        "program": program,
+        "version": version,
+        "stdout": output.stdout,
+        "stderr": output.stderr,
+    }
 
 
 def _undeclared(adapter: Adapter, samples: tuple[Sample, ...]) -> BenchmarkFailed | None:

@@ -42,18 +42,22 @@ pub const METRICS: [Metric; 22] = [
         .doc("Number of probes lost one after the other, at the sending time of the first."),
     Metric::lower("late_count").doc("Number of answers that took longer than late_after_ns."),
     Metric::lower("loss_ratio")
+        .share()
         .doc("Share of lost datagrams, by direction; `both` is the round trip."),
     Metric::lower("loss_low_ratio")
+        .share()
         .doc("Lower end of the 95 % Wilson interval of the round trips' loss."),
     Metric::lower("loss_high_ratio")
+        .share()
         .doc("Upper end of the 95 % Wilson interval of the round trips' loss."),
     Metric::lower("loss_episode_ratio")
+        .share()
         .doc("Share of the time in loss episodes (Badabing's frequency)."),
     Metric::lower("loss_episode_ns").doc("Mean duration of a loss episode (Badabing)."),
     Metric::neutral("sent_count").doc("Number of datagrams sent."),
     Metric::neutral("returned_count").doc("Number of different datagrams that came back."),
     Metric::neutral("sent_per_s").doc("Datagrams sent per second."),
-    Metric::lower("late_sends_ratio").doc("Share of datagrams sent more than 1 ms late."),
+    Metric::lower("late_sends_ratio").share().doc("Share of datagrams sent more than 1 ms late."),
 ];
 
 /// All samples of probes that no far side of ours counts.

@@ -37,7 +37,7 @@ pub const SPEC: Spec = Spec {
         Metric::lower("response_time_mean_ns")
             .headline()
             .doc("Mean response time: overall, by region, user_base, site or hour (UTC)."),
-        Metric::higher("within_objective_ratio").headline().doc(
+        Metric::higher("within_objective_ratio").share().headline().doc(
             "Share of all requests with a response within the objective; overall and by region.",
         ),
         Metric::lower("response_time_ns")
@@ -49,7 +49,9 @@ pub const SPEC: Spec = Spec {
         Metric::neutral("requests")
             .in_unit(Unit::Count)
             .doc("Answered requests: overall, by region, by site, by site and hour (UTC)."),
-        Metric::lower("unserved_ratio").doc("Share of unanswered requests; overall and by region."),
+        Metric::lower("unserved_ratio")
+            .share()
+            .doc("Share of unanswered requests; overall and by region."),
         Metric::neutral("utilisation_ratio").doc("Utilisation of a site's capacity."),
         Metric::neutral("instances")
             .in_unit(Unit::Count)

@@ -32,12 +32,14 @@ pub const SPEC: Spec = Spec {
     params: &[SCENARIO, SEED],
     metrics: &[
         Metric::higher("within_objective_ratio")
+            .share()
             .headline()
             .doc("Share of the responses within the objective with the chosen sites."),
         Metric::lower("cost_usd_per_h")
             .headline()
             .doc("Cost of the chosen sites in US dollars per hour."),
         Metric::lower("bound_ratio")
+            .share()
             .doc("Maximum by which any other set could be better; 0 after an exhaustive search."),
         Metric::document("chosen").doc("The chosen sites."),
         Metric::document("front").doc("The Pareto front of cost and users within the objective."),

@@ -35,6 +35,7 @@ pub const SPEC: Spec = Spec {
     params: &[SCENARIO, SEED],
     metrics: &[
         Metric::higher("cpu_share_ratio")
+            .share()
             .headline()
             .doc("CPU share of a virtual CPU; factors vm and vcpu."),
         Metric::higher("run_ns").histogram().doc("Lengths of complete runs."),
@@ -46,6 +47,7 @@ pub const SPEC: Spec = Spec {
             .histogram()
             .doc("Response times of a web server; factor vm."),
         Metric::higher("fixed_work_share_ratio")
+            .share()
             .histogram()
             .doc("CPU shares that the probe with a fixed amount of work observed."),
         Metric::neutral("scheduling_events")

@@ -43,6 +43,7 @@ pub const SPEC: Spec = Spec {
             .doc("Mean saving relative to the cost without selection."),
         Metric::higher("fleet_saving_ratio").histogram().doc("Savings of the fleets."),
         Metric::lower("losing_fleets_ratio")
+            .share()
             .doc("Share of the fleets that selection makes dearer."),
         Metric::lower("cost_usd").doc("Mean cost of a fleet with selection, in US dollars."),
         Metric::lower("baseline_cost_usd")

@@ -1,0 +1,109 @@
+"""Figures of other tools, providers and publications."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+from nephoscope.census import files as census_files
+from nephoscope.comparison import number_files
+from nephoscope.cost import focus, price_book, work
+from nephoscope.pricing import tariff, utility
+from nephoscope.pricing.offers import OfferFile
+from nephoscope.rank import figures_file
+from nephoscope.reading import recordfile
+from nephoscope.store import Store
+from nephoscope.store.imports import import_files
+from nephoscope.studies import catalogue
+
+from ..boundary import JSON, JSON_LINES, YAML, Boundary
+from .inputs import ROOT, contents, in_file
+
+
+def _import(file: Path) -> object:
+    return import_files([file], Store(file.parent / "store"))
+
+
+@functools.cache
+def _lines_to_import() -> tuple[bytes, ...]:
+    """Few lines at a time: each becomes a file."""
+    lines = (ROOT / "tests/golden/pkb/perfkitbenchmarker_results.json").read_bytes().splitlines()
+    return tuple(b"\n".join(lines[at : at + 4]) for at in range(0, len(lines), 4))
+
+
+_NUMBERS = b"1\n2.5\n3e2\n# a comment\n4\n"
+_CENSUS = b"instance_type,model,machines,zone\nm1.small,E5430,20,a\nm1.small,AMD,3,b\n"
+_FIGURES = (
+    b"metric,alternative,value,unit,round,note\nm,a,1.5,ns,1,\nm,b,2,ns,1,late\nm,b,,ns,,gone\n"
+)
+_BILL = (
+    b"BillingCurrency,ChargeCategory,ChargePeriodStart,EffectiveCost,PricingCategory,"
+    b"PricingQuantity,PricingUnit,SkuId,SkuPriceDetails\n"
+    b'USD,Usage,2026-10-01,1.5,Standard,10,Hours,S1,"{""InstanceType"": ""a""}"\n'
+)
+_OPTIONS = b"""
+unit: requests
+options:
+  a: {offer: aws/m1.large, capacity_per_s: {value: 9, low: 8, high: 11, n: 3}, used: 50%}
+  b:
+    price_per_h: 2
+    capacity_per_s: [9, 10]
+    mix: {x: {machines: 3, speed: 1}, y: {machines: 1, speed: 2}}
+    sharing: dynamic
+    egress: aws/internet-ap-southeast-2
+    egress_bytes_per_unit: 100
+"""
+_TARIFF = b"""
+unit: GiB
+tiers: [{from_gb: 0, to_gb: 10, price_per_gb: 1}, {from_gb: 10, price_per_gb: 0.5}]
+discount: {exponent: 0.5, minimum_ratio: 0.4}
+classes: {a: {contracted_mbit_per_s: 9, throughput_mbit_per_s: [5, 6], gb_per_month: 100}}
+"""
+_OFFERS = b"""
+budget: 5
+weight_certainty: 20
+parameters:
+  rate: {half: 1, good: 2, weight: 0.6, minimum: 0.5}
+  up: {half: 99%, good: 99.9%, weight: 0.4, scale: nines}
+offers:
+  a: {price: 1, values: {rate: [1, 2], up: 0.995}}
+  b: {price: {value: 3, low: 2, high: 4}, values: {rate: 2, up: 99.5%}}
+"""
+
+
+def _work(file: Path) -> object:
+    return work.read(file, price_book.load(None))
+
+
+def _utility(file: Path) -> object:
+    return utility.analyse(recordfile.load(file, OfferFile, "list of offers"))
+
+
+BOUNDARIES = (
+    Boundary("import", _lines_to_import, in_file(_import), JSON_LINES),
+    Boundary(
+        "report to import",
+        lambda: contents("tests/golden/imports/*.json"),
+        in_file(_import),
+        JSON,
+    ),
+    Boundary("numbers", lambda: (_NUMBERS,), in_file(number_files.read)),
+    Boundary("census", lambda: (_CENSUS,), in_file(census_files.read)),
+    Boundary(
+        "price book", lambda: contents("src/nephoscope/cost/*.yaml"), in_file(price_book.load), YAML
+    ),
+    Boundary("bill", lambda: (_BILL,), in_file(focus.read)),
+    Boundary("options", lambda: (_OPTIONS,), in_file(_work), YAML),
+    Boundary("tariff", lambda: (_TARIFF,), in_file(tariff.read), YAML),
+    Boundary("offers", lambda: (_OFFERS,), in_file(_utility), YAML),
+    Boundary(
+        "ranking",
+        lambda: (_FIGURES,),
+        in_file(functools.partial(figures_file.read, confidence=0.95)),
+    ),
+    Boundary(
+        "published numbers",
+        lambda: contents("studies/*/published.csv"),
+        in_file(catalogue.read_numbers),
+    ),
+)
