@@ -2,7 +2,7 @@
 
 `python -m tests.watch.month STORE PLAN DAYS RAW_DAYS`: repeats the plan until so many simulated
 days are over, keeps trials for so many, and prints a line before each wait: events so far,
-simulated days, resident bytes.
+simulated days, bytes of its own memory.
 """
 
 from __future__ import annotations
@@ -76,13 +76,17 @@ class Lines:
             raise Over
         if next_s != self._next_s:
             days = (self._clock.now_s() - START_S) / DAY_S
-            sys.stdout.write(f"{sum(log.state.counts.values())} {days:.4f} {resident_bytes()}\n")
+            sys.stdout.write(f"{sum(log.state.counts.values())} {days:.4f} {own_memory_bytes()}\n")
             sys.stdout.flush()
             self._next_s = next_s
 
 
-def resident_bytes() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+def own_memory_bytes() -> int:
+    """Anonymous pages in memory or swap. The kernel takes pages of programs away as it likes."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return sum(
+        int(line.split()[1]) << 10 for line in lines if line.startswith(("RssAnon", "VmSwap"))
+    )
 
 
 def main(path: str, plan: str, days: str, raw_days: str) -> None:
