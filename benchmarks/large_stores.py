@@ -11,7 +11,8 @@ process, and the median of the paired ratios (earlier / this) with its interval;
 without an index and without summaries, which it then writes: that round is printed by itself, too.
 A command that takes longer than the limit of its case is ended and counts with the limit, and its
 ratios are marked as lower bounds. --scale multiplies the sizes of the cases.
---stores keeps the stores in a folder, and uses those that an earlier execution left there.
+--stores keeps the stores in a folder, and uses those that an earlier execution left there; with
+--rounds 0 they are made and nothing is timed.
 """
 
 from __future__ import annotations
@@ -214,6 +215,8 @@ def compare(
     size = max(1, round(case.size * options.scale))
     limit_s = options.limit or case.limit_s
     stores = made_stores(case, size, trees, folder)
+    if not options.rounds:
+        return {}
     costs = _paired.alternate(
         {
             version: lambda version=version: execute(  # type: ignore[misc]
@@ -253,7 +256,7 @@ def main() -> None:
     parser.add_argument("--baseline", type=Path, help="work tree of the earlier version")
     parser.add_argument("--case", action="append", choices=CASES, help="may be repeated")
     parser.add_argument("--scale", type=float, default=1.0, help="of the sizes")
-    parser.add_argument("--rounds", type=int, default=6, help="at least 3")
+    parser.add_argument("--rounds", type=int, default=6, help="0, or at least 3")
     parser.add_argument("--limit", type=float, help="seconds of a command, of every case")
     parser.add_argument("--stores", type=Path, help="folder that keeps the stores")
     parser.add_argument("--seed", type=int, default=1)
@@ -264,7 +267,7 @@ def main() -> None:
         name, store, size = options.make
         globals()[name](Path(store), int(size))
         return
-    if options.baseline is None or options.rounds < 3:
+    if options.baseline is None or options.rounds in (1, 2):
         parser.error("--baseline is needed, and at least 3 rounds")
     trees = {"earlier": options.baseline.resolve(), "this": _paired.ROOT}
     revisions = {
@@ -277,7 +280,7 @@ def main() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         rows = [compare(name, trees, folder, options) for name in options.case or CASES]
     facts["load_average_1min_after"] = os.getloadavg()[0]
-    if options.write:
+    if options.write and options.rounds:
         record = {"machine": facts, "versions": revisions, "cases": rows}
         _paired.write_result("large-stores", record)
 
