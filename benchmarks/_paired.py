@@ -108,15 +108,16 @@ def alternate(
     return results
 
 
-def paired_ratio(ours: Sequence[float], theirs: Sequence[float]) -> Ratio:
+def paired_ratio(ours: Sequence[float], theirs: Sequence[float], confidence: float = 0.95) -> Ratio:
     """Median of the ratios of the rounds, with its order-statistic interval.
 
-    ours, theirs: shape (rounds,), finite and > 0, paired by round. Raises ValueError below six
-    rounds, where no such interval reaches 95 %. Source: David and Nagaraja, Order Statistics, 7.1.
+    ours, theirs: shape (rounds,), finite and > 0, paired by round. Raises ValueError for so few
+    rounds that no such interval reaches the confidence: at 95 %, below six. Source: David and
+    Nagaraja, Order Statistics, 7.1.
     """
     if len(ours) != len(theirs):
         raise ValueError(f"{len(ours)} values of ours against {len(theirs)} of theirs")
-    return median_of(mine / other for mine, other in zip(ours, theirs, strict=True))
+    return median_of((mine / other for mine, other in zip(ours, theirs, strict=True)), confidence)
 
 
 def paired_difference(ours: Sequence[float], theirs: Sequence[float]) -> Ratio:

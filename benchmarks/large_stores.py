@@ -1,14 +1,18 @@
 """Times `census`, `export`, `import` and `runs` on large stores, beside an earlier version.
 
 usage: large_stores.py --baseline DIR [--case NAME]... [--scale X] [--rounds N] [--limit S]
-                       [--write]
+                       [--stores DIR] [--write]
 
 DIR is a work tree of the earlier version (`git worktree add DIR COMMIT`); both versions run with
 this Python. Each version makes its own stores, in its own format. The command of a case runs by
 both versions in random order within each round. Prints wall time, CPU time and peak memory of the
-process, and the median of the paired ratios (earlier / this) with its interval. A command that
-takes longer than the limit counts with the limit, and its ratio is marked as a lower bound.
---scale multiplies the sizes of the cases.
+process, and the median of the paired ratios (earlier / this) with its interval; its confidence is
+75 % with three rounds, and 95 % or more from six on. In the first round this version reads a store
+without an index and without summaries, which it then writes: that round is printed by itself, too.
+A command that takes longer than the limit of its case is ended and counts with the limit, and its
+ratios are marked as lower bounds. --scale multiplies the sizes of the cases.
+--stores keeps the stores in a folder, and uses those that an earlier execution left there; with
+--rounds 0 they are made and nothing is timed.
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -35,11 +39,15 @@ COUNTERS = {"steal_ratio": 0.0, "load_1m": 0.25}
 
 @dataclass(frozen=True)
 class Case:
-    """A store with so much in it, and the command that is timed. size: at scale 1."""
+    """A store with so much in it, and the command that is timed.
+
+    size: at scale 1. limit_s: after which the command is ended.
+    """
 
     size: int
     make: Callable[[Path, int], None]
     words: tuple[str, ...]
+    limit_s: float = 60.0
 
 
 @dataclass(frozen=True)
@@ -117,6 +125,7 @@ CASES = {
         20_000,
         make_trials,
         ("export", "latest", "--output", "{scratch}/samples.csv", "--store", "{store}"),
+        170.0,
     ),
     "import": Case(
         5000, make_metrics, ("import", "{store}/samples.json", "--store", "{scratch}/store")
@@ -156,42 +165,72 @@ def execute(tree: Path, case: Case, store: Path, limit_s: float) -> Cost:
     return Cost(wall_s, cpu_s, usage.ru_maxrss / 1024, is_cut)
 
 
+def made_stores(case: Case, size: int, trees: Mapping[str, Path], folder: Path) -> dict[str, Path]:
+    """Returns the store of each version, without an index.
+
+    Makes those that are not in the folder, side by side.
+    """
+    stores = {version: folder / f"{case.make.__name__}-{size}-{version}" for version in trees}
+    making = {}
+    for version, store in stores.items():
+        if not store.exists():
+            aside = store.with_suffix(".part")
+            shutil.rmtree(aside, ignore_errors=True)
+            words = ["--make", case.make.__name__, str(aside), str(size)]
+            making[version] = subprocess.Popen(
+                [sys.executable, __file__, *words], env=environment(trees[version])
+            )
+    for version, process in making.items():
+        if process.wait():
+            raise SystemExit(f"The store of {version} was not made.")
+        stores[version].with_suffix(".part").rename(stores[version])
+    for store in stores.values():
+        for derived in (*store.rglob(".index.jsonl"), *store.rglob("summary.json")):
+            derived.unlink()
+    return stores
+
+
 def compare(
-    name: str, trees: dict[str, Path], folder: Path, options: argparse.Namespace
+    name: str, trees: Mapping[str, Path], folder: Path, options: argparse.Namespace
 ) -> dict[str, object]:
-    """Measures a case and prints its line; returns what is written."""
+    """Measures a case and prints its lines; returns what is written."""
     case = CASES[name]
     size = max(1, round(case.size * options.scale))
-    stores = {}
-    for version, tree in trees.items():
-        stores[version] = folder / f"{case.make.__name__}-{size}-{version}"
-        if not stores[version].exists():
-            words = ["--make", case.make.__name__, str(stores[version]), str(size)]
-            subprocess.run([sys.executable, __file__, *words], env=environment(tree), check=True)
+    limit_s = options.limit or case.limit_s
+    stores = made_stores(case, size, trees, folder)
+    if not options.rounds:
+        return {}
     costs = _paired.alternate(
         {
             version: lambda version=version: execute(  # type: ignore[misc]
-                trees[version], case, stores[version], options.limit
+                trees[version], case, stores[version], limit_s
             )
             for version in VERSIONS
         },
         options.rounds,
         options.seed,
     )
-    sign = ">= " if any(cost.is_cut for cost in costs["earlier"]) else ""
+    if any(cost.is_cut for cost in costs["this"]):
+        raise SystemExit(f"{name}: this version reached the limit of {limit_s:g} s.")
+    cut = sum(cost.is_cut for cost in costs["earlier"])
+    sign = ">= " if cut else ""
+    confidence = min(0.95, 1 - 0.5 ** (options.rounds - 1))
     rows = {}
     for quantity in ("wall_s", "cpu_s", "peak_mib"):
         values = {key: [getattr(cost, quantity) for cost in costs[key]] for key in VERSIONS}
-        ratio = _paired.paired_ratio(values["earlier"], values["this"])
+        ratio = _paired.paired_ratio(values["earlier"], values["this"], confidence)
         rows[quantity] = {**values, "ratio": asdict(ratio)}
         medians = " ".join(f"{key} {statistics.median(values[key]):.3g}" for key in VERSIONS)
+        first = f"(this in the first round {values['this'][0]:.3g})"
         ends = f"[{ratio.low:.3g}, {ratio.high:.3g}]"
         print(
-            f"{name} of {size}: {quantity} {medians}; ratio {sign}{ratio.value:.3g} {ends}, "
-            f"n = {ratio.n}, {ratio.confidence:.1%}",
+            f"{name} of {size}: {quantity} {medians} {first}; ratio {sign}{ratio.value:.3g} "
+            f"{ends}, n = {ratio.n}, {ratio.confidence:.1%}",
             flush=True,
         )
-    return {"case": name, "size": size, "is_lower_bound": bool(sign), "rows": rows}
+    if cut:
+        print(f"{name}: {cut} of {options.rounds} of the earlier version ended at {limit_s:g} s")
+    return {"case": name, "size": size, "limit_s": limit_s, "cut": cut, "rows": rows}
 
 
 def main() -> None:
@@ -200,8 +239,9 @@ def main() -> None:
     parser.add_argument("--baseline", type=Path, help="work tree of the earlier version")
     parser.add_argument("--case", action="append", choices=CASES, help="may be repeated")
     parser.add_argument("--scale", type=float, default=1.0, help="of the sizes")
-    parser.add_argument("--rounds", type=int, default=6, help="at least 6")
-    parser.add_argument("--limit", type=float, default=170.0, help="seconds of a command")
+    parser.add_argument("--rounds", type=int, default=6, help="0, or at least 3")
+    parser.add_argument("--limit", type=float, help="seconds of a command, of every case")
+    parser.add_argument("--stores", type=Path, help="folder that keeps the stores")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--write", action="store_true", help="store under benchmarks/results")
     parser.add_argument("--make", nargs=3, help=argparse.SUPPRESS)
@@ -210,18 +250,20 @@ def main() -> None:
         name, store, size = options.make
         globals()[name](Path(store), int(size))
         return
-    if options.baseline is None or options.rounds < 6:
-        parser.error("--baseline is needed, and at least 6 rounds")
+    if options.baseline is None or options.rounds in (1, 2):
+        parser.error("--baseline is needed, and at least 3 rounds")
     trees = {"earlier": options.baseline.resolve(), "this": _paired.ROOT}
     revisions = {
         version: _paired.version("git", "-C", str(tree), "describe", "--always", "--dirty")
         for version, tree in trees.items()
     }
     facts = _paired.machine()
-    with tempfile.TemporaryDirectory(prefix="nephoscope-large-") as folder:
-        rows = [compare(name, trees, Path(folder), options) for name in options.case or CASES]
+    with tempfile.TemporaryDirectory(prefix="nephoscope-large-") as temporary:
+        folder = options.stores or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        rows = [compare(name, trees, folder, options) for name in options.case or CASES]
     facts["load_average_1min_after"] = os.getloadavg()[0]
-    if options.write:
+    if options.write and options.rounds:
         record = {"machine": facts, "versions": revisions, "cases": rows}
         _paired.write_result("large-stores", record)
 

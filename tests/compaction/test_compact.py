@@ -23,7 +23,7 @@ from tests.results.made import NULL_PLAN
 from tests.store.test_kills import killed_at
 
 from nephoscope.analysis.statistics import histograms
-from nephoscope.compaction.compact import Compaction, Policy, compact
+from nephoscope.compaction.compact import Compaction, Heads, Policy, _head_of, compact
 from nephoscope.errors import StoreError, UnknownName
 from nephoscope.history.series import read
 from nephoscope.store import RUNNING, Store, StoredRun, day_files
@@ -233,6 +233,25 @@ def test_repetitions_and_their_runs_keep_their_trials(store: Path) -> None:
     first, second, third, newest = runs_of(store)
     newest.update(labels={"repeats": second.id, "repeats-against": third.id})
     assert compacted(store).compacted == (first.id,)
+
+
+def test_a_compaction_after_another_reads_changed_manifests_only(store: Path) -> None:
+    heads, runs = Heads(), runs_of(store)
+    with mock.patch("nephoscope.compaction.compact._head_of", wraps=_head_of) as reading:
+
+        def read_by_compaction() -> set[str]:
+            reading.reset_mock()
+            compacted(store, Policy(keep_raw_s=9999 * DAY_S), heads=heads)
+            return {call.args[0].name for call in reading.call_args_list}
+
+        assert read_by_compaction() == {run.id for run in runs}
+        assert read_by_compaction() == set()
+        runs[1].update(labels={"ticket": "1"})
+        Store(store).remove(runs[2])
+        assert read_by_compaction() == {runs[1].id}
+    done = compacted(store, heads=heads)
+    assert done.compacted == (runs[0].id, runs[1].id)
+    assert heads.read([]) == {}
 
 
 def test_two_compactions_at_once_are_refused(store: Path) -> None:

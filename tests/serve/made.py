@@ -127,3 +127,22 @@ def running(store: Path, *options: str, log: Path, **environment: str) -> Iterat
         finally:
             process.kill()
             process.stdout.close()
+
+
+def listening(pid: int) -> set[tuple[str, str]]:
+    """Returns table and local address of every listening socket of a process and its children."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    inodes = set()
+    for process in (str(pid), *children):
+        for link in Path(f"/proc/{process}/fd").iterdir():
+            with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+                target = os.readlink(link)
+                if target.startswith("socket:["):
+                    inodes.add(target[8:-1])
+    found = set()
+    for table in ("tcp", "tcp6", "udp", "udp6"):
+        for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[9] in inodes and fields[3] in ("0A", "07"):
+                found.add((table, fields[1].partition(":")[0]))
+    return found

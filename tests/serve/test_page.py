@@ -308,7 +308,7 @@ def test_changes_of_a_history_lead_to_the_samples_of_their_trials(
     assert "90 % prediction interval" in view.text()
     rows = view.page.get_by_role("region", name="Estimates by run").locator("tbody tr")
     assert rows.count() == 75
-    changes.first.get_by_role("link", name="Trials behind").click()
+    changes.first.get_by_role("link", name="Trials after it").click()
     view.page.get_by_role("region", name="Samples by trial").wait_for()
     assert site.step in view.page.url
     assert view.page.get_by_role("region", name="Samples by trial").locator("tbody tr").count() == 6

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
 import signal
 import socket
 import ssl
@@ -18,7 +17,7 @@ from typing import Any
 
 import pytest
 from tests.results.made import NULL_PLAN, make_run
-from tests.serve.made import PATIENCE_S, TOKEN, RunningServer, running
+from tests.serve.made import PATIENCE_S, TOKEN, RunningServer, listening, running
 
 from nephoscope import cli
 from nephoscope.model import Sample, Setting
@@ -53,24 +52,6 @@ def ask(server: RunningServer, path: str, **headers: str) -> tuple[int, Any]:
     content = response.read()
     connection.close()
     return response.status, json.loads(content)
-
-
-def listening(pid: int) -> set[tuple[str, str]]:
-    """Returns table and local address of every listening socket of a process and its children."""
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    inodes = set()
-    for process in (str(pid), *children):
-        for link in Path(f"/proc/{process}/fd").iterdir():
-            target = os.readlink(link)
-            if target.startswith("socket:["):
-                inodes.add(target[8:-1])
-    found = set()
-    for table in ("tcp", "tcp6", "udp", "udp6"):
-        for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
-            fields = line.split()
-            if fields[9] in inodes and fields[3] in ("0A", "07"):
-                found.add((table, fields[1].partition(":")[0]))
-    return found
 
 
 def test_it_listens_on_loopback_and_nowhere_else(server: RunningServer) -> None:

@@ -2,7 +2,7 @@
 
 `python -m tests.watch.month STORE PLAN DAYS RAW_DAYS`: repeats the plan until so many simulated
 days are over, keeps trials for so many, and prints a line before each wait: events so far,
-simulated days, resident bytes.
+simulated days, bytes of its own memory.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from tests.watch.made import START_S, FakeClock, definition, measuring
 
 from nephoscope.analysis.statistics.values import Array
-from nephoscope.compaction.compact import Policy, compact
+from nephoscope.compaction.compact import Heads, Policy, compact
 from nephoscope.model import Sample, Setting
 from nephoscope.store import Store
 from nephoscope.watch.events import EventLog, events
@@ -37,17 +37,23 @@ def defined(plan: Path) -> Definition:
 
 
 def latencies(target: str, at_s: float, count: int = int(EVERY_S)) -> Array:
-    """What one probe a second observes: nanoseconds at three digits, log-normal, in any run."""
+    """Nanoseconds that one probe a second observes: log-normal, whole, the same in any process."""
     seed = [int(target.removeprefix("t")), round(at_s * 1000)]
-    drawn = np.random.default_rng(seed).lognormal(13.0, 0.5, count)
-    scale = 10.0 ** (np.floor(np.log10(drawn)) - 2)
-    return np.asarray(np.round(drawn / scale) * scale, dtype=np.float64)
+    return np.round(np.random.default_rng(seed).lognormal(13.0, 0.5, count))
+
+
+def bucketed(values: Array) -> tuple[Array, Array]:
+    """Returns values and counts as hdrhistogram stores three digits: middles of its buckets."""
+    width = 2.0 ** np.maximum(0, np.floor(np.log2(values)) - 10)
+    middles = np.floor(values / width) * width + np.floor(width / 2)
+    distinct, counts = np.unique(middles, return_counts=True)
+    return distinct, counts.astype(np.float64)
 
 
 def probes(setting: Setting, target: str, at_s: float) -> Sequence[Sample]:
-    values, counts = np.unique(latencies(target, at_s), return_counts=True)
+    values, counts = bucketed(latencies(target, at_s))
     return [
-        Sample("null_latency_ns", value, count, at)
+        Sample("null_latency_ns", value, int(count), at)
         for at, (value, count) in enumerate(zip(values.tolist(), counts.tolist(), strict=True))
     ]
 
@@ -70,19 +76,23 @@ class Lines:
             raise Over
         if next_s != self._next_s:
             days = (self._clock.now_s() - START_S) / DAY_S
-            sys.stdout.write(f"{sum(log.state.counts.values())} {days:.4f} {resident_bytes()}\n")
+            sys.stdout.write(f"{sum(log.state.counts.values())} {days:.4f} {own_memory_bytes()}\n")
             sys.stdout.flush()
             self._next_s = next_s
 
 
-def resident_bytes() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+def own_memory_bytes() -> int:
+    """Anonymous pages in memory or swap. The kernel takes pages of programs away as it likes."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return sum(
+        int(line.split()[1]) << 10 for line in lines if line.startswith(("RssAnon", "VmSwap"))
+    )
 
 
 def main(path: str, plan: str, days: str, raw_days: str) -> None:
     store = Store(path)
     limits = Policy(float(raw_days) * DAY_S, 730 * DAY_S, max_size_bytes=200_000_000)
-    made = defined(Path(plan))
+    made, heads = defined(Path(plan)), Heads()
     folder = WatchFolder(store, made.name).events
     newest = max((str(event["at"]) for event in events(folder)), default="")
     clock = FakeClock(datetime.fromisoformat(newest).timestamp() + 1.0 if newest else START_S)
@@ -92,7 +102,7 @@ def main(path: str, plan: str, days: str, raw_days: str) -> None:
         measuring(clock, takes_s=1.0, sampler=probes),
         Lines(clock, START_S + float(days) * DAY_S),
         clock=clock,
-        retain=lambda: compact(store, limits, watch=made.name, now_s=clock.now_s()),
+        retain=lambda: compact(store, limits, watch=made.name, now_s=clock.now_s(), heads=heads),
     )
     try:
         watch.run()

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.serve.made import listening
 from tests.watch.made import plan_file
 
 from nephoscope import cli
@@ -69,6 +70,7 @@ def test_a_signal_ends_a_waiting_watch_and_the_list_shows_what_it_is(
             lines.append(process.stderr.readline())
             assert lines[-1], lines
         assert lines[0].startswith("Metrics: http://127.0.0.1:")
+        assert listening(process.pid) == {("tcp", "0100007F")}
         (status,) = watches(capsys)
         assert (status["running"], status["measuring"]) == (True, False)
         assert status["next_start"] is not None

@@ -19,6 +19,7 @@ import pytest
 from tests import servers
 
 from nephoscope.errors import UsageError
+from nephoscope.serve.settings import TOKEN_VARIABLE
 from nephoscope.store import Store
 from nephoscope.watch import endpoint, otlp
 from nephoscope.watch.endpoint import Endpoint
@@ -146,6 +147,19 @@ def test_beyond_loopback_it_needs_the_token(log: EventLog, tmp_path: Path) -> No
 def test_what_is_no_address_to_listen_on(text: str) -> None:
     with pytest.raises(UsageError, match=r"--(listen|address)"):
         endpoint.address_of(text)
+
+
+def test_a_token_is_made_for_any_address_beyond_loopback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(TOKEN_VARIABLE, raising=False)
+    for address in ("127.0.0.1:0", "[::1]:0", "9464"):
+        assert endpoint.settings_of(address, None, Store(tmp_path)).token is None, address
+    for address in ("0.0.0.0:0", "[::]:0", "192.0.2.1:9464"):
+        settings = endpoint.settings_of(address, None, Store(tmp_path))
+        assert settings.token, address
+        assert settings.token_file is not None
+        assert settings.token == settings.token_file.read_text().strip()
 
 
 def test_addresses_to_listen_on() -> None:

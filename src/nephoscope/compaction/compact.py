@@ -73,17 +73,19 @@ def compact(
     watch: str | None = None,
     now_s: float | None = None,
     is_dry_run: bool = False,
+    heads: Heads | None = None,
 ) -> Compaction:
     """Applies a policy to a store and returns what was done.
 
     watch: only runs with this value of the label WATCH, and their day files; None for all of the
-    store. now_s: seconds since the epoch [default: the clock]. Trials are kept of runs that are
-    being measured or are damaged, and of repetitions and their runs, which `nephoscope history`
-    judges again by their trials. Raises StoreError where another process compacts the store or a
-    file cannot be written; what was not compacted by then is as it was.
+    store. now_s: seconds since the epoch [default: the clock]. heads: of the compaction before.
+    Trials are kept of runs that are being measured or are damaged, and of repetitions and their
+    runs, which `nephoscope history` judges again by their trials. Raises StoreError where another
+    process compacts the store or a file cannot be written; what was not compacted by then is as it
+    was.
     """
     now = time.time() if now_s is None else now_s
-    work = _Work(store, policy, watch, now)
+    work = _Work(store, policy, watch, now, heads or Heads())
     if is_dry_run:
         work.plan()
     else:
@@ -110,6 +112,7 @@ class _Work:
     policy: Policy
     watch: str | None
     now_s: float
+    heads: Heads
     compacted: list[str] = field(default_factory=list)
     freed_bytes: int = 0
     removed: list[RemovedDay] = field(default_factory=list)
@@ -179,7 +182,7 @@ class _Work:
         if keep_s is None:
             return
         paths = [self.store.runs_path / name for name in self.store.ids()]
-        heads = {path: head for path in paths if (head := _head_of(path)) is not None}
+        heads = self.heads.read(paths)
         repeated = {name for head in heads.values() for name in head.repeats}
         for path, head in sorted(heads.items(), key=lambda item: (item[1].started_s, item[0])):
             is_chosen = self.watch is None or head.watch == self.watch
@@ -226,8 +229,29 @@ class _Head:
     repeats: tuple[str, ...]
 
 
+class Heads:
+    """The heads of the runs of a store, for a process that compacts it again and again.
+
+    A manifest is read again once it is another file; runs that are gone are forgotten.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Path, tuple[tuple[int, ...], _Head | None]] = {}
+
+    def read(self, paths: Sequence[Path]) -> dict[Path, _Head]:
+        """Returns the head of each run whose manifest can be read."""
+        known = {}
+        for path in paths:
+            with contextlib.suppress(OSError):
+                status = (path / "manifest.json").stat()
+                version = status.st_ino, status.st_size, status.st_mtime_ns
+                before = self._known.get(path, ((), None))
+                known[path] = before if before[0] == version else (version, _head_of(path))
+        self._known = known
+        return {path: head for path, (_, head) in known.items() if head is not None}
+
+
 def _head_of(path: Path) -> _Head | None:
-    """Returns the head of a run; None where its manifest cannot be read."""
     try:
         manifest = StoredRun(path).manifest
     except StoreError:

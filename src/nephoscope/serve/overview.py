@@ -160,9 +160,9 @@ def _health(name: str, run: IndexedRun, verdicts: Iterable[Finding]) -> tuple[He
     if run.row.state == RUNNING:
         return "measuring", "A run is in progress."
     if run.row.state in (FAILED, KILLED, INTERRUPTED):
-        return "failed", f"The newest run is {run.row.state}."
+        return "failed", f"The state of the newest run is: {run.row.state}."
     if run.row.state not in (FINISHED, MEASURED):
-        return "unknown", f"The newest run is {run.row.state}."
+        return "unknown", f"The state of the newest run is: {run.row.state}."
     severe = [verdict for verdict in verdicts if verdict.severity is Severity.WARNING]
     if severe:
         return "warning", severe[0].sentence

@@ -196,7 +196,7 @@ def _known_lines(path: Path) -> dict[str, bytes]:
                     break
                 end += len(line)
                 match = _RUN.match(line)
-                if match and summary.parsed(line[:-1]):
+                if match and journal.is_intact(line[:-1]):
                     known[match[1].decode()] = _checksum(line)
     return known
 

@@ -120,7 +120,8 @@ def write_all_or_none(folder: Path, files: Mapping[str, bytes], *, durable: bool
         try:
             aside.mkdir()
             for name, content in files.items():
-                write_atomically(aside / name, content)
+                write_atomically(aside / name, content, durable=False)
+            make_durable([aside / name for name in files])
             aside.rename(complete)
         except BaseException:
             shutil.rmtree(aside, ignore_errors=True)

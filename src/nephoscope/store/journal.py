@@ -25,6 +25,7 @@ _STORED, _MERGED = "trials_stored", "trials_merged"
 _FILE = re.compile(r"[rw]\d+-s[^/\0]{1,200}\.parquet")
 """Name of a trial's file: in the run's folder, whatever else a line may hold."""
 _SUM = re.compile(rb', "crc32": "([0-9a-f]{8})"\}\Z')
+_SUM_BYTES = len(', "crc32": "01234567"}')
 
 
 def stored_event(files: Mapping[str, bytes]) -> dict[str, Any]:
@@ -150,11 +151,21 @@ class Journal:
 
 def parsed_line(line: bytes) -> tuple[dict[str, Any] | None, bool]:
     """Returns what a line holds, None where that is no JSON, and whether its checksum is right."""
-    match = _SUM.search(line)
-    text = line[: match.start()] + b"}" if match else line
-    holds = match is not None and zlib.crc32(text) == int(match[1], 16)
+    text, holds = _text(line)
     try:
         event = jsontext.parse(text)
     except ValueError:
         return None, holds
     return (event if isinstance(event, dict) else None), holds
+
+
+def is_intact(line: bytes) -> bool:
+    """States whether a line, without its newline, has the checksum of its text."""
+    return _text(line)[1]
+
+
+def _text(line: bytes) -> tuple[bytes, bool]:
+    """Returns a line without its checksum, and whether that is right."""
+    match = _SUM.search(line, max(0, len(line) - _SUM_BYTES))
+    text = line[: match.start()] + b"}" if match else line
+    return text, match is not None and zlib.crc32(text) == int(match[1], 16)

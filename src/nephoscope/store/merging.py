@@ -14,7 +14,7 @@ from nephoscope.model import TrialRecord
 from nephoscope.store import journal
 from nephoscope.store.files import remove_leftovers, translating_os_errors
 from nephoscope.store.manifest import MERGED_SINCE
-from nephoscope.store.trial_folder import TrialFile
+from nephoscope.store.trial_folder import TrialFile, forget_read_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,6 +44,7 @@ def merge(
 
     remove_leftovers(run.trials_path)  # of a process that was killed while it did this
     entry = merged_trials.write(run.trials_path, trials, len(names))
+    forget_read_files()
     run.event(journal.merged_event(names))
     entry["journal_bytes"] = journal.extent(run.journal_path)["bytes"]
     return {"merged_trials": entry}

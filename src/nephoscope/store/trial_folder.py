@@ -245,3 +245,8 @@ def _read(path: Path, version: Version, digest: str) -> tuple[TrialRecord, pa.Ta
     from nephoscope.store import trialfile
 
     return trialfile.read(path, digest)
+
+
+def forget_read_files() -> None:
+    """Forgets the files that were read, after those of a run were merged and removed."""
+    _read.cache_clear()

@@ -137,7 +137,10 @@ def _column_list(column: pa.ChunkedArray) -> list[Any]:
 
 def _rows(run: str, record: TrialRecord, block: Beside) -> pa.Table:
     samples, spec = block.samples, block.spec
-    metrics = {sample.metric: spec.metric(sample.metric) for sample in samples}
+    names = [sample.metric for sample in samples]
+    metrics = {name: spec.metric(name) for name in set(names)}
+    units = {name: metric.unit for name, metric in metrics.items()}
+    directions = {name: metric.better.value for name, metric in metrics.items()}
     n = len(samples)
     columns: dict[str, Any] = {
         "run": [run] * n,
@@ -145,9 +148,9 @@ def _rows(run: str, record: TrialRecord, block: Beside) -> pa.Table:
         "round": [record.key.round] * n,
         "target": [block.target] * n,
         "benchmark": [spec.id] * n,
-        "metric": [sample.metric for sample in samples],
-        "unit": [metrics[sample.metric].unit for sample in samples],
-        "better": [metrics[sample.metric].better.value for sample in samples],
+        "metric": names,
+        "unit": [units[name] for name in names],
+        "better": [directions[name] for name in names],
         "value": [float(sample.value) for sample in samples],
         "count": [sample.count for sample in samples],
         "at_ns": [sample.at_ns for sample in samples],

@@ -50,6 +50,9 @@ export function moment(value) {
   return Number.isNaN(date.getTime()) ? "–" : `${date.toISOString().slice(0, 16).replace("T", " ")} UTC`;
 }
 
+// "1 run", "2 runs".
+export const counted = (count, noun) => `${count.toLocaleString("en-GB")} ${noun}${count === 1 ? "" : "s"}`;
+
 export function setting(factors) {
   return Object.entries(factors ?? {})
     .map(([name, level]) => `${name}=${String(level).slice(0, 40)}`)
