@@ -15,8 +15,6 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from tests import profiles
 
-pytest_plugins = ("tests.processes",)
-
 ROOT = Path(__file__).resolve().parents[1]
 
 ALONE = frozenset({"truth"})
@@ -130,7 +128,8 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Appends the time of each test to the file that tools/test.sh names."""
     file = os.environ.get("NEPHOSCOPE_TEST_DURATIONS")
-    if file:
+    # Reports of xdist's workers reach its main process too.
+    if file and not hasattr(session.config, "workerinput"):
         with open(file, "a", encoding="utf-8") as lines:
             lines.writelines(f"{seconds:8.1f} s  {name}\n" for name, seconds in _seconds.items())
 
