@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 /// Between looks at a program where the kernel has no descriptors of processes (before 5.3).
@@ -14,6 +14,9 @@ const LOOK: Duration = Duration::from_millis(5);
 
 /// Process groups of the scripts that run.
 static GROUPS: Mutex<BTreeSet<libc::pid_t>> = Mutex::new(BTreeSet::new());
+/// Held for reading from the start of a script until its group is known, and for writing, to the end of
+/// the process, once all are killed: a script that started meanwhile would outlive its observer.
+static STARTS: RwLock<()> = RwLock::new(());
 
 pub struct Script {
     argv: Vec<String>,
@@ -37,9 +40,11 @@ impl Script {
                 _ => Err(std::io::Error::last_os_error()),
             });
         }
+        let starting = STARTS.read().unwrap_or_else(PoisonError::into_inner);
         let mut child = command.spawn().map_err(|error| self.not_started(&error))?;
         let group = libc::pid_t::try_from(child.id()).unwrap_or(libc::pid_t::MAX);
         groups().insert(group);
+        drop(starting);
         let in_time = wait(&mut child, deadline);
         if in_time.is_err() {
             kill(group);
@@ -96,7 +101,8 @@ fn kill(group: libc::pid_t) {
     unsafe { libc::kill(-group, libc::SIGKILL) };
 }
 
-/// Kills the scripts that still run, with what they started.
+/// Kills the scripts that still run, with what they started; none starts afterwards.
 pub fn kill_all() {
+    std::mem::forget(STARTS.write().unwrap_or_else(PoisonError::into_inner));
     groups().iter().copied().for_each(kill);
 }
