@@ -66,7 +66,8 @@ fn echo(to: IpAddr, deadline: Deadline) -> Result<(), Failure> {
     let token: [u8; TOKEN_BYTES] = random_bytes().map_err(Failure::Observer)?;
     let mut packet = [0; HEADER_BYTES + TOKEN_BYTES];
     packet[HEADER_BYTES..].copy_from_slice(&token);
-    socket.send(&mut packet, 1).map_err(failed)?;
+    socket.write_header(&mut packet, 1);
+    socket.send(&packet).map_err(failed)?;
     let mut buffer = [0; ANSWER_BYTES];
     loop {
         wait_readable(&socket, deadline.left()?).map_err(failed)?;

@@ -39,11 +39,15 @@ impl IcmpProber {
 }
 
 impl Prober for IcmpProber {
-    fn send(&mut self, sequence: u64) -> Result<bool, ProbeError> {
+    fn prepare(&mut self, sequence: u64) {
         let payload = &mut self.packet[HEADER_BYTES..];
         payload[..MARK_BYTES].copy_from_slice(&self.mark);
         payload[MARK_BYTES..PAYLOAD_BYTES].copy_from_slice(&sequence.to_be_bytes());
-        match self.socket.send(&mut self.packet, sequence as u16) {
+        self.socket.write_header(&mut self.packet, sequence as u16);
+    }
+
+    fn send(&mut self, _sequence: u64) -> Result<bool, ProbeError> {
+        match self.socket.send(&self.packet) {
             Ok(()) => {
                 self.has_sent = true;
                 Ok(true)

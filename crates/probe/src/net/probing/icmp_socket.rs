@@ -68,9 +68,9 @@ impl IcmpSocket {
         }
     }
 
-    /// Sends an echo request with the number `sequence`; its payload is the rest of `packet` behind
-    /// the header.
-    pub fn send(&self, packet: &mut [u8], sequence: u16) -> Result<(), Error> {
+    /// Writes the header of an echo request with the number `sequence`; its payload is the rest of
+    /// `packet` behind it.
+    pub fn write_header(&self, packet: &mut [u8], sequence: u16) {
         const ECHO_V4: u8 = 8;
         const ECHO_V6: u8 = 128;
         packet[..HEADER_BYTES].fill(0);
@@ -82,6 +82,10 @@ impl IcmpSocket {
             let sum = checksum(packet);
             packet[2..4].copy_from_slice(&sum.to_be_bytes());
         }
+    }
+
+    /// Sends an echo request.
+    pub fn send(&self, packet: &[u8]) -> Result<(), Error> {
         // SAFETY: the packet is readable for its length.
         let sent = unsafe { libc::send(self.as_raw_fd(), packet.as_ptr().cast(), packet.len(), 0) };
         if sent < 0 {

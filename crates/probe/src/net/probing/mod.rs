@@ -37,7 +37,10 @@ const UNASKED_PER_S: f64 = 100.0;
 
 /// One kind of probe.
 pub trait Prober {
-    /// Sends a probe; false if it cannot leave now.
+    /// Writes the packet of a probe. Its round trip begins afterwards.
+    fn prepare(&mut self, _sequence: u64) {}
+
+    /// Sends the probe; false if it cannot leave now.
     fn send(&mut self, sequence: u64) -> Result<bool, ProbeError>;
 
     /// Waits until `until_ns` at most for answers and appends what came: the numbers of the probes
@@ -112,7 +115,7 @@ pub fn run(
         } else if due_ns > now_ns {
             probing.receive(prober, due_ns)?;
         } else {
-            probing.send(prober, due_ns, now_ns)?;
+            probing.send(prober, due_ns)?;
         }
     }
     let end_ns = clock::monotonic_ns() + config.wait_ns;
@@ -184,23 +187,19 @@ impl<'a> Probing<'a> {
         self.departures[(self.sent - 1) as usize % REMEMBERED].is_none()
     }
 
-    fn send(
-        &mut self,
-        prober: &mut impl Prober,
-        due_ns: u64,
-        now_ns: u64,
-    ) -> Result<(), ProbeError> {
+    fn send(&mut self, prober: &mut impl Prober, due_ns: u64) -> Result<(), ProbeError> {
         let sequence = self.sent;
-        let sent_wall_ns = clock::realtime_ns();
+        prober.prepare(sequence);
+        let (sent_ns, sent_wall_ns) = (clock::monotonic_ns(), clock::realtime_ns());
         if !prober.send(sequence)? {
-            return self.receive(prober, now_ns + LATE_NS);
+            return self.receive(prober, sent_ns + LATE_NS);
         }
         // Noted afterwards: its place has mostly left the caches, which would count as travel time.
-        let probe = Departure { sequence, intended_ns: due_ns, sent_ns: now_ns, sent_wall_ns };
+        let probe = Departure { sequence, intended_ns: due_ns, sent_ns, sent_wall_ns };
         self.departures[sequence as usize % REMEMBERED] = Some(probe);
-        self.late_sends += u64::from(now_ns - due_ns > LATE_NS);
-        self.first_ns = if self.sent == 0 { now_ns } else { self.first_ns };
-        self.last_ns = now_ns;
+        self.late_sends += u64::from(sent_ns - due_ns > LATE_NS);
+        self.first_ns = if self.sent == 0 { sent_ns } else { self.first_ns };
+        self.last_ns = sent_ns;
         self.sent += 1;
         Ok(())
     }

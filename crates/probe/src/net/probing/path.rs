@@ -127,8 +127,9 @@ impl Path {
         let mut packet = vec![0u8; (bytes - self.ip_header_bytes()) as usize];
         let set = self.socket.set_hop_limit(hop_limit);
         set.map_err(|error| ProbeError::os("Setting up a socket", &error))?;
+        self.socket.write_header(&mut packet, self.sequence);
         let sent_ns = clock::monotonic_ns();
-        if let Err(error) = self.send(&mut packet) {
+        if let Err(error) = self.send(&packet) {
             if error.raw_os_error() != Some(libc::EMSGSIZE) {
                 return Err(unreachable(self.to, &error));
             }
@@ -151,12 +152,12 @@ impl Path {
         Ok(Answer::Silence)
     }
 
-    fn send(&self, packet: &mut [u8]) -> Result<(), Error> {
-        let mut sent = self.socket.send(packet, self.sequence);
+    fn send(&self, packet: &[u8]) -> Result<(), Error> {
+        let mut sent = self.socket.send(packet);
         for _ in 1..SENDS {
             match &sent {
                 Err(error) if error.raw_os_error() != Some(libc::EMSGSIZE) => {
-                    sent = self.socket.send(packet, self.sequence);
+                    sent = self.socket.send(packet);
                 }
                 _ => break,
             }
