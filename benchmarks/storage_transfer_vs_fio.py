@@ -8,9 +8,11 @@ repeats one random MiB, which matters only to disks that find repetitions. Bound
 fio's throughput.
 
 The rate of a virtual disk often varies by more than this from one second to the next. Then
-`--read-limit MB` sets the rate of reads for both (root; a control group), and shows whether each
-reports what was set; the kernel lets up to 0.1 s of reading pass before it limits, which counts
-little in a file that takes several seconds.
+`--limit MB` sets the rate of the disk for both (root; a control group), and shows whether each
+reports what was set; the kernel lets up to 0.1 s of traffic pass before it limits, which counts
+little in a file that takes several seconds. Version 1 of control groups does not limit what the
+kernel writes back by itself, without a sync: the file has to be smaller than that begins with
+(vm.dirty_background_ratio).
 """
 
 from __future__ import annotations
@@ -128,14 +130,14 @@ def bytes_per_s(job: Mapping[str, Any], size_bytes: int) -> float:
 
 
 @contextmanager
-def limited_reads(directory: Path, bytes_per_s: float) -> Iterator[Path]:
-    """Yields the `cgroup.procs` of a control group that reads from the disk of `directory` at this
-    rate; kills and removes what is in it afterwards."""
+def limited_disk(directory: Path, bytes_per_s: float) -> Iterator[Path]:
+    """Yields the `cgroup.procs` of a control group that reads from and writes to the disk of
+    `directory` at this rate; kills and removes what is in it afterwards."""
     name = f"fio-{os.getpid()}"
-    group = cgroups.host(name, "reads")
+    group = cgroups.host(name, "disk")
     try:
         group.make()
-        disk.apply(group, directory, read_bytes_per_s=bytes_per_s)
+        disk.apply(group, directory, read_bytes_per_s=bytes_per_s, write_bytes_per_s=bytes_per_s)
         yield group.file("io", "cgroup.procs", "cgroup.procs")
     finally:
         cgroups.remove(name)
@@ -143,7 +145,7 @@ def limited_reads(directory: Path, bytes_per_s: float) -> Iterator[Path]:
 
 def run_limited(directory: Path, bytes_per_s: float) -> int:
     """Runs this script again in such a group; its exit code."""
-    with limited_reads(directory, bytes_per_s) as processes:
+    with limited_disk(directory, bytes_per_s) as processes:
         return subprocess.run(
             [sys.executable, *sys.argv, "--inside"],
             preexec_fn=lambda: processes.write_text(str(os.getpid())),
@@ -175,12 +177,12 @@ def main() -> int:
     parser = arguments("storage.transfer beside fio: files on a local disk", rounds=21)
     parser.add_argument("--mib", type=int, default=512, help="size of the file in MiB")
     parser.add_argument("--directory", default="/var/tmp", help="a directory on the disk")
-    parser.add_argument("--read-limit", type=int, metavar="MB", help="rate of reads in MB/s")
+    parser.add_argument("--limit", type=int, metavar="MB", help="rate of the disk in MB/s")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     args = parse(parser)
     needed("fio", "fio")
-    if args.read_limit and not args.inside:
-        return run_limited(Path(args.directory), args.read_limit * 1e6)
+    if args.limit and not args.inside:
+        return run_limited(Path(args.directory), args.limit * 1e6)
     facts = machine()
     size_bytes = args.mib << 20
 
@@ -212,7 +214,7 @@ def main() -> int:
     versions = {"probe": version(probe_path(), "version"), "fio": version("fio", "--version")}
     settings = {
         "mib": args.mib,
-        "read_limit_mb_per_s": args.read_limit,
+        "limit_mb_per_s": args.limit,
         "seed": args.seed,
         "nice": args.nice,
         "realtime": args.realtime,
