@@ -7,12 +7,13 @@ from typing import Any
 
 from nephoscope.errors import RunFailed
 from nephoscope.lab.boot import BootTimes
+from nephoscope.runs.environment import Environment
 from nephoscope.targets.kinds.record import TargetRecord
 
 TOPOLOGY = {"version": 1, "name": "dbl", "hosts": {"a": {}, "b": {}}, "links": {}}
 
 
-class LabDouble:
+class LabDouble(Environment):
     """Stands for environment.LabEnvironment; one for each process of a run.
 
     fails: what raises RunFailed: 'up', or a condition's value.

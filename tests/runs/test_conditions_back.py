@@ -1,4 +1,4 @@
-"""What a trial set goes back to what the topology says, or to the default."""
+"""What a trial set goes back to what the topology says, or to the default; what a cap allows."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any, cast
 import pytest
 
 from nephoscope.plans import Plan
-from nephoscope.runs.environment import LabEnvironment
+from nephoscope.runs.environment import Environment, LabEnvironment
 
 PLAN = Plan.model_validate(
     {
         "name": "p",
         "lab": {"name": "l", "hosts": {"v": {"cpu": {"cap": "50%"}}, "n": {}}},
-        "targets": [{"name": "v", "kind": "lab"}],
+        "targets": [{"name": "v", "kind": "lab"}, {"name": "x", "kind": "lab", "host": "n"}],
         "benchmarks": [{"benchmark": "null"}],
     }
 )
@@ -32,3 +32,14 @@ PLAN = Plan.model_validate(
 def test_the_own_value_of_a_condition(path: str, value: object) -> None:
     environment = LabEnvironment(PLAN, cast(Any, None), lambda sentence: None)
     assert environment._own(path) == value
+
+
+def test_a_host_that_has_a_cap_now_may_be_throttled() -> None:
+    environment = LabEnvironment(PLAN, cast(Any, None), lambda sentence: None)
+    capped, whole = PLAN.targets
+    assert environment.accepts(capped) == ("throttled",)
+    assert environment.accepts(whole) == ()
+    environment._conditions = {"hosts.v.cpu.cap": None, "hosts.n.cpu.cap": 0.8}
+    assert environment.accepts(capped) == ()
+    assert environment.accepts(whole) == ("throttled",)
+    assert Environment().accepts(capped) == ()

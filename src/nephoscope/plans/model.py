@@ -363,7 +363,8 @@ class Plan(Record):
     accept: tuple[Invalidity, ...] = Field(
         default=(),
         description="Reasons that do not make a trial invalid here. Accept 'throttled' where the "
-        "quota is part of what is measured.",
+        "quota is part of what is measured; of a lab's hosts with a `cap` it is accepted without "
+        "this.",
     )
 
     @property

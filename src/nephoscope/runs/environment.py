@@ -6,11 +6,12 @@ the same topology, is used and left up.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from nephoscope.errors import PlanError, UsageError
 from nephoscope.plans import Plan
+from nephoscope.plans.model import Invalidity
 from nephoscope.provisioning import UP, Provisioned, SpendingLimit, create_within
 from nephoscope.runs.schedule.progress import budget_s
 from nephoscope.store import StoredRun
@@ -36,6 +37,11 @@ class Environment:
     def placed(self, target: Target) -> Target:
         """The target with the lab's name filled in."""
         return target
+
+    def accepts(self, target: Target) -> Sequence[Invalidity]:
+        """Reasons that make no trial of this target invalid, because the plan itself sets what
+        they tell."""
+        return ()
 
     async def apply(self, conditions: Mapping[str, Any]) -> frozenset[str]:
         """Sets conditions (path -> value); returns the hosts that were made anew by it."""
@@ -134,6 +140,11 @@ class LabEnvironment(Environment):
     def placed(self, target: Target) -> Target:
         """See `Environment.placed`."""
         return target.placed_in(self._topology.name)
+
+    def accepts(self, target: Target) -> Sequence[Invalidity]:
+        """See `Environment.accepts`: a host that has a cap now may be throttled."""
+        path = f"hosts.{target.topology_host}.cpu.cap"
+        return () if self._conditions.get(path, self._own(path)) is None else ("throttled",)
 
     async def apply(self, conditions: Mapping[str, Any]) -> frozenset[str]:
         """See `Environment.apply`."""

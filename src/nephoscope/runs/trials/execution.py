@@ -87,8 +87,16 @@ class Execution:
             self._stage.pool.answered(group.needs)
         self._remember(measured)
         about = RecordContext(round, self._place(round), self._spend(), attempt, nest, notes)
-        self._keep(make_records(group, measured, spec, self._stage.plan.accept, about))
+        self._keep(make_records(group, measured, spec, self._accepted(group), about))
         return True
+
+    def _accepted(self, group: Group) -> dict[str, Sequence[str]]:
+        """Reasons that do not make a trial invalid, by target."""
+        stage = self._stage
+        return {
+            name: (*stage.plan.accept, *stage.environment.accepts(stage.pool.wanted(name)))
+            for name in group.targets
+        }
 
     def _trial(self, group: Group, timeout_s: float, round: int) -> GroupTrial | BootTrial:
         if group.setting.benchmark == HOST_BOOT:

@@ -46,10 +46,13 @@ def make_records(
     group: Group,
     measured: GroupResult,
     spec: BenchmarkSpec,
-    accept: Sequence[str],
+    accept: Mapping[str, Sequence[str]],
     about: RecordContext,
 ) -> list[StoredTrial]:
-    """A record for each target of the group; of trials that do not count, with the reasons."""
+    """A record for each target of the group; of trials that do not count, with the reasons.
+
+    accept: target -> codes of reasons that do not make its trial invalid.
+    """
     names = group.targets
     failed = {
         name: PhaseFailed(Phase.MEASURE, trial.failure, name if len(names) > 1 else "")
@@ -59,7 +62,9 @@ def make_records(
     stored = []
     for number, name in enumerate(names):
         trial = measured.trials.get(name)
-        status, reasons, failure_name, notes = _verdict(group, measured, spec, accept, name, failed)
+        status, reasons, failure_name, notes = _verdict(
+            group, measured, spec, accept.get(name, ()), name, failed
+        )
         own = failed.get(name)
         done = trial.done if trial is not None else None
         record = TrialRecord(
@@ -99,7 +104,7 @@ def make_lost_records(
     """The records of a group that needs a target which does not answer in this round."""
     measured = GroupResult(started_at=started_at, lost=lost)
     measured.broken.append((LOST, f"not tried: {lost.name} is gone: {lost}"))
-    return make_records(group, measured, spec, (), about)
+    return make_records(group, measured, spec, {}, about)
 
 
 def _verdict(
