@@ -1,18 +1,18 @@
 """Times `census`, `export`, `import` and `runs` on large stores, beside an earlier version.
 
-usage: large_stores.py --baseline DIR [--case NAME]... [--scale X] [--rounds N] [--limit S]
-                       [--stores DIR] [--write]
+usage: large_stores.py --baseline DIR [--python FILE] [--case NAME]... [--scale X] [--rounds N]
+                       [--limit S] [--stores DIR] [--write]
 
-DIR is a work tree of the earlier version (`git worktree add DIR COMMIT`); both versions run with
-this Python. Each version makes its own stores, in its own format. The command of a case runs by
-both versions in random order within each round. Prints wall time, CPU time and peak memory of the
-process, and the median of the paired ratios (earlier / this) with its interval; its confidence is
-75 % with three rounds, and 95 % or more from six on. In the first round this version reads a store
-without an index and without summaries, which it then writes: that round is printed by itself, too.
-A command that takes longer than the limit of its case is ended and counts with the limit, and its
-ratios are marked as lower bounds. --scale multiplies the sizes of the cases.
---stores keeps the stores in a folder, and uses those that an earlier execution left there; with
---rounds 0 they are made and nothing is timed.
+DIR is a work tree of the earlier version (`git worktree add DIR COMMIT`), FILE the Python that has
+its libraries; without it, both versions run with this Python. Each version makes its own stores, in
+its own format. The command of a case runs by both versions in random order within each round.
+Prints wall time, CPU time and peak memory of the process, and the median of the paired ratios
+(earlier / this) with its interval; its confidence is 75 % with three rounds, and 95 % or more from
+six on. In the first round this version reads a store without an index and without summaries, which
+it then writes: that round is printed by itself, too. A command that takes longer than the limit of
+its case is ended and counts with the limit, and its ratios are marked as lower bounds. --scale
+multiplies the sizes of the cases. --stores keeps the stores in a folder, and uses those that an
+earlier execution left there; with --rounds 0 they are made and nothing is timed.
 """
 
 from __future__ import annotations
@@ -134,20 +134,27 @@ CASES = {
 }
 
 
-def environment(tree: Path) -> dict[str, str]:
-    """Returns the variables with which a version's code is imported."""
-    own = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
-    return {**own, "PYTHONPATH": str(tree / "src"), "NO_COLOR": "1"}
+@dataclass(frozen=True)
+class Version:
+    """A work tree, and the Python that has the libraries of its code."""
+
+    tree: Path
+    python: str
+
+    def environment(self) -> dict[str, str]:
+        """Returns the variables with which its code is imported."""
+        own = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+        return {**own, "PYTHONPATH": str(self.tree / "src"), "NO_COLOR": "1"}
 
 
-def execute(tree: Path, case: Case, store: Path, limit_s: float) -> Cost:
+def execute(version: Version, case: Case, store: Path, limit_s: float) -> Cost:
     """Runs the command of a case once, in an empty scratch folder."""
     scratch = Path(tempfile.mkdtemp(prefix="nephoscope-large-"))
     words = [word.format(store=store, scratch=scratch) for word in case.words]
     started = time.perf_counter()
     process = subprocess.Popen(
-        [sys.executable, "-m", "nephoscope", *words],
-        env=environment(tree),
+        [version.python, "-m", "nephoscope", *words],
+        env=version.environment(),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
     )
@@ -165,25 +172,28 @@ def execute(tree: Path, case: Case, store: Path, limit_s: float) -> Cost:
     return Cost(wall_s, cpu_s, usage.ru_maxrss / 1024, is_cut)
 
 
-def made_stores(case: Case, size: int, trees: Mapping[str, Path], folder: Path) -> dict[str, Path]:
+def made_stores(
+    case: Case, size: int, versions: Mapping[str, Version], folder: Path
+) -> dict[str, Path]:
     """Returns the store of each version, without an index.
 
     Makes those that are not in the folder, side by side.
     """
-    stores = {version: folder / f"{case.make.__name__}-{size}-{version}" for version in trees}
+    stores = {name: folder / f"{case.make.__name__}-{size}-{name}" for name in versions}
     making = {}
-    for version, store in stores.items():
+    for name, store in stores.items():
         if not store.exists():
             aside = store.with_suffix(".part")
             shutil.rmtree(aside, ignore_errors=True)
             words = ["--make", case.make.__name__, str(aside), str(size)]
-            making[version] = subprocess.Popen(
-                [sys.executable, __file__, *words], env=environment(trees[version])
+            version = versions[name]
+            making[name] = subprocess.Popen(
+                [version.python, __file__, *words], env=version.environment()
             )
-    for version, process in making.items():
+    for name, process in making.items():
         if process.wait():
-            raise SystemExit(f"The store of {version} was not made.")
-        stores[version].with_suffix(".part").rename(stores[version])
+            raise SystemExit(f"The store of {name} was not made.")
+        stores[name].with_suffix(".part").rename(stores[name])
     for store in stores.values():
         for derived in (*store.rglob(".index.jsonl"), *store.rglob("summary.json")):
             derived.unlink()
@@ -191,19 +201,19 @@ def made_stores(case: Case, size: int, trees: Mapping[str, Path], folder: Path) 
 
 
 def compare(
-    name: str, trees: Mapping[str, Path], folder: Path, options: argparse.Namespace
+    name: str, versions: Mapping[str, Version], folder: Path, options: argparse.Namespace
 ) -> dict[str, object]:
     """Measures a case and prints its lines; returns what is written."""
     case = CASES[name]
     size = max(1, round(case.size * options.scale))
     limit_s = options.limit or case.limit_s
-    stores = made_stores(case, size, trees, folder)
+    stores = made_stores(case, size, versions, folder)
     if not options.rounds:
         return {}
     costs = _paired.alternate(
         {
             version: lambda version=version: execute(  # type: ignore[misc]
-                trees[version], case, stores[version], limit_s
+                versions[version], case, stores[version], limit_s
             )
             for version in VERSIONS
         },
@@ -237,6 +247,7 @@ def main() -> None:
     """Measures and prints."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--baseline", type=Path, help="work tree of the earlier version")
+    parser.add_argument("--python", default=sys.executable, help="the earlier version's Python")
     parser.add_argument("--case", action="append", choices=CASES, help="may be repeated")
     parser.add_argument("--scale", type=float, default=1.0, help="of the sizes")
     parser.add_argument("--rounds", type=int, default=6, help="0, or at least 3")
@@ -252,16 +263,19 @@ def main() -> None:
         return
     if options.baseline is None or options.rounds in (1, 2):
         parser.error("--baseline is needed, and at least 3 rounds")
-    trees = {"earlier": options.baseline.resolve(), "this": _paired.ROOT}
+    versions = {
+        "earlier": Version(options.baseline.resolve(), options.python),
+        "this": Version(_paired.ROOT, sys.executable),
+    }
     revisions = {
-        version: _paired.version("git", "-C", str(tree), "describe", "--always", "--dirty")
-        for version, tree in trees.items()
+        name: _paired.version("git", "-C", str(version.tree), "describe", "--always", "--dirty")
+        for name, version in versions.items()
     }
     facts = _paired.machine()
     with tempfile.TemporaryDirectory(prefix="nephoscope-large-") as temporary:
         folder = options.stores or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        rows = [compare(name, trees, folder, options) for name in options.case or CASES]
+        rows = [compare(name, versions, folder, options) for name in options.case or CASES]
     facts["load_average_1min_after"] = os.getloadavg()[0]
     if options.write and options.rounds:
         record = {"machine": facts, "versions": revisions, "cases": rows}

@@ -191,12 +191,16 @@ class MergedTrials:
         return bisect_right(self._starts, row) - 1
 
     @cached_property
-    def _starts(self) -> list[int]:
-        """The first row of each row group, and the number of rows."""
+    def _metadata(self) -> pq.FileMetaData:
         try:
-            metadata = pq.read_metadata(self.samples)
+            return pq.read_metadata(self.samples)
         except (pa.ArrowException, OSError) as error:
             raise self._unreadable(error) from error
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        """The first row of each row group, and the number of rows."""
+        metadata = self._metadata
         rows = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
         return [0, *accumulate(rows)]
 
@@ -240,6 +244,7 @@ class MergedTrials:
         try:
             with pq.ParquetFile(
                 self.samples,
+                metadata=self._metadata,
                 page_checksum_verification=True,
                 read_dictionary=None if columns is None else _TEXTS,
             ) as file:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from nephoscope.analysis.statistics.distributions import normal_quantile
 from nephoscope.analysis.statistics.values import Refused
 from nephoscope.model import Estimate
 
@@ -15,13 +16,11 @@ def wilson(hits: int, tries: int, *, confidence: float = 0.95) -> Estimate:
     fails. Raises Refused without tries and for more hits than tries.
     Source: Wilson, Probable inference, JASA 22 (1927), 209-212.
     """
-    from scipy.special import ndtri
-
     if tries < 1:
         raise Refused("A share needs at least one try.")
     if not 0 <= hits <= tries:
         raise Refused(f"{hits} of {tries} is no share.")
-    z = float(ndtri((1 + confidence) / 2))
+    z = normal_quantile((1 + confidence) / 2)
     share = hits / tries
     middle = (share + z * z / (2 * tries)) / (1 + z * z / tries)
     spread = share * (1 - share) / tries + z * z / (4 * tries * tries)
