@@ -38,6 +38,18 @@ def test_a_new_run_says_what_it_is(tmp_path: Path) -> None:
     assert run.records() == []
 
 
+def test_runs_that_begin_within_a_second_have_identifiers_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = iter(["aaaa", "aaaa", "bbbb"])
+    monkeypatch.setattr("nephoscope.store.store.secrets.token_hex", lambda _: next(drawn))
+    store = Store(tmp_path)
+    store.runs_path.mkdir()
+    assert store._unused_id("20261124-002028-p") == "20261124-002028-p-aaaa"
+    (store.runs_path / "20261124-002028-p-aaaa").mkdir()
+    assert store._unused_id("20261124-002028-p") == "20261124-002028-p-bbbb"
+
+
 def test_ids_prefixes_and_latest(tmp_path: Path) -> None:
     first, _ = new_run(tmp_path)
     second, _ = new_run(tmp_path)

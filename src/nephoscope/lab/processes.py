@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 # Each look shows what began during the look before; a machine that never rests must not hold us up.
 _MOST_LOOKS = 10
+_START_S = 0.01
+"""Pause for processes that execute a new program just now, and may wait for a CPU meanwhile."""
 
 
 def matching(holds: Callable[[Path], bool]) -> list[int]:
@@ -25,6 +28,7 @@ def matching(holds: Callable[[Path], bool]) -> list[int]:
         if not began:
             break
         seen |= began
+        has_starting = False
         for pid in sorted(began):
             with contextlib.suppress(OSError):
                 process = Path("/proc", str(pid))
@@ -34,6 +38,9 @@ def matching(holds: Callable[[Path], bool]) -> list[int]:
                     ids.append(pid)
                 elif starting:
                     seen.discard(pid)
+                    has_starting = True
+        if has_starting:
+            time.sleep(_START_S)
     return ids
 
 

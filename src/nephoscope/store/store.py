@@ -102,7 +102,7 @@ class Store:
         """
         self._begin()
         started = datetime.now(UTC)
-        run_id = f"{started:%Y%m%d-%H%M%S}-{name}-{secrets.token_hex(2)}"
+        run_id = self._unused_id(f"{started:%Y%m%d-%H%M%S}-{name}")
         final = self.runs_path / run_id
         aside = self.runs_path / f".{run_id}.{os.getpid()}{_NEW}"
         full = {
@@ -131,6 +131,13 @@ class Store:
         except BaseException:
             shutil.rmtree(aside, ignore_errors=True)
             raise
+
+    def _unused_id(self, prefix: str) -> str:
+        """An identifier that no run has: many runs may begin within a second."""
+        while True:
+            run_id = f"{prefix}-{secrets.token_hex(2)}"
+            if not (self.runs_path / run_id).exists():
+                return run_id
 
     def _begin(self) -> None:
         with translating_os_errors(self.runs_path, "created"):
