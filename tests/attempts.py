@@ -128,9 +128,10 @@ def attempt(
 
     measure: returns what it saw, in words, and whether the bound was held. contends: whether the
     test makes its own programs wait for a CPU, so that pressure shows no disturbance. witness:
-    names a further disturbance that a reading of its own shows right after an attempt that missed,
-    "" for none. Raises Unmeasurable where the witness named one after every attempt. Skips, with
-    all that was seen, where the hypervisor took STOLEN_RATIO of a CPU during every attempt.
+    names a further disturbance that a reading of its own shows, during an attempt that missed or
+    right after it, "" for none. Raises Unmeasurable where the witness named one after every
+    attempt. Skips, with all that was seen, where the hypervisor took STOLEN_RATIO of a CPU during
+    every attempt.
     """
     seen: list[str] = []
     stolen_ratios: list[float] = []

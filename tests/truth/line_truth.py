@@ -40,14 +40,21 @@ def _enter(path: str) -> None:
 class Wire:
     """Namespaces 0, 1, … with eth0 at 198.18.0.1, .2, …
 
-    paths: those of the delay line; None for a plain veth between two namespaces.
+    paths: those of the delay line; None for a plain veth between two namespaces. name: of this
+    wire among those that a test holds at the same time.
     """
 
-    def __init__(self, paths: Sequence[Mapping[str, Any]] | None, ports: int = 2) -> None:
-        self.names = [f"neph-mech-test-{os.getpid()}-{port}" for port in range(ports)]
+    def __init__(
+        self, paths: Sequence[Mapping[str, Any]] | None, ports: int = 2, name: str = "line"
+    ) -> None:
+        prefix = f"neph-mech-test-{os.getpid()}-{name}"
+        self.names = [f"{prefix}-{port}" for port in range(ports)]
         self._paths = paths
         self._line: subprocess.Popen[str] | None = None
         self.ready: dict[str, Any] = {}
+        self.late_ns: list[int] = []
+        """How late the sender's sleeps ended in the last `one_way`: what the machine adds to any
+        program that waits."""
 
     def __enter__(self) -> Wire:
         try:
@@ -167,10 +174,12 @@ class Wire:
             thread = threading.Thread(target=receive)
             thread.start()
             to_address = (self.address(to), _PORT)
+            self.late_ns = []
             due = time.perf_counter()
             for number in range(count):
                 while (left := due - time.perf_counter()) > 0:
                     time.sleep(left)
+                self.late_ns.append(round(1e9 * (time.perf_counter() - due)))
                 sender.sendto(struct.pack("qq", number, time.time_ns()), to_address)
                 due += gap_s
             sent_all.set()

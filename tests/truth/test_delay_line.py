@@ -7,11 +7,12 @@ import os
 import shutil
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from line_truth import Wire, both_ways, left_over
-from tests.attempts import attempt
+from tests.attempts import Unmeasurable, attempt
 from trials import needs_root
 
 pytestmark = [
@@ -26,12 +27,35 @@ def quantile(values: list[int], q: float) -> int:
     return sorted(values)[math.ceil(q * len(values)) - 1]
 
 
+def attempt_where_sleeps_end_in_time(
+    name: str, measure: Callable[[], tuple[str, bool]], late_ns: list[int]
+) -> None:
+    """`attempt` for bounds of less than a millisecond; late_ns: of every sleep of the sender.
+
+    A hypervisor that is slow to run a CPU that slept delays every program that waits, the delay
+    line among them, and accounts only a part of that as stolen time.
+    """
+
+    def slow_to_wake() -> str:
+        p95 = quantile(late_ns, 0.95)
+        # At rest 0.13 ms here. Half of what the line promises for a delay.
+        return f"sleeps ended {p95 / MS:.2f} ms late (p95)" if p95 > MS // 4 else ""
+
+    try:
+        attempt(name, measure, witness=slow_to_wake)
+    except Unmeasurable as error:
+        pytest.skip(f"This machine is slow to wake programs. {error}")
+
+
 @pytest.mark.parametrize("delay_ms", [5, 50, 150])
 def test_a_delay_is_what_was_set(delay_ms: int) -> None:
+    late_ns: list[int] = []
+
     def measure() -> tuple[str, bool]:
         with Wire(both_ways(delay_ns=delay_ms * MS)) as wire:
             wire.warm()
             delays = [delay for _, delay in wire.one_way(300, 0.003)]
+            late_ns[:] = wire.late_ns
         median, p95 = quantile(delays, 0.5), quantile(delays, 0.95)
         # The promise: 0.5 ms or 1 %, whichever is more; and no packet comes early.
         bound = max(MS // 2, delay_ms * MS // 100)
@@ -40,7 +64,7 @@ def test_a_delay_is_what_was_set(delay_ms: int) -> None:
         said = f"median {median / MS:.3f} ms, p95 {p95 / MS:.3f} ms, {len(delays)} of 300 packets"
         return said, held and not early and len(delays) == 300
 
-    attempt(f"{delay_ms} ms", measure)
+    attempt_where_sleeps_end_in_time(f"{delay_ms} ms", measure, late_ns)
 
 
 def test_jitter_is_uniform_around_the_delay() -> None:
@@ -170,19 +194,30 @@ def test_nothing_to_do_costs_no_cpu() -> None:
     assert used < 2 * MS, f"{used} ns of CPU time in a second without packets"
 
 
-def test_its_own_latency_is_below_60_us() -> None:
+def test_its_own_latency_is_below_60_us_on_one_cpu() -> None:
+    """On two, each packet may wake the CPU of the line, which takes a hypervisor longer."""
+    late_ns: list[int] = []
+
     def measure() -> tuple[str, bool]:
-        with Wire(None) as wire:
-            wire.warm()
-            plain = [delay for _, delay in wire.one_way(400, 0.003)]
-        with Wire(both_ways()) as wire:
-            wire.warm()
-            through = [delay for _, delay in wire.one_way(400, 0.003)]
+        late_ns.clear()
+        plain: list[int] = []
+        through: list[int] = []
+        with Wire(None, name="plain") as wire, Wire(both_ways()) as line:
+            for _ in range(4):
+                for between, delays in ((wire, plain), (line, through)):
+                    between.warm()
+                    delays += [delay for _, delay in between.one_way(100, 0.003)]
+                    late_ns.extend(between.late_ns)
         own = quantile(through, 0.5) - quantile(plain, 0.5)
         p99 = quantile(through, 0.99) - quantile(plain, 0.5)
         return f"p50 {own / 1e3:.1f} us, p99 {p99 / 1e3:.1f} us", own < 60_000
 
-    attempt("own latency", measure)
+    cpus = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, [max(cpus)])
+    try:
+        attempt_where_sleeps_end_in_time("own latency", measure, late_ns)
+    finally:
+        os.sched_setaffinity(0, cpus)
 
 
 @pytest.mark.parametrize(("payload_bytes", "delay_ms"), [(1472, 0), (1472, 50), (64, 0)])
