@@ -65,6 +65,17 @@ def test_a_finished_run_is_told_and_ends(tmp_path: Path) -> None:
     json.dumps([content for _, content in events], allow_nan=False)
 
 
+def test_trials_that_were_stored_together_are_told(tmp_path: Path) -> None:
+    """As an import stores them."""
+    made = [make_run(tmp_path / name, NULL_PLAN, sampler, one_by_one=name == "a") for name in "ab"]
+    one_by_one, together = (RunFiles(StoredRun(run.path)).look() for run in made)
+    named = [
+        [content["trial"] for kind, content in e if kind == "trial"] for e in (one_by_one, together)
+    ]
+    assert named[0] == named[1] != []
+    assert together[-2][1]["trials"] == len(named[0])
+
+
 def test_only_what_was_added_is_told(tmp_path: Path) -> None:
     run = run_of(tmp_path)
     run.update(state=RUNNING)

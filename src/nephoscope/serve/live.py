@@ -52,7 +52,9 @@ class RunFiles:
     def __init__(self, run: StoredRun) -> None:
         self._run = run
         self._events_read = 0
-        self._trials: dict[str, str] = {}
+        self._trials: dict[str, str | None] = {}
+        """The digest of each trial's file, empty for one that was stored merged with others; None
+        once it was taken away."""
         self._omitted = 0
         self._status: Mapping[str, Any] = {}
         self._is_first = True
@@ -87,17 +89,20 @@ class RunFiles:
     def _new_trials(self, events: Iterable[Mapping[str, Any]]) -> list[str]:
         names: list[str] = []
         for event in events:
-            if event.get("event") != "trials_stored":
+            if event.get("event") == "trials_merged":
+                new = {f"{name}.parquet": "" for name in event.get("trials") or ()}
+                stored = {**new, **self._trials}
+            elif event.get("event") == "trials_stored":
+                stored = event.get("sha256") or {}
+            else:
                 continue
-            for name, digest in (event.get("sha256") or {}).items():
-                if digest and name not in self._trials:
-                    names.append(name)
-                self._trials[name] = str(digest or "")
-        return names
+            names += [name for name, digest in stored.items() if name not in self._trials]
+            self._trials |= stored
+        return [name for name in names if self._trials[name] is not None]
 
     def _trial(self, name: str) -> tuple[str, Mapping[str, Any]]:
         try:
-            record, table = self._run.trial(name.removesuffix(".parquet"), self._trials[name])
+            record, table = self._run.trial(name.removesuffix(".parquet"), self._trials[name] or "")
         except StoreError as error:
             return "problem", {"trial": name, "error": str(error)}
         return "trial", _trial_content(record, table, self._scalars())
@@ -115,7 +120,7 @@ class RunFiles:
             "question": manifest.get("question"),
             "state": state,
             "started_at": manifest.get("started_at"),
-            "trials": sum(1 for digest in self._trials.values() if digest),
+            "trials": sum(digest is not None for digest in self._trials.values()),
             "trials_omitted": self._omitted,
             "alternatives": alternatives,
             "alternatives_ended": len(ended),
