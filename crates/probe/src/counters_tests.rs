@@ -92,12 +92,12 @@ fn own_faults_and_switches_are_counted() {
     for _ in 0..20 {
         std::thread::sleep(std::time::Duration::from_micros(100));
     }
-    let beside = Counters::read().since(&before);
-    assert!(beside["minor_faults_count"].as_i64().unwrap() >= 400, "{beside}");
-    let count = |name: &str| beside[name].as_i64().unwrap();
+    let delta = Counters::read().since(&before);
+    assert!(delta["minor_faults_count"].as_i64().unwrap() >= 400, "{delta}");
+    let count = |name: &str| delta[name].as_i64().unwrap();
     // A program that is preempted while it begins to wait does not wait again when its timer has
     // ended meanwhile: that sleep counts as an involuntary switch.
     let (voluntary, involuntary) =
         (count("voluntary_switches_count"), count("involuntary_switches_count"));
-    assert!(voluntary >= 1 && voluntary + involuntary >= 20, "{beside}");
+    assert!(voluntary >= 1 && voluntary + involuntary >= 20, "{delta}");
 }
