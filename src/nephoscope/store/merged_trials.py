@@ -198,6 +198,11 @@ class MergedTrials:
             raise self._unreadable(error) from error
 
     @cached_property
+    def _is_one_chunk(self) -> bool:
+        """States whether the file is read at once: it needs no look at its row groups before."""
+        return not self._damaged and sum(trial.rows for trial in self.trials) <= CHUNK_ROWS
+
+    @cached_property
     def _starts(self) -> list[int]:
         """The first row of each row group, and the number of rows."""
         metadata = self._metadata
@@ -221,6 +226,8 @@ class MergedTrials:
 
     def chunk_of(self, row: int) -> int:
         """Returns the number of the piece of the file that is read for a row."""
+        if self._is_one_chunk:
+            return 0
         group = self._group_of(row)
         return bisect_right(self._chunks, group, key=lambda chunk: chunk[0]) - 1
 
@@ -232,25 +239,30 @@ class MergedTrials:
         """
         if not rows:
             return trialfile.SCHEMA.empty_table()
-        if row + rows > self._starts[-1]:
-            raise StoreError(f"{self.samples} has fewer samples than {self.records} states.")
         chunk = self.chunk_of(row)
-        first, last = self._chunks[chunk]
         if self._known is None or self._known[:2] != (chunk, columns):
-            self._known = (chunk, columns, self._read(range(first, last + 1), columns))
-        return self._known[2].slice(row - self._starts[first], rows)
+            self._known = (chunk, columns, self._read(chunk, columns))
+        table = self._known[2]
+        begin = row if self._is_one_chunk else row - self._starts[self._chunks[chunk][0]]
+        if begin + rows > table.num_rows:
+            raise StoreError(f"{self.samples} has fewer samples than {self.records} states.")
+        return table.slice(begin, rows)
 
-    def _read(self, groups: Iterable[int], columns: Sequence[str] | None) -> pa.Table:
+    def _read(self, chunk: int, columns: Sequence[str] | None) -> pa.Table:
         try:
             with pq.ParquetFile(
-                self.samples,
-                metadata=self._metadata,
+                pa.BufferReader(self.samples.read_bytes()) if self._is_one_chunk else self.samples,
+                metadata=None if self._is_one_chunk else self._metadata,
                 page_checksum_verification=True,
                 read_dictionary=None if columns is None else _TEXTS,
             ) as file:
                 if file.schema_arrow.names != trialfile.SCHEMA.names:
                     raise pa.ArrowInvalid("its columns are not those of samples")
-                return file.read_row_groups([*groups], columns=columns, use_threads=False)
+                if self._is_one_chunk:
+                    return file.read(columns=columns, use_threads=False)
+                first, last = self._chunks[chunk]
+                groups = [*range(first, last + 1)]
+                return file.read_row_groups(groups, columns=columns, use_threads=False)
         except (pa.ArrowException, OSError) as error:
             raise self._unreadable(error) from error
 

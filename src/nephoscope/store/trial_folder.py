@@ -133,6 +133,8 @@ class TrialFiles:
     def __init__(self) -> None:
         self._files: dict[Path, TrialFile] = {}
         self._merged: tuple[Version, Version, MergedTrials] | None = None
+        self._seen: tuple[Path, tuple[Version, ...], list[TrialFile]] | None = None
+        """The folder, its version, those of the merged files, and the trials at the last look."""
 
     def add(self, path: Path, digest: str, record: TrialRecord) -> None:
         """Takes in a trial that this process has stored, which then need not be read."""
@@ -152,6 +154,9 @@ class TrialFiles:
         manifest's entry; empty before. names: returns the names of the trials that were merged;
         asked where some are damaged.
         """
+        versions = _merged_versions(folder) if merged else ()
+        if versions and not digests and self._seen and self._seen[:2] == (folder, versions):
+            return [*self._seen[2]]
         earlier = self._look_at_merged(folder, merged, settings, names) if merged else {}
         with translating_os_errors(folder, "read"):
             present = set(folder.glob("[rw]*.parquet"))
@@ -171,7 +176,9 @@ class TrialFiles:
                 earlier.pop(path.stem, None)  # measured again, since it was damaged
         self._files = files
         every = (*files.values(), *earlier.values())
-        return sorted(every, key=lambda file: (file.record.position, file.record.key.name))
+        looked = sorted(every, key=lambda file: (file.record.position, file.record.key.name))
+        self._seen = folder, versions, looked
+        return [*looked]
 
     @property
     def problems(self) -> list[str]:
@@ -212,6 +219,13 @@ class TrialFiles:
                 if stand_in is not None:
                     trials[name] = TrialFile(path, _MISSING, "", stand_in, readable=False)
         return trials
+
+
+def _merged_versions(folder: Path) -> tuple[Version, ...]:
+    """Returns the versions of the folder and of the two files in which its trials are merged."""
+    from nephoscope.store import merged_trials
+
+    return tuple(map(_version, (folder, *merged_trials.paths(folder))))
 
 
 def _version(path: Path) -> Version:
