@@ -104,7 +104,7 @@ def test_when_every_attempt_is_disturbed_the_failure_says_so() -> None:
     [
         ({}, None),
         ({"steal": (1.0, 2.02)}, "steal 20 ms"),
-        ({"steal": (1.005, 2.005)}, None),
+        ({"steal": (1.01, 2.0)}, "steal 10 ms"),
         ({"others": 7.02}, "other programs 20 ms"),
         ({"others": 7.005}, None),
         # Programs that are not in /proc here show in the machine's sum.
