@@ -102,16 +102,21 @@ class ToyProvisioner:
     def processes(self, name: str) -> list[int]:
         """Returns the ids of the processes of some toys."""
         wanted = str(self._root / name / MARK)
-        return matching(
-            lambda process: any(
-                os.readlink(opened).startswith(wanted) for opened in (process / "fd").iterdir()
-            )
-        )
+        return matching(lambda process: _holds_open(process, wanted))
 
     def remains(self, name: str) -> list[object]:
         """Returns what of some toys is still here."""
         folder = self._root / name
         return [*self.processes(name), *([folder] if folder.exists() else [])]
+
+
+def _holds_open(process: Path, wanted: str) -> bool:
+    for opened in (process / "fd").iterdir():
+        # A program that starts opens its libraries and closes them again.
+        with contextlib.suppress(FileNotFoundError):
+            if os.readlink(opened).startswith(wanted):
+                return True
+    return False
 
 
 if __name__ == "__main__":
