@@ -16,7 +16,7 @@ EXACT = [
     ("h2load", {"requests": 2000, "connections": 4, "streams": 5}),
     ("h2load", {"requests": 2000, "connections": 4, "protocol": "http/1.1"}),
     ("httperf", {"rate": 400, "connections": 200, "calls": 2}),
-    ("siege", {"connections": 4, "requests": 1_000}),
+    ("siege", {"connections": 4, "requests": 5_000}),
 ]
 TIMED = [
     ("wrk", {"connections": 4, "duration_ns": 1_000_000_000}),
