@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
 
 from nephoscope.adapters.frame import Command, Output, Server, Step, numbers, version_by
-from nephoscope.adapters.quantities import whole
+from nephoscope.adapters.quantities import Params, whole
 
 URL = "http://{peer_host}:{peer_port}/"
 """Where a client finds the body."""
@@ -46,17 +45,25 @@ http {
 _CONNECTIONS = 16_384
 
 
-def _command(params: Mapping[str, Any]) -> Command:
+def _command(params: Params) -> Command:
     http2 = " http2" if params.get("protocol") == "h2c" else ""
     text = _CONFIGURATION.replace("LIMIT", str(_CONNECTIONS)).replace("HTTP2", http2)
+    count = Step("wc", ("-l", "succeeded.log", "failed.log"))
+    return web_server_command(("-p", ".", "-e", "stderr", "-c", "/dev/stdin"), text, params, count)
+
+
+def web_server_command(
+    arguments: Sequence[str], configuration: str, params: Params, *after: Step
+) -> Command:
+    """Returns the call of a web server in a scratch folder that has the file `body`."""
     return Command(
-        ("-p", ".", "-e", "stderr", "-c", "/dev/stdin"),
-        input=text,
+        arguments,
+        input=configuration,
         needs_bytes=params["body_bytes"],
         prepare=(Step("truncate", ("--size", str(params["body_bytes"]), "body")),),
         paths=("/usr/sbin",),
         user="nobody",
-        after=(Step("wc", ("-l", "succeeded.log", "failed.log")),),
+        after=after,
     )
 
 
