@@ -15,21 +15,13 @@ NONE, DIES, HANGS, SLOWS = "none", "dies", "hangs", "slows"
 INTERVAL_NS = 10_000_000
 """Requests that a server answered are counted in intervals of this length."""
 
-_CONFIGURATION = """\
-daemon off;
-master_process off;
-pid nginx.pid;
-error_log stderr crit;
-worker_rlimit_nofile 16448;
-events { worker_connections 16384; }
-http {
-  client_body_temp_path body-temp; proxy_temp_path proxy-temp; fastcgi_temp_path fastcgi-temp;
-  uwsgi_temp_path uwsgi-temp; scgi_temp_path scgi-temp;
+_LOGS = """\
   log_format moment '$msec';
   map $status $succeeded { ~^2 1; default 0; }
   access_log served.log momentBUFFER if=$succeeded;
-  keepalive_requests 4294967295;
-  keepalive_timeout 600s;
+"""
+
+_SITE = """\
   default_type application/octet-stream;
   open_file_cache max=16;
   server {
@@ -38,7 +30,6 @@ http {
     location = / { try_files /body =404; }
     location = /health { access_log off; try_files /body =404; }
   }
-}
 """
 
 # Every wait is for a child in the background, so that the end is never late. The moment is read
@@ -70,7 +61,9 @@ while :; do pause 3600; done
 def _command(params: Params) -> Command:
     fails = params["failure"] != NONE
     # A server that is killed loses what waits to be written.
-    text = _CONFIGURATION.replace("BUFFER", "" if fails else " buffer=64k")
+    logs = _LOGS.replace("BUFFER", "" if fails else " buffer=64k")
+    files = nginx.CONNECTIONS + 64
+    text = nginx.configuration(logs, _SITE, nginx.CONNECTIONS, files=files)
     after = [Step("wc", ("-l", "served.log"))]
     script = "cat >nginx.conf; exec nginx -p . -e stderr -c nginx.conf"
     if fails:

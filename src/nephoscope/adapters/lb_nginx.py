@@ -13,21 +13,13 @@ from nephoscope.model import Sample
 
 ID = "lb.nginx"
 
-_CONFIGURATION = """\
-daemon off;
-master_process off;
-pid nginx.pid;
-error_log stderr crit;
-worker_rlimit_nofile FILES;
-events { worker_connections FILES; }
-http {
-  client_body_temp_path body-temp; proxy_temp_path proxy-temp; fastcgi_temp_path fastcgi-temp;
-  uwsgi_temp_path uwsgi-temp; scgi_temp_path scgi-temp;
+_LOGS = """\
   log_format attempts '$msec|$status|$upstream_addr|$upstream_status';
   map $upstream_status $failed { ~, 1; ~^5 1; - 1; default 0; }
   access_log failed.log attempts if=$failed;
-  keepalive_requests 4294967295;
-  keepalive_timeout 600s;
+"""
+
+_SITES = """\
   upstream web {
     zone web 256k;
 SERVERS  }
@@ -47,7 +39,6 @@ SERVERS  }
     access_log off;
     location / { stub_status; }
   }
-}
 """
 
 _ALGORITHMS = {
@@ -73,16 +64,15 @@ def _command(params: Params) -> Command:
     if params["server_keep_alive"]:
         servers += f"    keepalive {params['connections']};\n"
     values = {
-        "FILES": str(2 * params["connections"] + 64),
         "SERVERS": servers,
         "SOCKET": balancer.SOCKET,
         "CONNECTION": "" if params["server_keep_alive"] else "close",
         "TIMEOUT": balancer.milliseconds(params["timeout_ns"]),
     }
-    text = balancer.fill_in(_CONFIGURATION, values)
+    sites = balancer.fill_in(_SITES, values)
     return Command(
         ("-p", ".", "-e", "stderr", "-c", "/dev/stdin"),
-        input=text,
+        input=nginx.configuration(_LOGS, sites, 2 * params["connections"] + 64),
         paths=("/usr/sbin",),
         user="nobody",
         closing=(balancer.ASK,),
