@@ -116,8 +116,8 @@ def adapter(
     in whatever the program answers to the arguments `look` (or to that command), or a function that
     reads it. paths: as for Command. figures: the lines of its report, or a function that reads it.
     parse: the parser, where neither is enough. metrics: those that such a function returns.
-    on_stderr: as of `parser_of`. load: of a benchmark that is itself a server, a background
-    load: the program that its command starts.
+    on_stderr: as of `parser_of`. load: the program that its command starts, of a benchmark that is
+    itself a server (a background load).
     """
     if not callable(figures):
         metrics = (*(figure.metric for figure in figures), *metrics)

@@ -20,12 +20,11 @@ from nephoscope.adapters.reports import round_trips
 from nephoscope.errors import UsageError
 from nephoscope.model import Sample
 
-_MS = 1_000_000
 _TIME = r"(?:[0-9]+(?:\.[0-9]+)?|-)"
 
 
 def _command(params: Params) -> Command:
-    interval, rest = divmod(params["interval_ns"], _MS)
+    interval, rest = divmod(params["interval_ns"], MS_NS)
     if rest:
         raise UsageError(
             "fping: interval_ns must be a whole number of milliseconds, because fping counts them.",
