@@ -22,17 +22,19 @@ from nephoscope.catalog import ADAPTER, BenchmarkSpec, MetricSpec, ParamSpec
 from nephoscope.model import Sample
 
 
-def page(**sections: str) -> str:
+def page(
+    *, measures: str, how: str, truth: str, cross_check: str, overhead: str, caveats: str
+) -> str:
     """Returns a manual page of its six sections, in the order in which all pages have them."""
-    headings = {
-        "measures": "What it measures",
-        "how": "How",
-        "truth": "Known truth",
-        "cross_check": "Cross-check",
-        "overhead": "Overhead",
-        "caveats": "Caveats",
+    sections = {
+        "What it measures": measures,
+        "How": how,
+        "Known truth": truth,
+        "Cross-check": cross_check,
+        "Overhead": overhead,
+        "Caveats": caveats,
     }
-    return "\n\n".join(f"# {heading}\n{sections[key].strip()}" for key, heading in headings.items())
+    return "\n\n".join(f"# {heading}\n{text.strip()}" for heading, text in sections.items())
 
 
 def version_by_usage(text: str, version: str) -> Callable[[Output], str]:
