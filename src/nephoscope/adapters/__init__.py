@@ -8,110 +8,28 @@ run here.
 from __future__ import annotations
 
 import dataclasses
+from importlib import import_module
 from typing import Any
 
-from nephoscope.adapters import (
-    ab,
-    blogbench,
-    bonnie,
-    c_ray,
-    cachebench,
-    crafty,
-    db_pgbench,
-    db_sqlite,
-    dbench,
-    dd,
-    fio,
-    fping,
-    h2load,
-    http_apache,
-    http_nginx,
-    httperf,
-    ioping,
-    iozone,
-    iperf,
-    iperf3,
-    john,
-    lb_haproxy,
-    lb_nginx,
-    likwid_bench,
-    lmbench,
-    mbw,
-    memtier,
-    mtr,
-    netperf,
-    nuttcp,
-    openssl,
-    perf,
-    phoronix,
-    ping,
-    postmark,
-    qperf,
-    ramspeed,
-    redis_benchmark,
-    rt_tests,
-    sevenzip,
-    siege,
-    sockperf,
-    stress_ng,
-    sysbench,
-    unixbench,
-    wrk,
-    xz,
-)
 from nephoscope.adapters.frame import Adapter, Command, Output, Server, ToolError
 
-_TABLE = (
-    ab.ADAPTER,
-    blogbench.ADAPTER,
-    bonnie.ADAPTER,
-    c_ray.ADAPTER,
-    cachebench.ADAPTER,
-    crafty.ADAPTER,
-    db_pgbench.ADAPTER,
-    db_sqlite.ADAPTER,
-    dbench.ADAPTER,
-    dd.ADAPTER,
-    fio.ADAPTER,
-    fping.ADAPTER,
-    h2load.ADAPTER,
-    http_apache.ADAPTER,
-    http_nginx.ADAPTER,
-    httperf.ADAPTER,
-    ioping.ADAPTER,
-    iozone.ADAPTER,
-    *iperf.ADAPTERS,
-    *iperf3.ADAPTERS,
-    john.ADAPTER,
-    lb_haproxy.ADAPTER,
-    lb_nginx.ADAPTER,
-    likwid_bench.ADAPTER,
-    *lmbench.ADAPTERS,
-    mbw.ADAPTER,
-    memtier.ADAPTER,
-    mtr.ADAPTER,
-    *netperf.ADAPTERS,
-    nuttcp.ADAPTER,
-    ping.ADAPTER,
-    openssl.ADAPTER,
-    *perf.ADAPTERS,
-    phoronix.ADAPTER,
-    postmark.ADAPTER,
-    qperf.ADAPTER,
-    ramspeed.ADAPTER,
-    redis_benchmark.ADAPTER,
-    *rt_tests.ADAPTERS,
-    sevenzip.ADAPTER,
-    siege.ADAPTER,
-    *sockperf.ADAPTERS,
-    *stress_ng.ADAPTERS,
-    *sysbench.ADAPTERS,
-    unixbench.ADAPTER,
-    wrk.ADAPTER,
-    xz.ADAPTER,
-)
+_FILES = """
+ab blogbench bonnie c_ray cachebench crafty db_pgbench db_sqlite dbench dd fio fping h2load
+http_apache http_nginx httperf ioping iozone iperf iperf3 john lb_haproxy lb_nginx likwid_bench
+lmbench mbw memtier mtr netperf nuttcp ping openssl perf phoronix postmark qperf ramspeed
+redis_benchmark rt_tests sevenzip siege sockperf stress_ng sysbench unixbench wrk xz
+"""
 
-ADAPTERS: dict[str, Adapter] = {adapter.spec.id: adapter for adapter in _TABLE}
+
+def _adapters_of(file: str) -> tuple[Adapter, ...]:
+    module = import_module(f"{__name__}.{file}")
+    several: tuple[Adapter, ...] = getattr(module, "ADAPTERS", ())
+    return several or (module.ADAPTER,)
+
+
+ADAPTERS: dict[str, Adapter] = {
+    adapter.spec.id: adapter for file in _FILES.split() for adapter in _adapters_of(file)
+}
 """Name of the benchmark -> its adapter."""
 
 

@@ -3,93 +3,38 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
-from nephoscope.adapters.frame import (
-    TOOL,
-    Adapter,
-    Command,
-    Output,
-    ToolError,
-    check_ending,
-    numbers,
-    version_by,
+from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.frame import Command, Output, ToolError, numbers
+from nephoscope.adapters.quantities import (
+    Params,
+    boolean,
+    errors,
+    latencies,
+    options,
+    rate,
+    seconds,
+    time,
+    timeout,
+    whole,
 )
-from nephoscope.adapters.quantities import errors, rate, seconds, time, timeout, whole
-from nephoscope.adapters.reports import scalars
 from nephoscope.adapters.servers import nginx
-from nephoscope.catalog import ADAPTER as KIND
-from nephoscope.catalog import BenchmarkSpec, ParamSpec
 from nephoscope.errors import UsageError
-from nephoscope.model import Sample
-
-SPEC = BenchmarkSpec(
-    id="ab",
-    summary="ab (ApacheBench): requests to a web server in a closed loop",
-    params=(
-        whole("requests", 10_000, 1, 1_000_000_000, "Requests in all (`-n`)."),
-        whole("connections", 10, 1, 16_000, "Requests at a time (`-c`)."),
-        ParamSpec("keep_alive", "bool", "none", True, "Whether connections are kept (`-k`)."),
-        timeout(30),
-        nginx.BODY,
-    ),
-    metrics=(
-        rate("requests_per_s", "Completed requests a second."),
-        time("latency_mean_ns", "Mean time of a request, with its connection where it made one."),
-        time("latency_p50_ns", "Median of these times."),
-        time("latency_p90_ns", "90th percentile of these times."),
-        time("latency_p99_ns", "99th percentile of these times."),
-        time("latency_max_ns", "Longest of these times."),
-        errors("Requests that failed, or had another status than 2xx."),
-        TOOL,
-    ),
-    overhead="one CPU, and one for the server",
-    source="ab, Apache HTTP server benchmarking tool, httpd.apache.org",
-    two_sided=True,
-    kind=KIND,
-    tool="ab",
-    minimum="2.3",
-    install="apt-get install apache2-utils",
-    page=f"""\
-# What it measures
-How many requests a second a web server answers when each connection sends its next request as soon
-as the last one was answered, and how long an answer takes.
-
-# How
-{nginx.PAGE}
-Percentiles come from the table that ab writes with `-e`, because its report rounds to milliseconds.
-
-# Known truth
-The requests that ab completes are exactly those that nginx serves.
-
-# Cross-check
-`wrk`, `h2load` and `siege` load the same server.
-
-# Overhead
-ab and nginx's worker keep a CPU busy each. On one machine they share its CPUs.
-
-# Caveats
-Closed loop: while the server stalls, nobody sends, so that a stall is one slow response for each
-connection. It speaks HTTP/1.0, with keep-alive as an extension; one thread. Its mean is the time of
-the run over the requests of one connection; the percentiles are of single requests.""",
-)
 
 
-def _command(params: Mapping[str, Any]) -> Command:
+def _command(params: Params) -> Command:
     if params["connections"] > params["requests"]:
         raise UsageError(
             f"ab: {params['connections']} connections are more than {params['requests']} requests.",
             "Set more requests.",
         )
-    arguments = ["-q", "-n", str(params["requests"]), "-c", str(params["connections"])]
-    arguments += ["-s", str(seconds("ab", "timeout_ns", params["timeout_ns"]))]
-    arguments += ["-k"] if params["keep_alive"] else []
-    return Command((*arguments, "-e", "/dev/stdout", nginx.URL))
+    limit = ("-s", str(seconds("ab", params, "timeout_ns")))
+    keep = ("-k",) if params["keep_alive"] else ()
+    counts = options(params, {"-n": "requests", "-c": "connections"})
+    return Command(("-q", *counts, *limit, *keep, "-e", "/dev/stdout", nginx.URL))
 
 
-def _parse(output: Output) -> list[Sample]:
-    check_ending(output)
+def _figures(output: Output) -> dict[str, float]:
     number = r"([0-9.]+)"
     (completed,) = numbers(output, r"^Complete requests: +([0-9]+)\n", "the completed requests")
     (failed,) = numbers(output, r"^Failed requests: +([0-9]+)\n", "the failed requests")
@@ -112,14 +57,48 @@ def _parse(output: Output) -> list[Sample]:
         raise ToolError("its table of percentiles has what is no number.") from error
     times["latency_max_ns"] = times.pop("latency_p100_ns")
     values = {"requests_per_s": per_s, "latency_mean_ns": mean * 1e6}
-    return scalars({**values, **times, "errors_count": failed + refused})
+    return {**values, **times, "errors_count": failed + refused}
 
 
-ADAPTER = Adapter(
-    spec=SPEC,
+ADAPTER = adapter(
+    "ab",
+    "ab (ApacheBench): requests to a web server in a closed loop",
+    params=(
+        whole("requests", 10_000, 1, 1_000_000_000, "Requests in all (`-n`)."),
+        whole("connections", 10, 1, 16_000, "Requests at a time (`-c`)."),
+        boolean("keep_alive", True, "Whether connections are kept (`-k`)."),
+        timeout(30),
+        nginx.BODY,
+    ),
+    metrics=(
+        rate("requests_per_s", "Completed requests a second."),
+        time("latency_mean_ns", "Mean time of a request, with its connection where it made one."),
+        *latencies("p50", "p90", "p99", "max"),
+        errors("Requests that failed, or had another status than 2xx."),
+    ),
+    overhead="one CPU, and one for the server",
+    source="ab, Apache HTTP server benchmarking tool, httpd.apache.org",
+    minimum="2.3",
+    install="apt-get install apache2-utils",
     command=_command,
-    look=Command(("-V",)),
-    version=version_by(r"^This is ApacheBench, Version ([0-9]+(?:\.[0-9]+)+)"),
-    parse=_parse,
+    look=("-V",),
+    version=r"^This is ApacheBench, Version ([0-9]+(?:\.[0-9]+)+)",
+    figures=_figures,
     server=nginx.SERVER,
+    page=page(
+        measures="""
+How many requests a second a web server answers when each connection sends its next request as soon
+as the last one was answered, and how long an answer takes.""",
+        how=f"""
+{nginx.PAGE}
+Percentiles come from the table that ab writes with `-e`, because its report rounds to milliseconds.
+""",
+        truth="The requests that ab completes are exactly those that nginx serves.",
+        cross_check="`wrk`, `h2load` and `siege` load the same server.",
+        overhead="ab and nginx's worker keep a CPU busy each. On one machine they share its CPUs.",
+        caveats="""
+Closed loop: while the server stalls, nobody sends, so that a stall is one slow response for each
+connection. It speaks HTTP/1.0, with keep-alive as an extension; one thread. Its mean is the time of
+the run over the requests of one connection; the percentiles are of single requests.""",
+    ),
 )

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import Figure, Program, page
+from nephoscope.adapters.declare import Figure, adapter, page
 from nephoscope.adapters.frame import Command
-from nephoscope.adapters.quantities import DIRECTORY, Params, rate, whole
+from nephoscope.adapters.quantities import (
+    DIRECTORY,
+    HOUR_NS,
+    SECOND_NS,
+    Params,
+    options,
+    period,
+    rate,
+    whole,
+)
+from nephoscope.catalog import ParamSpec
 
 
-def _threads(name: str, flag: str, default: int, what: str) -> tuple[str, int, int, int, str]:
-    return name, default, 1, 10_000, f"Threads that {what} (`{flag}`)."
+def _threads(name: str, option: str, default: int, what: str) -> ParamSpec:
+    return whole(name, default, 1, 10_000, f"Threads that {what} (`{option}`).")
 
 
-_FLAGS = {
+_OPTIONS = {
     "-i": "iterations",
     "-s": "interval_s",
     "-w": "writers",
@@ -22,36 +32,37 @@ _FLAGS = {
 
 
 def _command(params: Params) -> Command:
-    values = {**params, "interval_s": params["interval_ns"] // 1_000_000_000}
-    words = [word for flag, name in _FLAGS.items() for word in (flag, str(values[name]))]
+    values = {**params, "interval_s": params["interval_ns"] // SECOND_NS}
     return Command(
-        ("-d", ".", *words), directory=params["directory"], needs_bytes=params["space_bytes"]
+        ("-d", ".", *options(values, _OPTIONS)),
+        directory=params["directory"],
+        needs_bytes=params["space_bytes"],
     )
 
 
-ADAPTER = Program(
-    name="blogbench",
+ADAPTER = adapter(
+    "blogbench",
+    "Blogbench: reads and writes of small files by many threads",
     minimum="1.1",
     install="make, in the source of github.com/jedisct1/Blogbench, and `blogbench` in PATH",
     source="Denis, Blogbench, github.com/jedisct1/Blogbench",
     version=r"^blogbench ([0-9]+\.[0-9]+)\n",
     look=("-h",),
-).adapter(
-    "blogbench",
-    "Blogbench: reads and writes of small files by many threads",
     params=(
         DIRECTORY,
         whole("space_bytes", 1 << 30, 0, 1 << 50, "Disk space, checked before the run.", "bytes"),
         whole("iterations", 30, 2, 100_000, "Intervals that are counted (`-i`)."),
-        whole(
-            *("interval_ns", 10_000_000_000, 1_000_000_000, 3_600_000_000_000),
+        period(
+            "interval_ns",
+            10 * SECOND_NS,
+            SECOND_NS,
+            HOUR_NS,
             "Time of an interval, rounded down to seconds (`-s`).",
-            "ns",
         ),
-        whole(*_threads("writers", "-w", 3, "write articles and pictures")),
-        whole(*_threads("rewriters", "-W", 1, "change articles and pictures")),
-        whole(*_threads("commenters", "-c", 5, "add comments")),
-        whole(*_threads("readers", "-r", 100, "read all of them")),
+        _threads("writers", "-w", 3, "write articles and pictures"),
+        _threads("rewriters", "-W", 1, "change articles and pictures"),
+        _threads("commenters", "-c", 5, "add comments"),
+        _threads("readers", "-r", 100, "read all of them"),
     ),
     command=_command,
     figures=(

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from nephoscope.adapters.declare import adapter
+from nephoscope.adapters.declare import adapter, page
 from nephoscope.adapters.frame import Command, Output, ToolError, check_ending, matched
-from nephoscope.adapters.quantities import DIRECTORY, rate, size, whole
-from nephoscope.catalog import ParamSpec
+from nephoscope.adapters.quantities import DIRECTORY, Params, boolean, rate, throughput, whole
 from nephoscope.errors import UsageError
 from nephoscope.model import Sample
 
@@ -22,7 +18,7 @@ _FIGURES = {
 }
 
 
-def _command(params: Mapping[str, Any]) -> Command:
+def _command(params: Params) -> Command:
     mebibytes, rest = divmod(params["file_bytes"], _MIB)
     if rest or mebibytes < 2:
         raise UsageError(
@@ -67,12 +63,12 @@ ADAPTER = adapter(
     params=(
         DIRECTORY,
         whole("file_bytes", 256 * _MIB, 2 * _MIB, 1 << 50, "Size of the file (`-s`).", "bytes"),
-        ParamSpec("direct", "bool", "none", True, "Bypass the page cache (`-D`)."),
+        boolean("direct", True, "Bypass the page cache (`-D`)."),
     ),
     metrics=(
-        size("write_bytes_per_s", "Bytes written per second, in blocks of 8 KiB."),
-        size("rewrite_bytes_per_s", "Bytes read and written again per second."),
-        size("read_bytes_per_s", "Bytes read per second."),
+        throughput("write_bytes_per_s", "Bytes written per second, in blocks of 8 KiB."),
+        throughput("rewrite_bytes_per_s", "Bytes read and written again per second."),
+        throughput("read_bytes_per_s", "Bytes read per second."),
         rate("seeks_per_s", "Random seeks per second of several processes, a tenth with a write."),
     ),
     command=_command,
@@ -84,25 +80,18 @@ ADAPTER = adapter(
     install="apt-get install bonnie++",
     tool="bonnie++",
     overhead="the disk space of its file",
-    page="""\
-# What it measures
+    page=page(
+        measures="""
 How fast a large file is written, written again in place and read, and how many random positions of
-it are read per second.
-
-# How
+it are read per second.""",
+        how="""
 The tests of blocks (`-f`), without those of single bytes and of many small files; figures come from
-its line of CSV.
-
-# Known truth
-On a device whose rate is set, the rates are that one.
-
-# Cross-check
-`disk.io` and `fio` measure the same operations.
-
-# Overhead
-One CPU; five processes for the seeks.
-
-# Caveats
+its line of CSV.""",
+        truth="On a device whose rate is set, the rates are that one.",
+        cross_check="`disk.io` and `fio` measure the same operations.",
+        overhead="One CPU; five processes for the seeks.",
+        caveats="""
 It has no figure for what takes less than half a second, which is left out here. Without `direct`
 the file should be twice as large as the memory.""",
+    ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import Figure, Program, page
+from nephoscope.adapters.declare import Figure, adapter, page
 from nephoscope.adapters.frame import Command
 from nephoscope.adapters.quantities import Params, threads, time, whole
 
@@ -27,17 +27,16 @@ def _command(params: Params) -> Command:
     return Command(words, input=_scene(params["spheres"]), needs_bytes=space)
 
 
-ADAPTER = Program(
-    name="c-ray-mt",
+ADAPTER = adapter(
+    "c-ray",
+    "c-ray: time to trace the rays of an image",
+    tool="c-ray-mt",
     minimum="1.1",
     install="make, in c-ray-mt of github.com/jtsiomb/c-ray (release 1.1), and that folder in PATH",
     source="Tsiombikas, c-ray, github.com/jtsiomb/c-ray",
     version=r"^c-ray-mt v([0-9]+\.[0-9]+)\n",
     look=("-s", "1x1", "-o", "image"),
     on_stderr=True,
-).adapter(
-    "c-ray",
-    "c-ray: time to trace the rays of an image",
     params=(
         whole("width", 800, 1, 100_000, "Width of the image, in pixels (`-s`)."),
         whole("height", 600, 1, 100_000, "Height of the image, in pixels (`-s`)."),

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import re
 
-from nephoscope.adapters.declare import Program, page, version_by_usage
+from nephoscope.adapters.declare import adapter, page, version_by_usage
 from nephoscope.adapters.frame import Command, Output, Step, ToolError, check_ending, last_words
-from nephoscope.adapters.quantities import Params, choice, duration, rate, seconds, whole
+from nephoscope.adapters.quantities import (
+    Params,
+    choice,
+    duration,
+    seconds,
+    throughput,
+    whole,
+)
 from nephoscope.model import Sample
 
 _OPERATIONS = {"read": "-r", "write": "-w", "read-write": "-b", "memset": "-s", "memcpy": "-p"}
@@ -35,29 +42,27 @@ def _parse(output: Output) -> list[Sample]:
 
 
 def _command(params: Params) -> Command:
-    limit_s = seconds("cachebench", "duration_ns", params["duration_ns"])
+    limit_s = seconds("cachebench", params)
     sizes = ("-m", str(params["memory_bits"]), "-x", "1", "-e", "1")
     words = (_OPERATIONS[params["operation"]], *sizes, "-d", str(limit_s))
     # Its report has no last line of its own.
     return Command(words, after=(Step("echo", (_END,)),))
 
 
-ADAPTER = Program(
-    name="cachebench",
+ADAPTER = adapter(
+    "cachebench",
+    "CacheBench: memory bandwidth over the size of an array",
     minimum="1.0",
     install="make cache-bench, in the source of LLCbench, and `cachebench` in PATH",
     source="Mucci and London, The CacheBench Report, 1998; LLCbench",
     version=version_by_usage("-m Specify the log2(available physical memory)", "1.0"),
     look=("-h",),
-).adapter(
-    "cachebench",
-    "CacheBench: memory bandwidth over the size of an array",
     params=(
         choice("operation", "read", tuple(_OPERATIONS), "What is done with the array."),
         whole("memory_bits", 24, 10, 40, "Largest array: 2 to this power bytes (`-m`)."),
         duration(1),
     ),
-    metrics=(rate("memory_bytes_per_s", "Bytes a second, by `array_bytes`.", unit="bytes_per_s"),),
+    metrics=(throughput("memory_bytes_per_s", "Bytes a second, by `array_bytes`."),),
     command=_command,
     parse=_parse,
     overhead="one CPU, and the memory of the largest array",

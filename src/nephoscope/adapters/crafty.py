@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import Program, page
+from nephoscope.adapters.declare import adapter, page
 from nephoscope.adapters.frame import Command, Output, numbers
 from nephoscope.adapters.quantities import Params, figure, rate, time, whole
 
@@ -21,8 +21,9 @@ def _command(params: Params) -> Command:
     return Command(input=f"bench {params['depth'] - 16}\nquit\n")
 
 
-ADAPTER = Program(
-    name="crafty",
+ADAPTER = adapter(
+    "crafty",
+    "Crafty: chess positions searched a second",
     minimum="25",
     install="make, in the source of Crafty (craftychess.com), and `crafty` in PATH",
     source="Hyatt, Crafty, craftychess.com",
@@ -30,9 +31,6 @@ ADAPTER = Program(
     # Called with commands as arguments it does not state its version.
     look=Command(input="quit\n", paths=("/usr/games",)),
     paths=("/usr/games",),
-).adapter(
-    "crafty",
-    "Crafty: chess positions searched a second",
     params=(whole("depth", 16, 4, 30, "Depth of the search (`bench`, whose own depth is 16)."),),
     command=_command,
     figures=_figures,

@@ -2,33 +2,91 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
+from nephoscope.adapters.declare import adapter, page
 from nephoscope.adapters.frame import (
     PEER_ADDRESS,
     PEER_PORT,
-    TOOL,
-    Adapter,
     Command,
     Output,
     Step,
     ToolError,
-    check_ending,
     numbers,
-    version_by,
 )
-from nephoscope.adapters.quantities import choice, duration, errors, rate, seconds, time, whole
-from nephoscope.adapters.reports import scalars
+from nephoscope.adapters.quantities import (
+    Params,
+    choice,
+    duration,
+    errors,
+    rate,
+    seconds,
+    time,
+    whole,
+)
 from nephoscope.adapters.servers import postgresql
-from nephoscope.catalog import ADAPTER as KIND
-from nephoscope.catalog import BenchmarkSpec
 from nephoscope.errors import UsageError
-from nephoscope.model import Sample
 
-SPEC = BenchmarkSpec(
-    id="db.pgbench",
-    summary="pgbench: transactions of a PostgreSQL server",
+
+def _command(params: Params) -> Command:
+    if params["threads"] > params["clients"]:
+        raise UsageError(
+            f"db.pgbench: {params['clients']} clients cannot be shared by {params['threads']} "
+            "threads.",
+            "Set at least as many clients as threads.",
+        )
+    connection = (
+        f"host={PEER_ADDRESS} port={PEER_PORT} user={postgresql.ROLE} {postgresql.CONNECTION}"
+    )
+    filling = ("--initialize", "--quiet", "--scale", str(params["scale"]), connection)
+    limit_s = seconds("db.pgbench", params)
+    return Command(
+        (
+            "--no-vacuum",
+            f"--builtin={params['script']}",
+            f"--protocol={params['protocol']}",
+            f"--client={params['clients']}",
+            f"--jobs={params['threads']}",
+            f"--time={limit_s}",
+            # It reports a standard deviation only where it shows its progress.
+            f"--progress={limit_s + 1}",
+            *([f"--rate={params['rate']}"] if params["rate"] else []),
+            connection,
+        ),
+        input=postgresql.PASSWORD_FILE,
+        prepare=(Step("pgbench", filling, input=postgresql.PASSWORD_FILE),),
+        paths=postgresql.PATHS,
+    )
+
+
+def _figures(output: Output) -> dict[str, float]:
+    number = r"([0-9.]+)"
+    (done,) = numbers(
+        output, r"^number of transactions actually processed: ([0-9]+)(?:/[0-9]+)?\n", "its count"
+    )
+    failed = 0.0
+    if "failed transactions:" in output.stdout:
+        (failed,) = numbers(
+            output, r"^number of failed transactions: ([0-9]+) \(.*\)\n", "failed transactions"
+        )
+    if not done:
+        raise ToolError(f"no transaction was committed; {failed:.0f} failed.")
+    (mean,) = numbers(output, rf"^latency average = {number} ms\n", "the mean latency")
+    (deviation,) = numbers(output, rf"^latency stddev = {number} ms\n", "its deviation")
+    (connect,) = numbers(output, rf"^initial connection time = {number} ms\n", "connection time")
+    (per_s,) = numbers(
+        output, rf"^tps = {number} \(without initial connection time\)\n", "its rate"
+    )
+    return {
+        "transactions_per_s": per_s,
+        "latency_mean_ns": mean * 1e6,
+        "latency_deviation_ns": deviation * 1e6,
+        "connect_ns": connect * 1e6,
+        "errors_count": failed,
+    }
+
+
+ADAPTER = adapter(
+    "db.pgbench",
+    "pgbench: transactions of a PostgreSQL server",
     params=(
         choice(
             "script",
@@ -55,107 +113,32 @@ SPEC = BenchmarkSpec(
         time("latency_deviation_ns", "Standard deviation of these times."),
         time("connect_ns", "Time to make all connections."),
         errors("Transactions that failed (deadlock or serialization)."),
-        TOOL,
     ),
     overhead="a CPU for each thread, the server's CPUs and disk: about 64 MB, and 16 by scale",
     source="pgbench, PostgreSQL documentation; its default script is like TPC-B",
-    two_sided=True,
-    kind=KIND,
     tool="pgbench",
     minimum="14",
     install="apt-get install postgresql",
-    page=f"""\
-# What it measures
+    command=_command,
+    look=Command(("--version",), paths=postgresql.PATHS),
+    version=r"^pgbench \(PostgreSQL\) ([0-9]+(?:\.[0-9]+)*)",
+    figures=_figures,
+    server=postgresql.SERVER,
+    page=page(
+        measures="""
 How many transactions a second a PostgreSQL server commits, and how long one takes. With many
-clients on scale 1 all transactions update one row (of the branch), and wait for each other.
-
-# How
-{postgresql.PAGE}
-
-# Known truth
+clients on scale 1 all transactions update one row (of the branch), and wait for each other.""",
+        how=postgresql.PAGE,
+        truth="""
 The transactions that pgbench reports are exactly the rows that the server counts as inserted into
-`pgbench_history`, where the script inserts one for each.
-
-# Cross-check
-`sysbench.oltp` loads the same server.
-
-# Overhead
-pgbench keeps a CPU busy where transactions are short. Each trial makes a cluster (1 to 2 s).
-
-# Caveats
+`pgbench_history`, where the script inserts one for each.""",
+        cross_check="`sysbench.oltp` loads the same server.",
+        overhead="""
+pgbench keeps a CPU busy where transactions are short. Each trial makes a cluster (1 to 2 s).""",
+        caveats="""
 Without `rate` a closed loop: while the server stalls, nobody sends. With `rate` transactions have
 scheduled times (Poisson arrivals), from which the latency counts: an open loop, with at most
 `clients` at a time. No percentiles. A commit waits for the disk: without `synchronous_commit` the
 disk decides less, and a crash may lose the last commits.""",
-)
-
-
-def _command(params: Mapping[str, Any]) -> Command:
-    if params["threads"] > params["clients"]:
-        raise UsageError(
-            f"db.pgbench: {params['clients']} clients cannot be shared by {params['threads']} "
-            "threads.",
-            "Set at least as many clients as threads.",
-        )
-    connection = (
-        f"host={PEER_ADDRESS} port={PEER_PORT} user={postgresql.ROLE} {postgresql.CONNECTION}"
-    )
-    filling = ("--initialize", "--quiet", "--scale", str(params["scale"]), connection)
-    limit_s = seconds("db.pgbench", "duration_ns", params["duration_ns"])
-    return Command(
-        (
-            "--no-vacuum",
-            f"--builtin={params['script']}",
-            f"--protocol={params['protocol']}",
-            f"--client={params['clients']}",
-            f"--jobs={params['threads']}",
-            f"--time={limit_s}",
-            # It reports a standard deviation only where it shows its progress.
-            f"--progress={limit_s + 1}",
-            *([f"--rate={params['rate']}"] if params["rate"] else []),
-            connection,
-        ),
-        input=postgresql.PASSWORD_FILE,
-        prepare=(Step("pgbench", filling, input=postgresql.PASSWORD_FILE),),
-        paths=postgresql.PATHS,
-    )
-
-
-def _parse(output: Output) -> list[Sample]:
-    check_ending(output)
-    number = r"([0-9.]+)"
-    (done,) = numbers(
-        output, r"^number of transactions actually processed: ([0-9]+)(?:/[0-9]+)?\n", "its count"
-    )
-    failed = 0.0
-    if "failed transactions:" in output.stdout:
-        (failed,) = numbers(
-            output, r"^number of failed transactions: ([0-9]+) \(.*\)\n", "failed transactions"
-        )
-    if not done:
-        raise ToolError(f"no transaction was committed; {failed:.0f} failed.")
-    (mean,) = numbers(output, rf"^latency average = {number} ms\n", "the mean latency")
-    (deviation,) = numbers(output, rf"^latency stddev = {number} ms\n", "its deviation")
-    (connect,) = numbers(output, rf"^initial connection time = {number} ms\n", "connection time")
-    (per_s,) = numbers(
-        output, rf"^tps = {number} \(without initial connection time\)\n", "its rate"
-    )
-    return scalars(
-        {
-            "transactions_per_s": per_s,
-            "latency_mean_ns": mean * 1e6,
-            "latency_deviation_ns": deviation * 1e6,
-            "connect_ns": connect * 1e6,
-            "errors_count": failed,
-        }
-    )
-
-
-ADAPTER = Adapter(
-    spec=SPEC,
-    command=_command,
-    look=Command(("--version",), paths=postgresql.PATHS),
-    version=version_by(r"^pgbench \(PostgreSQL\) ([0-9]+(?:\.[0-9]+)*)"),
-    parse=_parse,
-    server=postgresql.SERVER,
+    ),
 )

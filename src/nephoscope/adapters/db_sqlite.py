@@ -6,88 +6,15 @@ may not have, nor SQLite's C code in the probe.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from nephoscope.adapters.frame import (
-    TOOL,
-    Adapter,
-    Command,
-    Output,
-    Step,
-    ToolError,
-    check_ending,
-    last_words,
-    matched,
-    numbers,
-    version_by,
-)
-from nephoscope.adapters.quantities import DIRECTORY, choice, rate, time, whole
-from nephoscope.adapters.reports import scalars
-from nephoscope.catalog import ADAPTER as KIND
-from nephoscope.catalog import BenchmarkSpec
-from nephoscope.model import Sample
+from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.frame import Command, Output, Step, ToolError, last_words, matched, numbers
+from nephoscope.adapters.quantities import DIRECTORY, Params, choice, rate, time, whole
 
 _SHORTEST_MS = 20
 # Its clock has steps of 1 ms.
 
 _LEVELS = ("off", "normal", "full", "extra")
 # In the order of the numbers that SQLite has for them.
-
-SPEC = BenchmarkSpec(
-    id="db.sqlite",
-    summary="SQLite: indexed inserts, each a transaction, by durability setting",
-    params=(
-        DIRECTORY,
-        whole("inserts", 12_500, 1, 10_000_000, "Rows inserted, each in its own transaction."),
-        choice(
-            "synchronous", "full", _LEVELS, "When SQLite waits for the disk (`PRAGMA synchronous`)."
-        ),
-        choice(
-            "journal_mode",
-            "delete",
-            ("delete", "truncate", "persist", "wal", "memory", "off"),
-            "How transactions are made atomic (`PRAGMA journal_mode`).",
-        ),
-        whole("seed", 1, 0, 2**31 - 1, "Seed of the values."),
-    ),
-    metrics=(
-        rate("inserts_per_s", "Committed inserts a second."),
-        time("insert_mean_ns", "Time of all inserts, divided by their number."),
-        TOOL,
-    ),
-    overhead="one CPU, and about 200 bytes of disk space for each row, twice while it runs",
-    source="SQLite, sqlite.org; 12,500 inserts as in the study nadeem-2015",
-    two_sided=False,
-    kind=KIND,
-    tool="sqlite3",
-    minimum="3.16",
-    install="apt-get install sqlite3",
-    page="""\
-# What it measures
-How many inserts a second SQLite commits to a table with two indexes, where each is a transaction of
-its own: with `full` (the default) each waits for the disk, with `normal` in `wal` mode only a
-checkpoint does, with `off` none.
-
-# How
-SQLite's own shell runs it: a package of 400 kB for any machine. Measured machines may have no
-Python, and the probe contains no SQLite. The statements are written to a file beforehand, untimed;
-the settings are read back before the first insert.
-
-# Known truth
-The table has all rows in the end, and SQLite finds the database sound (`PRAGMA integrity_check`).
-
-# Cross-check
-`disk.sync` measures the wait for the disk by itself.
-
-# Overhead
-One CPU; a few megabytes in a scratch folder, which is removed at the end.
-
-# Caveats
-The time includes reading and parsing each statement (10 to 20 µs). It is read from the machine's
-clock, in milliseconds. On a file system in memory nothing waits for a disk; on a disk that takes
-10 ms for a commit, 12,500 of them exceed a plan's default time limit of 120 s.""",
-)
 
 _STATEMENTS = """\
 .output inserts.sql
@@ -113,7 +40,7 @@ SELECT 'integrity ' || integrity_check FROM pragma_integrity_check;
 """
 
 
-def _command(params: Mapping[str, Any]) -> Command:
+def _command(params: Params) -> Command:
     level = params["synchronous"]
     statements = _STATEMENTS.replace("INSERTS", str(params["inserts"]))
     statements = statements.replace("SEED", str(params["seed"]))
@@ -131,8 +58,7 @@ def _command(params: Mapping[str, Any]) -> Command:
     )
 
 
-def _parse(output: Output) -> list[Sample]:
-    check_ending(output)
+def _figures(output: Output) -> dict[str, float]:
     if output.stderr.strip():
         raise ToolError(f"it met an error.{last_words(output)}")
     request = matched(output, r"^asked ([0-9]+) ([a-z]+) ([0-9])\n", "what it was asked")
@@ -154,15 +80,55 @@ def _parse(output: Output) -> list[Sample]:
             "more inserts."
         )
     count = int(rows)
-    return scalars(
-        {"inserts_per_s": count * 1e3 / elapsed_ms, "insert_mean_ns": elapsed_ms * 1e6 / count}
-    )
+    return {"inserts_per_s": count * 1e3 / elapsed_ms, "insert_mean_ns": elapsed_ms * 1e6 / count}
 
 
-ADAPTER = Adapter(
-    spec=SPEC,
+ADAPTER = adapter(
+    "db.sqlite",
+    "SQLite: indexed inserts, each a transaction, by durability setting",
+    params=(
+        DIRECTORY,
+        whole("inserts", 12_500, 1, 10_000_000, "Rows inserted, each in its own transaction."),
+        choice(
+            "synchronous", "full", _LEVELS, "When SQLite waits for the disk (`PRAGMA synchronous`)."
+        ),
+        choice(
+            "journal_mode",
+            "delete",
+            ("delete", "truncate", "persist", "wal", "memory", "off"),
+            "How transactions are made atomic (`PRAGMA journal_mode`).",
+        ),
+        whole("seed", 1, 0, 2**31 - 1, "Seed of the values."),
+    ),
+    metrics=(
+        rate("inserts_per_s", "Committed inserts a second."),
+        time("insert_mean_ns", "Time of all inserts, divided by their number."),
+    ),
+    overhead="one CPU, and about 200 bytes of disk space for each row, twice while it runs",
+    source="SQLite, sqlite.org; 12,500 inserts as in the study nadeem-2015",
+    tool="sqlite3",
+    minimum="3.16",
+    install="apt-get install sqlite3",
     command=_command,
-    look=Command(("--version",)),
-    version=version_by(r"^([0-9]+(?:\.[0-9]+)+) [0-9]{4}-[0-9]{2}-[0-9]{2} "),
-    parse=_parse,
+    version=r"^([0-9]+(?:\.[0-9]+)+) [0-9]{4}-[0-9]{2}-[0-9]{2} ",
+    figures=_figures,
+    page=page(
+        measures="""
+How many inserts a second SQLite commits to a table with two indexes, where each is a transaction of
+its own: with `full` (the default) each waits for the disk, with `normal` in `wal` mode only a
+checkpoint does, with `off` none.""",
+        how="""
+SQLite's own shell runs it: a package of 400 kB for any machine. Measured machines may have no
+Python, and the probe contains no SQLite. The statements are written to a file beforehand, untimed;
+the settings are read back before the first insert.""",
+        truth="""
+The table has all rows in the end, and SQLite finds the database sound (`PRAGMA integrity_check`).
+""",
+        cross_check="`disk.sync` measures the wait for the disk by itself.",
+        overhead="One CPU; a few megabytes in a scratch folder, which is removed at the end.",
+        caveats="""
+The time includes reading and parsing each statement (10 to 20 µs). It is read from the machine's
+clock, in milliseconds. On a file system in memory nothing waits for a disk; on a disk that takes
+10 ms for a commit, 12,500 of them exceed a plan's default time limit of 120 s.""",
+    ),
 )

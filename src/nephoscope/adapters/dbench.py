@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
-from nephoscope.adapters.declare import adapter
+from nephoscope.adapters.declare import adapter, page
 from nephoscope.adapters.frame import Command, Output, ToolError, check_ending
-from nephoscope.adapters.quantities import DIRECTORY, duration, seconds, size, time, whole
+from nephoscope.adapters.quantities import (
+    DIRECTORY,
+    Params,
+    duration,
+    seconds,
+    throughput,
+    time,
+    whole,
+)
 from nephoscope.adapters.reports import Figures, scalars, values_at
 from nephoscope.model import Sample
 
@@ -25,10 +31,10 @@ _ROW = re.compile(
 _CLIENT_BYTES = 64 << 20
 
 
-def _command(params: Mapping[str, Any]) -> Command:
+def _command(params: Params) -> Command:
     clients = str(params["clients"])
     return Command(
-        ("-t", str(seconds("dbench", "duration_ns", params["duration_ns"])), "-D", ".", clients),
+        ("-t", str(seconds("dbench", params)), "-D", ".", clients),
         directory=params["directory"],
         needs_bytes=params["clients"] * _CLIENT_BYTES,
     )
@@ -58,7 +64,7 @@ ADAPTER = adapter(
         duration(2),
     ),
     metrics=(
-        size("throughput_bytes_per_s", "Bytes read and written per second, all clients."),
+        throughput("throughput_bytes_per_s", "Bytes read and written per second, all clients."),
         time("latency_max_ns", "Longest time of an operation."),
         time("operation_mean_ns", "Mean time of each operation."),
         time("operation_max_ns", "Longest time of each operation."),
@@ -70,24 +76,17 @@ ADAPTER = adapter(
     minimum="4.0",
     install="apt-get install dbench",
     overhead="one CPU for each client, and the disk space of its files",
-    page="""\
-# What it measures
+    page=page(
+        measures="""
 How a file system serves the operations of the NetBench benchmark, from a recording that comes
-with the tool: opens, reads, writes, renames, deletions and flushes of office files.
-
-# How
+with the tool: opens, reads, writes, renames, deletions and flushes of office files.""",
+        how="""
 Each client repeats the recording in a scratch folder, after a warm-up. Figures come from its
-report.
-
-# Known truth
-With one client the throughput is what its recording moves in the measured time.
-
-# Cross-check
-`disk.files` has the operations of a mail server.
-
-# Overhead
-One process for each client.
-
-# Caveats
+report.""",
+        truth="With one client the throughput is what its recording moves in the measured time.",
+        cross_check="`disk.files` has the operations of a mail server.",
+        overhead="One process for each client.",
+        caveats="""
 The page cache takes part; its flushes wait for the disk. A mean below 1 µs is left out.""",
+    ),
 )

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
-from nephoscope.adapters.declare import adapter
-from nephoscope.adapters.frame import Command, Output, Step, ToolError, check_ending, numbers
-from nephoscope.adapters.quantities import DIRECTORY, choice, size, time, whole
-from nephoscope.adapters.reports import scalars
-from nephoscope.model import Sample
+from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.frame import Command, Output, Step, ToolError, numbers
+from nephoscope.adapters.quantities import DIRECTORY, Params, choice, throughput, time, whole
 
 
-def _command(params: Mapping[str, Any]) -> Command:
+def _command(params: Params) -> Command:
     words = [f"bs={params['block_bytes']}", f"count={params['blocks']}"]
     write = ("if=/dev/zero", "of=file", *words, "oflag=direct", "conv=fsync")
     read = ("if=file", "of=/dev/null", *words, "iflag=direct")
@@ -26,15 +22,14 @@ def _command(params: Mapping[str, Any]) -> Command:
     )
 
 
-def _parse(output: Output) -> list[Sample]:
-    check_ending(output)
+def _figures(output: Output) -> dict[str, float]:
     # Its report goes to standard error.
     report = replace(output, stdout=output.stderr)
     pattern = r"^([0-9]+) bytes (?:\([^\n]*\) )?copied, ([0-9.e+-]+) s, [^\n]*\n\Z"
     copied, elapsed_s = numbers(report, pattern, "the bytes copied")
     if not copied or not elapsed_s > 0:
         raise ToolError("it copied nothing.")
-    return scalars({"disk_bytes_per_s": copied / elapsed_s, "elapsed_ns": elapsed_s * 1e9})
+    return {"disk_bytes_per_s": copied / elapsed_s, "elapsed_ns": elapsed_s * 1e9}
 
 
 ADAPTER = adapter(
@@ -52,33 +47,28 @@ ADAPTER = adapter(
         whole("blocks", 64, 1, 1_000_000_000, "Number of operations (`count`)."),
     ),
     metrics=(
-        size("disk_bytes_per_s", "Bytes per second, with the final fsync of a write."),
+        throughput("disk_bytes_per_s", "Bytes per second, with the final fsync of a write."),
         time("elapsed_ns", "Time of the pass."),
     ),
     command=_command,
-    parse=_parse,
+    figures=_figures,
     version=r"^dd \(coreutils\) ([0-9]+(?:\.[0-9]+)+)",
     source="dd, gnu.org/software/coreutils",
     minimum="8.6",
     install="apt-get install coreutils",
     overhead="the disk space of its file",
-    page="""\
-# What it measures
-How fast a file is written or read once, from begin to end, by a tool that is on every machine.
-
-# How
+    page=page(
+        measures="""
+How fast a file is written or read once, from begin to end, by a tool that is on every machine.""",
+        how="""
 Direct I/O in blocks of one size; a write ends with fsync. A file to read is written first, untimed.
-
-# Known truth
-On a device whose rate is set, the rate is that one.
-
-# Cross-check
-`disk.io` with `operation=write` or `read` and the same `record_bytes` measures the same.
-
-# Overhead
-One CPU, mostly in the kernel.
-
-# Caveats
+""",
+        truth="On a device whose rate is set, the rate is that one.",
+        cross_check="""
+`disk.io` with `operation=write` or `read` and the same `record_bytes` measures the same.""",
+        overhead="One CPU, mostly in the kernel.",
+        caveats="""
 Zeros: storage that compresses or deduplicates is faster with them than with data. One figure, so
 that nothing is known of variation within the pass. File systems in memory have no direct I/O.""",
+    ),
 )

@@ -22,17 +22,19 @@ from nephoscope.catalog import ADAPTER, BenchmarkSpec, MetricSpec, ParamSpec
 from nephoscope.model import Sample
 
 
-def page(**sections: str) -> str:
+def page(
+    *, measures: str, how: str, truth: str, cross_check: str, overhead: str, caveats: str
+) -> str:
     """Returns a manual page of its six sections, in the order in which all pages have them."""
-    headings = {
-        "measures": "What it measures",
-        "how": "How",
-        "truth": "Known truth",
-        "cross_check": "Cross-check",
-        "overhead": "Overhead",
-        "caveats": "Caveats",
+    sections = {
+        "What it measures": measures,
+        "How": how,
+        "Known truth": truth,
+        "Cross-check": cross_check,
+        "Overhead": overhead,
+        "Caveats": caveats,
     }
-    return "\n\n".join(f"# {heading}\n{sections[key].strip()}" for key, heading in headings.items())
+    return "\n\n".join(f"# {heading}\n{text.strip()}" for heading, text in sections.items())
 
 
 def version_by_usage(text: str, version: str) -> Callable[[Output], str]:
@@ -88,107 +90,64 @@ def parser_of(
     return parse
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Program:
-    """A third-party program that one or several adapters call.
-
-    version: pattern with one group, in whatever the program answers to the arguments `look` (or to
-    that command), or a function that reads it. paths: as for Command. on_stderr: as of `parser_of`.
-    """
-
-    name: str
-    minimum: str
-    install: str
-    source: str
-    version: str | Callable[[Output], str]
-    look: Sequence[str] | Command = ("--version",)
-    paths: Sequence[str] = ()
-    on_stderr: bool = False
-
-    def adapter(
-        self,
-        benchmark: str,
-        summary: str,
-        *,
-        command: Callable[[Params], Command],
-        overhead: str,
-        page: str,
-        params: tuple[ParamSpec, ...] = (),
-        metrics: tuple[MetricSpec, ...] = (),
-        figures: Sequence[Figure] | Callable[[Output], dict[str, float]] = (),
-        parse: Callable[[Output], list[Sample]] | None = None,
-        server: Server | None = None,
-    ) -> Adapter:
-        """Returns the adapter of one benchmark.
-
-        figures: the lines of its report, or a function that reads it. parse: the parser, where
-        neither is enough. metrics: those that such a function returns.
-        """
-        if not callable(figures):
-            metrics = (*(figure.metric for figure in figures), *metrics)
-        spec = BenchmarkSpec(
-            id=benchmark,
-            summary=summary,
-            params=params,
-            metrics=(*metrics, TOOL),
-            overhead=overhead,
-            source=self.source,
-            two_sided=server is not None,
-            kind=ADAPTER,
-            tool=self.name,
-            minimum=self.minimum,
-            install=self.install,
-            page=page,
-        )
-
-        def called(params: Params) -> Command:
-            made = command(params)
-            return replace(made, paths=(*made.paths, *self.paths))
-
-        look = self.look
-        if not isinstance(look, Command):
-            look = Command(tuple(look), paths=tuple(self.paths))
-        return Adapter(
-            spec=spec,
-            command=called,
-            look=look,
-            version=version_by(self.version) if isinstance(self.version, str) else self.version,
-            parse=parse or parser_of(figures, on_stderr=self.on_stderr),
-            server=server,
-        )
-
-
 def adapter(
-    id: str,
+    benchmark: str,
     summary: str,
     *,
-    params: tuple[ParamSpec, ...],
-    metrics: tuple[MetricSpec, ...],
-    command: Callable[[Params], Command],
-    parse: Callable[[Output], list[Sample]],
-    version: str,
-    source: str,
     minimum: str,
     install: str,
-    page: str,
+    source: str,
+    version: str | Callable[[Output], str],
+    command: Callable[[Params], Command],
     overhead: str,
-    look: tuple[str, ...] = ("--version",),
+    page: str,
     tool: str = "",
+    look: Sequence[str] | Command = ("--version",),
+    paths: Sequence[str] = (),
+    params: tuple[ParamSpec, ...] = (),
+    metrics: tuple[MetricSpec, ...] = (),
+    figures: Sequence[Figure] | Callable[[Output], dict[str, float]] = (),
+    parse: Callable[[Output], list[Sample]] | None = None,
+    on_stderr: bool = False,
     server: Server | None = None,
+    load: str = "",
 ) -> Adapter:
-    """Returns the adapter of a program that is one benchmark. tool: the program, where its name is
-    not that of the benchmark."""
-    program = Program(
-        name=tool or id, minimum=minimum, install=install, source=source, version=version, look=look
-    )
-    return program.adapter(
-        id,
-        summary,
+    """Returns the adapter of one benchmark of a third-party program.
+
+    tool: the program, where its name is not that of the benchmark. version: pattern with one group,
+    in whatever the program answers to the arguments `look` (or to that command), or a function that
+    reads it. paths: as for Command. figures: the lines of its report, or a function that reads it.
+    parse: the parser, where neither is enough. metrics: those that such a function returns.
+    on_stderr: as of `parser_of`. load: the program that its command starts, of a benchmark that is
+    itself a server (a background load).
+    """
+    if not callable(figures):
+        metrics = (*(figure.metric for figure in figures), *metrics)
+    spec = BenchmarkSpec(
+        id=benchmark,
+        summary=summary,
         params=params,
-        metrics=metrics,
-        command=command,
-        parse=parse,
+        metrics=(*metrics, TOOL),
         overhead=overhead,
+        source=source,
+        two_sided=server is not None,
+        load=bool(load),
+        kind=ADAPTER,
+        tool=tool or benchmark,
+        minimum=minimum,
+        install=install,
         page=page,
-        server=server,
+    )
+
+    def called(params: Params) -> Command:
+        made = command(params)
+        return replace(made, paths=(*made.paths, *paths))
+
+    return Adapter(
+        spec=spec,
+        command=called,
+        look=look if isinstance(look, Command) else Command(tuple(look), paths=tuple(paths)),
+        version=version_by(version) if isinstance(version, str) else version,
+        parse=parse or parser_of(figures, on_stderr=on_stderr),
+        server=Server(load, command, install) if load else server,
     )

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from nephoscope.adapters.declare import adapter
+from nephoscope.adapters.declare import adapter, page
 from nephoscope.adapters.frame import Command, Output, ToolError
-from nephoscope.adapters.quantities import DIRECTORY, rate, time, whole
+from nephoscope.adapters.quantities import DIRECTORY, Params, rate, text, throughput, time, whole
 from nephoscope.adapters.reports import json_report, number_at, scalars, value_at
-from nephoscope.catalog import MetricSpec, ParamSpec
+from nephoscope.catalog import MetricSpec
 from nephoscope.model import Sample
 
 _JOB = """\
@@ -26,7 +26,7 @@ _PERCENTILES = {"p50": "50.000000", "p90": "90.000000", "p99": "99.000000", "p99
 _OPERATIONS = ("read", "write", "trim")
 
 
-def _command(params: Mapping[str, Any]) -> Command:
+def _command(params: Params) -> Command:
     return Command(
         ("--output-format=json", "-"),
         input=params["job"].rstrip("\n") + "\n",
@@ -79,12 +79,7 @@ def _metrics(prefix: str, where: str) -> tuple[MetricSpec, ...]:
     headline = prefix == "disk"
     return (
         rate(f"{prefix}_operations_per_s", f"Operations per second {where}.", headline=headline),
-        rate(
-            f"{prefix}_bytes_per_s",
-            f"Bytes per second {where}.",
-            headline=False,
-            unit="bytes_per_s",
-        ),
+        throughput(f"{prefix}_bytes_per_s", f"Bytes per second {where}.", headline=False),
         time(f"{prefix}_latency_mean_ns", f"Mean time of an operation {where} (`clat`)."),
         time(f"{prefix}_latency_max_ns", f"Longest time of an operation {where} (`clat`)."),
         *(
@@ -99,7 +94,7 @@ ADAPTER = adapter(
     "fio: I/O by a job file",
     params=(
         DIRECTORY,
-        ParamSpec("job", "text", "none", _JOB, "Text of the job file."),
+        text("job", _JOB, "Text of the job file."),
         whole(
             "space_bytes",
             64 << 20,
@@ -117,28 +112,22 @@ ADAPTER = adapter(
     minimum="3.0",
     install="apt-get install fio",
     overhead="as the job file says",
-    page="""\
-# What it measures
-Rate, bandwidth and completion latency of the jobs of a file that the user writes.
-
-# How
+    page=page(
+        measures="""
+Rate, bandwidth and completion latency of the jobs of a file that the user writes.""",
+        how="""
 The job file goes to fio's standard input; fio runs in a scratch folder, where its files are unless
 the job names a directory. Figures come from the report in JSON, for each job and each of read,
 write and trim: as factors `job` and `operation`, where there is more than one. With `direct=1` they
-are named `disk_…`, else `cached_…`.
-
-# Known truth
+are named `disk_…`, else `cached_…`.""",
+        truth="""
 On a device whose rate is set, the rate is that one; figures agree with `disk.io` at the same
-settings.
-
-# Cross-check
-`disk.io` measures one of fio's workloads without a job file.
-
-# Overhead
-As the job file says.
-
-# Caveats
+settings.""",
+        cross_check="`disk.io` measures one of fio's workloads without a job file.",
+        overhead="As the job file says.",
+        caveats="""
 A job file can start programs (`exec_prerun`) and write to any path that the user may write to: run
 those of people whom you trust. Latency is fio's `clat`, from submission to completion, which under
 asynchronous engines leaves the submission out. Jobs with `group_reporting` count as one.""",
+    ),
 )

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
-from nephoscope.adapters.declare import adapter
+from nephoscope.adapters.declare import adapter, page
 from nephoscope.adapters.frame import Command, Output, check_ending, matched
-from nephoscope.adapters.quantities import HOST, ROUND_TRIPS, checked_host, whole
+from nephoscope.adapters.quantities import (
+    HOST,
+    HOUR_NS,
+    MS_NS,
+    ROUND_TRIPS,
+    Params,
+    checked_host,
+    period,
+    whole,
+)
 from nephoscope.adapters.reports import round_trips
 from nephoscope.errors import UsageError
 from nephoscope.model import Sample
 
-_MS = 1_000_000
 _TIME = r"(?:[0-9]+(?:\.[0-9]+)?|-)"
 
 
-def _command(params: Mapping[str, Any]) -> Command:
-    interval, rest = divmod(params["interval_ns"], _MS)
+def _command(params: Params) -> Command:
+    interval, rest = divmod(params["interval_ns"], MS_NS)
     if rest:
         raise UsageError(
             "fping: interval_ns must be a whole number of milliseconds, because fping counts them.",
@@ -47,13 +53,12 @@ ADAPTER = adapter(
     params=(
         HOST,
         whole("probes", 10, 1, 100_000, "Number of echo requests (`-C`)."),
-        whole(
+        period(
             "interval_ns",
-            100 * _MS,
-            10 * _MS,
-            3_600_000 * _MS,
+            100 * MS_NS,
+            10 * MS_NS,
+            HOUR_NS,
             "Time between two requests, in whole milliseconds (`-p`).",
-            "ns",
         ),
         whole("packet_bytes", 56, 24, 65_507, "Bytes of data per request (`-b`).", "bytes"),
     ),
@@ -65,23 +70,15 @@ ADAPTER = adapter(
     minimum="4.0",
     install="apt-get install fping",
     overhead="none",
-    page="""\
-# What it measures
-The round trip to a host and the share of lost requests, by ICMP.
-
-# How
-Each answer's time is read from the list that fping prints at its end (`-C`).
-
-# Known truth
+    page=page(
+        measures="The round trip to a host and the share of lost requests, by ICMP.",
+        how="Each answer's time is read from the list that fping prints at its end (`-C`).",
+        truth="""
 On a link whose delay and loss are set, the round trip is that delay, and the loss is within its
-interval.
-
-# Cross-check
-`net.rtt` with `protocol=icmp` measures the same; `ping` too.
-
-# Overhead
-One packet for each interval.
-
-# Caveats
+interval.""",
+        cross_check="`net.rtt` with `protocol=icmp` measures the same; `ping` too.",
+        overhead="One packet for each interval.",
+        caveats="""
 Times have three significant digits. An answer that comes later than an interval counts as lost.""",
+    ),
 )

@@ -2,33 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from nephoscope.adapters.frame import (
-    TOOL,
-    Adapter,
-    Command,
-    Output,
-    ToolError,
-    check_ending,
-    matched,
-    numbers,
-    version_by,
+from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.frame import Command, Output, ToolError, matched, numbers
+from nephoscope.adapters.quantities import (
+    Params,
+    choice,
+    errors,
+    latencies,
+    options,
+    rate,
+    time,
+    whole,
 )
-from nephoscope.adapters.quantities import choice, errors, rate, time, whole
-from nephoscope.adapters.reports import scalars
 from nephoscope.adapters.servers import nginx
-from nephoscope.catalog import ADAPTER as KIND
-from nephoscope.catalog import BenchmarkSpec
 from nephoscope.errors import UsageError
-from nephoscope.model import Sample
 
 _UNITS_NS = {"us": 1e3, "ms": 1e6, "s": 1e9}
 
-SPEC = BenchmarkSpec(
-    id="h2load",
-    summary="h2load: requests to a web server over HTTP/2 or HTTP/1.1 in a closed loop",
+
+def _command(params: Params) -> Command:
+    clients, threads = params["connections"], params["threads"]
+    if not threads <= clients <= params["requests"]:
+        raise UsageError(
+            f"h2load: {params['requests']} requests on {clients} connections in {threads} threads "
+            "leave some with nothing to do.",
+            "Set at least as many requests as connections, and connections as threads.",
+        )
+    names = {"-n": "requests", "-c": "connections", "-m": "streams", "-t": "threads"}
+    return Command((*options(params, names), "-p", params["protocol"], nginx.URL))
+
+
+def _figures(output: Output) -> dict[str, float]:
+    (per_s,) = numbers(output, r"^finished in [0-9.a-z]+, ([0-9.]+) req/s, .*\n", "its rate")
+    kinds = ("done", "succeeded", "failed", "errored", "timeout")
+    pattern = ", ".join(rf"([0-9]+) {kind}" for kind in kinds)
+    done, succeeded, failed, *_ = numbers(
+        output, rf"^requests: [0-9]+ total, [0-9]+ started, {pattern}\n", "its requests"
+    )
+    # Its `errored` are some of its `failed`, and its `timeout` some of those.
+    if not succeeded:
+        raise ToolError(f"none of its {done:.0f} requests succeeded.")
+    shortest, longest, mean = _times(output, "time for request")
+    (_, _, first_byte) = _times(output, "time to 1st byte")
+    return {
+        "requests_per_s": per_s,
+        "latency_min_ns": shortest,
+        "latency_mean_ns": mean,
+        "latency_max_ns": longest,
+        "first_byte_mean_ns": first_byte,
+        "errors_count": failed,
+    }
+
+
+def _times(output: Output, name: str) -> list[float]:
+    """Returns minimum, maximum and mean of a line of its table, in nanoseconds."""
+    pattern = rf"^{name}: " + r" *([0-9.]+)(us|ms|s)" * 3 + r" .*%\n"
+    groups = matched(output, pattern, f"the {name}")
+    try:
+        return [
+            float(number) * _UNITS_NS[unit]
+            for number, unit in zip(groups[::2], groups[1::2], strict=True)
+        ]
+    except ValueError as error:
+        raise ToolError(f"the {name} is no time.") from error
+
+
+ADAPTER = adapter(
+    "h2load",
+    "h2load: requests to a web server over HTTP/2 or HTTP/1.1 in a closed loop",
     params=(
         whole("requests", 10_000, 1, 1_000_000_000, "Requests in all (`-n`)."),
         whole("connections", 10, 1, 16_000, "Connections (`-c`)."),
@@ -45,98 +86,29 @@ SPEC = BenchmarkSpec(
     metrics=(
         rate("requests_per_s", "Completed requests a second."),
         time("latency_min_ns", "Shortest time from sending a request to its response's end."),
-        time("latency_mean_ns", "Mean of these times."),
-        time("latency_max_ns", "Longest of these times."),
+        *latencies("mean", "max"),
         time("first_byte_mean_ns", "Mean time from connecting to the first byte of a response."),
         errors("Requests that failed, timed out, or had a status above 399."),
-        TOOL,
     ),
     overhead="one CPU for each thread, and one for the server",
     source="Tsujikawa, h2load: HTTP/2 benchmarking tool, nghttp2.org",
-    two_sided=True,
-    kind=KIND,
-    tool="h2load",
     minimum="1.40",
     install="apt-get install nghttp2-client",
-    page=f"""\
-# What it measures
+    command=_command,
+    version=r"^h2load nghttp2/([0-9]+(?:\.[0-9]+)+)",
+    figures=_figures,
+    server=nginx.SERVER,
+    page=page(
+        measures="""
 How many requests a second a web server answers over HTTP/2 (or 1.1) when each stream sends its next
-request as soon as the last one was answered, and how long an answer takes.
-
-# How
-{nginx.PAGE}
-
-# Known truth
-The requests that h2load completes are exactly those that nginx serves.
-
-# Cross-check
-`wrk`, `ab` and `siege` load the same server over HTTP/1.1.
-
-# Overhead
-Each thread of h2load and nginx's worker keep a CPU busy. On one machine they share its CPUs.
-
-# Caveats
+request as soon as the last one was answered, and how long an answer takes.""",
+        how=nginx.PAGE,
+        truth="The requests that h2load completes are exactly those that nginx serves.",
+        cross_check="`wrk`, `ab` and `siege` load the same server over HTTP/1.1.",
+        overhead="""
+Each thread of h2load and nginx's worker keep a CPU busy. On one machine they share its CPUs.""",
+        caveats="""
 Closed loop: while the server stalls, nobody sends. Its report has no percentiles, and times of
 three digits.""",
-)
-
-
-def _command(params: Mapping[str, Any]) -> Command:
-    clients, threads = params["connections"], params["threads"]
-    if not threads <= clients <= params["requests"]:
-        raise UsageError(
-            f"h2load: {params['requests']} requests on {clients} connections in {threads} threads "
-            "leave some with nothing to do.",
-            "Set at least as many requests as connections, and connections as threads.",
-        )
-    names = {"-n": "requests", "-c": "connections", "-m": "streams", "-t": "threads"}
-    words = [word for flag, name in names.items() for word in (flag, str(params[name]))]
-    return Command((*words, "-p", params["protocol"], nginx.URL))
-
-
-def _parse(output: Output) -> list[Sample]:
-    check_ending(output)
-    (per_s,) = numbers(output, r"^finished in [0-9.a-z]+, ([0-9.]+) req/s, .*\n", "its rate")
-    kinds = ("done", "succeeded", "failed", "errored", "timeout")
-    pattern = ", ".join(rf"([0-9]+) {kind}" for kind in kinds)
-    done, succeeded, failed, *_ = numbers(
-        output, rf"^requests: [0-9]+ total, [0-9]+ started, {pattern}\n", "its requests"
-    )
-    # Its `errored` are some of its `failed`, and its `timeout` some of those.
-    if not succeeded:
-        raise ToolError(f"none of its {done:.0f} requests succeeded.")
-    shortest, longest, mean = _times(output, "time for request")
-    (_, _, first_byte) = _times(output, "time to 1st byte")
-    return scalars(
-        {
-            "requests_per_s": per_s,
-            "latency_min_ns": shortest,
-            "latency_mean_ns": mean,
-            "latency_max_ns": longest,
-            "first_byte_mean_ns": first_byte,
-            "errors_count": failed,
-        }
-    )
-
-
-def _times(output: Output, name: str) -> list[float]:
-    """Returns minimum, maximum and mean of a line of its table, in nanoseconds."""
-    pattern = rf"^{name}: " + r" *([0-9.]+)(us|ms|s)" * 3 + r" .*%\n"
-    groups = matched(output, pattern, f"the {name}")
-    try:
-        return [
-            float(number) * _UNITS_NS[unit]
-            for number, unit in zip(groups[::2], groups[1::2], strict=True)
-        ]
-    except ValueError as error:
-        raise ToolError(f"the {name} is no time.") from error
-
-
-ADAPTER = Adapter(
-    spec=SPEC,
-    command=_command,
-    look=Command(("--version",)),
-    version=version_by(r"^h2load nghttp2/([0-9]+(?:\.[0-9]+)+)"),
-    parse=_parse,
-    server=nginx.SERVER,
+    ),
 )

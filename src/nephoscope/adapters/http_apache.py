@@ -2,22 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from nephoscope.adapters.frame import (
-    TOOL,
-    Adapter,
-    Command,
-    Output,
-    Server,
-    Step,
-    numbers,
-    version_by,
-)
+from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.frame import Command, Output, Step, numbers
+from nephoscope.adapters.quantities import Params
 from nephoscope.adapters.servers import balancer, nginx
-from nephoscope.catalog import ADAPTER as KIND
-from nephoscope.catalog import BenchmarkSpec
 from nephoscope.model import Sample
 
 ID = "http.apache"
@@ -56,60 +44,12 @@ CustomLog served.log dot \
 "expr=%{REQUEST_STATUS} -ge 200 && %{REQUEST_STATUS} -lt 300 && %{REQUEST_URI} != '/health'"
 """
 
-SPEC = BenchmarkSpec(
-    id=ID,
-    summary="Apache: a web server",
-    params=(balancer.ADDRESS, balancer.PORT, nginx.BODY),
-    metrics=(
-        balancer.metric("served_count", "Responses with status 2xx.", headline=True),
-        balancer.CPU,
-        balancer.STARTED,
-        TOOL,
-    ),
-    overhead="64 threads on any CPU",
-    source="Apache HTTP Server, httpd.apache.org",
-    two_sided=False,
-    load=True,
-    kind=KIND,
-    tool="apache2",
-    minimum="2.4.0",
-    install="apt-get install apache2",
-    page="""\
-# What it measures
-Nothing by itself: it is a web server behind a load balancer, as a background of a plan. It counts
-what it served, in its own log.
 
-# How
-Apache with one process (event MPM, 64 threads) runs in a scratch folder with a configuration that
-Nephoscope writes, without access to the machine's own, listens on `address` alone and returns one
-static body.
-
-# Known truth
-Clients and server count the same requests.
-
-# Cross-check
-`http.nginx` and `http.serve` as the server of the same clients.
-
-# Overhead
-That of Apache; each request is written to its log at once.
-
-# Caveats
-The modules are those of Debian's package, in /usr/lib/apache2/modules. The package also starts a
-service of its own on port 80, which Nephoscope does not use.""",
-)
-
-
-def _command(params: Mapping[str, Any]) -> Command:
-    return Command(
-        # It reads its configuration twice, which a pipe does not survive.
-        ("-c", "cat >apache.conf; exec apache2 -X -f {scratch}/apache.conf"),
-        input=_CONFIGURATION,
-        needs_bytes=params["body_bytes"],
-        prepare=(Step("truncate", ("--size", str(params["body_bytes"]), "body")),),
-        paths=("/usr/sbin",),
-        user="nobody",
-        after=(Step("wc", ("-l", "served.log")),),
-    )
+def _command(params: Params) -> Command:
+    # It reads its configuration twice, which a pipe does not survive.
+    script = "cat >apache.conf; exec apache2 -X -f {scratch}/apache.conf"
+    count = Step("wc", ("-l", "served.log"))
+    return nginx.web_server_command(("-c", script), _CONFIGURATION, params, count)
 
 
 def _parse(output: Output) -> list[Sample]:
@@ -117,11 +57,38 @@ def _parse(output: Output) -> list[Sample]:
     return [Sample("served_count", served)]
 
 
-ADAPTER = Adapter(
-    spec=SPEC,
+ADAPTER = adapter(
+    ID,
+    "Apache: a web server",
+    params=(balancer.ADDRESS, balancer.PORT, nginx.BODY),
+    metrics=(
+        balancer.metric("served_count", "Responses with status 2xx.", headline=True),
+        balancer.CPU,
+        balancer.STARTED,
+    ),
+    overhead="64 threads on any CPU",
+    source="Apache HTTP Server, httpd.apache.org",
+    load="sh",
+    tool="apache2",
+    minimum="2.4.0",
+    install="apt-get install apache2",
     command=_command,
-    look=Command(("-v",), paths=("/usr/sbin",)),
-    version=version_by(r"^Server version: Apache/([0-9]+(?:\.[0-9]+)+)"),
+    look=nginx.LOOK,
+    version=r"^Server version: Apache/([0-9]+(?:\.[0-9]+)+)",
     parse=_parse,
-    server=Server(tool="sh", command=_command, install=SPEC.install),
+    page=page(
+        measures="""
+Nothing by itself: it is a web server behind a load balancer, as a background of a plan. It counts
+what it served, in its own log.""",
+        how="""
+Apache with one process (event MPM, 64 threads) runs in a scratch folder with a configuration that
+Nephoscope writes, without access to the machine's own, listens on `address` alone and returns one
+static body.""",
+        truth="Clients and server count the same requests.",
+        cross_check="`http.nginx` and `http.serve` as the server of the same clients.",
+        overhead="That of Apache; each request is written to its log at once.",
+        caveats="""
+The modules are those of Debian's package, in /usr/lib/apache2/modules. The package also starts a
+service of its own on port 80, which Nephoscope does not use.""",
+    ),
 )

@@ -2,80 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from nephoscope.adapters.frame import (
-    PEER_ADDRESS,
-    PEER_PORT,
-    TOOL,
-    Adapter,
-    Command,
-    Output,
-    ToolError,
-    check_ending,
-    numbers,
-    version_by,
-)
-from nephoscope.adapters.quantities import errors, rate, seconds, time, timeout, whole
-from nephoscope.adapters.reports import scalars
+from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.frame import PEER_ADDRESS, PEER_PORT, Command, Output, ToolError, numbers
+from nephoscope.adapters.quantities import Params, errors, rate, seconds, time, timeout, whole
 from nephoscope.adapters.servers import nginx
-from nephoscope.catalog import ADAPTER as KIND
-from nephoscope.catalog import BenchmarkSpec
-from nephoscope.model import Sample
-
-SPEC = BenchmarkSpec(
-    id="httperf",
-    summary="httperf: connections to a web server at a fixed rate (open loop)",
-    params=(
-        whole("rate", 500, 1, 100_000, "Connections opened a second (`--rate`).", "per_s"),
-        whole("connections", 1_000, 1, 100_000_000, "Connections in all (`--num-conns`)."),
-        whole("calls", 1, 1, 1_000_000, "Requests on each connection, in turn (`--num-calls`)."),
-        timeout(5),
-        nginx.BODY,
-    ),
-    metrics=(
-        rate("requests_per_s", "Replies a second of the whole run."),
-        rate("offered_per_s", "Connections opened a second: below `rate`, it did not keep up."),
-        time("latency_mean_ns", "Mean time from a request to its reply; left out below 0.05 ms."),
-        time("connection_mean_ns", "Mean lifetime of a successful connection."),
-        time("connection_p50_ns", "Median of these lifetimes."),
-        time("connection_max_ns", "Longest of these lifetimes."),
-        errors("Connections that failed or timed out, and replies with a status above 399."),
-        TOOL,
-    ),
-    overhead="one CPU, always busy, and the server's",
-    source="Mosberger and Jin, httperf: a tool for measuring web server performance, 1998",
-    two_sided=True,
-    kind=KIND,
-    tool="httperf",
-    minimum="0.9.0",
-    install="apt-get install httperf",
-    page=f"""\
-# What it measures
-How a web server answers connections that arrive at a rate, whatever became of those before.
-
-# How
-{nginx.PAGE}
-
-# Known truth
-The replies that httperf counts are exactly those that nginx serves.
-
-# Cross-check
-`wrk` and `ab` load the same server in a closed loop.
-
-# Overhead
-httperf polls, so that it keeps a CPU busy at any rate.
-
-# Caveats
-Open loop by connection: arrivals do not wait for the server; the calls of one connection do. Times
-have a resolution of 0.1 ms, and there are no percentiles but the median of connections (in steps of
-1 ms). It opens no more than 1,024 files: where more connections would be open, it counts errors of
-kind `fd-unavail`. IPv4 only.""",
-)
 
 
-def _command(params: Mapping[str, Any]) -> Command:
+def _command(params: Params) -> Command:
     arguments = {
         "--server": PEER_ADDRESS,
         "--port": PEER_PORT,
@@ -83,13 +16,12 @@ def _command(params: Mapping[str, Any]) -> Command:
         "--rate": str(params["rate"]),
         "--num-conns": str(params["connections"]),
         "--num-calls": str(params["calls"]),
-        "--timeout": str(seconds("httperf", "timeout_ns", params["timeout_ns"])),
+        "--timeout": str(seconds("httperf", params, "timeout_ns")),
     }
     return Command(("--hog", *(word for pair in arguments.items() for word in pair)))
 
 
-def _parse(output: Output) -> list[Sample]:
-    check_ending(output)
+def _figures(output: Output) -> dict[str, float]:
     number = r"([0-9.]+)"
     replies, elapsed_s = numbers(
         output,
@@ -108,25 +40,57 @@ def _parse(output: Output) -> list[Sample]:
     if not replies or not succeeded or not elapsed_s:
         raise ToolError(f"no request succeeded; {failed + sum(refused):.0f} errors.")
     lifetime_mean, lifetime_max, lifetime_p50 = (value * 1e6 for value in lifetime)
-    return scalars(
-        {
-            "requests_per_s": replies / elapsed_s,
-            "offered_per_s": offered,
-            "latency_mean_ns": mean * 1e6,
-            "connection_mean_ns": lifetime_mean,
-            "connection_p50_ns": lifetime_p50,
-            "connection_max_ns": lifetime_max,
-            "errors_count": failed + sum(refused),
-        }
-    )
+    return {
+        "requests_per_s": replies / elapsed_s,
+        "offered_per_s": offered,
+        "latency_mean_ns": mean * 1e6,
+        "connection_mean_ns": lifetime_mean,
+        "connection_p50_ns": lifetime_p50,
+        "connection_max_ns": lifetime_max,
+        "errors_count": failed + sum(refused),
+    }
 
 
-ADAPTER = Adapter(
-    spec=SPEC,
+ADAPTER = adapter(
+    "httperf",
+    "httperf: connections to a web server at a fixed rate (open loop)",
+    params=(
+        whole("rate", 500, 1, 100_000, "Connections opened a second (`--rate`).", "per_s"),
+        whole("connections", 1_000, 1, 100_000_000, "Connections in all (`--num-conns`)."),
+        whole("calls", 1, 1, 1_000_000, "Requests on each connection, in turn (`--num-calls`)."),
+        timeout(5),
+        nginx.BODY,
+    ),
+    metrics=(
+        rate("requests_per_s", "Replies a second of the whole run."),
+        rate("offered_per_s", "Connections opened a second: below `rate`, it did not keep up."),
+        time("latency_mean_ns", "Mean time from a request to its reply; left out below 0.05 ms."),
+        time("connection_mean_ns", "Mean lifetime of a successful connection."),
+        time("connection_p50_ns", "Median of these lifetimes."),
+        time("connection_max_ns", "Longest of these lifetimes."),
+        errors("Connections that failed or timed out, and replies with a status above 399."),
+    ),
+    overhead="one CPU, always busy, and the server's",
+    source="Mosberger and Jin, httperf: a tool for measuring web server performance, 1998",
+    minimum="0.9.0",
+    install="apt-get install httperf",
     command=_command,
     # After that it goes on and connects: to a port of this machine that is closed.
     look=Command(("--version", "--server", "127.0.0.1", "--port", "1", "--timeout", "1")),
-    version=version_by(r"^httperf: httperf-([0-9]+(?:\.[0-9]+)+)"),
-    parse=_parse,
+    version=r"^httperf: httperf-([0-9]+(?:\.[0-9]+)+)",
+    figures=_figures,
     server=nginx.SERVER,
+    page=page(
+        measures="""
+How a web server answers connections that arrive at a rate, whatever became of those before.""",
+        how=nginx.PAGE,
+        truth="The replies that httperf counts are exactly those that nginx serves.",
+        cross_check="`wrk` and `ab` load the same server in a closed loop.",
+        overhead="httperf polls, so that it keeps a CPU busy at any rate.",
+        caveats="""
+Open loop by connection: arrivals do not wait for the server; the calls of one connection do. Times
+have a resolution of 0.1 ms, and there are no percentiles but the median of connections (in steps of
+1 ms). It opens no more than 1,024 files: where more connections would be open, it counts errors of
+kind `fd-unavail`. IPv4 only.""",
+    ),
 )

@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from nephoscope.adapters.declare import adapter
+from nephoscope.adapters.declare import adapter, page
 from nephoscope.adapters.frame import Command
-from nephoscope.adapters.quantities import DIRECTORY, choice, rate, size, time, whole
+from nephoscope.adapters.quantities import (
+    DIRECTORY,
+    HOUR_NS,
+    Params,
+    choice,
+    period,
+    rate,
+    throughput,
+    time,
+    whole,
+)
 from nephoscope.adapters.reports import Figures, parser
 
 _OPERATIONS = {"read": ("-L",), "write": ("-L", "-W"), "randread": (), "randwrite": ("-W",)}
 
+_METRICS = (
+    rate("disk_operations_per_s", "Requests per second of the time that requests took."),
+    throughput("disk_bytes_per_s", "Bytes per second of the same time."),
+    time("disk_latency_min_ns", "Shortest time of a request."),
+    time("disk_latency_mean_ns", "Mean time of a request.", headline=True),
+    time("disk_latency_max_ns", "Longest time of a request."),
+    time("disk_latency_stdev_ns", "Standard deviation of these times."),
+)
 
-def _command(params: Mapping[str, Any]) -> Command:
+
+def _command(params: Params) -> Command:
     return Command(
         (
             *("-B", "-D", "-c", str(params["requests"]), "-i", str(params["interval_ns"] / 1e9)),
@@ -34,38 +50,23 @@ ADAPTER = adapter(
             "operation", "randread", tuple(_OPERATIONS), "Sequential or random reads or writes."
         ),
         whole("requests", 100, 2, 10_000_000, "Number of requests (`-c`); the first is left out."),
-        whole(
+        period(
             "interval_ns",
             0,
             0,
-            3_600_000_000_000,
+            HOUR_NS,
             "Time between two requests (`-i`); 0 sends each after the one before.",
-            "ns",
         ),
         whole("record_bytes", 4096, 512, 1 << 30, "Bytes per request (`-s`).", "bytes"),
         whole("file_bytes", 1 << 20, 4096, 1 << 40, "Size of the scratch file (`-S`).", "bytes"),
     ),
-    metrics=(
-        rate("disk_operations_per_s", "Requests per second of the time that requests took."),
-        size("disk_bytes_per_s", "Bytes per second of the same time."),
-        time("disk_latency_min_ns", "Shortest time of a request."),
-        time("disk_latency_mean_ns", "Mean time of a request.", headline=True),
-        time("disk_latency_max_ns", "Longest time of a request."),
-        time("disk_latency_stdev_ns", "Standard deviation of these times."),
-    ),
+    metrics=_METRICS,
     command=_command,
     parse=parser(
         Figures(
             "one line of figures",
             r"\A[1-9][0-9]* [0-9]+" + r" ([0-9]+)" * 6 + r" [0-9]+ [0-9]+\n\Z",
-            {
-                "disk_operations_per_s": 1,
-                "disk_bytes_per_s": 1,
-                "disk_latency_min_ns": 1,
-                "disk_latency_mean_ns": 1,
-                "disk_latency_max_ns": 1,
-                "disk_latency_stdev_ns": 1,
-            },
+            {metric.id: 1 for metric in _METRICS},
         )
     ),
     look=("-v",),
@@ -74,22 +75,13 @@ ADAPTER = adapter(
     minimum="1.0",
     install="apt-get install ioping",
     overhead="the disk space of its file",
-    page="""\
-# What it measures
-How long a disk takes for one request, as `ping` does for a network.
-
-# How
-Direct I/O on a scratch file. Figures come from its raw statistics (`-B`).
-
-# Known truth
-On a device whose latency is set, the mean is that latency.
-
-# Cross-check
-`disk.io` with `queue_depth=1` and `fio` measure the same.
-
-# Overhead
-One request at a time.
-
-# Caveats
+    page=page(
+        measures="How long a disk takes for one request, as `ping` does for a network.",
+        how="Direct I/O on a scratch file. Figures come from its raw statistics (`-B`).",
+        truth="On a device whose latency is set, the mean is that latency.",
+        cross_check="`disk.io` with `queue_depth=1` and `fio` measure the same.",
+        overhead="One request at a time.",
+        caveats="""
 The first request is left out. No percentiles. File systems in memory have no direct I/O.""",
+    ),
 )

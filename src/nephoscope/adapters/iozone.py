@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from nephoscope.adapters.declare import adapter
+from nephoscope.adapters.declare import adapter, page
 from nephoscope.adapters.frame import Command, Output, ToolError, check_ending, numbers
-from nephoscope.adapters.quantities import DIRECTORY, size, whole
-from nephoscope.catalog import ParamSpec
+from nephoscope.adapters.quantities import DIRECTORY, Params, boolean, throughput, whole
 from nephoscope.errors import UsageError
 from nephoscope.model import Sample
 
 _OPERATIONS = ("write", "rewrite", "read", "reread", "randread", "randwrite")
 
 
-def _command(params: Mapping[str, Any]) -> Command:
+def _command(params: Params) -> Command:
     record, total = params["record_bytes"], params["file_bytes"]
     if record % 1024 or total % record:
         raise UsageError(
@@ -55,9 +51,11 @@ ADAPTER = adapter(
         DIRECTORY,
         whole("file_bytes", 64 << 20, 65_536, 1 << 50, "Size of the file (`-s`).", "bytes"),
         whole("record_bytes", 65_536, 4096, 1 << 24, "Bytes per operation (`-r`).", "bytes"),
-        ParamSpec("direct", "bool", "none", True, "Bypass the page cache (`-I`)."),
+        boolean("direct", True, "Bypass the page cache (`-I`)."),
     ),
-    metrics=(size("operation_bytes_per_s", "Bytes per second of each operation, fsync included."),),
+    metrics=(
+        throughput("operation_bytes_per_s", "Bytes per second of each operation, fsync included."),
+    ),
     command=_command,
     parse=_parse,
     look=("-v",),
@@ -66,24 +64,18 @@ ADAPTER = adapter(
     minimum="3.400",
     install="apt-get install iozone3",
     overhead="the disk space of its file",
-    page="""\
-# What it measures
-How fast a file is written, written again, read, read again, and read and written at random.
-
-# How
+    page=page(
+        measures="""
+How fast a file is written, written again, read, read again, and read and written at random.""",
+        how="""
 The tests 0, 1 and 2 on a file in a scratch folder; figures come from the row of its report, as
-factor `operation`.
-
-# Known truth
-On a device whose rate is set, the rates are that one.
-
-# Cross-check
-`disk.records` measures the same operations by record size, and `fio` each of them.
-
-# Overhead
-One CPU, mostly in the kernel.
-
-# Caveats
+factor `operation`.""",
+        truth="On a device whose rate is set, the rates are that one.",
+        cross_check="""
+`disk.records` measures the same operations by record size, and `fio` each of them.""",
+        overhead="One CPU, mostly in the kernel.",
+        caveats="""
 Without `direct` the file is in the page cache when it is read. File systems in memory have no
 direct I/O. The tool is not in the main section of Debian.""",
+    ),
 )

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any, Literal
 
-from nephoscope.adapters.declare import adapter
+from nephoscope.adapters.declare import adapter, page
 from nephoscope.adapters.frame import (
     ADDRESS,
     PEER_ADDRESS,
@@ -21,11 +20,12 @@ from nephoscope.adapters.frame import (
 )
 from nephoscope.adapters.quantities import (
     DATAGRAMS,
+    Params,
     datagrams,
     duration,
     received,
     seconds,
-    size,
+    throughput,
     whole,
 )
 from nephoscope.adapters.reports import scalars
@@ -50,42 +50,31 @@ def _shared(protocol: Literal["tcp", "udp"], truth: str) -> dict[str, Any]:
             install="apt-get install iperf",
             protocol=protocol,
         ),
-        "page": _PAGE.replace("TRUTH", truth),
+        "page": page(
+            measures="How much payload the network carries from one target to another.",
+            how="""
+The server runs on the target that `peer` names (without one, on the machine itself). Figures come
+from the tool's own report.""",
+            truth=truth,
+            cross_check="`net.throughput` and iperf3 measure the same.",
+            overhead="One thread for each connection on each side.",
+            caveats="""
+The start of TCP is part of the measured time, and its rate is the sender's: what is still in a
+buffer at the end counts. Rates have four digits.""",
+        ),
     }
 
 
-_PAGE = """\
-# What it measures
-How much payload the network carries from one target to another.
-
-# How
-The server runs on the target that `peer` names (without one, on the machine itself). Figures come
-from the tool's own report.
-
-# Known truth
-TRUTH
-
-# Cross-check
-`net.throughput` and iperf3 measure the same.
-
-# Overhead
-One thread for each connection on each side.
-
-# Caveats
-The start of TCP is part of the measured time, and its rate is the sender's: what is still in a
-buffer at the end counts. Rates have four digits."""
-
-
-def _words(params: Mapping[str, Any]) -> list[str]:
+def _words(params: Params) -> list[str]:
     words = ["-c", PEER_ADDRESS, "-p", PEER_PORT, "-f", "k"]
-    return [*words, "-t", str(seconds("iperf", "duration_ns", params["duration_ns"]))]
+    return [*words, "-t", str(seconds("iperf", params))]
 
 
-def _tcp_command(params: Mapping[str, Any]) -> Command:
+def _tcp_command(params: Params) -> Command:
     return Command((*_words(params), "-P", str(params["streams"])))
 
 
-def _udp_command(params: Mapping[str, Any]) -> Command:
+def _udp_command(params: Params) -> Command:
     bits = ("-b", str(params["rate_bits_per_s"]), "-l", str(params["packet_bytes"]))
     return Command((*_words(params), "-u", *bits))
 
@@ -115,7 +104,7 @@ ADAPTERS = (
         "iperf.tcp",
         "iperf 2: TCP throughput between two targets",
         params=(duration(1), whole("streams", 1, 1, 128, "Number of connections (`-P`).")),
-        metrics=(size("goodput_bytes_per_s", "Payload bytes sent per second, all streams."),),
+        metrics=(throughput("goodput_bytes_per_s", "Payload bytes sent per second, all streams."),),
         command=_tcp_command,
         parse=_tcp,
         **_shared("tcp", "On a link whose rate is set, the goodput is that rate less the headers."),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from nephoscope.adapters.declare import adapter
+from nephoscope.adapters.declare import adapter, page
 from nephoscope.adapters.frame import (
     ADDRESS,
     PEER_ADDRESS,
@@ -19,24 +19,20 @@ from nephoscope.adapters.frame import (
 from nephoscope.adapters.quantities import (
     DATAGRAMS,
     RETRANSMITS,
+    Params,
     choice,
     datagrams,
     duration,
+    figure,
     received,
     seconds,
-    size,
+    text,
+    throughput,
     time,
     whole,
 )
 from nephoscope.adapters.reports import json_report, number_at, scalars, value_at
-from nephoscope.catalog import MetricSpec, ParamSpec
-from nephoscope.model import Better, Sample, Shape
-
-SERVER = Server(
-    tool="iperf3",
-    command=lambda params: Command(("-s", "-B", ADDRESS, "-p", PORT), user="nobody"),
-    install="apt-get install iperf3",
-)
+from nephoscope.model import Better, Sample
 
 _PARAMS = (
     choice(
@@ -47,13 +43,8 @@ _PARAMS = (
     ),
     duration(1),
 )
-_CPUS = MetricSpec(
-    "used_cpus",
-    "cpus",
-    Better.LOWER,
-    Shape.SCALAR,
-    False,
-    "CPU time of iperf3 per elapsed time, by side.",
+_CPUS = figure(
+    "used_cpus", "cpus", "CPU time of iperf3 per elapsed time, by side.", better=Better.LOWER
 )
 _SHARED: dict[str, Any] = {
     "version": r"^iperf ([0-9]+(?:\.[0-9]+)+)",
@@ -61,44 +52,38 @@ _SHARED: dict[str, Any] = {
     "minimum": "3.9",
     "install": "apt-get install iperf3",
     "tool": "iperf3",
-    "server": SERVER,
+    "server": Server(
+        tool="iperf3",
+        command=lambda _: Command(("-s", "-B", ADDRESS, "-p", PORT), user="nobody"),
+        install="apt-get install iperf3",
+    ),
     "overhead": "a CPU on each side for TCP and for UDP without a rate",
 }
-_PAGE = """\
-# What it measures
-{measures}
-
-# How
+_page = partial(
+    page,
+    how="""
 The server runs on the target that `peer` names (without one, on the machine itself). Figures come
-from the report in JSON (`-J`).
-
-# Known truth
-{truth}
-
-# Cross-check
+from the report in JSON (`-J`).""",
+    cross_check="""
 `net.throughput` measures the same; the report's section on third-party tools has both beside each
-other.
-
-# Overhead
-One process on each side, with one CPU for all streams up to version 3.15.
-
-# Caveats
-{caveats}"""
+other.""",
+    overhead="One process on each side, with one CPU for all streams up to version 3.15.",
+)
 
 
-def _words(params: Mapping[str, Any]) -> list[str]:
+def _words(params: Params) -> list[str]:
     words = ["-c", PEER_ADDRESS, "-p", PEER_PORT, "-J"]
-    words += ["-t", str(seconds("iperf3", "duration_ns", params["duration_ns"]))]
+    words += ["-t", str(seconds("iperf3", params))]
     return words + (["-R"] if params["direction"] == "down" else [])
 
 
-def _tcp_command(params: Mapping[str, Any]) -> Command:
+def _tcp_command(params: Params) -> Command:
     words = [*_words(params), "-P", str(params["streams"]), "-l", str(params["send_bytes"])]
     control = params["congestion_control"]
     return Command((*words, *(("-C", control) if control else ())))
 
 
-def _udp_command(params: Mapping[str, Any]) -> Command:
+def _udp_command(params: Params) -> Command:
     bits = ("-b", str(params["rate_bits_per_s"]), "-l", str(params["packet_bytes"]))
     return Command((*_words(params), "-u", *bits))
 
@@ -155,16 +140,14 @@ ADAPTERS = (
             *_PARAMS,
             whole("streams", 1, 1, 128, "Number of connections (`-P`)."),
             whole("send_bytes", 131_072, 1, 1_048_576, "Bytes per write (`-l`).", "bytes"),
-            ParamSpec(
+            text(
                 "congestion_control",
-                "text",
-                "none",
                 "",
                 "TCP congestion control (`-C`), such as cubic; empty takes the kernel's default.",
             ),
         ),
         metrics=(
-            size("goodput_bytes_per_s", "Payload bytes received per second, all streams."),
+            throughput("goodput_bytes_per_s", "Payload bytes received per second, all streams."),
             RETRANSMITS,
             time("tcp_rtt_mean_ns", "Mean of TCP's smoothed round-trip time; maximum of streams."),
             time("tcp_rtt_min_ns", "Minimum of TCP's smoothed round-trip time."),
@@ -172,11 +155,12 @@ ADAPTERS = (
         ),
         command=_tcp_command,
         parse=_tcp,
-        page=_PAGE.format(
+        page=_page(
             measures="The payload that TCP carries from one target to another, in one direction.",
             truth="On a link whose rate is set, the goodput is that rate less the headers.",
-            caveats="The start of TCP is part of the measured time. Retransmissions and round "
-            "trips are those\nof the sender; Linux only.",
+            caveats="""
+The start of TCP is part of the measured time. Retransmissions and round trips are those
+of the sender; Linux only.""",
         ),
         **_SHARED,
     ),
@@ -187,11 +171,12 @@ ADAPTERS = (
         metrics=(*DATAGRAMS, _CPUS),
         command=_udp_command,
         parse=_udp,
-        page=_PAGE.format(
+        page=_page(
             measures="How many datagrams of a given rate arrive, and how evenly.",
             truth="On a link whose loss is set, the loss is that within its interval.",
-            caveats="Sends in bursts of a timer (1 ms) below its highest rate. Lost datagrams at "
-            "the end are not\nseen.",
+            caveats="""
+Sends in bursts of a timer (1 ms) below its highest rate. Lost datagrams at the end are not
+seen.""",
         ),
         **_SHARED,
     ),

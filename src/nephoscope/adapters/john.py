@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import Program, page
+from nephoscope.adapters.declare import adapter, page
 from nephoscope.adapters.frame import Command, Output, ToolError, matched
 from nephoscope.adapters.quantities import Params, choice, duration, rate, seconds
 
@@ -27,21 +27,19 @@ def _figures(output: Output) -> dict[str, float]:
 
 
 def _command(params: Params) -> Command:
-    limit_s = seconds("john", "duration_ns", params["duration_ns"])
+    limit_s = seconds("john", params)
     return Command((f"--test={limit_s}", f"--format={params['format']}"))
 
 
-ADAPTER = Program(
-    name="john",
+ADAPTER = adapter(
+    "john",
+    "John the Ripper: password hashes a second",
     minimum="1.8",
     install="apt-get install john",
     source="Openwall, John the Ripper, openwall.com/john",
     version=r"^John the Ripper [^0-9\n]*([0-9]+(?:\.[0-9]+)+)",
     look=(),
     paths=("/usr/sbin",),
-).adapter(
-    "john",
-    "John the Ripper: password hashes a second",
     params=(
         choice("format", "bcrypt", ("descrypt", "md5crypt", "bcrypt", "LM"), "Kind of hash."),
         duration(2),

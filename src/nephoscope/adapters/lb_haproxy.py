@@ -4,23 +4,12 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
-from nephoscope.adapters.frame import (
-    Adapter,
-    Command,
-    Output,
-    Server,
-    ToolError,
-    last_words,
-    version_by,
-)
-from nephoscope.adapters.quantities import whole
-from nephoscope.adapters.servers import balancer
-from nephoscope.catalog import ADAPTER as KIND
-from nephoscope.catalog import BenchmarkSpec
+from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.frame import Command, Output, ToolError, last_words
+from nephoscope.adapters.quantities import HOUR_NS, Params, period, whole
+from nephoscope.adapters.servers import balancer, nginx
 from nephoscope.model import Sample
 
 ID = "lb.haproxy"
@@ -66,75 +55,17 @@ _ALGORITHMS = {
     balancer.RANDOM: "random(2)",
 }
 
-SPEC = BenchmarkSpec(
-    id=ID,
-    summary="HAProxy: a load balancer for HTTP",
-    params=(
-        *balancer.PARAMS,
-        whole(
-            "check_ns",
-            0,
-            0,
-            3_600_000_000_000,
-            "Time from one health check of a server to the next; 0 for no checks. Two in a row "
-            "decide.",
-            "ns",
-        ),
-        whole(
-            "slow_start_ns",
-            0,
-            0,
-            3_600_000_000_000,
-            "Time in which a server that came back reaches its whole share.",
-            "ns",
-        ),
-    ),
-    metrics=balancer.METRICS,
-    overhead="the CPU time of HAProxy, which is measured",
-    source="HAProxy, www.haproxy.org",
-    two_sided=False,
-    load=True,
-    kind=KIND,
-    tool="haproxy",
-    minimum="2.2",
-    install="apt-get install haproxy curl",
-    page="""\
-# What it measures
-Nothing by itself: it is the load balancer under test, as a background of a plan. It counts the
-requests of its clients, its retries, the servers that it saw fail, and its CPU time.
 
-# How
-HAProxy runs in a scratch folder with a configuration that Nephoscope writes, without access to the
-machine's own, and listens on `address` alone. Its statistics page, on a socket in that folder, is
-read with curl before it ends; changes of a server's state are read from its log.
-
-# Known truth
-The requests that it counts are those that its clients sent, and its servers count the same.
-
-# Cross-check
-`lb.nginx` does the same work.
-
-# Overhead
-That of HAProxy.
-
-# Caveats
-A server that accepts connections and does not answer is only noticed by a health check, which asks
-for `/health`, or by requests that exceed `timeout_ns`.""",
-)
-
-
-def _command(params: Mapping[str, Any]) -> Command:
+def _command(params: Params) -> Command:
     values = {
         "CONNECTIONS": str(params["connections"]),
         "THREADS": str(params["threads"]),
         "REUSE": "http-keep-alive" if params["server_keep_alive"] else "http-server-close",
-        "TIMEOUT": f"{max(1, params['timeout_ns'] // 1_000_000)}ms",
+        "TIMEOUT": balancer.milliseconds(params["timeout_ns"]),
         "SOCKET": balancer.SOCKET,
         "ALGORITHM": _ALGORITHMS[params["algorithm"]],
     }
-    text = _CONFIGURATION
-    for name, value in values.items():
-        text = text.replace(name, value)
+    text = balancer.fill_in(_CONFIGURATION, values)
     if params["check_ns"]:
         text += "  option httpchk GET /health\n"
     for backend in balancer.backends_of(ID, params):
@@ -143,9 +74,9 @@ def _command(params: Mapping[str, Any]) -> Command:
         if params["server_connections"]:
             text += f" maxconn {params['server_connections']}"
         if params["check_ns"]:
-            text += f" check inter {max(1, params['check_ns'] // 1_000_000)}ms fall 2 rise 2"
+            text += f" check inter {balancer.milliseconds(params['check_ns'])} fall 2 rise 2"
         if params["slow_start_ns"]:
-            text += f" slowstart {max(1, params['slow_start_ns'] // 1_000_000)}ms"
+            text += f" slowstart {balancer.milliseconds(params['slow_start_ns'])}"
         text += "\n"
     return Command(
         ("-f", "/dev/stdin"),
@@ -192,11 +123,53 @@ def _wall_ns(text: str) -> int:
     return int(moment.timestamp()) * 1_000_000_000 + moment.microsecond * 1000
 
 
-ADAPTER = Adapter(
-    spec=SPEC,
+ADAPTER = adapter(
+    ID,
+    "HAProxy: a load balancer for HTTP",
+    params=(
+        *balancer.PARAMS,
+        whole(
+            "check_ns",
+            0,
+            0,
+            3_600_000_000_000,
+            "Time from one health check of a server to the next; 0 for no checks. Two in a row "
+            "decide.",
+            "ns",
+        ),
+        period(
+            "slow_start_ns",
+            0,
+            0,
+            HOUR_NS,
+            "Time in which a server that came back reaches its whole share.",
+        ),
+    ),
+    metrics=balancer.METRICS,
+    overhead="the CPU time of HAProxy, which is measured",
+    source="HAProxy, www.haproxy.org",
+    load="haproxy",
+    tool="haproxy",
+    minimum="2.2",
+    install="apt-get install haproxy curl",
     command=_command,
-    look=Command(("-v",), paths=("/usr/sbin",)),
-    version=version_by(r"^HA-?Proxy version ([0-9]+(?:\.[0-9]+)+)"),
+    look=nginx.LOOK,
+    version=r"^HA-?Proxy version ([0-9]+(?:\.[0-9]+)+)",
     parse=_parse,
-    server=Server(tool="haproxy", command=_command, install=SPEC.install),
+    page=page(
+        measures="""
+Nothing by itself: it is the load balancer under test, as a background of a plan. It counts the
+requests of its clients, its retries, the servers that it saw fail, and its CPU time.""",
+        how="""
+HAProxy runs in a scratch folder with a configuration that Nephoscope writes, without access to the
+machine's own, and listens on `address` alone. Its statistics page, on a socket in that folder, is
+read with curl before it ends; changes of a server's state are read from its log.""",
+        truth="""
+The requests that it counts are those that its clients sent, and its servers count the same.""",
+        cross_check="`lb.nginx` does the same work.",
+        overhead="That of HAProxy.",
+        caveats="""
+A server that accepts connections and does not answer is only noticed by a health check, which asks
+for `/health`, or by requests that exceed `timeout_ns`.""",
+    ),
 )

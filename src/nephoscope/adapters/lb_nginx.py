@@ -3,42 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
-from nephoscope.adapters.frame import (
-    Adapter,
-    Command,
-    Output,
-    Server,
-    Step,
-    ToolError,
-    matched,
-)
-from nephoscope.adapters.quantities import seconds, whole
+from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.frame import Command, Output, Step, ToolError, matched
+from nephoscope.adapters.quantities import HOUR_NS, SECOND_NS, Params, period, seconds
 from nephoscope.adapters.servers import balancer, nginx
-from nephoscope.catalog import ADAPTER as KIND
-from nephoscope.catalog import BenchmarkSpec
 from nephoscope.errors import UsageError
 from nephoscope.model import Sample
 
 ID = "lb.nginx"
 
-_CONFIGURATION = """\
-daemon off;
-master_process off;
-pid nginx.pid;
-error_log stderr crit;
-worker_rlimit_nofile FILES;
-events { worker_connections FILES; }
-http {
-  client_body_temp_path body-temp; proxy_temp_path proxy-temp; fastcgi_temp_path fastcgi-temp;
-  uwsgi_temp_path uwsgi-temp; scgi_temp_path scgi-temp;
+_LOGS = """\
   log_format attempts '$msec|$status|$upstream_addr|$upstream_status';
   map $upstream_status $failed { ~, 1; ~^5 1; - 1; default 0; }
   access_log failed.log attempts if=$failed;
-  keepalive_requests 4294967295;
-  keepalive_timeout 600s;
+"""
+
+_SITES = """\
   upstream web {
     zone web 256k;
 SERVERS  }
@@ -58,7 +39,6 @@ SERVERS  }
     access_log off;
     location / { stub_status; }
   }
-}
 """
 
 _ALGORITHMS = {
@@ -68,63 +48,15 @@ _ALGORITHMS = {
     balancer.RANDOM: "    random two least_conn;\n",
 }
 
-SPEC = BenchmarkSpec(
-    id=ID,
-    summary="nginx: a load balancer for HTTP",
-    params=(
-        *balancer.PARAMS,
-        whole(
-            "retry_after_ns",
-            10_000_000_000,
-            1_000_000_000,
-            3_600_000_000_000,
-            "Time after which a server that failed is tried again, in whole seconds.",
-            "ns",
-        ),
-    ),
-    metrics=balancer.METRICS,
-    overhead="the CPU time of nginx, which is measured",
-    source="nginx, nginx.org, module ngx_http_upstream_module",
-    two_sided=False,
-    load=True,
-    kind=KIND,
-    tool="nginx",
-    minimum="1.15.1",
-    install="apt-get install nginx-light curl",
-    page="""\
-# What it measures
-Nothing by itself: it is the load balancer under test, as a background of a plan. It counts the
-requests of its clients, its retries, the servers that it saw fail, and its CPU time.
 
-# How
-nginx runs in a scratch folder with a configuration that Nephoscope writes, without access to the
-machine's own, and listens on `address` alone. Its status page, on a socket in that folder, is read
-with curl before it ends. It logs requests of which an attempt failed, and no others.
-
-# Known truth
-The requests that it counts are those that its clients sent, and its servers count the same.
-
-# Cross-check
-`lb.haproxy` does the same work.
-
-# Overhead
-That of nginx.
-
-# Caveats
-The free nginx has no health checks and no slow start: it notices a failed server by the requests
-that fail there, and tries it again after `retry_after_ns`. `server_down_count` is the first failed
-attempt at a server.""",
-)
-
-
-def _command(params: Mapping[str, Any]) -> Command:
+def _command(params: Params) -> Command:
     if params["threads"] > 1:
         raise UsageError(
             f"{ID}: nginx has one process here, so that nothing is left when it is killed.",
             "Set threads=1.",
         )
     servers = _ALGORITHMS[params["algorithm"]]
-    more = f"fail_timeout={seconds(ID, 'retry_after_ns', params['retry_after_ns'])}s"
+    more = f"fail_timeout={seconds(ID, params, 'retry_after_ns')}s"
     if params["server_connections"]:
         more += f" max_conns={params['server_connections']}"
     for backend in balancer.backends_of(ID, params):
@@ -132,18 +64,15 @@ def _command(params: Mapping[str, Any]) -> Command:
     if params["server_keep_alive"]:
         servers += f"    keepalive {params['connections']};\n"
     values = {
-        "FILES": str(2 * params["connections"] + 64),
         "SERVERS": servers,
         "SOCKET": balancer.SOCKET,
         "CONNECTION": "" if params["server_keep_alive"] else "close",
-        "TIMEOUT": f"{max(1, params['timeout_ns'] // 1_000_000)}ms",
+        "TIMEOUT": balancer.milliseconds(params["timeout_ns"]),
     }
-    text = _CONFIGURATION
-    for name, value in values.items():
-        text = text.replace(name, value)
+    sites = balancer.fill_in(_SITES, values)
     return Command(
         ("-p", ".", "-e", "stderr", "-c", "/dev/stdin"),
-        input=text,
+        input=nginx.configuration(_LOGS, sites, 2 * params["connections"] + 64),
         paths=("/usr/sbin",),
         user="nobody",
         closing=(balancer.ASK,),
@@ -183,11 +112,45 @@ def _parse(output: Output) -> list[Sample]:
     ]
 
 
-ADAPTER = Adapter(
-    spec=SPEC,
+ADAPTER = adapter(
+    ID,
+    "nginx: a load balancer for HTTP",
+    params=(
+        *balancer.PARAMS,
+        period(
+            "retry_after_ns",
+            10 * SECOND_NS,
+            SECOND_NS,
+            HOUR_NS,
+            "Time after which a server that failed is tried again, in whole seconds.",
+        ),
+    ),
+    metrics=balancer.METRICS,
+    overhead="the CPU time of nginx, which is measured",
+    source="nginx, nginx.org, module ngx_http_upstream_module",
+    load="nginx",
+    tool="nginx",
+    minimum="1.15.1",
+    install="apt-get install nginx-light curl",
     command=_command,
     look=nginx.LOOK,
     version=nginx.VERSION,
     parse=_parse,
-    server=Server(tool="nginx", command=_command, install=SPEC.install),
+    page=page(
+        measures="""
+Nothing by itself: it is the load balancer under test, as a background of a plan. It counts the
+requests of its clients, its retries, the servers that it saw fail, and its CPU time.""",
+        how="""
+nginx runs in a scratch folder with a configuration that Nephoscope writes, without access to the
+machine's own, and listens on `address` alone. Its status page, on a socket in that folder, is read
+with curl before it ends. It logs requests of which an attempt failed, and no others.""",
+        truth="""
+The requests that it counts are those that its clients sent, and its servers count the same.""",
+        cross_check="`lb.haproxy` does the same work.",
+        overhead="That of nginx.",
+        caveats="""
+The free nginx has no health checks and no slow start: it notices a failed server by the requests
+that fail there, and tries it again after `retry_after_ns`. `server_down_count` is the first failed
+attempt at a server.""",
+    ),
 )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import Figure, Program, page
+from nephoscope.adapters.declare import Figure, adapter, page
 from nephoscope.adapters.frame import Command
-from nephoscope.adapters.quantities import Params, choice, rate, threads, whole
+from nephoscope.adapters.quantities import Params, choice, threads, throughput, whole
 
 _KERNELS = (
     *("copy", "load", "store", "stream", "triad", "update", "daxpy", "ddot", "sum"),
@@ -17,16 +17,14 @@ def _command(params: Params) -> Command:
     return Command(("-t", params["kernel"], "-w", workgroup))
 
 
-ADAPTER = Program(
-    name="likwid-bench",
+ADAPTER = adapter(
+    "likwid-bench",
+    "likwid-bench: bandwidth of a streaming kernel",
     minimum="5.0",
     install="apt-get install likwid",
     source="Treibig, Hager, Wellein, LIKWID: a lightweight performance-oriented tool suite, 2010",
     version=r"^likwid-bench -- Version ([0-9]+(?:\.[0-9]+)+)",
     look=("-v",),
-).adapter(
-    "likwid-bench",
-    "likwid-bench: bandwidth of a streaming kernel",
     params=(
         choice("kernel", "triad", _KERNELS, "Kernel (`-t`)."),
         whole("working_set_bytes", 256_000_000, 4_000, 1 << 40, "All arrays together.", "bytes"),
@@ -35,7 +33,7 @@ ADAPTER = Program(
     command=_command,
     figures=(
         Figure(
-            rate("memory_bytes_per_s", "Bytes read and written a second.", unit="bytes_per_s"),
+            throughput("memory_bytes_per_s", "Bytes read and written a second."),
             r"^MByte/s:\t+([0-9.]+)\n",
             1e6,
         ),

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from nephoscope.adapters.declare import Figure, Program, page, version_by_usage
+from nephoscope.adapters.declare import Figure, adapter, page, version_by_usage
 from nephoscope.adapters.frame import Adapter, Command, Step
-from nephoscope.adapters.quantities import Params, choice, rate, time, whole
-from nephoscope.catalog import MetricSpec, ParamSpec
+from nephoscope.adapters.quantities import (
+    MS_NS,
+    SECOND_NS,
+    Params,
+    choice,
+    period,
+    throughput,
+    time,
+    whole,
+)
+from nephoscope.catalog import ParamSpec
 from nephoscope.errors import UsageError
 
 _OPTIONS = "[-W <warmup>] [-N <repetitions>]"
@@ -50,33 +59,28 @@ def _adapter(
             ("-N", str(values["repetitions"]), *words(values)),
             needs_bytes=space,
             prepare=prepare,
-            environment={
-                "ENOUGH": str(interval),
-                "LMBENCH_SCHED": _PLACEMENT[values["placement"]],
-            },
+            environment={"ENOUGH": str(interval), "LMBENCH_SCHED": _PLACEMENT[values["placement"]]},
         )
 
-    return Program(
-        name=program,
+    return adapter(
+        f"lmbench.{name}",
+        f"lmbench: {summary}",
+        tool=program,
         minimum="3.0",
         install="apt-get install lmbench",
         source="McVoy and Staelin, lmbench, USENIX 1996",
         version=version_by_usage(f"{_OPTIONS} {usage}".strip(), "3.0"),
         look=("-h",),
-        paths=(
-            "/usr/lib/lmbench/bin/x86_64-linux-gnu",
-            "/usr/lib/lmbench/bin/aarch64-linux-gnu",
-        ),
+        paths=("/usr/lib/lmbench/bin/x86_64-linux-gnu", "/usr/lib/lmbench/bin/aarch64-linux-gnu"),
         on_stderr=True,
-    ).adapter(
-        f"lmbench.{name}",
-        f"lmbench: {summary}",
         params=(
             *params,
-            whole(
-                *("interval_ns", 10_000_000, 1_000_000, 10_000_000_000),
+            period(
+                "interval_ns",
+                10 * MS_NS,
+                MS_NS,
+                10 * SECOND_NS,
                 "Least time of a batch, in whole microseconds (ENOUGH).",
-                "ns",
             ),
             whole("repetitions", repetitions, 1, 1_000, "Batches, whose median counts (`-N`)."),
             choice(
@@ -103,9 +107,11 @@ it; the captures are of version 3.0, built from its source (intel/lmbench of Apr
     )
 
 
-def _micro(metric: MetricSpec, label: str) -> Figure:
-    """Returns the figure of a line `LABEL: TIME microseconds`."""
-    return Figure(metric, rf"^{label}: {_NUMBER} microseconds\n", 1e3)
+def _micro(doc: str, label: str) -> Figure:
+    """Returns the time of an operation, in a line `LABEL: TIME microseconds`."""
+    return Figure(
+        time("operation_ns", doc, headline=True), rf"^{label}: {_NUMBER} microseconds\n", 1e3
+    )
 
 
 def _whole_file(size_bytes: int) -> tuple[int, tuple[Step, ...]]:
@@ -128,12 +134,7 @@ SYSCALL = _adapter(
     ),
     words=lambda values: (values["call"], _FILE),
     needs=lambda _: (0, (Step("touch", (_FILE,)),)),
-    figures=(
-        _micro(
-            time("operation_ns", "Time of a call.", headline=True),
-            "Simple (?:syscall|read|write|stat|fstat|open/close)",
-        ),
-    ),
+    figures=(_micro("Time of a call.", "Simple (?:syscall|read|write|stat|fstat|open/close)"),),
 )
 CONTEXT = _adapter(
     "context",
@@ -179,12 +180,7 @@ PROCESS = _adapter(
     usage="procedure|fork|exec|shell",
     params=(choice("operation", "fork", ("fork", "procedure"), "What is timed."),),
     words=lambda values: (values["operation"],),
-    figures=(
-        _micro(
-            time("operation_ns", "Time of an operation.", headline=True),
-            "(?:Process fork.exit|Procedure call)",
-        ),
-    ),
+    figures=(_micro("Time of an operation.", "(?:Process fork.exit|Procedure call)"),),
 )
 PAGE_FAULT = _adapter(
     "page_fault",
@@ -199,9 +195,7 @@ PAGE_FAULT = _adapter(
     params=(whole("file_bytes", 4 << 20, 1 << 20, 1 << 40, "File; rounded down to MiB.", "bytes"),),
     words=lambda _: (_FILE,),
     needs=lambda values: _whole_file(values["file_bytes"]),
-    figures=(
-        _micro(time("operation_ns", "Time per page.", headline=True), rf"Pagefaults on {_FILE}"),
-    ),
+    figures=(_micro("Time per page.", rf"Pagefaults on {_FILE}"),),
 )
 SIGNAL = _adapter(
     "signal",
@@ -215,12 +209,7 @@ SIGNAL = _adapter(
     usage="install|catch|prot [file]",
     params=(choice("operation", "catch", ("catch", "install"), "What is timed."),),
     words=lambda values: (values["operation"],),
-    figures=(
-        _micro(
-            time("operation_ns", "Time of an operation.", headline=True),
-            "Signal handler (?:overhead|installation)",
-        ),
-    ),
+    figures=(_micro("Time of an operation.", "Signal handler (?:overhead|installation)"),),
 )
 PIPE = _adapter(
     "pipe",
@@ -234,7 +223,7 @@ PIPE = _adapter(
     usage="",
     words=lambda _: (),
     repetitions=3,
-    figures=(_micro(time("operation_ns", "Time of a round trip.", headline=True), "Pipe latency"),),
+    figures=(_micro("Time of a round trip.", "Pipe latency"),),
 )
 _MEMORY: Mapping[str, str] = {
     "read": "rd",
@@ -265,7 +254,7 @@ MEMORY = _adapter(
     words=lambda values: (str(values["array_bytes"]), _MEMORY[values["operation"]]),
     figures=(
         Figure(
-            rate("memory_bytes_per_s", "Bytes of the array a second.", unit="bytes_per_s"),
+            throughput("memory_bytes_per_s", "Bytes of the array a second."),
             rf"^[0-9]+\.[0-9]+ {_NUMBER}\n",
             1e6,
         ),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import Figure, Program, page, version_by_usage
+from nephoscope.adapters.declare import Figure, adapter, page, version_by_usage
 from nephoscope.adapters.frame import Command
-from nephoscope.adapters.quantities import Params, choice, rate, whole
+from nephoscope.adapters.quantities import Params, choice, throughput, whole
 
 _METHODS = {"memcpy": "-t0", "assignment": "-t1", "blocks": "-t2"}
 
@@ -14,16 +14,14 @@ def _command(params: Params) -> Command:
     return Command((*repetitions, _METHODS[params["method"]], str(params["array_bytes"] >> 20)))
 
 
-ADAPTER = Program(
-    name="mbw",
+ADAPTER = adapter(
+    "mbw",
+    "mbw: bandwidth of copying memory",
     minimum="1.0",
     install="apt-get install mbw",
     source="Horvath, mbw, github.com/raas/mbw",
     version=version_by_usage("Usage: mbw [options] array_size_in_MiB", "1.0"),
     look=("-h",),
-).adapter(
-    "mbw",
-    "mbw: bandwidth of copying memory",
     params=(
         choice("method", "memcpy", tuple(_METHODS), "How memory is copied (`-t`)."),
         whole("array_bytes", 128 << 20, 1 << 20, 1 << 40, "Array; rounded down to MiB.", "bytes"),
@@ -32,7 +30,7 @@ ADAPTER = Program(
     command=_command,
     figures=(
         Figure(
-            rate("copy_bytes_per_s", "Bytes copied a second, mean.", unit="bytes_per_s"),
+            throughput("copy_bytes_per_s", "Bytes copied a second, mean."),
             r"^AVG\tMethod: [A-Z]+\tElapsed: [0-9.]+\tMiB: [0-9.]+\tCopy: ([0-9.]+) MiB/s\n",
             2.0**20,
         ),

@@ -4,89 +4,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from typing import Any
 
+from nephoscope.adapters.declare import adapter, page
 from nephoscope.adapters.frame import (
     PEER_ADDRESS,
     PEER_PORT,
-    TOOL,
-    Adapter,
     Command,
     Output,
     Step,
     ToolError,
-    check_ending,
     last_words,
-    version_by,
 )
-from nephoscope.adapters.quantities import rate, time, whole
-from nephoscope.adapters.reports import scalars
+from nephoscope.adapters.quantities import Params, latencies, rate, time, whole
 from nephoscope.adapters.servers import redis
-from nephoscope.catalog import ADAPTER as KIND
-from nephoscope.catalog import BenchmarkSpec
 from nephoscope.errors import UsageError
-from nephoscope.model import Sample
-
-SPEC = BenchmarkSpec(
-    id="memtier",
-    summary="memtier_benchmark: SET and GET to a Redis server in a closed loop",
-    params=(
-        whole("requests", 10_000, 1, 1_000_000_000, "Commands of each client (`--requests`)."),
-        whole("clients", 50, 1, 10_000, "Connections of each thread (`--clients`)."),
-        whole("threads", 1, 1, 256, "Threads (`--threads`)."),
-        whole("sets", 1, 0, 10_000, "SET commands for each `gets` GET commands (`--ratio`)."),
-        whole("gets", 10, 0, 10_000, "GET commands for each `sets` SET commands (`--ratio`)."),
-        whole("pipeline", 1, 1, 10_000, "Commands in flight on a connection (`--pipeline`)."),
-        whole("value_bytes", 32, 1, 1 << 28, "Size of a value (`--data-size`).", "bytes"),
-        whole("keys", 10_000, 1, 1_000_000_000, "Keys, drawn uniformly (`--key-maximum`)."),
-    ),
-    metrics=(
-        rate("requests_per_s", "Executed commands a second."),
-        time("latency_mean_ns", "Mean time from sending a command to its answer."),
-        time("latency_min_ns", "Shortest of these times."),
-        time("latency_p50_ns", "Median of these times."),
-        time("latency_p99_ns", "99th percentile of these times."),
-        time("latency_p999_ns", "99.9th percentile of these times."),
-        time("latency_max_ns", "Longest of these times."),
-        rate("misses_per_s", "GET commands a second that found no value.", headline=False),
-        TOOL,
-    ),
-    overhead="one CPU for each thread, and one for the server; memory for `keys` values",
-    source="memtier_benchmark, github.com/RedisLabs/memtier_benchmark",
-    two_sided=True,
-    kind=KIND,
-    tool="memtier_benchmark",
-    minimum="2.0",
-    install="apt-get install memtier-benchmark",
-    page="""\
-# What it measures
-How many SET and GET commands a second a Redis server executes when each connection sends its next
-command, or pipeline of them, as soon as the last one was answered.
-
-# How
-The server is redis-server without persistence, on the target that `peer` names (without one, on the
-machine itself). It accepts commands that read and write keys, and none that administers it. Before
-the trial all keys are written. Figures come from the tool's JSON.
-
-# Known truth
-The commands that it reports are exactly those that the server counts (`INFO commandstats`), besides
-one SET for each key.
-
-# Cross-check
-`redis-benchmark` loads the same server.
-
-# Overhead
-Each thread and the server keep a CPU busy. On one machine they share its CPUs.
-
-# Caveats
-Closed loop: while the server stalls, nobody sends. Debian 12 does not package the tool: the
-repository of Redis (packages.redis.io) does. Version 2.3.0 reports a mean of 0 for all commands
-together, so that the mean is made from those of SET and GET.""",
-)
 
 
-def _command(params: Mapping[str, Any]) -> Command:
+def _command(params: Params) -> Command:
     if not params["sets"] and not params["gets"]:
         raise UsageError(
             "memtier: with no `sets` and no `gets` nothing is sent.", "Set one of them."
@@ -112,8 +46,7 @@ def _command(params: Mapping[str, Any]) -> Command:
     )
 
 
-def _parse(output: Output) -> list[Sample]:
-    check_ending(output)
+def _figures(output: Output) -> dict[str, float]:
     # It takes its last comma back by seeking, which a pipe cannot.
     text = re.sub(r",\s*}", "}", output.stdout)
     try:
@@ -134,25 +67,62 @@ def _parse(output: Output) -> list[Sample]:
         raise ToolError(
             f"its report contradicts itself: {count:.0f} commands are not those by kind."
         )
-    return scalars(
-        {
-            "requests_per_s": per_s,
-            "latency_mean_ns": sum(sums_ms) / count * 1e6,
-            "latency_min_ns": extremes["Min"] * 1e6,
-            "latency_max_ns": extremes["Max"] * 1e6,
-            **{f"latency_{_PERCENTILES[key]}_ns": ms * 1e6 for key, ms in percentiles.items()},
-            "misses_per_s": misses,
-        }
-    )
+    return {
+        "requests_per_s": per_s,
+        "latency_mean_ns": sum(sums_ms) / count * 1e6,
+        "latency_min_ns": extremes["Min"] * 1e6,
+        "latency_max_ns": extremes["Max"] * 1e6,
+        **{f"latency_{_PERCENTILES[key]}_ns": ms * 1e6 for key, ms in percentiles.items()},
+        "misses_per_s": misses,
+    }
 
 
 _PERCENTILES = {"p50.00": "p50", "p99.00": "p99", "p99.90": "p999"}
 
-ADAPTER = Adapter(
-    spec=SPEC,
+ADAPTER = adapter(
+    "memtier",
+    "memtier_benchmark: SET and GET to a Redis server in a closed loop",
+    params=(
+        whole("requests", 10_000, 1, 1_000_000_000, "Commands of each client (`--requests`)."),
+        whole("clients", 50, 1, 10_000, "Connections of each thread (`--clients`)."),
+        whole("threads", 1, 1, 256, "Threads (`--threads`)."),
+        whole("sets", 1, 0, 10_000, "SET commands for each `gets` GET commands (`--ratio`)."),
+        whole("gets", 10, 0, 10_000, "GET commands for each `sets` SET commands (`--ratio`)."),
+        whole("pipeline", 1, 1, 10_000, "Commands in flight on a connection (`--pipeline`)."),
+        whole("value_bytes", 32, 1, 1 << 28, "Size of a value (`--data-size`).", "bytes"),
+        whole("keys", 10_000, 1, 1_000_000_000, "Keys, drawn uniformly (`--key-maximum`)."),
+    ),
+    metrics=(
+        rate("requests_per_s", "Executed commands a second."),
+        time("latency_mean_ns", "Mean time from sending a command to its answer."),
+        *latencies("min", "p50", "p99", "p999", "max"),
+        rate("misses_per_s", "GET commands a second that found no value.", headline=False),
+    ),
+    overhead="one CPU for each thread, and one for the server; memory for `keys` values",
+    source="memtier_benchmark, github.com/RedisLabs/memtier_benchmark",
+    tool="memtier_benchmark",
+    minimum="2.0",
+    install="apt-get install memtier-benchmark",
     command=_command,
-    look=Command(("--version",)),
-    version=version_by(r"^memtier_benchmark v=([0-9]+(?:\.[0-9]+)+)"),
-    parse=_parse,
+    version=r"^memtier_benchmark v=([0-9]+(?:\.[0-9]+)+)",
+    figures=_figures,
     server=redis.SERVER,
+    page=page(
+        measures="""
+How many SET and GET commands a second a Redis server executes when each connection sends its next
+command, or pipeline of them, as soon as the last one was answered.""",
+        how="""
+The server is redis-server without persistence, on the target that `peer` names (without one, on the
+machine itself). It accepts commands that read and write keys, and none that administers it. Before
+the trial all keys are written. Figures come from the tool's JSON.""",
+        truth="""
+The commands that it reports are exactly those that the server counts (`INFO commandstats`), besides
+one SET for each key.""",
+        cross_check="`redis-benchmark` loads the same server.",
+        overhead="Each thread and the server keep a CPU busy. On one machine they share its CPUs.",
+        caveats="""
+Closed loop: while the server stalls, nobody sends. Debian 12 does not package the tool: the
+repository of Redis (packages.redis.io) does. Version 2.3.0 reports a mean of 0 for all commands
+together, so that the mean is made from those of SET and GET.""",
+    ),
 )

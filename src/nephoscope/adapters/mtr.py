@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from nephoscope.adapters.declare import adapter
+from nephoscope.adapters.declare import adapter, page
 from nephoscope.adapters.frame import Command, Output, ToolError
-from nephoscope.adapters.quantities import HOST, checked_host, seconds, share, time, whole
+from nephoscope.adapters.quantities import (
+    HOST,
+    MS_NS,
+    SECOND_NS,
+    Params,
+    checked_host,
+    period,
+    seconds,
+    share,
+    time,
+    whole,
+)
 from nephoscope.adapters.reports import json_report, number_at, scalars, value_at
 from nephoscope.catalog import MetricSpec
 from nephoscope.model import Better, Sample, Shape
 
 
-def _command(params: Mapping[str, Any]) -> Command:
+def _command(params: Params) -> Command:
     return Command(
         (
             *("--json", "--no-dns", "--report-cycles", str(params["probes_per_hop"])),
             *("--interval", str(params["interval_ns"] / 1e9), "--max-ttl", str(params["hops"])),
-            *("--gracetime", str(seconds("mtr", "wait_ns", params["wait_ns"]))),
+            *("--gracetime", str(seconds("mtr", params, "wait_ns"))),
             checked_host("mtr", params["host"]),
         )
     )
@@ -51,21 +59,19 @@ ADAPTER = adapter(
         HOST,
         whole("hops", 30, 1, 255, "Maximum number of hops (`--max-ttl`)."),
         whole("probes_per_hop", 3, 1, 1_000, "Number of packets per hop (`--report-cycles`)."),
-        whole(
+        period(
             "interval_ns",
-            100_000_000,
-            10_000_000,
-            60_000_000_000,
+            100 * MS_NS,
+            10 * MS_NS,
+            60 * SECOND_NS,
             "Time between two packets to one hop (`--interval`).",
-            "ns",
         ),
-        whole(
+        period(
             "wait_ns",
-            5_000_000_000,
-            1_000_000_000,
-            60_000_000_000,
+            5 * SECOND_NS,
+            SECOND_NS,
+            60 * SECOND_NS,
             "Time to wait for answers after the last packet, in whole seconds (`--gracetime`).",
-            "ns",
         ),
     ),
     metrics=(
@@ -84,24 +90,17 @@ ADAPTER = adapter(
     minimum="0.92",
     install="apt-get install mtr-tiny",
     overhead="none",
-    page="""\
-# What it measures
-Which routers lie between the target and a host, and the round trip and loss to each of them.
-
-# How
-ICMP echo requests with a rising time to live. Figures come from the report in JSON (`--json`).
-
-# Known truth
-In a lab with routers the hops are those of the topology.
-
-# Cross-check
-`net.path` finds the same hops.
-
-# Overhead
-One packet to each hop for each interval.
-
-# Caveats
+    page=page(
+        measures="""
+Which routers lie between the target and a host, and the round trip and loss to each of them.""",
+        how="""
+ICMP echo requests with a rising time to live. Figures come from the report in JSON (`--json`).""",
+        truth="In a lab with routers the hops are those of the topology.",
+        cross_check="`net.path` finds the same hops.",
+        overhead="One packet to each hop for each interval.",
+        caveats="""
 Routers need not answer, and may answer late or to some packets alone, so that a loss that is not
 seen at later hops is none of the path. Without an answer of the host there is no number of
 hops.""",
+    ),
 )

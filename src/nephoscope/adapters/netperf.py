@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from nephoscope.adapters.declare import adapter
+from nephoscope.adapters.declare import adapter, page
 from nephoscope.adapters.frame import ADDRESS, PEER_ADDRESS, PEER_PORT, PORT, Command, Server
 from nephoscope.adapters.quantities import (
     RETRANSMITS,
+    Params,
     choice,
     duration,
     rate,
     seconds,
-    size,
+    throughput,
     time,
     whole,
 )
@@ -34,48 +35,36 @@ _SHARED: dict[str, Any] = {
         install="apt-get install netperf",
     ),
 }
-_PAGE = """\
-# What it measures
-{}
-
-# How
+_page = partial(
+    page,
+    how="""
 netserver runs on the target that `peer` names (without one, on the machine itself). Figures come
-from the values that `-k` prints.
-
-# Known truth
-{}
-
-# Cross-check
-`net.{}` measures the same.
-
-# Overhead
-One process on each side.
-
-# Caveats
-{}"""
+from the values that `-k` prints.""",
+    overhead="One process on each side.",
+)
 
 
-def _command(test: str, names: str, params: Mapping[str, Any], *more: str) -> Command:
-    length = str(seconds("netperf", "duration_ns", params["duration_ns"]))
+def _command(test: str, names: str, params: Params, *more: str) -> Command:
+    length = str(seconds("netperf", params))
     words = ("-P", "0", "-H", PEER_ADDRESS, "-p", PEER_PORT, "-l", length, "-t", test)
     return Command((*words, "--", *more, "-k", names))
 
 
-def _stream(params: Mapping[str, Any]) -> Command:
+def _stream(params: Params) -> Command:
     names = "THROUGHPUT,THROUGHPUT_UNITS,LOCAL_TRANSPORT_RETRANS"
     return _command("TCP_STREAM", names, params, "-m", str(params["send_bytes"]))
 
 
 _TIMES = {
-    "MIN_LATENCY": "rtt_sent_min_ns",
-    "MEAN_LATENCY": "rtt_sent_mean_ns",
-    "P50_LATENCY": "rtt_sent_p50_ns",
-    "P99_LATENCY": "rtt_sent_p99_ns",
-    "MAX_LATENCY": "rtt_sent_max_ns",
+    "MIN_LATENCY": time("rtt_sent_min_ns", "Minimum round-trip time."),
+    "MEAN_LATENCY": time("rtt_sent_mean_ns", "Mean round-trip time."),
+    "P50_LATENCY": time("rtt_sent_p50_ns", "Median round-trip time."),
+    "P99_LATENCY": time("rtt_sent_p99_ns", "99th percentile of the round-trip time."),
+    "MAX_LATENCY": time("rtt_sent_max_ns", "Maximum round-trip time."),
 }
 
 
-def _transactions(params: Mapping[str, Any]) -> Command:
+def _transactions(params: Params) -> Command:
     test = f"{params['protocol'].upper()}_RR"
     bytes_each = str(params["packet_bytes"])
     names = ",".join(("THROUGHPUT", *_TIMES, "THROUGHPUT_UNITS"))
@@ -91,7 +80,7 @@ ADAPTERS = (
             whole("send_bytes", 131_072, 1, 1 << 24, "Bytes per write (`-m`).", "bytes"),
         ),
         metrics=(
-            size("goodput_bytes_per_s", "Payload bytes received per second."),
+            throughput("goodput_bytes_per_s", "Payload bytes received per second."),
             RETRANSMITS,
         ),
         command=_stream,
@@ -104,11 +93,11 @@ ADAPTERS = (
             ),
             direction="up",
         ),
-        page=_PAGE.format(
-            "The payload that TCP carries from one target to another.",
-            "On a link whose rate is set, the goodput is that rate less the headers.",
-            "throughput",
-            "The start of TCP is part of the measured time.",
+        page=_page(
+            measures="The payload that TCP carries from one target to another.",
+            truth="On a link whose rate is set, the goodput is that rate less the headers.",
+            cross_check="`net.throughput` measures the same.",
+            caveats="The start of TCP is part of the measured time.",
         ),
         **_SHARED,
     ),
@@ -122,28 +111,25 @@ ADAPTERS = (
         ),
         metrics=(
             rate("transactions_per_s", "Transactions per second."),
-            time("rtt_sent_min_ns", "Minimum round-trip time."),
-            time("rtt_sent_mean_ns", "Mean round-trip time."),
-            time("rtt_sent_p50_ns", "Median round-trip time."),
-            time("rtt_sent_p99_ns", "99th percentile of the round-trip time."),
-            time("rtt_sent_max_ns", "Maximum round-trip time."),
+            *_TIMES.values(),
         ),
         command=_transactions,
         parse=parser(
             Figures("its transactions", rf"^THROUGHPUT={_NUMBER}\n", {"transactions_per_s": 1}),
             *(
-                Figures(f"its {name}", rf"^{name}={_NUMBER}\n", {metric: 1e3})
+                Figures(f"its {name}", rf"^{name}={_NUMBER}\n", {metric.id: 1e3})
                 for name, metric in _TIMES.items()
             ),
             # The report's last line says that it is whole.
             Figures("its unit", r"^THROUGHPUT_UNITS=Trans/s\n\Z", {}),
         ),
-        page=_PAGE.format(
-            "How many requests and responses follow each other, and how long each takes.",
-            "On a link whose delay is set, the round trip is that delay.",
-            "rtt",
-            "Closed loop: the next request leaves when the response is there. Times are whole\n"
-            "microseconds, percentiles those of a histogram.",
+        page=_page(
+            measures="How many requests and responses follow each other, and how long each takes.",
+            truth="On a link whose delay is set, the round trip is that delay.",
+            cross_check="`net.rtt` measures the same.",
+            caveats="""
+Closed loop: the next request leaves when the response is there. Times are whole
+microseconds, percentiles those of a histogram.""",
         ),
         **_SHARED,
     ),

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from nephoscope.adapters.declare import adapter
+from nephoscope.adapters.declare import adapter, page
 from nephoscope.adapters.frame import Command
 from nephoscope.adapters.quantities import (
     HOST,
     RETRANSMITS,
+    Params,
     checked_host,
     duration,
     seconds,
-    size,
+    throughput,
     time,
     whole,
 )
 from nephoscope.adapters.reports import Figures, parser
 
 
-def _command(params: Mapping[str, Any]) -> Command:
+def _command(params: Params) -> Command:
     return Command(
         (
             *("-fparse", "-P", str(params["port"]), "-p", str(params["data_port"])),
-            *("-T", str(seconds("nuttcp", "duration_ns", params["duration_ns"]))),
+            *("-T", str(seconds("nuttcp", params))),
             *("-l", str(params["send_bytes"]), checked_host("nuttcp", params["host"])),
         )
     )
@@ -41,7 +39,7 @@ ADAPTER = adapter(
         whole("send_bytes", 65_536, 1, 1 << 24, "Bytes per write (`-l`).", "bytes"),
     ),
     metrics=(
-        size("goodput_bytes_per_s", "Payload bytes received per second."),
+        throughput("goodput_bytes_per_s", "Payload bytes received per second."),
         RETRANSMITS,
         time("tcp_connect_ns", "Round-trip time of the connection's set-up."),
     ),
@@ -61,24 +59,16 @@ ADAPTER = adapter(
     minimum="6.1.2",
     install="apt-get install nuttcp",
     overhead="a CPU on each side",
-    page="""\
-# What it measures
-The payload that TCP carries to a host.
-
-# How
+    page=page(
+        measures="The payload that TCP carries to a host.",
+        how="""
 A server of the tool's own has to run on the host: `nuttcp -S`. It listens on all addresses and asks
 nobody for a password, so that Nephoscope does not start one; end it after the measurement. Figures
-come from the line that `-fparse` prints.
-
-# Known truth
-On a link whose rate is set, the goodput is that rate less the headers.
-
-# Cross-check
-`net.throughput` and `iperf3.tcp` measure the same, with a server that Nephoscope starts.
-
-# Overhead
-One process on each side.
-
-# Caveats
-The start of TCP is part of the measured time.""",
+come from the line that `-fparse` prints.""",
+        truth="On a link whose rate is set, the goodput is that rate less the headers.",
+        cross_check="""
+`net.throughput` and `iperf3.tcp` measure the same, with a server that Nephoscope starts.""",
+        overhead="One process on each side.",
+        caveats="The start of TCP is part of the measured time.",
+    ),
 )

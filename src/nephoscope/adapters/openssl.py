@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import Figure, Program, page
+from nephoscope.adapters.declare import Figure, adapter, page
 from nephoscope.adapters.frame import Command
-from nephoscope.adapters.quantities import Params, choice, duration, rate, seconds, threads, whole
+from nephoscope.adapters.quantities import (
+    Params,
+    choice,
+    duration,
+    seconds,
+    threads,
+    throughput,
+    whole,
+)
 
 _ALGORITHMS = (
     *("sha256", "sha512", "sha3-256", "sha1", "md5", "blake2b512"),
@@ -13,23 +21,21 @@ _ALGORITHMS = (
 
 
 def _command(params: Params) -> Command:
-    limit_s = seconds("openssl", "duration_ns", params["duration_ns"])
+    limit_s = seconds("openssl", params)
     several = ("-multi", str(params["threads"])) if params["threads"] > 1 else ()
     sizes = ("-seconds", str(limit_s), "-bytes", str(params["block_bytes"]))
     # Without -elapsed it divides by its own CPU time, which hides what the host takes away.
     return Command(("speed", "-elapsed", "-mr", *several, *sizes, "-evp", params["algorithm"]))
 
 
-ADAPTER = Program(
-    name="openssl",
+ADAPTER = adapter(
+    "openssl",
+    "OpenSSL speed: throughput of a hash function or a cipher",
     minimum="1.1.1",
     install="apt-get install openssl",
     source="The OpenSSL Project, openssl-speed(1)",
     version=r"^OpenSSL ([0-9]+(?:\.[0-9]+)+)",
     look=("version",),
-).adapter(
-    "openssl",
-    "OpenSSL speed: throughput of a hash function or a cipher",
     params=(
         choice("algorithm", "sha256", _ALGORITHMS, "Hash function or cipher (`-evp`)."),
         whole("block_bytes", 16_384, 1, 1 << 24, "Bytes of one call (`-bytes`).", "bytes"),
@@ -39,7 +45,7 @@ ADAPTER = Program(
     command=_command,
     figures=(
         Figure(
-            rate("hash_bytes_per_s", "Bytes of all processes a second.", unit="bytes_per_s"),
+            throughput("hash_bytes_per_s", "Bytes of all processes a second."),
             r"^\+F:[0-9]+:[^:\n]+:([0-9.]+)\n",
         ),
     ),

@@ -4,23 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from nephoscope.adapters.declare import Figure, Program, page
+from nephoscope.adapters.declare import Figure, adapter, page
 from nephoscope.adapters.frame import Adapter, Command
-from nephoscope.adapters.quantities import Params, choice, rate, time, whole
+from nephoscope.adapters.quantities import Params, choice, throughput, time, whole
 from nephoscope.catalog import ParamSpec
 
-_PROGRAM = Program(
-    name="perf",
-    minimum="4.0",
-    install="apt-get install linux-perf",
-    source="The Linux kernel, tools/perf, perf-bench(1)",
-    version=r"^perf version ([0-9]+(?:\.[0-9]+)+)",
-)
 _NUMBER = r"([0-9]+(?:\.[0-9]+)?)"
 _PER_CALL = Figure(
-    time("operation_ns", "Time of an operation.", headline=True),
-    rf"^ +{_NUMBER} usecs/op\n",
-    1e3,
+    time("operation_ns", "Time of an operation.", headline=True), rf"^ +{_NUMBER} usecs/op\n", 1e3
 )
 
 
@@ -35,9 +26,14 @@ def _adapter(
     figure: Figure,
     cross_check: str,
 ) -> Adapter:
-    return _PROGRAM.adapter(
+    return adapter(
         f"perf.{name}",
         f"perf bench: {summary}",
+        tool="perf",
+        minimum="4.0",
+        install="apt-get install linux-perf",
+        source="The Linux kernel, tools/perf, perf-bench(1)",
+        version=r"^perf version ([0-9]+(?:\.[0-9]+)+)",
         params=params,
         command=lambda values: Command(("bench", *words(values))),
         figures=(figure,),
@@ -114,9 +110,7 @@ MEMCPY = _adapter(
         *("-s", f"{values['array_bytes']}B"),
     ),
     figure=Figure(
-        rate("copy_bytes_per_s", "Bytes copied a second.", unit="bytes_per_s"),
-        rf"^ +{_NUMBER} GB/sec\n",
-        2.0**30,
+        throughput("copy_bytes_per_s", "Bytes copied a second."), rf"^ +{_NUMBER} GB/sec\n", 2.0**30
     ),
     cross_check="`mbw`; `mem.stream` with the kernel copy.",
 )

@@ -6,10 +6,10 @@ import re
 from dataclasses import replace
 from statistics import fmean
 
-from nephoscope.adapters.declare import Program, page
+from nephoscope.adapters.declare import adapter, page
 from nephoscope.adapters.frame import SCRATCH, Command, Output, Step, ToolError, check_ending
-from nephoscope.adapters.quantities import Params, whole
-from nephoscope.catalog import MetricSpec, ParamSpec
+from nephoscope.adapters.quantities import Params, text, whole
+from nephoscope.catalog import MetricSpec
 from nephoscope.errors import UsageError
 from nephoscope.model import Better, Sample, Shape
 from nephoscope.reading.phoronix import read_composite
@@ -127,28 +127,26 @@ def _score(name: str, better: Better) -> MetricSpec:
     return MetricSpec(name, "none", better, Shape.SCALAR, True, doc)
 
 
-ADAPTER = Program(
-    name="phoronix-test-suite",
+ADAPTER = adapter(
+    "phoronix",
+    "Phoronix Test Suite: an installed test profile in batch mode",
+    tool="phoronix-test-suite",
     minimum="10.0",
     install="apt-get install php-cli php-xml, and the suite of phoronix-test-suite.com in PATH",
     source="Larabel, Phoronix Test Suite, phoronix-test-suite.com",
     version=r"Phoronix Test Suite v([0-9]+\.[0-9]+(?:\.[0-9]+)*)",
     look=_SUITE,
-).adapter(
-    "phoronix",
-    "Phoronix Test Suite: an installed test profile in batch mode",
     params=(
-        ParamSpec(
-            *("profile", "text", "none", "system/compress-7zip-1.0.0"),
+        text(
+            "profile",
+            "system/compress-7zip-1.0.0",
             "Test profile with its version, which is installed.",
         ),
-        ParamSpec(
-            *("options", "text", "none", ""),
-            "Choice of its options (PRESET_OPTIONS); empty runs all combinations.",
-        ),
+        text("options", "", "Choice of its options (PRESET_OPTIONS); empty runs all combinations."),
         whole("runs", 0, 0, 1_000, "Runs of each test; 0 leaves it to the profile."),
-        ParamSpec(
-            *("data", "text", "none", "/var/lib/phoronix-test-suite"),
+        text(
+            "data",
+            "/var/lib/phoronix-test-suite",
             "Folder of installed tests and profiles: ~/.phoronix-test-suite of a user.",
         ),
         whole("space_bytes", 1 << 30, 0, 1 << 50, "Disk space, checked before the run.", "bytes"),

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
-from nephoscope.adapters.declare import adapter
+from nephoscope.adapters.declare import adapter, page
 from nephoscope.adapters.frame import Command, Output, ToolError, check_ending, numbers
-from nephoscope.adapters.quantities import HOST, ROUND_TRIPS, checked_host, whole
+from nephoscope.adapters.quantities import (
+    HOST,
+    HOUR_NS,
+    MS_NS,
+    ROUND_TRIPS,
+    SECOND_NS,
+    Params,
+    checked_host,
+    period,
+    whole,
+)
 from nephoscope.adapters.reports import round_trips
 from nephoscope.model import Sample
 
@@ -18,7 +26,7 @@ _REPLY = re.compile(
 )
 
 
-def _command(params: Mapping[str, Any]) -> Command:
+def _command(params: Params) -> Command:
     return Command(
         (
             *("-n", "-c", str(params["probes"]), "-i", str(params["interval_ns"] / 1e9)),
@@ -48,22 +56,12 @@ ADAPTER = adapter(
     params=(
         HOST,
         whole("probes", 10, 1, 100_000, "Number of echo requests (`-c`)."),
-        whole(
-            "interval_ns",
-            100_000_000,
-            10_000_000,
-            3_600_000_000_000,
-            "Time between two requests (`-i`).",
-            "ns",
+        period(
+            "interval_ns", 100 * MS_NS, 10 * MS_NS, HOUR_NS, "Time between two requests (`-i`)."
         ),
         whole("packet_bytes", 56, 16, 65_507, "Bytes of data per request (`-s`).", "bytes"),
-        whole(
-            "wait_ns",
-            1_000_000_000,
-            1_000_000,
-            60_000_000_000,
-            "Time to wait for the last answer (`-W`).",
-            "ns",
+        period(
+            "wait_ns", SECOND_NS, MS_NS, 60 * SECOND_NS, "Time to wait for the last answer (`-W`)."
         ),
     ),
     metrics=ROUND_TRIPS,
@@ -75,25 +73,17 @@ ADAPTER = adapter(
     minimum="20190709",
     install="apt-get install iputils-ping",
     overhead="none",
-    page="""\
-# What it measures
-The round trip to a host and the share of lost requests, by ICMP.
-
-# How
-Each answer's time is read from the line that ping prints for it.
-
-# Known truth
+    page=page(
+        measures="The round trip to a host and the share of lost requests, by ICMP.",
+        how="Each answer's time is read from the line that ping prints for it.",
+        truth="""
 On a link whose delay and loss are set, the round trip is that delay, and the loss is within its
-interval.
-
-# Cross-check
-`net.rtt` with `protocol=icmp` measures the same; `fping` too.
-
-# Overhead
-One packet for each interval.
-
-# Caveats
+interval.""",
+        cross_check="`net.rtt` with `protocol=icmp` measures the same; `fping` too.",
+        overhead="One packet for each interval.",
+        caveats="""
 Times have three digits below 100 ms and full milliseconds from there on. ping sends the next
 request as soon as the interval is over, whatever became of the last one. Intervals below 10 ms are
 refused, and those below 2 ms need root in ping itself. Answers that come twice count once.""",
+    ),
 )

@@ -10,20 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from typing import Any
 
-from nephoscope.adapters.frame import (
-    TOOL,
-    Adapter,
-    Command,
-    Output,
-    ToolError,
-    check_ending,
-    last_words,
-)
-from nephoscope.adapters.quantities import DIRECTORY, rate, time, whole
-from nephoscope.catalog import ADAPTER as KIND
-from nephoscope.catalog import BenchmarkSpec, ParamSpec
+from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.frame import Command, Output, ToolError, check_ending, last_words
+from nephoscope.adapters.quantities import DIRECTORY, Params, boolean, rate, throughput, time, whole
 from nephoscope.errors import UsageError
 from nephoscope.model import Sample
 
@@ -31,110 +21,7 @@ _BLOCK_BYTES = 4096
 # Files take whole blocks of this size on most file systems.
 
 
-SPEC = BenchmarkSpec(
-    id="postmark",
-    summary="PostMark: a mail server's small files, by the original tool",
-    params=(
-        DIRECTORY,
-        whole("files", 3_000, 1, 1_000_000, "Files created at first (`set number`)."),
-        whole("transactions", 15_000, 10, 100_000_000, "Transactions (`set transactions`)."),
-        whole("min_bytes", 1_024, 1, 1 << 30, "Smallest new file (`set size`).", "bytes"),
-        whole("max_bytes", 20_480, 2, 1 << 30, "Largest new file (`set size`).", "bytes"),
-        whole("directories", 10, 0, 100_000, "Folders; 0 has none (`set subdirectories`)."),
-        whole(
-            "block_bytes", 4_096, 1, 1 << 30, "Bytes of one read or write (`set read`).", "bytes"
-        ),
-        ParamSpec(
-            "buffering",
-            "bool",
-            "none",
-            False,
-            "Use the C library's buffers (`set buffering`).",
-        ),
-        whole("read_bias", 5, 0, 10, "Transactions out of ten that read (`set bias read`)."),
-        whole(
-            "create_bias",
-            5,
-            0,
-            10,
-            "Transactions out of ten that create a file (`set bias create`).",
-        ),
-        whole("seed", 42, 1, 2**31 - 1, "Seed of everything drawn (`set seed`)."),
-    ),
-    metrics=(
-        rate("transactions_per_s", "Transactions per second of their phase."),
-        time(
-            "elapsed_ns",
-            "Time of a phase (create, transactions, delete) and of all three, as its output shows.",
-        ),
-        rate("files_created_per_s", "Files created per second of a phase.", headline=False),
-        rate("files_read_per_s", "Files read per second of the transactions.", headline=False),
-        rate(
-            "files_appended_per_s",
-            "Files appended to per second of the transactions.",
-            headline=False,
-        ),
-        rate("files_deleted_per_s", "Files deleted per second of a phase.", headline=False),
-        rate(
-            "read_bytes_per_s",
-            "Bytes read per second of all phases.",
-            headline=False,
-            unit="bytes_per_s",
-        ),
-        rate(
-            "written_bytes_per_s",
-            "Bytes written per second of all phases.",
-            headline=False,
-            unit="bytes_per_s",
-        ),
-        rate(
-            "reported_transactions_per_s",
-            "The tool's own figure, of whole seconds.",
-            headline=False,
-        ),
-        time("reported_elapsed_ns", "The tool's own total, in whole seconds."),
-        TOOL,
-    ),
-    overhead="files, transactions and their bytes; the folder goes away at the end",
-    source="Katcher, PostMark: a new file system benchmark, Network Appliance TR3022, 1997",
-    two_sided=False,
-    kind=KIND,
-    tool="postmark",
-    minimum="1.51",
-    install="apt-get install postmark",
-    page="""\
-# What it measures
-How a file system serves a mail or news server, by the tool that made this workload known: files are
-made, then read, added to, made and deleted in transactions, then deleted.
-
-# How
-The tool is driven by commands on its standard input, in a scratch folder of its own. It says when a
-phase begins and ends; the times of the phases are those at which these words were seen, so that
-they are not bound to the whole seconds in which it counts. Rates are its counts over these times.
-
-# Known truth
-The counts add up: files made and deleted, with and without transactions, are all that were made and
-deleted. Its own total agrees with the time that was seen to the second that it can tell. An error
-that it prints makes the trial fail, although it would report figures all the same.
-
-# Cross-check
-`disk.files` does the same work natively; `benchmarks/mail.py` runs both in turn.
-
-# Overhead
-Takes the disk space of its files. One CPU, mostly in the kernel. The folder is removed at the end,
-also when the trial is cancelled; after a SIGKILL the next one in the same directory removes it.
-
-# Caveats
-The page cache takes part, and nothing is synced: where the files fit into memory this tells of the
-file system's code and of memory. It does not check its writes: on a full disk it goes on. What it
-would add to a file that is full already it leaves out, uncounted; so it does with files to make
-once there are twice as many as at first. With fewer than ten transactions it crashes. Its sizes
-are rounded to two decimals of kilobytes or megabytes (of 1024). The tool's packages 1.53 and older
-call themselves 1.51.""",
-)
-
-
-def _command(params: Mapping[str, Any]) -> Command:
+def _command(params: Params) -> Command:
     if params["min_bytes"] >= params["max_bytes"]:
         raise UsageError(
             f"postmark: min_bytes {params['min_bytes']} must be less than max_bytes "
@@ -296,10 +183,87 @@ def _samples(report: _Report, times: Mapping[str, int], total_ns: int) -> Iterat
     yield sample("reported_elapsed_ns", report.seconds * 1e9)
 
 
-ADAPTER = Adapter(
-    spec=SPEC,
+ADAPTER = adapter(
+    "postmark",
+    "PostMark: a mail server's small files, by the original tool",
+    params=(
+        DIRECTORY,
+        whole("files", 3_000, 1, 1_000_000, "Files created at first (`set number`)."),
+        whole("transactions", 15_000, 10, 100_000_000, "Transactions (`set transactions`)."),
+        whole("min_bytes", 1_024, 1, 1 << 30, "Smallest new file (`set size`).", "bytes"),
+        whole("max_bytes", 20_480, 2, 1 << 30, "Largest new file (`set size`).", "bytes"),
+        whole("directories", 10, 0, 100_000, "Folders; 0 has none (`set subdirectories`)."),
+        whole(
+            "block_bytes", 4_096, 1, 1 << 30, "Bytes of one read or write (`set read`).", "bytes"
+        ),
+        boolean("buffering", False, "Use the C library's buffers (`set buffering`)."),
+        whole("read_bias", 5, 0, 10, "Transactions out of ten that read (`set bias read`)."),
+        whole(
+            "create_bias",
+            5,
+            0,
+            10,
+            "Transactions out of ten that create a file (`set bias create`).",
+        ),
+        whole("seed", 42, 1, 2**31 - 1, "Seed of everything drawn (`set seed`)."),
+    ),
+    metrics=(
+        rate("transactions_per_s", "Transactions per second of their phase."),
+        time(
+            "elapsed_ns",
+            "Time of a phase (create, transactions, delete) and of all three, as its output shows.",
+        ),
+        rate("files_created_per_s", "Files created per second of a phase.", headline=False),
+        rate("files_read_per_s", "Files read per second of the transactions.", headline=False),
+        rate(
+            "files_appended_per_s",
+            "Files appended to per second of the transactions.",
+            headline=False,
+        ),
+        rate("files_deleted_per_s", "Files deleted per second of a phase.", headline=False),
+        throughput("read_bytes_per_s", "Bytes read per second of all phases.", headline=False),
+        throughput(
+            "written_bytes_per_s", "Bytes written per second of all phases.", headline=False
+        ),
+        rate(
+            "reported_transactions_per_s",
+            "The tool's own figure, of whole seconds.",
+            headline=False,
+        ),
+        time("reported_elapsed_ns", "The tool's own total, in whole seconds."),
+    ),
+    overhead="files, transactions and their bytes; the folder goes away at the end",
+    source="Katcher, PostMark: a new file system benchmark, Network Appliance TR3022, 1997",
+    minimum="1.51",
+    install="apt-get install postmark",
     command=_command,
     look=Command(input="quit\n"),
     version=_version,
     parse=_parse,
+    page=page(
+        measures="""
+How a file system serves a mail or news server, by the tool that made this workload known: files are
+made, then read, added to, made and deleted in transactions, then deleted.""",
+        how="""
+The tool is driven by commands on its standard input, in a scratch folder of its own. It says when a
+phase begins and ends; the times of the phases are those at which these words were seen, so that
+they are not bound to the whole seconds in which it counts. Rates are its counts over these times.
+""",
+        truth="""
+The counts add up: files made and deleted, with and without transactions, are all that were made and
+deleted. Its own total agrees with the time that was seen to the second that it can tell. An error
+that it prints makes the trial fail, although it would report figures all the same.""",
+        cross_check="""
+`disk.files` does the same work natively; `benchmarks/mail.py` runs both in turn.""",
+        overhead="""
+Takes the disk space of its files. One CPU, mostly in the kernel. The folder is removed at the end,
+also when the trial is cancelled; after a SIGKILL the next one in the same directory removes it.""",
+        caveats="""
+The page cache takes part, and nothing is synced: where the files fit into memory this tells of the
+file system's code and of memory. It does not check its writes: on a full disk it goes on. What it
+would add to a file that is full already it leaves out, uncounted; so it does with files to make
+once there are twice as many as at first. With fewer than ten transactions it crashes. Its sizes
+are rounded to two decimals of kilobytes or megabytes (of 1024). The tool's packages 1.53 and older
+call themselves 1.51.""",
+    ),
 )

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from nephoscope.adapters.declare import adapter
+from nephoscope.adapters.declare import adapter, page
 from nephoscope.adapters.frame import Command, Output, check_ending, numbers
-from nephoscope.adapters.quantities import HOST, checked_host, duration, seconds, size, time, whole
+from nephoscope.adapters.quantities import (
+    HOST,
+    Params,
+    checked_host,
+    duration,
+    seconds,
+    throughput,
+    time,
+    whole,
+)
 from nephoscope.adapters.reports import scalars
 from nephoscope.model import Sample
 
 
-def _command(params: Mapping[str, Any]) -> Command:
-    length = str(seconds("qperf", "duration_ns", params["duration_ns"]))
+def _command(params: Params) -> Command:
+    length = str(seconds("qperf", params))
     packet = ("-oo", f"msg_size:{params['packet_bytes']}")
     return Command(
         (
@@ -51,7 +57,7 @@ ADAPTER = adapter(
         whole("packet_bytes", 64, 1, 65_000, "Bytes per message of the round trips.", "bytes"),
     ),
     metrics=(
-        size("goodput_bytes_per_s", "Payload bytes received per second."),
+        throughput("goodput_bytes_per_s", "Payload bytes received per second."),
         time("rtt_sent_mean_ns", "Mean round-trip time: twice the latency that it prints."),
     ),
     command=_command,
@@ -61,24 +67,16 @@ ADAPTER = adapter(
     minimum="0.4.9",
     install="apt-get install qperf",
     overhead="a CPU on each side",
-    page="""\
-# What it measures
-The payload that TCP carries to a host, and the round trip of a message over TCP and over UDP.
-
-# How
+    page=page(
+        measures="""
+The payload that TCP carries to a host, and the round trip of a message over TCP and over UDP.""",
+        how="""
 A server of the tool's own has to run on the host: `qperf`. It listens on all addresses and asks
 nobody for a password, so that Nephoscope does not start one; end it after the measurement. The
-tests `tcp_bw`, `tcp_lat` and `udp_lat` take `duration_ns` each.
-
-# Known truth
-On a link whose rate and delay are set, the figures are these.
-
-# Cross-check
-`net.throughput`, and `net.rtt` with `rate_per_s=0`, measure the same.
-
-# Overhead
-One process on each side.
-
-# Caveats
-Means only. A firewall has to let further ports through, which it chooses.""",
+tests `tcp_bw`, `tcp_lat` and `udp_lat` take `duration_ns` each.""",
+        truth="On a link whose rate and delay are set, the figures are these.",
+        cross_check="`net.throughput`, and `net.rtt` with `rate_per_s=0`, measure the same.",
+        overhead="One process on each side.",
+        caveats="Means only. A firewall has to let further ports through, which it chooses.",
+    ),
 )

@@ -13,7 +13,7 @@ from nephoscope.model import Better, Shape
 
 Params = Mapping[str, Any]
 
-SECOND_NS = 1_000_000_000
+MS_NS, SECOND_NS, HOUR_NS = 1_000_000, 1_000_000_000, 3_600_000_000_000
 
 
 def whole(name: str, default: int, low: int, high: int, doc: str, unit: str = "count") -> ParamSpec:
@@ -26,6 +26,21 @@ def choice(name: str, default: str, choices: Sequence[str], doc: str) -> ParamSp
     return ParamSpec(name, "choice", "none", default, doc, choices=tuple(choices))
 
 
+def boolean(name: str, default: bool, doc: str) -> ParamSpec:
+    """Returns a parameter that is true or false."""
+    return ParamSpec(name, "bool", "none", default, doc)
+
+
+def text(name: str, default: str, doc: str) -> ParamSpec:
+    """Returns a parameter that is any text."""
+    return ParamSpec(name, "text", "none", default, doc)
+
+
+def period(name: str, default_ns: int, low_ns: int, high_ns: int, doc: str) -> ParamSpec:
+    """Returns a parameter that is a length of time."""
+    return whole(name, default_ns, low_ns, high_ns, doc, unit="ns")
+
+
 def threads(doc: str) -> ParamSpec:
     """Returns the parameter of how many threads or processes a tool has."""
     return whole("threads", 1, 1, 1_024, doc)
@@ -33,27 +48,33 @@ def threads(doc: str) -> ParamSpec:
 
 def duration(default_s: int) -> ParamSpec:
     """Returns the parameter of how long a tool runs."""
-    return _seconds("duration_ns", default_s, "Time that it runs, in whole seconds.")
+    doc = "Time that it runs, in whole seconds."
+    return period("duration_ns", default_s * SECOND_NS, SECOND_NS, 24 * HOUR_NS, doc)
 
 
 def timeout(default_s: int) -> ParamSpec:
     """Returns the parameter of how long a tool waits for a response."""
     doc = "Time after which a response counts as an error, in whole seconds."
-    return _seconds("timeout_ns", default_s, doc)
+    return period("timeout_ns", default_s * SECOND_NS, SECOND_NS, 24 * HOUR_NS, doc)
 
 
-def _seconds(name: str, default_s: int, doc: str) -> ParamSpec:
-    return whole(name, default_s * SECOND_NS, SECOND_NS, 86_400 * SECOND_NS, doc, unit="ns")
-
-
-def seconds(tool: str, name: str, value_ns: int) -> int:
-    """Returns a time in seconds; UsageError unless it is a whole number of them."""
-    if value_ns % SECOND_NS:
+def seconds(tool: str, params: Params, name: str = "duration_ns") -> int:
+    """Returns a parameter's time in seconds; UsageError unless it is a whole number of them."""
+    value_s, rest = divmod(params[name], SECOND_NS)
+    if rest:
         raise UsageError(
             f"{tool}: {name} must be a whole number of seconds, because {tool} counts them.",
-            f"Set {name}={max(1, value_ns // SECOND_NS)}s.",
+            f"Set {name}={max(1, value_s)}s.",
         )
-    return value_ns // SECOND_NS
+    return int(value_s)
+
+
+def options(params: Params, names: Mapping[str, str]) -> list[str]:
+    """Returns the words of a command line: each option, and the value of its parameter.
+
+    names: option -> parameter.
+    """
+    return [word for option, name in names.items() for word in (option, str(params[name]))]
 
 
 def rate(name: str, doc: str, *, headline: bool = True, unit: str = "per_s") -> MetricSpec:
@@ -61,9 +82,33 @@ def rate(name: str, doc: str, *, headline: bool = True, unit: str = "per_s") -> 
     return MetricSpec(name, unit, Better.HIGHER, Shape.SCALAR, headline, doc)
 
 
+def throughput(name: str, doc: str, *, headline: bool = True) -> MetricSpec:
+    """Returns a metric in bytes per second of which more is better."""
+    return rate(name, doc, headline=headline, unit="bytes_per_s")
+
+
 def time(name: str, doc: str, *, headline: bool = False) -> MetricSpec:
     """Returns a metric in nanoseconds of which less is better."""
     return MetricSpec(name, "ns", Better.LOWER, Shape.SCALAR, headline, doc)
+
+
+_STATISTICS = {
+    "min": "Shortest",
+    "mean": "Mean",
+    "p50": "Median",
+    "p90": "90th percentile",
+    "p95": "95th percentile",
+    "p99": "99th percentile",
+    "p999": "99.9th percentile",
+    "max": "Longest",
+}
+
+
+def latencies(*statistics: str) -> list[MetricSpec]:
+    """Returns metrics of the times that the metric before them explains."""
+    return [
+        time(f"latency_{name}_ns", f"{_STATISTICS[name]} of these times.") for name in statistics
+    ]
 
 
 def figure(name: str, unit: str, doc: str, *, better: Better = Better.NONE) -> MetricSpec:
@@ -73,14 +118,12 @@ def figure(name: str, unit: str, doc: str, *, better: Better = Better.NONE) -> M
 
 def errors(doc: str) -> MetricSpec:
     """Returns the metric of how many operations failed."""
-    return MetricSpec("errors_count", "count", Better.LOWER, Shape.SCALAR, False, doc)
+    return figure("errors_count", "count", doc, better=Better.LOWER)
 
 
-HOST = ParamSpec("host", "text", "none", "127.0.0.1", "Name or IP address of the far side.")
+HOST = text("host", "127.0.0.1", "Name or IP address of the far side.")
 
-DIRECTORY = ParamSpec(
-    "directory", "text", "none", "", "Directory of its files; empty takes $TMPDIR, else /var/tmp."
-)
+DIRECTORY = text("directory", "", "Directory of its files; empty takes $TMPDIR, else /var/tmp.")
 
 
 def checked_host(tool: str, host: str) -> str:
@@ -93,23 +136,13 @@ def checked_host(tool: str, host: str) -> str:
     return host
 
 
-def size(name: str, doc: str) -> MetricSpec:
-    """Returns a headline metric in bytes per second of which more is better."""
-    return rate(name, doc, unit="bytes_per_s")
-
-
 def share(name: str, doc: str) -> MetricSpec:
     """Returns a metric that is a share, of which less is better."""
     return MetricSpec(name, "ratio", Better.LOWER, Shape.SCALAR, False, doc, share=True)
 
 
-RETRANSMITS = MetricSpec(
-    "retransmits_count",
-    "count",
-    Better.LOWER,
-    Shape.SCALAR,
-    False,
-    "Number of retransmitted TCP segments.",
+RETRANSMITS = figure(
+    "retransmits_count", "count", "Number of retransmitted TCP segments.", better=Better.LOWER
 )
 
 ROUND_TRIPS = (
@@ -140,7 +173,7 @@ def datagrams(
 
 
 DATAGRAMS = (
-    size("goodput_bytes_per_s", "Payload bytes received per second."),
+    throughput("goodput_bytes_per_s", "Payload bytes received per second."),
     rate("received_per_s", "Datagrams received per second.", headline=False),
     share("loss_ratio", "Share of lost datagrams."),
     time("jitter_ns", "Interarrival jitter (RFC 3550) at the end."),

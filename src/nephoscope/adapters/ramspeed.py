@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import Figure, Program, page
+from nephoscope.adapters.declare import Figure, adapter, page
 from nephoscope.adapters.frame import Command
-from nephoscope.adapters.quantities import Params, choice, rate, whole
+from nephoscope.adapters.quantities import Params, choice, throughput, whole
 
 _TESTS = {"integer": "3", "float": "6", "mmx": "9", "sse": "12", "mmx-nt": "15", "sse-nt": "18"}
 _METRICS = {
@@ -18,11 +18,8 @@ _METRICS = {
 
 def _figure(name: str) -> Figure:
     label, doc = _METRICS[name]
-    metric = rate(
-        *(f"{name}_bytes_per_s", f"Bytes moved a second by {doc}"),
-        headline=name == "mean",
-        unit="bytes_per_s",
-    )
+    words = f"Bytes moved a second by {doc}"
+    metric = throughput(f"{name}_bytes_per_s", words, headline=name == "mean")
     return Figure(
         metric,
         rf"^[A-Z-]+(?: \(nt\))? +{label}: +([0-9]+\.[0-9]+) MB/s(?:  \[.+ prefetch\])?\n",
@@ -35,16 +32,15 @@ def _command(params: Params) -> Command:
     return Command(("-b", _TESTS[params["registers"]], *array, "-p", str(params["processes"])))
 
 
-ADAPTER = Program(
-    name="ramsmp",
+ADAPTER = adapter(
+    "ramspeed",
+    "RAMspeed/SMP: bandwidth of memory",
+    tool="ramsmp",
     minimum="3.0",
     install="build.sh, in the source of RAMspeed/SMP (alasir.com), and `ramsmp` in PATH",
     source="Hollander and Bolotoff, RAMspeed/SMP, alasir.com/software/ramspeed",
     version=r"^RAMspeed/SMP \([A-Za-z]+\) v([0-9]+(?:\.[0-9]+)+)",
     look=(),
-).adapter(
-    "ramspeed",
-    "RAMspeed/SMP: bandwidth of memory",
     params=(
         choice("registers", "integer", tuple(_TESTS), "Registers; `-nt` writes past the caches."),
         whole("array_bytes", 32 << 20, 1 << 20, 1 << 34, "Array; rounded down to MiB.", "bytes"),

@@ -2,96 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from nephoscope.adapters.frame import (
-    PEER_ADDRESS,
-    PEER_PORT,
-    TOOL,
-    Adapter,
-    Command,
-    Output,
-    Step,
-    check_ending,
-    numbers,
-    version_by,
-)
-from nephoscope.adapters.quantities import choice, rate, time, whole
-from nephoscope.adapters.reports import scalars
+from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.frame import PEER_ADDRESS, PEER_PORT, Command, Output, Step, numbers
+from nephoscope.adapters.quantities import Params, choice, latencies, rate, time, whole
 from nephoscope.adapters.servers import redis
-from nephoscope.catalog import ADAPTER as KIND
-from nephoscope.catalog import BenchmarkSpec
 from nephoscope.errors import UsageError
-from nephoscope.model import Sample
-
-SPEC = BenchmarkSpec(
-    id="redis-benchmark",
-    summary="redis-benchmark: commands to a Redis server in a closed loop",
-    params=(
-        choice(
-            "command",
-            "get",
-            ("get", "set", "incr", "lpush", "mset", "ping_mbulk"),
-            "Command that is sent (`-t`).",
-        ),
-        whole(
-            "requests",
-            100_000,
-            1,
-            1_000_000_000,
-            "Commands in all (`-n`), rounded up to whole pipelines.",
-        ),
-        whole("clients", 50, 1, 10_000, "Connections (`-c`)."),
-        whole("pipeline", 1, 1, 10_000, "Commands in flight on a connection (`-P`)."),
-        whole("value_bytes", 3, 1, 1 << 28, "Size of a value (`-d`).", "bytes"),
-        whole("keys", 1, 1, 1_000_000, "Keys, drawn uniformly; 1 is always the same (`-r`)."),
-    ),
-    metrics=(
-        rate("requests_per_s", "Executed commands a second."),
-        time("latency_mean_ns", "Mean time from sending a command (or pipeline) to its answer."),
-        time("latency_min_ns", "Shortest of these times."),
-        time("latency_p50_ns", "Median of these times."),
-        time("latency_p95_ns", "95th percentile of these times."),
-        time("latency_p99_ns", "99th percentile of these times."),
-        time("latency_max_ns", "Longest of these times."),
-        TOOL,
-    ),
-    overhead="one CPU, and one for the server; memory for `keys` values",
-    source="redis-benchmark, redis.io/docs",
-    two_sided=True,
-    kind=KIND,
-    tool="redis-benchmark",
-    minimum="6.2",
-    install="apt-get install redis-tools",
-    page="""\
-# What it measures
-How many commands a second a Redis server executes when each connection sends its next command, or
-pipeline of them, as soon as the last one was answered.
-
-# How
-The server is redis-server without persistence, on the target that `peer` names (without one, on the
-machine itself). It accepts commands that read and write keys, and none that administers it. Before
-the trial, keys that are to be read are written (with many keys nearly all: they are drawn). Figures
-come from the tool's CSV (`--csv`).
-
-# Known truth
-The commands that it reports are exactly those that the server counts (`INFO commandstats`).
-
-# Cross-check
-`memtier` loads the same server.
-
-# Overhead
-The tool and the server keep a CPU busy each. On one machine they share its CPUs.
-
-# Caveats
-Closed loop: while the server stalls, nobody sends, so that a stall is one slow answer for each
-connection. With a pipeline the time is that of the whole pipeline. Times have a resolution of 1 µs.
-An answer that is an error ends the tool.""",
-)
 
 
-def _command(params: Mapping[str, Any]) -> Command:
+def _command(params: Params) -> Command:
     if params["clients"] > params["requests"]:
         raise UsageError(
             f"redis-benchmark: {params['clients']} clients are more than {params['requests']} "
@@ -124,8 +42,7 @@ def _whole_pipelines(requests: int, pipeline: int) -> str:
     return str(-(-requests // pipeline) * pipeline)
 
 
-def _parse(output: Output) -> list[Sample]:
-    check_ending(output)
+def _figures(output: Output) -> dict[str, float]:
     names = ("avg", "min", "p50", "p95", "p99", "max")
     header = ",".join(f'"{name}_latency_ms"' for name in names)
     row = ",".join([r'"([0-9.]+)"'] * 7)
@@ -134,14 +51,61 @@ def _parse(output: Output) -> list[Sample]:
     )
     metrics = ("latency_mean_ns", *(f"latency_{name}_ns" for name in names[1:]))
     times = {name: value * 1e6 for name, value in zip(metrics, times_ms, strict=True)}
-    return scalars({"requests_per_s": per_s, **times})
+    return {"requests_per_s": per_s, **times}
 
 
-ADAPTER = Adapter(
-    spec=SPEC,
+ADAPTER = adapter(
+    "redis-benchmark",
+    "redis-benchmark: commands to a Redis server in a closed loop",
+    params=(
+        choice(
+            "command",
+            "get",
+            ("get", "set", "incr", "lpush", "mset", "ping_mbulk"),
+            "Command that is sent (`-t`).",
+        ),
+        whole(
+            "requests",
+            100_000,
+            1,
+            1_000_000_000,
+            "Commands in all (`-n`), rounded up to whole pipelines.",
+        ),
+        whole("clients", 50, 1, 10_000, "Connections (`-c`)."),
+        whole("pipeline", 1, 1, 10_000, "Commands in flight on a connection (`-P`)."),
+        whole("value_bytes", 3, 1, 1 << 28, "Size of a value (`-d`).", "bytes"),
+        whole("keys", 1, 1, 1_000_000, "Keys, drawn uniformly; 1 is always the same (`-r`)."),
+    ),
+    metrics=(
+        rate("requests_per_s", "Executed commands a second."),
+        time("latency_mean_ns", "Mean time from sending a command (or pipeline) to its answer."),
+        *latencies("min", "p50", "p95", "p99", "max"),
+    ),
+    overhead="one CPU, and one for the server; memory for `keys` values",
+    source="redis-benchmark, redis.io/docs",
+    minimum="6.2",
+    install="apt-get install redis-tools",
     command=_command,
-    look=Command(("--version",)),
-    version=version_by(r"^redis-benchmark ([0-9]+(?:\.[0-9]+)+)"),
-    parse=_parse,
+    version=r"^redis-benchmark ([0-9]+(?:\.[0-9]+)+)",
+    figures=_figures,
     server=redis.SERVER,
+    page=page(
+        measures="""
+How many commands a second a Redis server executes when each connection sends its next command, or
+pipeline of them, as soon as the last one was answered.""",
+        how="""
+The server is redis-server without persistence, on the target that `peer` names (without one, on the
+machine itself). It accepts commands that read and write keys, and none that administers it. Before
+the trial, keys that are to be read are written (with many keys nearly all: they are drawn). Figures
+come from the tool's CSV (`--csv`).""",
+        truth="""
+The commands that it reports are exactly those that the server counts (`INFO commandstats`).""",
+        cross_check="`memtier` loads the same server.",
+        overhead="""
+The tool and the server keep a CPU busy each. On one machine they share its CPUs.""",
+        caveats="""
+Closed loop: while the server stalls, nobody sends, so that a stall is one slow answer for each
+connection. With a pipeline the time is that of the whole pipeline. Times have a resolution of 1 µs.
+An answer that is an error ends the tool.""",
+    ),
 )

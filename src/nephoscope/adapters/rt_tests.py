@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import Figure, Program, page
-from nephoscope.adapters.frame import Command, Output, numbers
-from nephoscope.adapters.quantities import Params, choice, duration, figure, seconds, time, whole
+from typing import Any
 
-_INSTALL = "apt-get install rt-tests"
-_SOURCE = "Gleixner, Williams, Kacur, rt-tests, wiki.linuxfoundation.org/realtime"
+from nephoscope.adapters.declare import Figure, adapter, page
+from nephoscope.adapters.frame import Command, Output, numbers
+from nephoscope.adapters.quantities import (
+    MS_NS,
+    SECOND_NS,
+    Params,
+    choice,
+    duration,
+    figure,
+    options,
+    period,
+    seconds,
+    time,
+    whole,
+)
+
+_SHARED: dict[str, Any] = {
+    "minimum": "1.0",
+    "install": "apt-get install rt-tests",
+    "source": "Gleixner, Williams, Kacur, rt-tests, wiki.linuxfoundation.org/realtime",
+    "look": ("--help",),
+}
 
 
 def _cyclictest(params: Params) -> Command:
-    limit_s = seconds("cyclictest", "duration_ns", params["duration_ns"])
+    limit_s = seconds("cyclictest", params)
     policy = ("--policy=fifo", f"--priority={params['priority']}") if params["priority"] else ()
     words = (f"--interval={params['interval_ns'] // 1000}", f"--duration={limit_s}", *policy)
     return Command(("--quiet", "--nsecs", "--threads=1", *words))
@@ -31,18 +49,13 @@ def _latencies(output: Output) -> dict[str, float]:
     }
 
 
-CYCLICTEST = Program(
-    name="cyclictest",
-    minimum="1.0",
-    install=_INSTALL,
-    source=_SOURCE,
-    version=r"^cyclictest V ?([0-9]+\.[0-9]+)",
-    look=("--help",),
-).adapter(
+CYCLICTEST = adapter(
     "cyclictest",
     "cyclictest: delay of a thread that sleeps until a set time",
+    **_SHARED,
+    version=r"^cyclictest V ?([0-9]+\.[0-9]+)",
     params=(
-        whole("interval_ns", 1_000_000, 10_000, 1_000_000_000, "Time between wake-ups.", "ns"),
+        period("interval_ns", MS_NS, 10_000, SECOND_NS, "Time between wake-ups."),
         whole("priority", 0, 0, 99, "Real-time priority (SCHED_FIFO, needs root); 0: none."),
         duration(3),
     ),
@@ -72,22 +85,16 @@ grows with the duration: compare maxima of one duration.""",
 def _hackbench(params: Params) -> Command:
     # Of its long options some read the word behind their own.
     names = {"-g": "groups", "-f": "descriptors", "-l": "loops", "-s": "message_bytes"}
-    words = [word for flag, name in names.items() for word in (flag, str(params[name]))]
     pipes = ("--pipe",) if params["channel"] == "pipe" else ()
     threads = "--threads" if params["workers"] == "threads" else "--process"
-    return Command((*words, *pipes, threads))
+    return Command((*options(params, names), *pipes, threads))
 
 
-HACKBENCH = Program(
-    name="hackbench",
-    minimum="1.0",
-    install=_INSTALL,
-    source=_SOURCE,
-    version=r"^hackbench V ?([0-9]+\.[0-9]+)",
-    look=("--help",),
-).adapter(
+HACKBENCH = adapter(
     "hackbench",
     "hackbench: many tasks that send messages to one another",
+    **_SHARED,
+    version=r"^hackbench V ?([0-9]+\.[0-9]+)",
     params=(
         whole("groups", 4, 1, 1_000, "Groups of senders and receivers."),
         whole("descriptors", 20, 1, 1_000, "Senders of a group, and as many receivers."),

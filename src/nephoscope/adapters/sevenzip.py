@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import Program, page
+from nephoscope.adapters.declare import adapter, page
 from nephoscope.adapters.frame import Command, Output, numbers
-from nephoscope.adapters.quantities import Params, figure, rate, threads, whole
-from nephoscope.model import Better
+from nephoscope.adapters.quantities import Params, rate, threads, throughput, whole
 
 _COLUMNS = r" +([0-9]+) +([0-9]+) +([0-9]+) +([0-9]+)"
 
@@ -32,16 +31,15 @@ def _command(params: Params) -> Command:
 
 _ADAPTER_DOC = "Instructions a second of a reference CPU for this work, as 7-Zip rates it: {}."
 
-ADAPTER = Program(
-    name="7z",
+ADAPTER = adapter(
+    "7zip",
+    "7-Zip: LZMA compression and decompression",
+    tool="7z",
     minimum="9.20",
     install="apt-get install p7zip-full",
     source="Pavlov, 7-Zip, 7-zip.org",
     version=r"^7-Zip (?:\[[0-9]+\] |\([a-z]\) |\(z\) )?([0-9]+\.[0-9]+)",
     look=(),
-).adapter(
-    "7zip",
-    "7-Zip: LZMA compression and decompression",
     params=(
         whole("dictionary_bits", 22, 18, 32, "Dictionary of 2 to this power bytes (`-md`)."),
         whole("iterations", 1, 1, 1_000, "Times that all is repeated."),
@@ -50,21 +48,11 @@ ADAPTER = Program(
     command=_command,
     figures=_figures,
     metrics=(
-        rate("compress_bytes_per_s", "Bytes compressed a second.", unit="bytes_per_s"),
-        rate("decompress_bytes_per_s", "Bytes decompressed a second.", unit="bytes_per_s"),
-        figure(
-            "compress_rating_per_s",
-            "per_s",
-            _ADAPTER_DOC.format("compression"),
-            better=Better.HIGHER,
-        ),
-        figure(
-            "decompress_rating_per_s",
-            "per_s",
-            _ADAPTER_DOC.format("decompression"),
-            better=Better.HIGHER,
-        ),
-        figure("rating_per_s", "per_s", _ADAPTER_DOC.format("mean of both"), better=Better.HIGHER),
+        throughput("compress_bytes_per_s", "Bytes compressed a second."),
+        throughput("decompress_bytes_per_s", "Bytes decompressed a second."),
+        rate("compress_rating_per_s", _ADAPTER_DOC.format("compression"), headline=False),
+        rate("decompress_rating_per_s", _ADAPTER_DOC.format("decompression"), headline=False),
+        rate("rating_per_s", _ADAPTER_DOC.format("mean of both"), headline=False),
     ),
     overhead="one CPU for each thread, and about 60 MiB of memory for each two",
     page=page(

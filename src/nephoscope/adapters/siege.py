@@ -3,83 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
 
-from nephoscope.adapters.frame import (
-    TOOL,
-    Adapter,
-    Command,
-    Output,
-    ToolError,
-    check_ending,
-    last_words,
-    version_by,
-)
-from nephoscope.adapters.quantities import errors, rate, time, whole
-from nephoscope.adapters.reports import scalars
+from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.frame import Command, Output, ToolError, last_words
+from nephoscope.adapters.quantities import Params, boolean, errors, rate, time, whole
 from nephoscope.adapters.servers import nginx
-from nephoscope.catalog import ADAPTER as KIND
-from nephoscope.catalog import BenchmarkSpec, ParamSpec
-from nephoscope.model import Sample
-
-SPEC = BenchmarkSpec(
-    id="siege",
-    summary="siege: requests to a web server by concurrent users in a closed loop",
-    params=(
-        whole("connections", 10, 1, 4_096, "Users, each a thread (`--concurrent`)."),
-        whole("requests", 5_000, 1, 1_000_000_000, "Requests of each user (`--reps`)."),
-        ParamSpec("keep_alive", "bool", "none", False, "Whether users keep their connections."),
-        nginx.BODY,
-    ),
-    metrics=(
-        rate("requests_per_s", "Successful requests a second."),
-        time(
-            "latency_mean_ns", "Mean time of a request, from siege's sum of all times (page: How)."
-        ),
-        errors("Requests that failed."),
-        TOOL,
-    ),
-    overhead="a thread for each user, and the server's CPU",
-    source="Fulmer, siege: an http load tester and benchmarking utility, joedog.org",
-    two_sided=True,
-    kind=KIND,
-    tool="siege",
-    minimum="4.0",
-    install="apt-get install siege",
-    page=f"""\
-# What it measures
-How many requests a second a web server answers when each of a number of users sends its next
-request as soon as the last one was answered.
-
-# How
-{nginx.PAGE}
-siege reports times in steps of 10 ms, and 0.00 s for the mean of most. It reports its sum of times
-too, as the mean number of requests in flight; the mean time is that number times the duration over
-the requests. Users do not pause (`--benchmark`).
 
 
-It is started with a number of requests, never with a time (`--time`): when its time is over, siege
-4.0.7 cancels its threads wherever they are, and a thread that holds the lock of the memory
-allocator then keeps the program from ending (github.com/JoeDog/siege/issues/66; 1 of 200 runs).
-
-# Known truth
-The transactions that siege counts are those that nginx serves: `requests` times `connections`.
-
-# Cross-check
-`wrk`, `ab` and `h2load` load the same server.
-
-# Overhead
-A thread for each user; nginx's worker keeps a CPU busy. On one machine they share its CPUs.
-
-# Caveats
-A run of less than half a second is refused, because its clock has steps of 10 ms. Closed loop:
-while the server stalls, nobody sends. A single request's time is 0 or 10 ms to siege, so that there
-are no percentiles, and the mean is good for many requests only.""",
-)
-
-
-def _command(params: Mapping[str, Any]) -> Command:
+def _command(params: Params) -> Command:
     settings = {
         "limit": params["connections"],
         "connection": "keep-alive" if params["keep_alive"] else "close",
@@ -102,8 +33,7 @@ def _command(params: Mapping[str, Any]) -> Command:
     )
 
 
-def _parse(output: Output) -> list[Sample]:
-    check_ending(output)
+def _figures(output: Output) -> dict[str, float]:
     at = output.stdout.rfind("{")
     try:
         report = json.loads(output.stdout[at:])
@@ -119,20 +49,59 @@ def _parse(output: Output) -> list[Sample]:
         raise ToolError(
             f"it ended after {elapsed_s} s, and its clock has steps of 10 ms. Raise `requests`."
         )
-    return scalars(
-        {
-            "requests_per_s": count / elapsed_s,
-            "latency_mean_ns": in_flight * elapsed_s / count * 1e9,
-            "errors_count": failed,
-        }
-    )
+    return {
+        "requests_per_s": count / elapsed_s,
+        "latency_mean_ns": in_flight * elapsed_s / count * 1e9,
+        "errors_count": failed,
+    }
 
 
-ADAPTER = Adapter(
-    spec=SPEC,
+ADAPTER = adapter(
+    "siege",
+    "siege: requests to a web server by concurrent users in a closed loop",
+    params=(
+        whole("connections", 10, 1, 4_096, "Users, each a thread (`--concurrent`)."),
+        whole("requests", 5_000, 1, 1_000_000_000, "Requests of each user (`--reps`)."),
+        boolean("keep_alive", False, "Whether users keep their connections."),
+        nginx.BODY,
+    ),
+    metrics=(
+        rate("requests_per_s", "Successful requests a second."),
+        time(
+            "latency_mean_ns", "Mean time of a request, from siege's sum of all times (page: How)."
+        ),
+        errors("Requests that failed."),
+    ),
+    overhead="a thread for each user, and the server's CPU",
+    source="Fulmer, siege: an http load tester and benchmarking utility, joedog.org",
+    minimum="4.0",
+    install="apt-get install siege",
     command=_command,
-    look=Command(("--version",)),
-    version=version_by(r"^SIEGE ([0-9]+(?:\.[0-9]+)+)"),
-    parse=_parse,
+    version=r"^SIEGE ([0-9]+(?:\.[0-9]+)+)",
+    figures=_figures,
     server=nginx.SERVER,
+    page=page(
+        measures="""
+How many requests a second a web server answers when each of a number of users sends its next
+request as soon as the last one was answered.""",
+        how=f"""
+{nginx.PAGE}
+siege reports times in steps of 10 ms, and 0.00 s for the mean of most. It reports its sum of times
+too, as the mean number of requests in flight; the mean time is that number times the duration over
+the requests. Users do not pause (`--benchmark`).
+
+
+It is started with a number of requests, never with a time (`--time`): when its time is over, siege
+4.0.7 cancels its threads wherever they are, and a thread that holds the lock of the memory
+allocator then keeps the program from ending (github.com/JoeDog/siege/issues/66; 1 of 200 runs).""",
+        truth="""
+The transactions that siege counts are those that nginx serves: `requests` times `connections`.""",
+        cross_check="`wrk`, `ab` and `h2load` load the same server.",
+        overhead="""
+A thread for each user; nginx's worker keeps a CPU busy. On one machine they share its CPUs.""",
+        caveats="""
+A run of less than half a second is refused, because its clock has steps of 10 ms. Closed loop:
+while the server stalls, nobody sends. A single request's time is 0 or 10 ms to siege, so that there
+are no percentiles, and the mean is good for many requests only.""",
+    ),
 )

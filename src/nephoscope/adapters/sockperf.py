@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
-from nephoscope.adapters.declare import adapter
+from nephoscope.adapters.declare import adapter, page
 from nephoscope.adapters.frame import (
     ADDRESS,
     PEER_ADDRESS,
@@ -15,7 +14,7 @@ from nephoscope.adapters.frame import (
     Command,
     Server,
 )
-from nephoscope.adapters.quantities import duration, seconds, time, whole
+from nephoscope.adapters.quantities import Params, duration, seconds, time, whole
 from nephoscope.adapters.reports import Figures, parser
 
 _US = 1_000
@@ -26,12 +25,12 @@ _PERCENTILES = {"p50": "50.000", "p99": "99.000", "p999": "99.900"}
 def _sockperf(protocol: Literal["tcp", "udp"]) -> Adapter:
     tcp = ("--tcp",) if protocol == "tcp" else ()
 
-    def command(params: Mapping[str, Any]) -> Command:
+    def command(params: Params) -> Command:
         rate = params["rate_per_s"]
         return Command(
             (
                 *("ping-pong", "-i", PEER_ADDRESS, "-p", PEER_PORT, *tcp, "--full-rtt"),
-                *("-t", str(seconds("sockperf", "duration_ns", params["duration_ns"]))),
+                *("-t", str(seconds("sockperf", params))),
                 *("--msg-size", str(params["packet_bytes"]), "--mps", str(rate or "max")),
             )
         )
@@ -92,26 +91,19 @@ def _sockperf(protocol: Literal["tcp", "udp"]) -> Adapter:
             install="apt-get install sockperf",
             protocol=protocol,
         ),
-        page="""\
-# What it measures
-How long a message takes there and back, with the next one sent after the answer.
-
-# How
+        page=page(
+            measures="""
+How long a message takes there and back, with the next one sent after the answer.""",
+            how="""
 The server runs on the target that `peer` names (without one, on the machine itself). Figures come
-from the report of `sockperf ping-pong --full-rtt`.
-
-# Known truth
-On a link whose delay is set, the round trip is that delay.
-
-# Cross-check
-`net.rtt` with `rate_per_s=0` measures the same.
-
-# Overhead
-One thread on each side.
-
-# Caveats
+from the report of `sockperf ping-pong --full-rtt`.""",
+            truth="On a link whose delay is set, the round trip is that delay.",
+            cross_check="`net.rtt` with `rate_per_s=0` measures the same.",
+            overhead="One thread on each side.",
+            caveats="""
 Closed loop without a rate. It leaves out what it sent in the first 400 ms and the last 50 ms.
 Version 3.7 knows IPv4 alone.""",
+        ),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import Figure, Program, page
+from nephoscope.adapters.declare import Figure, adapter, page
 from nephoscope.adapters.frame import Adapter, Command
 from nephoscope.adapters.quantities import Params, choice, duration, rate, seconds, threads, whole
 from nephoscope.catalog import ParamSpec
@@ -14,15 +14,6 @@ _CPU_METHODS = (
     *("fft", "fibonacci", "float", "gcd", "hanoi", "hyperbolic", "int64", "jmp", "log"),
     *("loop", "matrixprod", "nsqrt", "phi", "pi", "prime", "queens", "rand", "sqrt"),
     *("trig", "zeta"),
-)
-
-_PROGRAM = Program(
-    name="stress-ng",
-    minimum="0.13",
-    install="apt-get install stress-ng",
-    source="King, stress-ng, github.com/ColinIanKing/stress-ng",
-    version=r"^stress-ng, version ([0-9]+(?:\.[0-9]+)+)",
-    on_stderr=True,
 )
 
 
@@ -43,16 +34,22 @@ def _adapter(
     overhead: str = "one CPU for each process",
 ) -> Adapter:
     def command(values: Params) -> Command:
-        limit_s = seconds("stress-ng", "duration_ns", values["duration_ns"])
+        limit_s = seconds("stress-ng", values)
         words = [f"--{stressor}", str(values["threads"]), "--timeout", f"{limit_s}s"]
         for param in params:
             name = param.id.removesuffix("_bytes").replace("_", "-")
             words += [f"--{stressor}-{name}", str(values[param.id])]
         return Command((*words, "--metrics-brief"))
 
-    return _PROGRAM.adapter(
+    return adapter(
         f"stress-ng.{stressor}",
         f"stress-ng: {summary}",
+        tool="stress-ng",
+        minimum="0.13",
+        install="apt-get install stress-ng",
+        source="King, stress-ng, github.com/ColinIanKing/stress-ng",
+        version=r"^stress-ng, version ([0-9]+(?:\.[0-9]+)+)",
+        on_stderr=True,
         params=(*params, threads("Processes."), duration(3)),
         command=command,
         figures=(*figures, _operations(stressor, "Operations a second of elapsed time.")),

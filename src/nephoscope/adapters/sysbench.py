@@ -2,50 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
+from nephoscope.adapters.declare import adapter, page
 from nephoscope.adapters.frame import (
     PEER_ADDRESS,
     PEER_PORT,
-    TOOL,
-    Adapter,
     Command,
     Output,
-    Server,
     Step,
     ToolError,
-    check_ending,
     last_words,
     numbers,
-    version_by,
 )
 from nephoscope.adapters.quantities import (
     DIRECTORY,
+    Params,
     choice,
     duration,
     errors,
+    latencies,
     rate,
     seconds,
     threads,
+    throughput,
     time,
     whole,
 )
-from nephoscope.adapters.reports import scalars
 from nephoscope.adapters.servers import postgresql
-from nephoscope.catalog import ADAPTER as KIND
-from nephoscope.catalog import BenchmarkSpec, MetricSpec, ParamSpec
-from nephoscope.model import Sample
 
-Params = Mapping[str, Any]
-
-_THREADS = threads("Threads (`--threads`).")
 _NUMBER = r"([0-9.]+)"
 
 _LATENCIES = (
     time("latency_mean_ns", "Mean time of an event."),
-    time("latency_p99_ns", "99th percentile of these times."),
-    time("latency_max_ns", "Longest of these times."),
+    *latencies("p99", "max"),
 )
 
 _CAVEATS = """\
@@ -54,7 +44,7 @@ of 10 µs; the percentile comes from a histogram whose bins are 1.8 % wide."""
 
 
 def _common(params: Params) -> tuple[str, ...]:
-    limit_s = seconds("sysbench", "duration_ns", params["duration_ns"])
+    limit_s = seconds("sysbench", params)
     return (f"--threads={params['threads']}", f"--time={limit_s}", "--percentile=99")
 
 
@@ -64,17 +54,14 @@ def _figure(output: Output, label: str) -> float:
     return value
 
 
-def _checked(output: Output) -> float:
-    """Returns how many events a whole report has. Raises ToolError when there is none."""
-    check_ending(output)
+def _check(output: Output) -> None:
+    """ToolError unless the report is whole and counts an event."""
     if "FATAL:" in output.stdout or "FATAL:" in output.stderr:
         raise ToolError(f"it met an error.{last_words(output)}")
     # The last line of every report.
     numbers(output, rf"^ *execution time \(avg/stddev\): +{_NUMBER}/{_NUMBER}\n", "its end")
-    events = _figure(output, "total number of events")
-    if not events or not _figure(output, "total time"):
+    if not _figure(output, "total number of events") or not _figure(output, "total time"):
         raise ToolError("it counted no event.")
-    return events
 
 
 def _latencies(output: Output) -> dict[str, float]:
@@ -82,80 +69,44 @@ def _latencies(output: Output) -> dict[str, float]:
     return {f"latency_{key}_ns": _figure(output, label) * 1e6 for key, label in labels.items()}
 
 
-def _adapter(
-    name: str,
-    summary: str,
-    params: tuple[ParamSpec, ...],
-    metrics: tuple[MetricSpec, ...],
-    overhead: str,
-    page: str,
-    command: Callable[[Params], Command],
-    parse: Callable[[Output], dict[str, float]],
-    server: Server | None = None,
-) -> Adapter:
-    spec = BenchmarkSpec(
-        id=f"sysbench.{name}",
-        summary=f"sysbench: {summary}",
-        params=(*params, _THREADS, duration(5)),
-        metrics=(*metrics, TOOL),
-        overhead=overhead,
-        source="Kopytov, sysbench, github.com/akopytov/sysbench",
-        two_sided=server is not None,
-        kind=KIND,
-        tool="sysbench",
-        minimum="1.0",
-        install="apt-get install sysbench",
-        page=page,
-    )
-
-    def parse_samples(output: Output) -> list[Sample]:
-        return scalars(parse(output))
-
-    return Adapter(
-        spec=spec,
-        command=command,
-        look=Command(("--version",)),
-        version=version_by(r"^sysbench ([0-9]+(?:\.[0-9]+)+)"),
-        parse=parse_samples,
-        server=server,
-    )
+_SHARED: dict[str, Any] = {
+    "tool": "sysbench",
+    "minimum": "1.0",
+    "install": "apt-get install sysbench",
+    "source": "Kopytov, sysbench, github.com/akopytov/sysbench",
+    "version": r"^sysbench ([0-9]+(?:\.[0-9]+)+)",
+}
+_PARAMS = (threads("Threads (`--threads`)."), duration(5))
 
 
 def _cpu(params: Params) -> Command:
     return Command(("cpu", *_common(params), f"--cpu-max-prime={params['max_prime']}", "run"))
 
 
-def _parse_cpu(output: Output) -> dict[str, float]:
-    _checked(output)
+def _figures_cpu(output: Output) -> dict[str, float]:
+    _check(output)
     return {"events_per_s": _figure(output, "events per second"), **_latencies(output)}
 
 
-CPU = _adapter(
-    "cpu",
-    "finding prime numbers",
-    (whole("max_prime", 10_000, 3, 100_000_000, "Highest number that is tried."),),
-    (rate("events_per_s", "Searches a second, each up to `max_prime`."), *_LATENCIES),
-    "one CPU for each thread",
-    f"""\
-# What it measures
-How often a second the CPU finds all primes up to a number, by trial division.
-
-# How
+CPU = adapter(
+    "sysbench.cpu",
+    "sysbench: finding prime numbers",
+    **_SHARED,
+    params=(whole("max_prime", 10_000, 3, 100_000_000, "Highest number that is tried."), *_PARAMS),
+    metrics=(rate("events_per_s", "Searches a second, each up to `max_prime`."), *_LATENCIES),
+    command=_cpu,
+    figures=_figures_cpu,
+    overhead="one CPU for each thread",
+    page=page(
+        measures="How often a second the CPU finds all primes up to a number, by trial division.",
+        how="""
 Each event divides every number by all up to its square root; most time goes into 64-bit divisions.
-
-# Known truth
-Events a second times the mean time of one is the number of threads.
-
-# Cross-check
-`cpu.pi` and `cpu.hash` measure other work of a CPU.
-
-# Overhead
-One CPU for each thread.
-
-# Caveats
-Divisions differ more between models of CPUs than most work does. {_CAVEATS}""",
-    _cpu,
-    _parse_cpu,
+""",
+        truth="Events a second times the mean time of one is the number of threads.",
+        cross_check="`cpu.pi` and `cpu.hash` measure other work of a CPU.",
+        overhead="One CPU for each thread.",
+        caveats=f"Divisions differ more between models of CPUs than most work does. {_CAVEATS}",
+    ),
 )
 
 
@@ -175,8 +126,8 @@ def _memory(params: Params) -> Command:
     )
 
 
-def _parse_memory(output: Output) -> dict[str, float]:
-    _checked(output)
+def _figures_memory(output: Output) -> dict[str, float]:
+    _check(output)
     (operations,) = numbers(
         output, rf"^Total operations: [0-9]+ \( *{_NUMBER} per second\)\n", "operations"
     )
@@ -186,42 +137,37 @@ def _parse_memory(output: Output) -> dict[str, float]:
     return {"transfer_bytes_per_s": rate_mib * 2**20, "operations_per_s": operations}
 
 
-MEMORY = _adapter(
-    "memory",
-    "reading or writing blocks of memory",
-    (
+MEMORY = adapter(
+    "sysbench.memory",
+    "sysbench: reading or writing blocks of memory",
+    **_SHARED,
+    params=(
         whole("block_bytes", 1_024, 8, 1 << 30, "Size of a block; a power of 2.", "bytes"),
         choice("operation", "write", ("read", "write"), "What is done with a block."),
         choice("access", "seq", ("seq", "rnd"), "Order of the words in a block."),
         choice("scope", "global", ("global", "local"), "One block for all threads, or each one."),
+        *_PARAMS,
     ),
-    (
-        rate("transfer_bytes_per_s", "Bytes a second.", unit="bytes_per_s"),
+    metrics=(
+        throughput("transfer_bytes_per_s", "Bytes a second."),
         rate("operations_per_s", "Blocks a second.", headline=False),
     ),
-    "one CPU for each thread, and a block of memory",
-    """\
-# What it measures
-How many bytes a second threads read or write in a block of memory, word by word.
-
-# How
-A block is read or written again and again.
-
-# Known truth
-Bytes a second are blocks a second times the size of a block.
-
-# Cross-check
-`mem.stream` measures the bandwidth of memory; `mem.cache` that of the caches.
-
-# Overhead
-One CPU for each thread.
-
-# Caveats
+    command=_memory,
+    figures=_figures_memory,
+    overhead="one CPU for each thread, and a block of memory",
+    page=page(
+        measures="""
+How many bytes a second threads read or write in a block of memory, word by word.""",
+        how="A block is read or written again and again.",
+        truth="Bytes a second are blocks a second times the size of a block.",
+        cross_check="""
+`mem.stream` measures the bandwidth of memory; `mem.cache` that of the caches.""",
+        overhead="One CPU for each thread.",
+        caveats="""
 With the default block of 1 KiB this is the first-level cache and the loop around it, and not
 memory; a block above the last-level cache measures memory. It takes 8 bytes at a time, and a clock
 read around each block: no rate of vector instructions.""",
-    _memory,
-    _parse_memory,
+    ),
 )
 
 
@@ -244,8 +190,8 @@ def _fileio(params: Params) -> Command:
     )
 
 
-def _parse_fileio(output: Output) -> dict[str, float]:
-    _checked(output)
+def _figures_fileio(output: Output) -> dict[str, float]:
+    _check(output)
     return {
         "reads_per_s": _figure(output, "reads/s"),
         "writes_per_s": _figure(output, "writes/s"),
@@ -256,10 +202,11 @@ def _parse_fileio(output: Output) -> dict[str, float]:
     }
 
 
-FILEIO = _adapter(
-    "fileio",
-    "reading and writing files",
-    (
+FILEIO = adapter(
+    "sysbench.fileio",
+    "sysbench: reading and writing files",
+    **_SHARED,
+    params=(
         DIRECTORY,
         whole("files", 16, 1, 100_000, "Files (`--file-num`)."),
         whole("total_bytes", 256 << 20, 1 << 20, 1 << 50, "Size of all files.", "bytes"),
@@ -272,37 +219,31 @@ FILEIO = _adapter(
         ),
         whole("sync_every", 100, 0, 1_000_000, "Requests after which all files are synced; 0: no."),
         choice("flags", "none", ("none", "direct", "sync", "dsync"), "How files are opened."),
+        *_PARAMS,
     ),
-    (
+    metrics=(
         rate("reads_per_s", "Reads a second."),
         rate("writes_per_s", "Writes a second."),
         rate("syncs_per_s", "Calls of fsync a second.", headline=False),
-        rate("read_bytes_per_s", "Bytes read a second.", headline=False, unit="bytes_per_s"),
-        rate("written_bytes_per_s", "Bytes written a second.", headline=False, unit="bytes_per_s"),
+        throughput("read_bytes_per_s", "Bytes read a second.", headline=False),
+        throughput("written_bytes_per_s", "Bytes written a second.", headline=False),
         *_LATENCIES,
     ),
-    "`total_bytes` of disk space; the folder goes away at the end",
-    f"""\
-# What it measures
-Reads and writes a second on a set of files, at random or in turn, with regular syncs.
-
-# How
-The files are made before the trial, untimed, in a scratch folder.
-
-# Known truth
-Bytes a second are reads and writes a second times the size of a block.
-
-# Cross-check
-`disk.io` does such work natively, with its own clock for each request.
-
-# Overhead
-Disk space for the files. The folder is removed at the end, also when the trial is cancelled.
-
-# Caveats
+    command=_fileio,
+    figures=_figures_fileio,
+    overhead="`total_bytes` of disk space; the folder goes away at the end",
+    page=page(
+        measures="""
+Reads and writes a second on a set of files, at random or in turn, with regular syncs.""",
+        how="The files are made before the trial, untimed, in a scratch folder.",
+        truth="Bytes a second are reads and writes a second times the size of a block.",
+        cross_check="`disk.io` does such work natively, with its own clock for each request.",
+        overhead="""
+Disk space for the files. The folder is removed at the end, also when the trial is cancelled.""",
+        caveats=f"""
 Without `flags=direct` the page cache takes part: where the files fit into memory, reads measure
 memory. A sync is an event too, so that latencies mix reads, writes and syncs. {_CAVEATS}""",
-    _fileio,
-    _parse_fileio,
+    ),
 )
 
 
@@ -323,8 +264,8 @@ def _oltp(params: Params) -> Command:
     )
 
 
-def _parse_oltp(output: Output) -> dict[str, float]:
-    _checked(output)
+def _figures_oltp(output: Output) -> dict[str, float]:
+    _check(output)
     values = {}
     for name in ("transactions", "queries", "ignored errors"):
         pattern = rf"^ *{name}: +[0-9]+ +\({_NUMBER} per sec\.\)\n"
@@ -338,10 +279,11 @@ def _parse_oltp(output: Output) -> dict[str, float]:
     }
 
 
-OLTP = _adapter(
-    "oltp",
-    "transactions of a PostgreSQL server",
-    (
+OLTP = adapter(
+    "sysbench.oltp",
+    "sysbench: transactions of a PostgreSQL server",
+    **_SHARED,
+    params=(
         choice(
             "workload",
             "read_write",
@@ -351,37 +293,31 @@ OLTP = _adapter(
         whole("tables", 1, 1, 1_000, "Tables (`--tables`)."),
         whole("rows", 10_000, 1, 1_000_000_000, "Rows of a table (`--table-size`)."),
         *postgresql.PARAMS,
+        *_PARAMS,
     ),
-    (
+    metrics=(
         rate("transactions_per_s", "Transactions a second."),
         rate("queries_per_s", "Queries a second.", headline=False),
         *_LATENCIES,
         errors("Transactions that were repeated, mostly for a deadlock."),
     ),
-    "a CPU where transactions are short, the server's CPUs, and its disk: about 64 MB and its rows",
-    f"""\
-# What it measures
+    command=_oltp,
+    figures=_figures_oltp,
+    server=postgresql.SERVER,
+    overhead="a CPU where transactions are short, the server's CPUs, and its disk: about 64 MB and "
+    "its rows",
+    page=page(
+        measures="""
 How many transactions a second a PostgreSQL server commits, each of 20 queries with the default
-workload, and how long one takes.
-
-# How
-{postgresql.PAGE}
-
-# Known truth
+workload, and how long one takes.""",
+        how=postgresql.PAGE,
+        truth="""
 The default workload deletes and inserts one row in each transaction: the rows that the server
-counts as deleted are the transactions that sysbench reports, with those that it repeated.
-
-# Cross-check
-`db.pgbench` loads the same server.
-
-# Overhead
-Each trial makes a cluster (1 to 2 s) and fills its tables.
-
-# Caveats
-Rows are drawn from sysbench's `special` distribution: few are hot. {_CAVEATS}""",
-    _oltp,
-    _parse_oltp,
-    postgresql.SERVER,
+counts as deleted are the transactions that sysbench reports, with those that it repeated.""",
+        cross_check="`db.pgbench` loads the same server.",
+        overhead="Each trial makes a cluster (1 to 2 s) and fills its tables.",
+        caveats=f"Rows are drawn from sysbench's `special` distribution: few are hot. {_CAVEATS}",
+    ),
 )
 
 ADAPTERS = (CPU, MEMORY, FILEIO, OLTP)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from nephoscope.adapters.declare import Program, page, version_by_usage
+from nephoscope.adapters.declare import adapter, page, version_by_usage
 from nephoscope.adapters.frame import Command, Output, ToolError, check_ending, matched, numbers
-from nephoscope.adapters.quantities import Params, choice, figure, rate, whole
+from nephoscope.adapters.quantities import Params, choice, rate, whole
 from nephoscope.adapters.reports import scalars
-from nephoscope.model import Better, Sample
+from nephoscope.model import Sample
 
 _TESTS = (
     *("index", "dhry2reg", "whetstone-double", "execl", "fstime", "fsbuffer", "fsdisk"),
@@ -45,15 +45,14 @@ def _command(params: Params) -> Command:
     )
 
 
-ADAPTER = Program(
-    name="Run",
+ADAPTER = adapter(
+    "unixbench",
+    "UnixBench: index of a system's basic operations",
+    tool="Run",
     minimum="5.1",
     install="make, in UnixBench of github.com/kdlucas/byte-unixbench, and that folder in PATH",
     source="BYTE UNIX Benchmarks, github.com/kdlucas/byte-unixbench",
     version=version_by_usage("Run: unknown option --version", "5.1"),
-).adapter(
-    "unixbench",
-    "UnixBench: index of a system's basic operations",
     params=(
         choice("test", "index", _TESTS, "Which of its tests; `index` has all twelve (28 minutes)."),
         whole("copies", 1, 1, 1_024, "Copies of a test at a time (`-c`)."),
@@ -63,7 +62,7 @@ ADAPTER = Program(
     ),
     metrics=(
         rate("index_score", "Result over that of a SPARCstation 20-61, times 10.", unit="none"),
-        figure("result_score", "none", "Result in the unit of the test.", better=Better.HIGHER),
+        rate("result_score", "Result in the unit of the test.", headline=False, unit="none"),
     ),
     command=_command,
     parse=_parse,

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from nephoscope.adapters.frame import (
-    TOOL,
-    Adapter,
-    Command,
-    Output,
-    ToolError,
-    check_ending,
-    numbers,
-    version_by,
+from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.frame import Command, Output, ToolError, numbers
+from nephoscope.adapters.quantities import (
+    Params,
+    duration,
+    errors,
+    latencies,
+    rate,
+    seconds,
+    time,
+    timeout,
+    whole,
 )
-from nephoscope.adapters.quantities import duration, errors, rate, seconds, time, timeout, whole
-from nephoscope.adapters.reports import scalars
 from nephoscope.adapters.servers import nginx
-from nephoscope.catalog import ADAPTER as KIND
-from nephoscope.catalog import BenchmarkSpec
 from nephoscope.errors import UsageError
-from nephoscope.model import Sample
 
 # Its own summary rounds to three digits; its Lua interface has the microseconds. A script with
 # nothing but `done` changes nothing while requests are sent. wrk adds to its latencies those that
@@ -67,64 +62,8 @@ done = function(summary, latency, requests)
 end
 """
 
-SPEC = BenchmarkSpec(
-    id="wrk",
-    summary="wrk: requests to a web server in a closed loop",
-    params=(
-        whole("connections", 10, 1, 16_000, "Open connections (`-c`)."),
-        whole("threads", 1, 1, 256, "Threads that share the connections (`-t`)."),
-        duration(2),
-        timeout(2),
-        nginx.BODY,
-    ),
-    metrics=(
-        rate("requests_per_s", "Completed requests a second."),
-        time("latency_mean_ns", "Mean time from sending a request to its response, as measured."),
-        time("latency_p50_ns", "Median of these times."),
-        time("latency_p90_ns", "90th percentile of these times."),
-        time("latency_p99_ns", "99th percentile of these times."),
-        time("latency_max_ns", "Longest of these times."),
-        time("corrected_mean_ns", "Mean with wrk's correction for requests that were not sent."),
-        time("corrected_p99_ns", "99th percentile with this correction."),
-        errors("Connections and requests that failed, and responses with a status above 399."),
-        TOOL,
-    ),
-    overhead="one CPU for each thread, and one for the server",
-    source="Glozer, wrk: a HTTP benchmarking tool, github.com/wg/wrk",
-    two_sided=True,
-    kind=KIND,
-    tool="wrk",
-    minimum="4.0",
-    install="apt-get install wrk",
-    page=f"""\
-# What it measures
-How many requests a second a web server answers when each connection sends its next request as soon
-as the last one was answered, and how long an answer takes.
 
-# How
-{nginx.PAGE}
-Percentiles come from wrk's Lua interface, because its summary rounds them to three digits.
-
-# Known truth
-The requests that wrk counts are those that nginx counts, up to one in flight for each connection.
-
-# Cross-check
-`ab`, `h2load` and `siege` load the same server.
-
-# Overhead
-Each thread of wrk and nginx's worker keep a CPU busy. On one machine they share its CPUs.
-
-# Caveats
-Closed loop: while the server stalls, nobody sends. wrk adds the requests that each connection would
-have sent at its mean interval, so that its own mean and percentiles are not those of requests that
-were sent; `latency_…` has these additions taken out, `corrected_…` has them. The correction knows
-the mean interval of the run itself, which a stall has made longer, and not a schedule. Times have a
-resolution of 1 µs; a response after `timeout_ns` is an error and in no latency. After a stall of a
-second wrk needs up to a minute of CPU time to hand over its latencies.""",
-)
-
-
-def _command(params: Mapping[str, Any]) -> Command:
+def _command(params: Params) -> Command:
     if params["connections"] < params["threads"]:
         raise UsageError(
             f"wrk: {params['connections']} connections cannot be shared by {params['threads']} "
@@ -134,8 +73,8 @@ def _command(params: Mapping[str, Any]) -> Command:
     arguments = {
         "--connections": str(params["connections"]),
         "--threads": str(params["threads"]),
-        "--duration": f"{seconds('wrk', 'duration_ns', params['duration_ns'])}s",
-        "--timeout": f"{seconds('wrk', 'timeout_ns', params['timeout_ns'])}s",
+        "--duration": f"{seconds('wrk', params, 'duration_ns')}s",
+        "--timeout": f"{seconds('wrk', params, 'timeout_ns')}s",
         "--script": "/dev/stdin",
     }
     words = [word for pair in arguments.items() for word in pair]
@@ -143,8 +82,7 @@ def _command(params: Mapping[str, Any]) -> Command:
     return Command((*words, nginx.URL), input=script)
 
 
-def _parse(output: Output) -> list[Sample]:
-    check_ending(output)
+def _figures(output: Output) -> dict[str, float]:
     requests, elapsed_us, measured = numbers(
         output, r"^counts ([0-9]+) ([0-9]+) ([0-9]+)\n", "its counts"
     )
@@ -161,20 +99,58 @@ def _parse(output: Output) -> list[Sample]:
     corrected = numbers(output, r"^corrected ([0-9.]+) ([0-9]+)\n", "its corrected latencies")
     names = ("latency_mean", "latency_p50", "latency_p90", "latency_p99", "latency_max")
     named = zip((*names, "corrected_mean", "corrected_p99"), (*times, *corrected), strict=True)
-    return scalars(
-        {
-            "requests_per_s": requests * 1e6 / elapsed_us,
-            **{f"{name}_ns": value_us * 1e3 for name, value_us in named},
-            "errors_count": sum(failed),
-        }
-    )
+    return {
+        "requests_per_s": requests * 1e6 / elapsed_us,
+        **{f"{name}_ns": value_us * 1e3 for name, value_us in named},
+        "errors_count": sum(failed),
+    }
 
 
-ADAPTER = Adapter(
-    spec=SPEC,
+ADAPTER = adapter(
+    "wrk",
+    "wrk: requests to a web server in a closed loop",
+    params=(
+        whole("connections", 10, 1, 16_000, "Open connections (`-c`)."),
+        whole("threads", 1, 1, 256, "Threads that share the connections (`-t`)."),
+        duration(2),
+        timeout(2),
+        nginx.BODY,
+    ),
+    metrics=(
+        rate("requests_per_s", "Completed requests a second."),
+        time("latency_mean_ns", "Mean time from sending a request to its response, as measured."),
+        *latencies("p50", "p90", "p99", "max"),
+        time("corrected_mean_ns", "Mean with wrk's correction for requests that were not sent."),
+        time("corrected_p99_ns", "99th percentile with this correction."),
+        errors("Connections and requests that failed, and responses with a status above 399."),
+    ),
+    overhead="one CPU for each thread, and one for the server",
+    source="Glozer, wrk: a HTTP benchmarking tool, github.com/wg/wrk",
+    minimum="4.0",
+    install="apt-get install wrk",
     command=_command,
-    look=Command(("--version",)),
-    version=version_by(r"^wrk (?:[a-z]+/)?([0-9]+(?:\.[0-9]+)+)"),
-    parse=_parse,
+    version=r"^wrk (?:[a-z]+/)?([0-9]+(?:\.[0-9]+)+)",
+    figures=_figures,
     server=nginx.SERVER,
+    page=page(
+        measures="""
+How many requests a second a web server answers when each connection sends its next request as soon
+as the last one was answered, and how long an answer takes.""",
+        how=f"""
+{nginx.PAGE}
+Percentiles come from wrk's Lua interface, because its summary rounds them to three digits.""",
+        truth="""
+The requests that wrk counts are those that nginx counts, up to one in flight for each connection.
+""",
+        cross_check="`ab`, `h2load` and `siege` load the same server.",
+        overhead="""
+Each thread of wrk and nginx's worker keep a CPU busy. On one machine they share its CPUs.""",
+        caveats="""
+Closed loop: while the server stalls, nobody sends. wrk adds the requests that each connection would
+have sent at its mean interval, so that its own mean and percentiles are not those of requests that
+were sent; `latency_…` has these additions taken out, `corrected_…` has them. The correction knows
+the mean interval of the run itself, which a stall has made longer, and not a schedule. Times have a
+resolution of 1 µs; a response after `timeout_ns` is an error and in no latency. After a stall of a
+second wrk needs up to a minute of CPU time to hand over its latencies.""",
+    ),
 )

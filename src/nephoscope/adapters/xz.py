@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import Program, page
+from nephoscope.adapters.declare import adapter, page
 from nephoscope.adapters.frame import Command, Output, Step, ToolError, matched
-from nephoscope.adapters.quantities import Params, figure, rate, whole
+from nephoscope.adapters.quantities import Params, figure, throughput, whole
 
 _FILE = "corpus"
 _UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
@@ -62,16 +62,14 @@ def _figures(output: Output) -> dict[str, float]:
         raise ToolError(f"its report has '{number} {unit}' for the size.") from error
 
 
-ADAPTER = Program(
-    name="xz",
+ADAPTER = adapter(
+    "xz",
+    "xz: LZMA compression of a generated text",
     minimum="5.2",
     install="apt-get install xz-utils",
     source="Collin, XZ Utils, tukaani.org/xz",
     version=r"^xz \(XZ Utils\) ([0-9]+(?:\.[0-9]+)+)",
     on_stderr=True,
-).adapter(
-    "xz",
-    "xz: LZMA compression of a generated text",
     params=(
         whole("corpus_bytes", 1 << 20, 4_096, 1 << 26, "Size of the text.", "bytes"),
         whole("preset", 6, 0, 9, "Preset: 0 is fastest.", "none"),
@@ -79,7 +77,7 @@ ADAPTER = Program(
     command=_command,
     figures=_figures,
     metrics=(
-        rate("compress_bytes_per_s", "Bytes of text compressed a second.", unit="bytes_per_s"),
+        throughput("compress_bytes_per_s", "Bytes of text compressed a second."),
         figure("compressed_ratio", "ratio", "Compressed size over size of the text."),
     ),
     overhead="one CPU, and about 100 MiB of memory with preset 6",

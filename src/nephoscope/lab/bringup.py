@@ -24,7 +24,7 @@ from nephoscope.lab.network import delay_line, layout, links, namespaces, shapin
 from nephoscope.lab.network.layout import Layout
 from nephoscope.lab.network.links import Link
 from nephoscope.lab.platforms import PLATFORMS
-from nephoscope.lab.topology import GUESTS, Topology
+from nephoscope.lab.topology import Topology
 from nephoscope.provisioning import COMING_UP, UP, Say
 from nephoscope.tasks import in_thread, together
 
@@ -136,7 +136,7 @@ class Maker:
 
     def _estimate(self) -> str:
         """Returns how long it will take, for people: guests boot side by side, one on each CPU."""
-        guests = sum(self._is_guest(name) for name in self.topology.hosts)
+        guests = sum(self.laid.is_guest(name) for name in self.topology.hosts)
         if not guests:
             return "about a second"
         seconds = _BOOT_S * -(-guests // len(machine_cpus()))
@@ -163,17 +163,14 @@ class Maker:
         if node in self.laid.switches:
             ip.append(f"link set dev {layout.BRIDGE} up")
         for link, end in ends:
-            ip += links.up_lines(self.laid, link, end, self._is_guest(node))
+            ip += links.up_lines(self.laid, link, end, self.laid.is_guest(node))
             tc += links.shape_lines(link, end)
         for end in hub:
             ip += delay_line.hub_up(end)
-        if node in self.topology.hosts and not self._is_guest(node):
+        if node in self.topology.hosts and not self.laid.is_guest(node):
             ip += links.route_lines(self.laid, node)
         await self.runner.ip(ip, path)
         await self.runner.tc(tc, path)
-
-    def _is_guest(self, node: str) -> bool:
-        return node in self.topology.hosts and self.topology.hosts[node].platform in GUESTS
 
     async def _prepare_platforms(self) -> None:
         """What several hosts share (images) is made once, before any of them starts."""

@@ -17,7 +17,7 @@ from nephoscope.lab.network.layout import Layout
 from nephoscope.lab.network.links import LINE, Link
 from nephoscope.lab.platforms import PLATFORMS
 from nephoscope.lab.provisioner import LABS
-from nephoscope.lab.topology import GUESTS, HostSpec, Topology
+from nephoscope.lab.topology import HostSpec, Topology
 from nephoscope.provisioning import UP, Say
 from nephoscope.tasks import in_thread, uncancelled
 
@@ -114,14 +114,13 @@ class _Change:
 
     async def _host(self, name: str, before: HostSpec, spec: HostSpec) -> Host:
         anew = (before.platform, before.cpu.hidden) != (spec.platform, spec.cpu.hidden) or (
-            spec.platform in GUESTS
-            and (before.vcpus, before.memory_bytes) != (spec.vcpus, spec.memory_bytes)
+            spec.is_guest and (before.vcpus, before.memory_bytes) != (spec.vcpus, spec.memory_bytes)
         )
         await in_thread(host_limits.change, self.lab.name, name, before, spec)
         if before.cpu.reservation != spec.cpu.reservation:
             await host_limits.unreserve(self.lab.name, name)
         if anew:
-            was_guest, is_guest = before.platform in GUESTS, spec.platform in GUESTS
+            was_guest, is_guest = before.is_guest, spec.is_guest
             if not was_guest and is_guest:
                 await self._address(name, present=False)
             made = await _restart(self.old, name, self.new, self.say, self.runner.lock, keep=False)
@@ -175,7 +174,7 @@ class _Change:
         for end in new.ends:
             path = names.netns(lab, end.node)
             await in_thread(namespaces.prepare, path, {}, [end.device])
-            guest = self._is_guest(end.node)
+            guest = self.old.is_guest(end.node)
             ip = links.up_lines(self.new, new, end, guest)
             if guest:
                 ip = [*behind[end], *ip]
@@ -199,10 +198,6 @@ class _Change:
         if "master" in words:
             lines_.append(f"link set dev {device} master {words[words.index('master') + 1]}")
         return lines_
-
-    def _is_guest(self, node: str) -> bool:
-        host = self.old.topology.hosts.get(node)
-        return host is not None and host.platform in GUESTS
 
     async def _filters(self) -> None:
         await bringup.write_filters(self.runner, self.lab.name, self.before, self.after)

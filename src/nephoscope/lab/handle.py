@@ -91,11 +91,6 @@ class HostPlan:
         """Hardware address of the first interface."""
         return self.nics[0].mac if self.nics else ""
 
-    @property
-    def prefix_bits(self) -> int:
-        """Length of the first interface's network prefix."""
-        return self.nics[0].prefix_bits if self.nics else 0
-
 
 @dataclass(frozen=True)
 class Started:

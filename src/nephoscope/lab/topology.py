@@ -158,6 +158,11 @@ class HostSpec(Record):
         "would be in every packet count.",
     )
 
+    @property
+    def is_guest(self) -> bool:
+        """Returns whether it has a kernel of its own."""
+        return self.platform in GUESTS
+
     @field_validator("address")
     @classmethod
     def _an_address(cls, value: str | None) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -14,11 +13,10 @@ from nephoscope.lab.handle import Lab
 from nephoscope.lab.limits import cgroups
 from nephoscope.lab.topology import LinkSpec
 from nephoscope.labcheck.frame import Check, Measured
-from nephoscope.labcheck.measuring import TIMEOUT_S, mean
+from nephoscope.labcheck.measuring import TIMEOUT_S, mean, open_hosts, require_success
 from nephoscope.model import Estimate, Sample
 from nephoscope.targets import session
 from nephoscope.targets.base import TargetTrial
-from nephoscope.targets.lab import LabTarget
 
 WAYS = ("up", "down")
 
@@ -209,15 +207,10 @@ async def between(
     lab: Lab, benchmark: str, params: Mapping[str, Any], *, near: str = _NEAR, far: str = _FAR
 ) -> TargetTrial:
     """One trial of a benchmark with two sides; the near side's, when both went well."""
-    client, server = LabTarget(near, lab.name, near), LabTarget(far, lab.name, far)
-    try:
-        await asyncio.gather(client.open(TIMEOUT_S), server.open(TIMEOUT_S))
+    async with open_hosts(lab, near, far) as (client, server):
         trial, _ = await session.run_pair(client, server, benchmark, params, TIMEOUT_S)
-        if trial.failure is not None:
-            raise RunFailed(f"The probe failed: {trial.failure.message}", trial.failure.hint)
-        return trial
-    finally:
-        await asyncio.gather(client.close(), server.close(), return_exceptions=True)
+    require_success(trial)
+    return trial
 
 
 def _samples(trial: TargetTrial, metric: str, way: str | None) -> list[Sample]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nephoscope.lab.topology import GUESTS, HostSpec, Topology
+from nephoscope.lab.topology import HostSpec, Topology
 from nephoscope.labcheck import limits, network
 from nephoscope.labcheck.frame import Check
 
@@ -16,7 +16,7 @@ def of_topology(topology: Topology) -> tuple[Check, ...]:
     """The checks of the settings that a topology uses, each setting once."""
     checks = [check for link in topology.links.values() for check in network.of_link(link)]
     for host in topology.hosts.values():
-        if host.platform not in GUESTS:
+        if not host.is_guest:
             checks += _of_host(host)
     return tuple({check.id: check for check in checks}.values())
 

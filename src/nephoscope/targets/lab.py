@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from nephoscope.errors import TargetError, UsageError
 from nephoscope.lab.handle import GuestAccess, Host, Lab
-from nephoscope.lab.network import namespaces
+from nephoscope.lab.platforms import control
 from nephoscope.lab.provisioner import LABS
 from nephoscope.programs import PROBE
 from nephoscope.targets.base import Endpoint, IpVersion
@@ -122,20 +122,10 @@ def route_into(guest: GuestAccess) -> SshRoute:
     """Returns how a guest is reached: ssh from inside its host's network, with the lab's own
     keys."""
 
-    def connect_there() -> socket.socket:
-        # A socket belongs to the namespace it was made in, wherever it is used.
-        return namespaces.within(
-            guest.netns,
-            lambda: socket.create_connection((guest.address, guest.port), _CONNECT_S),
-        )
-
-    async def connect() -> socket.socket:
-        return await asyncio.to_thread(connect_there)
-
     return SshRoute(
         Hop(guest.address, guest.port, guest.user),
         identity=str(guest.identity),
         known_hosts=str(guest.known_hosts),
         config=False,
-        connect=connect,
+        connect=partial(control.connect, guest, _CONNECT_S),
     )

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any
 
-from nephoscope.adapters.frame import TOOL, Step
-from nephoscope.adapters.quantities import whole
+from nephoscope.adapters.frame import Step
+from nephoscope.adapters.quantities import HOUR_NS, MS_NS, SECOND_NS, boolean, period, text, whole
 from nephoscope.catalog import MetricSpec, ParamSpec
 from nephoscope.errors import UsageError
 from nephoscope.model import Better, Shape
@@ -19,9 +19,7 @@ SOCKET = "status.sock"
 
 ROUND_ROBIN, LEAST, SOURCE, RANDOM = "round_robin", "least_connections", "source_hash", "random_two"
 
-ADDRESS = ParamSpec(
-    "address", "text", "none", "127.0.0.1", "IP address of the target to listen on."
-)
+ADDRESS = text("address", "127.0.0.1", "IP address of the target to listen on.")
 PORT = whole("port", 0, 0, 65_535, "TCP port to listen on; 0 takes a free one.")
 
 PARAMS = (
@@ -43,12 +41,8 @@ PARAMS = (
         "connections is taken.",
         choices=(ROUND_ROBIN, LEAST, SOURCE, RANDOM),
     ),
-    ParamSpec(
-        "server_keep_alive",
-        "bool",
-        "none",
-        True,
-        "Whether connections to the servers serve more than one request.",
+    boolean(
+        "server_keep_alive", True, "Whether connections to the servers serve more than one request."
     ),
     whole("threads", 1, 1, 256, "Threads of the balancer; nginx has one."),
     whole("connections", 4096, 16, 100_000, "Maximum number of connections of clients."),
@@ -59,13 +53,12 @@ PARAMS = (
         100_000,
         "Maximum number of connections to a server; 0 for no limit.",
     ),
-    whole(
+    period(
         "timeout_ns",
-        1_000_000_000,
-        1_000_000,
-        3_600_000_000_000,
+        SECOND_NS,
+        MS_NS,
+        HOUR_NS,
         "Time in which a server has to accept a connection, and to send.",
-        "ns",
     ),
 )
 
@@ -91,11 +84,22 @@ METRICS = (
     STARTED,
     events("server_down_count", "Moments at which a server was first seen to fail, by server."),
     events("server_up_count", "Moments at which a server was seen to work again, by server."),
-    TOOL,
 )
 
 ASK = Step("curl", ("--silent", "--show-error", "--unix-socket", SOCKET, "http://localhost/;csv"))
 """Reads a balancer's counters."""
+
+
+def fill_in(template: str, values: Mapping[str, str]) -> str:
+    """Returns a text with each name replaced by its value, in the order of the values."""
+    for name, value in values.items():
+        template = template.replace(name, value)
+    return template
+
+
+def milliseconds(value_ns: int) -> str:
+    """Returns a time as configurations have it: in whole milliseconds, at least one."""
+    return f"{max(1, value_ns // MS_NS)}ms"
 
 
 @dataclass(frozen=True, slots=True)

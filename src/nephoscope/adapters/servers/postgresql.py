@@ -18,8 +18,7 @@ from nephoscope.adapters.frame import (
     ToolError,
     numbers,
 )
-from nephoscope.adapters.quantities import DIRECTORY, whole
-from nephoscope.catalog import ParamSpec
+from nephoscope.adapters.quantities import DIRECTORY, boolean, whole
 
 PATHS = ("/usr/lib/postgresql/*/bin",)
 """Where Debian has its programs."""
@@ -41,10 +40,8 @@ PARAMS = (
         "Memory for PostgreSQL's own cache (`shared_buffers`).",
         "bytes",
     ),
-    ParamSpec(
+    boolean(
         "synchronous_commit",
-        "bool",
-        "none",
         True,
         "Whether a commit waits until its log is on the disk (`synchronous_commit`).",
     ),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from nephoscope.lab import commands, names
 from nephoscope.lab.limits import cgroups, cpu, disk, memory
-from nephoscope.lab.topology import GUESTS, CpuSpec, HostSpec
+from nephoscope.lab.topology import CpuSpec, HostSpec
 
 
 def make(lab: str, host: str, spec: HostSpec) -> None:
@@ -29,7 +29,7 @@ def change(lab: str, host: str, old: HostSpec, new: HostSpec) -> None:
             period_us=round(new.cpu.cap_period_s * 1e6),
         )
     # The memory of a guest is the size of its machine; a limit beside it would kill the machine.
-    limits = [spec.memory_bytes if spec.platform not in GUESTS else None for spec in (old, new)]
+    limits = [None if spec.is_guest else spec.memory_bytes for spec in (old, new)]
     if limits[0] != limits[1]:
         memory.apply(group, limits[1])
     if old.disk != new.disk:

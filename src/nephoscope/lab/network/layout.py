@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from nephoscope.lab.handle import Nic, Route
-from nephoscope.lab.topology import GUESTS, LinkSpec, Topology
+from nephoscope.lab.topology import LinkSpec, Topology
 
 DEFAULT_SWITCH = "lan"
 BRIDGE = "br0"
@@ -64,6 +64,10 @@ class Layout:
     def is_host(self, node: str) -> bool:
         """Returns whether a node is a host, not a switch."""
         return node in self.topology.hosts
+
+    def is_guest(self, node: str) -> bool:
+        """Returns whether a node is a host with a kernel of its own."""
+        return self.is_host(node) and self.topology.hosts[node].is_guest
 
     def cable(self, name: str) -> Cable:
         """The cable of a link."""
@@ -248,7 +252,7 @@ def _segments(
             seen.add((host, segments[name]))
     for host, spec_ in topology.hosts.items():
         own = [name for name, spec, _ in pairs if host in spec.between]
-        if spec_.platform in GUESTS and len(own) > 1:
+        if spec_.is_guest and len(own) > 1:
             raise Misplaced(
                 ("links", own[1], "between"),
                 f"host {host} is a {spec_.platform} guest and has more than one link.",

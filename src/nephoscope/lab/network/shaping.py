@@ -50,19 +50,13 @@ def rate(
     frame = mtu_bytes + FRAME_BYTES
     burst = burst or max(2 * frame, math.ceil(bits_per_s / 8 * _BURST_S))
     limit = queue_packets(bits_per_s, mtu_bytes, queue) * frame
+    text = f"{round(bits_per_s)}bit"
     return [
         f"qdisc replace dev {device} root handle 1: htb default 1",
-        f"{_class(device, bits_per_s, burst, frame)}",
+        f"class replace dev {device} parent 1: classid 1:1 htb rate {text} ceil {text} "
+        f"burst {burst}b cburst {burst}b quantum {frame}",
         f"qdisc replace dev {device} parent 1:1 handle 10: bfifo limit {limit}",
     ]
-
-
-def _class(device: str, bits_per_s: float, burst: int, quantum: int) -> str:
-    text = f"{round(bits_per_s)}bit"
-    return (
-        f"class replace dev {device} parent 1: classid 1:1 htb rate {text} ceil {text} "
-        f"burst {burst}b cburst {burst}b quantum {quantum}"
-    )
 
 
 def netem(

@@ -40,43 +40,12 @@ CAPABILITIES = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_KILL", "CAP_
 PIDS_MAX = 4096
 """Processes and threads inside; a fork bomb ends there, not at the machine's own limit."""
 _DENIED = [
-    "acct",
-    "add_key",
-    "bpf",
-    "clock_adjtime",
-    "clock_settime",
-    "delete_module",
-    "finit_module",
-    "fsconfig",
-    "fsmount",
-    "fsopen",
-    "fspick",
-    "init_module",
-    "ioperm",
-    "iopl",
-    "kexec_file_load",
-    "kexec_load",
-    "keyctl",
-    "mount",
-    "mount_setattr",
-    "move_mount",
-    "name_to_handle_at",
-    "open_by_handle_at",
-    "open_tree",
-    "pivot_root",
-    "quotactl",
-    "quotactl_fd",
-    "reboot",
-    "request_key",
-    "setns",
-    "settimeofday",
-    "swapoff",
-    "swapon",
-    "syslog",
-    "umount2",
-    "unshare",
-    "userfaultfd",
-    "vhangup",
+    *("acct", "add_key", "bpf", "clock_adjtime", "clock_settime", "delete_module", "finit_module"),
+    *("fsconfig", "fsmount", "fsopen", "fspick", "init_module", "ioperm", "iopl"),
+    *("kexec_file_load", "kexec_load", "keyctl", "mount", "mount_setattr", "move_mount"),
+    *("name_to_handle_at", "open_by_handle_at", "open_tree", "pivot_root", "quotactl"),
+    *("quotactl_fd", "reboot", "request_key", "setns", "settimeofday", "swapoff", "swapon"),
+    *("syslog", "umount2", "unshare", "userfaultfd", "vhangup"),
 ]
 """System calls that manage a machine, or that make defects of its kernel reachable."""
 _CLONE_NEWUSER = 0x1000_0000
@@ -146,14 +115,15 @@ class Container(Platform):
         init = folder / "init.pid"
         init.unlink(missing_ok=True)
         words = [*_private(plan, image.folder), *_runc(plan), "run", "--detach"]
-        words += ["--pid-file", str(init), "--bundle", str(folder), _name(plan)]
+        container = names.namespace(plan.lab, plan.name)
+        words += ["--pid-file", str(init), "--bundle", str(folder), container]
         runc = await launch(plan, words, log=log, lock=lock)
 
         def alive() -> bool:
             return runc.alive() or Process.read(init) is not None
 
         # The network belongs to the machine's user namespace: who joined another may not enter it.
-        entry = (*entering(netns=plan.netns), *_runc(plan), "exec", _name(plan))
+        entry = (*entering(netns=plan.netns), *_runc(plan), "exec", container)
 
         async def answers() -> bool:
             await first_program(plan, entry)
@@ -181,10 +151,6 @@ class Container(Platform):
 
 def _runc(plan: HostPlan) -> list[str]:
     return [str(sbin("runc")), "--root", str(plan.directory / "runc")]
-
-
-def _name(plan: HostPlan) -> str:
-    return f"neph-{plan.lab}.{plan.name}"
 
 
 def _private(plan: HostPlan, image: Path) -> list[str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -202,7 +203,7 @@ class Target:
         Raises TargetError. The folder vanishes with `close`, or with the next `open` after a kill.
         """
         relative = self._inside(name)
-        async with _Copying(self.name, str(source), timeout_s):
+        async with _copying(self.name, str(source), timeout_s):
             there = f"{await self._channel.work()}/{relative}"
             await self._channel.put(source, there)
         return there
@@ -210,7 +211,7 @@ class Target:
     async def get(self, name: str, destination: Path, timeout_s: float = 60.0) -> None:
         """Copies a file of the target's work folder here. Raises TargetError."""
         relative = self._inside(name)
-        async with _Copying(self.name, name, timeout_s):
+        async with _copying(self.name, name, timeout_s):
             await self._channel.get(f"{await self._channel.work()}/{relative}", destination)
 
     async def close(self) -> None:
@@ -260,28 +261,19 @@ class Target:
         return relative
 
 
-class _Copying:
+@asynccontextmanager
+async def _copying(target: str, what: str, timeout_s: float) -> AsyncIterator[None]:
     """Turns the ends that a copy can have into a TargetError of one sentence."""
-
-    def __init__(self, target: str, what: str, timeout_s: float) -> None:
-        self._target = target
-        self._what = what
-        self._timeout_s = timeout_s
-        self._timeout = asyncio.timeout(timeout_s)
-
-    async def __aenter__(self) -> None:
-        await self._timeout.__aenter__()
-
-    async def __aexit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        try:
-            await self._timeout.__aexit__(kind, error, trace)
-        except TimeoutError:
+    try:
+        async with asyncio.timeout(timeout_s) as limit:
+            yield
+    except OSError as error:
+        if limit.expired():
             raise TargetError(
-                f"{self._target}: copying {self._what} took more than {self._timeout_s:g} s.",
+                f"{target}: copying {what} took more than {timeout_s:g} s.",
                 "Check the disk and the way to it.",
             ) from error
-        if isinstance(error, OSError):
-            raise TargetError(
-                f"{self._target}: {self._what} cannot be copied: {error.strerror or error}.",
-                "Check the path and the free space.",
-            ) from error
+        raise TargetError(
+            f"{target}: {what} cannot be copied: {error.strerror or error}.",
+            "Check the path and the free space.",
+        ) from error

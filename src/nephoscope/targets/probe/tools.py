@@ -118,15 +118,12 @@ def served_by(adapter: Adapter) -> Parse:
     server = adapter.server
     assert server is not None
 
-    def split(stdout: bytes, returncode: int, stderr_tail: str) -> Split:
-        trial = parse_output(adapter.spec, stdout, returncode, stderr_tail)
-        return trial, _output(trial.done.served, 0) if trial.done else None
-
     def read(trial: TargetTrial, output: Output) -> TargetTrial:
         assert trial.done is not None
         used = {key: trial.done.served.get(key) for key in USED}
         return replace(trial, done=replace(trial.done, served={**used, **server.counters(output)}))
 
+    split = partial(_split_served, adapter)
     return _parser(adapter.spec.id, server.tool, server.install, split, read)
 
 
@@ -137,10 +134,6 @@ def serving_alone(adapter: Adapter, version: str) -> Parse:
     """
     spec = adapter.spec
     assert adapter.server is not None
-
-    def split(stdout: bytes, returncode: int, stderr_tail: str) -> Split:
-        trial = parse_output(spec, stdout, returncode, stderr_tail)
-        return trial, _output(trial.done.served, 0) if trial.done else None
 
     def read(trial: TargetTrial, output: Output) -> TargetTrial:
         assert trial.done is not None
@@ -159,6 +152,7 @@ def serving_alone(adapter: Adapter, version: str) -> Parse:
         document = _document(spec.tool, version, output)
         return replace(trial, samples=samples + own, documents={"tool": document})
 
+    split = partial(_split_served, adapter)
     return _parser(spec.id, adapter.server.tool, spec.install, split, read)
 
 
@@ -206,6 +200,12 @@ def _split(adapter: Adapter, stdout: bytes, returncode: int, stderr_tail: str) -
     with contextlib.suppress(ValueError, KeyError, TypeError):
         return trial, _output(json.loads(own[0])["tool"], trial.done.elapsed_ns)
     return trial, None
+
+
+def _split_served(adapter: Adapter, stdout: bytes, returncode: int, stderr_tail: str) -> Split:
+    """Returns the probe's lines as a trial, and the output of the server in its last one."""
+    trial = parse_output(adapter.spec, stdout, returncode, stderr_tail)
+    return trial, _output(trial.done.served, 0) if trial.done else None
 
 
 def _output(values: Mapping[str, Any], elapsed_ns: int) -> Output | None:
