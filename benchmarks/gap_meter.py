@@ -2,7 +2,7 @@
 
 The victim computes digits of pi on CPU 1. Two meters are switched on and off around it, quiet,
 noisy, quiet: `cpu.gaps`, which looks at the clock all the time on CPU 0, and the meter that runs
-beside every trial, which sleeps (docs/decisions/0016-gap-meter-beside.md). The factor of a round is
+beside every trial, which sleeps (docs/decisions/0016-gap-meter.md). The factor of a round is
 the noisy time over the geometric mean of the quiet ones right before and after it, so that drift
 cancels. Last, both meters watch CPU 0 while a program keeps it busy: what each of them sees.
 """

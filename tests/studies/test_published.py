@@ -96,7 +96,7 @@ def test_values_are_plain_decimal_texts_and_every_number_says_where_it_stands(
 
 
 @ALL
-def test_the_readme_cites_says_what_was_measured_and_what_is_not_here_yet(
+def test_the_readme_cites_the_study_and_names_its_parts(
     study: ReferenceStudy,
 ) -> None:
     text = (study.path / "README.md").read_text(encoding="utf-8")
@@ -104,7 +104,7 @@ def test_the_readme_cites_says_what_was_measured_and_what_is_not_here_yet(
     assert study.definition.title in flat
     for author in study.definition.authors:
         assert author in flat
-    for heading in ("What was measured", "The same", "Different", "Better", "Here and not yet"):
+    for heading in ("Measurements", "In common", "Differences", "Improvements", "Parts"):
         assert f"## {heading}" in text
     for part in study.definition.parts:
         assert f"**{part.name}**" in text, f"the README does not speak of {part.name}"

@@ -5,7 +5,7 @@
 //! Late awakenings are the stops of the whole CPU: a machine that was paused, a budget that was
 //! spent. Only the looks see somebody who wants the CPU too: schedulers prefer a task that has
 //! slept, so that one that only wakes up never meets the others
-//! (docs/decisions/0016-gap-meter-beside.md has the figures). Together that takes a hundredth of a CPU.
+//! (docs/decisions/0016-gap-meter.md has the figures). Together that takes a hundredth of a CPU.
 //! A stop of length G between two looks is seen as G minus up to a millisecond.
 mod place;
 
