@@ -12,16 +12,7 @@ from pydantic import AfterValidator, Field, ValidationError, model_validator
 from nephoscope import limits, units
 from nephoscope.errors import PlanError, UsageError
 from nephoscope.reading import paths, textfile, yamltext
-from nephoscope.reading.fields import (
-    NAME,
-    Delay,
-    LineRate,
-    Part,
-    Record,
-    Seconds,
-    Size,
-    read_by,
-)
+from nephoscope.reading.fields import NAME, Delay, LineRate, Part, Record, Seconds, Size, read_by
 from nephoscope.reading.mistakes import Mistakes
 from nephoscope.reading.sentences import Place, mistakes, place_in, record_at
 from nephoscope.reading.yamltext import Loc

@@ -11,13 +11,7 @@ from nephoscope.analysis.statistics import estimates, histograms
 from nephoscope.analysis.statistics.values import Refused
 from nephoscope.balance import failover
 from nephoscope.balance.plan import DIRECT
-from nephoscope.balance.records import (
-    AddedLatency,
-    Balance,
-    GeneratorEffect,
-    Sharing,
-    Throughput,
-)
+from nephoscope.balance.records import AddedLatency, Balance, GeneratorEffect, Sharing, Throughput
 from nephoscope.balance.trials import BalancedTrial, balanced_trials, served
 from nephoscope.isolation.fairness import jain_of_rounds
 from nephoscope.model import Better, Estimate

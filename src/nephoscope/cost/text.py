@@ -11,17 +11,7 @@ from nephoscope.cost.saving import SavingAnalysis, SavingForm
 from nephoscope.cost.work import WorkCost, WorkCosts
 from nephoscope.model import Estimate
 from nephoscope.report import figures, palette, wording
-from nephoscope.report.blocks import (
-    Block,
-    Chart,
-    Column,
-    Heading,
-    Item,
-    Items,
-    Section,
-    Sentence,
-    Table,
-)
+from nephoscope.report.blocks import Block, Chart, Column, Heading, Section, Sentence, Table, items
 from nephoscope.simulation import choice_charts
 
 _SAVING = "Savings from instance selection"
@@ -55,9 +45,7 @@ def prices_section(book: PriceBook, imported: Import | None = None) -> Section:
     blocks: list[Block] = []
     if imported is not None:
         blocks.append(Sentence(f"{wording.plural(imported.used, 'row')} of the bill give prices."))
-        blocks.append(
-            Items(tuple(Item(f"{n} rows: {why}.") for why, n in imported.left_out.items()))
-        )
+        blocks += items(f"{n} rows: {why}." for why, n in imported.left_out.items())
     head = (
         *Column.texts("offer", "date"),
         *Column.numbers("on demand", "committed", "spot"),
@@ -119,7 +107,7 @@ def work_section(costs: WorkCosts) -> Section:
         Sentence(text, lead=True),
         Table(head, rows, caption),
         _frontier(costs),
-        Items(tuple(Item(wording.clean(note)) for note in _work_notes(costs))),
+        *items(_work_notes(costs)),
     )
     return Section("cost", "Cost of work", blocks)
 
@@ -249,7 +237,7 @@ def _saving_blocks(analysis: SavingAnalysis) -> Iterator[Block]:
         (Column(""), *Column.numbers("saving", "interval", "ratio", "break-even", "interval")),
         tuple(_form_row(form, job.currency) for form in analysis.forms),
     )
-    yield Items(tuple(Item(text) for text in analysis.explanation))
+    yield from items(analysis.explanation)
     yield Heading("Other rules")
     yield Table(
         (Column("keep"), Column("cost of the job", True)),
@@ -273,7 +261,7 @@ def _saving_blocks(analysis: SavingAnalysis) -> Iterator[Block]:
     if analysis.fleets:
         yield _fleets(analysis)
     yield choice_charts.surface(analysis.surface, "two models, endless job", 1)
-    yield Items(tuple(Item(wording.clean(note)) for note in analysis.notes))
+    yield from items(analysis.notes)
 
 
 def _form_row(form: SavingForm, currency: str) -> tuple[str, ...]:

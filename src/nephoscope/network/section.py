@@ -19,12 +19,11 @@ from nephoscope.report.blocks import (
     Chart,
     Column,
     Heading,
-    Item,
-    Items,
     Section,
     Sentence,
     Spark,
     Table,
+    items,
     thin,
 )
 
@@ -149,8 +148,7 @@ def path_blocks(analysis: PathAnalysis, prefix: str = "network") -> Iterable[Blo
                 for sign in analysis.congestion.signs
             ),
         )
-    if analysis.notes:
-        yield Items(tuple(Item(note) for note in analysis.notes))
+    yield from items(analysis.notes)
 
 
 def voice_blocks(analysis: VoiceQuality) -> Iterable[Block]:
@@ -188,8 +186,7 @@ def voice_blocks(analysis: VoiceQuality) -> Iterable[Block]:
         Column("verdict"),
     )
     yield Table(head, tuple(rows))
-    if analysis.notes:
-        yield Items(tuple(Item(note) for note in analysis.notes))
+    yield from items(analysis.notes)
 
 
 def loss_section(analysis: Loss) -> Section:
@@ -247,10 +244,8 @@ def groups_blocks(analysis: NetworkGroups) -> Iterable[Block]:
     for metric in dict.fromkeys(row.metric for row in analysis.types):
         own = [row for row in analysis.types if row.metric == metric]
         yield _violins(metric, [(row.instance_type, row.values) for row in own], own[0].median.unit)
-    different = [row for row in analysis.pairs if row.differ]
-    if different:
-        items = (Item(wording.clean(f"{row.metric}: {row.sentence}")) for row in different)
-        yield Items(tuple(items), "Differences")
+    different = (f"{row.metric}: {row.sentence}" for row in analysis.pairs if row.differ)
+    yield from items(different, folded="Differences")
 
 
 def _violins(metric: str, named: Sequence[tuple[str, Sequence[float]]], unit: str) -> Chart:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from nephoscope.model import Estimate
 from nephoscope.platforms.records import MARKS, BootFigures
 from nephoscope.report import figures, palette, wording
-from nephoscope.report.blocks import Block, Chart, Column, Item, Items, Table
+from nephoscope.report.blocks import Block, Chart, Column, Item, Table, items
 
 SEGMENTS = {
     "output": "start of the program",
@@ -81,14 +81,14 @@ def estimate_cell(estimate: Estimate | None) -> str:
 
 def remarks(boots: Sequence[BootFigures]) -> list[Block]:
     """Returns the reasons of missing segments, failed boots and late observations."""
-    items = [
-        Item(wording.clean(f"{one.name}, {SEGMENTS.get(mark, mark)}: {reason}."))
+    reasons = [
+        f"{one.name}, {SEGMENTS.get(mark, mark)}: {reason}."
         for one in boots
         for mark, reason in one.reasons.items()
     ]
-    items += [
+    failures = [
         Item(wording.clean(f"{one.name}: {failure}"), "warning")
         for one in boots
         for failure in one.failures
     ]
-    return [Items(tuple(items), folded="Missing segments and failed boots")] if items else []
+    return items([*reasons, *failures], folded="Missing segments and failed boots")

@@ -10,7 +10,7 @@ from nephoscope.model import RunResult
 from nephoscope.platforms.boot_chart import estimate_cell
 from nephoscope.platforms.records import CallOverhead, PlatformOverhead, SystemCallOverhead
 from nephoscope.report import figures, palette, wording
-from nephoscope.report.blocks import Block, Chart, Column, Item, Items, Section, Sentence, Table
+from nephoscope.report.blocks import Block, Chart, Column, Section, Sentence, Table, items
 
 MOST_OF_IT = 0.8
 """Share of the overhead that the named classes make together."""
@@ -29,8 +29,7 @@ def build(result: RunResult) -> Section | None:
     for number, platform in enumerate(overhead.platforms):
         blocks.append(_waterfall(platform, overhead.reference, number))
     blocks += _ratios(overhead)
-    if overhead.notes:
-        blocks.append(Items(tuple(Item(wording.clean(note)) for note in overhead.notes)))
+    blocks += items(overhead.notes)
     return Section("overhead", "Overhead of system calls", tuple(blocks))
 
 

@@ -16,7 +16,7 @@ from nephoscope.analysis.statistics import friedman, ratios, variation
 from nephoscope.analysis.statistics.values import Array
 from nephoscope.errors import UsageError
 from nephoscope.model import Estimate
-from nephoscope.rank.pairs import own_errors, places
+from nephoscope.rank.pairs import dominates, own_errors, places
 from nephoscope.rank.records import MeanRanks, Overall, OverallCell, RankedRow
 from nephoscope.rank.rows import Row, log_costs, weighted_pair, weights_over
 from nephoscope.reading.sentences import did_you_mean
@@ -227,12 +227,9 @@ def pareto_front(ranked: Sequence[RankedRow], names: Sequence[str]) -> set[str]:
         ]
         for name in names
     }
-
-    def dominates(a: str, b: str) -> bool:
-        sides = list(zip(ranks[a], ranks[b], strict=True))
-        return all(x <= y for x, y in sides) and any(x < y for x, y in sides)
-
-    return {name for name in names if not any(dominates(rival, name) for rival in names)}
+    return {
+        name for name in names if not any(dominates(ranks[rival], ranks[name]) for rival in names)
+    }
 
 
 def consistency_apart(a: Sequence[float], b: Sequence[float], confidence: float, seed: int) -> bool:

@@ -152,6 +152,12 @@ def places(costs: Mapping[str, float], apart: Callable[[str, str], bool]) -> dic
     return result
 
 
+def dominates(a: Sequence[float], b: Sequence[float]) -> bool:
+    """Returns whether A costs less than B in some respect and more in none."""
+    sides = list(zip(a, b, strict=True))
+    return all(x <= y for x, y in sides) and any(x < y for x, y in sides)
+
+
 def own_errors(names: Sequence[str], error: Callable[[str, str], float]) -> list[float]:
     """Returns the standard error of each alternative that the errors of all pairs imply.
 

@@ -18,13 +18,7 @@ from nephoscope.model import Estimate
 from nephoscope.sla import credit
 from nephoscope.sla.events import FAILED, UNKNOWN, Stream
 from nephoscope.sla.periods import NS, Period, text_of
-from nephoscope.sla.slots import (
-    SlotStates,
-    Times,
-    lasting,
-    runs,
-    slot_states,
-)
+from nephoscope.sla.slots import SlotStates, Times, lasting, runs, slot_states
 from nephoscope.sla.terms import Objective, nanoseconds, percent
 
 Word = Literal["met", "violated", "undecided"]

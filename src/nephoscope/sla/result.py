@@ -13,13 +13,7 @@ from nephoscope.sla import credit, judging
 from nephoscope.sla.credit import Credit, money
 from nephoscope.sla.events import Events, Stream
 from nephoscope.sla.objectives import Circumstances, ObjectiveVerdict, Word
-from nephoscope.sla.periods import (
-    Period,
-    deadline_ns,
-    instant_ns,
-    periods_between,
-    text_of,
-)
+from nephoscope.sla.periods import Period, deadline_ns, instant_ns, periods_between, text_of
 from nephoscope.sla.slots import Times
 from nephoscope.sla.terms import Agreement, Exclusion, nanoseconds
 

@@ -7,17 +7,7 @@ from collections.abc import Iterator
 from nephoscope import units
 from nephoscope.model import Estimate
 from nephoscope.report import figures, wording
-from nephoscope.report.blocks import (
-    Block,
-    Chart,
-    Column,
-    Heading,
-    Item,
-    Items,
-    Section,
-    Table,
-    thin,
-)
+from nephoscope.report.blocks import Block, Chart, Column, Heading, Section, Table, items, thin
 from nephoscope.traffic.result import Traffic, TrafficAnalysis
 
 _ROWS = 40
@@ -83,8 +73,9 @@ def _blocks(analysis: Traffic, number: int) -> Iterator[Block]:
             ),
         )
     sources = dict.fromkeys(one.source for one in analysis.energies)
-    texts = [*analysis.notes, *(f"Parameters of the radio: {source}." for source in sources)]
-    yield Items(tuple(Item(text) for text in texts))
+    yield from items(
+        [*analysis.notes, *(f"Parameters of the radio: {source}." for source in sources)]
+    )
 
 
 def _seconds(estimate: Estimate | None) -> str:
