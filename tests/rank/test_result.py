@@ -12,8 +12,8 @@ from nephoscope.analysis.statistics import estimates, variation
 from nephoscope.errors import UsageError
 from nephoscope.model import Better, MetricResult
 from nephoscope.rank.pairs import of_one_run, places
-from nephoscope.rank.records import Advice, Ranking
-from nephoscope.rank.result import Settings, rank
+from nephoscope.rank.records import Advice, Ranking, Settings
+from nephoscope.rank.result import rank
 from nephoscope.rank.rows import Measurement
 
 ROUNDS = 8

@@ -146,10 +146,7 @@ def _place(text: str, name: str, sets: Mapping[str, str]) -> Place:
 
 def questions() -> str:
     """Returns a file of all questions with an example of each answer, as comments."""
-    lines = [
-        "# Answer what is known and remove the #; then: nephoscope advise FILE",
-        "",
-    ]
+    lines = ["# Answer what is known and remove the #; then: nephoscope advise FILE", ""]
     for name, field in Application.model_fields.items():
         example: Any = (field.examples or [""])[0]
         lines += [f"# {field.description}", f"# {name}: {example}", ""]

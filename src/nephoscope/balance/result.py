@@ -105,7 +105,7 @@ def _cpu(trials: Sequence[BalancedTrial], confidence: float) -> Estimate | None:
 def _network(data: RunData) -> Mapping[int, float]:
     """Round -> median round trip between a client and the balancer, in ns."""
     return {
-        one.round: histograms.quantile_of_counts(*histograms.merge([(one.values, one.counts)]), 0.5)
+        one.round: histograms.quantile([(one.values, one.counts)], 0.5)
         for one in data.distributions
         if (one.benchmark, one.metric) == ("net.rtt", "rtt_ns") and one.round > 0
     }

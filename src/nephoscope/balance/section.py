@@ -192,10 +192,7 @@ def _sharing(sharings: Sequence[Sharing]) -> Chart:
         for server in servers
     ]
     figure = figures.stacked(names, parts, figures.Axis("share of the requests", "ratio"))
-    head = (
-        *Column.texts("balancer", "server"),
-        *Column.numbers("share", "interval", "due", "n"),
-    )
+    head = (*Column.texts("balancer", "server"), *Column.numbers("share", "interval", "due", "n"))
     rows = []
     for sharing in sharings:
         rows += [

@@ -196,30 +196,21 @@ def load(file: Path | None) -> PriceBook:
             return recordfile.load(starter, PriceBook, "price book")
     if file.suffix != ".csv":
         return recordfile.load(file, PriceBook, "price book")
-    return PriceBook(offers=tuple(_offers_of_csv(file)))
+    return PriceBook(offers=_offers_of_csv(file))
 
 
-def _offers_of_csv(file: Path) -> Iterable[Offer]:
-    text = textfile.read(file, "price book", UsageError).removeprefix("\ufeff")
-    head: list[str] = []
-    for line, cells in textfile.csv_rows(text, str(file)):
-        fields = [cell.strip() for cell in cells]
-        if not any(fields) or fields[0].startswith("#"):
-            continue
-        if not head:
-            head = fields
-            continue
-        if len(fields) != len(head):
-            raise UsageError(
-                f"{file}:{line}: {len(fields)} fields under {len(head)} columns.",
-                'Put text with a comma into "quotes".',
-            )
-        values = {name: text for name, text in zip(head, fields, strict=True) if text}
-        yield offer_of(values, f"{file}:{line}: ")
-    if not head:
+def _offers_of_csv(file: Path) -> tuple[Offer, ...]:
+    text = textfile.read(file, "price book", UsageError)
+    offers = tuple(
+        offer_of({name: cell for name, cell in row.items() if cell}, f"{where}: ")
+        for where, row in textfile.csv_records(text, str(file), Offer.model_fields)
+    )
+    if not offers:
         raise UsageError(
-            f"{file}: there is no header.", f"Columns: {', '.join(Offer.model_fields)}."
+            f"{file}: there is no header, or no price below it.",
+            f"Columns: {', '.join(Offer.model_fields)}.",
         )
+    return offers
 
 
 def offer_of(values: Mapping[str, Any], where: str) -> Offer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from nephoscope import units
 from nephoscope.cost.focus import Import
@@ -86,12 +86,11 @@ def _offer_row(offer: Offer) -> tuple[str, ...]:
 def work_section(costs: WorkCosts) -> Section:
     """Costs of work by option, with the frontier of cost and capacity."""
     cheapest = costs.costs[0]
-    per_million = cheapest.cost_per_million
-    interval = f"interval: {amount_interval(per_million)}"
+    cost = cheapest.cost_per_million
     text = (
         f"{wording.clean(cheapest.option)} is cheapest: "
-        f"{amount(per_million.value, costs.currency)} per million {wording.clean(costs.unit)} "
-        f"({'no interval' if per_million.low is None else interval})."
+        f"{amount(cost.value, costs.currency)} per million {wording.clean(costs.unit)} "
+        f"({'no interval' if cost.low is None else f'interval: {amount_interval(cost)}'})."
     )
     similar = [wording.clean(one.option) for one in costs.costs if one.similar_to_cheapest]
     if similar:
@@ -159,19 +158,18 @@ def _frontier(costs: WorkCosts) -> Chart:
             hover,
             marker={"color": colour, "symbol": symbol, "size": 10},
         )
-        point["error_x"] = _bars(x)
-        point["error_y"] = _bars(y)
+        point["error_x"] = figures.interval_bars(x)
+        point["error_y"] = figures.interval_bars(y)
         data.append(point)
-    axes = (
-        (figures.Axis("capacity of an instance per second", "none"), "capacity_per_s"),
-        (figures.Axis(f"cost per million, {costs.currency}", "none"), "cost_per_million"),
-    )
     x_axis, y_axis = (
         figures.axis_of(
-            axis,
-            [end for one in costs.costs for end in _ends(getattr(one, field))],
+            figures.Axis(title, "none"),
+            [end for one in estimates for end in (one.value, one.low, one.high) if end is not None],
         )
-        for axis, field in axes
+        for title, estimates in (
+            ("capacity of an instance per second", [one.capacity_per_s for one in costs.costs]),
+            (f"cost per million, {costs.currency}", [one.cost_per_million for one in costs.costs]),
+        )
     )
     table = Table(
         (Column("option"), *Column.numbers("capacity per s", "per million")),
@@ -188,19 +186,6 @@ def _frontier(costs: WorkCosts) -> Chart:
         "An option is on the frontier if no other one has at least its capacity for less.",
         repeats=True,
     )
-
-
-def _bars(estimates: Sequence[Estimate]) -> dict[str, object]:
-    return figures.error_bars(
-        [one.value for one in estimates],
-        [one.low for one in estimates],
-        [one.high for one in estimates],
-    )
-
-
-def _ends(estimate: Estimate) -> list[float]:
-    ends = (estimate.value, estimate.low, estimate.high)
-    return [end for end in ends if end is not None]
 
 
 def saving_section(analysis: SavingAnalysis) -> Section:

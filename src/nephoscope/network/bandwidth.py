@@ -13,6 +13,7 @@ import numpy as np
 
 from nephoscope import units
 from nephoscope.analysis.statistics.values import Array, Numbers, Refused, finite
+from nephoscope.analysis.statistics.variation import robust_cv
 
 TECHNOLOGIES: Mapping[str, float] = {
     "10 Mb/s Ethernet": 10e6,
@@ -211,7 +212,7 @@ def token_bucket(
     explained = 1 - (_squares(plateau) + _squares(after)) / total if total else 0.0
     if not sustained or burst < _LEAST_RATIO * sustained or explained < _EXPLAINED:
         return None
-    if np.median(np.abs(after - sustained)) * 1.4826 > _STEADY * sustained:
+    if robust_cv(after) > _STEADY:
         return None
     # A full bucket loses the tokens of a start below the sustained rate.
     excess = (rates[: end + 1] - sustained) * lengths[: end + 1]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -68,24 +69,10 @@ def _hint() -> str:
 
 
 def _csv(file: Path, text: str) -> dict[str, list[float]]:
-    head: list[str] = []
-    columns: dict[str, list[float]] = {}
-    for line, fields in textfile.csv_rows(text, str(file)):
-        cells = [field.strip() for field in fields]
-        if not any(cells) or cells[0].startswith("#"):
-            continue
-        if not head:
-            textfile.check_columns(cells, f"{file}:{line}", COLUMNS)
-            head = cells
-            columns = {name: [] for name in head}
-            continue
-        if len(cells) != len(head):
-            raise UsageError(
-                f"{file}:{line}: {len(cells)} fields under {len(head)} columns.",
-                "Give each row one field per column.",
-            )
-        for name, cell in zip(head, cells, strict=True):
-            columns[name].append(_number(cell, f"{file}:{line}", name))
+    columns: dict[str, list[float]] = defaultdict(list)
+    for where, row in textfile.csv_records(text, str(file), COLUMNS):
+        for name, cell in row.items():
+            columns[name].append(_number(cell, where, name))
     return columns
 
 
@@ -223,11 +210,7 @@ def _rates(source: str, columns: Columns) -> tuple[Array | None, Array | None]:
 
 
 def _by_sequence(
-    source: str,
-    numbers: Sequence[float],
-    delays: Array,
-    flags: Flags | None,
-    times: Array | None,
+    source: str, numbers: Sequence[float], delays: Array, flags: Flags | None, times: Array | None
 ) -> tuple[Array, Flags | None, Array | None]:
     """The delays by sequence number; a number that is missing is a lost packet."""
     order = np.asarray(numbers, dtype=float)

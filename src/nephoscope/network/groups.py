@@ -28,6 +28,9 @@ METRICS: Mapping[str, tuple[str, str, float, Better]] = {
 }
 """Column of a file -> metric, unit, factor and direction."""
 
+TYPE = "instance_type"
+"""Column of a file that names the instance type."""
+
 _MOST_TYPES = 40
 """Types of one comparison: 780 pairs."""
 
@@ -162,41 +165,18 @@ def read(files: Iterable[Path]) -> Values:
     """Returns the values of CSV files with a column `instance_type` and columns of METRICS."""
     values: dict[str, dict[str, list[float]]] = {}
     for file in files:
-        head: list[str] = []
         text = textfile.read(file, "list of measurements", UsageError, pipe=True)
-        for line, fields in textfile.csv_rows(text.removeprefix("\ufeff"), str(file)):
-            cells = [field.strip() for field in fields]
-            if not any(cells) or cells[0].startswith("#"):
-                continue
-            where = f"{file}:{line}"
-            if not head:
-                head = _head(cells, where)
-                continue
-            if len(cells) != len(head):
-                raise UsageError(
-                    f"{where}: {len(cells)} fields under {len(head)} columns.",
-                    "Give each row one field per column.",
-                )
-            row = dict(zip(head, cells, strict=True))
+        columns = (TYPE, *METRICS)
+        for where, row in textfile.csv_records(text, str(file), columns, (TYPE,)):
             for column, cell in row.items():
-                if column == "instance_type" or not cell:
+                if column == TYPE or not cell:
                     continue
                 metric, _, factor, _ = METRICS[column]
-                own = values.setdefault(metric, {}).setdefault(row["instance_type"], [])
+                own = values.setdefault(metric, {}).setdefault(row[TYPE], [])
                 own.append(_value(cell, where, column) * factor)
     if not values:
         raise UsageError("The files have no measurements.", f"Columns: {', '.join(METRICS)}.")
     return values
-
-
-def _head(cells: Sequence[str], where: str) -> list[str]:
-    wrong = [name for name in cells if name not in METRICS and name != "instance_type"]
-    if wrong or "instance_type" not in cells or len(set(cells)) != len(cells):
-        problem = f"unknown column '{wrong[0][:40]}'" if wrong else "the columns are incomplete"
-        raise UsageError(
-            f"{where}: {problem}.", f"Columns: instance_type and {', '.join(METRICS)}."
-        )
-    return list(cells)
 
 
 def _value(cell: str, where: str, column: str) -> float:

@@ -13,7 +13,7 @@ import numpy as np
 
 from nephoscope.analysis import facts
 from nephoscope.analysis.statistics import histograms
-from nephoscope.analysis.statistics.values import Array, Refused
+from nephoscope.analysis.statistics.values import Refused
 from nephoscope.model import Factors
 from nephoscope.network import distance, groups
 from nephoscope.network.distance import DistanceFit
@@ -22,7 +22,7 @@ from nephoscope.network.series import PathAnalysis, PathSeries, analyse_series
 from nephoscope.results import names
 from nephoscope.results.run_data import RunData
 from nephoscope.store import query
-from nephoscope.store.query import SeriesPoint, TrialHistogram
+from nephoscope.store.query import TrialHistogram
 
 PROBES = ("net.rtt", "net.query")
 THROUGHPUT = "net.throughput"
@@ -112,7 +112,7 @@ def _distances(data: RunData, peers: Mapping[Any, str]) -> Iterator[DistanceFit]
     for distribution in data.distributions:
         if (distribution.benchmark, distribution.metric) == ("net.rtt", "rtt_ns"):
             peer = peers.get(settings.get(distribution.trial, -1), "")
-            rtts[peer, distribution.target].append(_middle(distribution))
+            rtts[peer, distribution.target].append(_median(distribution))
     for peer in dict.fromkeys(peer for peer, _ in rates):
         paths = {
             target: (float(np.median(rtts[peer, target])), float(np.median(values)))
@@ -152,12 +152,8 @@ def _paths(data: RunData) -> dict[Place, _Path]:
             )
     for point in query.series(data.run):
         if (path := path_of(point)) is not None:
-            _add(path, point)
+            path.series[point.metric][point.trial].append((point.at_ns, point.value))
     return paths
-
-
-def _add(path: _Path, point: SeriesPoint) -> None:
-    path.series[point.metric][point.trial].append((point.at_ns, point.value))
 
 
 def _measured(place: Place, path: _Path, peer: str, confidence: float) -> Iterator[MeasuredPath]:
@@ -165,7 +161,8 @@ def _measured(place: Place, path: _Path, peer: str, confidence: float) -> Iterat
     series = list(_throughput(path) if benchmark == THROUGHPUT else _probes(path))
     trials = len(series)
     if benchmark != THROUGHPUT and trials > 1:
-        series = [_joined(series)]
+        arrays = [one.delays_ns for one in series if one.delays_ns is not None]
+        series = [replace(series[0], delays_ns=np.concatenate(arrays))]
     analyses = [analyse_series(one, confidence=confidence) for one in series]
     if not analyses:
         return
@@ -251,12 +248,6 @@ def _with_losses(
     return PathSeries(delays_ns=delays, spacing_s=spacing / 1e9 if spacing else None)
 
 
-def _joined(series: Sequence[PathSeries]) -> PathSeries:
-    """All trials of a path, one after the other."""
-    arrays: list[Array] = [one.delays_ns for one in series if one.delays_ns is not None]
-    return replace(series[0], delays_ns=np.concatenate(arrays))
-
-
 def _groups(data: RunData) -> NetworkGroups | None:
     """The instance types of the run's targets by their trials, where there are two or more."""
     kinds = {
@@ -287,14 +278,8 @@ def _group_values(
     for distribution in data.distributions:
         kind = kinds.get(distribution.target)
         if kind and (distribution.benchmark, distribution.metric) == ("net.rtt", "rtt_ns"):
-            yield (
-                "round trip",
-                kind,
-                _middle(distribution),
-            )
+            yield "round trip", kind, _median(distribution)
 
 
-def _middle(distribution: TrialHistogram) -> float:
-    """The median of a trial's distribution."""
-    counts = histograms.merge([(distribution.values, distribution.counts)])
-    return histograms.quantile_of_counts(*counts, 0.5)
+def _median(distribution: TrialHistogram) -> float:
+    return histograms.quantile([(distribution.values, distribution.counts)], 0.5)

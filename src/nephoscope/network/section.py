@@ -225,10 +225,7 @@ def groups_blocks(analysis: NetworkGroups) -> Iterable[Block]:
         for name in {kind.instance_type for kind in analysis.types}
     }
     yield Table(
-        (
-            *Column.texts("type", "group", "metric"),
-            *Column.numbers("median", "interval", "n"),
-        ),
+        (*Column.texts("type", "group", "metric"), *Column.numbers("median", "interval", "n")),
         tuple(
             (
                 wording.clean(row.instance_type),

@@ -31,9 +31,6 @@ def chart(boots: Sequence[BootFigures], id: str = "boot-timeline") -> Chart:
         if not own:
             continue
         ends = [one.marks[mark] for _, one in own]
-        bars = figures.error_bars(
-            [end.value for end in ends], [end.low for end in ends], [end.high for end in ends]
-        )
         hover = [
             f"{names[place]}, {SEGMENTS[mark]}: {wording.estimate_text(one.segments[mark])}"
             for place, one in own
@@ -42,7 +39,7 @@ def chart(boots: Sequence[BootFigures], id: str = "boot-timeline") -> Chart:
             "type": "bar",
             "orientation": "h",
             "marker": {"color": palette.style(index)[0]},
-            "error_x": bars | {"color": palette.NEUTRAL},
+            "error_x": figures.interval_bars(ends) | {"color": palette.NEUTRAL},
         }
         values = [one.segments[mark].value for _, one in own]
         data.append(figures.trace(SEGMENTS[mark], values, [at for at, _ in own], hover, **style))

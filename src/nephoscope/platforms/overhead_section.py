@@ -144,9 +144,7 @@ def _bar(
     style: dict[str, Any] = {"type": "bar", "orientation": "h", "marker": {"color": colour}}
     style["base"] = [base]
     if call is not None and call.overhead is not None:
-        overhead = call.overhead
-        bars = figures.error_bars([overhead.value], [overhead.low], [overhead.high])
-        style["error_x"] = bars | {"color": palette.NEUTRAL}
+        style["error_x"] = figures.interval_bars([call.overhead]) | {"color": palette.NEUTRAL}
     return figures.trace(name, [length], [place], [f"{name}: {text}"], **style)
 
 

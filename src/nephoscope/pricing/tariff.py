@@ -23,6 +23,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import AfterValidator, Field
 
+from nephoscope.analysis.statistics.bootstrap import interval_of_draws
 from nephoscope.analysis.statistics.values import Array
 from nephoscope.cost.price_book import Currency
 from nephoscope.cost.quantities import Positive
@@ -262,9 +263,9 @@ def _estimate(value: Array | float, drawn: Array, n: int, unit: str) -> Estimate
     if n < 2 or float(np.ptp(drawn)) == 0:
         note = "" if n > 1 else "n = 1: an interval needs 2 transfers."
         return Estimate(point, None, None, 0.95, n, unit, "by formula", note)
-    low, high = (float(end) for end in np.quantile(drawn, [0.025, 0.975]))
+    low, high = interval_of_draws(drawn, point, 0.95)
     method = f"by formula; percentile bootstrap over transfers, {drawn.size} resamples"
-    return Estimate(point, min(low, point), max(high, point), 0.95, n, unit, method)
+    return Estimate(point, low, high, 0.95, n, unit, method)
 
 
 RULES = (

@@ -152,18 +152,14 @@ def places(costs: Mapping[str, float], apart: Callable[[str, str], bool]) -> dic
     return result
 
 
-def dominates(a: Sequence[float], b: Sequence[float]) -> bool:
-    """Returns whether A costs less than B in some respect and more in none."""
-    sides = list(zip(a, b, strict=True))
-    return all(x <= y for x, y in sides) and any(x < y for x, y in sides)
-
-
-def own_errors(names: Sequence[str], error: Callable[[str, str], float]) -> list[float]:
+def own_errors(names: Sequence[str], pair: Callable[[str, str], Pair]) -> list[float]:
     """Returns the standard error of each alternative that the errors of all pairs imply.
 
     Least squares of error(a, b)² = s(a)² + s(b)²; with two alternatives both have the same.
     """
-    squares = np.array([[error(a, b) ** 2 if a != b else 0.0 for b in names] for a in names])
+    squares = np.array(
+        [[(pair(a, b).error or 0.0) ** 2 if a != b else 0.0 for b in names] for a in names]
+    )
     k = len(names)
     if k < 3:
         return [math.sqrt(float(row.sum()) / 2) for row in squares]

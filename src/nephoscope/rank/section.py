@@ -7,9 +7,10 @@ from operator import attrgetter
 from statistics import fmean
 
 from nephoscope import units
+from nephoscope.analysis.statistics.dominance import dominates
 from nephoscope.analysis.statistics.values import percent
 from nephoscope.model import Estimate, RunResult
-from nephoscope.rank.pairs import dominates, places
+from nephoscope.rank.pairs import places
 from nephoscope.rank.records import RankedCell, RankedRow, Ranking
 from nephoscope.rank.rows import RANK
 from nephoscope.report import figures, selection, wording

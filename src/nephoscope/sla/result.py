@@ -89,8 +89,8 @@ def judge(agreement: Agreement, events: Events, settings: Settings) -> SlaVerdic
         agreement.name,
         agreement.title,
         agreement.source,
-        None if agreement.effective is None else agreement.effective.isoformat(),
-        None if agreement.checked is None else agreement.checked.isoformat(),
+        agreement.effective and agreement.effective.isoformat(),
+        agreement.checked and agreement.checked.isoformat(),
         agreement.time_zone,
         settings.confidence,
         events.rows,
@@ -276,22 +276,10 @@ def read_bills(path: Path, currency: str) -> dict[tuple[str, str], Decimal]:
 
     Raises UsageError for a wrong row, a second bill, and any other currency than the agreement's.
     """
-    head: list[str] = []
     bills: dict[tuple[str, str], Decimal] = {}
-    for line, cells in textfile.csv_rows(textfile.read(path, "bill", UsageError), str(path)):
-        fields = [cell.strip() for cell in cells]
-        if not any(fields):
-            continue
-        where = f"{path}:{line}"
-        if not head:
-            head = fields
-            if "amount" not in head or set(head) - {"service", "period", "amount", "currency"}:
-                raise UsageError(
-                    f"{where}: the columns are {', '.join(head)[:100]}.",
-                    "Name service, period, amount and currency; only amount is required.",
-                )
-            continue
-        row = dict(zip(head, fields, strict=False))
+    text = textfile.read(path, "bill", UsageError)
+    columns = ("service", "period", "amount", "currency")
+    for where, row in textfile.csv_records(text, str(path), columns, ("amount",)):
         if row.get("currency") and row["currency"] != currency:
             raise UsageError(
                 f"{where}: the bill is in {row['currency'][:10]}, the agreement in {currency}.",
@@ -300,5 +288,5 @@ def read_bills(path: Path, currency: str) -> dict[tuple[str, str], Decimal]:
         key = (row.get("service", ""), row.get("period", ""))
         if key in bills:
             raise UsageError(f"{where}: a second bill of this period.", "Add the two amounts.")
-        bills[key] = credit.amount_of(row.get("amount", ""), where)
+        bills[key] = credit.amount_of(row["amount"], where)
     return bills

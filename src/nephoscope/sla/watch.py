@@ -24,6 +24,7 @@ from nephoscope.errors import StoreError, UsageError
 from nephoscope.sla.events import COLUMNS
 from nephoscope.sla.observers import Observer
 from nephoscope.sla.probes import Outcome, Service
+from nephoscope.store.files import write_atomically
 from nephoscope.tasks import together
 
 _NS = 10**9
@@ -210,11 +211,7 @@ class Watch:
         )
 
     async def _watch(
-        self,
-        service: Service,
-        observer: Observer,
-        stop: asyncio.Event,
-        group: asyncio.TaskGroup,
+        self, service: Service, observer: Observer, stop: asyncio.Event, group: asyncio.TaskGroup
     ) -> None:
         """Starts a probe in each interval of the clock until the watch ends."""
         randomness = random.Random(f"{self.schedule.seed}-{service.name}-{observer.name}")
@@ -248,8 +245,7 @@ class Watch:
         """Probes once. The event has the middle of the time in which the probe has to have begun,
         on the clock of this machine, so that all observers have one clock."""
         if late_ns > _LATE_NS:
-            late = Outcome(None, reason="the observer was late")
-            self._append(service, observer, at_ns, late)
+            self._append(service, observer, at_ns, Outcome(None, reason="the observer was late"))
             return
         seen = await observer.probe(service.address, self.schedule.timeout_s)
         outcome = seen.outcome
@@ -257,8 +253,7 @@ class Watch:
             control = (await observer.probe(self.control, self.schedule.timeout_s)).outcome
             if not control.ok:
                 verb = "failed too" if control.ok is False else "is unknown"
-                reason = f"the control {verb} ({outcome.reason})"
-                outcome = Outcome(None, reason=reason)
+                outcome = Outcome(None, reason=f"the control {verb} ({outcome.reason})")
         self._append(service, observer, at_ns + max(0, late_ns) + seen.way_ns // 2, outcome)
 
     def _append(self, service: Service, observer: Observer, at_ns: int, outcome: Outcome) -> None:
@@ -288,10 +283,9 @@ class Watch:
                 value = counts.failed if name == "failed" else counts.events - counts.unknown
                 label = service.replace("\\", "\\\\").replace('"', '\\"')
                 lines.append(f'{metric}{{service="{label}",observer="{observer}"}} {value}')
-        aside = path.with_name(f".{path.name}.part")
-        with contextlib.suppress(OSError):  # counters are a copy; the events stay in their file
-            aside.write_text("\n".join(lines) + "\n", encoding="utf-8")
-            aside.replace(path)
+        text = "\n".join(lines) + "\n"
+        with contextlib.suppress(StoreError):  # counters are a copy; the events stay in their file
+            write_atomically(path, text.encode(), durable=False)
 
 
 async def _ends_before(stop: asyncio.Event, seconds: float) -> bool:
