@@ -126,7 +126,9 @@ def speeds(
     speeds_by_model = [
         _speed(model, side, sides[slowest], level[model] - level[slowest], sign, confidence)
         if model != slowest
-        else Speed(model, _reference(side, confidence), side.unit, *side.counts, side.note)
+        else Speed(
+            model, _reference(side.values.size, confidence), side.unit, *side.counts, side.note
+        )
         for model, side in sides.items()
     ]
     return sorted(speeds_by_model, key=lambda one: (-one.ratio.value, one.model))

@@ -92,12 +92,9 @@ def _common(native: MetricResult, tool: MetricResult) -> set[str]:
 
 def _ratio(native: MetricResult, tool: MetricResult, confidence: float) -> Estimate | None:
     """Returns the tool's value over the native one, paired by round."""
-    left, right = native.by_round, tool.by_round
-    rounds = sorted(left.keys() & right.keys())
     try:
         return compare.paired(
-            [left[number] for number in rounds],
-            [right[number] for number in rounds],
+            *compare.shared_rounds(native, tool),
             better=native.better,
             unit=native.estimate.unit,
             confidence=confidence,

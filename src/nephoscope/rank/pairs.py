@@ -12,7 +12,7 @@ from nephoscope.analysis import compare
 from nephoscope.analysis.compare import Comparison
 from nephoscope.analysis.statistics.dependence import ASSUMED
 from nephoscope.analysis.statistics.means import t_quantile
-from nephoscope.analysis.statistics.values import Array, Refused
+from nephoscope.analysis.statistics.values import Array, Numbers, Refused
 from nephoscope.model import Better, Estimate, MetricResult
 
 MIN_N = 4
@@ -57,30 +57,20 @@ def of_one_run(a: MetricResult, b: MetricResult, confidence: float, prior: Array
     Student's t on logarithms, widened for dependence: with 6 rounds a rank test cannot go below
     p = 0.03, and so tells nothing apart among the six pairs of four alternatives.
     """
-    first, second = a.by_round, b.by_round
-    rounds = sorted(first.keys() & second.keys())
-    simulated = a.simulated and b.simulated
+    sides: tuple[Numbers, Numbers] = compare.shared_rounds(a, b)
+    test = compare.paired
+    if len(sides[0]) < MIN_N:
+        sides, test = (a.trial_values, b.trial_values), compare.independent
+    if min(map(len, sides)) < MIN_N:
+        return _untested(a, b)
     try:
-        if len(rounds) >= MIN_N:
-            comparison = compare.paired(
-                [first[number] for number in rounds],
-                [second[number] for number in rounds],
-                better=Better.NONE,
-                confidence=confidence,
-                replications=simulated,
-                prior=prior,
-            )
-        elif min(len(a.trial_values), len(b.trial_values)) >= MIN_N:
-            comparison = compare.independent(
-                a.trial_values,
-                b.trial_values,
-                better=Better.NONE,
-                confidence=confidence,
-                replications=simulated,
-                prior=prior,
-            )
-        else:
-            return _untested(a, b)
+        comparison = test(
+            *sides,
+            better=Better.NONE,
+            confidence=confidence,
+            replications=a.simulated and b.simulated,
+            prior=prior,
+        )
     except Refused:
         return _untested(a, b)
     return of_comparison(comparison, a, b)

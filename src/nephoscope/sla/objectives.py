@@ -14,11 +14,12 @@ import numpy as np
 
 from nephoscope import units
 from nephoscope.analysis.statistics.proportions import exact_bounds
+from nephoscope.analysis.statistics.values import runs_of
 from nephoscope.model import Estimate
 from nephoscope.sla import credit
 from nephoscope.sla.events import FAILED, UNKNOWN, Stream
 from nephoscope.sla.periods import NS, Period, text_of
-from nephoscope.sla.slots import SlotStates, Times, lasting, runs, slot_states
+from nephoscope.sla.slots import SlotStates, Times, lasting, slot_states
 from nephoscope.sla.terms import Objective, nanoseconds, percent
 
 Word = Literal["met", "violated", "undecided"]
@@ -155,7 +156,7 @@ def of_slots(
             text_of(min(period.end_ns, period.start_ns + int(end) * slots.slot_ns), around.zone),
             float((end - start) * slot_s),
         )
-        for start, end in zip(*runs(down), strict=True)
+        for start, end in zip(*runs_of(down), strict=True)
     )
     share, long_run = bounded_share(known - bad, known, target, around.confidence, "slots")
     owed, possible = (
