@@ -1,4 +1,4 @@
-"""What the store says of platforms: each machine's speeds in CPU, memory and disk benchmarks."""
+"""Speeds of each machine of a platform in stored CPU, memory and disk benchmarks."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from nephoscope.advise.service_levels import MINIMA, ServiceLevel
 from nephoscope.advise.telemetry import Telemetry
 from nephoscope.model import Estimate
 from nephoscope.report import wording
-from nephoscope.report.blocks import Block, Column, Heading, Section, Sentence, Table, items
+from nephoscope.report.blocks import Block, Column, Heading, Section, Sentence, Table, facts, items
 
 
 def section(advice: Advice) -> Section:
@@ -87,7 +87,7 @@ def _telemetry(telemetry: Telemetry) -> Iterator[Block]:
             for entry in telemetry.shares
         ),
     )
-    yield Table((Column(""), Column("", numeric=True)), tuple(_counters(telemetry)))
+    yield facts(_counters(telemetry))
     yield from items(telemetry.notes, "notice")
 
 
@@ -215,10 +215,7 @@ def _back_test(tested: BackTest, counted: str) -> Iterator[Block]:
     ]
     if tested.error_any_platform is not None:
         rows.append(("relative error without knowing the platform", tested.error_any_platform))
-    yield Table(
-        (Column(""), Column("", numeric=True)),
-        tuple((name, wording.estimate_text(estimate)) for name, estimate in rows),
-    )
+    yield facts((name, wording.estimate_text(estimate)) for name, estimate in rows)
     if tested.coverage.high is not None and tested.coverage.high < tested.confidence:
         text = (
             "Fewer values than promised lie in the intervals: do not use them. The stored "

@@ -1,4 +1,4 @@
-"""Which CPU does a customer get, how fast is it beside the others, and what is to be expected?
+"""Shares of CPU models, their speed relative to each other, and the speed to expect.
 
 Counts are of machines, not of trials: a machine is one draw however often it was measured. Speeds
 are ratios to the slowest model, one benchmark at a time; there is no score over several.
@@ -126,9 +126,7 @@ def speeds(
     speeds_by_model = [
         _speed(model, side, sides[slowest], level[model] - level[slowest], sign, confidence)
         if model != slowest
-        else Speed(
-            model, _reference(side.values.size, confidence), side.unit, *side.counts, side.note
-        )
+        else Speed(model, _reference(side, confidence), side.unit, *side.counts, side.note)
         for model, side in sides.items()
     ]
     return sorted(speeds_by_model, key=lambda one: (-one.ratio.value, one.model))

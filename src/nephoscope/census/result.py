@@ -1,7 +1,7 @@
-"""A census: which CPU models stand behind an instance type, how fast they are, what to expect.
+"""A census: the CPU models behind an instance type, their speeds, and the speed to expect.
 
-Its input are counts and speeds, wherever they come from: stored runs (results/sightings.py), a file
-(results/census_files.py) or a published study (studies/census.py).
+Its input are counts and speeds, wherever they come from: stored runs (sightings.py), a file
+(files.py) or a published study (studies/).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which CPU models stand behind an instance type, how fast they are, and what to expect."""
+"""CPU models behind an instance type as a section: shares, speeds, and expected speed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stored runs say for a census: which machines were seen, and how fast their models were."""
+"""Machines that stored runs show for a census, and the speeds of their CPU models."""
 
 from __future__ import annotations
 
@@ -356,10 +356,17 @@ def speeds_of(
 def _speeds(
     run: StoredRun, records: Sequence[TrialRecord], targets: Container[str]
 ) -> Iterable[Speed]:
+    def is_speed(benchmark: str, metric: str) -> bool:
+        if not benchmark.startswith(GROUPS) or benchmark in NO_SPEED:
+            return False
+        return any(one.id == metric and one.headline for one in run.spec(benchmark).metrics)
+
     plain = {one.key.name: one for one in records if counts(one) and not one.loads}
+    place = {name: record.position for name, record in plain.items()}
+    rows = [row for row in query.trial_medians(run, is_speed) if row.trial in place]
     settings = run.manifest["settings"]
-    for key, trials in _scalars(run, plain):
-        if key.target not in targets:
+    for key, trials in lines.group_scalars(rows, place).items():
+        if trials.better is Better.NONE or key.target not in targets:
             continue
         record = plain[trials.trial]
         setting = settings[record.key.setting] if record.key.setting < len(settings) else {}
@@ -367,21 +374,6 @@ def _speeds(
             continue  # a lab's limit or a second machine made it, not this model
         fixed = {k: v for k, v in record.params.items() if k not in record.factors and k != "seed"}
         yield Speed(key, factors_key(fixed), trials)
-
-
-def _scalars(
-    run: StoredRun, plain: Mapping[str, TrialRecord]
-) -> Iterable[tuple[lines.Key, lines.Group]]:
-    def is_speed(benchmark: str, metric: str) -> bool:
-        if not benchmark.startswith(GROUPS) or benchmark in NO_SPEED:
-            return False
-        return any(one.id == metric and one.headline for one in run.spec(benchmark).metrics)
-
-    place = {name: record.position for name, record in plain.items()}
-    rows = [row for row in query.trial_medians(run, is_speed) if row.trial in place]
-    for key, group in lines.group_scalars(rows, place).items():
-        if group.better is not Better.NONE:
-            yield key, group
 
 
 def _chosen(

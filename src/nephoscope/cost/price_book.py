@@ -91,13 +91,10 @@ class Offer(_Priced):
             return self.on_demand_per_h
         if purchase == "committed":
             hourly = self.committed_per_h
-            return None if hourly is None else hourly + self._upfront_per_h
+            upfront_per_h = self.committed_upfront / self.committed_term_h
+            return None if hourly is None else hourly + upfront_per_h
         wasted = self.interruptions_per_h * self.restart_h
         return None if self.spot_per_h is None else self.spot_per_h / (1 - wasted)
-
-    @property
-    def _upfront_per_h(self) -> float:
-        return self.committed_upfront / self.committed_term_h
 
     def price(self, purchase: Purchase) -> float:
         """As `price_or_none`. Raises UsageError where the offer is not sold so."""

@@ -1,4 +1,4 @@
-"""What the request generators of a run counted and measured."""
+"""Counts and measurements of the request generators of a run, as a section of the report."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from nephoscope.commands import output
 from nephoscope.load.result import Load
 from nephoscope.load.section import errors_text, notes_of
 from nephoscope.model import RunResult, Severity
-from nephoscope.report import charts
+from nephoscope.report import charts, wording
 
 _ROWS = (
     ("requests_per_s", "Requests per second"),
@@ -36,11 +36,7 @@ def text(result: RunResult, url: str, head: str) -> str:
     if rows:
         blocks.append(output.table(("", "MEDIAN", "INTERVAL", "N"), rows, right=(1, 2, 3)))
     blocks += [_errors(result), _notes(result)]
-    trials = result.run.trials
-    blocks.append(
-        f"{trials.valid} valid trials, {trials.invalid + trials.failed} excluded; confidence "
-        f"{100 * result.run.confidence:g} %; seed {result.run.seed}; run {result.run.id}"
-    )
+    blocks.append(wording.run_line(result))
     return "\n\n".join(block for block in blocks if block)
 
 

@@ -1,4 +1,4 @@
-"""Which link technology or shaper a goodput suggests, and the parameters of a token bucket.
+"""Link technology or shaper that a goodput suggests, and the parameters of a token bucket.
 
 Sources: IEEE 802.3 (rates; preamble and gap of 20 bytes, header and check of 18 bytes per frame);
 RFC 2697 and 2698 (token buckets).

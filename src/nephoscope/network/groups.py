@@ -18,13 +18,15 @@ from nephoscope.errors import UsageError
 from nephoscope.model import INTERNAL, Better, Estimate
 from nephoscope.reading import textfile
 
+ROUND_TRIP, GOODPUT = "round trip", "goodput"
+
 METRICS: Mapping[str, tuple[str, str, float, Better]] = {
-    "rtt_ns": ("round trip", "ns", 1.0, Better.LOWER),
-    "rtt_us": ("round trip", "ns", 1e3, Better.LOWER),
-    "rtt_ms": ("round trip", "ns", 1e6, Better.LOWER),
-    "bytes_per_s": ("goodput", "bits_per_s", 8.0, Better.HIGHER),
-    "bits_per_s": ("goodput", "bits_per_s", 1.0, Better.HIGHER),
-    "mbit_per_s": ("goodput", "bits_per_s", 1e6, Better.HIGHER),
+    "rtt_ns": (ROUND_TRIP, "ns", 1.0, Better.LOWER),
+    "rtt_us": (ROUND_TRIP, "ns", 1e3, Better.LOWER),
+    "rtt_ms": (ROUND_TRIP, "ns", 1e6, Better.LOWER),
+    "bytes_per_s": (GOODPUT, "bits_per_s", 8.0, Better.HIGHER),
+    "bits_per_s": (GOODPUT, "bits_per_s", 1.0, Better.HIGHER),
+    "mbit_per_s": (GOODPUT, "bits_per_s", 1e6, Better.HIGHER),
 }
 """Column of a file -> metric, unit, factor and direction."""
 

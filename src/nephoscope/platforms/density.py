@@ -1,4 +1,4 @@
-"""How many guests until the p99 of one doubles: which numbers to measure, and what they show."""
+"""Density: the number of guests until the p99 of one doubles, and the search for it."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""Which alternative suits which application domain, and how certain that is."""
+"""Alternatives that suit each application domain, and the certainty of the advice."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import permutations
 
 import numpy as np
 
@@ -47,12 +48,9 @@ def _advice(
         for index, weight in zip(own, weights_over(resource_rows, equal), strict=True):
             weights[index] = weight
     basis = _basis(domain, shares, of_domain)
-    if not all(row.has_ratio and row.tested for row in of_domain):
-        return _by_value(domain.name, basis, of_domain, weights, names)
-    pairs = {
-        (a, b): weighted_pair(of_domain, weights, a, b) for a in names for b in names if a != b
-    }
-    if any(pair.error is None for pair in pairs.values()):
+    pairs = {(a, b): weighted_pair(of_domain, weights, a, b) for a, b in permutations(names, 2)}
+    is_tested = all(pair.error is not None for pair in pairs.values())
+    if not is_tested or not all(row.has_ratio for row in of_domain):
         return _by_value(domain.name, basis, of_domain, weights, names)
     n = min(line.estimate.n for row in of_domain for line in row.lines.values())
     return _decide(domain.name, basis, pairs, names, n, settings)

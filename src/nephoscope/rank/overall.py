@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 
@@ -110,8 +111,7 @@ def _mean_ranks(
     k = len(names)
     p = {
         (a, b): friedman.nemenyi_p(means[a] - means[b], test.blocks, k)
-        for index, a in enumerate(names)
-        for b in names[index + 1 :]
+        for a, b in combinations(names, 2)
     }
 
     def is_apart(a: str, b: str) -> bool:

@@ -1,4 +1,4 @@
-"""Which resource a metric is about, and which resources each application domain needs.
+"""Resource that a metric is about, and the resources that each application domain needs.
 
 The shares are assumptions, stated in docs/explanation/ranking.md; `--weight` replaces them by the
 user's own.

@@ -182,6 +182,11 @@ def items(
     return [*heading, Items(entries, folded)] if entries else []
 
 
+def facts(rows: Iterable[tuple[str, str]]) -> Table:
+    """Returns names and values as a list of facts."""
+    return Table((Column(""), Column("", numeric=True)), tuple(rows))
+
+
 def thin(rows: Sequence[tuple[Cell, ...]], limit: int) -> tuple[tuple[Cell, ...], ...]:
     """At most `limit` rows, evenly spaced, the first and the last among them."""
     if len(rows) <= limit:

@@ -41,8 +41,8 @@ def contract_list(names: Sequence[str]) -> ContractList:
                 terms.period,
                 tuple(map(sentence, terms.objectives)),
                 terms.source,
-                terms.effective and terms.effective.isoformat(),
-                terms.checked and terms.checked.isoformat(),
+                None if terms.effective is None else terms.effective.isoformat(),
+                None if terms.checked is None else terms.checked.isoformat(),
             )
             for terms in map(files.load, names)
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -89,8 +89,8 @@ def judge(agreement: Agreement, events: Events, settings: Settings) -> SlaVerdic
         agreement.name,
         agreement.title,
         agreement.source,
-        agreement.effective and agreement.effective.isoformat(),
-        agreement.checked and agreement.checked.isoformat(),
+        None if agreement.effective is None else agreement.effective.isoformat(),
+        None if agreement.checked is None else agreement.checked.isoformat(),
         agreement.time_zone,
         settings.confidence,
         events.rows,
@@ -185,22 +185,20 @@ def _credit(
     settings: Settings,
 ) -> Credit:
     bill = _bill_of(settings.bills or {}, service, period.label)
-    owed, possible = (
-        None
-        if all(share is None for share in shares)
-        else credit.capped(agreement, [Decimal(repr(s)) for s in shares if s is not None])
-        for shares in (
-            [verdict.owed_share for verdict in judged],
-            [verdict.possible_share for verdict in judged],
-        )
-    )
-    owed_amount, possible_amount = (
-        None if bill is None or share is None else money(credit.amount(agreement, bill, share))
-        for share in (owed, possible)
-    )
-    downtime_s = max((verdict.downtime_s or 0.0 for verdict in judged), default=0.0)
+
+    def total(shares: Iterable[float | None]) -> Decimal | None:
+        stated = [Decimal(repr(share)) for share in shares if share is not None]
+        return credit.capped(agreement, stated) if stated else None
+
+    def paid(share: Decimal | None) -> str | None:
+        known = bill is not None and share is not None
+        return money(credit.amount(agreement, bill, share)) if known else None
+
+    owed = total(verdict.owed_share for verdict in judged)
+    possible = total(verdict.possible_share for verdict in judged)
     loss = None
     if settings.loss_per_h is not None:
+        downtime_s = max((verdict.downtime_s or 0.0 for verdict in judged), default=0.0)
         loss = money(settings.loss_per_h * Decimal(repr(downtime_s)) / 3600)
     claim_by, note = None, ""
     if agreement.claim is not None and owed:
@@ -218,8 +216,8 @@ def _credit(
         None if bill is None else money(bill),
         None if owed is None else float(owed),
         None if possible is None else float(possible),
-        owed_amount,
-        possible_amount,
+        paid(owed),
+        paid(possible),
         claim_by,
         loss,
         note,

@@ -16,6 +16,7 @@ import os
 import random
 import signal
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -119,13 +120,6 @@ class EventFile:
 
 
 @dataclass(slots=True)
-class _Counts:
-    events: int = 0
-    failed: int = 0
-    unknown: int = 0
-
-
-@dataclass(slots=True)
 class Watch:
     """A watch of services by observers.
 
@@ -140,7 +134,7 @@ class Watch:
     path: Path
     control: str | None = None
     metrics: Path | None = None
-    _counts: dict[tuple[str, str], _Counts] = field(default_factory=dict)
+    _counts: dict[tuple[str, str], Counter[str]] = field(default_factory=dict)
     _steps: int = 0
 
     async def run(self) -> WatchResult:
@@ -150,7 +144,7 @@ class Watch:
         an error where the file is new, and lost where the watch continues an earlier one.
         """
         self._counts = {
-            (service.name, observer.name): _Counts()
+            (service.name, observer.name): Counter()
             for service in self.services
             for observer in self.observers
         }
@@ -190,18 +184,13 @@ class Watch:
     def _result(self) -> WatchResult:
         def total(name: str, observer: str | None = None) -> int:
             counts = self._counts.items()
-            return sum(getattr(c, name) for (_, by), c in counts if observer in (None, by))
+            return sum(count[name] for (_, by), count in counts if observer in (None, by))
 
+        names = ("events", "failed", "unknown")
         return WatchResult(
             file=str(self.path),
             observers=tuple(
-                ObserverResult(
-                    one.name,
-                    total("events", one.name),
-                    total("failed", one.name),
-                    total("unknown", one.name),
-                    one.losses,
-                )
+                ObserverResult(one.name, *(total(name, one.name) for name in names), one.losses)
                 for one in self.observers
             ),
             events=total("events"),
@@ -258,9 +247,9 @@ class Watch:
 
     def _append(self, service: Service, observer: Observer, at_ns: int, outcome: Outcome) -> None:
         counts = self._counts[service.name, observer.name]
-        counts.events += 1
-        counts.unknown += outcome.ok is None
-        counts.failed += outcome.ok is False
+        counts["events"] += 1
+        counts["unknown"] += outcome.ok is None
+        counts["failed"] += outcome.ok is False
         is_timed = outcome.ok is not None and outcome.response_ms is not None
         cells = {
             "time": f"{at_ns // _NS}.{at_ns % _NS:09d}",
@@ -280,7 +269,7 @@ class Watch:
             metric = f"nephoscope_sla_{name}_total"
             lines += [f"# HELP {metric} {text}", f"# TYPE {metric} counter"]
             for (service, observer), counts in self._counts.items():
-                value = counts.failed if name == "failed" else counts.events - counts.unknown
+                value = counts[name] - (counts["unknown"] if name == "events" else 0)
                 label = service.replace("\\", "\\\\").replace('"', '\\"')
                 lines.append(f'{metric}{{service="{label}",observer="{observer}"}} {value}')
         text = "\n".join(lines) + "\n"

@@ -7,7 +7,17 @@ from collections.abc import Iterator
 from nephoscope import units
 from nephoscope.model import Estimate
 from nephoscope.report import figures, wording
-from nephoscope.report.blocks import Block, Chart, Column, Heading, Section, Table, items, thin
+from nephoscope.report.blocks import (
+    Block,
+    Chart,
+    Column,
+    Heading,
+    Section,
+    Table,
+    facts,
+    items,
+    thin,
+)
 from nephoscope.traffic.result import Traffic, TrafficAnalysis
 
 _ROWS = 40
@@ -24,7 +34,7 @@ def section(analysis: TrafficAnalysis) -> Section:
 def _blocks(analysis: Traffic, number: int) -> Iterator[Block]:
     shape = analysis.shape
     yield Heading(wording.clean(analysis.source))
-    facts = [
+    lines = [
         ("packets", f"{shape.packets:,}"),
         ("bytes", wording.bytes_text(shape.total_bytes)),
         ("duration", f"{shape.duration_s:.4g} s"),
@@ -35,8 +45,8 @@ def _blocks(analysis: Traffic, number: int) -> Iterator[Block]:
         ("time within bursts", wording.percent(shape.busy_ratio, 3) or "0 %"),
     ]
     if shape.peak_to_mean is not None:
-        facts.append(("rate of the fullest 10 ms over the mean", f"{shape.peak_to_mean:.3g}"))
-    yield Table((Column(""), Column("", numeric=True)), tuple(facts))
+        lines.append(("rate of the fullest 10 ms over the mean", f"{shape.peak_to_mean:.3g}"))
+    yield facts(lines)
     if shape.bursts_count > 1:
         yield _chart(analysis, number)
     yield Table(
