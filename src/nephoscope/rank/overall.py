@@ -113,17 +113,14 @@ def _mean_ranks(
         (a, b): friedman.nemenyi_p(means[a] - means[b], test.blocks, k)
         for a, b in combinations(names, 2)
     }
-
-    def is_apart(a: str, b: str) -> bool:
-        return p.get((a, b), p.get((b, a), 1.0)) <= 1 - confidence
-
+    apart = {names for names, value in p.items() if value <= 1 - confidence}
     return MeanRanks(
         test.chi_square,
         test.df,
         test.p,
         test.blocks,
         means,
-        {name: place.rank for name, place in places(means, is_apart).items()},
+        {name: place.rank for name, place in places(means, apart).items()},
         friedman.critical_difference(test.blocks, k, confidence),
         {f"{a}, {b}": value for (a, b), value in p.items()},
     )

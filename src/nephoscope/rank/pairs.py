@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -123,21 +123,26 @@ class Place:
     high: int
 
 
-def places(costs: Mapping[str, float], apart: Callable[[str, str], bool]) -> dict[str, Place]:
+def places(costs: Mapping[str, float], apart: Collection[Names]) -> dict[str, Place]:
     """Returns the ranks of alternatives: those that cannot be told apart share one.
 
-    costs: by alternative, lower is better. A rank ends where all before it are told apart from all
-    after it; so two that share a third neighbour, from which neither is told apart, share a rank.
+    costs: by alternative, lower is better. apart: the pairs that are told apart. A rank ends where
+    all before it are told apart from all after it; so two that share a third neighbour, from which
+    neither is told apart, share a rank.
     """
+
+    def is_apart(a: str, b: str) -> bool:
+        return (a, b) in apart or (b, a) in apart
+
     order = sorted(costs, key=lambda name: costs[name])
     result: dict[str, Place] = {}
     rank = 1
     for index, name in enumerate(order):
         before, after = order[:index], order[index:]
-        if all(apart(left, right) for left in before for right in after):
+        if all(is_apart(left, right) for left in before for right in after):
             rank = index + 1
-        better = sum(apart(left, name) for left in before)
-        worse = sum(apart(name, right) for right in after[1:])
+        better = sum(is_apart(left, name) for left in before)
+        worse = sum(is_apart(name, right) for right in after[1:])
         result[name] = Place(rank, 1 + better, len(order) - worse)
     return result
 

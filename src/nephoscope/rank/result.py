@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -94,7 +94,7 @@ def _ranked(row: Row, alternatives: Sequence[str], settings: Settings) -> Ranked
     apart = told_apart(p, settings.confidence)
     if not row.tested:
         apart = {names for names, pair in row.pairs.items() if abs(pair.log_ratio) > 1e-12}
-    shared = places(costs, _among(apart))
+    shared = places(costs, apart)
     varied = _consistency_ranks(row, present, settings)
     return RankedRow(
         row.parameter,
@@ -109,10 +109,6 @@ def _ranked(row: Row, alternatives: Sequence[str], settings: Settings) -> Ranked
         tuple(_cell(row, name, shared, varied, settings) for name in alternatives),
         row.note,
     )
-
-
-def _among(apart: set[Names]) -> Callable[[str, str], bool]:
-    return lambda a, b: (a, b) in apart or (b, a) in apart
 
 
 def _cell(
@@ -163,7 +159,7 @@ def _consistency_ranks(row: Row, names: Sequence[str], settings: Settings) -> di
                 apart.add((a, b))
         except Refused:  # a side that does not vary at all has no ratio
             continue
-    return places(known, _among(apart))
+    return places(known, apart)
 
 
 def analyse(data: RunData) -> Ranking | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import permutations
 from operator import attrgetter
 from statistics import fmean
 
@@ -247,7 +248,7 @@ def _over_rows(rows: Sequence[RankedRow], ranking: Ranking, rank: RankOf) -> lis
     }
     order = places(
         {name: fmean(values) for name, values in whole.items()},
-        lambda a, b: dominates(whole[a], whole[b]),
+        [(a, b) for a, b in permutations(whole, 2) if dominates(whole[a], whole[b])],
     )
     shared = [place.rank for place in order.values()]
     return [
