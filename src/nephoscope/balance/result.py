@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from nephoscope.analysis import compare
@@ -29,12 +30,11 @@ def analyse(data: RunData) -> Balance | None:
     regular = [trial for trial in trials if trial.failing is None]
     confidence = data.confidence
     failovers = tuple(failover.failover_of(trial) for trial in failing)
-    effects = _effects(regular, confidence)
     return Balance(
         client=trials[0].records[0].key.target,
         throughputs=tuple(_throughputs(regular, confidence)),
         latencies=tuple(_latencies(regular, _network(data), confidence)),
-        effects=tuple(effects),
+        effects=tuple(_effects(regular, confidence)),
         sharings=tuple(_sharings(regular, confidence)),
         failovers=failovers,
         failures=tuple(failover.summaries(failovers, confidence)),
@@ -169,7 +169,7 @@ def _effects(trials: Sequence[BalancedTrial], confidence: float) -> list[Generat
         effects.append(GeneratorEffect(balancer, generators, connections, comparison))
     corrected = compare.over_report([one.comparison for one in effects], confidence=confidence)
     return [
-        GeneratorEffect(one.balancer, one.generators, one.connections, comparison)
+        replace(one, comparison=comparison)
         for one, comparison in zip(effects, corrected, strict=True)
     ]
 

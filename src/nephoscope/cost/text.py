@@ -161,14 +161,13 @@ def _frontier(costs: WorkCosts) -> Chart:
         point["error_x"] = figures.interval_bars(x)
         point["error_y"] = figures.interval_bars(y)
         data.append(point)
+    capacities = [one.capacity_per_s for one in costs.costs]
+    prices = [one.cost_per_million for one in costs.costs]
     x_axis, y_axis = (
-        figures.axis_of(
-            figures.Axis(title, "none"),
-            [end for one in estimates for end in (one.value, one.low, one.high) if end is not None],
-        )
+        figures.axis_of(figures.Axis(title, "none"), figures.ends_of(estimates))
         for title, estimates in (
-            ("capacity of an instance per second", [one.capacity_per_s for one in costs.costs]),
-            (f"cost per million, {costs.currency}", [one.cost_per_million for one in costs.costs]),
+            ("capacity of an instance per second", capacities),
+            (f"cost per million, {costs.currency}", prices),
         )
     )
     table = Table(

@@ -15,19 +15,10 @@ from nephoscope import units
 from nephoscope.analysis.statistics.values import Array, Numbers, Refused, finite
 from nephoscope.analysis.statistics.variation import robust_cv
 
+_MBITS = (10, 100, 1_000, 2_500, 5_000, 10_000, 25_000, 40_000, 50_000, 100_000, 200_000, 400_000)
 TECHNOLOGIES: Mapping[str, float] = {
-    "10 Mb/s Ethernet": 10e6,
-    "100 Mb/s Ethernet": 100e6,
-    "1 Gb/s Ethernet": 1e9,
-    "2.5 Gb/s Ethernet": 2.5e9,
-    "5 Gb/s Ethernet": 5e9,
-    "10 Gb/s Ethernet": 10e9,
-    "25 Gb/s Ethernet": 25e9,
-    "40 Gb/s Ethernet": 40e9,
-    "50 Gb/s Ethernet": 50e9,
-    "100 Gb/s Ethernet": 100e9,
-    "200 Gb/s Ethernet": 200e9,
-    "400 Gb/s Ethernet": 400e9,
+    f"{rate} Mb/s Ethernet" if rate < 1_000 else f"{rate / 1_000:g} Gb/s Ethernet": rate * 1e6
+    for rate in _MBITS
 }
 """Name -> line rate, bits/s."""
 

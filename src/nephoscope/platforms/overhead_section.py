@@ -149,13 +149,7 @@ def _bar(
 
 
 def _table(platform: PlatformOverhead, reference: str) -> Table:
-    heads = (
-        wording.clean(reference),
-        wording.clean(platform.platform),
-        "overhead",
-        "ratio",
-        "share",
-    )
+    names = (wording.clean(reference), wording.clean(platform.platform))
     rows = tuple(
         (
             call.call,
@@ -167,4 +161,4 @@ def _table(platform: PlatformOverhead, reference: str) -> Table:
         )
         for call in platform.calls
     )
-    return Table((Column("class"), *Column.numbers(*heads)), rows)
+    return Table((Column("class"), *Column.numbers(*names, "overhead", "ratio", "share")), rows)

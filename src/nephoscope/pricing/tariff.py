@@ -142,7 +142,7 @@ class TariffAnalysis:
     notes: tuple[str, ...] = ()
 
 
-def phi(throughput: Array, contracted: float, discount: Discount) -> Array:
+def phi(throughput: Array, contracted: Array | float, discount: Discount) -> Array:
     """Share of the price that is paid at a throughput, from minimum_ratio to 1."""
     with np.errstate(over="ignore"):
         relative: Array = (throughput / contracted) ** discount.exponent
@@ -194,20 +194,13 @@ def analyse(
     """
     every = list(tariff.classes.values())
     counts = {name: len(values) for name, values in transfers.items()}
-    values = [harmonic_mean(np.array(transfers[name])) for name in tariff.classes]
-    drawn = [_resampled(name, transfers[name], resamples) for name in tariff.classes]
+    values = np.array([harmonic_mean(np.array(transfers[name])) for name in tariff.classes])
+    resampled = [_resampled(name, transfers[name], resamples) for name in tariff.classes]
+    drawn = np.stack(resampled, axis=-1)
     flat = np.array([price_of(one.gb_per_month, tariff.tiers) for one in every])
     clients = np.array([one.clients for one in every])
-    shares, drawn_shares = (
-        np.stack(
-            [
-                phi(own, one.contracted_mbit_per_s, tariff.discount)
-                for own, one in zip(throughputs, every, strict=True)
-            ],
-            axis=-1,
-        )
-        for throughputs in (values, drawn)
-    )
+    contracted = np.array([one.contracted_mbit_per_s for one in every])
+    shares, drawn_shares = (phi(each, contracted, tariff.discount) for each in (values, drawn))
     revenue = float(flat @ clients)
     factor, drawn_factor = (
         revenue / (each @ (flat * clients)) if revenue else np.ones(each.shape[:-1])
@@ -224,7 +217,7 @@ def analyse(
                 client.clients,
                 client.gb_per_month,
                 client.contracted_mbit_per_s,
-                _estimate(values[index], drawn[index], n, "Mbit/s"),
+                _estimate(values[index], drawn[:, index], n, "Mbit/s"),
                 _estimate(own, own_drawn, n, "none"),
                 float(flat[index]),
                 _estimate(flat[index] * own, flat[index] * own_drawn, n, tariff.currency),
