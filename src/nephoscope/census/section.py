@@ -61,9 +61,9 @@ def _models(census: Census) -> list[Block]:
         own += [(model, "not counted", "", "") for model in kind.uncounted]
         for index, (model, *cells) in enumerate(own):
             clock = kind.clocks.get(model)
-            told = units.format_number(clock / 1e9, 3) if clock else ""
+            ghz = units.format_number(clock / 1e9, 3) if clock else ""
             name = wording.clean(kind.name) if index == 0 else ""
-            rows.append((name, wording.clean(model), *([told] if clocks else []), *cells))
+            rows.append((name, wording.clean(model), *([ghz] if clocks else []), *cells))
     if not rows:
         return []
     head = (
@@ -113,14 +113,12 @@ def _stacked(bars: Sequence[tuple[str, Sequence[Share]]]) -> dict[str, object]:
             [one.high if one else None for one in shares],
         ) | {"width": 4, "color": "#000000"}
         trace["customdata"] = [
-            figures.text(f"{bar}, {name}: {_share_text(s)}") if s else ""
+            figures.text(f"{bar}, {name}: {' '.join(_share_cells(s)[1:])}, {s.count} machines")
+            if s
+            else ""
             for (bar, _), s in zip(bars, own, strict=True)
         ]
     return figure
-
-
-def _share_text(one: Share) -> str:
-    return f"{wording.percent(one.share.value, 3)} {_interval(one.share)}, {one.count} machines"
 
 
 def _places(what: str, groups: Sequence[tuple[Kind, Sequence[Group]]]) -> list[Block]:
