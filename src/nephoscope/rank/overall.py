@@ -113,7 +113,7 @@ def _mean_ranks(
         (a, b): friedman.nemenyi_p(means[a] - means[b], test.blocks, k)
         for a, b in combinations(names, 2)
     }
-    apart = {names for names, value in p.items() if value <= 1 - confidence}
+    apart = {pair for pair, value in p.items() if value <= 1 - confidence}
     return MeanRanks(
         test.chi_square,
         test.df,
