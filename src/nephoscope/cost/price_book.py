@@ -19,6 +19,7 @@ from nephoscope.cost.tiers import Gigabyte, Tiers
 from nephoscope.errors import UsageError
 from nephoscope.reading import recordfile, textfile
 from nephoscope.reading.fields import Record
+from nephoscope.reading.recordfile import AnyRecord
 from nephoscope.reading.sentences import did_you_mean, mistakes
 
 Purchase = Literal["on_demand", "committed", "spot"]
@@ -193,7 +194,7 @@ def load(file: Path | None) -> PriceBook:
             return recordfile.load(starter, PriceBook, "price book")
     if file.suffix != ".csv":
         return recordfile.load(file, PriceBook, "price book")
-    return PriceBook(offers=_offers_of_csv(file))
+    return _validated(PriceBook, {"offers": _offers_of_csv(file)}, f"{file}: ")
 
 
 def _offers_of_csv(file: Path) -> tuple[Offer, ...]:
@@ -212,7 +213,11 @@ def _offers_of_csv(file: Path) -> tuple[Offer, ...]:
 
 def offer_of(values: Mapping[str, Any], where: str) -> Offer:
     """Returns the offer of plain values. Raises PlanError that begins with `where`."""
+    return _validated(Offer, values, where)
+
+
+def _validated(record: type[AnyRecord], values: Mapping[str, Any], where: str) -> AnyRecord:
     try:
-        return Offer.model_validate(values)
+        return record.model_validate(values)
     except ValidationError as error:
-        raise mistakes(error, lambda loc: where, lambda loc: Offer)[0] from None
+        raise mistakes(error, lambda loc: where, lambda loc: record)[0] from None
