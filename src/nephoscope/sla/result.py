@@ -191,8 +191,9 @@ def _credit(
         return credit.capped(agreement, stated) if stated else None
 
     def paid(share: Decimal | None) -> str | None:
-        known = bill is not None and share is not None
-        return money(credit.amount(agreement, bill, share)) if known else None
+        if bill is None or share is None:
+            return None
+        return money(credit.amount(agreement, bill, share))
 
     owed = total(verdict.owed_share for verdict in judged)
     possible = total(verdict.possible_share for verdict in judged)

@@ -186,11 +186,16 @@ class Watch:
             counts = self._counts.items()
             return sum(count[name] for (_, by), count in counts if observer in (None, by))
 
-        names = ("events", "failed", "unknown")
         return WatchResult(
             file=str(self.path),
             observers=tuple(
-                ObserverResult(one.name, *(total(name, one.name) for name in names), one.losses)
+                ObserverResult(
+                    one.name,
+                    total("events", one.name),
+                    total("failed", one.name),
+                    total("unknown", one.name),
+                    one.losses,
+                )
                 for one in self.observers
             ),
             events=total("events"),
