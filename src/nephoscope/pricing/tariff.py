@@ -285,8 +285,11 @@ def _cheats(name: str, client: ClientClass, honest: float, tariff: TariffFile) -
     if tariff.discount.exponent == 0:
         least = 1.0
     small = tariff.receipts.small_object_share
-    # Objects of a round trip each: as slow as it takes to pay the minimum for them.
-    slow = honest if least == 1 else client.contracted_mbit_per_s * _slowest(tariff.discount)
+    slow = honest
+    if least < 1:
+        # Objects of a round trip each: as slow as it takes to pay the minimum for them.
+        slowest = max(1e-9, least ** (1 / tariff.discount.exponent))
+        slow = client.contracted_mbit_per_s * slowest
     with_small = share(1 / (small / min(slow, honest) + (1 - small) / honest))
     agreed_low, agreed_high = share(honest * slack), share(honest / slack)
     gains = {
@@ -300,11 +303,6 @@ def _cheats(name: str, client: ClientClass, honest: float, tariff: TariffFile) -
         for (cheat, by), bills in gains.items()
         for rule, paid in zip(RULES, bills, strict=True)
     ]
-
-
-def _slowest(discount: Discount) -> float:
-    """Throughput relative to the contracted one at which the minimum is reached."""
-    return max(1e-9, float(discount.minimum_ratio ** (1 / discount.exponent)))
 
 
 def _notes(tariff: TariffFile, counts: Mapping[str, int]) -> Sequence[str]:

@@ -182,25 +182,23 @@ class Watch:
                 loop.remove_signal_handler(number)
 
     def _result(self) -> WatchResult:
-        def total(name: str, observer: str | None = None) -> int:
+        def total(observer: str | None = None) -> Counter[str]:
             counts = self._counts.items()
-            return sum(count[name] for (_, by), count in counts if observer in (None, by))
+            own = (count for (_, by), count in counts if observer in (None, by))
+            return sum(own, Counter[str]())
 
+        whole = total()
+        observers = (
+            ObserverResult(one.name, own["events"], own["failed"], own["unknown"], one.losses)
+            for one in self.observers
+            for own in [total(one.name)]
+        )
         return WatchResult(
             file=str(self.path),
-            observers=tuple(
-                ObserverResult(
-                    one.name,
-                    total("events", one.name),
-                    total("failed", one.name),
-                    total("unknown", one.name),
-                    one.losses,
-                )
-                for one in self.observers
-            ),
-            events=total("events"),
-            failed=total("failed"),
-            unknown=total("unknown"),
+            observers=tuple(observers),
+            events=whole["events"],
+            failed=whole["failed"],
+            unknown=whole["unknown"],
             clock_steps=self._steps,
         )
 
