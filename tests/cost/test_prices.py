@@ -141,8 +141,12 @@ def test_a_csv_book(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (found["on_demand_per_h"], found["spot_per_h"]) == (0.2, None)
     file.write_text(f"{head}\na/b,EUR,2026-01-02,page,0,\n")
     assert f"{file}:2: " in refused(capsys, "cost", "prices", "--book", file)
-    file.write_text("")
-    assert "no header" in refused(capsys, "cost", "prices", "--book", file)
+    row = "a/b,EUR,2026-01-02,page,0.2,\n"
+    file.write_text(f"{head}\n{2 * row}")
+    assert "there twice" in refused(capsys, "cost", "prices", "--book", file)
+    for text in ("", head):
+        file.write_text(text)
+        assert "no header" in refused(capsys, "cost", "prices", "--book", file)
 
 
 HEAD = (

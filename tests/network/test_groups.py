@@ -60,7 +60,7 @@ def test_too_few_types_are_refused() -> None:
     ("text", "sentence"),
     [
         ("", "no measurements"),
-        ("rtt_ms\n1\n", "incomplete"),
+        ("rtt_ms\n1\n", "the column 'instance_type' is missing"),
         ("instance_type,speed\na,1\n", "unknown column 'speed'"),
         ("instance_type,rtt_ms\na\n", "1 fields under 2 columns"),
         ("instance_type,rtt_ms\na,-1\n", ":2: rtt_ms '-1' is not a number above 0"),

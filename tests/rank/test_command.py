@@ -210,6 +210,7 @@ def test_other_parameters_are_no_alternative(
         ("metric,alternative,valeu\n", "unknown column 'valeu' (did you mean 'value'?)"),
         ("metric,alternative,value\nm,a,0\n", "v.csv:2: '0' is no number above zero"),
         ("metric,alternative,value\nm,a,nan\n", "no number above zero"),
+        ("metric,alternative,value\nm,a,1e200\n", "v.csv:2: '1e200' is out of range"),
         ("metric,alternative,value\nm,,1\n", "'alternative' is empty"),
         ("metric,alternative,value\nm,a\n", "2 fields under 3 columns"),
         ("metric,alternative,value,better\nm,a,1,more\n", "unknown better 'more'"),

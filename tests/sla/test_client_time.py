@@ -33,6 +33,16 @@ def test_linear_timeouts_wait_less() -> None:
     assert retry_wait_s(0.1, 1.0, 100) == pytest.approx(0.1 / 0.9)
 
 
+@pytest.mark.parametrize(("drop", "linear"), [(0.1, 0), (0.1, 1), (0.3, 4), (0.499, 4)])
+def test_the_mean_wait_is_that_of_all_retransmissions(drop: float, linear: int) -> None:
+    """The j-th timeout passes where j SYNs in a row are dropped, however many that are."""
+    share, exact = drop, 0.0  # share: probability of j drops times the j-th timeout
+    for number in range(1, 20_000):
+        exact += share
+        share *= drop if number <= linear else 2 * drop
+    assert retry_wait_s(drop, 1.0, linear) == pytest.approx(exact)
+
+
 def test_counters(tmp_path: Path, capsys: Capture) -> None:
     def counted(name: str, drops: int, opens: int) -> Path:
         text = f"TcpExt: SyncookiesSent ListenDrops\nTcpExt: 0 {drops}\n"

@@ -12,16 +12,7 @@ from pydantic import AfterValidator, Field, ValidationError, model_validator
 from nephoscope import limits, units
 from nephoscope.errors import PlanError, UsageError
 from nephoscope.reading import paths, textfile, yamltext
-from nephoscope.reading.fields import (
-    NAME,
-    Delay,
-    LineRate,
-    Part,
-    Record,
-    Seconds,
-    Size,
-    read_by,
-)
+from nephoscope.reading.fields import NAME, Delay, LineRate, Part, Record, Seconds, Size, read_by
 from nephoscope.reading.mistakes import Mistakes
 from nephoscope.reading.sentences import Place, mistakes, place_in, record_at
 from nephoscope.reading.yamltext import Loc
@@ -155,10 +146,7 @@ def _place(text: str, name: str, sets: Mapping[str, str]) -> Place:
 
 def questions() -> str:
     """Returns a file of all questions with an example of each answer, as comments."""
-    lines = [
-        "# Answer what is known and remove the #; then: nephoscope advise FILE",
-        "",
-    ]
+    lines = ["# Answer what is known and remove the #; then: nephoscope advise FILE", ""]
     for name, field in Application.model_fields.items():
         example: Any = (field.examples or [""])[0]
         lines += [f"# {field.description}", f"# {name}: {example}", ""]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from statistics import median
+from statistics import geometric_mean, median
 from typing import Any
 
 from nephoscope.advise import prediction
@@ -183,11 +183,8 @@ def _relative_times(
                 is_rate = platforms[name].better is Better.HIGHER
                 faster = value / reference if is_rate else reference / value
                 by_resource = speeds.setdefault(machine, {})
-                by_resource.setdefault(metric.resource, []).append(math.log(faster))
+                by_resource.setdefault(metric.resource, []).append(faster)
     for by_resource in speeds.values():
-        if all(resource in by_resource for resource in shares):
-            means = {
-                resource: math.exp(math.fsum(logs) / len(logs))
-                for resource, logs in by_resource.items()
-            }
-            yield prediction.relative_time(shares, {name: means[name] for name in shares})
+        if shares.keys() <= by_resource.keys():
+            means = {name: geometric_mean(by_resource[name]) for name in shares}
+            yield prediction.relative_time(shares, means)

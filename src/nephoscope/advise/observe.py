@@ -124,10 +124,7 @@ def of_command(line: str, seconds: float) -> Telemetry:
 
 
 def _analysed(
-    name: str,
-    reader: _Reader,
-    snapshots: list[Snapshot],
-    exit_code: int | None = None,
+    name: str, reader: _Reader, snapshots: list[Snapshot], exit_code: int | None = None
 ) -> Telemetry:
     notes = list(reader.notes)
     if any(entry.storage_bytes is None for entry in snapshots):

@@ -1,4 +1,4 @@
-"""What follows from a class: facts to know before a contract, and benchmarks to run."""
+"""Facts to know before a contract, and benchmarks to run, by class of application."""
 
 from __future__ import annotations
 

@@ -77,8 +77,8 @@ def connections(inodes: set[int]) -> dict[bytes, TcpSocket]:
     """Returns the connections with these inodes: kernel's cookie -> counters. Raises OSError."""
     messages = [each for family in (socket.AF_INET, socket.AF_INET6) for each in _dump(family)]
     served = {_PORT.unpack_from(each, 4)[0] for each in messages if each[1] == _LISTEN}
-    entries = (_entry(each) for each in messages if _inode(each) in inodes)
-    return {entry.cookie: _socket(entry, served) for entry in entries if entry.info}
+    own = (each for each in messages if _inode(each) in inodes)
+    return dict(entry for each in own for entry in _socket(each, served))
 
 
 def _inode(message: bytes) -> int:
@@ -86,21 +86,18 @@ def _inode(message: bytes) -> int:
     return inode
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    port: int
-    source: IPv4Address | IPv6Address
-    destination: IPv4Address | IPv6Address
-    cookie: bytes
-    info: bytes
-
-
-def _socket(entry: _Entry, served: set[int]) -> TcpSocket:
-    sent, received = struct.unpack_from("=QQ", entry.info, _BYTES_AT)
-    (busy,) = struct.unpack_from("=Q", entry.info, _BUSY_AT)
-    (rtt,) = struct.unpack_from("=I", entry.info, _RTT_AT)
-    local = entry.destination.is_loopback or entry.source == entry.destination
-    return TcpSocket(local, entry.port not in served, sent, received, busy, rtt)
+def _socket(message: bytes, served: set[int]) -> Iterator[tuple[bytes, TcpSocket]]:
+    """Yields cookie and counters; nothing without counters, or of an older kernel."""
+    family, _, _, _, port, _, source, destination, _, cookie, *_ = _MESSAGE.unpack_from(message)
+    info = _attribute(message[_MESSAGE.size :], _INET_DIAG_INFO)
+    if info:
+        width = 4 if family == socket.AF_INET else 16
+        here, there = _plain(source[:width]), _plain(destination[:width])
+        sent, received = struct.unpack_from("=QQ", info, _BYTES_AT)
+        (busy,) = struct.unpack_from("=Q", info, _BUSY_AT)
+        (rtt,) = struct.unpack_from("=I", info, _RTT_AT)
+        local = there.is_loopback or here == there
+        yield cookie, TcpSocket(local, port not in served, sent, received, busy, rtt)
 
 
 def _dump(family: int) -> Iterator[bytes]:
@@ -121,18 +118,6 @@ def _dump(family: int) -> Iterator[bytes]:
                     raise OSError(-code, os.strerror(-code))
                 yield bytes(data[_HEADER.size : length])
                 data = data[(length + 3) & ~3 :]
-
-
-def _entry(message: bytes) -> _Entry:
-    family, _, _, _, port, _, source, destination, _, cookie, *_ = _MESSAGE.unpack_from(message)
-    width = 4 if family == socket.AF_INET else 16
-    return _Entry(
-        port,
-        _plain(source[:width]),
-        _plain(destination[:width]),
-        cookie,
-        _attribute(message[_MESSAGE.size :], _INET_DIAG_INFO),
-    )
 
 
 def _plain(packed: bytes) -> IPv4Address | IPv6Address:

@@ -1,4 +1,4 @@
-"""What the store says of platforms: each machine's speeds in CPU, memory and disk benchmarks."""
+"""Speeds of each machine of a platform in stored CPU, memory and disk benchmarks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RESOURCES: Mapping[str, str] = {"cpu": "cpu", "mem": "memory", "disk": "disk"}
 """First part of a benchmark's name -> resource."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Metric:
     """A metric at one setting. params: JSON text of the parameters that the plan fixed."""
 
@@ -81,21 +81,16 @@ def read(runs: Sequence[StoredRun], grouping: Grouping) -> StoredValues:
     """Reads runs; of a metric that was measured with several sets of parameters the commonest."""
     reasons: Counter[str] = Counter()
     used, looks, _ = sightings.sighted(runs, frozenset(), False, reasons)
-    by_run: dict[str, dict[str, Sighting]] = {}
-    for look in looks:
-        by_run.setdefault(look.run, {})[look.target] = look
     platforms: dict[Metric, dict[str, PlatformValues]] = {}
-    for run in used:
-        own = by_run.get(run.id, {})
-        for line, params, target, trials in sightings.speeds_of(run, own):
-            look = own[target]
-            metric = Metric(*line[1:], params)
-            entry = platforms.setdefault(metric, {}).setdefault(
-                _platform(look, grouping), PlatformValues(trials.unit, trials.better)
-            )
-            machine = look.machine if grouping != "machine" else f"run {run.id}"
-            entry.add(machine, run.id, look.at, trials.values)
-    here = _here([one.run for one in used], by_run)
+    for seen, speed in sightings.speeds_of(used, looks):
+        key, trials = speed.key, speed.trials
+        metric = Metric(key.benchmark, key.metric, key.factors, speed.params)
+        entry = platforms.setdefault(metric, {}).setdefault(
+            _platform(seen, grouping), PlatformValues(trials.unit, trials.better)
+        )
+        machine = seen.machine if grouping != "machine" else f"run {seen.run}"
+        entry.add(machine, seen.run, seen.at, trials.values)
+    here = _here([one.run for one in used], looks)
     return StoredValues(
         _commonest(platforms),
         _platform(here, grouping) if here else "",
@@ -105,17 +100,15 @@ def read(runs: Sequence[StoredRun], grouping: Grouping) -> StoredValues:
     )
 
 
-def _platform(look: Sighting, grouping: Grouping) -> str:
+def _platform(seen: Sighting, grouping: Grouping) -> str:
     if grouping == "machine":
-        return f"{look.model}, {look.machine[:16]}"
-    if grouping == "type" and look.instance_type != UNKNOWN_TYPE:
-        return look.instance_type
-    return look.model
+        return f"{seen.model}, {seen.machine[:16]}"
+    if grouping == "type" and seen.instance_type != UNKNOWN_TYPE:
+        return seen.instance_type
+    return seen.model
 
 
-def _here(
-    runs: Sequence[StoredRun], by_run: Mapping[str, Mapping[str, Sighting]]
-) -> Sighting | None:
+def _here(runs: Sequence[StoredRun], sighted: Sequence[Sighting]) -> Sighting | None:
     """The machine of the newest run that measured this host, by the host's name."""
     for run in sorted(runs, key=lambda run: -float(run.manifest.get("started_at") or 0)):
         local = [
@@ -125,7 +118,8 @@ def _here(
         ]
         names = {event.get("machine") for event in run.events() if "machine" in event}
         if local and platform.node() in names:
-            return by_run[run.id].get(local[0])
+            place = (run.id, local[0])
+            return next((one for one in sighted if (one.run, one.target) == place), None)
     return None
 
 
@@ -134,16 +128,10 @@ def _commonest(
 ) -> dict[Metric, dict[str, PlatformValues]]:
     """Of each benchmark, metric and setting the parameters with which most machines were seen."""
     chosen: dict[tuple[str, str, str], Metric] = {}
-    for metric in sorted(
-        platforms, key=lambda metric: (-_breadth(platforms[metric]), metric.params)
-    ):
+    machines = {
+        metric: sum(len(entry.values) for entry in by_platform.values())
+        for metric, by_platform in platforms.items()
+    }
+    for metric in sorted(platforms, key=lambda metric: (-machines[metric], metric.params)):
         chosen.setdefault((metric.benchmark, metric.metric, metric.factors), metric)
-    return {metric: platforms[metric] for metric in sorted(chosen.values(), key=_order)}
-
-
-def _breadth(platforms: Mapping[str, PlatformValues]) -> int:
-    return sum(len(entry.values) for entry in platforms.values())
-
-
-def _order(metric: Metric) -> tuple[str, str, str]:
-    return metric.benchmark, metric.metric, metric.factors
+    return {metric: platforms[metric] for metric in sorted(chosen.values())}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from nephoscope.advise.hardware_counters import HardwareCounts
@@ -147,13 +147,12 @@ def analyse(
     seconds = snapshots[-1].at_s - snapshots[0].at_s
     waited = math.fsum(entry.seconds * entry.cpu_wait for entry in intervals)
     short_lived = _short_lived(pairs, max(seconds - waited, _LEAST_PART * seconds))
-    shares = tuple(
-        ResourceShare(name, _mean(intervals, name), _MEANING[name])
-        for name in ("cpu", "memory", "disk", "network")
+    of_machine = {} if snapshots[0].group_pressure else {"memory": _MACHINE_MEMORY}
+    cpu, *others = (
+        ResourceShare(name, _mean(intervals, name), meaning)
+        for name, meaning in {**_MEANING, **of_machine}.items()
     )
-    shares = (replace(shares[0], share=_raised(shares[0].share, short_lived)), *shares[1:])
-    if not snapshots[0].group_pressure:
-        shares = (shares[0], replace(shares[1], meaning=_MACHINE_MEMORY), *shares[2:])
+    shares = (replace(cpu, share=_raised(cpu.share, short_lived)), *others)
     name, sentence = dominant_of(shares)
     remote, local = (_moved(pairs, local_only=local_only) for local_only in (False, True))
     times = sorted(
@@ -161,9 +160,14 @@ def analyse(
         for entry in _last_connections(snapshots).values()
         if not entry.local_only and entry.rtt_us
     )
-    faults = [_grown(pairs, "major_faults"), _grown(pairs, "minor_faults")]
     storage = _storage(pairs)
     hardware = hardware or HardwareCounts({}, "not asked for")
+    if waited >= CONTENDED * seconds:
+        text = (
+            f"It waited for a CPU for {100 * waited / seconds:.0f} % of the time. The shares are "
+            "of the rest and less sure; observe it on a host that is not busy."
+        )
+        notes = (*notes, text)
     return Telemetry(
         process,
         seconds,
@@ -181,24 +185,16 @@ def analyse(
         None if sockets_hidden else 8 * sum(local) / seconds,
         len(_last_connections(snapshots)),
         times[len(times) // 2] if times else None,
-        faults[0] / seconds,
-        faults[1] / seconds,
+        _grown(pairs, "major_faults") / seconds,
+        _grown(pairs, "minor_faults") / seconds,
         max(sum(process.rss_bytes for process in entry.processes.values()) for entry in snapshots),
         stall_ratios(snapshots[0].pressure, snapshots[-1].pressure, seconds),
         hardware.instructions_per_cycle,
         hardware.misses_per_1000_instructions,
         hardware.hidden,
         exit_code,
-        (*notes, *_contention_note(waited / seconds)),
+        tuple(notes),
     )
-
-
-def _contention_note(waited: float) -> Iterator[str]:
-    if waited >= CONTENDED:
-        yield (
-            f"It waited for a CPU for {100 * waited:.0f} % of the time. The shares are of the rest "
-            "and less sure; observe it on a host that is not busy."
-        )
 
 
 def dominant_of(shares: Sequence[ResourceShare]) -> tuple[str, str]:

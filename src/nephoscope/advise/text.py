@@ -12,16 +12,7 @@ from nephoscope.advise.service_levels import MINIMA, ServiceLevel
 from nephoscope.advise.telemetry import Telemetry
 from nephoscope.model import Estimate
 from nephoscope.report import wording
-from nephoscope.report.blocks import (
-    Block,
-    Column,
-    Heading,
-    Item,
-    Items,
-    Section,
-    Sentence,
-    Table,
-)
+from nephoscope.report.blocks import Block, Column, Heading, Section, Sentence, Table, facts, items
 
 
 def section(advice: Advice) -> Section:
@@ -40,8 +31,7 @@ def _blocks(advice: Advice) -> Iterator[Block]:
 
 def _application(advice: Advice) -> Iterator[Block]:
     yield Sentence(_lead(advice), lead=True)
-    if advice.notes:
-        yield Items(tuple(Item(wording.clean(note), "notice") for note in advice.notes))
+    yield from items(advice.notes, "notice")
     yield Heading("Classes")
     yield Table(
         (Column("class"), Column("score", True), Column("attached"), Column("reason")),
@@ -55,8 +45,7 @@ def _application(advice: Advice) -> Iterator[Block]:
             for entry in advice.classes
         ),
     )
-    if advice.facts:
-        yield Items(tuple(Item(wording.clean(fact)) for fact in advice.facts))
+    yield from items(advice.facts)
     yield from _levels(advice)
     if advice.telemetry is not None:
         yield from _telemetry(advice.telemetry)
@@ -98,9 +87,8 @@ def _telemetry(telemetry: Telemetry) -> Iterator[Block]:
             for entry in telemetry.shares
         ),
     )
-    yield Table((Column(""), Column("", numeric=True)), tuple(_counters(telemetry)))
-    if telemetry.notes:
-        yield Items(tuple(Item(wording.clean(note), "notice") for note in telemetry.notes))
+    yield facts(_counters(telemetry))
+    yield from items(telemetry.notes, "notice")
 
 
 def _counters(telemetry: Telemetry) -> Iterator[tuple[str, str]]:
@@ -164,9 +152,7 @@ def _forecast(forecast: Forecast) -> Iterator[Block]:
             for entry in forecast.times
         )
         yield Table(head, times)
-    notes = [*few, *forecast.notes]
-    if notes:
-        yield Items(tuple(Item(wording.clean(note)) for note in notes))
+    yield from items([*few, *forecast.notes])
 
 
 def _platform_table(name: str, predictions: Sequence[Prediction], counted: str) -> Table:
@@ -229,16 +215,13 @@ def _back_test(tested: BackTest, counted: str) -> Iterator[Block]:
     ]
     if tested.error_any_platform is not None:
         rows.append(("relative error without knowing the platform", tested.error_any_platform))
-    yield Table(
-        (Column(""), Column("", numeric=True)),
-        tuple((name, wording.estimate_text(estimate)) for name, estimate in rows),
-    )
+    yield facts((name, wording.estimate_text(estimate)) for name, estimate in rows)
     if tested.coverage.high is not None and tested.coverage.high < tested.confidence:
         text = (
             "Fewer values than promised lie in the intervals: do not use them. The stored "
             f"{counted}s were not drawn alike."
         )
-        yield Items((Item(text, "warning"),))
+        yield from items([text], "warning")
 
 
 def _levels(advice: Advice) -> Iterator[Block]:
@@ -265,9 +248,8 @@ def _levels(advice: Advice) -> Iterator[Block]:
     )
     yield Table(head, tuple(rows))
     references = {level.source: level.reference for level in advice.levels if level.reference}
-    items = (Item(f"{name}: {reference}") for name, reference in references.items())
-    if references:
-        yield Items(tuple(items), "Sources")
+    sources = (f"{name}: {reference}" for name, reference in references.items())
+    yield from items(sources, folded="Sources")
 
 
 def _limit(level: ServiceLevel, value: float) -> str:

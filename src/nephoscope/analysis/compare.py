@@ -26,7 +26,7 @@ from nephoscope.analysis.verdicts import (
     say,
     verdict_of,
 )
-from nephoscope.model import Better, Estimate, Verdict, stated
+from nephoscope.model import Better, Estimate, MetricResult, Verdict, stated
 
 LEAST_INDEPENDENT = 4
 """At 3 against 3 the exact rank test cannot go below p = 0.1."""
@@ -136,6 +136,13 @@ def independent(
     return replace(
         result, warnings=(*texts, *draft.warnings, *_disagreement(result, result.ratio_of_means))
     )
+
+
+def shared_rounds(a: MetricResult, b: MetricResult) -> tuple[Array, Array]:
+    """Returns the values of two lines in the rounds that both have, in order of rounds."""
+    left, right = a.by_round, b.by_round
+    rounds = sorted(left.keys() & right.keys())
+    return np.array([left[r] for r in rounds]), np.array([right[r] for r in rounds])
 
 
 def paired(

@@ -1,4 +1,4 @@
-"""What happened when a server behind a load balancer failed: errors, time to notice, recovery."""
+"""Failures of a server behind a load balancer: errors, time to notice, recovery."""
 
 from __future__ import annotations
 

@@ -16,16 +16,18 @@ _UNEVEN = 0.99
 _LITTLE_TOLERANCE = 0.10
 
 
-def _balance(case: TargetEvidence) -> Balance | None:
-    """The record, for the target that states what concerns the whole run."""
+_NOTHING = Balance("", (), (), (), (), (), ())
+
+
+def _balance(case: TargetEvidence) -> Balance:
+    """The record, for the target that states what concerns the whole run; empty for the others."""
     balance = case.part(Balance)
-    return balance if balance is not None and balance.client == case.target else None
+    return balance if balance is not None and balance.client == case.target else _NOTHING
 
 
 def uneven_shares(case: TargetEvidence) -> Answers:
     """Balancers of which servers do not get what their weights say."""
-    balance = _balance(case)
-    for sharing in balance.sharings if balance else ():
+    for sharing in _balance(case).sharings:
         high = sharing.fairness.high
         if high is not None and high < _UNEVEN:
             yield Finding(
@@ -44,8 +46,7 @@ def uneven_shares(case: TargetEvidence) -> Answers:
 
 def failed_requests(case: TargetEvidence) -> Answers:
     """Failures of a server that clients saw, and those that a balancer never noticed."""
-    balance = _balance(case)
-    for failure in balance.failures if balance else ():
+    for failure in _balance(case).failures:
         if failure.noticed is not None and not failure.errors.value:
             continue
         noticed = (
@@ -65,12 +66,8 @@ def failed_requests(case: TargetEvidence) -> Answers:
 
 def unequal_failures(case: TargetEvidence) -> Answers:
     """Trials in which the clients' count of failed requests is not the balancer's."""
-    balance = _balance(case)
-    unequal = [
-        one
-        for one in (balance.failovers if balance else ())
-        if sum(one.errors.values()) != one.failed
-    ]
+    failovers = _balance(case).failovers
+    unequal = [one for one in failovers if sum(one.errors.values()) != one.failed]
     if unequal:
         yield Finding(
             "unequal_failures",
@@ -89,10 +86,9 @@ def unequal_failures(case: TargetEvidence) -> Answers:
 
 def generator_limit(case: TargetEvidence) -> Answers:
     """Several generators that get more through than one: the generator was measured."""
-    balance = _balance(case)
     better = [
         one
-        for one in (balance.effects if balance else ())
+        for one in _balance(case).effects
         if one.comparison.verdict.word == "better" and one.comparison.ratio is not None
     ]
     if better:
@@ -112,10 +108,9 @@ def generator_limit(case: TargetEvidence) -> Answers:
 
 def broken_law(case: TargetEvidence) -> Answers:
     """Closed loops whose throughput and response time do not give their connections."""
-    balance = _balance(case)
     broken = [
         one
-        for one in (balance.throughputs if balance else ())
+        for one in _balance(case).throughputs
         if abs(one.in_flight_ratio.value - 1) > _LITTLE_TOLERANCE
     ]
     if broken:

@@ -203,15 +203,14 @@ def _lab(request: BalanceRequest) -> dict[str, Any]:
         for name, variant in balancing.items()
     ]
     levels = [[name, *webs] for name in balancing]
-    if request.failure == NONE:
-        backgrounds.append({**_server(request, DIRECT, addresses[BALANCER], 0), "on": BALANCER})
-        levels.insert(0, [DIRECT])
     path = "/service" if request.service_times_ns else "/"
     url = f"http://{addresses[BALANCER]}:{PORT}{path}"
     entries = _entries(request, url, clients)
     for entry in entries:
         entry["params"] = {**entry["params"], "authorised_hosts": [addresses[BALANCER]]}
     if request.failure == NONE:
+        backgrounds.append({**_server(request, DIRECT, addresses[BALANCER], 0), "on": BALANCER})
+        levels.insert(0, [DIRECT])
         for entry in entries:
             entry["served_by"] = [*webs, DIRECT]
         entries.append(

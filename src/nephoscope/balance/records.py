@@ -1,4 +1,4 @@
-"""What the report of a load balancer holds."""
+"""Records of load balancers: throughput, added latency, sharing, failures."""
 
 from __future__ import annotations
 

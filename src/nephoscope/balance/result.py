@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from nephoscope.analysis import compare
@@ -11,13 +12,7 @@ from nephoscope.analysis.statistics import estimates, histograms
 from nephoscope.analysis.statistics.values import Refused
 from nephoscope.balance import failover
 from nephoscope.balance.plan import DIRECT
-from nephoscope.balance.records import (
-    AddedLatency,
-    Balance,
-    GeneratorEffect,
-    Sharing,
-    Throughput,
-)
+from nephoscope.balance.records import AddedLatency, Balance, GeneratorEffect, Sharing, Throughput
 from nephoscope.balance.trials import BalancedTrial, balanced_trials, served
 from nephoscope.isolation.fairness import jain_of_rounds
 from nephoscope.model import Better, Estimate
@@ -35,12 +30,11 @@ def analyse(data: RunData) -> Balance | None:
     regular = [trial for trial in trials if trial.failing is None]
     confidence = data.confidence
     failovers = tuple(failover.failover_of(trial) for trial in failing)
-    effects = _effects(regular, confidence)
     return Balance(
         client=trials[0].records[0].key.target,
         throughputs=tuple(_throughputs(regular, confidence)),
         latencies=tuple(_latencies(regular, _network(data), confidence)),
-        effects=tuple(effects),
+        effects=tuple(_effects(regular, confidence)),
         sharings=tuple(_sharings(regular, confidence)),
         failovers=failovers,
         failures=tuple(failover.summaries(failovers, confidence)),
@@ -111,7 +105,7 @@ def _cpu(trials: Sequence[BalancedTrial], confidence: float) -> Estimate | None:
 def _network(data: RunData) -> Mapping[int, float]:
     """Round -> median round trip between a client and the balancer, in ns."""
     return {
-        one.round: histograms.quantile_of_counts(*histograms.merge([(one.values, one.counts)]), 0.5)
+        one.round: histograms.quantile([(one.values, one.counts)], 0.5)
         for one in data.distributions
         if (one.benchmark, one.metric) == ("net.rtt", "rtt_ns") and one.round > 0
     }
@@ -175,7 +169,7 @@ def _effects(trials: Sequence[BalancedTrial], confidence: float) -> list[Generat
         effects.append(GeneratorEffect(balancer, generators, connections, comparison))
     corrected = compare.over_report([one.comparison for one in effects], confidence=confidence)
     return [
-        GeneratorEffect(one.balancer, one.generators, one.connections, comparison)
+        replace(one, comparison=comparison)
         for one, comparison in zip(effects, corrected, strict=True)
     ]
 

@@ -8,17 +8,7 @@ from nephoscope import units
 from nephoscope.balance.records import Balance, Failover, Sharing, Throughput
 from nephoscope.model import Estimate, RunResult
 from nephoscope.report import charts, figures, wording
-from nephoscope.report.blocks import (
-    Block,
-    Chart,
-    Column,
-    Heading,
-    Item,
-    Items,
-    Section,
-    Sentence,
-    Table,
-)
+from nephoscope.report.blocks import Block, Chart, Column, Heading, Section, Sentence, Table, items
 
 _CLOSE_S = 0.4
 MAX_TIMELINES = 4
@@ -41,8 +31,7 @@ def build(result: RunResult) -> Section | None:
         blocks += [_sharing(balance.sharings)]
     if balance.failovers:
         blocks += [*_failovers(balance)]
-    if balance.notes:
-        blocks += [Items(tuple(Item(wording.clean(note)) for note in balance.notes))]
+    blocks += items(balance.notes)
     return Section("balance", "Load balancers", tuple(blocks))
 
 
@@ -203,10 +192,7 @@ def _sharing(sharings: Sequence[Sharing]) -> Chart:
         for server in servers
     ]
     figure = figures.stacked(names, parts, figures.Axis("share of the requests", "ratio"))
-    head = (
-        *Column.texts("balancer", "server"),
-        *Column.numbers("share", "interval", "due", "n"),
-    )
+    head = (*Column.texts("balancer", "server"), *Column.numbers("share", "interval", "due", "n"))
     rows = []
     for sharing in sharings:
         rows += [

@@ -29,11 +29,7 @@ def text(result: RunResult) -> str:
     if balance.failovers:
         parts += [_table(section.failures_table(balance)), _table(section.failovers_table(balance))]
     parts += [textwrap.fill(f"! {row}", output.width()) for row in wording.excluded_rows(result)]
-    trials = result.run.trials
-    parts.append(
-        f"{trials.valid} valid trials, {trials.invalid + trials.failed} excluded; confidence "
-        f"{100 * result.run.confidence:g} %; seed {result.run.seed}; run {result.run.id}"
-    )
+    parts.append(wording.run_line(result))
     return "\n\n".join(parts)
 
 

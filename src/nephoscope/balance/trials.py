@@ -83,14 +83,14 @@ class BalancedTrial:
         """Returns whether its generators wait for a response before they send again."""
         return bool(self.params.get("arrivals", "closed") == "closed")
 
-    def sum(self, metric: str, **factors: str) -> float:
+    def sum(self, metric: str) -> float:
         """Returns the sum of a metric over the generators."""
-        return sum(sample.value for sample in self._own(metric, **factors))
+        return sum(sample.value for sample in self._of(metric))
 
     def errors(self) -> dict[str, int]:
         """Returns the failed requests by kind."""
         kinds: dict[str, int] = defaultdict(int)
-        for sample in self._own("errors_count"):
+        for sample in self._of("errors_count"):
             if sample.factors["kind"] != ANY:
                 kinds[str(sample.factors["kind"])] += int(sample.value)
         return dict(kinds)
@@ -124,18 +124,11 @@ class BalancedTrial:
     @property
     def failing(self) -> Counter | None:
         """The server that failed, if one did."""
-        for one in self.servers.values():
-            if one.benchmark == NGINX_SERVER and one.sum("failure_wall_ns"):
-                return one
-        return None
+        nginx = (one for one in self.servers.values() if one.benchmark == NGINX_SERVER)
+        return next((one for one in nginx if one.sum("failure_wall_ns")), None)
 
-    def _own(self, metric: str, **factors: str) -> Iterable[Sample]:
-        for samples in self.samples:
-            for sample in samples:
-                if sample.metric == metric and all(
-                    sample.factors.get(k) == v for k, v in factors.items()
-                ):
-                    yield sample
+    def _of(self, metric: str) -> Iterable[Sample]:
+        return (one for samples in self.samples for one in samples if one.metric == metric)
 
 
 def merged_latency(generators: Iterable[Sequence[Sample]]) -> tuple[Array, histograms.Counts]:
@@ -158,7 +151,8 @@ def served(counter: Counter) -> float:
 
 def balanced_trials(data: RunData) -> list[BalancedTrial]:
     """Returns the trials of which every generator's record counts, by round."""
-    loads = {load["name"]: load for load in _plan(data).get("backgrounds") or ()}
+    plan = data.manifest.get("plan") or {}
+    loads = {load["name"]: load for load in plan.get("backgrounds") or ()}
     groups: dict[tuple[int, int], list[tuple[TrialRecord, list[Sample], dict[str, Counter]]]]
     groups = defaultdict(list)
     for record, table in data.run.tables():
@@ -181,10 +175,6 @@ def balanced_trials(data: RunData) -> list[BalancedTrial]:
             for own in sets
         ]
     return trials
-
-
-def _plan(data: RunData) -> Mapping[str, Any]:
-    return data.manifest.get("plan") or {}
 
 
 def _balancer_of(record: TrialRecord, loads: Mapping[str, Mapping[str, Any]]) -> str:

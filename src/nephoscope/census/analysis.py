@@ -1,4 +1,4 @@
-"""Which CPU does a customer get, how fast is it beside the others, and what is to be expected?
+"""Shares of CPU models, their speed relative to each other, and the speed to expect.
 
 Counts are of machines, not of trials: a machine is one draw however often it was measured. Speeds
 are ratios to the slowest model, one benchmark at a time; there is no score over several.
@@ -14,6 +14,7 @@ from statistics import median
 import numpy as np
 
 from nephoscope.analysis.statistics import ratios
+from nephoscope.analysis.statistics.bootstrap import interval_of_draws
 from nephoscope.analysis.statistics.proportions import wilson
 from nephoscope.analysis.statistics.values import Array, Refused
 from nephoscope.model import Better, Estimate
@@ -211,13 +212,11 @@ def expected(
     k = np.array([mix[name] for name in names], dtype=np.float64)
     x = np.array([known[name].value for name in names])
     share, speed = draw_mix(k, [known[name] for name in names], seed=seed)
-    draws = np.sort((share * speed).sum(axis=1))
-    tail = (1 - confidence) / 2
-    low, high = (float(np.quantile(draws, q)) for q in (tail, 1 - tail))
+    value = float(k @ x / total)
+    low, high = interval_of_draws((share * speed).sum(axis=1), value, confidence)
     exact = [n for n in names if known[n].low is None and known[n].value != 1]
     note = f"taken as exact: {', '.join(exact)}" if exact else ""
     method = f"mean over the mix; {DRAWS} draws of shares (Dirichlet) and speeds, seed {seed}"
-    value = float(k @ x / total)
     mean = Estimate(value, low, high, confidence, total, "none", method, note)
     if len(names) == 1:
         note = "one model: its own speed, no mix observed"

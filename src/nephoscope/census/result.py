@@ -1,14 +1,13 @@
-"""A census: which CPU models stand behind an instance type, how fast they are, what to expect.
+"""A census: the CPU models behind an instance type, their speeds, and the speed to expect.
 
-Its input are counts and speeds, wherever they come from: stored runs (results/sightings.py), a file
-(results/census_files.py) or a published study (studies/census.py).
+Its input are counts and speeds, wherever they come from: stored runs (sightings.py), a file
+(files.py) or a published study (studies/).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from nephoscope.analysis.statistics.values import Refused
 from nephoscope.census import analysis as judged
@@ -115,11 +114,12 @@ def _kind(
         name,
         machines,
         tuple(models),
-        _groups({c.zone: None for c in counts if c.zone}, counts, lambda c: c.zone, confidence),
+        _groups([(c.zone, c) for c in counts if c.zone], confidence),
         _groups(
-            {f"{h:02d}": None for h in sorted(c.hour for c in counts if c.hour is not None)},
-            counts,
-            lambda c: "" if c.hour is None else f"{c.hour:02d}",
+            sorted(
+                ((f"{c.hour:02d}", c) for c in counts if c.hour is not None),
+                key=lambda named: named[0],
+            ),
             confidence,
         ),
         tuple(bench for bench in benches if bench is not None),
@@ -138,13 +138,13 @@ def _total(counts: Iterable[Count]) -> dict[str, int]:
     return {model: k for model, k in total.items() if k}
 
 
-def _groups(
-    names_: Iterable[str], counts: Sequence[Count], of: Any, confidence: float
-) -> tuple[Group, ...]:
+def _groups(named: Iterable[tuple[str, Count]], confidence: float) -> tuple[Group, ...]:
+    by_name: dict[str, list[Count]] = {}
+    for name, count in named:
+        by_name.setdefault(name, []).append(count)
     out = []
-    for name in names_:
-        total = _total(c for c in counts if of(c) == name)
-        if total:
+    for name, counts in by_name.items():
+        if total := _total(counts):
             models = tuple(judged.shares(total, confidence=confidence))
             out.append(Group(name, sum(total.values()), models))
     return tuple(out)

@@ -1,25 +1,15 @@
-"""Which CPU models stand behind an instance type, how fast they are, and what to expect."""
+"""CPU models behind an instance type as a section: shares, speeds, and expected speed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 
 from nephoscope import units
 from nephoscope.census.analysis import Share
 from nephoscope.census.records import Bench, Census, Group, Kind
 from nephoscope.model import Estimate, RunResult
 from nephoscope.report import figures, palette, wording
-from nephoscope.report.blocks import (
-    Block,
-    Chart,
-    Column,
-    Heading,
-    Item,
-    Items,
-    Section,
-    Sentence,
-    Table,
-)
+from nephoscope.report.blocks import Block, Chart, Column, Heading, Section, Sentence, Table, items
 
 _PATTERNS = ("", "/", "x", ".")
 """Of the bars once all colours are used: a model has to stay the same on paper."""
@@ -34,14 +24,13 @@ def build(result: RunResult) -> Section | None:
 def section(census: Census) -> Section:
     """The whole census as one section, also for its own page."""
     blocks: list[Block] = [Sentence(_lead(census), lead=True)]
-    flags = [Item(wording.clean(text), "notice") for text in census.flags]
-    blocks += [Items(tuple(flags))] if flags else []
+    blocks += items(census.flags, "notice")
     blocks += _models(census)
     blocks += _places("zone", [(kind, kind.zones) for kind in census.kinds])
     blocks += _places("hour (UTC)", [(kind, kind.hours) for kind in census.kinds])
     blocks += _speeds(census)
     blocks += _expected(census)
-    blocks += _notes(census)
+    blocks += items(_notes(census), title="Notes")
     return Section("census", "CPU models", tuple(blocks))
 
 
@@ -72,9 +61,9 @@ def _models(census: Census) -> list[Block]:
         own += [(model, "not counted", "", "") for model in kind.uncounted]
         for index, (model, *cells) in enumerate(own):
             clock = kind.clocks.get(model)
-            told = units.format_number(clock / 1e9, 3) if clock else ""
+            ghz = units.format_number(clock / 1e9, 3) if clock else ""
             name = wording.clean(kind.name) if index == 0 else ""
-            rows.append((name, wording.clean(model), *([told] if clocks else []), *cells))
+            rows.append((name, wording.clean(model), *([ghz] if clocks else []), *cells))
     if not rows:
         return []
     head = (
@@ -88,9 +77,8 @@ def _models(census: Census) -> list[Block]:
     if not counted:
         return [table]
     caption = (
-        "Each bar shows all machines of one instance type. Whiskers show the Wilson "
-        f"interval ({level}) of each segment's share, measured from the start of the "
-        "segment."
+        "Each bar shows all machines of one instance type. Whiskers show the Wilson interval "
+        f"({level}) of each segment's share, measured from the start of the segment."
     )
     bars = [(f"{wording.clean(kind.name)} (n = {kind.machines})", kind.models) for kind in counted]
     figure = _stacked(bars)
@@ -125,14 +113,12 @@ def _stacked(bars: Sequence[tuple[str, Sequence[Share]]]) -> dict[str, object]:
             [one.high if one else None for one in shares],
         ) | {"width": 4, "color": "#000000"}
         trace["customdata"] = [
-            figures.text(f"{bar}, {name}: {_share_text(s)}") if s else ""
+            figures.text(f"{bar}, {name}: {' '.join(_share_cells(s)[1:])}, {s.count} machines")
+            if s
+            else ""
             for (bar, _), s in zip(bars, own, strict=True)
         ]
     return figure
-
-
-def _share_text(one: Share) -> str:
-    return f"{wording.percent(one.share.value, 3)} {_interval(one.share)}, {one.count} machines"
 
 
 def _places(what: str, groups: Sequence[tuple[Kind, Sequence[Group]]]) -> list[Block]:
@@ -170,18 +156,17 @@ def _places(what: str, groups: Sequence[tuple[Kind, Sequence[Group]]]) -> list[B
 def _speeds(census: Census) -> list[Block]:
     blocks: list[Block] = []
     for kind in census.kinds:
-        sections_text = [bench for bench in kind.benches if bench.source != "measured"]
-        measured = [bench for bench in kind.benches if bench.source == "measured"]
-        if not sections_text and not measured:
+        if not kind.benches:
             continue
-        blocks.append(
-            Heading(f"Speed on {wording.clean(kind.name)}, relative to the slowest model")
-        )
-        if sections_text:
-            blocks.append(_matrix(sections_text))
+        stated = [bench for bench in kind.benches if bench.source != "measured"]
+        measured = [bench for bench in kind.benches if bench.source == "measured"]
+        title = f"Speed on {wording.clean(kind.name)}, relative to the slowest model"
+        blocks.append(Heading(title))
+        if stated:
+            blocks.append(_matrix(stated))
         if measured:
             blocks.append(_long(measured))
-        blocks += _speed_chart(kind, [*sections_text, *measured])
+        blocks.append(_speed_chart(kind, [*stated, *measured]))
     if blocks:
         blocks.append(
             Sentence(
@@ -234,7 +219,7 @@ def _long(benches: Sequence[Bench]) -> Table:
     return Table(head, tuple(rows))
 
 
-def _speed_chart(kind: Kind, benches: Sequence[Bench]) -> list[Block]:
+def _speed_chart(kind: Kind, benches: Sequence[Bench]) -> Chart:
     rows = [
         (f"{wording.clean(bench.label)}: {wording.clean(speed.model)}", speed.ratio)
         for bench in benches
@@ -248,16 +233,14 @@ def _speed_chart(kind: Kind, benches: Sequence[Bench]) -> list[Block]:
             (name, _plain(one), _interval(one), str(one.n) if one.n else "–") for name, one in rows
         ),
     )
-    return [
-        Chart(
-            f"census-speed-{wording.slug(kind.name)}",
-            f"Speed of CPU models on {wording.clean(kind.name)}",
-            figure,
-            table,
-            "Ratios with their intervals; dots without whiskers have no interval.",
-            repeats=True,
-        )
-    ]
+    return Chart(
+        f"census-speed-{wording.slug(kind.name)}",
+        f"Speed of CPU models on {wording.clean(kind.name)}",
+        figure,
+        table,
+        "Ratios with their intervals; dots without whiskers have no interval.",
+        repeats=True,
+    )
 
 
 def _plain(estimate: Estimate) -> str:
@@ -268,7 +251,7 @@ def _expected(census: Census) -> list[Block]:
     rows: list[tuple[str, ...]] = []
     chances: list[tuple[str, ...]] = []
     refused: dict[str, None] = {}
-    left: dict[str, None] = {}
+    left_out: dict[str, None] = {}
     for kind in census.kinds:
         name = wording.clean(kind.name)
         for bench in kind.benches:
@@ -279,12 +262,12 @@ def _expected(census: Census) -> list[Block]:
             mean = bench.expected.mean
             rows.append((name, label, _plain(mean), _interval(mean), str(mean.n)))
             for model in bench.expected.left_out:
-                left[
+                text = (
                     f"{name}: {wording.clean(model)} was counted but not measured and is excluded."
-                ] = None
-            everybody = mean.n
+                )
+                left_out[text] = None
             for speed in bench.expected.chances:
-                if round(speed.share.value * everybody) == everybody and speed.at_least <= 1:
+                if round(speed.share.value * mean.n) == mean.n and speed.at_least <= 1:
                     continue  # that all are at least as fast as the slowest is no news
                 chances.append(
                     (
@@ -314,20 +297,13 @@ def _expected(census: Census) -> list[Block]:
             Column("by", roomy=True),
         )
         blocks.append(Table(columns, tuple(chances), "Probability of at least this speed:"))
-    told = [Item(text) for text in (*left, *refused)]
-    return [*blocks, Items(tuple(told))] if told else blocks
+    return [*blocks, *items((*left_out, *refused))]
 
 
-def _notes(census: Census) -> list[Block]:
-    items = list(_items(census))
-    return [Heading("Notes"), Items(tuple(items))] if items else []
-
-
-def _items(census: Census) -> Iterable[Item]:
+def _notes(census: Census) -> Iterator[str]:
     if census.identity:
-        yield Item(wording.clean(census.identity))
+        yield census.identity
     for kind in census.kinds:
         for note in kind.notes:
-            yield Item(f"{wording.clean(kind.name)}: {wording.clean(note)}")
-    for text in (*census.notes, *census.left_out):
-        yield Item(wording.clean(text))
+            yield f"{kind.name}: {note}"
+    yield from (*census.notes, *census.left_out)

@@ -1,4 +1,4 @@
-"""What stored runs say for a census: which machines were seen, and how fast their models were."""
+"""Machines that stored runs show for a census, and the speeds of their CPU models."""
 
 from __future__ import annotations
 
@@ -81,11 +81,6 @@ class UsedRun:
     run: StoredRun
     speeds: tuple[Speed, ...]
 
-    @property
-    def id(self) -> str:
-        """The run's id."""
-        return self.run.id
-
 
 @dataclass(frozen=True, slots=True)
 class Seen:
@@ -124,10 +119,7 @@ def seen(runs: Iterable[StoredRun], *, targets: Iterable[str] = (), with_lab: bo
 
 
 def sighted(
-    runs: Iterable[StoredRun],
-    wanted: frozenset[str],
-    with_lab: bool,
-    reasons: Counter[str],
+    runs: Iterable[StoredRun], wanted: frozenset[str], with_lab: bool, reasons: Counter[str]
 ) -> tuple[list[UsedRun], list[Sighting], int]:
     """Returns the runs that show a machine, every look at one, and how many runs were looked at.
 
@@ -338,43 +330,43 @@ _Line = tuple[str, str, str, str]
 def _measured(
     runs: Sequence[UsedRun], sightings: Sequence[Sighting]
 ) -> tuple[tuple[Measured, ...], list[str]]:
-    of_run: dict[str, dict[str, Sighting]] = {}
-    for sighting in sightings:
-        of_run.setdefault(sighting.run, {})[sighting.target] = sighting
     better: dict[_Line, Better] = {}
     values: dict[_Line, dict[str, dict[str, dict[str, dict[str, list[float]]]]]] = {}
-    for run in runs:
-        for line, params, target, trials in speeds_of(run, of_run.get(run.id, {})):
-            sighting = of_run[run.id][target]
-            better[line] = trials.better
-            by_model = values.setdefault(line, {}).setdefault(params, {})
-            by_run = by_model.setdefault(sighting.model, {}).setdefault(sighting.machine, {})
-            # Several targets of one run may live on one machine.
-            by_run.setdefault(run.id, []).extend(trials.values)
+    for sighting, speed in speeds_of(runs, sightings):
+        line = (sighting.instance_type, speed.key.benchmark, speed.key.metric, speed.key.factors)
+        better[line] = speed.trials.better
+        by_model = values.setdefault(line, {}).setdefault(speed.params, {})
+        by_run = by_model.setdefault(sighting.model, {}).setdefault(sighting.machine, {})
+        # Several targets of one run may live on one machine.
+        by_run.setdefault(sighting.run, []).extend(speed.trials.values)
     return _chosen(values, better)
 
 
 def speeds_of(
-    run: UsedRun, sightings: Mapping[str, Sighting]
-) -> Iterable[tuple[_Line, str, str, lines.Group]]:
-    """Yields line, fixed parameters, target and trials of a run's headline scalars.
-
-    sightings: target -> its machine.
-    """
-    for speed in run.speeds:
-        if speed.key.target in sightings:
-            kind = sightings[speed.key.target].instance_type
-            line = (kind, speed.key.benchmark, speed.key.metric, speed.key.factors)
-            yield line, speed.params, speed.key.target, speed.trials
+    runs: Sequence[UsedRun], sightings: Sequence[Sighting]
+) -> Iterable[tuple[Sighting, Speed]]:
+    """Yields the headline scalars of runs, each with the machine that it was measured on."""
+    machines = {(one.run, one.target): one for one in sightings}
+    for used in runs:
+        for speed in used.speeds:
+            if (machine := machines.get((used.run.id, speed.key.target))) is not None:
+                yield machine, speed
 
 
 def _speeds(
     run: StoredRun, records: Sequence[TrialRecord], targets: Container[str]
 ) -> Iterable[Speed]:
+    def is_speed(benchmark: str, metric: str) -> bool:
+        if not benchmark.startswith(GROUPS) or benchmark in NO_SPEED:
+            return False
+        return any(one.id == metric and one.headline for one in run.spec(benchmark).metrics)
+
     plain = {one.key.name: one for one in records if counts(one) and not one.loads}
+    place = {name: record.position for name, record in plain.items()}
+    rows = [row for row in query.trial_medians(run, is_speed) if row.trial in place]
     settings = run.manifest["settings"]
-    for key, trials in _scalars(run, plain):
-        if key.target not in targets:
+    for key, trials in lines.group_scalars(rows, place).items():
+        if trials.better is Better.NONE or key.target not in targets:
             continue
         record = plain[trials.trial]
         setting = settings[record.key.setting] if record.key.setting < len(settings) else {}
@@ -382,21 +374,6 @@ def _speeds(
             continue  # a lab's limit or a second machine made it, not this model
         fixed = {k: v for k, v in record.params.items() if k not in record.factors and k != "seed"}
         yield Speed(key, factors_key(fixed), trials)
-
-
-def _scalars(
-    run: StoredRun, plain: Mapping[str, TrialRecord]
-) -> Iterable[tuple[lines.Key, lines.Group]]:
-    def is_speed(benchmark: str, metric: str) -> bool:
-        if not benchmark.startswith(GROUPS) or benchmark in NO_SPEED:
-            return False
-        return any(one.id == metric and one.headline for one in run.spec(benchmark).metrics)
-
-    place = {name: record.position for name, record in plain.items()}
-    rows = [row for row in query.trial_medians(run, is_speed) if row.trial in place]
-    for key, group in lines.group_scalars(rows, place).items():
-        if group.better is not Better.NONE:
-            yield key, group
 
 
 def _chosen(
@@ -414,15 +391,13 @@ def _chosen(
             kind, benchmark, metric, factors = line
             of = json.loads(factors)
             out.append(Measured(kind, benchmark, metric, of, better[line], models))
-    remarks = (
-        [
-            f"Measured with several sets of parameters: {', '.join(sorted(ambiguous))}; each speed "
-            "uses the most common set."
-        ]
-        if ambiguous
-        else []
+    if not ambiguous:
+        return tuple(out), []
+    remark = (
+        f"Measured with several sets of parameters: {', '.join(sorted(ambiguous))}; each speed "
+        "uses the most common set."
     )
-    return tuple(out), remarks
+    return tuple(out), [remark]
 
 
 def _breadth(models: Mapping[str, Mapping[str, Any]]) -> int:

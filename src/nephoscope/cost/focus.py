@@ -17,13 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from nephoscope.cost.price_book import (
-    Offer,
-    PriceBook,
-    Purchase,
-    offer_of,
-    single_currency,
-)
+from nephoscope.cost.price_book import Offer, PriceBook, Purchase, offer_of, single_currency
 from nephoscope.errors import UsageError
 from nephoscope.reading import jsontext, textfile
 

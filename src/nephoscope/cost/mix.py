@@ -57,35 +57,32 @@ def stated(parts: Sequence[str], machines: int | None) -> Mix:
     read: dict[str, tuple[str, float]] = {}
     for part in parts:
         model, equals, rest = part.rpartition("=")
-        share, colon, speed = rest.partition(":")
+        share, colon, text = rest.partition(":")
         if not model or not equals or not colon or model in read:
             raise UsageError(
                 f"--mix takes MODEL=SHARE:SPEED for each model once, not '{part[:60]}'.",
                 "Use, for example, --mix E5645=42%:1.4 or --mix E5645=42:1.4.",
             )
-        read[model] = share, number("--mix", speed, "a speed above 0")
+        read[model] = share, number("--mix", text, "a speed above 0")
     percent = [share.endswith("%") for share, _ in read.values()]
     if any(percent) != all(percent):
         raise UsageError("--mix has percentages and numbers of machines.", "Use one of them.")
     mix = []
     if all(percent):
-        for model, (share, x) in read.items():
+        for model, (share, speed) in read.items():
             ratio = units.parse_ratio(share)
             if ratio == 0:
                 raise UsageError(f"--mix: the share of {model} is 0.", "Leave the model out.")
             count = None if machines is None else round(ratio * machines)
-            mix.append(MixModel(model, ratio, count, exact(x)))
+            mix.append(MixModel(model, ratio, count, exact(speed)))
         return Mix(tuple(mix), machines, "as stated")
-    counts = {}
-    for model, (share, _) in read.items():
+    for share, _ in read.values():
         if not share.isdecimal() or len(share) > 9 or int(share) == 0:
-            raise UsageError(
-                f"--mix: '{share[:40]}' is not a number of machines.", "Use 42 or 42%."
-            )
-        counts[model] = int(share)
-    total = machines or sum(counts.values())
-    for model, (_, x) in read.items():
-        mix.append(MixModel(model, counts[model] / total, counts[model], exact(x)))
+            message = f"--mix: '{share[:40]}' is not a number of machines."
+            raise UsageError(message, "Use 42 or 42%.")
+    total = machines or sum(int(share) for share, _ in read.values())
+    for model, (share, speed) in read.items():
+        mix.append(MixModel(model, int(share) / total, int(share), exact(speed)))
     return Mix(tuple(mix), total, "as stated")
 
 

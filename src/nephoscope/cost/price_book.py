@@ -19,6 +19,7 @@ from nephoscope.cost.tiers import Gigabyte, Tiers
 from nephoscope.errors import UsageError
 from nephoscope.reading import recordfile, textfile
 from nephoscope.reading.fields import Record
+from nephoscope.reading.recordfile import AnyRecord
 from nephoscope.reading.sentences import did_you_mean, mistakes
 
 Purchase = Literal["on_demand", "committed", "spot"]
@@ -91,13 +92,10 @@ class Offer(_Priced):
             return self.on_demand_per_h
         if purchase == "committed":
             hourly = self.committed_per_h
-            return None if hourly is None else hourly + self._upfront_per_h
+            upfront_per_h = self.committed_upfront / self.committed_term_h
+            return None if hourly is None else hourly + upfront_per_h
         wasted = self.interruptions_per_h * self.restart_h
         return None if self.spot_per_h is None else self.spot_per_h / (1 - wasted)
-
-    @property
-    def _upfront_per_h(self) -> float:
-        return self.committed_upfront / self.committed_term_h
 
     def price(self, purchase: Purchase) -> float:
         """As `price_or_none`. Raises UsageError where the offer is not sold so."""
@@ -196,35 +194,30 @@ def load(file: Path | None) -> PriceBook:
             return recordfile.load(starter, PriceBook, "price book")
     if file.suffix != ".csv":
         return recordfile.load(file, PriceBook, "price book")
-    return PriceBook(offers=tuple(_offers_of_csv(file)))
+    return _validated(PriceBook, {"offers": _offers_of_csv(file)}, f"{file}: ")
 
 
-def _offers_of_csv(file: Path) -> Iterable[Offer]:
-    text = textfile.read(file, "price book", UsageError).removeprefix("\ufeff")
-    head: list[str] = []
-    for line, cells in textfile.csv_rows(text, str(file)):
-        fields = [cell.strip() for cell in cells]
-        if not any(fields) or fields[0].startswith("#"):
-            continue
-        if not head:
-            head = fields
-            continue
-        if len(fields) != len(head):
-            raise UsageError(
-                f"{file}:{line}: {len(fields)} fields under {len(head)} columns.",
-                'Put text with a comma into "quotes".',
-            )
-        values = {name: text for name, text in zip(head, fields, strict=True) if text}
-        yield offer_of(values, f"{file}:{line}: ")
-    if not head:
+def _offers_of_csv(file: Path) -> tuple[Offer, ...]:
+    text = textfile.read(file, "price book", UsageError)
+    offers = tuple(
+        offer_of({name: cell for name, cell in row.items() if cell}, f"{where}: ")
+        for where, row in textfile.csv_records(text, str(file), Offer.model_fields)
+    )
+    if not offers:
         raise UsageError(
-            f"{file}: there is no header.", f"Columns: {', '.join(Offer.model_fields)}."
+            f"{file}: there is no header, or no price below it.",
+            f"Columns: {', '.join(Offer.model_fields)}.",
         )
+    return offers
 
 
 def offer_of(values: Mapping[str, Any], where: str) -> Offer:
     """Returns the offer of plain values. Raises PlanError that begins with `where`."""
+    return _validated(Offer, values, where)
+
+
+def _validated(record: type[AnyRecord], values: Mapping[str, Any], where: str) -> AnyRecord:
     try:
-        return Offer.model_validate(values)
+        return record.model_validate(values)
     except ValidationError as error:
-        raise mistakes(error, lambda loc: where, lambda loc: Offer)[0] from None
+        raise mistakes(error, lambda loc: where, lambda loc: record)[0] from None

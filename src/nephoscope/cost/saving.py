@@ -205,7 +205,15 @@ def analyse(
     n = sum(one.machines or 0 for one in full)
 
     def estimate(value: float, drawn: Array, unit: str) -> Estimate:
-        return _estimate(value, drawn, unit, confidence, n, draws)
+        tail = (1 - confidence) / 2
+        # An infinite break-even has no neighbours to interpolate between.
+        ends = np.quantile(drawn, [tail, 1 - tail], method="nearest")
+        low, high = (float(end) if math.isfinite(end) else None for end in ends)
+        note = "" if low is not None and high is not None else "in some draws selection never pays"
+        method = f"closed form; {draws} draws of shares (Dirichlet) and speeds"
+        if low == high:
+            low, high, method = None, None, "closed form of exact shares and speeds"
+        return Estimate(value, low, high, confidence, n, unit, method, note)
 
     def form(name: str, formula: Any, scale: Array, drawn_scale: Array) -> SavingForm:
         value = formula(share / scale, speed, is_kept, job)
@@ -263,21 +271,6 @@ def _drawn(mix: Sequence[MixModel], share: Array, draws: int) -> tuple[Array, Ar
     if any(one.machines is None for one in mix):
         drawn_share = np.broadcast_to(share / share.sum(), drawn_share.shape)
     return drawn_share, drawn_speed
-
-
-def _estimate(
-    value: float, drawn: Array, unit: str, confidence: float, n: int, draws: int
-) -> Estimate:
-    tail = (1 - confidence) / 2
-    # An infinite break-even has no neighbours to interpolate between.
-    ends = np.quantile(drawn, [tail, 1 - tail], method="nearest")
-    low, high = (float(end) if math.isfinite(end) else None for end in ends)
-    note = "" if low is not None and high is not None else "in some draws selection never pays"
-    if low == high:
-        method = "closed form of exact shares and speeds"
-        return Estimate(value, None, None, confidence, n, unit, method, note)
-    method = f"closed form; {draws} draws of shares (Dirichlet) and speeds"
-    return Estimate(value, low, high, confidence, n, unit, method, note)
 
 
 def _explanation(forms: Sequence[SavingForm], whole: float, job: Job) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from nephoscope import units
 from nephoscope.cost.focus import Import
@@ -11,17 +11,7 @@ from nephoscope.cost.saving import SavingAnalysis, SavingForm
 from nephoscope.cost.work import WorkCost, WorkCosts
 from nephoscope.model import Estimate
 from nephoscope.report import figures, palette, wording
-from nephoscope.report.blocks import (
-    Block,
-    Chart,
-    Column,
-    Heading,
-    Item,
-    Items,
-    Section,
-    Sentence,
-    Table,
-)
+from nephoscope.report.blocks import Block, Chart, Column, Heading, Section, Sentence, Table, items
 from nephoscope.simulation import choice_charts
 
 _SAVING = "Savings from instance selection"
@@ -55,9 +45,7 @@ def prices_section(book: PriceBook, imported: Import | None = None) -> Section:
     blocks: list[Block] = []
     if imported is not None:
         blocks.append(Sentence(f"{wording.plural(imported.used, 'row')} of the bill give prices."))
-        blocks.append(
-            Items(tuple(Item(f"{n} rows: {why}.") for why, n in imported.left_out.items()))
-        )
+        blocks += items(f"{n} rows: {why}." for why, n in imported.left_out.items())
     head = (
         *Column.texts("offer", "date"),
         *Column.numbers("on demand", "committed", "spot"),
@@ -98,12 +86,11 @@ def _offer_row(offer: Offer) -> tuple[str, ...]:
 def work_section(costs: WorkCosts) -> Section:
     """Costs of work by option, with the frontier of cost and capacity."""
     cheapest = costs.costs[0]
-    per_million = cheapest.cost_per_million
-    interval = f"interval: {amount_interval(per_million)}"
+    cost = cheapest.cost_per_million
     text = (
         f"{wording.clean(cheapest.option)} is cheapest: "
-        f"{amount(per_million.value, costs.currency)} per million {wording.clean(costs.unit)} "
-        f"({'no interval' if per_million.low is None else interval})."
+        f"{amount(cost.value, costs.currency)} per million {wording.clean(costs.unit)} "
+        f"({'no interval' if cost.low is None else f'interval: {amount_interval(cost)}'})."
     )
     similar = [wording.clean(one.option) for one in costs.costs if one.similar_to_cheapest]
     if similar:
@@ -119,7 +106,7 @@ def work_section(costs: WorkCosts) -> Section:
         Sentence(text, lead=True),
         Table(head, rows, caption),
         _frontier(costs),
-        Items(tuple(Item(wording.clean(note)) for note in _work_notes(costs))),
+        *items(_work_notes(costs)),
     )
     return Section("cost", "Cost of work", blocks)
 
@@ -171,19 +158,17 @@ def _frontier(costs: WorkCosts) -> Chart:
             hover,
             marker={"color": colour, "symbol": symbol, "size": 10},
         )
-        point["error_x"] = _bars(x)
-        point["error_y"] = _bars(y)
+        point["error_x"] = figures.interval_bars(x)
+        point["error_y"] = figures.interval_bars(y)
         data.append(point)
-    axes = (
-        (figures.Axis("capacity of an instance per second", "none"), "capacity_per_s"),
-        (figures.Axis(f"cost per million, {costs.currency}", "none"), "cost_per_million"),
-    )
+    capacities = [one.capacity_per_s for one in costs.costs]
+    prices = [one.cost_per_million for one in costs.costs]
     x_axis, y_axis = (
-        figures.axis_of(
-            axis,
-            [end for one in costs.costs for end in _ends(getattr(one, field))],
+        figures.axis_of(figures.Axis(title, "none"), figures.ends_of(estimates))
+        for title, estimates in (
+            ("capacity of an instance per second", capacities),
+            (f"cost per million, {costs.currency}", prices),
         )
-        for axis, field in axes
     )
     table = Table(
         (Column("option"), *Column.numbers("capacity per s", "per million")),
@@ -200,19 +185,6 @@ def _frontier(costs: WorkCosts) -> Chart:
         "An option is on the frontier if no other one has at least its capacity for less.",
         repeats=True,
     )
-
-
-def _bars(estimates: Sequence[Estimate]) -> dict[str, object]:
-    return figures.error_bars(
-        [one.value for one in estimates],
-        [one.low for one in estimates],
-        [one.high for one in estimates],
-    )
-
-
-def _ends(estimate: Estimate) -> list[float]:
-    ends = (estimate.value, estimate.low, estimate.high)
-    return [end for end in ends if end is not None]
 
 
 def saving_section(analysis: SavingAnalysis) -> Section:
@@ -249,7 +221,7 @@ def _saving_blocks(analysis: SavingAnalysis) -> Iterator[Block]:
         (Column(""), *Column.numbers("saving", "interval", "ratio", "break-even", "interval")),
         tuple(_form_row(form, job.currency) for form in analysis.forms),
     )
-    yield Items(tuple(Item(text) for text in analysis.explanation))
+    yield from items(analysis.explanation)
     yield Heading("Other rules")
     yield Table(
         (Column("keep"), Column("cost of the job", True)),
@@ -273,7 +245,7 @@ def _saving_blocks(analysis: SavingAnalysis) -> Iterator[Block]:
     if analysis.fleets:
         yield _fleets(analysis)
     yield choice_charts.surface(analysis.surface, "two models, endless job", 1)
-    yield Items(tuple(Item(wording.clean(note)) for note in analysis.notes))
+    yield from items(analysis.notes)
 
 
 def _form_row(form: SavingForm, currency: str) -> tuple[str, ...]:

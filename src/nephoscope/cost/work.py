@@ -19,6 +19,8 @@ import numpy as np
 from pydantic import Field, ValidationError, model_validator
 
 from nephoscope.analysis.statistics import ratios
+from nephoscope.analysis.statistics.bootstrap import interval_of_draws
+from nephoscope.analysis.statistics.dominance import dominates
 from nephoscope.census.analysis import draw_mix
 from nephoscope.census.result import of_files
 from nephoscope.cost import price_book
@@ -250,11 +252,9 @@ def _speed_factor(name: str, option: Option, folder: Path, confidence: float) ->
     else:
         value, drawn = counts @ (1 / fixed) / counts.sum(), (share / speed).sum(axis=1)
         what = "mean of 1 over the speed"
-    tail = (1 - confidence) / 2
-    low, high = (float(end) for end in np.quantile(drawn, [tail, 1 - tail]))
+    low, high = interval_of_draws(drawn, float(value), confidence)
     method = f"{what}; {len(drawn)} draws of shares (Dirichlet) and speeds, seed {seed}"
-    n = int(counts.sum())
-    return Estimate(float(value), min(low, value), max(high, value), confidence, n, "none", method)
+    return Estimate(float(value), low, high, confidence, int(counts.sum()), "none", method)
 
 
 def _egress_per_million(option: Option, prices: Egress, units_per_month: float) -> float:
@@ -266,20 +266,15 @@ def _egress_per_million(option: Option, prices: Egress, units_per_month: float) 
 def _compared(costs: Sequence[WorkCost], values: WorkFile, currency: str) -> WorkCosts:
     ordered = sorted(costs, key=lambda cost: cost.cost_per_million.value)
     cheapest = ordered[0]
-    marked = []
-    for cost in ordered:
-        rate = cost.capacity_per_s.value
-        dominated = any(
-            other is not cost
-            and other.capacity_per_s.value >= rate
-            and other.cost_per_million.value <= cost.cost_per_million.value
-            and (other.capacity_per_s.value, -other.cost_per_million.value)
-            != (rate, -cost.cost_per_million.value)
-            for other in ordered
+    sides = [(cost.cost_per_million.value, -cost.capacity_per_s.value) for cost in ordered]
+    marked = [
+        replace(
+            cost,
+            on_frontier=not any(dominates(other, own) for other in sides),
+            similar_to_cheapest=_similar(cost, cheapest),
         )
-        marked.append(
-            replace(cost, on_frontier=not dominated, similar_to_cheapest=_similar(cost, cheapest))
-        )
+        for cost, own in zip(ordered, sides, strict=True)
+    ]
     notes = [
         f"{cost.option}: the capacity has no interval, so its cost has none."
         for cost in ordered

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from nephoscope import catalog
 from nephoscope.analysis import compare
@@ -92,12 +91,9 @@ def _common(native: MetricResult, tool: MetricResult) -> set[str]:
 
 def _ratio(native: MetricResult, tool: MetricResult, confidence: float) -> Estimate | None:
     """Returns the tool's value over the native one, paired by round."""
-    left, right = native.by_round, tool.by_round
-    rounds = sorted(left.keys() & right.keys())
     try:
         return compare.paired(
-            [left[number] for number in rounds],
-            [right[number] for number in rounds],
+            *compare.shared_rounds(native, tool),
             better=native.better,
             unit=native.estimate.unit,
             confidence=confidence,
@@ -117,14 +113,11 @@ def _parameters(data: RunData) -> Parameters:
         spec = catalog.load().benchmarks.get(record.benchmark)
         for param in spec.params if spec else ():
             value = record.params.get(param.id, param.default)
-            own.setdefault(param.id, set()).add(_text(value))
+            is_text = not isinstance(value, list | dict | bool)
+            own.setdefault(param.id, set()).add(str(value) if is_text else json.dumps(value))
     return {
         key: {name: frozenset(values) for name, values in own.items()} for key, own in texts.items()
     }
-
-
-def _text(value: Any) -> str:
-    return json.dumps(value) if isinstance(value, list | dict | bool) else str(value)
 
 
 def _differences(parameters: Parameters, native: MetricResult, tool: MetricResult) -> Iterator[str]:

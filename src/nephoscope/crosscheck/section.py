@@ -33,22 +33,16 @@ def _row(line: ToolComparison, targets: int) -> tuple[Cell, ...]:
     metric = wording.metric_name(line.metric)
     return (
         f"{metric}, {wording.clean(line.target)}" if targets > 1 else metric,
-        _name(line.native, wording.factors_text(line.native_factors)),
-        _name(line.tool, wording.factors_text(line.tool_factors)),
-        _estimate_text(line.native_estimate),
-        _estimate_text(line.tool_estimate),
+        ", ".join(filter(None, (line.native, wording.factors_text(line.native_factors)))),
+        ", ".join(filter(None, (line.tool, wording.factors_text(line.tool_factors)))),
+        *(
+            f"{wording.value_text(one)} {wording.interval_text(one)}"
+            for one in (line.native_estimate, line.tool_estimate)
+        ),
         _difference_text(line.ratio),
         "–" if line.ratio is None else str(line.ratio.n),
         wording.clean("; ".join(line.different_parameters)),
     )
-
-
-def _name(benchmark: str, setting: str) -> str:
-    return f"{benchmark}, {setting}" if setting else benchmark
-
-
-def _estimate_text(estimate: Estimate) -> str:
-    return f"{wording.value_text(estimate)} {wording.interval_text(estimate)}"
 
 
 def _difference_text(ratio: Estimate | None) -> str:

@@ -18,7 +18,6 @@ from nephoscope.fleet import rule
 from nephoscope.fleet.rule import OddValue
 from nephoscope.report import wording
 from nephoscope.results.run_data import RunData
-from nephoscope.store.query import TrialHistogram
 
 PLAN = "fleet"
 SETTINGS = "fleet"
@@ -41,8 +40,6 @@ _PORT_FACTS: Mapping[str, str] = {
     "mtu_bytes": "MTU",
     "state": "state",
 }
-_LOSS = "loss_ratio"
-_LOSSY = ("net.rtt",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +128,16 @@ def check_fleet(
     odd = [*_odd_facts(fingerprints), *_odd_clocks(offsets)]
     for name, metric in usable.items():
         found = rule.odd_values(metric.values, alpha=alpha, margin=margin)
-        odd += [_odd_metric(target, name, metric.unit, one) for target, one in found.items()]
-    odd += [_odd_loss(target, one) for target, one in rule.odd_losses(losses, alpha=alpha).items()]
+        for target, one in found.items():
+            text = f"{target}: {name} is {_beside_the_fleet(one, metric.unit)}."
+            odd.append(OddTarget(target, name, text, one.value, one.typical))
+    for target, one in rule.odd_losses(losses, alpha=alpha).items():
+        lost, usual = wording.percent(one.value), wording.percent(one.typical) or "0 %"
+        text = (
+            f"{target}: {lost} of the packets to the reference are lost; {usual} is the fleet's "
+            "median."
+        )
+        odd.append(OddTarget(target, "packet loss", text, one.value, one.typical))
     names = [*usable, *(["packet loss"] if losses else [])]
     compared = [*_FACTS.values(), *(f"{one} of network ports" for one in _PORT_FACTS.values())]
     if offsets:
@@ -154,7 +159,10 @@ def _metrics(data: RunData) -> dict[str, FleetMetric]:
     """Headline metrics by name; of a distribution the median of each trial."""
     by_line: dict[tuple[str, str, str, str], dict[str, list[float]]] = {}
     scalars = ((row, row.value) for row in data.values)
-    for row, value in (*scalars, *((row, _median_of(row)) for row in data.distributions)):
+    medians = (
+        (row, histograms.quantile([(row.values, row.counts)], 0.5)) for row in data.distributions
+    )
+    for row, value in (*scalars, *medians):
         spec = data.run.spec(row.benchmark)
         if row.benchmark == FINGERPRINT:  # once for each target, whatever disturbed it
             continue
@@ -165,57 +173,30 @@ def _metrics(data: RunData) -> dict[str, FleetMetric]:
     for (benchmark, metric, factors, unit), of in by_line.items():
         setting = wording.factors_text(json.loads(factors))
         name = wording.full_name(benchmark, metric)
-        medians = {target: float(np.median(values)) for target, values in of.items()}
-        metrics[f"{name} ({setting})" if setting else name] = FleetMetric(unit, medians)
+        values = {target: float(np.median(own)) for target, own in of.items()}
+        metrics[f"{name} ({setting})" if setting else name] = FleetMetric(unit, values)
     return metrics
-
-
-def _median_of(found: TrialHistogram) -> float:
-    counts = histograms.merge([(found.values, found.counts)])
-    return histograms.quantile_of_counts(*counts, 0.5)
 
 
 def _losses(data: RunData) -> dict[str, tuple[int, int]]:
     """Lost and sent packets of each target over all trials of round trips."""
-    sent, lost = (
-        {
-            (one.target, one.trial): one.value
-            for one in data.values
-            if one.benchmark in _LOSSY and one.metric == metric and (metric != _LOSS or both(one))
-        }
-        for metric, both in (("sent_count", bool), (_LOSS, lambda one: '"both"' in one.factors))
-    )
+    rows = [one for one in data.values if one.benchmark == "net.rtt"]
+    sent = {(one.target, one.trial): one.value for one in rows if one.metric == "sent_count"}
     losses: dict[str, tuple[int, int]] = {}
-    for (target, trial), ratio in lost.items():
-        packets = round(sent.get((target, trial), 0))
-        before = losses.get(target, (0, 0))
-        losses[target] = (before[0] + round(ratio * packets), before[1] + packets)
+    for one in rows:
+        if one.metric == "loss_ratio" and '"both"' in one.factors:
+            packets = round(sent.get((one.target, one.trial), 0))
+            lost, total = losses.get(one.target, (0, 0))
+            losses[one.target] = (lost + round(one.value * packets), total + packets)
     return losses
 
 
-def _odd_metric(target: str, name: str, unit: str, odd: OddValue) -> OddTarget:
+def _beside_the_fleet(odd: OddValue, unit: str) -> str:
     value, typical = (units.format_value(number, unit) for number in (odd.value, odd.typical))
     times = ""
     if odd.typical > 0 and odd.value > 0:
         times = f", {units.format_number(odd.value / odd.typical)} times the median"
-    return OddTarget(
-        target,
-        name,
-        f"{target}: {name} is {value}{times} of the fleet ({typical}).",
-        odd.value,
-        odd.typical,
-    )
-
-
-def _odd_loss(target: str, odd: OddValue) -> OddTarget:
-    return OddTarget(
-        target,
-        "packet loss",
-        f"{target}: {wording.percent(odd.value)} of the packets to the reference are lost; "
-        f"{wording.percent(odd.typical) or '0 %'} is the fleet's median.",
-        odd.value,
-        odd.typical,
-    )
+    return f"{value}{times} of the fleet ({typical})"
 
 
 def _odd_facts(fingerprints: Mapping[str, Any]) -> Iterator[OddTarget]:

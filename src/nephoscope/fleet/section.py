@@ -5,7 +5,7 @@ from __future__ import annotations
 from nephoscope.fleet.result import FleetCheck
 from nephoscope.model import RunResult
 from nephoscope.report import wording
-from nephoscope.report.blocks import Block, Item, Items, Section, Sentence
+from nephoscope.report.blocks import Block, Section, Sentence, items
 
 
 def build(result: RunResult) -> Section | None:
@@ -21,10 +21,7 @@ def section(fleet_check: FleetCheck) -> Section:
     verb = "differs" if odd == 1 else "differ"
     lead = f"{odd} of {fleet} {verb} from the others." if odd else f"None of {fleet} is odd."
     blocks: list[Block] = [Sentence(lead, lead=True)]
-    if fleet_check.odd:
-        blocks.append(
-            Items(tuple(Item(wording.clean(one.sentence), "warning") for one in fleet_check.odd))
-        )
+    blocks += items((one.sentence for one in fleet_check.odd), "warning")
     compared = wording.joined(wording.clean(name) for name in fleet_check.metrics) or "no metric"
     blocks.append(
         Sentence(
@@ -34,9 +31,7 @@ def section(fleet_check: FleetCheck) -> Section:
             f"differences up to {100 * fleet_check.margin:g} % count as none."
         )
     )
-    if fleet_check.unchecked:
-        items = tuple(Item(wording.clean(text)) for text in fleet_check.unchecked)
-        blocks.append(Items(items, "Not compared"))
+    blocks += items(fleet_check.unchecked, folded="Not compared")
     return Section("fleet", "Fleet check", tuple(blocks))
 
 

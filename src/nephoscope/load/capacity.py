@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from nephoscope.errors import NephoscopeError, RunFailed
 from nephoscope.load.capacity_search import Capacity, Outcome, Range, estimate, next_rates
 from nephoscope.load.objective import Objective
-from nephoscope.load.records import SearchStage, TrialOutcome, Tried
+from nephoscope.load.records import SearchStage, Tried
 
 _ROUNDS = 2
 _SPREAD = 100.0  # of the range that is searched below the rate of the closed loop
@@ -104,7 +104,7 @@ def stages_of(result: Search) -> tuple[SearchStage, ...]:
     """Returns the stages of a search as its document has them."""
     return tuple(
         SearchStage(
-            tuple(TrialOutcome(one.rate_per_s, one.met, one.latency_ns) for one in outcomes),
+            tuple(outcomes),
             capacity.rate_per_s,
             capacity.low,
             capacity.high,

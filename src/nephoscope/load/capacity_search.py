@@ -15,6 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from nephoscope.load.records import TrialOutcome
+
 _POINTS = 1000
 _SLOPES = np.geomspace(0.003, 0.5, 14)  # widths of the curve, in units of the rate's logarithm
 _LOG_PRIOR = 0.5 * np.log(_SLOPES)  # towards wide curves, which keeps the interval's coverage
@@ -23,16 +25,7 @@ _QUANTILES = (0.2, 0.5, 0.8)
 _NOT_EXCLUDED = 0.15  # of the best rate's weight: what a likelihood ratio at 95 % leaves
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """One trial: its rate, whether it met the objective, and the latency that decided.
-
-    latency_ns: None where failed requests reach the objective's percentile.
-    """
-
-    rate_per_s: float
-    met: bool
-    latency_ns: float | None = None
+Outcome = TrialOutcome
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What a person sees while a server is under load: a line for each trial."""
+"""Progress of a load: a line for each trial."""
 
 from __future__ import annotations
 

@@ -18,14 +18,14 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class TrialOutcome:
-    """A trial of a search.
+    """A trial of a search: its rate, whether it met the objective, and the latency that decided.
 
     latency_ns: the objective's percentile; None where failed requests reach it.
     """
 
     rate_per_s: float
     met: bool
-    latency_ns: float | None
+    latency_ns: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What the request generators of a run counted and measured."""
+"""Counts and measurements of the request generators of a run, as a section of the report."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nephoscope.load import charts, tools
 from nephoscope.load.result import Load, LoadCounts
 from nephoscope.model import RunResult, level_name
 from nephoscope.report import wording
-from nephoscope.report.blocks import Block, Column, Heading, Item, Items, Section, Sentence, Table
+from nephoscope.report.blocks import Block, Column, Section, Sentence, Table, items
 
 
 def build(result: RunResult) -> Section | None:
@@ -35,9 +35,7 @@ def build(result: RunResult) -> Section | None:
     blocks: list[Block] = [*charts.by_load(result), *charts.by_configuration(result)]
     blocks += tools.build(result)
     blocks += [Sentence("Counts over all valid trials, warm-up included."), Table(head, rows)]
-    notes = notes_of(load)
-    if notes:
-        blocks += [Heading("Notes"), Items(tuple(Item(wording.clean(note)) for note in notes))]
+    blocks += items(notes_of(load), title="Notes")
     return Section("load", "Load", tuple(blocks))
 
 

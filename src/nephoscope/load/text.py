@@ -7,8 +7,8 @@ import textwrap
 from nephoscope.commands import output
 from nephoscope.load.result import Load
 from nephoscope.load.section import errors_text, notes_of
-from nephoscope.model import MetricResult, RunResult, Severity
-from nephoscope.report import wording
+from nephoscope.model import RunResult, Severity
+from nephoscope.report import charts, wording
 
 _ROWS = (
     ("requests_per_s", "Requests per second"),
@@ -27,22 +27,17 @@ _ROWS = (
 def text(result: RunResult, url: str, head: str) -> str:
     """Returns the load, its table, the errors and the warnings."""
     metrics = {line.metric: line for line in result.metrics if not line.factors}
-    rows = [(title, *_cells(metrics[metric])) for metric, title in _ROWS if metric in metrics]
+    rows = [
+        (title, *charts.estimate_cells(metrics[metric]))
+        for metric, title in _ROWS
+        if metric in metrics
+    ]
     blocks = [f"{url}\n{textwrap.fill(head, output.width())}"]
     if rows:
         blocks.append(output.table(("", "MEDIAN", "INTERVAL", "N"), rows, right=(1, 2, 3)))
     blocks += [_errors(result), _notes(result)]
-    trials = result.run.trials
-    blocks.append(
-        f"{trials.valid} valid trials, {trials.invalid + trials.failed} excluded; confidence "
-        f"{100 * result.run.confidence:g} %; seed {result.run.seed}; run {result.run.id}"
-    )
+    blocks.append(wording.run_line(result))
     return "\n\n".join(block for block in blocks if block)
-
-
-def _cells(line: MetricResult) -> tuple[str, str, str]:
-    estimate = line.estimate
-    return wording.value_text(estimate), wording.interval_text(estimate), str(estimate.n)
 
 
 def _errors(result: RunResult) -> str:

@@ -76,16 +76,14 @@ def _chart(times: Sequence[tuple[str, list[Estimate | None]]], table: Table) -> 
         colour, _, symbol = palette.style(place)
         own = [(row, all_[place]) for row, (_, all_) in enumerate(times)]
         known = [(row, one) for row, one in own if one is not None]
-        values = [one.value for _, one in known]
-        bars = figures.error_bars(values, [e.low for _, e in known], [e.high for _, e in known])
         data.append(
             figures.trace(
                 name,
-                values,
+                [one.value for _, one in known],
                 [row for row, _ in known],
                 [f"{times[row][0]}, {name}: {_estimate_text(one)}" for row, one in known],
                 marker={"color": colour, "symbol": symbol, "size": 9},
-                error_x=bars | {"color": colour},
+                error_x=figures.interval_bars([one for _, one in known]) | {"color": colour},
             )
         )
     labels = [name for name, _ in times]

@@ -1,4 +1,4 @@
-"""Which link technology or shaper a goodput suggests, and the parameters of a token bucket.
+"""Link technology or shaper that a goodput suggests, and the parameters of a token bucket.
 
 Sources: IEEE 802.3 (rates; preamble and gap of 20 bytes, header and check of 18 bytes per frame);
 RFC 2697 and 2698 (token buckets).
@@ -13,20 +13,12 @@ import numpy as np
 
 from nephoscope import units
 from nephoscope.analysis.statistics.values import Array, Numbers, Refused, finite
+from nephoscope.analysis.statistics.variation import robust_cv
 
+_MBITS = (10, 100, 1_000, 2_500, 5_000, 10_000, 25_000, 40_000, 50_000, 100_000, 200_000, 400_000)
 TECHNOLOGIES: Mapping[str, float] = {
-    "10 Mb/s Ethernet": 10e6,
-    "100 Mb/s Ethernet": 100e6,
-    "1 Gb/s Ethernet": 1e9,
-    "2.5 Gb/s Ethernet": 2.5e9,
-    "5 Gb/s Ethernet": 5e9,
-    "10 Gb/s Ethernet": 10e9,
-    "25 Gb/s Ethernet": 25e9,
-    "40 Gb/s Ethernet": 40e9,
-    "50 Gb/s Ethernet": 50e9,
-    "100 Gb/s Ethernet": 100e9,
-    "200 Gb/s Ethernet": 200e9,
-    "400 Gb/s Ethernet": 400e9,
+    f"{rate} Mb/s Ethernet" if rate < 1_000 else f"{rate / 1_000:g} Gb/s Ethernet": rate * 1e6
+    for rate in _MBITS
 }
 """Name -> line rate, bits/s."""
 
@@ -211,7 +203,7 @@ def token_bucket(
     explained = 1 - (_squares(plateau) + _squares(after)) / total if total else 0.0
     if not sustained or burst < _LEAST_RATIO * sustained or explained < _EXPLAINED:
         return None
-    if np.median(np.abs(after - sustained)) * 1.4826 > _STEADY * sustained:
+    if robust_cv(after) > _STEADY:
         return None
     # A full bucket loses the tokens of a start below the sustained rate.
     excess = (rates[: end + 1] - sustained) * lengths[: end + 1]

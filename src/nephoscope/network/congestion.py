@@ -47,22 +47,12 @@ def signs(
     rtts_ns: round trips or delays in order of time. rates: throughput of consecutive intervals;
     where both have one value an interval, their relation is a sign too.
     """
-    checked_signs = [
-        sign
-        for sign in (
-            _varying_rate(link),
-            _queues(rtts_ns),
-            _clustered_loss(loss),
-            _delay_with_rate(rtts_ns, rates),
-        )
-        if sign is not None
-    ]
-    if not checked_signs:
+    known = (_varying_rate(link), _queues(rtts_ns), _clustered_loss(loss))
+    checked = tuple(one for one in (*known, _delay_with_rate(rtts_ns, rates)) if one is not None)
+    if not checked:
         return None
-    seen = sum(sign.present for sign in checked_signs)
-    return Congestion(
-        tuple(checked_signs), "likely" if seen > 1 else "possible" if seen else "none"
-    )
+    seen = sum(sign.present for sign in checked)
+    return Congestion(checked, "likely" if seen > 1 else "possible" if seen else "none")
 
 
 def _varying_rate(link: LinkTechnology | None) -> CongestionSign | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nephoscope.analysis.statistics.means import t_quantile
 from nephoscope.analysis.statistics.values import Refused
 from nephoscope.model import Estimate
 
@@ -49,7 +50,6 @@ def fit(
     paths: target -> median round trip in ns, median goodput in bytes/s. Raises Refused below four
     paths and for paths that are all equally far.
     """
-    from scipy.special import stdtrit
     from scipy.stats import linregress
 
     if len(paths) < FEWEST:
@@ -58,17 +58,10 @@ def fit(
     if not np.ptp(rtts):
         raise Refused("All paths have the same round trip, so that nothing depends on it.")
     line = linregress(rtts, rates)
-    half = float(stdtrit(len(paths) - 2, (1 + confidence) / 2)) * float(line.stderr)
+    half = t_quantile(len(paths) - 2, confidence) * float(line.stderr)
     slope = float(line.slope)
-    exponent = Estimate(
-        slope,
-        slope - half,
-        slope + half,
-        confidence,
-        len(paths),
-        "none",
-        "slope of the logarithms, least squares; t",
-    )
+    method = "slope of the logarithms, least squares; t"
+    exponent = Estimate(slope, slope - half, slope + half, confidence, len(paths), "none", method)
     residuals = rates - (line.intercept + slope * rtts)
     points = tuple(
         DistancePoint(target, rtt, rate, math.expm1(residual))

@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -68,24 +70,10 @@ def _hint() -> str:
 
 
 def _csv(file: Path, text: str) -> dict[str, list[float]]:
-    head: list[str] = []
-    columns: dict[str, list[float]] = {}
-    for line, fields in textfile.csv_rows(text, str(file)):
-        cells = [field.strip() for field in fields]
-        if not any(cells) or cells[0].startswith("#"):
-            continue
-        if not head:
-            textfile.check_columns(cells, f"{file}:{line}", COLUMNS)
-            head = cells
-            columns = {name: [] for name in head}
-            continue
-        if len(cells) != len(head):
-            raise UsageError(
-                f"{file}:{line}: {len(cells)} fields under {len(head)} columns.",
-                "Give each row one field per column.",
-            )
-        for name, cell in zip(head, cells, strict=True):
-            columns[name].append(_number(cell, f"{file}:{line}", name))
+    columns: dict[str, list[float]] = defaultdict(list)
+    for where, row in textfile.csv_records(text, str(file), COLUMNS):
+        for name, cell in row.items():
+            columns[name].append(_number(cell, where, name))
     return columns
 
 
@@ -111,7 +99,7 @@ def _json(file: Path, text: str, protocol: str) -> PathSeries:
         reason = str(error) if isinstance(error, ValueError) else "it is nested too deeply"
         raise UsageError(f"{file}: invalid JSON: {reason}.", "Check the file.") from None
     if isinstance(document, dict) and "intervals" in document:
-        return _Iperf(file, document).series()
+        return _iperf(file, document)
     if isinstance(document, list):  # of rows
         rows = document
         if not rows or not all(isinstance(row, dict) for row in rows):
@@ -223,11 +211,7 @@ def _rates(source: str, columns: Columns) -> tuple[Array | None, Array | None]:
 
 
 def _by_sequence(
-    source: str,
-    numbers: Sequence[float],
-    delays: Array,
-    flags: Flags | None,
-    times: Array | None,
+    source: str, numbers: Sequence[float], delays: Array, flags: Flags | None, times: Array | None
 ) -> tuple[Array, Flags | None, Array | None]:
     """The delays by sequence number; a number that is missing is a lost packet."""
     order = np.asarray(numbers, dtype=float)
@@ -275,54 +259,48 @@ def _ping(file: Path, text: str) -> PathSeries:
     return PathSeries(source=str(file), delays_ns=delays)
 
 
-class _Iperf:
-    """A report of `iperf3 --json`."""
+def _iperf(file: Path, document: Mapping[str, Any]) -> PathSeries:
+    """The intervals' rates, retransmissions, round trips, and losses of UDP of `iperf3 --json`."""
+    if error := document.get("error"):
+        raise UsageError(f"{file}: iperf3 failed: {str(error)[:200]}.", "Run it again.")
+    try:
+        return _iperf_series(str(file), document)
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        raise UsageError(
+            f"{file}: the report of iperf3 lacks {error}.", "Use `iperf3 --json`."
+        ) from None
 
-    def __init__(self, file: Path, document: Mapping[str, Any]) -> None:
-        self._file, self._document = file, document
 
-    def series(self) -> PathSeries:
-        """The intervals' rates, retransmissions, round trips, and losses of UDP."""
-        if error := self._document.get("error"):
-            raise UsageError(f"{self._file}: iperf3 failed: {str(error)[:200]}.", "Run it again.")
-        try:
-            return self._series()
-        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
-            raise UsageError(
-                f"{self._file}: the report of iperf3 lacks {error}.", "Use `iperf3 --json`."
-            ) from None
-
-    def _series(self) -> PathSeries:
-        protocol = str(self._document["start"]["test_start"]["protocol"]).lower()
-        sums = [interval["sum"] for interval in self._document["intervals"]]
-        # The last interval may be a sliver of a few ms.
-        sums = [one for one in sums if float(one["seconds"]) > 0.01]
-        if not sums:
-            raise ValueError("intervals")
-        end = self._document["end"]
-        rates = np.array([float(one["bytes"]) / float(one["seconds"]) for one in sums])
-        lengths = np.array([float(one["seconds"]) for one in sums])
-        common: dict[str, Any] = {
-            "source": str(self._file),
-            "bytes_per_s": rates,
-            "interval_s": lengths,
-            "protocol": protocol,
-        }
-        if protocol == "udp":
-            total = end["sum"]
-            return PathSeries(**common, lost=int(total["lost_packets"]), sent=int(total["packets"]))
-        retransmits = end["sum_sent"].get("retransmits")
-        segment = float(self._document["start"].get("tcp_mss_default") or 1448)
-        senders = [stream.get("sender", {}) for stream in end.get("streams", ())]
-        rtts = [
-            max((float(one["rtt"]) for one in interval["streams"] if one.get("rtt")), default=0.0)
-            for interval in self._document["intervals"][: len(sums)]
-        ]
-        least = [float(one["min_rtt"]) for one in senders if one.get("min_rtt")]
-        return PathSeries(
-            **common,
-            sent_bytes=float(end["sum_sent"]["bytes"]),
-            retransmitted_bytes=None if retransmits is None else float(retransmits) * segment,
-            bulk_rtts_ns=np.array(rtts) * 1e3 if all(rtts) else None,
-            base_rtt_ns=1e3 * min(least) if least else None,
-        )
+def _iperf_series(source: str, document: Mapping[str, Any]) -> PathSeries:
+    start, end = document["start"], document["end"]
+    protocol = str(start["test_start"]["protocol"]).lower()
+    sums = [interval["sum"] for interval in document["intervals"]]
+    # The last interval may be a sliver of a few ms.
+    sums = [one for one in sums if float(one["seconds"]) > 0.01]
+    if not sums:
+        raise ValueError("intervals")
+    lengths = np.array([float(one["seconds"]) for one in sums])
+    series = PathSeries(
+        source=source,
+        bytes_per_s=np.array([float(one["bytes"]) for one in sums]) / lengths,
+        interval_s=lengths,
+        protocol=protocol,
+    )
+    if protocol == "udp":
+        total = end["sum"]
+        return replace(series, lost=int(total["lost_packets"]), sent=int(total["packets"]))
+    retransmits = end["sum_sent"].get("retransmits")
+    segment = float(start.get("tcp_mss_default") or 1448)
+    senders = [stream.get("sender", {}) for stream in end.get("streams", ())]
+    rtts = [
+        max((float(one["rtt"]) for one in interval["streams"] if one.get("rtt")), default=0.0)
+        for interval in document["intervals"][: len(sums)]
+    ]
+    least = [float(one["min_rtt"]) for one in senders if one.get("min_rtt")]
+    return replace(
+        series,
+        sent_bytes=float(end["sum_sent"]["bytes"]),
+        retransmitted_bytes=None if retransmits is None else float(retransmits) * segment,
+        bulk_rtts_ns=np.array(rtts) * 1e3 if all(rtts) else None,
+        base_rtt_ns=1e3 * min(least) if least else None,
+    )

@@ -18,15 +18,26 @@ from nephoscope.errors import UsageError
 from nephoscope.model import INTERNAL, Better, Estimate
 from nephoscope.reading import textfile
 
-METRICS: Mapping[str, tuple[str, str, float, Better]] = {
-    "rtt_ns": ("round trip", "ns", 1.0, Better.LOWER),
-    "rtt_us": ("round trip", "ns", 1e3, Better.LOWER),
-    "rtt_ms": ("round trip", "ns", 1e6, Better.LOWER),
-    "bytes_per_s": ("goodput", "bits_per_s", 8.0, Better.HIGHER),
-    "bits_per_s": ("goodput", "bits_per_s", 1.0, Better.HIGHER),
-    "mbit_per_s": ("goodput", "bits_per_s", 1e6, Better.HIGHER),
+ROUND_TRIP, GOODPUT = "round trip", "goodput"
+
+METRICS: Mapping[str, tuple[str, Better]] = {
+    ROUND_TRIP: ("ns", Better.LOWER),
+    GOODPUT: ("bits_per_s", Better.HIGHER),
 }
-"""Column of a file -> metric, unit, factor and direction."""
+"""Metric -> unit and direction."""
+
+COLUMNS: Mapping[str, tuple[str, float]] = {
+    "rtt_ns": (ROUND_TRIP, 1.0),
+    "rtt_us": (ROUND_TRIP, 1e3),
+    "rtt_ms": (ROUND_TRIP, 1e6),
+    "bytes_per_s": (GOODPUT, 8.0),
+    "bits_per_s": (GOODPUT, 1.0),
+    "mbit_per_s": (GOODPUT, 1e6),
+}
+"""Column of a file -> metric, and the factor to its unit."""
+
+TYPE = "instance_type"
+"""Column of a file that names the instance type."""
 
 _MOST_TYPES = 40
 """Types of one comparison: 780 pairs."""
@@ -99,9 +110,9 @@ def group(
         compare.independent(
             values[metric][first],
             values[metric][second],
-            better=_metric(metric)[3],
+            unit=METRICS[metric][0],
+            better=METRICS[metric][1],
             margin=margin,
-            unit=_metric(metric)[1],
             confidence=confidence,
             names=(first, second),
         )
@@ -124,24 +135,22 @@ def group(
     ]
     return NetworkGroups(
         tuple(sorted(cliques, key=lambda one: [names.index(name) for name in one])),
-        tuple(_types(values, confidence)),
+        tuple(
+            TypeValues(
+                name,
+                metric,
+                estimates.median(own, unit=METRICS[metric][0], confidence=confidence),
+                tuple(own),
+            )
+            for metric, by_type in values.items()
+            for name, own in by_type.items()
+        ),
         tuple(pairs),
         sum(len(own) for by_type in values.values() for own in by_type.values()),
         margin,
         confidence,
         tuple(sources),
     )
-
-
-def _metric(name: str) -> tuple[str, str, float, Better]:
-    return next(entry for entry in METRICS.values() if entry[0] == name)
-
-
-def _types(values: Values, confidence: float) -> Iterator[TypeValues]:
-    for metric, by_type in values.items():
-        for name, own in by_type.items():
-            median = estimates.median(own, unit=_metric(metric)[1], confidence=confidence)
-            yield TypeValues(name, metric, median, tuple(own))
 
 
 def _cliques(
@@ -159,44 +168,21 @@ def _cliques(
 
 
 def read(files: Iterable[Path]) -> Values:
-    """Returns the values of CSV files with a column `instance_type` and columns of METRICS."""
+    """Returns the values of CSV files with a column `instance_type` and columns of COLUMNS."""
     values: dict[str, dict[str, list[float]]] = {}
     for file in files:
-        head: list[str] = []
         text = textfile.read(file, "list of measurements", UsageError, pipe=True)
-        for line, fields in textfile.csv_rows(text.removeprefix("\ufeff"), str(file)):
-            cells = [field.strip() for field in fields]
-            if not any(cells) or cells[0].startswith("#"):
-                continue
-            where = f"{file}:{line}"
-            if not head:
-                head = _head(cells, where)
-                continue
-            if len(cells) != len(head):
-                raise UsageError(
-                    f"{where}: {len(cells)} fields under {len(head)} columns.",
-                    "Give each row one field per column.",
-                )
-            row = dict(zip(head, cells, strict=True))
+        columns = (TYPE, *COLUMNS)
+        for where, row in textfile.csv_records(text, str(file), columns, (TYPE,)):
             for column, cell in row.items():
-                if column == "instance_type" or not cell:
+                if column == TYPE or not cell:
                     continue
-                metric, _, factor, _ = METRICS[column]
-                own = values.setdefault(metric, {}).setdefault(row["instance_type"], [])
+                metric, factor = COLUMNS[column]
+                own = values.setdefault(metric, {}).setdefault(row[TYPE], [])
                 own.append(_value(cell, where, column) * factor)
     if not values:
-        raise UsageError("The files have no measurements.", f"Columns: {', '.join(METRICS)}.")
+        raise UsageError("The files have no measurements.", f"Columns: {', '.join(COLUMNS)}.")
     return values
-
-
-def _head(cells: Sequence[str], where: str) -> list[str]:
-    wrong = [name for name in cells if name not in METRICS and name != "instance_type"]
-    if wrong or "instance_type" not in cells or len(set(cells)) != len(cells):
-        problem = f"unknown column '{wrong[0][:40]}'" if wrong else "the columns are incomplete"
-        raise UsageError(
-            f"{where}: {problem}.", f"Columns: instance_type and {', '.join(METRICS)}."
-        )
-    return list(cells)
 
 
 def _value(cell: str, where: str, column: str) -> float:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nephoscope.analysis.statistics.proportions import wilson
-from nephoscope.analysis.statistics.values import Array, Refused
+from nephoscope.analysis.statistics.values import Array, Refused, runs_of
 from nephoscope.model import Estimate
 
 Flags = NDArray[np.bool_]
@@ -98,8 +98,8 @@ def of_pairs(outcomes: Mapping[str, int], *, slot_s: float | None = None) -> Los
 
 def run_lengths(flags: Flags) -> Array:
     """Returns the lengths of the runs of true values."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], flags.astype(np.int8), [0]])))
-    return np.asarray(edges[1::2] - edges[::2])
+    starts, ends = runs_of(flags)
+    return np.asarray(ends - starts)
 
 
 def burst_ratio(runs: Array, ratio: float) -> float:

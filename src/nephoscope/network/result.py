@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,16 +13,15 @@ import numpy as np
 
 from nephoscope.analysis import facts
 from nephoscope.analysis.statistics import histograms
-from nephoscope.analysis.statistics.values import Array, Refused
+from nephoscope.analysis.statistics.values import Refused
 from nephoscope.model import Factors
 from nephoscope.network import distance, groups
 from nephoscope.network.distance import DistanceFit
-from nephoscope.network.groups import NetworkGroups
+from nephoscope.network.groups import GOODPUT, ROUND_TRIP, NetworkGroups
 from nephoscope.network.series import PathAnalysis, PathSeries, analyse_series
 from nephoscope.results import names
 from nephoscope.results.run_data import RunData
 from nephoscope.store import query
-from nephoscope.store.query import SeriesPoint, TrialHistogram
 
 PROBES = ("net.rtt", "net.query")
 THROUGHPUT = "net.throughput"
@@ -106,13 +105,9 @@ def _distances(data: RunData, peers: Mapping[Any, str]) -> Iterator[DistanceFit]
     settings = {record.key.name: record.key.setting for record in data.records}
     rates: dict[tuple[str, str], list[float]] = defaultdict(list)
     rtts: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for one in data.values:
-        if (one.benchmark, one.metric) == (THROUGHPUT, "goodput_bytes_per_s"):
-            rates[peers.get(settings.get(one.trial, -1), ""), one.target].append(one.value)
-    for distribution in data.distributions:
-        if (distribution.benchmark, distribution.metric) == ("net.rtt", "rtt_ns"):
-            peer = peers.get(settings.get(distribution.trial, -1), "")
-            rtts[peer, distribution.target].append(_middle(distribution))
+    for metric, target, trial, value in _trial_values(data):
+        peer = peers.get(settings.get(trial, -1), "")
+        (rates if metric == GOODPUT else rtts)[peer, target].append(value)
     for peer in dict.fromkeys(peer for peer, _ in rates):
         paths = {
             target: (float(np.median(rtts[peer, target])), float(np.median(values)))
@@ -152,12 +147,8 @@ def _paths(data: RunData) -> dict[Place, _Path]:
             )
     for point in query.series(data.run):
         if (path := path_of(point)) is not None:
-            _add(path, point)
+            path.series[point.metric][point.trial].append((point.at_ns, point.value))
     return paths
-
-
-def _add(path: _Path, point: SeriesPoint) -> None:
-    path.series[point.metric][point.trial].append((point.at_ns, point.value))
 
 
 def _measured(place: Place, path: _Path, peer: str, confidence: float) -> Iterator[MeasuredPath]:
@@ -165,7 +156,8 @@ def _measured(place: Place, path: _Path, peer: str, confidence: float) -> Iterat
     series = list(_throughput(path) if benchmark == THROUGHPUT else _probes(path))
     trials = len(series)
     if benchmark != THROUGHPUT and trials > 1:
-        series = [_joined(series)]
+        arrays = [one.delays_ns for one in series if one.delays_ns is not None]
+        series = [replace(series[0], delays_ns=np.concatenate(arrays))]
     analyses = [analyse_series(one, confidence=confidence) for one in series]
     if not analyses:
         return
@@ -251,12 +243,6 @@ def _with_losses(
     return PathSeries(delays_ns=delays, spacing_s=spacing / 1e9 if spacing else None)
 
 
-def _joined(series: Sequence[PathSeries]) -> PathSeries:
-    """All trials of a path, one after the other."""
-    arrays: list[Array] = [one.delays_ns for one in series if one.delays_ns is not None]
-    return replace(series[0], delays_ns=np.concatenate(arrays))
-
-
 def _groups(data: RunData) -> NetworkGroups | None:
     """The instance types of the run's targets by their trials, where there are two or more."""
     kinds = {
@@ -264,8 +250,10 @@ def _groups(data: RunData) -> NetworkGroups | None:
         for target, document in data.fingerprints.items()
     }
     values: dict[str, dict[str, list[float]]] = {}
-    for metric, kind, value in _group_values(data, kinds):
-        values.setdefault(metric, {}).setdefault(kind, []).append(value)
+    for metric, target, _, value in _trial_values(data):
+        if kind := kinds.get(target):
+            bits = 8 if metric == GOODPUT else 1
+            values.setdefault(metric, {}).setdefault(kind, []).append(bits * value)
     enough = {
         metric: {kind: own for kind, own in by_kind.items() if len(own) >= _LEAST_VALUES}
         for metric, by_kind in values.items()
@@ -276,25 +264,12 @@ def _groups(data: RunData) -> NetworkGroups | None:
     return None
 
 
-def _group_values(
-    data: RunData, kinds: Mapping[str, str | None]
-) -> Iterable[tuple[str, str, float]]:
-    """Metric, instance type and value of each trial."""
-    for value in data.values:
-        kind = kinds.get(value.target)
-        if kind and (value.benchmark, value.metric) == (THROUGHPUT, "goodput_bytes_per_s"):
-            yield "goodput", kind, 8 * value.value
-    for distribution in data.distributions:
-        kind = kinds.get(distribution.target)
-        if kind and (distribution.benchmark, distribution.metric) == ("net.rtt", "rtt_ns"):
-            yield (
-                "round trip",
-                kind,
-                _middle(distribution),
-            )
-
-
-def _middle(distribution: TrialHistogram) -> float:
-    """The median of a trial's distribution."""
-    counts = histograms.merge([(distribution.values, distribution.counts)])
-    return histograms.quantile_of_counts(*counts, 0.5)
+def _trial_values(data: RunData) -> Iterator[tuple[str, str, str, float]]:
+    """Yields metric, target, trial and value: goodput in bytes/s, median round trip in ns."""
+    for one in data.values:
+        if (one.benchmark, one.metric) == (THROUGHPUT, "goodput_bytes_per_s"):
+            yield GOODPUT, one.target, one.trial, one.value
+    for row in data.distributions:
+        if (row.benchmark, row.metric) == ("net.rtt", "rtt_ns"):
+            median = histograms.quantile([(row.values, row.counts)], 0.5)
+            yield ROUND_TRIP, row.target, row.trial, median

@@ -1,4 +1,4 @@
-"""What was found about network paths, as blocks of a report."""
+"""Analyses of network paths, as blocks of a report."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from nephoscope.report.blocks import (
     Chart,
     Column,
     Heading,
-    Item,
-    Items,
     Section,
     Sentence,
     Spark,
     Table,
+    facts,
+    items,
     thin,
 )
 
@@ -130,9 +130,9 @@ def path_section(analysis: PathAnalysis) -> Section:
 
 def path_blocks(analysis: PathAnalysis, prefix: str = "network") -> Iterable[Block]:
     """Yields facts, charts and notes of one path."""
-    facts = [*_delay_facts(analysis), *_loss_facts(analysis.loss), *_rate_facts(analysis)]
-    if facts:
-        yield _facts(facts)
+    lines = [*_delay_facts(analysis), *_loss_facts(analysis.loss), *_rate_facts(analysis)]
+    if lines:
+        yield facts(lines)
     if analysis.link is not None:
         yield Sentence(analysis.link.sentence)
     yield from _rate_chart(analysis, prefix)
@@ -149,8 +149,7 @@ def path_blocks(analysis: PathAnalysis, prefix: str = "network") -> Iterable[Blo
                 for sign in analysis.congestion.signs
             ),
         )
-    if analysis.notes:
-        yield Items(tuple(Item(note) for note in analysis.notes))
+    yield from items(analysis.notes)
 
 
 def voice_blocks(analysis: VoiceQuality) -> Iterable[Block]:
@@ -159,19 +158,19 @@ def voice_blocks(analysis: VoiceQuality) -> Iterable[Block]:
         f"R {analysis.rating:.1f}, MOS {analysis.mos:.2f}: {analysis.verdict} (E-model, "
         f"{CODECS[analysis.codec].title})."
     )
-    facts = [
+    lines = [
         ("mouth-to-ear delay", units.format_value(analysis.mouth_to_ear_ns, "ns")),
         ("lost or late", wording.percent(analysis.lost_ratio, 3) or "0 %"),
         ("burst ratio", f"{analysis.burst_ratio:.2f}"),
         ("R, approximation by Cole and Rosenbluth", f"{analysis.approximate_rating:.1f}"),
     ]
     if analysis.buffer_ns is not None:
-        facts.insert(1, ("de-jitter buffer", units.format_value(analysis.buffer_ns, "ns")))
+        lines.insert(1, ("de-jitter buffer", units.format_value(analysis.buffer_ns, "ns")))
     if analysis.ping_tool_mos is not None:
-        facts.append(
+        lines.append(
             ("MOS by the formula of ping tools, not validated", f"{analysis.ping_tool_mos:.2f}")
         )
-    yield _facts(facts)
+    yield facts(lines)
     rows = [
         (
             limit.quantity,
@@ -188,25 +187,24 @@ def voice_blocks(analysis: VoiceQuality) -> Iterable[Block]:
         Column("verdict"),
     )
     yield Table(head, tuple(rows))
-    if analysis.notes:
-        yield Items(tuple(Item(note) for note in analysis.notes))
+    yield from items(analysis.notes)
 
 
 def loss_section(analysis: Loss) -> Section:
     """Returns the section of a loss alone."""
-    return Section("network", "Packet loss", (_facts(_loss_facts(analysis)),))
+    return Section("network", "Packet loss", (facts(_loss_facts(analysis)),))
 
 
 def tcp_section(analysis: TcpFigures) -> Section:
     """Returns the section of figures of RFC 6349 alone."""
-    facts = list(_tcp_facts(analysis))
+    lines = list(_tcp_facts(analysis))
     if analysis.bandwidth_delay_bytes is not None:
         product = units.format_value(analysis.bandwidth_delay_bytes, "bytes")
-        facts.append(("window that fills the path", product))
+        lines.append(("window that fills the path", product))
     if analysis.window_limit_bits_per_s is not None:
         limit = units.format_value(analysis.window_limit_bits_per_s, "bits_per_s")
-        facts.append(("limit of the window", limit))
-    return Section("network", "TCP (RFC 6349)", (_facts(facts),))
+        lines.append(("limit of the window", limit))
+    return Section("network", "TCP (RFC 6349)", (facts(lines),))
 
 
 def groups_section(analysis: NetworkGroups) -> Section:
@@ -228,10 +226,7 @@ def groups_blocks(analysis: NetworkGroups) -> Iterable[Block]:
         for name in {kind.instance_type for kind in analysis.types}
     }
     yield Table(
-        (
-            *Column.texts("type", "group", "metric"),
-            *Column.numbers("median", "interval", "n"),
-        ),
+        (*Column.texts("type", "group", "metric"), *Column.numbers("median", "interval", "n")),
         tuple(
             (
                 wording.clean(row.instance_type),
@@ -247,10 +242,8 @@ def groups_blocks(analysis: NetworkGroups) -> Iterable[Block]:
     for metric in dict.fromkeys(row.metric for row in analysis.types):
         own = [row for row in analysis.types if row.metric == metric]
         yield _violins(metric, [(row.instance_type, row.values) for row in own], own[0].median.unit)
-    different = [row for row in analysis.pairs if row.differ]
-    if different:
-        items = (Item(wording.clean(f"{row.metric}: {row.sentence}")) for row in different)
-        yield Items(tuple(items), "Differences")
+    different = (f"{row.metric}: {row.sentence}" for row in analysis.pairs if row.differ)
+    yield from items(different, folded="Differences")
 
 
 def _violins(metric: str, named: Sequence[tuple[str, Sequence[float]]], unit: str) -> Chart:
@@ -281,10 +274,6 @@ def _violins(metric: str, named: Sequence[tuple[str, Sequence[float]]], unit: st
         table,
         f"All {points:,} values are drawn.",
     )
-
-
-def _facts(rows: Iterable[Fact]) -> Table:
-    return Table((Column(""), Column("", numeric=True)), tuple(rows))
 
 
 def _ns(value: float | None) -> str:

@@ -98,8 +98,9 @@ def analyse_series(
     if losses is None and series.sent:
         losses = loss.of_counts(series.lost or 0, series.sent, confidence=confidence)
     rates = series.bytes_per_s
-    limit = bucket = None
+    goodput = limit = bucket = None
     if rates is not None and series.interval_s is not None:
+        goodput = float(np.average(rates, weights=series.interval_s))
         bucket, limit = _limits(series, rates, series.interval_s, mtu_bytes)
     return PathAnalysis(
         source=series.source,
@@ -108,7 +109,7 @@ def analyse_series(
         loss=losses,
         voice=calls,
         latency_under_load=under_load or _bulk_latency(series),
-        goodput_bytes_per_s=_mean_rate(series),
+        goodput_bytes_per_s=goodput,
         rates_bytes_per_s=() if rates is None else delay.thinned(rates),
         link=limit,
         token_bucket=bucket,
@@ -171,12 +172,6 @@ def _limits(
         8 * goodput, protocol=series.protocol, mtu_bytes=mtu_bytes, variation=varied
     )
     return bucket, limit
-
-
-def _mean_rate(series: PathSeries) -> float | None:
-    if series.bytes_per_s is None or series.interval_s is None:
-        return None
-    return float(np.average(series.bytes_per_s, weights=series.interval_s))
 
 
 def _bulk_latency(series: PathSeries) -> LatencyUnderLoad | None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from nephoscope.model import Estimate
 from nephoscope.platforms.records import MARKS, BootFigures
 from nephoscope.report import figures, palette, wording
-from nephoscope.report.blocks import Block, Chart, Column, Item, Items, Table
+from nephoscope.report.blocks import Block, Chart, Column, Item, Table, items
 
 SEGMENTS = {
     "output": "start of the program",
@@ -31,9 +31,6 @@ def chart(boots: Sequence[BootFigures], id: str = "boot-timeline") -> Chart:
         if not own:
             continue
         ends = [one.marks[mark] for _, one in own]
-        bars = figures.error_bars(
-            [end.value for end in ends], [end.low for end in ends], [end.high for end in ends]
-        )
         hover = [
             f"{names[place]}, {SEGMENTS[mark]}: {wording.estimate_text(one.segments[mark])}"
             for place, one in own
@@ -42,7 +39,7 @@ def chart(boots: Sequence[BootFigures], id: str = "boot-timeline") -> Chart:
             "type": "bar",
             "orientation": "h",
             "marker": {"color": palette.style(index)[0]},
-            "error_x": bars | {"color": palette.NEUTRAL},
+            "error_x": figures.interval_bars(ends) | {"color": palette.NEUTRAL},
         }
         values = [one.segments[mark].value for _, one in own]
         data.append(figures.trace(SEGMENTS[mark], values, [at for at, _ in own], hover, **style))
@@ -81,14 +78,14 @@ def estimate_cell(estimate: Estimate | None) -> str:
 
 def remarks(boots: Sequence[BootFigures]) -> list[Block]:
     """Returns the reasons of missing segments, failed boots and late observations."""
-    items = [
-        Item(wording.clean(f"{one.name}, {SEGMENTS.get(mark, mark)}: {reason}."))
+    reasons = [
+        f"{one.name}, {SEGMENTS.get(mark, mark)}: {reason}."
         for one in boots
         for mark, reason in one.reasons.items()
     ]
-    items += [
+    failures = [
         Item(wording.clean(f"{one.name}: {failure}"), "warning")
         for one in boots
         for failure in one.failures
     ]
-    return [Items(tuple(items), folded="Missing segments and failed boots")] if items else []
+    return items([*reasons, *failures], folded="Missing segments and failed boots")

@@ -1,4 +1,4 @@
-"""From single boots to mean times with intervals.
+"""Mean times of boots with their intervals.
 
 Means, because the mean segments of a boot add up to its mean time, as medians would not.
 """

@@ -1,8 +1,9 @@
-"""How many guests until the p99 of one doubles: which numbers to measure, and what they show."""
+"""Density: the number of guests until the p99 of one doubles, and the search for it."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
+from itertools import takewhile
 
 from nephoscope.model import Estimate
 from nephoscope.platforms.records import Density, DensityStep
@@ -74,47 +75,28 @@ def conclude(
     confidence: float = 0.95,
 ) -> Density:
     """Returns the density that steps of a search show; see `Density`."""
-    known = sorted((step for step in steps if step.p99_ratio is not None), key=lambda s: s.guests)
-    if not known:
-        return Density(platform, None, stopped, tuple(steps), memory)
-    value = max((s.guests for s in known if _ratio(s).value < DOUBLED), default=1)
+    steps = tuple(sorted(steps, key=lambda step: step.guests))
+    ratios = [(step.guests, step.p99_ratio) for step in steps if step.p99_ratio is not None]
+    if not ratios:
+        return Density(platform, None, stopped, steps, memory)
+    value = max((number for number, ratio in ratios if ratio.value < DOUBLED), default=1)
+    surely_below = takewhile(lambda one: one[1].high is not None and one[1].high < DOUBLED, ratios)
+    surely_doubled = [number for number, ratio in ratios if (ratio.low or 0.0) >= DOUBLED]
     estimate = Estimate(
         float(value),
-        float(_surely_below(known)),
-        _surely_doubled(known),
+        float(max((number for number, _ in surely_below), default=1)),
+        float(max(value, min(surely_doubled) - 1)) if surely_doubled else None,
         confidence,
-        min(_ratio(step).n for step in known),
+        min(ratio.n for _, ratio in ratios),
         "count",
         METHOD,
-        "" if any(_ratio(step).value >= DOUBLED for step in known) else "The p99 did not double.",
+        "" if any(ratio.value >= DOUBLED for _, ratio in ratios) else "The p99 did not double.",
     )
-    return Density(platform, estimate, stopped, tuple(known), memory)
+    known = tuple(step for step in steps if step.p99_ratio is not None)
+    return Density(platform, estimate, stopped, known, memory)
 
 
 def is_decided(ratio: Estimate) -> bool:
     """States whether the interval of a p99 ratio lies on one side of 2."""
     low, high = ratio.low, ratio.high
     return bool((low is not None and low >= DOUBLED) or (high is not None and high < DOUBLED))
-
-
-def _ratio(step: DensityStep) -> Estimate:
-    assert step.p99_ratio is not None
-    return step.p99_ratio
-
-
-def _surely_below(steps: Sequence[DensityStep]) -> int:
-    """The largest number up to which each step's interval lies below 2; 1 without one."""
-    number = 1
-    for step in steps:
-        high = _ratio(step).high
-        if high is None or high >= DOUBLED:
-            break
-        number = step.guests
-    return number
-
-
-def _surely_doubled(steps: Sequence[DensityStep]) -> float | None:
-    """One guest less than the fewest whose interval lies above 2; None without such a step."""
-    numbers = [step.guests for step in steps if (_ratio(step).low or 0.0) >= DOUBLED]
-    value = max((s.guests for s in steps if _ratio(s).value < DOUBLED), default=1)
-    return float(max(value, min(numbers) - 1)) if numbers else None

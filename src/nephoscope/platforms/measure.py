@@ -49,25 +49,24 @@ class TimeLeft:
     say: Callable[[str], None]
     planned_s: dict[str, float]
     now: Callable[[], float] = time.monotonic
-    _began: float = 0.0
+    _began_s: float = 0.0
     _done_s: float = 0.0
 
     def __post_init__(self) -> None:
-        self._began = self.now()
+        self._began_s = self.now()
 
     def begin(self, text: str) -> None:
         """Says what begins, and how long the rest takes."""
-        spent_s, left_s = self.now() - self._began, sum(self.planned_s.values())
+        spent_s, left_s = self.now() - self._began_s, sum(self.planned_s.values())
         if self._done_s:
             left_s *= spent_s / self._done_s
         self.say(f"{text}; about {format_duration(left_s)} left")
 
-    def end(self, name: str, part: float | None = None) -> None:
-        """Takes work off the plan: all of `name`, or `part` seconds of it."""
-        planned = self.planned_s[name]
-        used = planned if part is None else min(part, planned)
-        self._done_s += used if part is not None or planned else 0.0
-        self.planned_s[name] = planned - used
+    def end(self, name: str, part_s: float) -> None:
+        """Takes finished work off the plan: so many seconds of `name`."""
+        used_s = min(part_s, self.planned_s[name])
+        self._done_s += used_s
+        self.planned_s[name] -= used_s
 
     def drop(self, name: str) -> None:
         """Takes work off the plan that is not needed."""
@@ -108,13 +107,12 @@ class Measurement:
         return self._report(usable, densities, unavailable)
 
     def _plan(self, usable: Sequence[str]) -> dict[str, float]:
-        rounds = self.settings.boots + 1
-        plan = {f"boot {name}": rounds * BOOT_S[name] for name in usable}
-        steps_s = density.steps_at_most(self.settings.max_guests) * STEP_S
-        most = self.settings.max_guests
-        for name in usable:
-            plan[f"density {name}"] = steps_s + most * BOOT_S[name] if most else 0.0
-        return plan
+        rounds, most = self.settings.boots + 1, self.settings.max_guests
+        steps_s = density.steps_at_most(most) * STEP_S
+        return {
+            **{f"boot {name}": rounds * BOOT_S[name] for name in usable},
+            **{f"density {name}": steps_s + most * BOOT_S[name] for name in usable},
+        }
 
     async def _boot_all(self, usable: Sequence[str]) -> None:
         """Round 0 is a warm-up, which brings the images into the machine's cache."""

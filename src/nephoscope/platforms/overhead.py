@@ -65,17 +65,11 @@ def _priors(base: Lines, others: Iterable[Lines]) -> Mapping[str, Array]:
     series: dict[LineKey, Array] = {}
     for lines in others:
         for call in base.keys() & lines.keys():
-            line, (a, b) = lines[call], _pairs(base[call], lines[call])
+            line, (a, b) = lines[call], compare.shared_rounds(base[call], lines[call])
             if a.size:
                 key = (line.benchmark, line.metric, line.target, factors_key(line.factors))
                 series[key] = compare.round_shifts(a, b)
     return pool_comparisons(series)
-
-
-def _pairs(base: MetricResult, line: MetricResult) -> tuple[Array, Array]:
-    left, right = base.by_round, line.by_round
-    rounds = sorted(left.keys() & right.keys())
-    return np.array([left[r] for r in rounds]), np.array([right[r] for r in rounds])
 
 
 def _platform(
@@ -107,7 +101,7 @@ def _platform(
 def _call(
     call: str, base: MetricResult, line: MetricResult, confidence: float, prior: Array
 ) -> CallOverhead:
-    a, b = _pairs(base, line)
+    a, b = compare.shared_rounds(base, line)
     if not a.size:
         reason = "the two platforms have no round in common"
         return CallOverhead(call, base.estimate, line.estimate, None, None, None, reason)

@@ -10,7 +10,7 @@ from nephoscope.model import RunResult
 from nephoscope.platforms.boot_chart import estimate_cell
 from nephoscope.platforms.records import CallOverhead, PlatformOverhead, SystemCallOverhead
 from nephoscope.report import figures, palette, wording
-from nephoscope.report.blocks import Block, Chart, Column, Item, Items, Section, Sentence, Table
+from nephoscope.report.blocks import Block, Chart, Column, Section, Sentence, Table, items
 
 MOST_OF_IT = 0.8
 """Share of the overhead that the named classes make together."""
@@ -29,8 +29,7 @@ def build(result: RunResult) -> Section | None:
     for number, platform in enumerate(overhead.platforms):
         blocks.append(_waterfall(platform, overhead.reference, number))
     blocks += _ratios(overhead)
-    if overhead.notes:
-        blocks.append(Items(tuple(Item(wording.clean(note)) for note in overhead.notes)))
+    blocks += items(overhead.notes)
     return Section("overhead", "Overhead of system calls", tuple(blocks))
 
 
@@ -145,20 +144,12 @@ def _bar(
     style: dict[str, Any] = {"type": "bar", "orientation": "h", "marker": {"color": colour}}
     style["base"] = [base]
     if call is not None and call.overhead is not None:
-        overhead = call.overhead
-        bars = figures.error_bars([overhead.value], [overhead.low], [overhead.high])
-        style["error_x"] = bars | {"color": palette.NEUTRAL}
+        style["error_x"] = figures.interval_bars([call.overhead]) | {"color": palette.NEUTRAL}
     return figures.trace(name, [length], [place], [f"{name}: {text}"], **style)
 
 
 def _table(platform: PlatformOverhead, reference: str) -> Table:
-    heads = (
-        wording.clean(reference),
-        wording.clean(platform.platform),
-        "overhead",
-        "ratio",
-        "share",
-    )
+    names = (wording.clean(reference), wording.clean(platform.platform))
     rows = tuple(
         (
             call.call,
@@ -170,4 +161,4 @@ def _table(platform: PlatformOverhead, reference: str) -> Table:
         )
         for call in platform.calls
     )
-    return Table((Column("class"), *Column.numbers(*heads)), rows)
+    return Table((Column("class"), *Column.numbers(*names, "overhead", "ratio", "share")), rows)

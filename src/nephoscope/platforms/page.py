@@ -9,13 +9,7 @@ from nephoscope.model import Estimate
 from nephoscope.platforms import boot_chart
 from nephoscope.platforms.boot_chart import estimate_cell
 from nephoscope.platforms.density import DOUBLED
-from nephoscope.platforms.records import (
-    MARKS,
-    BootFigures,
-    Density,
-    DensityStep,
-    PlatformReport,
-)
+from nephoscope.platforms.records import MARKS, BootFigures, Density, PlatformReport
 from nephoscope.platforms.windows import LOOKS, ROUNDS
 from nephoscope.report import figures, wording
 from nephoscope.report.blocks import (
@@ -24,10 +18,10 @@ from nephoscope.report.blocks import (
     Column,
     Heading,
     Item,
-    Items,
     Section,
     Sentence,
     Table,
+    items,
 )
 
 
@@ -40,8 +34,14 @@ def section(report: PlatformReport) -> Section:
         blocks += _memory(report)
     if report.densities:
         blocks += _densities(report)
-    if report.unavailable:
-        blocks += [Heading("Platforms that this machine cannot run"), _unavailable(report)]
+    unavailable = (
+        Item(
+            wording.clean(f"{platform.platform}: {platform.reason}"),
+            next_step=wording.clean(platform.next_step),
+        )
+        for platform in report.unavailable
+    )
+    blocks += items(unavailable, title="Platforms that this machine cannot run")
     return Section("platforms", "Platforms", tuple(blocks))
 
 
@@ -53,10 +53,7 @@ def _summary(report: PlatformReport) -> Iterator[Block]:
         for platform in report.platforms
         if platform.marks
     ]
-    if texts:
-        yield Items(tuple(Item(text) for text in texts))
-    else:
-        yield Sentence("No platform booted.", lead=True)
+    yield from items(texts) or [Sentence("No platform booted.", lead=True)]
 
 
 def _words(platform: BootFigures, density: Density | None) -> str:
@@ -98,7 +95,7 @@ def _memory(report: PlatformReport) -> Iterator[Block]:
         "also the HTTP server that was loaded.",
     )
     tone = "warning" if report.same_page_merging else "info"
-    yield Items((Item(f"{merging} Guests with a kernel of their own have {size}.", tone),))
+    yield from items([f"{merging} Guests with a kernel of their own have {size}."], tone)
 
 
 def _densities(report: PlatformReport) -> Iterator[Block]:
@@ -140,7 +137,7 @@ def _densities(report: PlatformReport) -> Iterator[Block]:
                 wording.clean(platform.platform),
                 str(step.guests),
                 str(step.live),
-                _ratio(step),
+                estimate_cell(step.p99_ratio and wording.plain(step.p99_ratio)),
                 estimate_cell(step.completed_per_s),
                 wording.clean(step.reason),
             )
@@ -164,21 +161,3 @@ def _guests(estimate: Estimate | None) -> tuple[str, str, str]:
     at_least = "≥ " if estimate.note else ""
     high = "–" if estimate.high is None else f"{estimate.high:.0f}"
     return f"{at_least}{estimate.value:.0f}", f"{estimate.low:.0f}", high
-
-
-def _ratio(step: DensityStep) -> str:
-    if step.p99_ratio is None:
-        return "–"
-    return estimate_cell(wording.plain(step.p99_ratio))
-
-
-def _unavailable(report: PlatformReport) -> Items:
-    return Items(
-        tuple(
-            Item(
-                wording.clean(f"{platform.platform}: {platform.reason}"),
-                next_step=wording.clean(platform.next_step),
-            )
-            for platform in report.unavailable
-        )
-    )

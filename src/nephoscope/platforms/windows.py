@@ -100,14 +100,14 @@ def window_of(trial: TargetTrial) -> Window:
     """Returns the window of a trial of http.load."""
     if trial.failure is not None:
         return Window(DEAD, 0.0, trial.failure.message)
-    latencies = [(s.value, s.count) for s in trial.samples if s.metric == "latency_ns"]
+    latencies = [s for s in trial.samples if s.metric == "latency_ns"]
     values = {s.metric: s.value for s in trial.samples if s.metric != "errors_count"}
     failed = [
         f"{s.value:.0f} {s.factors['kind']}"
         for s in trial.samples
         if s.metric == "errors_count" and s.value and s.factors["kind"] not in NO_FAILURES
     ]
-    histogram = ([value for value, _ in latencies], [count for _, count in latencies])
+    histogram = ([s.value for s in latencies], [s.count for s in latencies])
     failure = f"failed requests: {', '.join(failed)}" if failed else ""
     return Window(histogram, values.get("requests_per_s", 0.0), failure)
 

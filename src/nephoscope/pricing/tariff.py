@@ -23,6 +23,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import AfterValidator, Field
 
+from nephoscope.analysis.statistics.bootstrap import interval_of_draws
 from nephoscope.analysis.statistics.values import Array
 from nephoscope.cost.price_book import Currency
 from nephoscope.cost.quantities import Positive
@@ -141,7 +142,7 @@ class TariffAnalysis:
     notes: tuple[str, ...] = ()
 
 
-def phi(throughput: Array, contracted: float, discount: Discount) -> Array:
+def phi(throughput: Array, contracted: Array | float, discount: Discount) -> Array:
     """Share of the price that is paid at a throughput, from minimum_ratio to 1."""
     with np.errstate(over="ignore"):
         relative: Array = (throughput / contracted) ** discount.exponent
@@ -193,20 +194,13 @@ def analyse(
     """
     every = list(tariff.classes.values())
     counts = {name: len(values) for name, values in transfers.items()}
-    values = [harmonic_mean(np.array(transfers[name])) for name in tariff.classes]
-    drawn = [_resampled(name, transfers[name], resamples) for name in tariff.classes]
+    values = np.array([harmonic_mean(np.array(transfers[name])) for name in tariff.classes])
+    resampled = [_resampled(name, transfers[name], resamples) for name in tariff.classes]
+    drawn = np.stack(resampled, axis=-1)
     flat = np.array([price_of(one.gb_per_month, tariff.tiers) for one in every])
     clients = np.array([one.clients for one in every])
-    shares, drawn_shares = (
-        np.stack(
-            [
-                phi(own, one.contracted_mbit_per_s, tariff.discount)
-                for own, one in zip(throughputs, every, strict=True)
-            ],
-            axis=-1,
-        )
-        for throughputs in (values, drawn)
-    )
+    contracted = np.array([one.contracted_mbit_per_s for one in every])
+    shares, drawn_shares = (phi(each, contracted, tariff.discount) for each in (values, drawn))
     revenue = float(flat @ clients)
     factor, drawn_factor = (
         revenue / (each @ (flat * clients)) if revenue else np.ones(each.shape[:-1])
@@ -223,7 +217,7 @@ def analyse(
                 client.clients,
                 client.gb_per_month,
                 client.contracted_mbit_per_s,
-                _estimate(values[index], drawn[index], n, "Mbit/s"),
+                _estimate(values[index], drawn[:, index], n, "Mbit/s"),
                 _estimate(own, own_drawn, n, "none"),
                 float(flat[index]),
                 _estimate(flat[index] * own, flat[index] * own_drawn, n, tariff.currency),
@@ -262,9 +256,9 @@ def _estimate(value: Array | float, drawn: Array, n: int, unit: str) -> Estimate
     if n < 2 or float(np.ptp(drawn)) == 0:
         note = "" if n > 1 else "n = 1: an interval needs 2 transfers."
         return Estimate(point, None, None, 0.95, n, unit, "by formula", note)
-    low, high = (float(end) for end in np.quantile(drawn, [0.025, 0.975]))
+    low, high = interval_of_draws(drawn, point, 0.95)
     method = f"by formula; percentile bootstrap over transfers, {drawn.size} resamples"
-    return Estimate(point, min(low, point), max(high, point), 0.95, n, unit, method)
+    return Estimate(point, low, high, 0.95, n, unit, method)
 
 
 RULES = (
@@ -291,8 +285,11 @@ def _cheats(name: str, client: ClientClass, honest: float, tariff: TariffFile) -
     if tariff.discount.exponent == 0:
         least = 1.0
     small = tariff.receipts.small_object_share
-    # Objects of a round trip each: as slow as it takes to pay the minimum for them.
-    slow = honest if least == 1 else client.contracted_mbit_per_s * _slowest(tariff.discount)
+    slow = honest
+    if least < 1:
+        # Objects of a round trip each: as slow as it takes to pay the minimum for them.
+        slowest = max(1e-9, least ** (1 / tariff.discount.exponent))
+        slow = client.contracted_mbit_per_s * slowest
     with_small = share(1 / (small / min(slow, honest) + (1 - small) / honest))
     agreed_low, agreed_high = share(honest * slack), share(honest / slack)
     gains = {
@@ -306,11 +303,6 @@ def _cheats(name: str, client: ClientClass, honest: float, tariff: TariffFile) -
         for (cheat, by), bills in gains.items()
         for rule, paid in zip(RULES, bills, strict=True)
     ]
-
-
-def _slowest(discount: Discount) -> float:
-    """Throughput relative to the contracted one at which the minimum is reached."""
-    return max(1e-9, float(discount.minimum_ratio ** (1 / discount.exponent)))
 
 
 def _notes(tariff: TariffFile, counts: Mapping[str, int]) -> Sequence[str]:

@@ -9,17 +9,7 @@ from nephoscope.cost.text import amount, amount_interval, interval
 from nephoscope.pricing.tariff import RULES, TariffAnalysis
 from nephoscope.pricing.utility import OfferUtility, UtilityAnalysis
 from nephoscope.report import figures, palette, wording
-from nephoscope.report.blocks import (
-    Block,
-    Chart,
-    Column,
-    Heading,
-    Item,
-    Items,
-    Section,
-    Sentence,
-    Table,
-)
+from nephoscope.report.blocks import Block, Chart, Column, Heading, Section, Sentence, Table, items
 
 
 def tariff_section(analysis: TariffAnalysis) -> Section:
@@ -73,7 +63,7 @@ def _tariff_blocks(analysis: TariffAnalysis) -> Iterator[Block]:
     )
     ten, more = (amount(value, analysis.currency) for value in analysis.ten_terabytes)
     notes = (*analysis.notes, f"10 TB cost {ten} as 10,000 and {more} as 10,240 gigabytes, flat.")
-    yield Items(tuple(Item(note) for note in notes))
+    yield from items(notes)
 
 
 def utility_section(analysis: UtilityAnalysis) -> Section:
@@ -115,7 +105,7 @@ def _utility_blocks(analysis: UtilityAnalysis) -> Iterator[Block]:
             f"{amount(level.price, currency)}, utility {level.utility:.4g}."
         )
     yield from _curves(analysis)
-    yield Items(tuple(Item(note) for note in analysis.notes))
+    yield from items(analysis.notes)
 
 
 def _utility_row(offer: OfferUtility, currency: str) -> tuple[str, ...]:

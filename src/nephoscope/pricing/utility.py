@@ -22,6 +22,8 @@ from typing import NamedTuple
 import numpy as np
 
 from nephoscope.analysis.statistics import ratios
+from nephoscope.analysis.statistics.bootstrap import interval_of_draws
+from nephoscope.analysis.statistics.dominance import dominates
 from nephoscope.analysis.statistics.values import Array
 from nephoscope.errors import UsageError
 from nephoscope.model import Estimate
@@ -248,11 +250,11 @@ def _draw(estimate: Estimate, rng: np.random.Generator, draws: int) -> Array:
 
 
 def _estimate(value: float, drawn: Array) -> Estimate:
-    low, high = (float(end) for end in np.quantile(drawn, [0.025, 0.975]))
+    low, high = interval_of_draws(drawn, value, 0.95)
     if high - low <= 1e-12 * abs(value):
         return Estimate(value, None, None, 0.95, 0, "none", "exact metrics and weights")
     method = f"{drawn.size} draws of metrics and weights"
-    return Estimate(value, min(low, value), max(high, value), 0.95, 0, "none", method)
+    return Estimate(value, low, high, 0.95, 0, "none", method)
 
 
 def _excluded(offer: Offer, file: OfferFile) -> str:
@@ -304,7 +306,7 @@ def _pareto(file: OfferFile, excluded: Mapping[str, str]) -> set[str]:
     return {
         name
         for name, own in values.items()
-        if not any(bool((other >= own).all() and (other > own).any()) for other in values.values())
+        if not any(dominates(-other, -own) for other in values.values())
     }
 
 

@@ -15,8 +15,7 @@ from nephoscope.commands.section_output import present
 from nephoscope.errors import UsageError
 
 if TYPE_CHECKING:
-    from nephoscope.rank.records import Ranking
-    from nephoscope.rank.result import Settings
+    from nephoscope.rank.records import Ranking, Settings
 
 
 def _weights(
@@ -111,7 +110,7 @@ def rank(
     a CSV file; a run is RUN, RUN:TARGET or NAME=RUN:TARGET. Alternatives that cannot be told apart
     share a rank. docs/how-to/rank.md describes the columns of FILE.csv.
     """
-    from nephoscope.rank.result import Settings
+    from nephoscope.rank.records import Settings
     from nephoscope.rank.section import ranks_section, section
 
     settings = Settings(reference, weights, margin, confidence, seed)

@@ -1,9 +1,10 @@
-"""Which alternative suits which application domain, and how certain that is."""
+"""Alternatives that suit each application domain, and the certainty of the advice."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import permutations
 
 import numpy as np
 
@@ -13,28 +14,21 @@ from nephoscope.analysis.statistics.values import percent
 from nephoscope.model import Estimate
 from nephoscope.rank.overall import DRAWS
 from nephoscope.rank.pairs import Pair, own_errors
-from nephoscope.rank.records import Advice, AdviceWord
+from nephoscope.rank.records import Advice, AdviceWord, Settings
 from nephoscope.rank.resources import DOMAINS, Domain
 from nephoscope.rank.rows import Row, log_costs, weighted_pair, weights_over
 
 METHOD = "weighted geometric mean of ratios; normal, of errors of measurement"
 
 
-def advise(
-    rows: Sequence[Row], names: Sequence[str], margin: float, confidence: float, seed: int
-) -> tuple[Advice, ...]:
+def advise(rows: Sequence[Row], names: Sequence[str], settings: Settings) -> tuple[Advice, ...]:
     """Returns the advice for every application domain."""
     usable = [row for row in rows if row.kind == "value" and row.resource]
-    return tuple(_advice(domain, usable, names, margin, confidence, seed) for domain in DOMAINS)
+    return tuple(_advice(domain, usable, names, settings) for domain in DOMAINS)
 
 
 def _advice(
-    domain: Domain,
-    rows: Sequence[Row],
-    names: Sequence[str],
-    margin: float,
-    confidence: float,
-    seed: int,
+    domain: Domain, rows: Sequence[Row], names: Sequence[str], settings: Settings
 ) -> Advice:
     complete = [row for row in rows if row.covers(names)]
     measured = dict.fromkeys(row.resource for row in complete)
@@ -54,15 +48,12 @@ def _advice(
         for index, weight in zip(own, weights_over(resource_rows, equal), strict=True):
             weights[index] = weight
     basis = _basis(domain, shares, of_domain)
-    if not all(row.has_ratio and row.tested for row in of_domain):
-        return _by_value(domain.name, basis, of_domain, weights, names)
-    pairs = {
-        (a, b): weighted_pair(of_domain, weights, a, b) for a in names for b in names if a != b
-    }
-    if any(pair.error is None for pair in pairs.values()):
+    pairs = {(a, b): weighted_pair(of_domain, weights, a, b) for a, b in permutations(names, 2)}
+    is_tested = all(pair.error is not None for pair in pairs.values())
+    if not is_tested or not all(row.has_ratio for row in of_domain):
         return _by_value(domain.name, basis, of_domain, weights, names)
     n = min(line.estimate.n for row in of_domain for line in row.lines.values())
-    return _decide(domain.name, basis, pairs, names, n, margin, confidence, seed)
+    return _decide(domain.name, basis, pairs, names, n, settings)
 
 
 def _by_value(
@@ -111,18 +102,16 @@ def _decide(
     pairs: Mapping[tuple[str, str], Pair],
     names: Sequence[str],
     n: int,
-    margin: float,
-    confidence: float,
-    seed: int,
+    settings: Settings,
 ) -> Advice:
     """The advice that the pairs allow: against the leader, at 1 - alpha over all rivals."""
     first = names[0]
     costs = {name: pairs[first, name].log_ratio if name != first else 0.0 for name in names}
     leader = min(names, key=lambda name: costs[name])
     rivals = [name for name in names if name != leader]
-    alpha = (1 - confidence) / len(rivals)
+    alpha = (1 - settings.confidence) / len(rivals)
     wide, narrow = normal_quantile(1 - alpha / 2), normal_quantile(1 - alpha)
-    limit = math.log1p(margin)
+    limit = math.log1p(settings.margin)
     ratios: dict[str, Estimate] = {}
     equivalent, open_rivals = [], []
     for name in rivals:
@@ -141,30 +130,20 @@ def _decide(
             equivalent.append(name)
         elif pair.log_ratio - wide * error <= limit:
             open_rivals.append(name)
-    certainty = _certainty(leader, costs, pairs, names, limit, seed)
+    errors = own_errors(names, lambda a, b: pairs[a, b])
+    drawn = np.random.default_rng(settings.seed).normal(
+        [costs[name] for name in names], errors, (DRAWS, len(names))
+    )
+    # Probability that the leader costs at most the margin more than the best alternative.
+    certainty = float(np.mean(drawn[:, names.index(leader)] <= drawn.min(axis=1) + limit))
     word: AdviceWord = "best"
     if open_rivals:
         word = "undecided"
     elif equivalent:
         word = "no difference" if len(equivalent) == len(rivals) else "several"
     choice = (leader, *equivalent, *open_rivals)
-    sentence = _sentence(word, choice, ratios, rivals, certainty, margin)
+    sentence = _sentence(word, choice, ratios, rivals, certainty, settings.margin)
     return Advice(domain, word, choice, certainty, ratios, basis, sentence)
-
-
-def _certainty(
-    leader: str,
-    costs: Mapping[str, float],
-    pairs: Mapping[tuple[str, str], Pair],
-    names: Sequence[str],
-    limit: float,
-    seed: int,
-) -> float:
-    """Probability that the leader costs at most the margin more than the best alternative."""
-    errors = own_errors(names, lambda a, b: pairs[a, b].error or 0.0)
-    rng = np.random.default_rng(seed)
-    drawn = rng.normal([costs[name] for name in names], errors, (DRAWS, len(names)))
-    return float(np.mean(drawn[:, names.index(leader)] <= drawn.min(axis=1) + limit))
 
 
 def _sentence(

@@ -130,11 +130,14 @@ def _positive(text: str, where: str) -> float:
         value = float(text)
     except ValueError:
         value = math.nan
-    if not (math.isfinite(value) and 0 < value < 1e300):
+    if not value > 0:
         raise UsageError(
             f"{where}: '{text[:40]}' is no number above zero.",
             "Leave a missing value empty and give its reason in 'note'.",
         )
+    # Ratios of such numbers, and their intervals, stay within the range of floating point.
+    if not 1e-30 < value < 1e30:
+        raise UsageError(f"{where}: '{text[:40]}' is out of range.", "Use 1e-30 to 1e30.")
     return value
 
 

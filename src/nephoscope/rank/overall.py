@@ -9,15 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 
 from nephoscope.analysis.statistics import friedman, ratios, variation
+from nephoscope.analysis.statistics.dominance import dominates
 from nephoscope.analysis.statistics.values import Array
 from nephoscope.errors import UsageError
 from nephoscope.model import Estimate
 from nephoscope.rank.pairs import own_errors, places
-from nephoscope.rank.records import MeanRanks, Overall, OverallCell, RankedRow
+from nephoscope.rank.records import MeanRanks, Overall, OverallCell, RankedRow, Settings
 from nephoscope.rank.rows import Row, log_costs, weighted_pair, weights_over
 from nephoscope.reading.sentences import did_you_mean
 
@@ -27,17 +29,11 @@ CONCENTRATION = 20.0
 
 
 def overall(
-    rows: Sequence[Row],
-    ranked: Sequence[RankedRow],
-    names: Sequence[str],
-    reference: str,
-    weights: Mapping[str, float],
-    confidence: float,
-    seed: int,
+    rows: Sequence[Row], ranked: Sequence[RankedRow], names: Sequence[str], settings: Settings
 ) -> Overall:
     """Returns the order over the benchmarks of which every alternative has each row.
 
-    ranked: the same rows with their ranks. weights: by benchmark or parameter; equal when empty.
+    ranked: the same rows with their ranks.
     """
     complete = [
         (row, ranks)
@@ -47,15 +43,15 @@ def overall(
     own = [row for row, _ in complete]
     benchmarks = tuple(dict.fromkeys(row.benchmark for row in own))
     with_ratio = [row for row in own if row.has_ratio]
-    shares = _shares(with_ratio or own, weights)
+    shares = _shares(with_ratio or own, settings.weights)
     costs = log_costs(own, names)
     return Overall(
         benchmarks,
-        _mean_ranks(own, costs, names, confidence),
-        _mean_ranks(*_variations(own, names), names, confidence),
+        _mean_ranks(own, costs, names, settings.confidence),
+        _mean_ranks(*_variations(own, names), names, settings.confidence),
         shares,
-        bool(weights),
-        _cells(with_ratio, complete, names, reference, shares, bool(weights), confidence, seed),
+        bool(settings.weights),
+        _cells(with_ratio, complete, names, shares, settings),
     )
 
 
@@ -115,20 +111,16 @@ def _mean_ranks(
     k = len(names)
     p = {
         (a, b): friedman.nemenyi_p(means[a] - means[b], test.blocks, k)
-        for index, a in enumerate(names)
-        for b in names[index + 1 :]
+        for a, b in combinations(names, 2)
     }
-
-    def is_apart(a: str, b: str) -> bool:
-        return p.get((a, b), p.get((b, a), 1.0)) <= 1 - confidence
-
+    apart = {pair for pair, value in p.items() if value <= 1 - confidence}
     return MeanRanks(
         test.chi_square,
         test.df,
         test.p,
         test.blocks,
         means,
-        {name: place.rank for name, place in places(means, is_apart).items()},
+        {name: place.rank for name, place in places(means, apart).items()},
         friedman.critical_difference(test.blocks, k, confidence),
         {f"{a}, {b}": value for (a, b), value in p.items()},
     )
@@ -138,20 +130,18 @@ def _cells(
     rows: Sequence[Row],
     complete: Sequence[tuple[Row, RankedRow]],
     names: Sequence[str],
-    reference: str,
     shares: Mapping[str, float],
-    weights_given: bool,
-    confidence: float,
-    seed: int,
+    settings: Settings,
 ) -> tuple[OverallCell, ...]:
     front = pareto_front([ranks for _, ranks in complete], names)
     if not rows:
         return tuple(OverallCell(name, None, None, (), name in front) for name in names)
+    reference, confidence = settings.reference, settings.confidence
     to_reference = log_costs(rows, [reference, *names])[:, 1:]
     blocks = np.exp(_by_benchmark(rows, to_reference))
     chances: Sequence[tuple[float, ...]] = [()] * len(names)
     if all(pair.error is not None for row in rows for pair in row.pairs.values()):
-        chances = rank_probabilities(rows, names, shares, weights_given, seed)
+        chances = rank_probabilities(rows, names, shares, bool(settings.weights), settings.seed)
     weights = weights_over(rows, shares)
     cells = []
     for column, name in enumerate(names):
@@ -168,13 +158,10 @@ def _cells(
 
 def geometric_mean(values: Array, confidence: float) -> Estimate:
     """Returns the geometric mean of ratios; Student's t of the logarithms over benchmarks."""
-    mean, _ = ratios.log_t(np.ones_like(values), values, confidence)
+    mean = ratios.geometric_mean(values, unit="ratio", confidence=confidence)
     method = "geometric mean over benchmarks; Student t on logarithms"
-    if mean is None:
-        value = float(np.exp(np.log(values).mean()))
-        note = "n = 1: an interval needs 2 benchmarks."
-        return Estimate(value, None, None, confidence, int(values.size), "ratio", method, note)
-    return replace(mean, method=method, note="")
+    note = "" if values.size > 1 else "n = 1: an interval needs 2 benchmarks."
+    return replace(mean, method=method, note=note)
 
 
 def rank_probabilities(
@@ -197,7 +184,7 @@ def rank_probabilities(
     for column, benchmark in enumerate(used):
         own = [row for row in rows if row.benchmark == benchmark]
         mean = log_costs(own, names).mean(axis=0)
-        errors = np.mean([errors_of(row, names) for row in own], axis=0)
+        errors = np.mean([own_errors(names, row.pair) for row in own], axis=0)
         costs = rng.normal(mean, errors, (DRAWS, len(names)))
         scores += drawn[:, [column]] * costs
     # Equal scores (copies of one file, say) share their ranks, rather than the first one winning.
@@ -211,11 +198,6 @@ def rank_probabilities(
     ]
 
 
-def errors_of(row: Row, names: Sequence[str]) -> list[float]:
-    """Returns the standard error of each alternative's log cost."""
-    return own_errors(names, lambda a, b: row.pair(a, b).error or 0.0)
-
-
 def pareto_front(ranked: Sequence[RankedRow], names: Sequence[str]) -> set[str]:
     """Returns the alternatives that no other one beats in a row without losing in another."""
     ranks = {
@@ -227,12 +209,9 @@ def pareto_front(ranked: Sequence[RankedRow], names: Sequence[str]) -> set[str]:
         ]
         for name in names
     }
-
-    def dominates(a: str, b: str) -> bool:
-        sides = list(zip(ranks[a], ranks[b], strict=True))
-        return all(x <= y for x, y in sides) and any(x < y for x, y in sides)
-
-    return {name for name in names if not any(dominates(rival, name) for rival in names)}
+    return {
+        name for name in names if not any(dominates(ranks[rival], ranks[name]) for rival in names)
+    }
 
 
 def consistency_apart(a: Sequence[float], b: Sequence[float], confidence: float, seed: int) -> bool:

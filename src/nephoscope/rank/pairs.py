@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ from nephoscope.analysis import compare
 from nephoscope.analysis.compare import Comparison
 from nephoscope.analysis.statistics.dependence import ASSUMED
 from nephoscope.analysis.statistics.means import t_quantile
-from nephoscope.analysis.statistics.values import Array, Refused
+from nephoscope.analysis.statistics.values import Array, Numbers, Refused
 from nephoscope.model import Better, Estimate, MetricResult
 
 MIN_N = 4
@@ -57,30 +57,20 @@ def of_one_run(a: MetricResult, b: MetricResult, confidence: float, prior: Array
     Student's t on logarithms, widened for dependence: with 6 rounds a rank test cannot go below
     p = 0.03, and so tells nothing apart among the six pairs of four alternatives.
     """
-    first, second = a.by_round, b.by_round
-    rounds = sorted(first.keys() & second.keys())
-    simulated = a.simulated and b.simulated
+    sides: tuple[Numbers, Numbers] = compare.shared_rounds(a, b)
+    test = compare.paired
+    if len(sides[0]) < MIN_N:
+        sides, test = (a.trial_values, b.trial_values), compare.independent
+    if min(map(len, sides)) < MIN_N:
+        return _untested(a, b)
     try:
-        if len(rounds) >= MIN_N:
-            comparison = compare.paired(
-                [first[number] for number in rounds],
-                [second[number] for number in rounds],
-                better=Better.NONE,
-                confidence=confidence,
-                replications=simulated,
-                prior=prior,
-            )
-        elif min(len(a.trial_values), len(b.trial_values)) >= MIN_N:
-            comparison = compare.independent(
-                a.trial_values,
-                b.trial_values,
-                better=Better.NONE,
-                confidence=confidence,
-                replications=simulated,
-                prior=prior,
-            )
-        else:
-            return _untested(a, b)
+        comparison = test(
+            *sides,
+            better=Better.NONE,
+            confidence=confidence,
+            replications=a.simulated and b.simulated,
+            prior=prior,
+        )
     except Refused:
         return _untested(a, b)
     return of_comparison(comparison, a, b)
@@ -133,31 +123,38 @@ class Place:
     high: int
 
 
-def places(costs: Mapping[str, float], apart: Callable[[str, str], bool]) -> dict[str, Place]:
+def places(costs: Mapping[str, float], apart: Collection[Names]) -> dict[str, Place]:
     """Returns the ranks of alternatives: those that cannot be told apart share one.
 
-    costs: by alternative, lower is better. A rank ends where all before it are told apart from all
-    after it; so two that share a third neighbour, from which neither is told apart, share a rank.
+    costs: by alternative, lower is better. apart: the pairs that are told apart. A rank ends where
+    all before it are told apart from all after it; so two that share a third neighbour, from which
+    neither is told apart, share a rank.
     """
+
+    def is_apart(a: str, b: str) -> bool:
+        return (a, b) in apart or (b, a) in apart
+
     order = sorted(costs, key=lambda name: costs[name])
     result: dict[str, Place] = {}
     rank = 1
     for index, name in enumerate(order):
         before, after = order[:index], order[index:]
-        if all(apart(left, right) for left in before for right in after):
+        if all(is_apart(left, right) for left in before for right in after):
             rank = index + 1
-        better = sum(apart(left, name) for left in before)
-        worse = sum(apart(name, right) for right in after[1:])
+        better = sum(is_apart(left, name) for left in before)
+        worse = sum(is_apart(name, right) for right in after[1:])
         result[name] = Place(rank, 1 + better, len(order) - worse)
     return result
 
 
-def own_errors(names: Sequence[str], error: Callable[[str, str], float]) -> list[float]:
+def own_errors(names: Sequence[str], pair: Callable[[str, str], Pair]) -> list[float]:
     """Returns the standard error of each alternative that the errors of all pairs imply.
 
     Least squares of error(a, b)² = s(a)² + s(b)²; with two alternatives both have the same.
     """
-    squares = np.array([[error(a, b) ** 2 if a != b else 0.0 for b in names] for a in names])
+    squares = np.array(
+        [[(pair(a, b).error or 0.0) ** 2 if a != b else 0.0 for b in names] for a in names]
+    )
     k = len(names)
     if k < 3:
         return [math.sqrt(float(row.sum()) / 2) for row in squares]

@@ -3,13 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from nephoscope.model import Better, Consistency, Estimate, Factors
 
 RowKind = Literal["value", "consistency", "average"]
 AdviceWord = Literal["best", "no difference", "several", "undecided", "not tested", "not measured"]
+
+
+MARGIN = 0.03
+CONFIDENCE = 0.95
+SEED = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings of a ranking.
+
+    reference: alternative to which ratios are; the first one when empty. weights: by benchmark or
+    parameter; equal when empty. margin: relative difference that is not worth a change.
+    """
+
+    reference: str = ""
+    weights: Mapping[str, float] = field(default_factory=dict)
+    margin: float = MARGIN
+    confidence: float = CONFIDENCE
+    seed: int = SEED
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +43,13 @@ class RankedCell:
     """
 
     alternative: str
-    rank: int | None
-    rank_low: int | None
-    rank_high: int | None
-    estimate: Estimate | None
-    ratio: Estimate | None
-    consistency: Consistency | None
-    consistency_rank: int | None
+    rank: int | None = None
+    rank_low: int | None = None
+    rank_high: int | None = None
+    estimate: Estimate | None = None
+    ratio: Estimate | None = None
+    consistency: Consistency | None = None
+    consistency_rank: int | None = None
     reason: str = ""
 
 

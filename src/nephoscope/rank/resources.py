@@ -1,4 +1,4 @@
-"""Which resource a metric is about, and which resources each application domain needs.
+"""Resource that a metric is about, and the resources that each application domain needs.
 
 The shares are assumptions, stated in docs/explanation/ranking.md; `--weight` replaces them by the
 user's own.
@@ -17,43 +17,15 @@ DATABASE, WEB = "database", "web"
 
 RESOURCES = (CPU, MEMORY, CACHE, READ, WRITE, DATABASE, WEB)
 
-_BY_BENCHMARK: Mapping[str, str] = {
-    "cpu.pi": CPU,
-    "cpu.hash": CPU,
-    "app.": CPU,
-    "sysbench.cpu": CPU,
-    "openssl": CPU,
-    "john": CPU,
-    "7zip": CPU,
-    "xz": CPU,
-    "c-ray": CPU,
-    "stress-ng.cpu": CPU,
-    "mem.cache": CACHE,
-    "stress-ng.cache": CACHE,
-    "mem.": MEMORY,
-    "mbw": MEMORY,
-    "likwid-bench": MEMORY,
-    "perf.memcpy": MEMORY,
-    "stress-ng.stream": MEMORY,
-    "stress-ng.vm": MEMORY,
-    "sysbench.memory": MEMORY,
-    "disk.sync": WRITE,
-    "disk.files": WRITE,
-    "postmark": WRITE,
-    "dbench": WRITE,
-    "db.": DATABASE,
-    "sysbench.oltp": DATABASE,
-    "kv.": DATABASE,
-    "redis-benchmark": DATABASE,
-    "memtier": DATABASE,
-    "http.": WEB,
-    "ab": WEB,
-    "wrk": WEB,
-    "h2load": WEB,
-    "httperf": WEB,
-    "siege": WEB,
+_BENCHMARKS: Mapping[str, str] = {
+    CPU: "cpu.pi cpu.hash app. sysbench.cpu openssl john 7zip xz c-ray stress-ng.cpu",
+    CACHE: "mem.cache stress-ng.cache",
+    MEMORY: "mem. mbw likwid-bench perf.memcpy stress-ng.stream stress-ng.vm sysbench.memory",
+    WRITE: "disk.sync disk.files postmark dbench",
+    DATABASE: "db. sysbench.oltp kv. redis-benchmark memtier",
+    WEB: "http. ab wrk h2load httperf siege",
 }
-"""Beginning of a benchmark's name -> resource."""
+"""Resource -> benchmarks that are about it; a name that ends with a dot is that of a group."""
 
 _BY_OPERATION = frozenset(
     {"disk.io", "disk.records", "sysbench.fileio", "bonnie", "dd", "fio", "iozone"}
@@ -92,9 +64,10 @@ def resource_of(benchmark: str, metric: str, factors: Factors) -> str:
         reads, writes = ("read" in text), ("write" in text)
         return READ if reads and not writes else WRITE if writes and not reads else ""
     matching = [
-        (len(start), resource)
-        for start, resource in _BY_BENCHMARK.items()
-        if (benchmark.startswith(start) if start.endswith(".") else benchmark == start)
+        (len(name), resource)
+        for resource, names in _BENCHMARKS.items()
+        for name in names.split()
+        if (benchmark.startswith(name) if name.endswith(".") else benchmark == name)
     ]
     return max(matching)[1] if matching else ""
 

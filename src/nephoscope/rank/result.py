@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 from nephoscope.analysis.statistics.values import Refused
@@ -13,32 +13,14 @@ from nephoscope.model import level_name
 from nephoscope.rank.domains import advise
 from nephoscope.rank.overall import consistency_apart, overall
 from nephoscope.rank.pairs import Names, Place, of_one_run, places, told_apart
-from nephoscope.rank.records import RankedCell, RankedRow, Ranking
+from nephoscope.rank.records import MARGIN, RankedCell, RankedRow, Ranking, Settings
 from nephoscope.rank.rows import NOT_MEASURED, Comparing, GapReason, Measurement, Row, rows_of
 from nephoscope.rank.stored import labelled_lines
 from nephoscope.results.run_data import RunData
 
 PLATFORM = "platform"
 """Factor whose levels every report ranks."""
-MARGIN = 0.03
-CONFIDENCE = 0.95
-SEED = 1
 METHOD = "ratio of costs; Student t on logarithms"
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """Settings of a ranking.
-
-    reference: alternative to which ratios are; the first one when empty. weights: by benchmark or
-    parameter; equal when empty. margin: relative difference that is not worth a change.
-    """
-
-    reference: str = ""
-    weights: Mapping[str, float] = field(default_factory=dict)
-    margin: float = MARGIN
-    confidence: float = CONFIDENCE
-    seed: int = SEED
 
 
 def rank(
@@ -82,17 +64,17 @@ def rank(
         raise UsageError(
             f"There is no alternative '{reference}'.", f"Alternatives: {', '.join(ranked_names)}."
         )
-    confidence, seed = settings.confidence, settings.seed
-    ranked = [_ranked(row, ranked_names, reference, confidence, seed) for row in rows]
+    settings = replace(settings, reference=reference)
+    ranked = [_ranked(row, ranked_names, settings) for row in rows]
     return Ranking(
         tuple(ranked_names),
         reference,
-        confidence,
+        settings.confidence,
         settings.margin,
-        seed,
+        settings.seed,
         tuple(ranked),
-        overall(rows, ranked, ranked_names, reference, settings.weights, confidence, seed),
-        advise(rows, ranked_names, settings.margin, confidence, seed),
+        overall(rows, ranked, ranked_names, settings),
+        advise(rows, ranked_names, settings),
         tuple(excluded),
         tuple(warnings),
     )
@@ -104,18 +86,16 @@ def _because(rows: Sequence[Row], reason: GapReason, name: str) -> str:
     return f" ({known[0]})" if known else ""
 
 
-def _ranked(
-    row: Row, alternatives: Sequence[str], reference: str, confidence: float, seed: int
-) -> RankedRow:
+def _ranked(row: Row, alternatives: Sequence[str], settings: Settings) -> RankedRow:
     present = list(row.lines)
     first = present[0]
     costs = {name: row.pair(first, name).log_ratio for name in present}
-    apart = _value_apart(row)
-    if row.tested:
-        p = {names: pair.p for names, pair in row.pairs.items() if pair.p is not None}
-        apart = _among(told_apart(p, confidence))
+    p = {names: pair.p for names, pair in row.pairs.items() if pair.p is not None}
+    apart = told_apart(p, settings.confidence)
+    if not row.tested:
+        apart = {names for names, pair in row.pairs.items() if abs(pair.log_ratio) > 1e-12}
     shared = places(costs, apart)
-    varied = _consistency_ranks(row, present, confidence, seed)
+    varied = _consistency_ranks(row, present, settings)
     return RankedRow(
         row.parameter,
         row.benchmark,
@@ -126,36 +106,26 @@ def _ranked(
         row.better,
         row.unit,
         row.tested,
-        tuple(_cell(row, name, reference, shared, varied, confidence) for name in alternatives),
+        tuple(_cell(row, name, shared, varied, settings) for name in alternatives),
         row.note,
     )
-
-
-def _value_apart(row: Row) -> Callable[[str, str], bool]:
-    return lambda a, b: abs(row.pair(a, b).log_ratio) > 1e-12
-
-
-def _among(apart: set[Names]) -> Callable[[str, str], bool]:
-    return lambda a, b: (a, b) in apart or (b, a) in apart
 
 
 def _cell(
     row: Row,
     name: str,
-    reference: str,
     shared: Mapping[str, Place],
     varied: Mapping[str, Place],
-    confidence: float,
+    settings: Settings,
 ) -> RankedCell:
     line = row.lines.get(name)
     if line is None:
-        reason = row.gaps.get(name, NOT_MEASURED)
-        return RankedCell(name, None, None, None, None, None, None, None, reason)
-    ratio = None
+        return RankedCell(name, reason=row.gaps.get(name, NOT_MEASURED))
+    ratio, reference = None, settings.reference
     if row.has_ratio and reference in row.lines and name != reference:
         pair = row.pair(reference, name)
         n = min(line.estimate.n, row.lines[reference].estimate.n)
-        ratio = pair.estimate(confidence, n, METHOD)
+        ratio = pair.estimate(settings.confidence, n, METHOD)
     place = shared[name]
     return RankedCell(
         name,
@@ -169,9 +139,7 @@ def _cell(
     )
 
 
-def _consistency_ranks(
-    row: Row, names: Sequence[str], confidence: float, seed: int
-) -> dict[str, Place]:
+def _consistency_ranks(row: Row, names: Sequence[str], settings: Settings) -> dict[str, Place]:
     """Ranks by robust variation; those with too few repetitions have none."""
     variations = {
         name: row.lines[name].consistency.robust_cv
@@ -182,16 +150,16 @@ def _consistency_ranks(
     if len(known) < 2:
         return {}
     pairs = list(combinations(known, 2))
-    level = 1 - (1 - confidence) / len(pairs)
+    level = 1 - (1 - settings.confidence) / len(pairs)
     apart: set[Names] = set()
     for a, b in pairs:
         try:
             values = (row.lines[a].trial_values, row.lines[b].trial_values)
-            if consistency_apart(*values, level, seed):
+            if consistency_apart(*values, level, settings.seed):
                 apart.add((a, b))
         except Refused:  # a side that does not vary at all has no ratio
             continue
-    return places(known, _among(apart))
+    return places(known, apart)
 
 
 def analyse(data: RunData) -> Ranking | None:

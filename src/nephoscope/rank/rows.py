@@ -9,7 +9,7 @@ from itertools import combinations
 
 import numpy as np
 
-from nephoscope.analysis.compare import round_shifts
+from nephoscope.analysis.compare import round_shifts, shared_rounds
 from nephoscope.analysis.statistics.dependence import ASSUMED
 from nephoscope.analysis.statistics.values import Array
 from nephoscope.errors import UsageError
@@ -154,11 +154,9 @@ def _round_shifts(rows: Iterable[Mapping[str, Measurement]]) -> Iterator[tuple[L
     """Yields the logarithms of the rounds' ratios of every pair of alternatives of one run."""
     for cells in rows:
         for a, b in combinations(cells.values(), 2):
-            left, right = a.line.by_round, b.line.by_round
-            rounds = sorted(left.keys() & right.keys())
-            if a.source != b.source or len(rounds) < MIN_N or a.line.simulated:
+            sides = shared_rounds(a.line, b.line)
+            if a.source != b.source or sides[0].size < MIN_N or a.line.simulated:
                 continue
-            sides = [np.array([side[number] for number in rounds]) for side in (left, right)]
             if all(np.all(side > 0) and not np.all(side == side[0]) for side in sides):
                 # Pairs share alternatives, so that all pairs of a setting count as one series.
                 series = f"{a.line.metric} {a.alternative}, {b.alternative}"

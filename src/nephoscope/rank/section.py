@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import permutations
+from operator import attrgetter
 from statistics import fmean
 
 from nephoscope import units
+from nephoscope.analysis.statistics.dominance import dominates
 from nephoscope.analysis.statistics.values import percent
 from nephoscope.model import Estimate, RunResult
-from nephoscope.rank.pairs import Place, places
-from nephoscope.rank.records import Advice, RankedCell, RankedRow, Ranking
+from nephoscope.rank.pairs import places
+from nephoscope.rank.records import RankedCell, RankedRow, Ranking
 from nephoscope.rank.rows import RANK
 from nephoscope.report import figures, selection, wording
 from nephoscope.report.blocks import (
@@ -18,15 +21,19 @@ from nephoscope.report.blocks import (
     Column,
     Heading,
     Item,
-    Items,
     Section,
     Sentence,
     Table,
+    items,
 )
 
 MAX_DOTS = 40
 GAP = "–"
 CONSISTENCY = "Performance consistency"
+
+RankOf = Callable[[RankedCell], int | None]
+_rank: RankOf = attrgetter("rank")
+_consistency_rank: RankOf = attrgetter("consistency_rank")
 
 _CAPTION = (
     "Rank 1 is best; '=' marks a rank that is shared, because the values cannot be told apart; "
@@ -127,30 +134,25 @@ def _overall(ranking: Ranking) -> Iterator[Block]:
 
 
 def _advice_table(ranking: Ranking) -> Table:
-    rows = tuple((item.domain, _certainty(item), item.sentence) for item in ranking.domains)
+    rows = tuple(
+        (item.domain, GAP if item.certainty is None else percent(item.certainty), item.sentence)
+        for item in ranking.domains
+    )
     return Table((Column("Domain"), Column("Certainty", True), Column("Advice")), rows)
-
-
-def _certainty(item: Advice) -> str:
-    return GAP if item.certainty is None else percent(item.certainty)
 
 
 def _value_table(ranking: Ranking) -> Table:
     rows, labels = [], _labels(ranking)
     for row in ranking.rows:
-        cells = [_mark(row, cell, _rank) for cell in row.cells]
         texts = [
-            text if cell.estimate is None or row.unit == RANK else f"{text}  {_value(cell)}"
-            for text, cell in zip(cells, row.cells, strict=True)
+            f"{mark}  {units.format_value(cell.estimate.value, cell.estimate.unit)}"
+            if cell.estimate is not None and row.unit != RANK
+            else mark
+            for mark, cell in zip(_marks(row, _rank), row.cells, strict=True)
         ]
         rows.append((labels[id(row)], *texts))
     columns = (Column("Metric"), *Column.numbers(*_clean(ranking.alternatives)))
     return Table(columns, tuple(rows), _CAPTION)
-
-
-def _value(cell: RankedCell) -> str:
-    assert cell.estimate is not None
-    return units.format_value(cell.estimate.value, cell.estimate.unit)
 
 
 def _consistency(ranking: Ranking) -> Iterator[Block]:
@@ -158,9 +160,8 @@ def _consistency(ranking: Ranking) -> Iterator[Block]:
     for row in ranking.rows:
         if any(cell.consistency_rank for cell in row.cells):
             texts = []
-            for cell in row.cells:
+            for mark, cell in zip(_marks(row, _consistency_rank), row.cells, strict=True):
                 varied = cell.consistency.robust_cv if cell.consistency else None
-                mark = _mark(row, cell, _consistency_rank)
                 texts.append(mark if varied is None else f"{mark}  {percent(varied, 2)}")
             rows.append((labels[id(row)], *texts))
     if rows:
@@ -197,30 +198,21 @@ def _dots(ranking: Ranking) -> Iterator[Block]:
 
 def _remarks(ranking: Ranking) -> Iterator[Block]:
     labels = _labels(ranking)
-    notes = [
-        Item(f"{labels[id(row)]}: {wording.clean(row.note)}") for row in ranking.rows if row.note
-    ]
-    if notes:
-        yield Heading("Notes of the source")
-        yield Items(tuple(notes))
+    notes = [f"{labels[id(row)]}: {row.note}" for row in ranking.rows if row.note]
+    yield from items(notes, title="Notes of the source")
     gaps: dict[tuple[str, str], list[str]] = {}
     for row in ranking.rows:
         for cell in row.cells:
             if cell.rank is None:
                 gaps.setdefault((cell.alternative, cell.reason), []).append(labels[id(row)])
     missing = [
-        Item(
-            f"{wording.clean(name)} has no {rows[0]}"
-            + (f" and {len(rows) - 1} more" if len(rows) > 1 else "")
-            + f": {wording.clean(reason).removesuffix('.')}."
-        )
+        f"{name} has no {rows[0]}"
+        + (f" and {len(rows) - 1} more" if len(rows) > 1 else "")
+        + f": {reason.removesuffix('.')}."
         for (name, reason), rows in gaps.items()
     ]
-    missing += [Item(wording.clean(text)) for text in ranking.excluded]
-    missing += [Item(wording.clean(text), "warning") for text in ranking.warnings]
-    if missing:
-        yield Heading("Gaps and exclusions")
-        yield Items(tuple(missing))
+    warnings = [Item(wording.clean(text), "warning") for text in ranking.warnings]
+    yield from items([*missing, *ranking.excluded, *warnings], title="Gaps and exclusions")
 
 
 def _ranks_rows(ranking: Ranking) -> Iterator[tuple[str, ...]]:
@@ -231,14 +223,10 @@ def _ranks_rows(ranking: Ranking) -> Iterator[tuple[str, ...]]:
         rest = [row for row in own if row.kind != "value"]
         title = wording.clean(parameter)
         kinds = {row.kind for row in own}
-        lines = [
-            (labels[id(row)], [_mark(row, cell, _rank) for cell in row.cells]) for row in values
-        ]
+        lines = [(labels[id(row)], _marks(row, _rank)) for row in values]
         if len(values) > 1 and "average" not in kinds:
             lines.append(("Average", _over_rows(values, ranking, _rank)))
-        lines += [
-            (labels[id(row)], [_mark(row, cell, _rank) for cell in row.cells]) for row in rest
-        ]
+        lines += [(labels[id(row)], _marks(row, _rank)) for row in rest]
         if "consistency" not in kinds:
             lines.append((CONSISTENCY, _over_rows(values, ranking, _consistency_rank)))
         for label, ranks in lines:
@@ -247,17 +235,7 @@ def _ranks_rows(ranking: Ranking) -> Iterator[tuple[str, ...]]:
                 title = ""
 
 
-def _rank(cell: RankedCell) -> int | None:
-    return cell.rank
-
-
-def _consistency_rank(cell: RankedCell) -> int | None:
-    return cell.consistency_rank
-
-
-def _over_rows(
-    rows: Sequence[RankedRow], ranking: Ranking, rank: Callable[[RankedCell], int | None]
-) -> list[str]:
+def _over_rows(rows: Sequence[RankedRow], ranking: Ranking, rank: RankOf) -> list[str]:
     """Ranks over several metrics: two are told apart where one is better in some, worse in none."""
     ranks = {
         name: [rank(cell) for row in rows for cell in row.cells if cell.alternative == name]
@@ -268,13 +246,9 @@ def _over_rows(
         for name, values in ranks.items()
         if values and None not in values
     }
-
-    def is_better(a: str, b: str) -> bool:
-        sides = list(zip(whole[a], whole[b], strict=True))
-        return all(x <= y for x, y in sides) and any(x < y for x, y in sides)
-
-    order: dict[str, Place] = places(
-        {name: fmean(values) for name, values in whole.items()}, is_better
+    order = places(
+        {name: fmean(values) for name, values in whole.items()},
+        [(a, b) for a, b in permutations(whole, 2) if dominates(whole[a], whole[b])],
     )
     shared = [place.rank for place in order.values()]
     return [
@@ -285,13 +259,16 @@ def _over_rows(
     ]
 
 
-def _mark(row: RankedRow, cell: RankedCell, rank: Callable[[RankedCell], int | None]) -> str:
-    own = rank(cell)
-    if own is None:
-        return GAP
-    shared = sum(rank(rival) == own for rival in row.cells) > 1
-    untested = not row.tested and cell.consistency_rank is None
-    return f"{own}{'=' if shared else ''}{'?' if untested else ''}"
+def _marks(row: RankedRow, rank: RankOf) -> list[str]:
+    """The rank of each cell, with '=' where it is shared and '?' where it was not tested."""
+    ranks = [rank(cell) for cell in row.cells]
+    return [
+        GAP
+        if own is None
+        else f"{own}{'=' * (ranks.count(own) > 1)}"
+        f"{'?' * (not row.tested and cell.consistency_rank is None)}"
+        for own, cell in zip(ranks, row.cells, strict=True)
+    ]
 
 
 def _labels(ranking: Ranking) -> dict[int, str]:
@@ -307,18 +284,13 @@ def _labels(ranking: Ranking) -> dict[int, str]:
 
 def _label(row: RankedRow, common: Mapping[str, object]) -> str:
     setting = wording.factors_text(row.factors, leave_out=common)
-    if _is_ours(row):
+    if row.metric.endswith(f"_{row.unit}"):  # a name of the catalogue ends with its unit
         name = wording.full_name(row.benchmark, row.metric)
     else:
         name = wording.clean(row.metric)
         if row.benchmark not in (row.metric, row.parameter):
             name = f"{wording.clean(row.benchmark)}: {name}"
     return f"{name} ({setting})" if setting else name
-
-
-def _is_ours(row: RankedRow) -> bool:
-    """States whether the metric has a name of the catalogue, which ends with its unit."""
-    return row.metric.endswith(f"_{row.unit}")
 
 
 def _interval(estimate: Estimate | None) -> str:

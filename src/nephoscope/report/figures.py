@@ -259,23 +259,31 @@ def error_bars(
     }
 
 
+def interval_bars(estimates: Sequence[Estimate]) -> dict[str, Any]:
+    """Returns the intervals of estimates as error bars."""
+    values = [one.value for one in estimates]
+    return error_bars(values, [one.low for one in estimates], [one.high for one in estimates])
+
+
+def ends_of(estimates: Sequence[Estimate]) -> list[float]:
+    """Returns values and bounds of estimates, all of which an axis has to hold."""
+    return [end for one in estimates for end in (one.value, one.low, one.high) if end is not None]
+
+
 def dots(rows: Sequence[tuple[str, Estimate]], x: Axis) -> dict[str, Any]:
     """One dot with its interval for each named estimate."""
     colour, _, symbol = palette.style(0)
     names, estimates = [name for name, _ in rows], [estimate for _, estimate in rows]
-    values = [one.value for one in estimates]
-    lows, highs = [one.low for one in estimates], [one.high for one in estimates]
     drawn = trace(
         "",
-        values,
+        [one.value for one in estimates],
         range(len(rows)),
         [f"{name}: {wording.estimate_text(estimate)}" for name, estimate in rows],
         marker={"color": colour, "symbol": symbol, "size": 9},
-        error_x=error_bars(values, lows, highs) | {"color": colour},
+        error_x=interval_bars(estimates) | {"color": colour},
     )
-    ends = [value for value in (*values, *lows, *highs) if value is not None]
     y_axis = named_ticks(names, range=[len(names) - 0.5, -0.5])
-    out = layout(axis_of(x, ends), y_axis, height=90 + 34 * len(names))
+    out = layout(axis_of(x, ends_of(estimates)), y_axis, height=90 + 34 * len(names))
     out["showlegend"] = False
     return {"data": [drawn], "layout": out}
 

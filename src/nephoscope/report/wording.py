@@ -242,6 +242,15 @@ def excluded_rows(result: RunResult) -> list[str]:
     ]
 
 
+def run_line(result: RunResult) -> str:
+    """Returns numbers of trials, confidence, seed and identifier of a run, below its results."""
+    trials = result.run.trials
+    return (
+        f"{trials.valid} valid trials, {trials.invalid + trials.failed} excluded; confidence "
+        f"{100 * result.run.confidence:g} %; seed {result.run.seed}; run {result.run.id}"
+    )
+
+
 def plural(count: int, noun: str) -> str:
     """'1 finding', '3 findings'."""
     return f"{count} {noun}{'' if count == 1 else 's'}"

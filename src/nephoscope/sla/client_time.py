@@ -25,9 +25,9 @@ class ClientTime:
     """Estimate of the client's mean response time and its parts, in ns.
 
     drop: share of SYNs that are dropped. retry_ns: mean wait for retransmitted SYNs. setup_ns:
-    round trips of the handshake and of TLS. slow_start_ns: round trips that the answer needs beyond
-    the first. total_ns: all of it with the server's own time; null where that is not stated.
-    linear_timeouts: retransmissions before the timeout doubles.
+    round trips of the handshake and of TLS. slow_start_ns: round trips of the request and its
+    answer, whose window doubles with each. total_ns: all of it with the server's own time; null
+    where that is not stated. linear_timeouts: retransmissions before the timeout doubles.
     """
 
     drop: Estimate
@@ -54,19 +54,10 @@ def retry_wait_s(drop: float, rto_s: float, linear: int = 0) -> float:
         raise UsageError(
             f"A share of dropped SYNs of {drop:g} has no mean wait.", "It must be below 50 %."
         )
-    if not linear:
-        return rto_s * drop / (1 - 2 * drop)
-    # Wait before retry k: the timeouts before it; the first `linear` and one more are equal.
-    total, wait, timeout = 0.0, 0.0, rto_s
-    for retry in range(1, 200):
-        wait += timeout
-        if retry > linear:
-            timeout *= 2
-        term = (1 - drop) * drop**retry * wait
-        total += term
-        if term < 1e-15 * rto_s:
-            break
-    return total
+    # The j-th timeout passes with probability d^j; the first `linear` and one more are equal.
+    equal = drop * (1 - drop ** (linear + 1)) / (1 - drop)
+    doubling = drop ** (linear + 1) * 2 * drop / (1 - 2 * drop)
+    return rto_s * (equal + doubling)
 
 
 def slow_start_round_trips(size_bytes: float, window_bytes: float) -> int:
@@ -92,25 +83,23 @@ def estimate(
         share = wilson(dropped, attempts)
     else:
         share = Estimate(drop, None, None, 0.95, attempts, "ratio", "stated share")
-    retry_s = retry_wait_s(share.value, rto_s, linear)
+    retry_ns = 1e9 * retry_wait_s(share.value, rto_s, linear)
     setup = 1 + tls_round_trips
     trips = None if size_bytes is None else slow_start_round_trips(size_bytes, window_bytes)
-    setup_s = None if rtt_s is None else setup * rtt_s
-    slow_s = None if rtt_s is None or trips is None else trips * rtt_s
-    total = None
-    if server_s is not None:
-        total = (server_s + retry_s + (setup_s or 0.0) + (slow_s or 0.0)) * 1e9
+    setup_ns = None if rtt_s is None else 1e9 * setup * rtt_s
+    slow_ns = None if rtt_s is None or trips is None else 1e9 * trips * rtt_s
+    server_ns = None if server_s is None else 1e9 * server_s
     return ClientTime(
         share,
-        rto_s * 1e9,
+        1e9 * rto_s,
         linear,
-        retry_s * 1e9,
+        retry_ns,
         setup,
-        None if setup_s is None else setup_s * 1e9,
+        setup_ns,
         trips,
-        None if slow_s is None else slow_s * 1e9,
-        None if server_s is None else server_s * 1e9,
-        total,
+        slow_ns,
+        server_ns,
+        None if server_ns is None else server_ns + retry_ns + (setup_ns or 0) + (slow_ns or 0),
         (
             "SYNs are dropped independently of each other.",
             "No packet but SYNs is lost, and clients do not give up.",

@@ -7,6 +7,7 @@ stands for everything, and shows changes to whoever noted it.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import json
@@ -18,17 +19,19 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from nephoscope import documents, limits
-from nephoscope.errors import NephoscopeError, StoreError, UsageError
+from nephoscope import documents
+from nephoscope.errors import NephoscopeError
 from nephoscope.reading import jsontext, textfile
 from nephoscope.sla import events, files, result
 from nephoscope.sla.result import Settings, SlaVerdict
 from nephoscope.sla.terms import Exclusion
+from nephoscope.store.files import write_atomically
 
 VERSION = 1
 _BLOCK = 1 << 16
 _TERMS, _VERDICT, _MANIFEST, _HEAD = "terms.yaml", "verdict.json", "manifest.json", "head.txt"
 _MAX_FILES = 1000
+_TOO_LARGE = "Judge a shorter time."
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,7 @@ def write(path: Path, contract: str, paths: Sequence[Path], settings: Settings) 
     agreement = files.from_text(text, contract)
     contents = {_TERMS: text.encode()}
     for number, source in enumerate(paths):
-        contents[f"events/{number:03d}{source.suffix}"] = _whole(source)
+        contents[f"events/{number:03d}{source.suffix}"] = textfile.large_bytes(source, _TOO_LARGE)
     judged = result.judge(agreement, events.read(paths), settings)
     contents[_VERDICT] = _verdict_bytes(judged)
     manifest = {
@@ -73,14 +76,7 @@ def write(path: Path, contract: str, paths: Sequence[Path], settings: Settings) 
     head = hashlib.sha256(contents[_MANIFEST]).hexdigest()
     contents[_HEAD] = f"{head}\n".encode()
     data = _archive(contents)
-    aside = path.with_name(f".{path.name}.part")
-    try:
-        aside.write_bytes(data)
-        aside.replace(path)
-    except OSError as error:
-        raise StoreError(
-            f"Cannot write the evidence to '{path}': {error.strerror}.", "Name another file."
-        ) from error
+    write_atomically(path, data)
     return Evidence(str(path), head, len(data), judged.events)
 
 
@@ -89,14 +85,14 @@ def verify(path: Path, head: str | None = None) -> EvidenceCheck:
 
     head: the digest that was noted when the bundle was made.
     """
-    data = _whole(path)
+    data = textfile.large_bytes(path, _TOO_LARGE)
     try:
         contents = _contents(data)
         manifest = _manifest(contents)
     except _Damaged as damage:
         return EvidenceCheck(str(path), "", False, (str(damage),), None)
     actual = hashlib.sha256(contents[_MANIFEST]).hexdigest()
-    problems = [*_problems(contents, manifest, actual)]
+    problems = list(_problems(contents, manifest, actual))
     if not problems and not _is_exactly(data, contents):
         problems.append("The archive has bytes that belong to no file of it.")
     if head is not None and head.strip().lower() != actual:
@@ -139,10 +135,9 @@ def _archive(contents: Mapping[str, bytes]) -> bytes:
 
 def _is_exactly(data: bytes, contents: Mapping[str, bytes]) -> bool:
     """Returns whether these bytes are the archive of the contents and nothing else."""
-    try:
+    with contextlib.suppress(ValueError, OSError, zipfile.BadZipFile):
         return _archive(contents) == data
-    except (ValueError, OSError, zipfile.BadZipFile):
-        return False
+    return False
 
 
 def _contents(data: bytes) -> dict[str, bytes]:
@@ -200,11 +195,9 @@ def _problems(
 def _judged(contents: Mapping[str, bytes], manifest: Mapping[str, Any]) -> SlaVerdict:
     settings = _settings(manifest["settings"])
     with tempfile.TemporaryDirectory(prefix="nephoscope-evidence-") as folder:
-        paths = []
-        for name in contents:
-            if name.startswith("events/"):
-                paths.append(Path(folder) / Path(name).name)
-                paths[-1].write_bytes(contents[name])
+        paths = [Path(folder) / Path(name).name for name in contents if name.startswith("events/")]
+        for path in paths:
+            path.write_bytes(contents[f"events/{path.name}"])
         agreement = files.from_text(contents[_TERMS].decode(), _TERMS)
         return result.judge(agreement, events.read(paths), settings)
 
@@ -238,17 +231,3 @@ def _settings(values: Mapping[str, Any]) -> Settings:
         tuple(values["services"]),
         tuple(values["periods"]),
     )
-
-
-def _whole(path: Path) -> bytes:
-    """The content of a file of the user's. Raises UsageError."""
-    try:
-        with textfile.open_regular(path) as stream:
-            data = stream.read(limits.IMPORT_BYTES + 1)
-    except OSError as error:
-        raise UsageError(
-            f"{path}: the file cannot be read: {error.strerror}.", "Check the path."
-        ) from error
-    if len(data) > limits.IMPORT_BYTES:
-        raise UsageError(f"{path}: this is larger than 256 MiB.", "Judge a shorter time.")
-    return data

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -52,11 +51,6 @@ def from_text(text: str, name: str) -> Agreement:
         raise PlanError(f"{name}:1:1: an agreement is a mapping of keys.", "Begin with `sla: 1`.")
     if openslo.is_document(values):
         values = openslo.agreement_values(values, name)
-    return from_values(values, text, name)
-
-
-def from_values(values: dict[str, Any], text: str, name: str) -> Agreement:
-    """Returns the agreement of plain values; `text` is where places are looked for."""
     try:
         return Agreement.model_validate(values)
     except ValidationError as error:

@@ -83,16 +83,10 @@ def _of_events(
         good=good,
         bad=total - good,
         unknown=sum(int((stream.states == UNKNOWN).sum()) for stream in streams),
-        disputed=0,
-        excluded=0,
         target=float(target),
         share=share,
-        share_min=None,
-        share_max=None,
         long_run=long_run,
         budget=error_budget(total, total, total - good, target, None, {}),
-        outages=(),
-        downtime_s=None,
         response_ms=_percentiles(streams) if objective.measure == "response_time" else {},
         owed_share=owed,
         possible_share=possible,
@@ -161,7 +155,8 @@ def _of_times(
             words.append("undecided")
         else:
             limit_ns = nanoseconds(objective.mean)
-            low, high = estimate.low or estimate.value, estimate.high or estimate.value
+            low = estimate.value if estimate.low is None else estimate.low
+            high = estimate.value if estimate.high is None else estimate.high
             words.append(
                 "met" if high <= limit_ns else "violated" if low > limit_ns else "undecided"
             )
@@ -189,17 +184,6 @@ def _of_times(
         good=int(times_ms.size) - over,
         bad=over + failed,
         unknown=sum(int((stream.states == UNKNOWN).sum()) for stream in streams),
-        disputed=0,
-        excluded=0,
-        target=None,
         share=estimate,
-        share_min=None,
-        share_max=None,
-        long_run=None,
-        budget=None,
-        outages=(),
-        downtime_s=None,
         response_ms=_percentiles(streams),
-        owed_share=None,
-        possible_share=None,
     )

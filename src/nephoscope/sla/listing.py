@@ -32,19 +32,18 @@ class ContractList:
 
 def contract_list(names: Sequence[str]) -> ContractList:
     """Returns the contracts of these names or files."""
-    rows = []
-    for name in names:
-        terms = files.load(name)
-        rows.append(
+    return ContractList(
+        tuple(
             ContractRow(
                 terms.name,
                 terms.title,
                 terms.provider,
                 terms.period,
-                tuple(sentence(objective) for objective in terms.objectives),
+                tuple(map(sentence, terms.objectives)),
                 terms.source,
                 None if terms.effective is None else terms.effective.isoformat(),
                 None if terms.checked is None else terms.checked.isoformat(),
             )
+            for terms in map(files.load, names)
         )
-    return ContractList(tuple(rows))
+    )

@@ -5,8 +5,8 @@ Slots are a census: their share is a fact but for the slots of which nothing is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
@@ -14,17 +14,12 @@ import numpy as np
 
 from nephoscope import units
 from nephoscope.analysis.statistics.proportions import exact_bounds
+from nephoscope.analysis.statistics.values import runs_of
 from nephoscope.model import Estimate
 from nephoscope.sla import credit
 from nephoscope.sla.events import FAILED, UNKNOWN, Stream
 from nephoscope.sla.periods import NS, Period, text_of
-from nephoscope.sla.slots import (
-    SlotStates,
-    Times,
-    lasting,
-    runs,
-    slot_states,
-)
+from nephoscope.sla.slots import SlotStates, Times, lasting, slot_states
 from nephoscope.sla.terms import Objective, nanoseconds, percent
 
 Word = Literal["met", "violated", "undecided"]
@@ -57,7 +52,7 @@ class ErrorBudget:
     burn_rates: dict[str, float | None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectiveVerdict:
     """The verdict on one objective in one period.
 
@@ -77,19 +72,19 @@ class ObjectiveVerdict:
     good: int
     bad: int
     unknown: int
-    disputed: int
-    excluded: int
-    target: float | None
-    share: Estimate | None
-    share_min: float | None
-    share_max: float | None
-    long_run: Word | None
-    budget: ErrorBudget | None
-    outages: tuple[Outage, ...]
-    downtime_s: float | None
-    response_ms: dict[str, float | None]
-    owed_share: float | None
-    possible_share: float | None
+    disputed: int = 0
+    excluded: int = 0
+    target: float | None = None
+    share: Estimate | None = None
+    share_min: float | None = None
+    share_max: float | None = None
+    long_run: Word | None = None
+    budget: ErrorBudget | None = None
+    outages: tuple[Outage, ...] = ()
+    downtime_s: float | None = None
+    response_ms: Mapping[str, float | None] = field(default_factory=dict)
+    owed_share: float | None = None
+    possible_share: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,12 +137,7 @@ def of_slots(
 ) -> ObjectiveVerdict:
     """Returns the verdict on an objective that judges each slot good or bad."""
     slots = slot_states(
-        objective,
-        streams,
-        period,
-        around.exclusions,
-        around.holds_ns,
-        around.good_before_ns,
+        objective, streams, period, around.exclusions, around.holds_ns, around.good_before_ns
     )
     shortest = -(-nanoseconds(objective.min_outage or 0) // slots.slot_ns)
     down = lasting(slots.down, shortest)
@@ -166,7 +156,7 @@ def of_slots(
             text_of(min(period.end_ns, period.start_ns + int(end) * slots.slot_ns), around.zone),
             float((end - start) * slot_s),
         )
-        for start, end in zip(*runs(down), strict=True)
+        for start, end in zip(*runs_of(down), strict=True)
     )
     share, long_run = bounded_share(known - bad, known, target, around.confidence, "slots")
     owed, possible = (
@@ -194,7 +184,6 @@ def of_slots(
         budget=error_budget(total, known, bad, target, slot_s, _burn_rates(slots, target)),
         outages=outages,
         downtime_s=bad * slot_s,
-        response_ms={},
         owed_share=owed,
         possible_share=possible,
     )

@@ -105,7 +105,7 @@ class Session:
         except TargetError as error:
             why = error.message
         except ValueError as error:
-            why = f"its probe prints what is no answer: {error}."
+            why = f"its probe sent an invalid response: {error}."
         finally:
             self._end(why)
 

@@ -16,7 +16,6 @@ from nephoscope.sla.terms import CALENDAR, VERSION, Agreement, Objective, nanose
 
 API = "openslo/v1"
 _CALENDAR = {"1d": "day", "1w": "week", "1M": "month", "1Q": "quarter", "1Y": "year"}
-_HOURS = {"m": "min", "h": "h", "d": "d"}
 
 
 def is_document(values: Mapping[str, Any]) -> bool:
@@ -39,7 +38,8 @@ def agreement_values(values: Mapping[str, Any], name: str) -> dict[str, Any]:
         spec = values["spec"]
         metadata = values["metadata"]
         period, zone = _period(spec["timeWindow"][0], name)
-        threshold = _has_threshold(spec.get("indicator") or {})
+        indicator = (spec.get("indicator") or {}).get("spec") or {}
+        threshold = "thresholdMetric" in indicator
         objectives = [
             _objective(entry, str(spec["budgetingMethod"]), threshold, name)
             for entry in spec["objectives"]
@@ -78,10 +78,6 @@ def _period(window: Mapping[str, Any], name: str) -> tuple[str, str]:
     return duration, "UTC"
 
 
-def _has_threshold(indicator: Mapping[str, Any]) -> bool:
-    return "thresholdMetric" in (indicator.get("spec") or {})
-
-
 def _objective(entry: Mapping[str, Any], method: str, threshold: bool, name: str) -> dict[str, Any]:
     if "target" in entry:
         target = Decimal(str(entry["target"]))
@@ -90,10 +86,12 @@ def _objective(entry: Mapping[str, Any], method: str, threshold: bool, name: str
     if method == "Timeslices":
         bad_from = 1 - Decimal(str(entry["timeSliceTarget"]))
         window = entry["timeSliceWindow"]
+        # A number counts minutes, and OpenSLO's unit of them is 'm'.
+        slot = f"{window}m" if isinstance(window, int | float) else str(window)
         return {
             "measure": "availability",
             "target": str(target),
-            "slot": f"{window}min" if isinstance(window, int | float) else _duration(str(window)),
+            "slot": f"{slot[:-1]}min" if slot.endswith("m") else slot,
             "failed_above": str(bad_from),
         }
     if method != "Occurrences":
@@ -109,10 +107,6 @@ def _objective(entry: Mapping[str, Any], method: str, threshold: bool, name: str
             )
         return {"measure": "response_time", "target": str(target), "under": float(entry["value"])}
     return {"measure": "loss", "at_most": str(1 - target), "basis": "census"}
-
-
-def _duration(text: str) -> str:
-    return text[:-1] + _HOURS.get(text[-1:], text[-1:])
 
 
 def documents_of(agreement: Agreement) -> list[dict[str, Any]]:

@@ -79,11 +79,9 @@ def periods_between(
     zone = ZoneInfo(agreement.time_zone)
     start = _start(agreement.period, moment_of(first_ns, agreement.time_zone))
     periods: list[Period] = []
-    while to_ns(_aware(start, zone)) <= last_ns:
-        end = _next(agreement.period, start)
-        label = _label(agreement.period, start)
-        periods.append(Period(label, to_ns(_aware(start, zone)), to_ns(_aware(end, zone))))
-        start = end
+    while (start_ns := to_ns(_aware(start, zone))) <= last_ns:
+        label, start = _label(agreement.period, start), _next(agreement.period, start)
+        periods.append(Period(label, start_ns, to_ns(_aware(start, zone))))
         if len(periods) > limits.SLA_PERIODS:
             raise UsageError(
                 f"There are more than {limits.SLA_PERIODS:,} periods between the first event "

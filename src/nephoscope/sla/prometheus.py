@@ -14,14 +14,8 @@ ERRORS = "sum by (service) (rate(nephoscope_sla_failed_total[$window]))"
 TOTAL = "sum by (service) (rate(nephoscope_sla_events_total[$window]))"
 """Queries over the counters that `nephoscope sla watch --metrics` writes."""
 
-_HOURS: Mapping[str, float] = {
-    "day": 24,
-    "week": 168,
-    "month": 720,
-    "quarter": 2160,
-    "year": 8760,
-}
-_ALERTS = (
+_DAYS: Mapping[str, int] = {"day": 1, "week": 7, "month": 30, "quarter": 90, "year": 365}
+ALERTS = (
     ("page", 0.02, ("1h", 1), "5m"),
     ("page", 0.05, ("6h", 6), "30m"),
     ("ticket", 0.10, ("3d", 72), "6h"),
@@ -30,15 +24,18 @@ _ALERTS = (
 _WINDOWS = ("5m", "30m", "1h", "6h", "3d")
 
 
-def factor(share: float, period_h: float, window_h: float) -> float:
-    """Returns the burn rate that uses this share of the budget of a period within a window."""
-    return share * period_h / window_h
+def factor(share: float, period: float, window: float) -> float:
+    """Returns the burn rate that uses this share of the budget of a period within a window.
+
+    period, window: in one unit of time.
+    """
+    return share * period / window
 
 
 def period_hours(agreement: Agreement) -> float:
     """Returns the length of the agreement's period; a month counts 30 days."""
     if agreement.period in CALENDAR:
-        return _HOURS[agreement.period]
+        return 24 * _DAYS[agreement.period]
     return units.parse_duration_ns(agreement.period) / 3.6e12
 
 
@@ -101,7 +98,7 @@ def _selector(labels: Mapping[str, str]) -> str:
 
 def _alerts(agreement: Agreement, objective: Objective, labels: dict[str, str]) -> dict[str, Any]:
     entries = []
-    for severity, share, (window, hours), short in _ALERTS:
+    for severity, share, (window, hours), short in ALERTS:
         limit = factor(share, period_hours(agreement), hours)
         selector = _selector(labels)
         entries.append(

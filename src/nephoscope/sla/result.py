@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -13,13 +13,7 @@ from nephoscope.sla import credit, judging
 from nephoscope.sla.credit import Credit, money
 from nephoscope.sla.events import Events, Stream
 from nephoscope.sla.objectives import Circumstances, ObjectiveVerdict, Word
-from nephoscope.sla.periods import (
-    Period,
-    deadline_ns,
-    instant_ns,
-    periods_between,
-    text_of,
-)
+from nephoscope.sla.periods import Period, deadline_ns, instant_ns, periods_between, text_of
 from nephoscope.sla.slots import Times
 from nephoscope.sla.terms import Agreement, Exclusion, nanoseconds
 
@@ -191,22 +185,21 @@ def _credit(
     settings: Settings,
 ) -> Credit:
     bill = _bill_of(settings.bills or {}, service, period.label)
-    owed, possible = (
-        None
-        if all(share is None for share in shares)
-        else credit.capped(agreement, [Decimal(repr(s)) for s in shares if s is not None])
-        for shares in (
-            [verdict.owed_share for verdict in judged],
-            [verdict.possible_share for verdict in judged],
-        )
-    )
-    owed_amount, possible_amount = (
-        None if bill is None or share is None else money(credit.amount(agreement, bill, share))
-        for share in (owed, possible)
-    )
-    downtime_s = max((verdict.downtime_s or 0.0 for verdict in judged), default=0.0)
+
+    def total(shares: Iterable[float | None]) -> Decimal | None:
+        stated = [Decimal(repr(share)) for share in shares if share is not None]
+        return credit.capped(agreement, stated) if stated else None
+
+    def paid(share: Decimal | None) -> str | None:
+        if bill is None or share is None:
+            return None
+        return money(credit.amount(agreement, bill, share))
+
+    owed = total(verdict.owed_share for verdict in judged)
+    possible = total(verdict.possible_share for verdict in judged)
     loss = None
     if settings.loss_per_h is not None:
+        downtime_s = max((verdict.downtime_s or 0.0 for verdict in judged), default=0.0)
         loss = money(settings.loss_per_h * Decimal(repr(downtime_s)) / 3600)
     claim_by, note = None, ""
     if agreement.claim is not None and owed:
@@ -224,8 +217,8 @@ def _credit(
         None if bill is None else money(bill),
         None if owed is None else float(owed),
         None if possible is None else float(possible),
-        owed_amount,
-        possible_amount,
+        paid(owed),
+        paid(possible),
         claim_by,
         loss,
         note,
@@ -282,22 +275,10 @@ def read_bills(path: Path, currency: str) -> dict[tuple[str, str], Decimal]:
 
     Raises UsageError for a wrong row, a second bill, and any other currency than the agreement's.
     """
-    head: list[str] = []
     bills: dict[tuple[str, str], Decimal] = {}
-    for line, cells in textfile.csv_rows(textfile.read(path, "bill", UsageError), str(path)):
-        fields = [cell.strip() for cell in cells]
-        if not any(fields):
-            continue
-        where = f"{path}:{line}"
-        if not head:
-            head = fields
-            if "amount" not in head or set(head) - {"service", "period", "amount", "currency"}:
-                raise UsageError(
-                    f"{where}: the columns are {', '.join(head)[:100]}.",
-                    "Name service, period, amount and currency; only amount is required.",
-                )
-            continue
-        row = dict(zip(head, fields, strict=False))
+    text = textfile.read(path, "bill", UsageError)
+    columns = ("service", "period", "amount", "currency")
+    for where, row in textfile.csv_records(text, str(path), columns, ("amount",)):
         if row.get("currency") and row["currency"] != currency:
             raise UsageError(
                 f"{where}: the bill is in {row['currency'][:10]}, the agreement in {currency}.",
@@ -306,5 +287,5 @@ def read_bills(path: Path, currency: str) -> dict[tuple[str, str], Decimal]:
         key = (row.get("service", ""), row.get("period", ""))
         if key in bills:
             raise UsageError(f"{where}: a second bill of this period.", "Add the two amounts.")
-        bills[key] = credit.amount_of(row.get("amount", ""), where)
+        bills[key] = credit.amount_of(row["amount"], where)
     return bills

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nephoscope import limits
+from nephoscope.analysis.statistics.values import runs_of
 from nephoscope.errors import UsageError
 from nephoscope.sla.events import FAILED, OK, UNKNOWN, States, Stream
 from nephoscope.sla.periods import NS, Period
@@ -127,17 +128,11 @@ def _held(states: States, slots: int) -> States:
     return np.where(fill, states[np.maximum(last, 0)], states).astype(np.int8)
 
 
-def runs(flags: Flags) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Returns starts and ends (exclusive) of the runs of true values."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], flags.astype(np.int8), [0]])))
-    return edges[::2], edges[1::2]
-
-
 def lasting(flags: Flags, slots: int) -> Flags:
     """Returns the true values in runs of at least so many slots."""
     if slots <= 1:
         return flags
     result = np.zeros_like(flags)
-    for start, end in zip(*runs(flags), strict=True):
+    for start, end in zip(*runs_of(flags), strict=True):
         result[start:end] = end - start >= slots
     return result

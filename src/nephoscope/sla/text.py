@@ -14,10 +14,10 @@ from nephoscope.report.blocks import (
     Column,
     Heading,
     Item,
-    Items,
     Section,
     Sentence,
     Table,
+    items,
     thin,
 )
 from nephoscope.sla.objectives import ObjectiveVerdict, Outage
@@ -41,10 +41,8 @@ def section(verdict: SlaVerdict) -> Section:
     blocks += _budget(verdict)
     blocks += _response_times(verdict)
     blocks += _outages(verdict)
-    if reasons := _reasons(verdict):
-        blocks.append(Items(tuple(reasons)))
-    if verdict.notes:
-        blocks.append(Items(tuple(Item(wording.clean(note)) for note in verdict.notes), "Notes"))
+    blocks += items(_reasons(verdict))
+    blocks += items(verdict.notes, folded="Notes")
     return Section("sla", "Service level agreement", tuple(blocks))
 
 

@@ -16,6 +16,7 @@ import os
 import random
 import signal
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,7 @@ from nephoscope.errors import StoreError, UsageError
 from nephoscope.sla.events import COLUMNS
 from nephoscope.sla.observers import Observer
 from nephoscope.sla.probes import Outcome, Service
+from nephoscope.store.files import write_atomically
 from nephoscope.tasks import together
 
 _NS = 10**9
@@ -118,13 +120,6 @@ class EventFile:
 
 
 @dataclass(slots=True)
-class _Counts:
-    events: int = 0
-    failed: int = 0
-    unknown: int = 0
-
-
-@dataclass(slots=True)
 class Watch:
     """A watch of services by observers.
 
@@ -139,7 +134,7 @@ class Watch:
     path: Path
     control: str | None = None
     metrics: Path | None = None
-    _counts: dict[tuple[str, str], _Counts] = field(default_factory=dict)
+    _counts: dict[tuple[str, str], Counter[str]] = field(default_factory=dict)
     _steps: int = 0
 
     async def run(self) -> WatchResult:
@@ -149,7 +144,7 @@ class Watch:
         an error where the file is new, and lost where the watch continues an earlier one.
         """
         self._counts = {
-            (service.name, observer.name): _Counts()
+            (service.name, observer.name): Counter()
             for service in self.services
             for observer in self.observers
         }
@@ -187,34 +182,28 @@ class Watch:
                 loop.remove_signal_handler(number)
 
     def _result(self) -> WatchResult:
-        def total(name: str, observer: str | None = None) -> int:
+        def total(observer: str | None = None) -> Counter[str]:
             counts = self._counts.items()
-            return sum(getattr(c, name) for (_, by), c in counts if observer in (None, by))
+            own = (count for (_, by), count in counts if observer in (None, by))
+            return sum(own, Counter[str]())
 
+        whole = total()
+        observers = (
+            ObserverResult(one.name, own["events"], own["failed"], own["unknown"], one.losses)
+            for one in self.observers
+            for own in [total(one.name)]
+        )
         return WatchResult(
             file=str(self.path),
-            observers=tuple(
-                ObserverResult(
-                    one.name,
-                    total("events", one.name),
-                    total("failed", one.name),
-                    total("unknown", one.name),
-                    one.losses,
-                )
-                for one in self.observers
-            ),
-            events=total("events"),
-            failed=total("failed"),
-            unknown=total("unknown"),
+            observers=tuple(observers),
+            events=whole["events"],
+            failed=whole["failed"],
+            unknown=whole["unknown"],
             clock_steps=self._steps,
         )
 
     async def _watch(
-        self,
-        service: Service,
-        observer: Observer,
-        stop: asyncio.Event,
-        group: asyncio.TaskGroup,
+        self, service: Service, observer: Observer, stop: asyncio.Event, group: asyncio.TaskGroup
     ) -> None:
         """Starts a probe in each interval of the clock until the watch ends."""
         randomness = random.Random(f"{self.schedule.seed}-{service.name}-{observer.name}")
@@ -248,8 +237,7 @@ class Watch:
         """Probes once. The event has the middle of the time in which the probe has to have begun,
         on the clock of this machine, so that all observers have one clock."""
         if late_ns > _LATE_NS:
-            late = Outcome(None, reason="the observer was late")
-            self._append(service, observer, at_ns, late)
+            self._append(service, observer, at_ns, Outcome(None, reason="the observer was late"))
             return
         seen = await observer.probe(service.address, self.schedule.timeout_s)
         outcome = seen.outcome
@@ -257,15 +245,14 @@ class Watch:
             control = (await observer.probe(self.control, self.schedule.timeout_s)).outcome
             if not control.ok:
                 verb = "failed too" if control.ok is False else "is unknown"
-                reason = f"the control {verb} ({outcome.reason})"
-                outcome = Outcome(None, reason=reason)
+                outcome = Outcome(None, reason=f"the control {verb} ({outcome.reason})")
         self._append(service, observer, at_ns + max(0, late_ns) + seen.way_ns // 2, outcome)
 
     def _append(self, service: Service, observer: Observer, at_ns: int, outcome: Outcome) -> None:
         counts = self._counts[service.name, observer.name]
-        counts.events += 1
-        counts.unknown += outcome.ok is None
-        counts.failed += outcome.ok is False
+        counts["events"] += 1
+        counts["unknown"] += outcome.ok is None
+        counts["failed"] += outcome.ok is False
         is_timed = outcome.ok is not None and outcome.response_ms is not None
         cells = {
             "time": f"{at_ns // _NS}.{at_ns % _NS:09d}",
@@ -285,13 +272,12 @@ class Watch:
             metric = f"nephoscope_sla_{name}_total"
             lines += [f"# HELP {metric} {text}", f"# TYPE {metric} counter"]
             for (service, observer), counts in self._counts.items():
-                value = counts.failed if name == "failed" else counts.events - counts.unknown
+                value = counts[name] - (counts["unknown"] if name == "events" else 0)
                 label = service.replace("\\", "\\\\").replace('"', '\\"')
                 lines.append(f'{metric}{{service="{label}",observer="{observer}"}} {value}')
-        aside = path.with_name(f".{path.name}.part")
-        with contextlib.suppress(OSError):  # counters are a copy; the events stay in their file
-            aside.write_text("\n".join(lines) + "\n", encoding="utf-8")
-            aside.replace(path)
+        text = "\n".join(lines) + "\n"
+        with contextlib.suppress(StoreError):  # counters are a copy; the events stay in their file
+            write_atomically(path, text.encode(), durable=False)
 
 
 async def _ends_before(stop: asyncio.Event, seconds: float) -> bool:

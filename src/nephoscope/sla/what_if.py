@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from statistics import fmean
 
 import numpy as np
 
 from nephoscope.analysis.statistics.proportions import exact_bounds
 from nephoscope.errors import UsageError
 from nephoscope.model import Estimate
+from nephoscope.sla import prometheus
 from nephoscope.sla.result import PeriodVerdict, SlaVerdict
 from nephoscope.sla.terms import exact_share, percent
 
@@ -208,8 +209,8 @@ def budget(
     if 0 < objective < 1:
         least = math.ceil(math.log(1 - confidence) / math.log(float(objective)) - 1e-9)
     factors = tuple(
-        share * window_s / seconds
-        for share, seconds in ((0.02, 3600), (0.05, 21_600), (0.1, 259_200))
+        prometheus.factor(share, window_s, 3600 * hours)
+        for _, share, (_, hours), _ in prometheus.ALERTS
     )
     return BudgetPlan(
         float(objective),
@@ -265,11 +266,7 @@ def _promise(
     best = [one.objective for one in candidates if one.met == len(exact)]
     shares = [p.credit.owed_share for p in periods if p.credit.owed_share is not None]
     # The mean over the periods is the sum over the tiers of P(tier) times its credit.
-    expected = (
-        sum(share * count for share, count in Counter(shares).items()) / len(shares)
-        if shares
-        else None
-    )
+    expected = fmean(shares) if shares else None
     return Promise(
         service,
         len(exact),

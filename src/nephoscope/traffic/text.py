@@ -12,10 +12,10 @@ from nephoscope.report.blocks import (
     Chart,
     Column,
     Heading,
-    Item,
-    Items,
     Section,
     Table,
+    facts,
+    items,
     thin,
 )
 from nephoscope.traffic.result import Traffic, TrafficAnalysis
@@ -34,7 +34,7 @@ def section(analysis: TrafficAnalysis) -> Section:
 def _blocks(analysis: Traffic, number: int) -> Iterator[Block]:
     shape = analysis.shape
     yield Heading(wording.clean(analysis.source))
-    facts = [
+    lines = [
         ("packets", f"{shape.packets:,}"),
         ("bytes", wording.bytes_text(shape.total_bytes)),
         ("duration", f"{shape.duration_s:.4g} s"),
@@ -45,8 +45,8 @@ def _blocks(analysis: Traffic, number: int) -> Iterator[Block]:
         ("time within bursts", wording.percent(shape.busy_ratio, 3) or "0 %"),
     ]
     if shape.peak_to_mean is not None:
-        facts.append(("rate of the fullest 10 ms over the mean", f"{shape.peak_to_mean:.3g}"))
-    yield Table((Column(""), Column("", numeric=True)), tuple(facts))
+        lines.append(("rate of the fullest 10 ms over the mean", f"{shape.peak_to_mean:.3g}"))
+    yield facts(lines)
     if shape.bursts_count > 1:
         yield _chart(analysis, number)
     yield Table(
@@ -83,8 +83,9 @@ def _blocks(analysis: Traffic, number: int) -> Iterator[Block]:
             ),
         )
     sources = dict.fromkeys(one.source for one in analysis.energies)
-    texts = [*analysis.notes, *(f"Parameters of the radio: {source}." for source in sources)]
-    yield Items(tuple(Item(text) for text in texts))
+    yield from items(
+        [*analysis.notes, *(f"Parameters of the radio: {source}." for source in sources)]
+    )
 
 
 def _seconds(estimate: Estimate | None) -> str:

@@ -52,6 +52,12 @@ def bca_of_mean(values, seed=1, resamples=999):
     )
 
 
+def test_interval_of_draws_is_equal_tailed_and_holds_the_point():
+    drawn = np.arange(101.0)
+    assert bootstrap.interval_of_draws(drawn, 50, 0.9) == pytest.approx((5, 95))
+    assert bootstrap.interval_of_draws(drawn, 99, 0.9) == pytest.approx((5, 99))
+
+
 def test_bca_interval_of_a_mean():
     # Tolerance of bootstraps: 0.5 % of the bound. Many resamples, because seeds alone move the
     # upper bound by 0.2 at 9999.

@@ -35,6 +35,11 @@ def test_merge_sums_counts_of_equal_values():
     assert histograms.merge([])[0].size == 0
 
 
+def test_quantile_of_trials_together():
+    assert histograms.quantile([([10.0], [95]), ([500.0, 10.0], [5, 900])], 0.5) == 10
+    assert histograms.quantile([([1.0, 2.0], [1, 1])], 1.0) == 2
+
+
 def test_percentile_of_a_merge_is_not_the_mean_of_percentiles():
     # Five quiet trials and one with a long tail; p99 of all 600 is the 594th value.
     trials = [([1], [100])] * 5 + [([1, 50], [90, 10])]

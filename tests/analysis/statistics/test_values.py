@@ -31,3 +31,9 @@ def test_all_equal_needs_two():
 )
 def test_percent(ratio, text):
     assert values.percent(ratio) == text
+
+
+def test_runs_of_flags():
+    starts, ends = values.runs_of(np.array([True, True, False, True]))
+    assert (starts.tolist(), ends.tolist()) == ([0, 3], [2, 4])
+    assert values.runs_of(np.zeros(3, dtype=bool))[0].size == 0

@@ -54,6 +54,13 @@ def bca(
     return float(low), float(high)
 
 
+def interval_of_draws(drawn: Array, point: float, confidence: float) -> tuple[float, float]:
+    """Equal-tailed interval of draws of a quantity; it always holds the point."""
+    tail = (1 - confidence) / 2
+    low, high = (float(end) for end in np.quantile(drawn, [tail, 1 - tail]))
+    return min(low, point), max(high, point)
+
+
 def percentile_interval(
     replicas: Array, point: float, units: int, confidence: float
 ) -> tuple[float, float]:

@@ -66,6 +66,11 @@ def quantile_of_counts(values: Array, counts: Counts, q: float) -> float:
     return float(values[int(np.searchsorted(np.cumsum(counts), rank))])
 
 
+def quantile(trials: Sequence[Trial], q: float) -> float:
+    """Nearest-rank quantile of all trials together, without an interval."""
+    return quantile_of_counts(*merge(trials), q)
+
+
 def _ranks(totals: Counts, q: float) -> Counts:
     """Nearest rank of a quantile among so many observations; shape as `totals`."""
     if not 0 <= q <= 1:

@@ -13,7 +13,7 @@ import numpy as np
 
 from nephoscope.analysis.statistics import means
 from nephoscope.analysis.statistics.distributions import normal_quantile
-from nephoscope.analysis.statistics.values import Array, Refused
+from nephoscope.analysis.statistics.values import Array, Numbers, Refused
 from nephoscope.model import Estimate
 
 
@@ -91,7 +91,7 @@ def log_t(
     return ratio, float(2 * stdtr(mean.n - 1, -abs(mean.value) / error)) if error else None
 
 
-def geometric_mean(values: Sequence[float], *, unit: str, confidence: float = 0.95) -> Estimate:
+def geometric_mean(values: Numbers, *, unit: str, confidence: float = 0.95) -> Estimate:
     """Geometric mean of values above zero with the t interval of their logarithms."""
     logs = means.mean_t(np.log(values), unit=unit, confidence=confidence)
     low, high = (None if end is None else math.exp(end) for end in (logs.low, logs.high))

@@ -57,6 +57,12 @@ def finite(values: Numbers, *, least: int = 1, statistic: str = "mean") -> Array
     return array
 
 
+def runs_of(flags: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Starts and ends (exclusive) of the runs of true values."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], flags.astype(np.int8), [0]])))
+    return edges[::2], edges[1::2]
+
+
 def all_equal(array: Array) -> bool:
     """Returns whether there is no variation at all (one value alone says nothing of that)."""
     return array.size > 1 and bool(np.all(array == array[0]))
