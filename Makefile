@@ -36,7 +36,7 @@ fuzz: setup-dev ## Mutate what is read from outside for TIME seconds (60); fails
 generate: setup-dev ## Write contracts/ and docs/reference/ from the probe and the code (CHECK=1 compares only)
 	$(PY) tools/generate.py $(if $(CHECK),--check)
 
-bench: setup-dev ## Side by side with the peers that are installed (fio, iperf3, likwid, stress-ng)
+bench: setup-dev ## Compare with third-party tools that are installed (fio, iperf3, likwid, stress-ng, …)
 	@tools/bench.sh $(ARGS)
 
 probe: setup-run ## Build the static probe for this machine

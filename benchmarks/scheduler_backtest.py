@@ -45,7 +45,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "truth"))
 
 import scheduler_settings  # noqa: E402
-from scheduler_pauses import (  # noqa: E402
+from _scheduler_pauses import (  # noqa: E402
     Pause,
     of_setting,
     pauses,

@@ -9,7 +9,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "benchmarks"))
 
-from scheduler_pauses import Pause, own, taken
+from _scheduler_pauses import Pause, own, taken
 
 MS = 1e6
 TICK_NS, PERIOD_NS = 4 * MS, 20 * MS
