@@ -30,7 +30,7 @@
 //! The share is of the sender's time: a queue on the path may still drain afterwards. UDP datagrams
 //! are lost at a slow receiver's socket: `load_bytes_per_s` counts what arrived, `sent_bytes_per_s`
 //! what left.
-use crate::error::ProbeError;
+use crate::error::Result;
 use crate::load::network_loads::{self, Names, DIRECTION, DROPS, INTENSITY, LOSS, USED_CPUS};
 use crate::load::{self, DURATION, INTERVAL, PERIOD};
 use crate::net::goodput::{client, server};
@@ -77,7 +77,7 @@ pub const SPEC: Spec = Spec {
     load: true,
 };
 
-pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+pub fn run(trial: &mut Trial) -> Result<()> {
     let tcp = trial.params.text("protocol") == "tcp";
     let packet_bytes = trial.params.size("packet_bytes");
     let bytes_per_s = trial.params.float("rate_bits_per_s") / 8.0;
@@ -100,6 +100,6 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     network_loads::emit_datagrams(trial, &task, &both, rate, &names)
 }
 
-pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value, ProbeError> {
+pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value> {
     server::serve(trial, listen)
 }

@@ -24,7 +24,7 @@
 //! Datagrams dropped at the receiver's socket (`receiver_drops_count`) crossed the whole path and
 //! loaded it: `sent_packets_per_s` includes them. On loopback both sides share one machine, and the
 //! sender's time includes the receiving.
-use crate::error::ProbeError;
+use crate::error::Result;
 use crate::load::network_loads::{self, Names, DIRECTION, DROPS, INTENSITY, LOSS, USED_CPUS};
 use crate::load::{self, DURATION, INTERVAL, PERIOD};
 use crate::net::goodput::{client, server};
@@ -67,7 +67,7 @@ pub const SPEC: Spec = Spec {
     load: true,
 };
 
-pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+pub fn run(trial: &mut Trial) -> Result<()> {
     let rate = trial.params.float("packets_per_s");
     let task = network_loads::task(trial, false, trial.params.size("packet_bytes"), rate)?;
     let peer = trial.session.read_peer(SPEC.id)?;
@@ -81,6 +81,6 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     network_loads::emit_datagrams(trial, &task, &both, rate, &names)
 }
 
-pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value, ProbeError> {
+pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value> {
     server::serve(trial, listen)
 }

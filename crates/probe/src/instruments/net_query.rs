@@ -22,7 +22,7 @@
 //! # Caveats
 //! Game servers limit the rate of queries of one address and answer once a frame: a high rate measures
 //! the limit.
-use crate::error::ProbeError;
+use crate::error::Result;
 use crate::load;
 use crate::net::client::reach;
 use crate::net::game_query::{self, request, HEAD};
@@ -62,7 +62,7 @@ pub const SPEC: Spec = Spec {
     load: true,
 };
 
-pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+pub fn run(trial: &mut Trial) -> Result<()> {
     let config = ProbingConfig::of(trial)?;
     let host = trial.params.text("host").to_owned();
     let port = trial.params.u64("port") as u16;
@@ -84,6 +84,6 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     probe_samples::emit_all(trial, &result, config.per_s)
 }
 
-pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value, ProbeError> {
+pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value> {
     game_query::serve(trial, listen)
 }

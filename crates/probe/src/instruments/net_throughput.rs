@@ -43,7 +43,7 @@
 //! `loss_goal_ratio` above 0. With `segmentation_offload` a pair of virtual ports passes large
 //! messages: the figure is then not one of packets on a wire.
 use crate::clock;
-use crate::error::ProbeError;
+use crate::error::{ProbeError, Result};
 use crate::load;
 use crate::net::congestion_control::{self, CongestionControl};
 use crate::net::goodput::paced_sender::SendingPace;
@@ -192,7 +192,7 @@ const UDP_BLOCK_BYTES: u64 = 128 << 10;
 /// A set rate is at least this; 0 is as fast as possible.
 const RATE_BITS_PER_S_MIN: f64 = 1000.0;
 
-pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+pub fn run(trial: &mut Trial) -> Result<()> {
     let task = task(trial)?;
     let peer = trial.session.read_peer(SPEC.id)?;
     if task.tcp {
@@ -213,7 +213,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     }
 }
 
-fn task(trial: &Trial) -> Result<Task, ProbeError> {
+fn task(trial: &Trial) -> Result<Task> {
     let params = &trial.params;
     let ns = |id| params.u64(id);
     let tcp = params.text("protocol") == "tcp";
@@ -270,6 +270,6 @@ fn task(trial: &Trial) -> Result<Task, ProbeError> {
     })
 }
 
-pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value, ProbeError> {
+pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value> {
     server::serve(trial, listen)
 }
