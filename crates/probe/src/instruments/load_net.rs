@@ -33,11 +33,11 @@
 use crate::error::Result;
 use crate::load::network_loads::{self, Names, DIRECTION, DROPS, INTENSITY, LOSS, USED_CPUS};
 use crate::load::{self, DURATION, INTERVAL, PERIOD};
-use crate::net::goodput::{client, server};
+use crate::net::goodput::client;
+pub use crate::net::goodput::server::serve;
 use crate::net::goodput::{PACKET_BYTES, RATE_BITS_PER_S_MAX, SEND_BYTES, STREAMS};
-use crate::trial::{ListenConfig, Trial};
+use crate::trial::Trial;
 use nephoscope_wire::spec::{Metric, Param, Spec};
-use serde_json::Value;
 
 pub const SPEC: Spec = Spec {
     id: "load.net",
@@ -98,8 +98,4 @@ pub fn run(trial: &mut Trial) -> Result<()> {
         each: packet_bytes as f64,
     };
     network_loads::emit_datagrams(trial, &task, &both, rate, &names)
-}
-
-pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value> {
-    server::serve(trial, listen)
 }

@@ -27,11 +27,11 @@
 use crate::error::Result;
 use crate::load::network_loads::{self, Names, DIRECTION, DROPS, INTENSITY, LOSS, USED_CPUS};
 use crate::load::{self, DURATION, INTERVAL, PERIOD};
-use crate::net::goodput::{client, server};
+use crate::net::goodput::client;
+pub use crate::net::goodput::server::serve;
 use crate::net::udp::packet::HEADER_BYTES;
-use crate::trial::{ListenConfig, Trial};
+use crate::trial::Trial;
 use nephoscope_wire::spec::{Metric, Param, Spec};
-use serde_json::Value;
 
 pub const SPEC: Spec = Spec {
     id: "load.packets",
@@ -79,8 +79,4 @@ pub fn run(trial: &mut Trial) -> Result<()> {
         each: 1.0,
     };
     network_loads::emit_datagrams(trial, &task, &both, rate, &names)
-}
-
-pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value> {
-    server::serve(trial, listen)
 }

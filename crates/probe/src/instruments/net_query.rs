@@ -25,6 +25,7 @@
 use crate::error::Result;
 use crate::load;
 use crate::net::client::reach;
+pub use crate::net::game_query::serve;
 use crate::net::game_query::{self, request, HEAD};
 use crate::net::messages::{receive_message, UdpPort};
 use crate::net::probing::one_socket_each::{Exchange, OneSocketEach};
@@ -32,9 +33,8 @@ use crate::net::probing::{
     self, probe_samples, ProbingConfig, HOST, LATE_AFTER, STORED_PROBES, WAIT,
 };
 use crate::requests::spec::AUTHORISED_HOSTS;
-use crate::trial::{ListenConfig, Trial};
+use crate::trial::Trial;
 use nephoscope_wire::spec::{joined, Metric, Param, Spec};
-use serde_json::Value;
 use std::net::SocketAddr;
 
 pub const SPEC: Spec = Spec {
@@ -82,8 +82,4 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     let result = probing::run(trial, &config, &mut prober)?;
     trial.out.emit_document("game_server", server.facts)?;
     probe_samples::emit_all(trial, &result, config.per_s)
-}
-
-pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value> {
-    game_query::serve(trial, listen)
 }

@@ -47,13 +47,12 @@ use crate::net::probing::{
     self, probe_samples, ProbingConfig, HOST, LATE_AFTER, STORED_PROBES, WAIT,
 };
 use crate::net::rtt_client::{ask, RttConfig, RttResult};
-use crate::net::rtt_server;
+pub use crate::net::rtt_server::serve;
 use crate::net::udp::packet::HEADER_BYTES;
 use crate::requests::spec::AUTHORISED_HOSTS;
 use crate::trial::factors;
-use crate::trial::{Factors, ListenConfig, Trial};
+use crate::trial::{Factors, Trial};
 use nephoscope_wire::spec::{joined, Metric, Param, Spec};
-use serde_json::Value;
 
 pub const SPEC: Spec = Spec {
     id: "net.rtt",
@@ -167,10 +166,6 @@ fn run_without_far_side(
         probing::run(trial, config, &mut prober)?
     };
     probe_samples::emit_all(trial, &result, config.per_s)
-}
-
-pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value> {
-    rtt_server::serve(trial, listen)
 }
 
 fn way(direction: &str) -> Factors {

@@ -47,15 +47,15 @@ use crate::error::{ProbeError, Result};
 use crate::load;
 use crate::net::congestion_control::{self, CongestionControl};
 use crate::net::goodput::paced_sender::SendingPace;
-use crate::net::goodput::{client, rate_search, server, tcp_samples, udp_samples, Task};
+pub use crate::net::goodput::server::serve;
+use crate::net::goodput::{client, rate_search, tcp_samples, udp_samples, Task};
 use crate::net::goodput::{
     BLOCK, PACKET_BYTES, PAIR_RATIO, RATE_BITS_PER_S_MAX, RECEIVE_BUFFER, SEND_BYTES, STREAMS,
     TRANSFER, WAIT, WARMUP,
 };
 use crate::net::udp::slots::PairSelection;
-use crate::trial::{ListenConfig, Trial};
+use crate::trial::Trial;
 use nephoscope_wire::spec::{Metric, Param, Spec};
-use serde_json::Value;
 
 pub const SPEC: Spec = Spec {
     id: "net.throughput",
@@ -268,8 +268,4 @@ fn task(trial: &Trial) -> Result<Task> {
         press: (!tcp && is_flood).then_some(fastest),
         ..Task::default()
     })
-}
-
-pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value> {
-    server::serve(trial, listen)
 }
