@@ -6,7 +6,7 @@ use super::rate_search::SearchResult;
 use super::samples::{emit_intervals, emit_used_cpus, way, ways};
 use super::Task;
 use crate::error::Result;
-use crate::net::udp::losses::{wilson, LISTED_RUNS};
+use crate::net::udp::losses::wilson;
 use crate::net::variation::KEPT;
 use crate::trial::{factors, Trial};
 
@@ -68,23 +68,12 @@ fn emit_losses(
 ) -> Result<()> {
     let losses = &received.losses;
     let Some(slot_ns) = slots_per_s.map(|per_s| 1e9 / per_s) else { return Ok(()) };
-    for (first, length) in &losses.runs {
-        let at_ns = (*first as f64 * slot_ns) as u64;
-        trial.out.emit_at("lost_run_count", *length as f64, 1, at_ns, way(direction))?;
-    }
-    if losses.all_runs > LISTED_RUNS as u64 {
-        let all = losses.all_runs;
-        trial.out.note(format!("lost_run_count has the first {LISTED_RUNS} of {all} runs."));
-    }
+    losses.emit(trial, slot_ns, &way(direction))?;
     if !losses.pairs.is_symmetric() {
         let (starts, ends) = (losses.pairs.only_second, losses.pairs.only_first);
         trial.out.note(format!("The numbers of starts ({starts}) and ends ({ends}) of loss differ by more than by coincidence: the datagrams themselves may cause it."));
     }
-    let values = [
-        ("loss_episode_ratio", losses.pairs.episode_ratio()),
-        ("loss_episode_ns", losses.pairs.episode_slots().map(|slots| slots * slot_ns)),
-    ];
-    trial.out.emit_known(&values, &way(direction))
+    Ok(())
 }
 
 pub fn emit_search(trial: &mut Trial, task: &Task, found: SearchResult) -> Result<()> {

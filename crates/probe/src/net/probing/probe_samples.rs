@@ -2,7 +2,7 @@
 use super::ProbingResult;
 use crate::error::Result;
 use crate::net::round_trips::RoundTrips;
-use crate::net::udp::losses::{wilson, LISTED_RUNS};
+use crate::net::udp::losses::wilson;
 use crate::trial::{factors, Trial};
 use nephoscope_wire::spec::Metric;
 
@@ -119,20 +119,7 @@ pub fn emit(trial: &mut Trial, trips: &RoundTrips, sent: u64, per_s: f64) -> Res
 }
 
 fn emit_losses(trial: &mut Trial, trips: &RoundTrips, sent: u64, slot_ns: f64) -> Result<()> {
-    let losses = trips.losses(sent);
-    for (first, length) in &losses.runs {
-        let at_ns = (*first as f64 * slot_ns) as u64;
-        trial.out.emit_at("lost_run_count", *length as f64, 1, at_ns, factors! {})?;
-    }
-    if losses.all_runs > LISTED_RUNS as u64 {
-        let all = losses.all_runs;
-        trial.out.note(format!("lost_run_count has the first {LISTED_RUNS} of {all} runs."));
-    }
-    let episodes = [
-        ("loss_episode_ratio", losses.pairs.episode_ratio()),
-        ("loss_episode_ns", losses.pairs.episode_slots().map(|slots| slots * slot_ns)),
-    ];
-    trial.out.emit_known(&episodes, &factors! {})?;
+    trips.losses(sent).emit(trial, slot_ns, &factors! {})?;
     let per_interval = (trips.interval_ns() as f64 / slot_ns).round().max(1.0) as u64;
     for (index, (due, lost)) in trips.lost_by_interval(sent, per_interval).iter().enumerate() {
         let at_ns = ((index as u64 + 1) * per_interval) as f64 * slot_ns;
