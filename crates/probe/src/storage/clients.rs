@@ -6,6 +6,7 @@ use crate::clock;
 use crate::closed_loop::latency_histogram;
 use crate::error::{Kind, ProbeError, Result};
 use crate::session::Session;
+use crate::team;
 use crate::trial::Trial;
 use hdrhistogram::Histogram;
 use nephoscope_wire::random::Random;
@@ -59,6 +60,7 @@ impl Times {
 
 /// Makes the clients of a trial, which have no objects yet.
 pub fn connect(trial: &Trial, settings: &Settings, place: &Place) -> Result<Vec<Client>> {
+    team::check_can_start_threads()?;
     let content = Content::new(settings.seed);
     let client = |index: usize| {
         Ok(Client {
