@@ -82,9 +82,9 @@ fn by_hand_the_cheapest_for_a_part_of_the_users() {
 fn a_budget_below_every_site_is_missed_by_the_least() {
     for within in [None, Some(0.9)] {
         let goal = goal(within, Some(0.5), 3);
-        for found in [search(&star(), &goal), search::search_within(&star(), &goal, 0.0)] {
-            assert_eq!(found.chosen.sites, [1], "west has more users than east");
-            assert!(!goal.is_met(&found.chosen) && found.bound_ratio.is_none());
+        for result in [search(&star(), &goal), search::search_within(&star(), &goal, 0.0)] {
+            assert_eq!(result.chosen.sites, [1], "west has more users than east");
+            assert!(!goal.is_met(&result.chosen) && result.bound_ratio.is_none());
         }
     }
 }
