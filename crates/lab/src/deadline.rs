@@ -1,4 +1,5 @@
 //! `SCHED_DEADLINE` of one thread, and the mark of a group whose threads are kept under it.
+use crate::error::outcome;
 use std::ffi::{CStr, CString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -43,13 +44,9 @@ impl Attributes {
     /// Gives them to a thread, 0 for the own one.
     pub fn set(&self, thread: i32) -> io::Result<()> {
         // SAFETY: hands the kernel a struct of the size that it names.
-        let rc =
-            unsafe { libc::syscall(libc::SYS_sched_setattr, thread, std::ptr::from_ref(self), 0) };
-        if rc == 0 {
-            Ok(())
-        } else {
-            Err(io::Error::last_os_error())
-        }
+        outcome(unsafe {
+            libc::syscall(libc::SYS_sched_setattr, thread, std::ptr::from_ref(self), 0)
+        })
     }
 
     /// Those of a thread, 0 for the own one; none when it has ended.

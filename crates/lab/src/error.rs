@@ -8,6 +8,14 @@ pub const FAILED: i32 = 3;
 /// The machine does not have something: a right, a kernel feature, CPU time to reserve.
 pub const MISSING: i32 = 4;
 
+/// What a system call that gave `rc` came to.
+pub fn outcome(rc: impl Into<i64>) -> io::Result<()> {
+    match rc.into() {
+        ..0 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
 /// A failure with its sentence and next step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabError {

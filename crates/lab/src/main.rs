@@ -15,6 +15,7 @@ mod signals;
 
 use args::Command;
 use error::LabError;
+use serde_json::Value;
 use std::io::Write;
 
 fn main() {
@@ -36,6 +37,12 @@ fn run(command: Command) -> Result<i32, LabError> {
         Command::Line(config) => line::run(&config),
         Command::Reserve(config) => reserve::run(&config),
     }
+}
+
+/// Writes a line of JSON. Nobody may be listening any more; the work goes on.
+fn report(value: &Value) {
+    let mut out = std::io::stdout();
+    let _ = writeln!(out, "{value}").and_then(|()| out.flush());
 }
 
 fn print(text: &str) -> Result<i32, LabError> {

@@ -1,5 +1,5 @@
 //! Joining namespaces, and the /sys that belongs to a network namespace.
-use crate::error::{LabError, FAILED};
+use crate::error::{outcome, LabError, FAILED};
 use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io;
@@ -154,14 +154,9 @@ fn mounts_below_sys() -> Vec<String> {
 
 fn mount(source: &CStr, target: &CStr, kind: &CStr, flags: libc::c_ulong) -> io::Result<()> {
     // SAFETY: C strings that live through the call; no data argument.
-    let rc = unsafe {
+    outcome(unsafe {
         libc::mount(source.as_ptr(), target.as_ptr(), kind.as_ptr(), flags, std::ptr::null())
-    };
-    if rc == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    })
 }
 
 pub fn change_root(folder: &Path) -> Result<(), LabError> {

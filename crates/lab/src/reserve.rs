@@ -8,11 +8,11 @@
 use crate::cgroup;
 use crate::deadline::{self, Attributes};
 use crate::error::{LabError, MISSING, USAGE};
-use crate::{priority, signals};
+use crate::{priority, report, signals};
 use serde_json::{json, Value};
 use std::collections::HashMap;
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
 
 const CHECK_INTERVAL_NS: i64 = 2_000_000;
@@ -38,7 +38,7 @@ pub fn run(config: &ReservationConfig) -> Result<i32, LabError> {
     let mut supervisor = Supervisor::new(config)?;
     supervisor.check();
     let marked = deadline::mark(&config.cgroup, true);
-    print(&json!({ "ready": {
+    report(&json!({ "ready": {
         "pid": std::process::id(), "threads": supervisor.threads.len(), "priority": priority,
         "marked": marked,
     }}));
@@ -50,7 +50,7 @@ pub fn run(config: &ReservationConfig) -> Result<i32, LabError> {
     }
     deadline::mark(&config.cgroup, false);
     supervisor.release();
-    print(&json!({ "kept": {
+    report(&json!({ "kept": {
         "threads": supervisor.seen, "refused": supervisor.refused, "unpinned": supervisor.unpinned,
     }}));
     Ok(0)
@@ -205,7 +205,7 @@ impl Supervisor {
                 // Told once for each thread, and tried again at every look.
                 if before != Some(State::Refused) {
                     self.refused += 1;
-                    print(&self.refusal_line(thread, &error));
+                    report(&self.refusal_line(thread, &error));
                 }
             }
         }
@@ -254,11 +254,6 @@ impl Supervisor {
             }
         }
     }
-}
-
-fn print(value: &Value) {
-    let mut out = io::stdout();
-    let _ = writeln!(out, "{value}").and_then(|()| out.flush());
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! Which CPUs this process may use, pinning a thread to one, and leaving CPUs to everything else.
-use crate::error::ProbeError;
+use crate::error::{ProbeError, Result};
 use nephoscope_wire::params::Params;
 use std::sync::Mutex;
 
@@ -23,7 +23,7 @@ pub fn allowed() -> Vec<usize> {
 }
 
 /// Returns the CPUs that the parameter `cpus` names.
-pub fn named(id: &str, params: &Params) -> Result<Vec<usize>, ProbeError> {
+pub fn named(id: &str, params: &Params) -> Result<Vec<usize>> {
     let allowed = allowed();
     let cpus: Vec<usize> = params.ints("cpus").iter().map(|cpu| *cpu as usize).collect();
     if let Some(cpu) = cpus.iter().find(|cpu| !allowed.contains(cpu)) {
@@ -36,7 +36,7 @@ pub fn named(id: &str, params: &Params) -> Result<Vec<usize>, ProbeError> {
 }
 
 /// Pins the calling thread, which measures, to one CPU.
-pub fn pin(cpu: usize) -> Result<(), ProbeError> {
+pub fn pin(cpu: usize) -> Result<()> {
     bind(cpu)?;
     let mut pinned = PINNED.lock().expect("no thread panics while it holds it");
     if !pinned.contains(&cpu) {
@@ -51,7 +51,7 @@ pub fn pinned() -> Vec<usize> {
 }
 
 /// As [`pin`], for a thread that measures nothing.
-pub fn bind(cpu: usize) -> Result<(), ProbeError> {
+pub fn bind(cpu: usize) -> Result<()> {
     // SAFETY: hands a plain bit set to the kernel.
     let rc = unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
@@ -65,7 +65,7 @@ pub fn bind(cpu: usize) -> Result<(), ProbeError> {
 }
 
 /// The calling thread, and those that it starts, run only while nothing else wants the CPU.
-pub fn only_when_idle() -> Result<(), ProbeError> {
+pub fn only_when_idle() -> Result<()> {
     // SAFETY: hands a plain structure to the kernel; 0 is the only priority of this policy.
     let rc = unsafe {
         let parameters: libc::sched_param = std::mem::zeroed();

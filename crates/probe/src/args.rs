@@ -1,5 +1,5 @@
 //! The command line of the probe.
-use crate::error::ProbeError;
+use crate::error::Result;
 use nephoscope_wire::arguments::{Arguments, Limits};
 use nephoscope_wire::input::read_text;
 use nephoscope_wire::lines::check_token;
@@ -92,7 +92,7 @@ pub enum Subject {
 }
 
 /// Reads the arguments after the program's name.
-pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, ProbeError> {
+pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command> {
     let mut arguments = Arguments::new("nephoscope-probe", arguments)?;
     match arguments.command() {
         "help" => Ok(Command::Help),
@@ -113,11 +113,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, P
 }
 
 /// Reads the options of `run`, `serve` (`serves`) and, without an `id`, of `wrap`.
-fn parse_trial(
-    mut arguments: Arguments,
-    id: Option<String>,
-    mut serves: bool,
-) -> Result<Command, ProbeError> {
+fn parse_trial(mut arguments: Arguments, id: Option<String>, mut serves: bool) -> Result<Command> {
     let (mut limits, mut gap_meter) = (Limits::default(), false);
     let (mut params, mut job) = (Map::new(), None);
     let (mut token, mut bind) = (None, None);
@@ -155,7 +151,7 @@ fn parse_trial(
     Ok(Command::Serve { subject, limits, token, bind })
 }
 
-fn parse_address(arguments: &mut Arguments) -> Result<IpAddr, ProbeError> {
+fn parse_address(arguments: &mut Arguments) -> Result<IpAddr> {
     let text = arguments.value()?;
     text.parse().map_err(|_| arguments.usage(format!("--bind takes an IP address, not '{text}'.")))
 }
@@ -164,7 +160,7 @@ fn parse_address(arguments: &mut Arguments) -> Result<IpAddr, ProbeError> {
 const TOKEN_LINE_MAX: u64 = 4096;
 
 /// A token given as an argument would be seen by every user of the machine in the process list.
-fn read_token(arguments: &mut Arguments) -> Result<String, ProbeError> {
+fn read_token(arguments: &mut Arguments) -> Result<String> {
     let path = arguments.path()?;
     let mut text = String::new();
     let read = if path == Path::new("-") {
@@ -184,7 +180,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    fn words(line: &str) -> Result<Command, ProbeError> {
+    fn words(line: &str) -> Result<Command> {
         parse(line.split_whitespace().map(OsString::from))
     }
 

@@ -1,5 +1,5 @@
 //! Large buffers straight from `mmap`: page-aligned, touched on purpose, given back on drop.
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use crate::session::Session;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ const ALIGN: usize = 2 << 20;
 impl Buffer {
     /// Maps `bytes` (rounded up to 2 MiB for huge pages). Pages are untouched: first touch decides
     /// on which NUMA node each lies, so the thread that will use a range touches it.
-    pub fn map(bytes: usize, pages: Pages) -> Result<Self, ProbeError> {
+    pub fn map(bytes: usize, pages: Pages) -> Result<Self> {
         let (unit, slack) = if pages == Pages::Huge { (ALIGN, ALIGN) } else { (4096, 0) };
         // A size that does not fit into the address space must not wrap to one that does.
         let rounded = bytes
@@ -108,7 +108,7 @@ impl Buffer {
     }
 
     /// As [`Self::map`], of `count` parts of `part_bytes` each.
-    pub fn map_parts(count: usize, part_bytes: usize, pages: Pages) -> Result<Self, ProbeError> {
+    pub fn map_parts(count: usize, part_bytes: usize, pages: Pages) -> Result<Self> {
         Self::map(count.checked_mul(part_bytes).ok_or_else(|| no_memory(usize::MAX))?, pages)
     }
 }
@@ -118,7 +118,7 @@ const CHUNK_BYTES: usize = 32 << 20;
 
 impl Buffer {
     /// Touches every page from the calling thread.
-    pub fn touch_all(&mut self, session: Session) -> Result<(), ProbeError> {
+    pub fn touch_all(&mut self, session: Session) -> Result<()> {
         for start in (0..self.bytes).step_by(CHUNK_BYTES) {
             session.check()?;
             self.touch(start..start + CHUNK_BYTES);

@@ -1,7 +1,8 @@
 //! Sizes of caches and of usable memory, from which the memory benchmarks choose their working sets.
 use crate::cgroup::Cgroups;
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use crate::files::Files;
+use crate::proc;
 use std::collections::BTreeMap;
 
 /// Taken when neither sysfs nor the CPU tells (common on virtual aarch64): as large as the
@@ -50,25 +51,13 @@ fn last_level_of(files: &Files, cpu: usize) -> Option<(usize, String)> {
     for name in files.names(&root).ok()? {
         let read = |file| files.line(format!("{root}/{name}/{file}")).ok();
         let Some(level) = read("level").and_then(|text| text.parse().ok()) else { continue };
-        let Some(bytes) = read("size").and_then(|text| size(&text)) else { continue };
+        let bytes = read("size").and_then(|text| proc::cache_bytes(&text)?.try_into().ok());
+        let Some(bytes) = bytes else { continue };
         if best.as_ref().is_none_or(|(known, ..)| level > *known) {
             best = Some((level, bytes, read("shared_cpu_list").unwrap_or_default()));
         }
     }
     best.map(|(_, bytes, shared)| (bytes, shared))
-}
-
-/// `32K`, `36608K`, `2M` in bytes.
-fn size(text: &str) -> Option<usize> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = match &text[digits.len()..] {
-        "" => 1,
-        "K" => 1 << 10,
-        "M" => 1 << 20,
-        "G" => 1 << 30,
-        _ => return None,
-    };
-    digits.parse::<usize>().ok()?.checked_mul(unit).filter(|bytes| *bytes > 0)
 }
 
 fn from_cpuid() -> Option<usize> {
@@ -91,24 +80,20 @@ fn from_cpuid() -> Option<usize> {
 /// available, bounded by the tightest memory cgroup.
 pub fn available_memory() -> usize {
     let files = Files::machine();
-    let host = files.text("/proc/meminfo").ok().as_deref().and_then(mem_available);
+    let meminfo = files.text("/proc/meminfo").unwrap_or_default();
+    let host = proc::kib_field(&meminfo, "MemAvailable").and_then(|bytes| bytes.try_into().ok());
     let host = host.unwrap_or_else(free_pages);
     cgroup_headroom(&files).map_or(host, |room| room.min(host))
 }
 
 /// Refuses a working set that exceeds the available memory.
-pub fn check_memory(id: &str, bytes: usize, hint: &str) -> Result<(), ProbeError> {
+pub fn check_memory(id: &str, bytes: usize, hint: &str) -> Result<()> {
     let available = available_memory();
     if bytes <= available {
         return Ok(());
     }
     let message = format!("{id}: {bytes} bytes exceed the {available} available.");
     Err(ProbeError::new(Kind::Lacks, "no_memory", message, hint))
-}
-
-fn mem_available(meminfo: &str) -> Option<usize> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<usize>().ok()?.checked_mul(1024)
 }
 
 /// Free pages by the C library, for machines that hide `/proc`.
@@ -126,32 +111,16 @@ fn cgroup_headroom(files: &Files) -> Option<usize> {
     let used = ["memory.current", "memory.usage_in_bytes"]
         .iter()
         .find_map(|name| files.number::<u64>(limit.path.join(name)).ok())?;
-    let cached = file_cache(&files.text(limit.path.join("memory.stat")).unwrap_or_default());
+    let stat = files.text(limit.path.join("memory.stat")).unwrap_or_default();
+    let cached: u64 =
+        ["inactive_file", "active_file"].iter().filter_map(|key| proc::keyed(&stat, key)).sum();
     usize::try_from(limit.value.saturating_sub(used.saturating_sub(cached))).ok()
-}
-
-fn file_cache(stat: &str) -> u64 {
-    let pairs = stat.lines().filter_map(|line| line.split_once(' '));
-    pairs
-        .filter(|(name, _)| ["inactive_file", "active_file"].contains(name))
-        .filter_map(|(_, value)| value.parse::<u64>().ok())
-        .sum()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::files::Captured;
-
-    #[test]
-    fn sizes_are_read_as_sysfs_writes_them() {
-        assert_eq!(size("32K"), Some(32 << 10));
-        assert_eq!(size("36608K"), Some(36608 << 10));
-        assert_eq!(size("2M"), Some(2 << 20));
-        for nonsense in ["", "K", "12X", "-1K", "0K"] {
-            assert_eq!(size(nonsense), None, "{nonsense}");
-        }
-    }
 
     #[test]
     fn the_last_level_is_the_highest_one() {
@@ -195,9 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn meminfo_is_in_kib() {
-        assert_eq!(mem_available("MemTotal: 9 kB\nMemAvailable:   12 kB\n"), Some(12 << 10));
-        assert_eq!(mem_available("MemTotal: 9 kB\n"), None);
+    fn some_memory_is_available() {
         assert!(available_memory() > 0);
     }
 }

@@ -35,12 +35,20 @@ pub fn seed(params: &Params) -> u64 {
 
 /// Sleeps so long, or until a signal arrives. Allocates nothing.
 pub fn nap(ns: u64) {
-    let time = libc::timespec {
-        tv_sec: (ns / 1_000_000_000).cast_signed(),
-        tv_nsec: (ns % 1_000_000_000).cast_signed(),
-    };
+    let time = timespec(ns);
     // SAFETY: reads a plain struct that lives through the call.
     unsafe { libc::nanosleep(&raw const time, std::ptr::null_mut()) };
+}
+
+/// Those nanoseconds as the kernel takes them.
+#[inline]
+pub fn timespec(ns: u64) -> libc::timespec {
+    libc::timespec { tv_sec: (ns / 1_000_000_000) as _, tv_nsec: (ns % 1_000_000_000) as _ }
+}
+
+/// Nanoseconds of a time that the kernel gives in microseconds.
+pub fn of_timeval_ns(time: libc::timeval) -> u64 {
+    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_usec.cast_unsigned() * 1000
 }
 
 /// Nanoseconds of CPU time that the thread of that clock has used (`pthread_getcpuclockid`).

@@ -1,6 +1,6 @@
 //! A closed loop's completions, counted: a warm-up, then a rate and a latency histogram that belong
 //! together.
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use hdrhistogram::Histogram;
 
 /// What a closed loop saw.
@@ -16,13 +16,17 @@ pub fn latency_histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, 3_600_000_000_000, 3).expect("valid bounds and digits")
 }
 
-/// The (value, count) pairs of a histogram; the value of a pair is the middle of its bucket.
-pub fn pairs(histogram: &Histogram<u64>) -> Vec<(f64, u64)> {
-    let pair = |bucket: hdrhistogram::iterators::IterationValue<u64>| {
-        let value = histogram.median_equivalent(bucket.value_iterated_to()) as f64;
+/// The (value, count) of each recorded bucket of a histogram; the value is the bucket's middle.
+pub fn buckets(histogram: &Histogram<u64>) -> impl Iterator<Item = (u64, u64)> + '_ {
+    histogram.iter_recorded().map(|bucket| {
+        let value = histogram.median_equivalent(bucket.value_iterated_to());
         (value, bucket.count_since_last_iteration())
-    };
-    histogram.iter_recorded().map(pair).collect()
+    })
+}
+
+/// The same as samples.
+pub fn pairs(histogram: &Histogram<u64>) -> Vec<(f64, u64)> {
+    buckets(histogram).map(|(value, count)| (value as f64, count)).collect()
 }
 
 /// Counts the completions of one worker. The first tenth of the time warms up (queues fill, clocks
@@ -67,7 +71,7 @@ impl Window {
     }
 
     /// What the workers saw together. Their queues are independent, so their rates add up.
-    pub fn outcome(windows: impl IntoIterator<Item = Self>) -> Result<Outcome, ProbeError> {
+    pub fn outcome(windows: impl IntoIterator<Item = Self>) -> Result<Outcome> {
         let mut latency = latency_histogram();
         let mut operations_per_s = 0.0;
         for window in windows {

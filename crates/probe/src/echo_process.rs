@@ -1,6 +1,6 @@
 //! A process at the other end of two pipes: each byte that it sends back costs two context switches
 //! where both share a CPU.
-use crate::error::ProbeError;
+use crate::error::{ProbeError, Result};
 use crate::session::Session;
 use std::io::{Error, PipeReader, PipeWriter};
 use std::os::fd::{AsRawFd, RawFd};
@@ -24,7 +24,7 @@ pub struct Echo {
 
 impl Echo {
     /// Starts it; it has answered once when this returns.
-    pub fn start(session: Session) -> Result<Self, ProbeError> {
+    pub fn start(session: Session) -> Result<Self> {
         let pipe = || std::io::pipe().map_err(|error| ProbeError::os("A pipe", &error));
         let ((its_end, questions), (answers, its_answers)) = (pipe()?, pipe()?);
         let (reader, writer) = (its_end.as_raw_fd(), its_answers.as_raw_fd());
@@ -53,7 +53,7 @@ impl Echo {
 
     /// A byte there and back.
     #[inline]
-    pub fn round_trip(&self) -> Result<(), ProbeError> {
+    pub fn round_trip(&self) -> Result<()> {
         let mut byte = 0;
         let (reader, writer) = (self.answers.as_raw_fd(), self.questions.as_raw_fd());
         if transfer_byte(libc::SYS_write, writer, &mut byte)

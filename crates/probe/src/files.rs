@@ -1,8 +1,21 @@
 //! Small files of `/proc`, `/sys` and `/etc`, read below a root that tests replace. Nothing here
 //! fails the caller: what cannot be read comes back as a reason in words.
-use std::io::Read;
+use std::ffi::CStr;
+use std::fs::File;
+use std::io::{Error, Read};
+use std::os::fd::FromRawFd;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+
+/// A nameless file on no disk, which a program that is started does not inherit.
+pub fn in_memory(name: &CStr) -> Result<File, Error> {
+    // SAFETY: a name that ends in zero; the call returns a new descriptor or -1.
+    match unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) } {
+        -1 => Err(Error::last_os_error()),
+        // SAFETY: nobody else has the new descriptor.
+        fd => Ok(unsafe { File::from_raw_fd(fd) }),
+    }
+}
 
 /// A fact, or why it is missing.
 pub type Fact<T> = Result<T, String>;
@@ -34,7 +47,7 @@ impl Files {
 
     pub fn text(&self, path: impl AsRef<Path>) -> Fact<String> {
         let mut bytes = Vec::new();
-        std::fs::File::open(self.at(&path))
+        File::open(self.at(&path))
             .and_then(|file| file.take(MAX_BYTES).read_to_end(&mut bytes))
             .map_err(|error| reason(path.as_ref(), &error))?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())

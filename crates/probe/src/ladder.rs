@@ -1,57 +1,35 @@
 //! The ladder of vector lengths that `mem.cache` and `mem.latency` climb, with the parameters that
 //! shape it and the CPU that climbs it.
 use crate::caches;
-use crate::error::ProbeError;
+use crate::error::{ProbeError, Result};
 use crate::trial::Trial;
 use crate::{affinity, team};
-use nephoscope_wire::spec::{Kind, Param, Unit};
+use nephoscope_wire::spec::{Param, Unit};
 
 /// Timed passes at each point; the median one stands for the point.
 pub const PASSES: usize = 5;
 /// Lengths are whole multiples of this many bytes.
 pub const GRAIN_BYTES: usize = 512;
 
-pub const LENGTHS: Param = Param {
-    id: "lengths",
-    unit: Unit::Bytes,
-    kind: Kind::IntList { default: &[], min: 1 << 10, max: 1 << 40 },
-    doc: "Vector lengths, rounded down to 512 bytes; empty: from 1 KiB to max_bytes.",
-};
+pub const LENGTHS: Param = Param::ints("lengths", &[], 1 << 10..=1 << 40)
+    .in_unit(Unit::Bytes)
+    .doc("Vector lengths, rounded down to 512 bytes; empty: from 1 KiB to max_bytes.");
 
-pub const POINTS_PER_OCTAVE: Param = Param {
-    id: "points_per_octave",
-    unit: Unit::Count,
-    kind: Kind::Int { default: 2, min: 1, max: 2 },
-    doc: "Lengths per octave: 1 for powers of two, 2 adds 1.5 times each.",
-};
+pub const POINTS_PER_OCTAVE: Param = Param::count("points_per_octave", 2, 1..=2)
+    .doc("Lengths per octave: 1 for powers of two, 2 adds 1.5 times each.");
 
-pub const MAX_BYTES: Param = Param {
-    id: "max_bytes",
-    unit: Unit::Bytes,
-    kind: Kind::Int { default: 0, min: 0, max: 1 << 40 },
-    doc: "Longest automatic length; 0 takes cache_multiple times the last-level cache.",
-};
+pub const MAX_BYTES: Param = Param::int("max_bytes", 0, 0..=1 << 40)
+    .doc("Longest automatic length; 0 takes cache_multiple times the last-level cache.");
 
-pub const CACHE_MULTIPLE: Param = Param {
-    id: "cache_multiple",
-    unit: Unit::Count,
-    kind: Kind::Int { default: 4, min: 1, max: 64 },
-    doc: "Largest automatic size as a multiple of the last-level cache.",
-};
+pub const CACHE_MULTIPLE: Param = Param::count("cache_multiple", 4, 1..=64)
+    .doc("Largest automatic size as a multiple of the last-level cache.");
 
-pub const CPU: Param = Param {
-    id: "cpu",
-    unit: Unit::None,
-    kind: Kind::Int { default: -1, min: -1, max: 65_535 },
-    doc: "CPU of the thread; -1 takes the first allowed one.",
-};
+pub const CPU: Param =
+    Param::int("cpu", -1, -1..=65_535).doc("CPU of the thread; -1 takes the first allowed one.");
 
-pub const TIME_PER_POINT_NS: Param = Param {
-    id: "time_per_point_ns",
-    unit: Unit::Ns,
-    kind: Kind::Int { default: 2_000_000, min: 10_000, max: 10_000_000_000 },
-    doc: "Total time of the five passes of a length; long vectors may take more.",
-};
+pub const TIME_PER_POINT_NS: Param =
+    Param::int("time_per_point_ns", 2_000_000, 10_000..=10_000_000_000)
+        .doc("Total time of the five passes of a length; long vectors may take more.");
 
 /// The lengths of this trial, ascending, and the cache they are related to.
 #[derive(Debug)]
@@ -62,7 +40,7 @@ pub struct Ladder {
 }
 
 /// Pins this thread and chooses the lengths.
-pub fn choose(trial: &mut Trial) -> Result<Ladder, ProbeError> {
+pub fn choose(trial: &mut Trial) -> Result<Ladder> {
     let cpu = settle(trial)?;
     let llc = caches::last_level(&[cpu]);
     if let Some(note) = llc.note() {
@@ -90,7 +68,7 @@ pub fn choose(trial: &mut Trial) -> Result<Ladder, ProbeError> {
 }
 
 /// Pins the calling thread as the parameter says and gives its CPU.
-fn settle(trial: &mut Trial) -> Result<usize, ProbeError> {
+fn settle(trial: &mut Trial) -> Result<usize> {
     let allowed = affinity::allowed();
     let cpu = match usize::try_from(trial.params.int("cpu")) {
         Err(_) => allowed[0],

@@ -13,6 +13,7 @@ mod cgroup;
 mod clock;
 mod closed_loop;
 mod counters;
+mod decimal;
 mod disk;
 mod echo_process;
 mod error;
@@ -54,7 +55,7 @@ mod workers;
 mod wrap;
 
 use args::{Command, Subject};
-use error::ProbeError;
+use error::{ProbeError, Result};
 use nephoscope_wire::writer::report_error;
 use serde_json::Map;
 use session::Session;
@@ -68,7 +69,7 @@ fn main() {
     std::process::exit(code);
 }
 
-fn run(command: Command) -> Result<(), ProbeError> {
+fn run(command: Command) -> Result<()> {
     match command {
         Command::Help => print(args::HELP),
         Command::Version => print(&format!("nephoscope-probe {}", env!("CARGO_PKG_VERSION"))),
@@ -89,13 +90,13 @@ fn run(command: Command) -> Result<(), ProbeError> {
 
 fn find(
     subject: Subject,
-) -> Result<(&'static instruments::Instrument, Map<String, serde_json::Value>), ProbeError> {
+) -> Result<(&'static instruments::Instrument, Map<String, serde_json::Value>)> {
     match subject {
         Subject::Benchmark { id, params } => Ok((instruments::find(&id)?, params)),
         Subject::Job(job) => Ok((&wrap::WRAP, Map::from_iter([("job".to_owned(), job.into())]))),
     }
 }
 
-fn print(text: &str) -> Result<(), ProbeError> {
+fn print(text: &str) -> Result<()> {
     writeln!(std::io::stdout(), "{text}").map_err(|error| ProbeError::output(&error))
 }

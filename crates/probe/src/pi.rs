@@ -1,6 +1,6 @@
 //! Digits of π by arctangent series in fixed point, base 10^9. Simple on purpose: the load of a
 //! benchmark, the same instructions on every machine, no allocation while it computes.
-use crate::error::ProbeError;
+use crate::error::Result;
 use crate::session::Session;
 
 const BASE: u64 = 1_000_000_000;
@@ -41,7 +41,7 @@ impl Pi {
     }
 
     /// Computes π by the formula. Allocates nothing.
-    pub fn compute(&mut self, formula: &[Arctan]) -> Result<(), ProbeError> {
+    pub fn compute(&mut self, formula: &[Arctan]) -> Result<()> {
         self.sum.fill(0);
         for arctan in formula {
             self.add(arctan)?;
@@ -56,7 +56,7 @@ impl Pi {
     }
 
     /// `c/x - c/(3x^3) + c/(5x^5) - …`, until the power has no limb left.
-    fn add(&mut self, arctan: &Arctan) -> Result<(), ProbeError> {
+    fn add(&mut self, arctan: &Arctan) -> Result<()> {
         let square = arctan.inverse * arctan.inverse;
         self.power.fill(0);
         self.power[0] = arctan.coefficient.unsigned_abs() * arctan.inverse;

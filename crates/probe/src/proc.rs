@@ -91,6 +91,20 @@ pub fn kib_field(text: &str, key: &str) -> Option<u64> {
     kib.checked_mul(1024)
 }
 
+/// Bytes of a cache's size as `/sys` writes it: `36608K`, `1M` or `512`. 0, which stands for a size that
+/// the kernel does not know, is `None`.
+pub fn cache_bytes(text: &str) -> Option<u64> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "" => 1,
+        "K" => 1 << 10,
+        "M" => 1 << 20,
+        "G" => 1 << 30,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(unit).filter(|bytes| *bytes > 0)
+}
+
 pub fn load_1m(loadavg: &str) -> Option<f64> {
     loadavg.split_whitespace().next()?.parse().ok()
 }
@@ -125,6 +139,17 @@ mod tests {
         let busy = 16761 + 5 + 3129 + 2 + 165;
         assert_eq!(times, CpuTimes { busy, idle: 224_830 + 1429, steal: Some(4024) });
         assert_eq!(times.total(), busy + 224_830 + 1429 + 4024);
+    }
+
+    #[test]
+    fn sizes_of_caches_have_units() {
+        let sizes = [("512", 512), ("32K", 32 << 10), ("36608K", 36_608 << 10), ("2M", 2 << 20)];
+        for (text, bytes) in sizes {
+            assert_eq!(cache_bytes(text), Some(bytes), "{text}");
+        }
+        for nonsense in ["", "K", "12X", "-1K", "0K", "big"] {
+            assert_eq!(cache_bytes(nonsense), None, "{nonsense}");
+        }
     }
 
     #[test]

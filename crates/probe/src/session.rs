@@ -1,7 +1,7 @@
 //! What a trial has to obey while it runs: cancellation, its deadline, the control channel. A value
 //! that is passed to whatever waits or loops.
 use crate::clock;
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use crate::signals::{self, Flags};
 use nephoscope_wire::arguments::Limits;
 use nephoscope_wire::lines::{ControlLine, Peer};
@@ -30,7 +30,7 @@ pub struct Go {
 
 impl Session {
     /// Installs the signal handlers and arms the deadline: the session of this process.
-    pub fn begin(limits: &Limits) -> Result<Self, ProbeError> {
+    pub fn begin(limits: &Limits) -> Result<Self> {
         signals::install(limits.deadline, limits.control, limits.with_parent)?;
         Ok(Self { flags: &signals::FLAGS, has_control: limits.control })
     }
@@ -58,7 +58,7 @@ impl Session {
 
     /// Refuses to go on where the trial was cancelled or its deadline passed; called wherever a loop
     /// comes round.
-    pub fn check(self) -> Result<(), ProbeError> {
+    pub fn check(self) -> Result<()> {
         match self.flags.ending() {
             None => Ok(()),
             Some(124) => Err(ProbeError::new(
@@ -89,7 +89,7 @@ impl Session {
     }
 
     /// Waits for a moment on the wall clock: asleep at first, then reading the clock.
-    pub fn wait_until(self, wall_ns: u64) -> Result<(), ProbeError> {
+    pub fn wait_until(self, wall_ns: u64) -> Result<()> {
         loop {
             self.check()?;
             if self.is_stopped() {
@@ -109,7 +109,7 @@ impl Session {
     }
 
     /// Reads where the far side is, from the first control line.
-    pub fn read_peer(self, benchmark: &str) -> Result<Peer, ProbeError> {
+    pub fn read_peer(self, benchmark: &str) -> Result<Peer> {
         let hint = "Start it with --control and make `peer {\"address\": …, \"port\": …, \
                     \"token\": …}` the first line of its standard input.";
         if !self.has_control {
@@ -125,7 +125,7 @@ impl Session {
     }
 
     /// Reads the token of the one peer that is served, from the first control line.
-    pub fn read_token(self) -> Result<String, ProbeError> {
+    pub fn read_token(self) -> Result<String> {
         match self.read_line()? {
             ControlLine::Token(token) => Ok(token),
             _ => Err(ProbeError::usage(
@@ -137,7 +137,7 @@ impl Session {
 
     /// Reads what a service asks for, from the first control line.
     #[cfg(feature = "storage")]
-    pub fn read_credentials(self) -> Result<BTreeMap<String, String>, ProbeError> {
+    pub fn read_credentials(self) -> Result<BTreeMap<String, String>> {
         match self.read_line()? {
             ControlLine::Credentials(pairs) => Ok(pairs),
             _ => Err(ProbeError::usage(
@@ -155,7 +155,7 @@ impl Session {
 
     /// Waits for `go`. From then on `stop` and the end of the input are noticed whatever the trial
     /// does.
-    pub fn wait_for_go(self) -> Result<Go, ProbeError> {
+    pub fn wait_for_go(self) -> Result<Go> {
         let mut named = None;
         loop {
             match self.read_line()? {
@@ -173,7 +173,7 @@ impl Session {
     }
 
     /// Reads the next line byte by byte: what follows belongs to a later reader.
-    fn read_line(self) -> Result<ControlLine, ProbeError> {
+    fn read_line(self) -> Result<ControlLine> {
         let mut line = Vec::new();
         loop {
             self.check()?;

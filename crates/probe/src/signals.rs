@@ -6,7 +6,7 @@
 //! looks at; one second later a timer ends the process with `_exit`, whatever it is doing. No helper
 //! thread: a thread cannot be created under `SCHED_DEADLINE`, and would take time from the loop that
 //! is measured.
-use crate::error::ProbeError;
+use crate::error::{ProbeError, Result};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicU8, Ordering};
 use std::time::Duration;
 
@@ -73,7 +73,7 @@ static INPUT: Input = Input {
 };
 
 /// Installs the handlers and arms the deadline.
-pub fn install(deadline: Duration, control: bool, with_parent: bool) -> Result<(), ProbeError> {
+pub fn install(deadline: Duration, control: bool, with_parent: bool) -> Result<()> {
     for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGALRM, libc::SIGIO] {
         // SAFETY: the handler only touches atomics, setitimer and _exit, all async-signal-safe.
         let rc = unsafe {
@@ -121,7 +121,7 @@ pub fn read_control_lines() {
     on_signal(libc::SIGIO);
 }
 
-fn end_with_parent(control: bool) -> Result<(), ProbeError> {
+fn end_with_parent(control: bool) -> Result<()> {
     // SAFETY: plain system calls on our own process and descriptor 0.
     unsafe {
         os_result("prctl", libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM))?;
@@ -297,7 +297,7 @@ fn arm(seconds: i64, micros: i64) {
     }
 }
 
-fn os_result(what: &str, rc: libc::c_int) -> Result<(), ProbeError> {
+fn os_result(what: &str, rc: libc::c_int) -> Result<()> {
     if rc == 0 {
         Ok(())
     } else {

@@ -1,11 +1,15 @@
 //! Pinned threads that start together: each prepares on its own CPU (so that first touch puts its
 //! memory beside it), waits at a spinning barrier, and does its work in a timed section.
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use crate::session::Session;
 use crate::thread_barriers::{Barrier, Latch};
-use crate::trial::Factors;
+use crate::trial::{Factors, Trial};
 use crate::workers::{self, Worker};
 use crate::{affinity, clock, timed, touch, trial::factors};
+use nephoscope_wire::spec::Param;
+
+pub const THREADS: Param = Param::count("threads", 0, 0..=1024)
+    .doc("Number of threads, each pinned to a CPU; 0 takes all allowed CPUs.");
 
 #[derive(Debug)]
 pub struct Member<S, T> {
@@ -53,7 +57,7 @@ impl Seats {
     ///
     /// Under `SCHED_DEADLINE` a thread can neither be created nor pinned: the calling thread then
     /// works alone and free.
-    pub fn choose(session: Session, threads: usize) -> Result<Self, ProbeError> {
+    pub fn choose(session: Session, threads: usize) -> Result<Self> {
         let allowed = affinity::allowed().len();
         if under_deadline() {
             return Self::under_deadline(session, threads);
@@ -71,15 +75,22 @@ impl Seats {
         Ok(Self { session, cpus, notes, on_caller: false })
     }
 
+    /// The seats of a trial by its parameter `threads`; its notes have what a reader has to know.
+    pub fn of(trial: &mut Trial) -> Result<Self> {
+        let seats = Self::choose(trial.session, trial.params.size("threads"))?;
+        seats.notes.iter().for_each(|note| trial.out.note(note));
+        Ok(seats)
+    }
+
     /// That many threads, none of them pinned; under `SCHED_DEADLINE` the calling one.
-    pub fn free(session: Session, threads: usize) -> Result<Self, ProbeError> {
+    pub fn free(session: Session, threads: usize) -> Result<Self> {
         if under_deadline() {
             return Self::under_deadline(session, threads);
         }
         Ok(Self { session, cpus: vec![None; threads], notes: Vec::new(), on_caller: false })
     }
 
-    fn under_deadline(session: Session, threads: usize) -> Result<Self, ProbeError> {
+    fn under_deadline(session: Session, threads: usize) -> Result<Self> {
         if threads > 1 {
             check_can_start_threads()?;
         }
@@ -103,7 +114,7 @@ pub fn under_deadline() -> bool {
 }
 
 /// Refuses to start threads where the kernel would.
-pub fn check_can_start_threads() -> Result<(), ProbeError> {
+pub fn check_can_start_threads() -> Result<()> {
     if !under_deadline() {
         return Ok(());
     }
@@ -142,29 +153,29 @@ pub fn leave_deadline() {
 /// Members come back in the order of their threads.
 pub fn run<S: Send, T: Send>(
     seats: &Seats,
-    prepare: impl Fn(usize) -> Result<S, ProbeError> + Sync,
-    work: impl Fn(usize, &mut S) -> Result<T, ProbeError> + Sync,
-) -> Result<Vec<Member<S, T>>, ProbeError> {
+    prepare: impl Fn(usize) -> Result<S> + Sync,
+    work: impl Fn(usize, &mut S) -> Result<T> + Sync,
+) -> Result<Vec<Member<S, T>>> {
     together(seats, None::<fn() -> _>, prepare, work)
 }
 
 /// As [`run`], and between the last thread's `prepare` and the first one's `work` the calling thread
 /// calls `gate`: the threads sleep meanwhile.
 pub fn run_behind<S: Send, T: Send>(
-    gate: impl FnOnce() -> Result<(), ProbeError>,
+    gate: impl FnOnce() -> Result<()>,
     seats: &Seats,
-    prepare: impl Fn(usize) -> Result<S, ProbeError> + Sync,
-    work: impl Fn(usize, &mut S) -> Result<T, ProbeError> + Sync,
-) -> Result<Vec<Member<S, T>>, ProbeError> {
+    prepare: impl Fn(usize) -> Result<S> + Sync,
+    work: impl Fn(usize, &mut S) -> Result<T> + Sync,
+) -> Result<Vec<Member<S, T>>> {
     together(seats, Some(gate), prepare, work)
 }
 
 fn together<S: Send, T: Send>(
     seats: &Seats,
-    gate: Option<impl FnOnce() -> Result<(), ProbeError>>,
-    prepare: impl Fn(usize) -> Result<S, ProbeError> + Sync,
-    work: impl Fn(usize, &mut S) -> Result<T, ProbeError> + Sync,
-) -> Result<Vec<Member<S, T>>, ProbeError> {
+    gate: Option<impl FnOnce() -> Result<()>>,
+    prepare: impl Fn(usize) -> Result<S> + Sync,
+    work: impl Fn(usize, &mut S) -> Result<T> + Sync,
+) -> Result<Vec<Member<S, T>>> {
     if seats.on_caller {
         let start = || gate.map_or(Ok(()), |gate| gate());
         return Ok(vec![serve(0, seats.cpus[0], start, prepare, work)?]);
@@ -199,10 +210,9 @@ fn together<S: Send, T: Send>(
 
 /// All members, or the error that began it: members that left the barrier because another had
 /// failed are not the cause.
-fn first_cause<M>(outcomes: Vec<Result<M, ProbeError>>) -> Result<Vec<M>, ProbeError> {
-    let is_cause = |outcome: &Result<M, ProbeError>| {
-        outcome.as_ref().is_err_and(|error| error.name != LEFT_ALONE)
-    };
+fn first_cause<M>(outcomes: Vec<Result<M>>) -> Result<Vec<M>> {
+    let is_cause =
+        |outcome: &Result<M>| outcome.as_ref().is_err_and(|error| error.name != LEFT_ALONE);
     if let Some(at) = outcomes.iter().position(is_cause) {
         let cause = outcomes.into_iter().nth(at);
         return Err(cause.and_then(Result::err).expect("it was just found to be an error"));
@@ -215,10 +225,10 @@ const LEFT_ALONE: &str = "another_thread_failed";
 fn serve<S, T>(
     thread: usize,
     cpu: Option<usize>,
-    start: impl FnOnce() -> Result<(), ProbeError>,
-    prepare: impl Fn(usize) -> Result<S, ProbeError>,
-    work: impl Fn(usize, &mut S) -> Result<T, ProbeError>,
-) -> Result<Member<S, T>, ProbeError> {
+    start: impl FnOnce() -> Result<()>,
+    prepare: impl Fn(usize) -> Result<S>,
+    work: impl Fn(usize, &mut S) -> Result<T>,
+) -> Result<Member<S, T>> {
     if let Some(cpu) = cpu {
         affinity::pin(cpu)?;
     }
@@ -243,7 +253,7 @@ struct Start {
 }
 
 impl Start {
-    fn wait(&self) -> Result<(), ProbeError> {
+    fn wait(&self) -> Result<()> {
         if self.latch.as_ref().is_none_or(Latch::wait) && self.barrier.wait() {
             return Ok(());
         }
@@ -254,10 +264,7 @@ impl Start {
 
     /// Calls `gate` when all are prepared, then lets them through. That a thread failed is told by
     /// that thread.
-    fn open_behind(
-        &self,
-        gate: Option<impl FnOnce() -> Result<(), ProbeError>>,
-    ) -> Result<(), ProbeError> {
+    fn open_behind(&self, gate: Option<impl FnOnce() -> Result<()>>) -> Result<()> {
         let (Some(latch), Some(gate)) = (&self.latch, gate) else { return Ok(()) };
         if !latch.all_arrived() {
             return Ok(());

@@ -5,7 +5,7 @@
 //! [`Trial::prepared`], and only then measures. The trial's clock and the machine's counters start
 //! there. With a control channel the gate opens when the caller says so.
 use crate::counters::Counters;
-use crate::error::ProbeError;
+use crate::error::{ProbeError, Result};
 use crate::idle_cpu::IdleCpuMonitor;
 use crate::instruments::Instrument;
 use crate::session::Session;
@@ -58,7 +58,7 @@ pub fn run(
     params: &Map<String, Value>,
     session: Session,
     gap_meter: bool,
-) -> Result<(), ProbeError> {
+) -> Result<()> {
     let mut trial = Trial::new(instrument.spec, params, session)?;
     if instrument.spec.load {
         session.allow_orderly_stop();
@@ -74,7 +74,7 @@ pub fn serve(
     params: &Map<String, Value>,
     session: Session,
     listen: &ListenConfig,
-) -> Result<(), ProbeError> {
+) -> Result<()> {
     let Some(serve) = instrument.serve else {
         return Err(ProbeError::usage(
             format!("{} has one side only; there is nothing to serve.", instrument.spec.id),
@@ -91,11 +91,7 @@ pub fn serve(
 }
 
 impl Trial {
-    fn new(
-        spec: &'static Spec,
-        params: &Map<String, Value>,
-        session: Session,
-    ) -> Result<Self, ProbeError> {
+    fn new(spec: &'static Spec, params: &Map<String, Value>, session: Session) -> Result<Self> {
         let out = BufWriter::with_capacity(1 << 16, std::io::stdout());
         Ok(Self {
             params: Params::check(spec, params)?,
@@ -111,12 +107,12 @@ impl Trial {
     /// The gate: called by every instrument when all is prepared, just before its first timed
     /// section. Only the first call does something. With a control channel it says that the probe
     /// is ready and waits for the start.
-    pub fn prepared(&mut self) -> Result<(), ProbeError> {
+    pub fn prepared(&mut self) -> Result<()> {
         self.prepared_at(None)
     }
 
     /// As [`Self::prepared`], for a benchmark that listens at an address, which is told to anybody.
-    pub fn prepared_at(&mut self, address: Option<SocketAddr>) -> Result<(), ProbeError> {
+    pub fn prepared_at(&mut self, address: Option<SocketAddr>) -> Result<()> {
         if self.opened.is_some() {
             return Ok(());
         }
@@ -154,7 +150,7 @@ impl Trial {
         self.opened = Some((clock::realtime_ns(), counters));
     }
 
-    pub fn listens_at(&mut self, address: SocketAddr) -> Result<(), ProbeError> {
+    pub fn listens_at(&mut self, address: SocketAddr) -> Result<()> {
         self.out.ready(&ready(Some(address)))
     }
 
@@ -173,7 +169,7 @@ impl Trial {
         counters
     }
 
-    fn finish(&mut self, served: Option<Value>) -> Result<(), ProbeError> {
+    fn finish(&mut self, served: Option<Value>) -> Result<()> {
         let elapsed_ns = self.out.at_ns();
         let counters = self.counters();
         self.spare.end();
@@ -196,7 +192,7 @@ impl Trial {
         metric: &str,
         histogram: &Histogram<u64>,
         factors: &Factors,
-    ) -> Result<(), ProbeError> {
+    ) -> Result<()> {
         self.out.emit_pairs(metric, closed_loop::pairs(histogram), factors)
     }
 }

@@ -1,6 +1,6 @@
 //! Two threads that hand a turn to each other and sleep in between: each handover on one CPU is a
 //! context switch.
-use crate::error::ProbeError;
+use crate::error::{ProbeError, Result};
 use crate::gaps::cause::Switches;
 use crate::session::Session;
 use crate::{affinity, clock, workers};
@@ -41,14 +41,14 @@ struct Shared {
 }
 
 impl Shared {
-    fn new(session: Session, method: Method) -> Result<Arc<Self>, ProbeError> {
+    fn new(session: Session, method: Method) -> Result<Arc<Self>> {
         let pipes = [pipe()?, pipe()?];
         let (turn, over) = (AtomicU32::new(0), AtomicBool::new(false));
         Ok(Arc::new(Self { session, method, pipes, turn, over }))
     }
 
     #[inline]
-    fn pass(&self, side: usize) -> Result<(), ProbeError> {
+    fn pass(&self, side: usize) -> Result<()> {
         match self.method {
             Method::Pipe => {
                 let fd = self.pipes[side].1.as_raw_fd();
@@ -71,7 +71,7 @@ impl Shared {
 
     /// Sleeps until a side has the turn; false when it is over.
     #[inline]
-    fn wait(&self, side: usize) -> Result<bool, ProbeError> {
+    fn wait(&self, side: usize) -> Result<bool> {
         match self.method {
             Method::Pipe => self.read(side)?,
             Method::Futex => {
@@ -92,7 +92,7 @@ impl Shared {
     }
 
     /// Hands every turn back until it is over; what the kernel accounted meanwhile.
-    fn serve(&self) -> Result<Option<Accounted>, ProbeError> {
+    fn serve(&self) -> Result<Option<Accounted>> {
         let mut before = None;
         while self.wait(1)? {
             before = before.or_else(Switches::read);
@@ -107,7 +107,7 @@ impl Shared {
         self.session.check().err().unwrap_or_else(|| ProbeError::os(what, &error))
     }
 
-    fn read(&self, side: usize) -> Result<(), ProbeError> {
+    fn read(&self, side: usize) -> Result<()> {
         let (fd, mut byte) = (self.pipes[side].0.as_raw_fd(), [0u8; 1]);
         // SAFETY: one byte of our own.
         while unsafe { libc::read(fd, byte.as_mut_ptr().cast(), 1) } != 1 {
@@ -143,13 +143,13 @@ impl Accounted {
 /// The thread at the other end: it hands every turn back at once.
 pub struct Partner {
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<Result<Option<Accounted>, ProbeError>>>,
+    thread: Option<JoinHandle<Result<Option<Accounted>>>>,
     clock: Option<libc::clockid_t>,
 }
 
 impl Partner {
     /// Starts it, pinned to `cpu`; it has had the turn once when this returns.
-    pub fn start(session: Session, method: Method, cpu: usize) -> Result<Self, ProbeError> {
+    pub fn start(session: Session, method: Method, cpu: usize) -> Result<Self> {
         let shared = Shared::new(session, method)?;
         let its = Arc::clone(&shared);
         let serve = move || {
@@ -175,7 +175,7 @@ impl Partner {
 
     /// Hands the turn over and sleeps until it comes back.
     #[inline]
-    pub fn round_trip(&self) -> Result<(), ProbeError> {
+    pub fn round_trip(&self) -> Result<()> {
         self.shared.pass(1)?;
         if self.shared.wait(0)? {
             return Ok(());
@@ -189,11 +189,11 @@ impl Partner {
     }
 
     /// Ends it; what the kernel accounted to it since its first turn.
-    pub fn end(mut self) -> Result<Option<Accounted>, ProbeError> {
+    pub fn end(mut self) -> Result<Option<Accounted>> {
         self.join()
     }
 
-    fn join(&mut self) -> Result<Option<Accounted>, ProbeError> {
+    fn join(&mut self) -> Result<Option<Accounted>> {
         let Some(thread) = self.thread.take() else { return Ok(None) };
         self.shared.over.store(true, Ordering::Relaxed);
         self.shared.pass(1)?;
@@ -207,7 +207,7 @@ impl Drop for Partner {
     }
 }
 
-fn pipe() -> Result<(OwnedFd, OwnedFd), ProbeError> {
+fn pipe() -> Result<(OwnedFd, OwnedFd)> {
     let mut fds = [0; 2];
     // SAFETY: the kernel writes two descriptors, which are then ours alone.
     unsafe {

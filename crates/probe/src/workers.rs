@@ -1,17 +1,17 @@
 //! Worker threads: the one way to start them, pinned to a CPU or not, and to wait for their results.
 use crate::affinity;
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
 
 /// A worker calls few functions and keeps its data in mappings and on the heap.
 const STACK_BYTES: usize = 256 << 10;
 
 /// A worker that ends before the scope in which it was started.
-pub struct Worker<'scope, T>(ScopedJoinHandle<'scope, Result<T, ProbeError>>);
+pub struct Worker<'scope, T>(ScopedJoinHandle<'scope, Result<T>>);
 
 impl<T> Worker<'_, T> {
     /// Waits for its result; a panic of it is one of the caller.
-    pub fn join(self) -> Result<T, ProbeError> {
+    pub fn join(self) -> Result<T> {
         self.0.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 }
@@ -20,8 +20,8 @@ impl<T> Worker<'_, T> {
 pub fn start<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     cpu: Option<usize>,
-    work: impl FnOnce() -> Result<T, ProbeError> + Send + 'scope,
-) -> Result<Worker<'scope, T>, ProbeError> {
+    work: impl FnOnce() -> Result<T> + Send + 'scope,
+) -> Result<Worker<'scope, T>> {
     let pinned = move || {
         cpu.map_or(Ok(()), affinity::pin)?;
         work()
@@ -33,15 +33,12 @@ pub fn start<'scope, T: Send + 'scope>(
 pub fn start_owned<T: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> T + Send + 'static,
-) -> Result<JoinHandle<T>, ProbeError> {
+) -> Result<JoinHandle<T>> {
     builder(name).spawn(work).map_err(|error| no_thread(&error))
 }
 
 /// Does `work` on a thread of its own, pinned to `cpu`, so that the caller's stays where it is.
-pub fn run_on<T: Send>(
-    cpu: usize,
-    work: impl FnOnce() -> Result<T, ProbeError> + Send,
-) -> Result<T, ProbeError> {
+pub fn run_on<T: Send>(cpu: usize, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     std::thread::scope(|scope| start(scope, Some(cpu), work)?.join())
 }
 

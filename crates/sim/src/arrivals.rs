@@ -1,5 +1,5 @@
 //! Arrival processes: Poisson, deterministic, or in bursts.
-use crate::error::{positive, InvalidInput};
+use crate::error::{positive, Result};
 use crate::random::Stream;
 use crate::{Nanos, SECOND};
 
@@ -19,16 +19,16 @@ pub enum Arrivals {
 }
 
 impl Arrivals {
-    pub fn poisson(per_s: f64) -> Result<Self, InvalidInput> {
+    pub fn poisson(per_s: f64) -> Result<Self> {
         Ok(Self::Poisson { per_s: positive("The arrival rate", per_s)? })
     }
 
-    pub fn constant(per_s: f64) -> Result<Self, InvalidInput> {
+    pub fn constant(per_s: f64) -> Result<Self> {
         Ok(Self::Constant { interval_ns: SECOND as f64 / positive("The arrival rate", per_s)? })
     }
 
     /// Returns bursts of `size` arrivals. per_s: rate of single arrivals.
-    pub fn bursts(size: u32, per_s: f64) -> Result<Self, InvalidInput> {
+    pub fn bursts(size: u32, per_s: f64) -> Result<Self> {
         let arrivals = positive("The burst size", f64::from(size))?;
         Ok(Self::Bursts { size, bursts_per_s: positive("The arrival rate", per_s)? / arrivals })
     }

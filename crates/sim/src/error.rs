@@ -9,6 +9,9 @@ pub struct InvalidInput {
     pub hint: String,
 }
 
+/// The outcome of what may be refused.
+pub type Result<T, E = InvalidInput> = std::result::Result<T, E>;
+
 impl InvalidInput {
     pub fn new(what: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { what: what.into(), hint: hint.into() }
@@ -30,7 +33,7 @@ impl From<InvalidInput> for Error {
 }
 
 /// Returns an error of these two sentences.
-pub fn refuse<T>(what: impl Into<String>, hint: impl Into<String>) -> Result<T, InvalidInput> {
+pub fn refuse<T>(what: impl Into<String>, hint: impl Into<String>) -> Result<T> {
     Err(InvalidInput::new(what, hint))
 }
 
@@ -39,7 +42,7 @@ const SMALLEST: f64 = 1e-9;
 const LARGEST: f64 = 1e15;
 
 /// Returns the value if it is above zero and not absurdly large.
-pub fn positive(key: &str, value: f64) -> Result<f64, InvalidInput> {
+pub fn positive(key: &str, value: f64) -> Result<f64> {
     if (SMALLEST..=LARGEST).contains(&value) {
         return Ok(value);
     }
@@ -48,7 +51,7 @@ pub fn positive(key: &str, value: f64) -> Result<f64, InvalidInput> {
 }
 
 /// Returns the value if it lies within the bounds.
-pub fn within(key: &str, value: f64, min: f64, max: f64) -> Result<f64, InvalidInput> {
+pub fn within(key: &str, value: f64, min: f64, max: f64) -> Result<f64> {
     if (min..=max).contains(&value) {
         return Ok(value);
     }
@@ -56,7 +59,7 @@ pub fn within(key: &str, value: f64, min: f64, max: f64) -> Result<f64, InvalidI
 }
 
 /// Returns an error if the scenario is of another format version than 1.
-pub fn check_version(version: u32) -> Result<(), InvalidInput> {
+pub fn check_version(version: u32) -> Result<()> {
     if version == 1 {
         return Ok(());
     }

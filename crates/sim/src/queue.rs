@@ -1,6 +1,6 @@
 //! One open queue: arrivals, service times, equal servers; compared with the closed forms.
 use crate::arrivals::{ArrivalTimes, Arrivals};
-use crate::error::{positive, refuse, InvalidInput};
+use crate::error::{positive, refuse, Result};
 use crate::random::{Distribution, Stream};
 use crate::resource::{Fifo, ProcessorSharing};
 use crate::statistics::{Durations, TimeWeighted};
@@ -54,7 +54,7 @@ impl Queue {
 
     /// Returns an error for no servers, or a utilisation of 1 or more, at which the queue would only
     /// grow.
-    pub fn check(&self) -> Result<(), InvalidInput> {
+    pub fn check(&self) -> Result<()> {
         positive("servers", f64::from(self.servers))?;
         let utilisation = self.utilisation();
         if utilisation >= 1.0 {
@@ -67,7 +67,7 @@ impl Queue {
     }
 
     /// Simulates the queue from empty until all requests are served.
-    pub fn run(&self, seed: u64, replication: u64) -> Result<Outcome, InvalidInput> {
+    pub fn run(&self, seed: u64, replication: u64) -> Result<Outcome> {
         self.check()?;
         let mut simulation = Simulation {
             arrivals: self.arrivals.start(Stream::new(seed, replication, 0)),

@@ -1,6 +1,6 @@
 //! Independent streams of random numbers: one for each source of randomness in each replication, so
 //! that a change in one part of a model does not alter the draws of another (common random numbers).
-use crate::error::{positive, refuse, InvalidInput};
+use crate::error::{positive, refuse, Result};
 use crate::Nanos;
 use rand::{Rng, RngCore, SeedableRng};
 use rand_distr::{Exp1, LogNormal};
@@ -97,7 +97,7 @@ pub enum Distribution {
 
 impl Distribution {
     /// Returns a log-normal distribution. variation: coefficient of variation.
-    pub fn log_normal(mean_ns: f64, variation: f64) -> Result<Self, InvalidInput> {
+    pub fn log_normal(mean_ns: f64, variation: f64) -> Result<Self> {
         let mean = positive("The mean", mean_ns)?;
         let variance = (1.0 + positive("The coefficient of variation", variation)?.powi(2)).ln();
         match LogNormal::new(mean.ln() - variance / 2.0, variance.sqrt()) {

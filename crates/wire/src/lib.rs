@@ -3,11 +3,13 @@
 //!
 //! `spec` is what a benchmark says about itself, `params` is what a caller asks of it (checked
 //! against the spec), `lines` is what travels on stdout, one JSON object a line, `writer` writes it,
-//! `error` is why a trial failed; `arguments` reads the command line, `input` the files that it names, `random` is a seeded generator.
+//! `error` is why a trial failed; `arguments` reads the command line, `input` the files that it names,
+//! `random` is a seeded generator, `gap_cycles` an estimate that probe and simulator make.
 #![forbid(unsafe_code)]
 
 pub mod arguments;
 pub mod error;
+pub mod gap_cycles;
 pub mod input;
 pub mod lines;
 pub mod params;

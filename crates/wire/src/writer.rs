@@ -63,6 +63,16 @@ impl<W: Write> TrialWriter<W> {
         self.emit_at(metric, value, 1, at_ns, factors)
     }
 
+    /// Writes the values that are known: missing is not zero.
+    pub fn emit_known(
+        &mut self,
+        values: &[(&str, Option<f64>)],
+        factors: &Factors,
+    ) -> Result<(), Error> {
+        let known = values.iter().filter_map(|(metric, value)| Some((metric, (*value)?)));
+        known.into_iter().try_for_each(|(metric, value)| self.emit(metric, value, factors.clone()))
+    }
+
     /// Writes one value, observed `count` times, at a time since the measured part began. Refuses a
     /// value that is not finite: missing is neither zero nor NaN.
     pub fn emit_at(

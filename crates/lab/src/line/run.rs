@@ -5,11 +5,9 @@ use super::engine::Engine;
 use super::tap::Tap;
 use super::waiting::{cpu_ns, now_ns, Waiting};
 use crate::error::LabError;
-use crate::priority;
-use crate::signals;
+use crate::{priority, report, signals};
 use serde_json::{json, Value};
 use std::fs::File;
-use std::io::Write;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 /// Packets taken from one port before what is due goes out: at 1 to 2 us each a release is late by
@@ -29,9 +27,9 @@ pub fn run(source: &std::path::Path) -> Result<i32, LabError> {
     };
     let config = config::read(&text)?;
     let mut line = Line::start(&config, input)?;
-    say(&line.ready());
+    report(&line.ready());
     line.serve();
-    say(&line.counters());
+    report(&line.counters());
     Ok(0)
 }
 
@@ -203,7 +201,7 @@ impl Line {
             return;
         }
         if info.ssi_signo.cast_signed() == libc::SIGUSR1 {
-            say(&self.counters());
+            report(&self.counters());
         } else {
             self.ended = true;
         }
@@ -212,7 +210,7 @@ impl Line {
     fn orders_of_stdin(&mut self) {
         while let Some(line) = self.input.next_line() {
             let answer = self.obey(&line);
-            say(&answer);
+            report(&answer);
         }
     }
 
@@ -260,10 +258,4 @@ impl Line {
             "waiting": self.engine.waiting(), "ports": ports, "paths": paths,
         }})
     }
-}
-
-fn say(value: &Value) {
-    // Nobody may be listening any more; the packets go on.
-    let mut out = std::io::stdout();
-    let _ = writeln!(out, "{value}").and_then(|()| out.flush());
 }

@@ -1,9 +1,9 @@
 //! TAP devices: made inside a network namespace, gone when their descriptor closes.
 use super::config::{self, Port};
-use crate::error::{LabError, MISSING};
+use crate::error::{outcome, LabError, FAILED, MISSING};
 use crate::namespaces::Namespace;
 use std::fs::File;
-use std::io;
+use std::io::{self, Seek};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::Path;
 
@@ -42,7 +42,7 @@ impl Tap {
             .raw_os_error()
         {
             Some(libc::EBUSY) => LabError::new(
-                crate::error::FAILED,
+                FAILED,
                 format!("There is a device {} in this namespace already.", port.name),
                 "Take the lab down that made it, or choose another name.",
             ),
@@ -85,11 +85,14 @@ impl Tap {
     /// Packets that the device dropped because we did not read them in time; none where the
     /// namespace hides its statistics.
     pub fn dropped(&self) -> Option<u64> {
-        let mut text = vec![0; 16_384];
-        let file = self.statistics.as_ref()?;
-        let read = std::os::unix::fs::FileExt::read_at(file, &mut text, 0).ok()?;
-        dropped_in(std::str::from_utf8(&text[..read]).ok()?, &self.name)
+        dropped_in(&whole_text(self.statistics.as_ref()?).ok()?, &self.name)
     }
+}
+
+/// Reads an open file from its start: the kernel gives a page of its statistics at a time.
+fn whole_text(mut file: &File) -> io::Result<String> {
+    file.rewind()?;
+    io::read_to_string(file)
 }
 
 /// The transmit drops of a device in the text of `/proc/net/dev`.
@@ -156,17 +159,24 @@ fn configure(socket: RawFd, port: &Port) -> io::Result<()> {
 fn control(fd: RawFd, command: u32, request: &mut libc::ifreq) -> io::Result<()> {
     // SAFETY: the commands used here read and write one ifreq. Their type differs between C
     // libraries.
-    let rc = unsafe { libc::ioctl(fd, command as _, std::ptr::from_mut(request)) };
-    if rc < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(())
-    }
+    outcome(unsafe { libc::ioctl(fd, command as _, std::ptr::from_mut(request)) })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_whole_statistics_are_read_each_time() {
+        let lines: String = (0..300).map(|n| format!("{n:200}\n")).collect();
+        let path = std::env::temp_dir().join(format!("nephoscope-lab-{}", std::process::id()));
+        std::fs::write(&path, &lines).unwrap();
+        let file = File::open(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        for _ in 0..2 {
+            assert_eq!(whole_text(&file).unwrap(), lines);
+        }
+    }
 
     #[test]
     fn drops_are_the_devices_own() {

@@ -7,7 +7,7 @@ use super::job::Job;
 use super::pattern::{self, Order};
 use crate::buffer::{Buffer, Pages};
 use crate::closed_loop::{Outcome, Window};
-use crate::error::ProbeError;
+use crate::error::Result;
 use crate::{clock, timed};
 use io_uring::{opcode, squeue, types, EnterFlags, IoUring};
 use nephoscope_wire::random::Random;
@@ -35,8 +35,8 @@ pub fn ring(depth: usize) -> Result<IoUring, Error> {
 pub fn run(
     job: &Job<'_>,
     ring: &mut IoUring,
-    gate: impl FnOnce() -> Result<(), ProbeError>,
-) -> Result<Outcome, ProbeError> {
+    gate: impl FnOnce() -> Result<()>,
+) -> Result<Outcome> {
     let mut queue = Queue::new(job)?;
     gate()?;
     queue.window.begin(clock::monotonic_ns());
@@ -64,7 +64,7 @@ struct Queue<'a> {
 }
 
 impl<'a> Queue<'a> {
-    fn new(job: &'a Job<'a>) -> Result<Self, ProbeError> {
+    fn new(job: &'a Job<'a>) -> Result<Self> {
         let slot_bytes = job.record_bytes.next_multiple_of(4096);
         let mut buffer = Buffer::map_parts(job.depth, slot_bytes, Pages::Default)?;
         Random::new(job.seed).fill(buffer.as_mut_slice());
@@ -81,7 +81,7 @@ impl<'a> Queue<'a> {
         })
     }
 
-    fn measure(&mut self, ring: &mut IoUring) -> Result<(), ProbeError> {
+    fn measure(&mut self, ring: &mut IoUring) -> Result<()> {
         for slot in 0..self.job.depth {
             self.submit(ring, slot, clock::monotonic_ns())?;
         }
@@ -111,7 +111,7 @@ impl<'a> Queue<'a> {
     }
 
     /// Starts the next operation in `slot`; its latency counts from `now_ns`.
-    fn submit(&mut self, ring: &mut IoUring, slot: usize, now_ns: u64) -> Result<(), ProbeError> {
+    fn submit(&mut self, ring: &mut IoUring, slot: usize, now_ns: u64) -> Result<()> {
         let record = self.order.next(self.job.records);
         let entry = self.entry(slot, record);
         self.started_ns[slot] = now_ns;
@@ -143,7 +143,7 @@ impl<'a> Queue<'a> {
 
     /// Hands `submit` entries to the kernel and waits for `wait` completions. A signal may end the
     /// wait early; the caller's loop comes round.
-    fn enter(&self, ring: &IoUring, submit: u32, wait: u32) -> Result<(), ProbeError> {
+    fn enter(&self, ring: &IoUring, submit: u32, wait: u32) -> Result<()> {
         let flags = EnterFlags::GETEVENTS.bits();
         // SAFETY: no argument is passed, the entries are valid.
         let entered =

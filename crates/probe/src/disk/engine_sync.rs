@@ -2,16 +2,13 @@
 use super::job::Job;
 use super::mover::Mover;
 use crate::closed_loop::{Outcome, Window};
-use crate::error::ProbeError;
+use crate::error::Result;
 use crate::{clock, timed, workers};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Runs the job; a single operation in flight runs in the calling thread. Calls `gate` when all is
 /// prepared.
-pub fn run(
-    job: &Job<'_>,
-    gate: impl FnOnce() -> Result<(), ProbeError>,
-) -> Result<Outcome, ProbeError> {
+pub fn run(job: &Job<'_>, gate: impl FnOnce() -> Result<()>) -> Result<Outcome> {
     let stop = AtomicBool::new(false);
     let made: Result<Vec<_>, _> =
         (0..job.depth as u64).map(|number| Worker::new(job, &stop, number)).collect();
@@ -42,12 +39,12 @@ struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    fn new(job: &'a Job<'a>, stop: &'a AtomicBool, number: u64) -> Result<Self, ProbeError> {
+    fn new(job: &'a Job<'a>, stop: &'a AtomicBool, number: u64) -> Result<Self> {
         let window = Window::open(clock::monotonic_ns(), job.duration_ns);
         Ok(Self { stop, mover: Mover::new(job, number)?, window })
     }
 
-    fn run(mut self) -> Result<Window, ProbeError> {
+    fn run(mut self) -> Result<Window> {
         let section = timed::start();
         let mut started_ns = clock::monotonic_ns();
         while !self.stop.load(Ordering::Relaxed) {

@@ -1,5 +1,5 @@
 //! System errors of files as sentences: what was refused, where, and what to do next.
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use std::io::Error;
 use std::path::Path;
 
@@ -56,7 +56,7 @@ pub fn no_disk(place: &Path) -> ProbeError {
 }
 
 /// Refuses a record that direct I/O cannot move.
-pub fn check_sectors(id: &str, record_bytes: usize) -> Result<(), ProbeError> {
+pub fn check_sectors(id: &str, record_bytes: usize) -> Result<()> {
     if record_bytes.is_multiple_of(512) {
         return Ok(());
     }

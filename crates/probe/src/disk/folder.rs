@@ -1,7 +1,7 @@
 //! A scratch folder with a name, for files that need one: removed at the end, and where that could
 //! not be, by the next run. Its owner holds a lock on it, which goes away with the process.
 use super::{errors, place};
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use std::fs::File;
 use std::io::Error;
 use std::os::fd::{AsRawFd, FromRawFd};
@@ -21,7 +21,7 @@ pub struct Folder {
 impl Folder {
     /// Makes a folder in `directory`, readable by this user only, after removing those that a killed
     /// run of the same user left there.
-    pub fn make(directory: &Path) -> Result<Self, ProbeError> {
+    pub fn make(directory: &Path) -> Result<Self> {
         sweep(directory);
         // A folder that another run's sweep takes between its making and its locking is made again.
         for _ in 0..16 {
@@ -51,7 +51,7 @@ impl Folder {
     }
 
     /// Writes everything of its file system to the disk.
-    pub fn sync_all(&self) -> Result<(), ProbeError> {
+    pub fn sync_all(&self) -> Result<()> {
         // SAFETY: our own descriptor.
         if unsafe { libc::syncfs(self.fd()) } == 0 {
             return Ok(());
@@ -59,7 +59,7 @@ impl Folder {
         Err(errors::named("Syncing the file system", &self.path, &Error::last_os_error()))
     }
 
-    pub fn remove(mut self) -> Result<(), ProbeError> {
+    pub fn remove(mut self) -> Result<()> {
         self.removed = true;
         std::fs::remove_dir_all(&self.path)
             .map_err(|error| errors::named("Removing a folder", &self.path, &error))

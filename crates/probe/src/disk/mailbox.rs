@@ -5,7 +5,7 @@ use super::mail::Step;
 use super::pattern;
 use super::{errors, place};
 use crate::buffer::{Buffer, Pages};
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use crate::session::Session;
 use nephoscope_wire::random::Random;
 use serde::Serialize;
@@ -35,7 +35,6 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// The same as an object.
     /// What came on top of `before`.
     pub fn since(self, before: Self) -> Self {
         Self {
@@ -68,7 +67,7 @@ impl Mailbox {
         habits: Habits,
         max_bytes: u64,
         seed: u64,
-    ) -> Result<Self, ProbeError> {
+    ) -> Result<Self> {
         let mut data =
             Buffer::map(usize::try_from(max_bytes).unwrap_or(usize::MAX), Pages::Default)?;
         let mut into = Buffer::map(habits.block_bytes, Pages::Default)?;
@@ -83,7 +82,7 @@ impl Mailbox {
         Ok(Self { session, folder, habits, data, into, counts: Counts::default(), turn: 0 })
     }
 
-    pub fn apply(&mut self, step: Step) -> Result<(), ProbeError> {
+    pub fn apply(&mut self, step: Step) -> Result<()> {
         match step {
             Step::Create { file, bytes } => {
                 self.write(file, bytes, libc::O_CREAT | libc::O_EXCL, "Creating a file")?;
@@ -110,7 +109,7 @@ impl Mailbox {
     }
 
     /// Number and bytes of the files that are really there.
-    pub fn there(&self) -> Result<(u64, u64), ProbeError> {
+    pub fn there(&self) -> Result<(u64, u64)> {
         let looked =
             |error: Error| errors::named("Looking at a folder", self.folder.path(), &error);
         let (mut files, mut bytes) = (0, 0);
@@ -129,11 +128,11 @@ impl Mailbox {
     }
 
     /// Writes everything of the file system to the disk.
-    pub fn sync_all(&self) -> Result<(), ProbeError> {
+    pub fn sync_all(&self) -> Result<()> {
         self.folder.sync_all()
     }
 
-    pub fn remove(self) -> Result<(), ProbeError> {
+    pub fn remove(self) -> Result<()> {
         self.folder.remove()
     }
 
@@ -150,7 +149,7 @@ impl Mailbox {
         name.map(u8::cast_signed)
     }
 
-    fn open(&self, file: u64, flags: libc::c_int, what: &str) -> Result<File, ProbeError> {
+    fn open(&self, file: u64, flags: libc::c_int, what: &str) -> Result<File> {
         let name = self.name(file);
         let flags = flags | libc::O_CLOEXEC | libc::O_NOFOLLOW;
         loop {
@@ -167,13 +166,7 @@ impl Mailbox {
         }
     }
 
-    fn write(
-        &mut self,
-        file: u64,
-        bytes: u64,
-        flags: libc::c_int,
-        what: &str,
-    ) -> Result<(), ProbeError> {
+    fn write(&mut self, file: u64, bytes: u64, flags: libc::c_int, what: &str) -> Result<()> {
         let handle = self.open(file, libc::O_WRONLY | flags, what)?;
         let bytes = usize::try_from(bytes).expect("the spec bounds a file");
         self.turn += 1;
@@ -197,7 +190,7 @@ impl Mailbox {
         Ok(())
     }
 
-    fn read(&mut self, file: u64, bytes: u64) -> Result<(), ProbeError> {
+    fn read(&mut self, file: u64, bytes: u64) -> Result<()> {
         let handle = self.open(file, libc::O_RDONLY, "Opening a file")?;
         let (into, length) = (self.into.as_ptr(), self.habits.block_bytes);
         let mut got = 0;
@@ -253,19 +246,14 @@ impl Mailbox {
 }
 
 /// Refuses what would not leave a tenth of `files` free, where the file system counts files.
-pub fn check_files(directory: &std::path::Path, files: u64) -> Result<(), ProbeError> {
-    let path = place::c_path(directory)?;
-    // SAFETY: a valid C string, and a plain struct that the kernel fills.
-    let free = unsafe {
-        let mut stat: libc::statvfs = std::mem::zeroed();
-        let rc = libc::statvfs(path.as_ptr(), &raw mut stat);
-        (rc == 0 && stat.f_files > 0).then_some(stat.f_favail)
-    };
-    match free {
-        Some(free) if free < files.saturating_add(files / 10) => Err(errors::disk_full(format!(
-            "{files} files and a tenth more do not fit in {}: {free} are free.",
-            directory.display()
-        ))),
+pub fn check_files(directory: &std::path::Path, files: u64) -> Result<()> {
+    match place::file_system(directory) {
+        Ok(stat) if stat.f_files > 0 && stat.f_favail < files.saturating_add(files / 10) => {
+            let (place, free) = (directory.display(), stat.f_favail);
+            Err(errors::disk_full(format!(
+                "{files} files and a tenth more do not fit in {place}: {free} are free."
+            )))
+        }
         _ => Ok(()),
     }
 }

@@ -1,7 +1,7 @@
 //! How much memory this process may use: the machine's, or less where a cgroup says so.
 use super::place;
 use crate::cgroup::Cgroups;
-use crate::error::ProbeError;
+use crate::error::Result;
 use crate::files::Files;
 use crate::proc;
 use crate::trial::Trial;
@@ -18,7 +18,7 @@ pub fn usable_bytes(files: &Files) -> Option<u64> {
 
 /// Whether a file of that size tells of the disk although the page cache takes part. If not, a note
 /// says why.
-pub fn reaches_disk(trial: &mut Trial, place: &Path, bytes: u64) -> Result<bool, ProbeError> {
+pub fn reaches_disk(trial: &mut Trial, place: &Path, bytes: u64) -> Result<bool> {
     if place::in_memory(place)? {
         trial.out.note("A cache measurement: the directory is a tmpfs, its files live in memory.");
         return Ok(false);

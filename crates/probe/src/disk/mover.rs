@@ -2,7 +2,7 @@
 use super::job::Job;
 use super::pattern::{self, Order};
 use crate::buffer::{Buffer, Pages};
-use crate::error::ProbeError;
+use crate::error::Result;
 use crate::session::Session;
 use nephoscope_wire::random::Random;
 use std::io::Error;
@@ -18,12 +18,12 @@ pub struct Mover<'a> {
 
 impl<'a> Mover<'a> {
     /// The `number`th worker of a job.
-    pub fn new(job: &'a Job<'a>, number: u64) -> Result<Self, ProbeError> {
+    pub fn new(job: &'a Job<'a>, number: u64) -> Result<Self> {
         Self::along(job, number, job.order(number))
     }
 
     /// The same, with an order of its own.
-    pub fn along(job: &'a Job<'a>, number: u64, order: Order<'a>) -> Result<Self, ProbeError> {
+    pub fn along(job: &'a Job<'a>, number: u64, order: Order<'a>) -> Result<Self> {
         let mut buffer = Buffer::map(job.record_bytes, Pages::Default)?;
         Random::new(job.seed ^ number).fill(buffer.as_mut_slice());
         Ok(Self { job, order, buffer, turn: 0 })
@@ -34,7 +34,7 @@ impl<'a> Mover<'a> {
     }
 
     /// Moves the next record, through interruptions; where in the file it lies.
-    pub fn move_next(&mut self) -> Result<u64, ProbeError> {
+    pub fn move_next(&mut self) -> Result<u64> {
         let (job, length) = (self.job, self.job.record_bytes);
         let fd = job.scratch.file.as_raw_fd();
         let record = self.order.next(job.records);

@@ -5,7 +5,7 @@ use super::mover::Mover;
 use super::pattern::Order;
 use super::scratch::Scratch;
 use crate::closed_loop::latency_histogram;
-use crate::error::ProbeError;
+use crate::error::{ProbeError, Result};
 use crate::thread_barriers::Latch;
 use crate::workers::{self, Worker};
 use crate::{clock, timed};
@@ -36,11 +36,7 @@ pub struct Passed {
 }
 
 /// Runs the pass over `files`, one thread each; calls `gate` when all is prepared.
-pub fn run(
-    pass: Pass,
-    files: &[Scratch],
-    gate: impl FnOnce() -> Result<(), ProbeError>,
-) -> Result<Passed, ProbeError> {
+pub fn run(pass: Pass, files: &[Scratch], gate: impl FnOnce() -> Result<()>) -> Result<Passed> {
     // Opened anew, so that closing it is closing it.
     let handles: Result<Vec<_>, _> =
         files.iter().map(|file| file.again(pass.random && !pass.write)).collect();
@@ -55,7 +51,7 @@ pub fn run(
     }
     let session = files[0].session;
     let latch = Latch::new(session, handles.len());
-    let done: Result<Vec<Done>, ProbeError> = std::thread::scope(|scope| {
+    let done: Result<Vec<Done>> = std::thread::scope(|scope| {
         let mut threads = Vec::with_capacity(handles.len());
         for (number, handle) in handles.into_iter().enumerate() {
             let latch = &latch;
@@ -98,7 +94,7 @@ struct Ready<'a> {
 }
 
 impl<'a> Ready<'a> {
-    fn new(pass: Pass, scratch: &'a Scratch, number: u64) -> Result<Self, ProbeError> {
+    fn new(pass: Pass, scratch: &'a Scratch, number: u64) -> Result<Self> {
         let Pass { write, random, record_bytes, records, seed, .. } = pass;
         let job = Job { random, ..Job::new(scratch, write, record_bytes, records, seed) };
         let mut order = Vec::new();
@@ -110,7 +106,7 @@ impl<'a> Ready<'a> {
         Ok(Self { job, order, number, pass })
     }
 
-    fn run(self) -> Result<Done, ProbeError> {
+    fn run(self) -> Result<Done> {
         let mut mover = match self.order.as_slice() {
             [] => Mover::new(&self.job, self.number)?,
             order => Mover::along(&self.job, self.number, Order::Listed(order.iter()))?,

@@ -1,6 +1,6 @@
 //! Where a scratch file goes, and what kind of place that is.
 use super::errors;
-use crate::error::ProbeError;
+use crate::error::{ProbeError, Result};
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ pub fn directory(given: &str) -> PathBuf {
 
 /// Whether files in `directory` live in memory and never reach a disk (tmpfs, ramfs). Since 6.6
 /// Linux accepts direct I/O on tmpfs, so that the flag alone says nothing.
-pub fn in_memory(directory: &Path) -> Result<bool, ProbeError> {
+pub fn in_memory(directory: &Path) -> Result<bool> {
     const TMPFS: i64 = 0x0102_1994;
     const RAMFS: i64 = 0x8584_58f6;
     Ok(matches!(kind(directory)?, TMPFS | RAMFS))
@@ -27,13 +27,13 @@ pub fn in_memory(directory: &Path) -> Result<bool, ProbeError> {
 
 /// Whether `directory` lies on an overlay, as the root of a container does. Such a file system takes
 /// the wish to send a part of a file to the disk (`sync_file_range`) and does nothing.
-pub fn on_overlay(directory: &Path) -> Result<bool, ProbeError> {
+pub fn on_overlay(directory: &Path) -> Result<bool> {
     const OVERLAY: i64 = 0x794c_7630;
     Ok(kind(directory)? == OVERLAY)
 }
 
 /// The file system's number, as statfs(2) has it.
-fn kind(directory: &Path) -> Result<i64, ProbeError> {
+fn kind(directory: &Path) -> Result<i64> {
     let path = c_path(directory)?;
     // SAFETY: a valid C string, and a plain struct that the kernel fills.
     unsafe {
@@ -50,17 +50,9 @@ fn kind(directory: &Path) -> Result<i64, ProbeError> {
 }
 
 /// Refuses a file of `bytes` that would not leave 10 % of its size free in `directory`.
-pub fn check_space(directory: &Path, bytes: u64) -> Result<(), ProbeError> {
-    let path = c_path(directory)?;
-    // SAFETY: a valid C string, and a plain struct that the kernel fills.
-    let free = unsafe {
-        let mut stat: libc::statvfs = std::mem::zeroed();
-        if libc::statvfs(path.as_ptr(), &raw mut stat) != 0 {
-            let error = std::io::Error::last_os_error();
-            return Err(errors::named("Looking at the free space", directory, &error));
-        }
-        stat.f_bavail.saturating_mul(stat.f_frsize)
-    };
+pub fn check_space(directory: &Path, bytes: u64) -> Result<()> {
+    let stat = file_system(directory)?;
+    let free = stat.f_bavail.saturating_mul(stat.f_frsize);
     if free >= bytes.saturating_add(bytes / 10) {
         return Ok(());
     }
@@ -70,8 +62,22 @@ pub fn check_space(directory: &Path, bytes: u64) -> Result<(), ProbeError> {
     )))
 }
 
+/// The sizes of the file system that holds `directory`.
+pub fn file_system(directory: &Path) -> Result<libc::statvfs> {
+    let path = c_path(directory)?;
+    // SAFETY: a valid C string, and a plain struct that the kernel fills.
+    unsafe {
+        let mut stat: libc::statvfs = std::mem::zeroed();
+        if libc::statvfs(path.as_ptr(), &raw mut stat) == 0 {
+            return Ok(stat);
+        }
+    }
+    let error = std::io::Error::last_os_error();
+    Err(errors::named("Looking at the free space", directory, &error))
+}
+
 /// The path for a system call; a NUL byte cannot be part of one.
-pub fn c_path(path: &Path) -> Result<CString, ProbeError> {
+pub fn c_path(path: &Path) -> Result<CString> {
     CString::new(path.as_os_str().as_bytes()).map_err(|_| {
         ProbeError::usage("`directory` has a NUL byte in it.", "Set it to an existing directory.")
     })

@@ -1,7 +1,7 @@
 //! A scratch file without a name: it vanishes with the process, however that ends.
 use super::{errors, place};
 use crate::buffer::{Buffer, Pages};
-use crate::error::ProbeError;
+use crate::error::{ProbeError, Result};
 use crate::session::Session;
 use nephoscope_wire::random::Random;
 use std::fs::File;
@@ -23,11 +23,7 @@ pub struct Scratch {
 
 impl Scratch {
     /// Opens a new file in `directory`, readable by this user only. `flags` come on top (`O_DSYNC`).
-    pub fn open(
-        session: Session,
-        directory: &Path,
-        flags: libc::c_int,
-    ) -> Result<Self, ProbeError> {
+    pub fn open(session: Session, directory: &Path, flags: libc::c_int) -> Result<Self> {
         // A write beyond the limit on file size is to give an error, not to end the process.
         // SAFETY: ignoring a signal touches no memory of ours.
         unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
@@ -49,7 +45,7 @@ impl Scratch {
     }
 
     /// The same file, opened once more. `alone`: nothing is read ahead of what is asked for.
-    pub fn again(&self, alone: bool) -> Result<Self, ProbeError> {
+    pub fn again(&self, alone: bool) -> Result<Self> {
         let fd = self.file.as_raw_fd();
         let path = place::c_path(Path::new(&format!("/proc/self/fd/{fd}")))?;
         // SAFETY: a valid C string; flags and advice on our own descriptors.
@@ -69,7 +65,7 @@ impl Scratch {
 
     /// Whether a file that was made direct really stayed out of the page cache. Some file systems
     /// take the flag and cache all the same (ext4 with `data=journal`); then most of it is there.
-    pub fn check_bypassed(&self) -> Result<(), ProbeError> {
+    pub fn check_bypassed(&self) -> Result<()> {
         if self.cached_ratio().is_some_and(|ratio| ratio > 0.5) {
             let reason = "its file system accepted the request and cached the file all the same";
             return Err(errors::no_direct_io(&self.directory, reason));
@@ -78,7 +74,7 @@ impl Scratch {
     }
 
     /// Switches the page cache off for this file.
-    pub fn make_direct(&self) -> Result<(), ProbeError> {
+    pub fn make_direct(&self) -> Result<()> {
         if place::in_memory(&self.directory)? {
             let reason = "files there live in memory (tmpfs) and never reach a disk";
             return Err(errors::no_direct_io(&self.directory, reason));
@@ -104,7 +100,7 @@ impl Scratch {
 
     /// Writes `bytes` (rounded up to whole pages) of incompressible data and waits until they and
     /// their extents are on the disk, so that reads afterwards find data and not holes.
-    pub fn fill(&self, bytes: u64, seed: u64) -> Result<(), ProbeError> {
+    pub fn fill(&self, bytes: u64, seed: u64) -> Result<()> {
         let bytes = bytes.next_multiple_of(4096);
         self.reserve(bytes)?;
         let chunk = usize::try_from(bytes).unwrap_or(FILL_BYTES).min(FILL_BYTES);
@@ -123,7 +119,7 @@ impl Scratch {
 
     /// Reserves the space in one piece where the file system can; those that cannot allocate as
     /// they write.
-    fn reserve(&self, bytes: u64) -> Result<(), ProbeError> {
+    fn reserve(&self, bytes: u64) -> Result<()> {
         let length = i64::try_from(bytes).unwrap_or(i64::MAX);
         // SAFETY: our own descriptor.
         if unsafe { libc::fallocate(self.file.as_raw_fd(), 0, 0, length) } == 0 {
@@ -136,7 +132,7 @@ impl Scratch {
         }
     }
 
-    fn write_some(&self, data: &[u8], at: u64) -> Result<usize, ProbeError> {
+    fn write_some(&self, data: &[u8], at: u64) -> Result<usize> {
         use std::os::unix::fs::FileExt;
         match self.file.write_at(data, at) {
             // Direct writes go on at block boundaries only; a rest below one is written again.
@@ -154,7 +150,7 @@ impl Scratch {
     }
 
     /// `fsync`, through interruptions.
-    pub fn sync(&self) -> Result<(), ProbeError> {
+    pub fn sync(&self) -> Result<()> {
         loop {
             match self.file.sync_all() {
                 Ok(()) => return Ok(()),
@@ -214,7 +210,7 @@ fn no_tmpfile(error: &Error) -> bool {
 }
 
 /// A name that nobody can guess, given up again at once.
-fn open_and_unlink(directory: &Path, flags: libc::c_int) -> Result<File, ProbeError> {
+fn open_and_unlink(directory: &Path, flags: libc::c_int) -> Result<File> {
     let noise = crate::net::random_bytes()?;
     let name = format!(".nephoscope-{:016x}", u64::from_le_bytes(noise));
     let path = place::c_path(&directory.join(name))?;

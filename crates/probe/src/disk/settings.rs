@@ -1,7 +1,7 @@
 //! The parameters of `disk.io` that depend on each other.
 use super::errors;
 use crate::clock;
-use crate::error::ProbeError;
+use crate::error::{ProbeError, Result};
 use nephoscope_wire::params::Params;
 
 /// Parameters that depend on each other, checked.
@@ -19,7 +19,7 @@ impl Settings {
     /// Records in flight are held in memory at once.
     const IN_FLIGHT_BYTES: usize = 1 << 30;
 
-    pub fn of(params: &Params) -> Result<Self, ProbeError> {
+    pub fn of(params: &Params) -> Result<Self> {
         let (record_bytes, depth) = (params.size("record_bytes"), params.size("queue_depth"));
         let direct = params.bool("direct");
         let file_bytes = params.u64("file_bytes");

@@ -1,6 +1,6 @@
 //! Figures that a program prints, read from its standard output by a regular expression or by the
 //! path of a value in a JSON document.
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use nephoscope_wire::spec::Better;
 use regex_lite::{Regex, RegexBuilder};
 use serde_json::Value;
@@ -23,7 +23,7 @@ enum Reader {
 impl Figure {
     /// Reads `NAME[:higher|:lower]=PATTERN`. A pattern that begins with `$` is a path of JSON
     /// (`$.results[0].mean`), any other a regular expression with one group.
-    pub fn parse(text: &str) -> Result<Self, ProbeError> {
+    pub fn parse(text: &str) -> Result<Self> {
         let refused = |why: &str| {
             ProbeError::usage(
                 format!("`figures` has '{text}': {why}."),
@@ -55,14 +55,14 @@ impl Figure {
     }
 
     /// The figure in an output. An error says what is missing; a figure is never assumed.
-    pub fn read(&self, output: &str) -> Result<f64, ProbeError> {
+    pub fn read(&self, output: &str) -> Result<f64> {
         match &self.reader {
             Reader::Expression(expression) => self.match_once(expression, output),
             Reader::Path(path) => self.look_up(path, output),
         }
     }
 
-    fn match_once(&self, expression: &Regex, output: &str) -> Result<f64, ProbeError> {
+    fn match_once(&self, expression: &Regex, output: &str) -> Result<f64> {
         let mut matches = expression.captures_iter(output);
         let text = matches.next().and_then(|groups| groups.get(1));
         let Some(text) = text else {
@@ -74,7 +74,7 @@ impl Figure {
         self.finite(text.as_str())
     }
 
-    fn look_up(&self, path: &[String], output: &str) -> Result<f64, ProbeError> {
+    fn look_up(&self, path: &[String], output: &str) -> Result<f64> {
         let document: Value = serde_json::from_str(output)
             .map_err(|error| self.failed(&format!("the output is no JSON ({error})")))?;
         let mut value = &document;
@@ -92,7 +92,7 @@ impl Figure {
         }
     }
 
-    fn finite(&self, text: &str) -> Result<f64, ProbeError> {
+    fn finite(&self, text: &str) -> Result<f64> {
         let number = text.trim().parse().ok().filter(|number: &f64| number.is_finite());
         number.ok_or_else(|| self.failed(&format!("'{text:.40}' is no number")))
     }

@@ -13,7 +13,7 @@ pub use program::{first_line, Program};
 pub use streams::{Streams, COLLECTED};
 
 use crate::clock;
-use crate::error::ProbeError;
+use crate::error::{ProbeError, Result};
 use crate::session::Session;
 use std::ffi::{c_char, c_int, c_void};
 use std::io::Error;
@@ -89,11 +89,7 @@ impl Executor {
     }
 
     /// Executes the program to its end. A cancelled trial kills it, with all that it started.
-    pub fn execute(
-        &mut self,
-        session: Session,
-        program: &Program,
-    ) -> Result<Execution, ProbeError> {
+    pub fn execute(&mut self, session: Session, program: &Program) -> Result<Execution> {
         session.check()?;
         let mut pipe = self.streams.prepare()?;
         let mut start = Start {
@@ -112,13 +108,10 @@ impl Executor {
             .and_then(|()| wait(session, child));
         let wall_ns = clock::monotonic_ns() - started_ns;
         let (status, usage) = waited.inspect_err(|_| kill(child))?;
-        let ns = |time: libc::timeval| {
-            time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_usec.cast_unsigned() * 1000
-        };
         Ok(Execution {
             wall_ns,
-            user_ns: ns(usage.ru_utime),
-            system_ns: ns(usage.ru_stime),
+            user_ns: clock::of_timeval_ns(usage.ru_utime),
+            system_ns: clock::of_timeval_ns(usage.ru_stime),
             max_rss_bytes: usage.ru_maxrss.cast_unsigned() << 10,
             ending: Ending::of(status),
         })
@@ -130,7 +123,7 @@ impl Executor {
     }
 
     /// Returns what the last program wrote to standard output, where that is collected.
-    pub fn output(&self) -> Result<String, ProbeError> {
+    pub fn output(&self) -> Result<String> {
         self.streams.output()
     }
 
@@ -188,7 +181,7 @@ extern "C" fn become_program(start: *mut c_void) -> c_int {
     }
 }
 
-fn wait(session: Session, child: libc::pid_t) -> Result<(c_int, libc::rusage), ProbeError> {
+fn wait(session: Session, child: libc::pid_t) -> Result<(c_int, libc::rusage)> {
     loop {
         // SAFETY: fills plain structs.
         let (rc, status, usage) = unsafe {

@@ -1,5 +1,5 @@
 //! A program that is ready to be executed: where it lies, its arguments, environment and directory.
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use std::ffi::{c_char, CString, OsStr, OsString};
 use std::io::Error;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -37,7 +37,7 @@ impl Texts {
 impl Program {
     /// Finds `argv[0]` in PATH, or where it says. environment: NAME=VALUE each, added to the
     /// probe's own. directory: where it runs; empty for the probe's own.
-    pub fn find(argv: &[&str], environment: &[&str], directory: &str) -> Result<Self, ProbeError> {
+    pub fn find(argv: &[&str], environment: &[&str], directory: &str) -> Result<Self> {
         let Some(name) = argv.first().filter(|name| !name.is_empty()) else {
             return Err(ProbeError::usage(
                 "`argv` names no program.",
@@ -137,7 +137,7 @@ pub fn first_line(text: &str) -> String {
 }
 
 /// The file of a program: as `execvp` finds it, once and not with every start.
-fn locate(name: &str, search: &OsStr, directory: &Path) -> Result<PathBuf, ProbeError> {
+fn locate(name: &str, search: &OsStr, directory: &Path) -> Result<PathBuf> {
     let candidates: Vec<PathBuf> = if name.contains('/') {
         vec![PathBuf::from(name)]
     } else {
@@ -171,7 +171,7 @@ fn is_executable(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|file| file.permissions().mode() & 0o111 != 0)
 }
 
-fn c_text(bytes: impl Into<Vec<u8>>) -> Result<CString, ProbeError> {
+fn c_text(bytes: impl Into<Vec<u8>>) -> Result<CString> {
     CString::new(bytes).map_err(|_| {
         ProbeError::usage(
             "An argument or a variable has a null character, which no program can be given.",

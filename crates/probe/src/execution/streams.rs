@@ -1,10 +1,11 @@
 //! Standard input, output and error of the programs that are executed.
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
+use crate::files;
 use crate::session::Session;
 use std::ffi::CStr;
 use std::fs::{File, OpenOptions};
 use std::io::{Error, PipeReader, PipeWriter, Read, Seek};
-use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::FileExt;
 
 /// Of standard error the end is looked at.
@@ -45,7 +46,7 @@ pub struct Pipe {
 
 impl Streams {
     /// input: a file; empty for none. output: `null`, `pipe`, `COLLECTED`, or a file.
-    pub fn open(input: &str, output: &str) -> Result<Self, ProbeError> {
+    pub fn open(input: &str, output: &str) -> Result<Self> {
         let path = if input.is_empty() { NULL } else { input };
         let input = File::open(path).map_err(|error| unusable("input", path, &error))?;
         let output = match output {
@@ -59,7 +60,7 @@ impl Streams {
     }
 
     /// Makes them ready for one execution; returns the pipe of its output where there is one.
-    pub fn prepare(&mut self) -> Result<Option<Pipe>, ProbeError> {
+    pub fn prepare(&mut self) -> Result<Option<Pipe>> {
         let mut made = emptied(&mut self.errors);
         if let Output::File(file) | Output::Collected(file) = &mut self.output {
             made = made.and_then(|()| emptied(file));
@@ -87,7 +88,7 @@ impl Streams {
     }
 
     /// Returns the collected output of the last program; empty where none is collected.
-    pub fn output(&self) -> Result<String, ProbeError> {
+    pub fn output(&self) -> Result<String> {
         let Output::Collected(file) = &self.output else { return Ok(String::new()) };
         let length = file.metadata().map_or(0, |file| file.len());
         if length > OUTPUT_BYTES {
@@ -119,7 +120,7 @@ impl Streams {
 
 impl Pipe {
     /// Reads the output to its end.
-    pub fn drain(&mut self, session: Session) -> Result<(), ProbeError> {
+    pub fn drain(&mut self, session: Session) -> Result<()> {
         self.writer = None;
         let mut bytes = [0u8; CHUNK_BYTES];
         loop {
@@ -142,20 +143,12 @@ fn emptied(file: &mut File) -> Result<(), Error> {
     Ok(())
 }
 
-fn in_memory(name: &CStr) -> Result<File, ProbeError> {
-    // SAFETY: a valid C string; the descriptor is ours alone.
-    unsafe {
-        match libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) {
-            -1 => {
-                let error = Error::last_os_error();
-                Err(ProbeError::os("Making a file for the program's output", &error))
-            }
-            descriptor => Ok(File::from_raw_fd(descriptor)),
-        }
-    }
+fn in_memory(name: &CStr) -> Result<File> {
+    files::in_memory(name)
+        .map_err(|error| ProbeError::os("Making a file for the program's output", &error))
 }
 
-fn writable(param: &str, path: &str) -> Result<File, ProbeError> {
+fn writable(param: &str, path: &str) -> Result<File> {
     let file = OpenOptions::new().write(true).create(true).truncate(true).open(path);
     file.map_err(|error| unusable(param, path, &error))
 }

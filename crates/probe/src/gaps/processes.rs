@@ -7,7 +7,7 @@ use super::record::Record;
 use super::watch::Watch;
 use super::{Place, Settings};
 use crate::clock::{self, Ticks};
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use crate::session::Session;
 use crate::trial::Trial;
 use crate::{affinity, team, timed, touch};
@@ -36,7 +36,7 @@ struct Shared {
 }
 
 impl Shared {
-    fn map(processes: usize, place_bytes: usize) -> Result<Self, ProbeError> {
+    fn map(processes: usize, place_bytes: usize) -> Result<Self> {
         let bytes = 4096 + processes * place_bytes;
         // SAFETY: a fresh anonymous mapping, zero-filled, which is a valid `Head`. Pages that
         // nobody writes take no memory.
@@ -118,7 +118,7 @@ pub fn run<C: Ticks>(
     settings: &Settings,
     places: &[Place],
     pin: bool,
-) -> Result<Vec<Record>, ProbeError> {
+) -> Result<Vec<Record>> {
     let place_bytes = RECORD_BYTES + (settings.events_max + settings.sleeps_max()) * EVENT_BYTES;
     let shared = Shared::map(places.len(), place_bytes.next_multiple_of(4096))?;
     let mut children = Children(Vec::with_capacity(places.len()));
@@ -153,7 +153,7 @@ fn start_together(
     children: &mut Children,
     processes: usize,
     reserved: bool,
-) -> Result<(), ProbeError> {
+) -> Result<()> {
     let asked_ns = clock::monotonic_ns();
     while shared.head().arrived.load(Ordering::Acquire) < processes {
         trial.session.check()?;
@@ -178,7 +178,7 @@ fn wait_for_all(
     shared: &Shared,
     duration_ns: u64,
     children: &mut Children,
-) -> Result<(), ProbeError> {
+) -> Result<()> {
     let end_ns = shared.head().start_ns.load(Ordering::Relaxed) + duration_ns;
     while !children.0.is_empty() {
         session.check()?;
@@ -190,7 +190,7 @@ fn wait_for_all(
 }
 
 /// Takes leave of the processes that ended; an error if one of them failed.
-fn reap(children: &mut Children) -> Result<(), ProbeError> {
+fn reap(children: &mut Children) -> Result<()> {
     let mut failed = None;
     children.0.retain(|pid| {
         let mut status = 0;

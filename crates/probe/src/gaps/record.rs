@@ -1,6 +1,8 @@
 //! What one loop saw.
 use super::cause::Cause;
+use crate::closed_loop::latency_histogram;
 use hdrhistogram::Histogram;
+use nephoscope_wire::gap_cycles::{self, LoopGaps};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -82,56 +84,25 @@ impl Record {
     }
 }
 
-/// CPUs that all loops together had over whole cycles: between the ends of the first and the last
-/// long gap of the loop that has most of them. A quota of the whole machine is refilled for all
-/// loops at once, so that this span holds whole periods of it for every loop. It lies within the
-/// windows of all loops: one that waits for the refill when its window ends records a gap up to the
-/// refill, while another may have stopped looking.
-///
-/// `None` below three long gaps, when gaps were left out, and for loops that slept.
+/// CPUs that all loops together had over whole cycles ([`gap_cycles::obtained`]); `None` when gaps were
+/// left out, and for loops that slept.
 pub fn obtained_over_cycles(records: &[Record], long_ns: u64) -> Option<f64> {
     if records.iter().any(|record| record.events_left_out > 0 || record.slept_ns > 0.0) {
         return None;
     }
-    let common = records.iter().map(|record| record.start_ns).max()?
-        ..=records.iter().map(Record::end_ns).min()?;
-    let ends = |record: &Record| -> Vec<u64> {
-        let long = record.events.iter().filter(|event| event.length >= long_ns);
-        long.map(|event| event.start + event.length).filter(|end| common.contains(end)).collect()
+    let gaps = |record: &Record| LoopGaps {
+        window: record.start_ns..=record.end_ns(),
+        gaps: record.events.iter().map(|gap| (gap.start, gap.start + gap.length)).collect(),
     };
-    let refills = records.iter().map(ends).max_by_key(Vec::len)?;
-    let (from, to) = (*refills.first()?, *refills.last()?);
-    if refills.len() < 3 || to <= from {
-        return None;
-    }
-    let lost = |event: &Event| {
-        let end = (event.start + event.length).min(to);
-        end.saturating_sub(event.start.max(from)) as f64
-    };
-    let share =
-        |record: &Record| 1.0 - record.events.iter().map(lost).sum::<f64>() / (to - from) as f64;
-    Some(records.iter().map(share).sum())
+    gap_cycles::obtained(&records.iter().map(gaps).collect::<Vec<_>>(), long_ns)
 }
-
-/// Longest time that a histogram holds: the longest trial.
-const LONGEST_NS: u64 = 3_600_000_000_000;
 
 /// An empty histogram whose memory is all there: recording neither allocates nor faults.
 pub fn histogram() -> Histogram<u64> {
-    let mut histogram =
-        Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("the bounds are in order");
+    let mut histogram = latency_histogram();
     // Writes every count, and so touches every page.
     histogram.reset();
     histogram
-}
-
-/// (value, count) of every recorded bucket; the value is the bucket's middle.
-pub fn pairs(histogram: &Histogram<u64>) -> Vec<(u64, u64)> {
-    let pair = |bucket: hdrhistogram::iterators::IterationValue<u64>| {
-        let value = histogram.median_equivalent(bucket.value_iterated_to());
-        (value, bucket.count_since_last_iteration())
-    };
-    histogram.iter_recorded().map(pair).collect()
 }
 
 /// The histogram that has these pairs.
@@ -146,6 +117,7 @@ pub fn from_pairs(pairs: &[(u64, u64)]) -> Histogram<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::closed_loop::buckets;
 
     fn record(gaps: &[(u64, u64)]) -> Record {
         let event =
@@ -209,9 +181,10 @@ mod tests {
     #[test]
     fn pairs_survive_the_way_there_and_back() {
         let mut histogram = histogram();
-        for value in [1, 24, 999, 123_456, 50_000_000, LONGEST_NS, 123_456] {
+        for value in [1, 24, 999, 123_456, 50_000_000, 3_600_000_000_000, 123_456] {
             histogram.saturating_record(value);
         }
+        let pairs = |histogram: &Histogram<u64>| buckets(histogram).collect::<Vec<_>>();
         let sent = pairs(&histogram);
         assert_eq!(sent.iter().map(|(_, count)| count).sum::<u64>(), 7);
         assert_eq!(pairs(&from_pairs(&sent)), sent);

@@ -3,7 +3,7 @@ use super::watch::Watch;
 use super::{Place, Record, Settings};
 use crate::affinity;
 use crate::clock::{self, Ticks};
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use crate::team::{self, Seats};
 use crate::trial::Trial;
 
@@ -13,7 +13,7 @@ pub fn threads<C: Ticks>(
     settings: &Settings,
     places: &[Place],
     pin: bool,
-) -> Result<Vec<Record>, ProbeError> {
+) -> Result<Vec<Record>> {
     let seats = Seats::free(trial.session, places.len())?;
     for note in &seats.notes {
         trial.out.note(note);
@@ -34,7 +34,7 @@ pub fn threads<C: Ticks>(
 }
 
 /// Whether the loop reads the time-stamp counter.
-pub fn reads_tsc(trial: &mut Trial) -> Result<bool, ProbeError> {
+pub fn reads_tsc(trial: &mut Trial) -> Result<bool> {
     let wanted = trial.params.text("clock").to_owned();
     if wanted == "monotonic" {
         return Ok(false);
@@ -64,7 +64,7 @@ pub fn calibrate<C: Ticks>() -> f64 {
 }
 
 /// Where the loops run.
-pub fn places(trial: &mut Trial) -> Result<Vec<Place>, ProbeError> {
+pub fn places(trial: &mut Trial) -> Result<Vec<Place>> {
     let per_cpu = trial.params.size("processes_per_cpu");
     let mut cpus = affinity::named("cpu.gaps", &trial.params)?;
     cpus.sort_unstable();

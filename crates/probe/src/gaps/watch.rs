@@ -2,14 +2,13 @@
 //! either the cost of a look or a gap.
 use super::cause::{Cause, Causes};
 use super::looks::Looks;
-use super::record::{histogram, pairs, Event, Record};
+use super::record::{histogram, Event, Record};
 use super::{Place, Settings};
 use crate::clock::{self, Pair, Ticks};
-use crate::error::ProbeError;
+use crate::closed_loop::buckets;
+use crate::error::Result;
 use hdrhistogram::Histogram;
-
-/// Gaps of at least this share of the duration bound the cycles.
-pub const LONG_SHARE: f64 = 0.002;
+use nephoscope_wire::gap_cycles::LONG_SHARE;
 
 /// A loop with its memory, ready to look.
 pub struct Watch {
@@ -236,7 +235,7 @@ impl Watch {
     }
 
     /// What was seen, in nanoseconds by the rate of the counter over the window itself.
-    pub fn record(self) -> Result<Record, ProbeError> {
+    pub fn record(self) -> Result<Record> {
         self.settings.session.check()?;
         let (seen, began, ended) = (self.seen, self.began, self.ended);
         let scale = ended.pair.ns_per_tick(&began.pair);
@@ -271,9 +270,9 @@ impl Watch {
             rate_drift: scale / self.settings.ns_per_tick - 1.0,
             events: self.events.iter().map(event).collect(),
             events_left_out: seen.left_out,
-            runs: pairs(&self.runs),
-            lengths: pairs(&self.lengths),
-            periods: pairs(&self.periods),
+            runs: buckets(&self.runs).collect(),
+            lengths: buckets(&self.lengths).collect(),
+            periods: buckets(&self.periods).collect(),
         })
     }
 }
@@ -330,8 +329,8 @@ mod tests {
             let close = |(value, _): &(u64, u64)| (*value as f64 / length - 1.0).abs() < 1e-3;
             assert!(pairs.iter().all(close), "{pairs:?}");
         };
-        near(pairs(&watch.runs), 30e6);
-        near(pairs(&watch.periods), 40e6);
+        near(buckets(&watch.runs).collect(), 30e6);
+        near(buckets(&watch.periods).collect(), 40e6);
     }
 
     #[test]

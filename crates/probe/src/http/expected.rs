@@ -71,7 +71,7 @@ impl BodyCheck {
             self.digest.get_or_insert_default().update(bytes);
         }
         let text = &expected.text;
-        for byte in bytes.iter().take_while(|_| !text.is_empty()) {
+        for byte in bytes {
             if self.matched == text.len() {
                 break;
             }

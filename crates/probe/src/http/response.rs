@@ -3,6 +3,7 @@
 use super::body::Framing;
 use super::cookies::Cookies;
 use super::expected::{BodyCheck, Expected, WRONG_BODY};
+use crate::decimal;
 use crate::requests::failures::{Failure, GARBAGE};
 use httparse::{Header, ParserConfig, Status};
 use std::mem::{take, MaybeUninit};
@@ -162,7 +163,7 @@ impl Reader {
                     }
                 }
                 14 if header.name.eq_ignore_ascii_case("content-length") => {
-                    let value = content_length(header.value).ok_or(GARBAGE)?;
+                    let value = decimal::parse(header.value).ok_or(GARBAGE)?;
                     if length.is_some_and(|length| length != value) {
                         return Err(GARBAGE);
                     }
@@ -197,12 +198,6 @@ fn ends_head(bytes: &[u8], scanned: usize) -> bool {
 
 fn words(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii)
-}
-
-fn content_length(value: &[u8]) -> Option<u64> {
-    let text = std::str::from_utf8(value).ok()?;
-    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then(|| text.parse().ok()).flatten()
 }
 
 #[cfg(test)]

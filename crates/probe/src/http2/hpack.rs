@@ -1,6 +1,7 @@
 //! Header blocks (HPACK, RFC 7541). The server is told that no table of earlier fields is kept here, so
 //! that each block can be read alone; of its fields only those are decoded that matter.
 use super::huffman;
+use crate::decimal;
 use crate::requests::failures::{Failure, GARBAGE};
 use std::borrow::Cow;
 
@@ -58,11 +59,7 @@ impl<'a> Text<'a> {
 
     /// Returns the number that the digits of the string are.
     pub fn number(self) -> Result<u64, Failure> {
-        let text = self.decode()?;
-        if text.is_empty() || text.len() > 19 || !text.iter().all(u8::is_ascii_digit) {
-            return Err(GARBAGE);
-        }
-        Ok(text.iter().fold(0, |number, digit| number * 10 + u64::from(digit - b'0')))
+        decimal::parse(&self.decode()?).ok_or(GARBAGE)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Threads that use stated amounts of CPU time, so that the event loop goes on meanwhile.
 use super::queue::{Job, Service};
 use crate::clock;
-use crate::error::ProbeError;
+use crate::error::{ProbeError, Result};
 use crate::session::Session;
 use crate::{affinity, workers};
 use std::collections::VecDeque;
@@ -37,7 +37,7 @@ struct Shared {
 
 impl CpuWorkers {
     /// No thread is started before there is a job.
-    pub fn new(session: Session, cpus: Vec<usize>) -> Result<Self, ProbeError> {
+    pub fn new(session: Session, cpus: Vec<usize>) -> Result<Self> {
         // SAFETY: makes a descriptor that nobody else owns.
         let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
         if fd < 0 {
@@ -58,7 +58,7 @@ impl CpuWorkers {
     }
 
     /// Hands a job to a thread; there are as many as jobs were ever under way at once.
-    pub fn start(&mut self, job: Job) -> Result<(), ProbeError> {
+    pub fn start(&mut self, job: Job) -> Result<()> {
         self.busy += 1;
         locked(&self.shared.jobs).push_back(job);
         self.shared.is_ready.notify_one();

@@ -10,7 +10,7 @@ mod server;
 mod service_times;
 mod stalls;
 
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use crate::net::set_option;
 use crate::session::Session;
 use crate::{affinity, clock};
@@ -51,7 +51,7 @@ pub struct Settings {
 
 impl Settings {
     /// Reads the parameters of `http.serve`; the limit on connections is what the system allows.
-    pub fn of(id: &str, params: &Params) -> Result<Self, ProbeError> {
+    pub fn of(id: &str, params: &Params) -> Result<Self> {
         let (every_ns, stall_ns) = (params.u64("stall_every_ns"), params.u64("stall_ns"));
         if stall_ns > 0 && stall_ns >= every_ns {
             return Err(ProbeError::usage(
@@ -109,7 +109,7 @@ pub fn serve(
     listener: TcpListener,
     token: Option<String>,
     (started_ns, end_ns): (u64, u64),
-) -> Result<Served, ProbeError> {
+) -> Result<Served> {
     if let Some(cpu) = settings.cpus.first() {
         affinity::pin(*cpu)?;
     }
@@ -122,7 +122,7 @@ pub fn serve(
 }
 
 /// Listens on an address; `port` 0 takes a free one.
-pub fn listen(address: IpAddr, port: u16) -> Result<(TcpListener, SocketAddr), ProbeError> {
+pub fn listen(address: IpAddr, port: u16) -> Result<(TcpListener, SocketAddr)> {
     let listener = TcpListener::bind((address, port)).map_err(|error| {
         ProbeError::new(
             Kind::Lacks,

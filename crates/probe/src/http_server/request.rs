@@ -1,4 +1,5 @@
 //! The head of an HTTP/1.1 request (RFC 9112), read from bytes that anybody may have sent.
+use crate::decimal;
 
 /// Longest head that is read.
 pub const HEAD_MAX: usize = 8192;
@@ -227,11 +228,8 @@ impl Fields {
 
 /// Returns a length; one with more digits than any body has is too large, not malformed.
 fn read_number(digits: &[u8]) -> Result<u64, Refusal> {
-    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
-        return Err(Refusal::Malformed);
-    }
-    let text = std::str::from_utf8(digits).map_err(|_| Refusal::Malformed)?;
-    text.parse().map_err(|_| Refusal::BodyTooLarge)
+    let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    decimal::parse(digits).ok_or(if is_number { Refusal::BodyTooLarge } else { Refusal::Malformed })
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The paths that the server answers.
 use super::request::Refusal;
+use crate::decimal;
 
 /// Longest body; it is sent from a small buffer, again and again.
 pub const BODY_BYTES_MAX: u64 = 1 << 40;
@@ -78,9 +79,7 @@ pub fn find(target: &str) -> Result<(Route, Option<u64>), Refusal> {
 }
 
 fn number(text: &str, max: u64) -> Result<u64, Refusal> {
-    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let number = text.parse().ok().filter(|number| digits && *number <= max);
-    number.ok_or(Refusal::UnknownPath)
+    decimal::parse(text.as_bytes()).filter(|number| *number <= max).ok_or(Refusal::UnknownPath)
 }
 
 #[cfg(test)]

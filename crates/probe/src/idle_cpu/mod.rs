@@ -234,10 +234,7 @@ fn keep_gap(length_ns: u64, sum_ns: &AtomicU64) {
 }
 
 fn sleep_until(at_ns: u64) {
-    let at = libc::timespec {
-        tv_sec: (at_ns / 1_000_000_000).cast_signed(),
-        tv_nsec: (at_ns % 1_000_000_000).cast_signed(),
-    };
+    let at = clock::timespec(at_ns);
     // SAFETY: one valid timespec; nothing is written back for an absolute time.
     unsafe {
         libc::clock_nanosleep(

@@ -24,9 +24,9 @@
 //! The text is no natural one: it compresses to about a third. Its size decides how much of the work
 //! is in caches; compare only rates of one size. The search for matches costs more than everything
 //! else, so that decompression is ten times as fast and depends on other parts of a CPU.
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use crate::session::Session;
-use crate::team::Seats;
+use crate::team::{self, Seats};
 use crate::thread_barriers::Barrier;
 use crate::trial::Trial;
 use crate::{clock, trial::factors, workers};
@@ -42,8 +42,7 @@ pub const SPEC: Spec = Spec {
         Param::int("preset", 6, 0..=9).in_unit(Unit::None).doc("Preset of xz: 0 is fastest."),
         Param::int("duration_ns", 200_000_000, 0..=3_600_000_000_000)
             .doc("Time for which each thread compresses, and then decompresses; at least once."),
-        Param::count("threads", 0, 0..=1024)
-            .doc("Number of threads, each pinned to a CPU; 0 takes all allowed CPUs."),
+        team::THREADS,
     ],
     metrics: &[
         Metric::higher("compress_bytes_per_s")
@@ -114,8 +113,8 @@ impl Part {
     fn measure(
         session: Session,
         duration_ns: u64,
-        mut work: impl FnMut() -> Result<(), ProbeError>,
-    ) -> Result<Self, ProbeError> {
+        mut work: impl FnMut() -> Result<()>,
+    ) -> Result<Self> {
         let started_ns = clock::monotonic_ns();
         let mut rounds = 0;
         loop {
@@ -142,15 +141,12 @@ fn rate(parts: &[Part]) -> f64 {
     rounds as f64 / ((last - first).max(1) as f64 / 1e9)
 }
 
-pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+pub fn run(trial: &mut Trial) -> Result<()> {
     let bytes = trial.params.size("corpus_bytes");
     let preset = trial.params.u64("preset") as u32;
     let duration_ns = trial.params.u64("duration_ns");
     let session = trial.session;
-    let seats = Seats::choose(session, trial.params.size("threads"))?;
-    for note in &seats.notes {
-        trial.out.note(note);
-    }
+    let seats = Seats::of(trial)?;
     let text = corpus(bytes);
     let barrier = Barrier::new(session, seats.threads());
     trial.prepared()?;
@@ -167,7 +163,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
                 .inspect_err(|_| barrier.give_up())
             })
             .collect();
-        workers.into_iter().map(|worker| worker?.join()).collect::<Result<Vec<_>, ProbeError>>()
+        workers.into_iter().map(|worker| worker?.join()).collect::<Result<Vec<_>>>()
     })?;
     let compressing: Vec<Part> = outcomes.iter().map(|outcome| outcome.compressing).collect();
     let decompressing: Vec<Part> = outcomes.iter().map(|outcome| outcome.decompressing).collect();
@@ -193,7 +189,7 @@ fn serve(
     text: &[u8],
     preset: u32,
     duration_ns: u64,
-) -> Result<Outcome, ProbeError> {
+) -> Result<Outcome> {
     let text = text.to_vec();
     let mut compressed = Vec::with_capacity(text.len());
     let mut again = Vec::with_capacity(text.len());
@@ -214,7 +210,7 @@ fn serve(
     Ok(Outcome { compressing, decompressing, compressed: compressed.len() })
 }
 
-fn compress(text: &[u8], preset: u32, compressed: &mut Vec<u8>) -> Result<(), ProbeError> {
+fn compress(text: &[u8], preset: u32, compressed: &mut Vec<u8>) -> Result<()> {
     let write = || -> std::io::Result<()> {
         let (options, size) = (LzmaOptions::with_preset(preset), text.len() as u64);
         let mut writer = LzmaWriter::new_use_header(compressed, &options, Some(size))?;
@@ -224,7 +220,7 @@ fn compress(text: &[u8], preset: u32, compressed: &mut Vec<u8>) -> Result<(), Pr
     write().map_err(|error| wrong(&error.to_string()))
 }
 
-fn decompress(compressed: &[u8], text: &mut Vec<u8>) -> Result<(), ProbeError> {
+fn decompress(compressed: &[u8], text: &mut Vec<u8>) -> Result<()> {
     let reader = LzmaReader::new_mem_limit(compressed, u32::MAX, None);
     let read = reader.and_then(|mut reader| reader.read_to_end(text));
     read.map(drop).map_err(|error| wrong(&error.to_string()))

@@ -40,7 +40,7 @@
 //! the sum is exact. A trial whose command takes no longer than the shell itself fails. Standard
 //! error is held in memory during an execution, for the sentence about a failure. What a program
 //! leaves running in the background is not waited for.
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use crate::execution::{
     first_line, Ending, Execution, Executor, Figure, Program, Streams, COLLECTED,
 };
@@ -120,7 +120,7 @@ pub const SPEC: Spec = Spec {
     ..Spec::EMPTY
 };
 
-pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+pub fn run(trial: &mut Trial) -> Result<()> {
     let commands = Commands::read(trial)?;
     let params = &trial.params;
     let output = params.text("output");
@@ -166,8 +166,8 @@ struct Step {
 }
 
 impl Commands {
-    fn read(trial: &Trial) -> Result<Self, ProbeError> {
-        let step = |name| -> Result<Step, ProbeError> {
+    fn read(trial: &Trial) -> Result<Self> {
+        let step = |name| -> Result<Step> {
             let given = !trial.params.texts(name).is_empty();
             let program = given.then(|| program(trial, name)).transpose()?;
             Ok(Step { name, program })
@@ -192,7 +192,7 @@ impl Commands {
         trial: &Trial,
         executor: &mut Executor,
         starts: &mut Vec<Execution>,
-    ) -> Result<(), ProbeError> {
+    ) -> Result<()> {
         let Some(empty) = self.empty.as_ref().filter(|_| starts.len() < SHELL_STARTS) else {
             return Ok(());
         };
@@ -204,7 +204,7 @@ impl Commands {
         Ok(())
     }
 
-    fn check(&self, execution: &Execution, executor: &Executor) -> Result<(), ProbeError> {
+    fn check(&self, execution: &Execution, executor: &Executor) -> Result<()> {
         let accepted = match execution.ending {
             _ if self.exit_codes.is_empty() => true,
             Ending::Exit(code) => self.exit_codes.contains(&code.into()),
@@ -218,7 +218,7 @@ impl Commands {
 }
 
 impl Step {
-    fn run(&self, trial: &Trial, executor: &mut Executor) -> Result<(), ProbeError> {
+    fn run(&self, trial: &Trial, executor: &mut Executor) -> Result<()> {
         let Some(program) = &self.program else { return Ok(()) };
         match executor.execute(trial.session, program)?.ending {
             Ending::Exit(0) => Ok(()),
@@ -230,7 +230,7 @@ impl Step {
     }
 }
 
-fn figures(texts: &[&str]) -> Result<Vec<Figure>, ProbeError> {
+fn figures(texts: &[&str]) -> Result<Vec<Figure>> {
     let figures = texts.iter().map(|text| Figure::parse(text)).collect::<Result<Vec<_>, _>>()?;
     for (at, figure) in figures.iter().enumerate() {
         if figures[..at].iter().any(|earlier| earlier.name == figure.name) {
@@ -242,7 +242,7 @@ fn figures(texts: &[&str]) -> Result<Vec<Figure>, ProbeError> {
 }
 
 /// The program of a parameter: its own list, or its text in the shell.
-fn program(trial: &Trial, name: &str) -> Result<Program, ProbeError> {
+fn program(trial: &Trial, name: &str) -> Result<Program> {
     let words = trial.params.texts(name);
     let shell = trial.params.texts("shell");
     if shell.is_empty() {
@@ -260,7 +260,7 @@ fn program(trial: &Trial, name: &str) -> Result<Program, ProbeError> {
     Ok(found(trial, &[shell.as_slice(), &["-c", line]].concat())?.called(first_line(line)))
 }
 
-fn found(trial: &Trial, argv: &[&str]) -> Result<Program, ProbeError> {
+fn found(trial: &Trial, argv: &[&str]) -> Result<Program> {
     let params = &trial.params;
     Program::find(argv, &params.texts("environment"), params.text("working_directory"))
 }
@@ -291,7 +291,7 @@ fn measure(
     commands: &Commands,
     executor: &mut Executor,
     steps_executor: &mut Executor,
-) -> Result<Measured, ProbeError> {
+) -> Result<Measured> {
     let least = trial.params.size("minimum_runs");
     let most = trial.params.size("maximum_runs").max(least);
     let until_ns = clock::monotonic_ns() + trial.params.u64("duration_ns");
@@ -344,11 +344,7 @@ impl Times {
     }
 }
 
-fn emit(
-    trial: &mut Trial,
-    executions: &[Execution],
-    shell: Option<&Times>,
-) -> Result<(), ProbeError> {
+fn emit(trial: &mut Trial, executions: &[Execution], shell: Option<&Times>) -> Result<()> {
     let times = Times::of(executions);
     let start = shell.map_or(0.0, |shell| shell.wall_median_ns);
     if times.wall_median_ns <= start {
@@ -381,11 +377,7 @@ fn emit(
     trial.out.emit_pairs("execution_ns", closed_loop::pairs(&histogram), &factors! {})
 }
 
-fn emit_figures(
-    trial: &mut Trial,
-    figures: &[Figure],
-    measured: &Measured,
-) -> Result<(), ProbeError> {
+fn emit_figures(trial: &mut Trial, figures: &[Figure], measured: &Measured) -> Result<()> {
     for (figure, values) in figures.iter().zip(&measured.figures) {
         let metric = match figure.better {
             Better::Higher => "higher_figure",
@@ -405,7 +397,7 @@ fn emit_executions(
     figures: &[Figure],
     measured: &Measured,
     shell: Option<&Times>,
-) -> Result<(), ProbeError> {
+) -> Result<()> {
     let start = shell.map_or(0.0, |shell| shell.wall_median_ns);
     let executions = &measured.executions;
     let column = |of: &dyn Fn(&Execution) -> i64| executions.iter().map(of).collect::<Vec<_>>();
@@ -425,7 +417,7 @@ fn emit_executions(
 
 /// Emits the peak memory. The kernel counts the memory of the probe to the process until the
 /// program is loaded, so that nothing below it can be seen.
-fn emit_memory(trial: &mut Trial, executions: &[Execution]) -> Result<(), ProbeError> {
+fn emit_memory(trial: &mut Trial, executions: &[Execution]) -> Result<()> {
     let peak = executions.iter().map(|one| one.max_rss_bytes).max().unwrap_or(0);
     let own = Files::machine().text("/proc/self/status").ok();
     let own = own.and_then(|status| proc::kib_field(&status, "VmHWM"));

@@ -49,13 +49,14 @@
 #[cfg(target_arch = "x86_64")]
 use crate::clock::Tsc;
 use crate::clock::{Monotonic, Ticks};
-use crate::error::ProbeError;
-use crate::gaps::{processes, record, start, watch, Record, Settings};
+use crate::error::Result;
+use crate::gaps::{processes, record, start, Record, Settings};
 use crate::trial::{Factors, Trial};
 use crate::{team, trial::factors};
+use nephoscope_wire::gap_cycles::LONG_SHARE;
 pub use nephoscope_wire::specs::cpu_gaps::SPEC;
 
-pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+pub fn run(trial: &mut Trial) -> Result<()> {
     match start::reads_tsc(trial)? {
         #[cfg(target_arch = "x86_64")]
         true => run_with::<Tsc>(trial),
@@ -63,7 +64,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     }
 }
 
-fn run_with<C: Ticks>(trial: &mut Trial) -> Result<(), ProbeError> {
+fn run_with<C: Ticks>(trial: &mut Trial) -> Result<()> {
     let settings = Settings {
         duration_ns: trial.params.u64("duration_ns"),
         threshold_ns: trial.params.u64("threshold_ns"),
@@ -89,19 +90,15 @@ fn run_with<C: Ticks>(trial: &mut Trial) -> Result<(), ProbeError> {
         emit(trial, record)?;
         note_oddities(trial, record, &settings);
     }
-    let obtained = records.iter().map(Record::share).sum();
-    trial.out.emit("obtained_cpus", obtained, factors! {})?;
-    let long_ns = (settings.duration_ns as f64 * watch::LONG_SHARE) as u64;
-    if let Some(obtained) = record::obtained_over_cycles(&records, long_ns) {
-        trial.out.emit("obtained_cycles_cpus", obtained, factors! {})?;
-    }
-    for metric in ["steal_ratio", "psi_cpu_some_ratio", "throttled_ratio"] {
-        // A counter that this machine hides yields no sample: missing is not zero.
-        if let Some(value) = beside[metric].as_f64() {
-            trial.out.emit(metric, value, factors! {})?;
-        }
-    }
-    Ok(())
+    let long_ns = (settings.duration_ns as f64 * LONG_SHARE) as u64;
+    let obtained = [
+        ("obtained_cpus", Some(records.iter().map(Record::share).sum())),
+        ("obtained_cycles_cpus", record::obtained_over_cycles(&records, long_ns)),
+    ];
+    trial.out.emit_known(&obtained, &factors! {})?;
+    let known = ["steal_ratio", "psi_cpu_some_ratio", "throttled_ratio"]
+        .map(|metric| (metric, beside[metric].as_f64()));
+    trial.out.emit_known(&known, &factors! {})
 }
 
 fn of(record: &Record) -> Factors {
@@ -111,7 +108,7 @@ fn of(record: &Record) -> Factors {
     }
 }
 
-fn emit(trial: &mut Trial, record: &Record) -> Result<(), ProbeError> {
+fn emit(trial: &mut Trial, record: &Record) -> Result<()> {
     let seconds = record.window_ns / 1e9;
     let scalars = [
         ("cpu_share_ratio", Some(record.share())),
@@ -125,11 +122,7 @@ fn emit(trial: &mut Trial, record: &Record) -> Result<(), ProbeError> {
         ("asking_ratio", Some(record.asking_ns / record.window_ns)),
         ("involuntary_switches_per_s", record.involuntary.map(|count| count as f64 / seconds)),
     ];
-    for (metric, value) in scalars {
-        if let Some(value) = value {
-            trial.out.emit(metric, value, of(record))?;
-        }
-    }
+    trial.out.emit_known(&scalars, &of(record))?;
     let histograms = [
         ("gap_length_ns", &record.lengths),
         ("run_length_ns", &record.runs),

@@ -30,7 +30,7 @@
 //! hypervisor hides them. Memory is not measured. A rate of password hashes is that of a server that
 //! checks one password at a time in portable code. John the Ripper computes many candidates at once
 //! (DES: one in each bit of a vector register) and is faster by that.
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use crate::password_hashes;
 use crate::team::{self, Seats};
 use crate::trial::Trial;
@@ -52,8 +52,7 @@ pub const SPEC: Spec = Spec {
             .doc("Size of the block that each thread hashes; should fit into its cache."),
         Param::int("duration_ns", 100_000_000, 1_000_000..=3_600_000_000_000)
             .doc("Time for which each thread hashes."),
-        Param::count("threads", 0, 0..=1024)
-            .doc("Number of threads, each pinned to a CPU; 0 takes all allowed CPUs."),
+        team::THREADS,
     ],
     metrics: &[
         Metric::higher("hash_bytes_per_s")
@@ -177,16 +176,13 @@ fn printable(byte: u8) -> u8 {
     b'!' + byte % 94
 }
 
-pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+pub fn run(trial: &mut Trial) -> Result<()> {
     let algorithm = Algorithm::read(&trial.params);
     check_vector(algorithm)?;
     let block_bytes = algorithm.block_bytes(&trial.params);
     let duration_ns = trial.params.u64("duration_ns");
     let session = trial.session;
-    let seats = Seats::choose(session, trial.params.size("threads"))?;
-    for note in &seats.notes {
-        trial.out.note(note);
-    }
+    let seats = Seats::of(trial)?;
     let prepare = |thread| {
         let mut chain = Chain::prepare(algorithm, block_bytes, thread);
         // The first digest looks up what the CPU can do.
@@ -220,7 +216,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
 }
 
 /// Hashes what has a published hash.
-fn check_vector(algorithm: Algorithm) -> Result<(), ProbeError> {
+fn check_vector(algorithm: Algorithm) -> Result<()> {
     let right = match algorithm {
         Algorithm::Sha256 => algorithm.digest(b"abc") == ABC,
         Algorithm::DesCrypt => password_hashes::des_crypt(b"password") == PASSWORD_DES,
@@ -235,7 +231,7 @@ fn check_vector(algorithm: Algorithm) -> Result<(), ProbeError> {
     Err(wrong("This machine hashes a known text wrongly."))
 }
 
-fn verify(chain: &Chain, block_bytes: usize, thread: usize) -> Result<(), ProbeError> {
+fn verify(chain: &Chain, block_bytes: usize, thread: usize) -> Result<()> {
     let mut again = Chain::prepare(chain.algorithm, block_bytes, thread);
     for _ in 0..chain.links.min(CHECKED) {
         again.link();

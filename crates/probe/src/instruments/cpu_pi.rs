@@ -25,7 +25,7 @@
 //! # Caveats
 //! 64-bit division dominates, whose cost differs between CPU generations. Threads beyond the
 //! allowed CPUs share them.
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use crate::pi::{Pi, MACHIN, STORMER};
 use crate::session::Session;
 use crate::team::{self, Seats};
@@ -43,8 +43,7 @@ pub const SPEC: Spec = Spec {
     params: &[
         Param::count("digits", DEFAULT_DIGITS as i64, 50..=200_000)
             .doc("Number of decimals; the time grows with their square."),
-        Param::count("threads", 0, 0..=1024)
-            .doc("Number of threads, each pinned to a CPU; 0 takes all allowed CPUs."),
+        team::THREADS,
         Param::count("repeats", 1, 1..=10_000).doc("Number of computations per thread."),
     ],
     metrics: &[
@@ -69,14 +68,11 @@ struct Work {
     times_ns: Vec<u64>,
 }
 
-pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+pub fn run(trial: &mut Trial) -> Result<()> {
     let digits = trial.params.size("digits");
     let repeats = trial.params.size("repeats");
     let session = trial.session;
-    let seats = Seats::choose(session, trial.params.size("threads"))?;
-    for note in &seats.notes {
-        trial.out.note(note);
-    }
+    let seats = Seats::of(trial)?;
     let prepare = |_| Ok(Work { pi: Pi::prepare(session, digits), times_ns: vec![1; repeats] });
     let compute = |_, work: &mut Work| {
         for time_ns in &mut work.times_ns {
@@ -99,7 +95,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     trial.out.emit("pi_digits_per_s", rate, factors! {})
 }
 
-fn reference(session: Session, digits: usize) -> Result<String, ProbeError> {
+fn reference(session: Session, digits: usize) -> Result<String> {
     if let Some((_, digest)) = KNOWN.iter().find(|(known, _)| *known == digits) {
         return Ok((*digest).to_owned());
     }
@@ -112,7 +108,7 @@ fn digest(decimals: &str) -> String {
     Sha256::digest(decimals).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn verify(pi: &Pi, reference: &str) -> Result<(), ProbeError> {
+fn verify(pi: &Pi, reference: &str) -> Result<()> {
     let decimals = pi.decimals();
     if pi.whole() == 3 && decimals.starts_with(FIRST) && digest(&decimals) == reference {
         return Ok(());

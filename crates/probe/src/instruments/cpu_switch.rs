@@ -24,7 +24,7 @@
 //! threads share their memory. On two CPUs most of the time is leaving the idle state, including
 //! the hypervisor's part.
 use crate::closed_loop::{Outcome, Window};
-use crate::error::{Kind as ErrorKind, ProbeError};
+use crate::error::{Kind as ErrorKind, ProbeError, Result};
 use crate::gaps::cause::Switches;
 use crate::session::Session;
 use crate::trial::Trial;
@@ -62,7 +62,7 @@ pub const SPEC: Spec = Spec {
     ..Spec::EMPTY
 };
 
-pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+pub fn run(trial: &mut Trial) -> Result<()> {
     let (mine, its) = cpus(trial)?;
     let method = Method::named(trial.params.text("method"));
     let duration_ns = trial.params.u64("duration_ns");
@@ -83,7 +83,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     trial.emit_histogram("switch_latency_ns", &outcome.latency, &factors! {})
 }
 
-fn cpus(trial: &Trial) -> Result<(usize, usize), ProbeError> {
+fn cpus(trial: &Trial) -> Result<(usize, usize)> {
     let allowed = affinity::allowed();
     let wanted = affinity::named("cpu.switch", &trial.params)?;
     let across = trial.params.text("place") == "two_cpus";
@@ -105,11 +105,7 @@ fn cpus(trial: &Trial) -> Result<(usize, usize), ProbeError> {
 }
 
 /// Hands over and over for a while; how long it took, and how many round trips there were.
-fn hand_over(
-    session: Session,
-    partner: &Partner,
-    duration_ns: u64,
-) -> Result<(Outcome, u64), ProbeError> {
+fn hand_over(session: Session, partner: &Partner, duration_ns: u64) -> Result<(Outcome, u64)> {
     let mut window = Window::open(clock::monotonic_ns(), duration_ns);
     let mut round_trips = 0;
     let section = timed::start();

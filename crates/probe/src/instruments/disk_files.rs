@@ -34,7 +34,7 @@ use crate::disk::folder::Folder;
 use crate::disk::mail::{self, Draws, Mail};
 use crate::disk::mailbox::{check_files, Counts, Habits, Mailbox};
 use crate::disk::place;
-use crate::error::{Kind as ErrorKind, ProbeError};
+use crate::error::{Kind as ErrorKind, ProbeError, Result};
 use crate::session::Session;
 use crate::trial::{Factors, Trial};
 use crate::{clock, timed, trial::factors};
@@ -86,7 +86,7 @@ pub const SPEC: Spec = Spec {
     ..Spec::EMPTY
 };
 
-pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+pub fn run(trial: &mut Trial) -> Result<()> {
     let draws = draws(trial)?;
     let habits = habits(trial);
     let directory = place::directory(trial.params.text("directory"));
@@ -112,7 +112,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
 }
 
 /// What is drawn from, checked.
-fn draws(trial: &Trial) -> Result<Draws, ProbeError> {
+fn draws(trial: &Trial) -> Result<Draws> {
     let params = &trial.params;
     let count = |id| params.u64(id);
     let (min_bytes, max_bytes) = (count("min_bytes"), count("max_bytes"));
@@ -156,7 +156,7 @@ struct Phase {
 }
 
 impl Work {
-    fn all_phases(&mut self, trial: &mut Trial, draws: Draws) -> Result<(), ProbeError> {
+    fn all_phases(&mut self, trial: &mut Trial, draws: Draws) -> Result<()> {
         let session = trial.session;
         let create = self.phase("create", |work| {
             for _ in 0..draws.files {
@@ -194,8 +194,8 @@ impl Work {
     fn phase(
         &mut self,
         name: &'static str,
-        work: impl FnOnce(&mut Self) -> Result<(), ProbeError>,
-    ) -> Result<Phase, ProbeError> {
+        work: impl FnOnce(&mut Self) -> Result<()>,
+    ) -> Result<Phase> {
         let before = self.mailbox.counts;
         let section = timed::start();
         work(self)?;
@@ -206,7 +206,7 @@ impl Work {
         Ok(Phase { name, elapsed_ns, counts: self.mailbox.counts.since(before) })
     }
 
-    fn transactions(&mut self, session: Session, count: u64) -> Result<(), ProbeError> {
+    fn transactions(&mut self, session: Session, count: u64) -> Result<()> {
         let mut started_ns = clock::monotonic_ns();
         for _ in 0..count {
             session.check()?;
@@ -221,7 +221,7 @@ impl Work {
     }
 
     /// What is there has to be what the seed says; number and bytes of the files.
-    fn compare(&self) -> Result<(u64, u64), ProbeError> {
+    fn compare(&self) -> Result<(u64, u64)> {
         let there = self.mailbox.there()?;
         let live = self.mail.live();
         let said = (live.len() as u64, live.iter().map(|(_, bytes)| *bytes).sum());
@@ -241,7 +241,7 @@ impl Work {
 }
 
 impl Phase {
-    fn emit(&self, trial: &mut Trial) -> Result<(), ProbeError> {
+    fn emit(&self, trial: &mut Trial) -> Result<()> {
         let factors: Factors = factors! {"phase": self.name};
         trial.out.emit("elapsed_ns", self.elapsed_ns as f64, factors.clone())?;
         let Counts { created, read, appended, deleted, read_bytes, written_bytes } = self.counts;

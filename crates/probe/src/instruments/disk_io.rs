@@ -45,7 +45,7 @@ use crate::disk::memory::reaches_disk;
 use crate::disk::scratch::Scratch;
 use crate::disk::settings::Settings;
 use crate::disk::{engine_ring, engine_sync, place};
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use crate::trial::{Factors, Trial};
 use crate::{clock, trial::factors};
 use nephoscope_wire::spec::{Metric, Param, Spec};
@@ -94,7 +94,7 @@ pub const SPEC: Spec = Spec {
     ..Spec::EMPTY
 };
 
-pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+pub fn run(trial: &mut Trial) -> Result<()> {
     let settings = Settings::of(&trial.params)?;
     let file_bytes = settings.file_bytes();
     let directory = place::directory(trial.params.text("directory"));
@@ -123,7 +123,7 @@ fn prepare(
     settings: &Settings,
     directory: &Path,
     disk: bool,
-) -> Result<Scratch, ProbeError> {
+) -> Result<Scratch> {
     let scratch = Scratch::open(trial.session, directory, 0)?;
     if settings.direct {
         scratch.make_direct()?;
@@ -142,7 +142,7 @@ fn prepare(
 }
 
 /// Runs the job on the engine that was asked for, and says which one it was.
-fn measure(trial: &mut Trial, job: &Job<'_>) -> Result<(Outcome, &'static str), ProbeError> {
+fn measure(trial: &mut Trial, job: &Job<'_>) -> Result<(Outcome, &'static str)> {
     let wanted = trial.params.text("engine").to_owned();
     if wanted == "sync" {
         return Ok((engine_sync::run(job, || trial.prepared())?, "sync"));
@@ -183,7 +183,7 @@ fn report(
     disk: bool,
     record_bytes: usize,
     factors: &Factors,
-) -> Result<(), ProbeError> {
+) -> Result<()> {
     let (operations, bytes, latency) = if disk {
         ("disk_operations_per_s", "disk_bytes_per_s", "disk_latency_ns")
     } else {

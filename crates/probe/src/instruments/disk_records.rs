@@ -39,7 +39,7 @@ use crate::disk::memory::reaches_disk;
 use crate::disk::passes::{self, Pass, Passed};
 use crate::disk::scratch::Scratch;
 use crate::disk::{errors, place};
-use crate::error::ProbeError;
+use crate::error::{ProbeError, Result};
 use crate::session::Session;
 use crate::trial::{Factors, Trial};
 use crate::{clock, team, trial::factors};
@@ -92,7 +92,7 @@ pub const SPEC: Spec = Spec {
     ..Spec::EMPTY
 };
 
-pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+pub fn run(trial: &mut Trial) -> Result<()> {
     let settings = Settings::of(trial)?;
     let place = place::directory(trial.params.text("directory"));
     let all_bytes = settings.file_bytes.saturating_mul(settings.threads as u64);
@@ -140,7 +140,7 @@ struct Settings {
 }
 
 impl Settings {
-    fn of(trial: &Trial) -> Result<Self, ProbeError> {
+    fn of(trial: &Trial) -> Result<Self> {
         let params = &trial.params;
         let chosen = params.words(trial.spec(), "operations");
         let in_order = OPERATIONS.iter().filter(|word| chosen.iter().any(|other| other == *word));
@@ -165,7 +165,7 @@ impl Settings {
         settings.check().map(|()| settings)
     }
 
-    fn check(&self) -> Result<(), ProbeError> {
+    fn check(&self) -> Result<()> {
         let usage = |message: String, hint: &str| Err(ProbeError::usage(message, hint));
         let Some(largest) = self.sizes.last() else {
             let message = "disk.records: record_bytes is an empty list.".to_owned();
@@ -187,7 +187,7 @@ impl Settings {
         Ok(())
     }
 
-    fn files(&self, session: Session, place: &Path) -> Result<Vec<Scratch>, ProbeError> {
+    fn files(&self, session: Session, place: &Path) -> Result<Vec<Scratch>> {
         let file = |_| {
             let scratch = Scratch::open(session, place, 0)?;
             if self.direct {
@@ -223,7 +223,7 @@ impl Settings {
 }
 
 /// Fills the files and waits until they are safe, each with data of its own.
-fn fill(files: &[Scratch], bytes: u64, seed: u64) -> Result<(), ProbeError> {
+fn fill(files: &[Scratch], bytes: u64, seed: u64) -> Result<()> {
     (files.iter().zip(0u64..)).try_for_each(|(file, number)| file.fill(bytes, seed ^ number << 32))
 }
 
@@ -234,7 +234,7 @@ fn report(
     threads: usize,
     disk: bool,
     factors: &Factors,
-) -> Result<(), ProbeError> {
+) -> Result<()> {
     let names = if disk {
         ["disk_bytes_per_s", "disk_operations_per_s", "disk_operation_ns", "disk_latency_ns"]
     } else {

@@ -27,7 +27,7 @@ use crate::closed_loop::latency_histogram;
 use crate::disk::pattern;
 use crate::disk::scratch::Scratch;
 use crate::disk::{errors, place};
-use crate::error::ProbeError;
+use crate::error::{ProbeError, Result};
 use crate::session::Session;
 use crate::trial::Trial;
 use crate::{clock, timed, trial::factors};
@@ -66,7 +66,7 @@ pub const SPEC: Spec = Spec {
 /// Records that overwriting goes round in: more than a device is likely to merge, quickly filled.
 const OVERWRITTEN_RECORDS: u64 = 64;
 
-pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+pub fn run(trial: &mut Trial) -> Result<()> {
     let params = &trial.params;
     let (record_bytes, append) = (params.size("record_bytes"), params.bool("append"));
     let operations = params.u64("operations");
@@ -143,14 +143,14 @@ impl<'a> Writer<'a> {
         record_bytes: usize,
         records: u64,
         seed: u64,
-    ) -> Result<Self, ProbeError> {
+    ) -> Result<Self> {
         let mut buffer = Buffer::map(record_bytes, Pages::Default)?;
         Random::new(seed).fill(buffer.as_mut_slice());
         Ok(Self { scratch, method, buffer, record_bytes, records, turn: 0 })
     }
 
     /// One record, safe on the disk when this returns.
-    fn write_and_sync(&mut self) -> Result<(), ProbeError> {
+    fn write_and_sync(&mut self) -> Result<()> {
         let fd = self.scratch.file.as_raw_fd();
         let at = (self.turn % self.records * self.record_bytes as u64).cast_signed();
         let data = &mut self.buffer.as_mut_slice()[..self.record_bytes];

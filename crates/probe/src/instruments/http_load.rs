@@ -44,7 +44,7 @@
 //! generator was measured, and the trial is invalid; so is one that runs out of local ports or file
 //! descriptors. A generator whose thread uses its whole CPU (`generator_busy_ratio`) or waits for one
 //! (`generator_wait_ratio`) may be the limit itself.
-use crate::error::ProbeError;
+use crate::error::{ProbeError, Result};
 use crate::http::data::Table;
 use crate::http::expected::Expected;
 use crate::http::mix::Mix;
@@ -52,13 +52,12 @@ use crate::http::request::Common;
 use crate::http::url::Url;
 use crate::http::Http;
 use crate::http2::Http2;
-use crate::load;
 use crate::requests::tls::Tls;
 use crate::requests::{self, report, spec, target, Settings};
 use crate::trial::{factors, Trial};
 use nephoscope_wire::input::read_text;
 use nephoscope_wire::params::Params;
-use nephoscope_wire::spec::{Metric, Param, Spec};
+use nephoscope_wire::spec::{joined, Metric, Param, Spec};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -68,105 +67,81 @@ const REDIRECTS: [usize; 5] = [301, 302, 303, 307, 308];
 /// Each request of a mix has its own histograms.
 const REQUESTS_MAX: usize = 32;
 
+/// What is sent, and how.
+const REQUEST_PARAMS: [Param; 16] = [
+    Param::text("url", "")
+        .doc("Address of the requests, such as http://127.0.0.1:8080/path; https for TLS."),
+    spec::AUTHORISED_HOSTS,
+    Param::text("method", "GET").doc("HTTP method of the requests."),
+    Param::texts("headers").doc("Header lines of the requests, as `Name: value`."),
+    Param::text("body", "").doc("Body of the requests."),
+    Param::texts("requests").doc(
+        "Mix of requests to the server of `url`, each as `WEIGHT METHOD TARGET [BODY]`; they \
+         replace its path, `method` and `body`.",
+    ),
+    Param::text("data_file", "").doc(
+        "File of comma-separated values with column names in the first line; `{column}` in \
+         requests stands for the value of the next row.",
+    ),
+    Param::switch("keep_cookies", false)
+        .doc("Send cookies back that the server set on the same connection."),
+    Param::switch("keep_alive", true)
+        .doc("Keep connections open; else each request opens its own."),
+    Param::choice("version", "1.1", &["1.1", "2"]).doc(
+        "Version of HTTP; 2 is negotiated where there is TLS (ALPN), and else assumed of the \
+         server (prior knowledge).",
+    ),
+    Param::count("streams", 1, 1..=10_000).doc("Requests in flight on each connection of HTTP/2."),
+    Param::choice("tls_version", "auto", &["auto", "1.2", "1.3"])
+        .doc("Version of TLS; auto takes the newest that the server knows."),
+    Param::switch("tls_verify", true)
+        .doc("Check that the server's certificate is for the host and from a known authority."),
+    Param::text("tls_ca_file", "").doc(
+        "PEM file of authorities; empty takes SSL_CERT_FILE, else those of the measuring \
+         machine.",
+    ),
+    Param::switch("tls_resume", false)
+        .doc("Let connections resume TLS sessions; else each makes a full handshake."),
+    spec::CONNECTIONS,
+];
+
+/// What a valid response is, and the seed.
+const RESPONSE_PARAMS: [Param; 5] = [
+    Param::ints("expected_statuses", &[], 200..=999)
+        .doc("Statuses of valid responses; an empty list accepts 200 to 399."),
+    Param::int("expected_body_bytes", -1, -1..=i64::MAX)
+        .doc("Size of the body of valid responses; -1 accepts any."),
+    Param::text("expected_body_text", "").doc("Text that the body of valid responses contains."),
+    Param::text("expected_body_sha256", "")
+        .doc("SHA-256 digest of the body of valid responses, in hexadecimal."),
+    Param::seed().doc("Random seed of arrivals and think times; 0 takes the clock."),
+];
+
+const TLS_HANDSHAKE: Metric = Metric::lower("tls_handshake_ns")
+    .histogram()
+    .doc("Time of a TLS handshake on an open TCP connection, those before the start included.");
+const RESPONSES_BY_STATUS: Metric = Metric::neutral("responses_count")
+    .doc("Number of whole responses by status, including warm-up.");
+
 pub const SPEC: Spec = Spec {
     id: "http.load",
     summary: "Requests per second and latency of an HTTP server under load",
-    params: &[
-        Param::text("url", "")
-            .doc("Address of the requests, such as http://127.0.0.1:8080/path; https for TLS."),
-        spec::AUTHORISED_HOSTS,
-        Param::text("method", "GET").doc("HTTP method of the requests."),
-        Param::texts("headers").doc("Header lines of the requests, as `Name: value`."),
-        Param::text("body", "").doc("Body of the requests."),
-        Param::texts("requests").doc(
-            "Mix of requests to the server of `url`, each as `WEIGHT METHOD TARGET [BODY]`; they \
-             replace its path, `method` and `body`.",
-        ),
-        Param::text("data_file", "").doc(
-            "File of comma-separated values with column names in the first line; `{column}` in \
-             requests stands for the value of the next row.",
-        ),
-        Param::switch("keep_cookies", false)
-            .doc("Send cookies back that the server set on the same connection."),
-        Param::switch("keep_alive", true)
-            .doc("Keep connections open; else each request opens its own."),
-        Param::choice("version", "1.1", &["1.1", "2"]).doc(
-            "Version of HTTP; 2 is negotiated where there is TLS (ALPN), and else assumed of the \
-             server (prior knowledge).",
-        ),
-        Param::count("streams", 1, 1..=10_000)
-            .doc("Requests in flight on each connection of HTTP/2."),
-        Param::choice("tls_version", "auto", &["auto", "1.2", "1.3"])
-            .doc("Version of TLS; auto takes the newest that the server knows."),
-        Param::switch("tls_verify", true)
-            .doc("Check that the server's certificate is for the host and from a known authority."),
-        Param::text("tls_ca_file", "")
-            .doc("PEM file of authorities; empty takes SSL_CERT_FILE, else those of the measuring machine."),
-        Param::switch("tls_resume", false)
-            .doc("Let connections resume TLS sessions; else each makes a full handshake."),
-        spec::CONNECTIONS,
-        spec::THREADS,
-        spec::CPUS,
-        spec::ARRIVALS,
-        spec::RATE,
-        spec::RATE_STEPS,
-        spec::RAMP_END,
-        spec::ARRIVALS_FILE,
-        spec::THINK,
-        spec::THINK_DISTRIBUTION,
-        spec::WARMUP,
-        spec::DURATION,
-        load::INTERVAL,
-        spec::TIMEOUT,
-        spec::SPIN,
-        spec::RESPONSE_SPIN,
-        Param::ints("expected_statuses", &[], 200..=999)
-            .doc("Statuses of valid responses; an empty list accepts 200 to 399."),
-        Param::int("expected_body_bytes", -1, -1..=i64::MAX)
-            .doc("Size of the body of valid responses; -1 accepts any."),
-        Param::text("expected_body_text", "")
-            .doc("Text that the body of valid responses contains."),
-        Param::text("expected_body_sha256", "")
-            .doc("SHA-256 digest of the body of valid responses, in hexadecimal."),
-        Param::seed().doc("Random seed of arrivals and think times; 0 takes the clock."),
-    ],
-    metrics: &[
-        spec::REQUESTS,
-        spec::LATENCY,
-        spec::SERVICE_TIME,
-        spec::FIRST_BYTE,
-        spec::CONNECT,
-        Metric::lower("tls_handshake_ns").histogram().doc(
-            "Time of a TLS handshake on an open TCP connection, those before the start included.",
-        ),
-        spec::OFFERED,
-        spec::RECEIVED,
-        spec::SENT,
-        spec::COMPLETED,
-        Metric::neutral("responses_count")
-            .doc("Number of whole responses by status, including warm-up."),
-        spec::ERRORS,
-        spec::ERROR_RATIO,
-        spec::OPENED,
-        spec::LATE_SENDS,
-        spec::SEND_DELAY,
-        spec::GENERATOR_CPUS,
-        spec::GENERATOR_CPU,
-        spec::GENERATOR_BUSY,
-        spec::GENERATOR_WAIT,
-        spec::INTERVAL_REQUESTS,
-        spec::INTERVAL_P50,
-        spec::INTERVAL_P99,
-        spec::INTERVAL_MAX,
-        spec::INTERVAL_ERRORS,
-    ],
+    params: &joined::<_, 36>(&[&REQUEST_PARAMS, &spec::PACING, &RESPONSE_PARAMS]),
+    metrics: &joined::<_, 25>(&[
+        &spec::RESPONSES,
+        &spec::TIMES,
+        &[TLS_HANDSHAKE],
+        &spec::COUNTS,
+        &[RESPONSES_BY_STATUS],
+        &spec::CHECKS,
+    ]),
     overhead: "threads at up to a CPU each; the server and the link, full or at the offered rate",
     source: "wrk2 and HdrHistogram (Tene: coordinated omission); RFC 9112, 9113 and 7541",
     two_sided: false,
     load: true,
 };
 
-pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+pub fn run(trial: &mut Trial) -> Result<()> {
     let params = &trial.params;
     let url = url(params.text("url"))?;
     let keeps_alive = params.bool("keep_alive");
@@ -215,7 +190,7 @@ fn is_http2(params: &Params) -> bool {
     params.text("version") == "2"
 }
 
-fn streams(params: &Params) -> Result<usize, ProbeError> {
+fn streams(params: &Params) -> Result<usize> {
     let streams = params.size("streams");
     if streams > 1 && !(is_http2(params) && params.bool("keep_alive")) {
         return Err(ProbeError::usage(
@@ -226,7 +201,7 @@ fn streams(params: &Params) -> Result<usize, ProbeError> {
     Ok(streams)
 }
 
-fn url(text: &str) -> Result<Url, ProbeError> {
+fn url(text: &str) -> Result<Url> {
     let hint = "Set `url` to an address such as http://127.0.0.1:8080/.";
     if text.is_empty() {
         return Err(ProbeError::usage("http.load needs the address of a server.", hint));
@@ -237,7 +212,7 @@ fn url(text: &str) -> Result<Url, ProbeError> {
     })
 }
 
-fn mix(url: &Url, params: &Params) -> Result<Mix, ProbeError> {
+fn mix(url: &Url, params: &Params) -> Result<Mix> {
     let table = table(params.text("data_file"))?;
     let headers = params.texts("headers");
     let columns = table.columns.clone();
@@ -254,7 +229,7 @@ fn mix(url: &Url, params: &Params) -> Result<Mix, ProbeError> {
     mix.map_err(|sentence| ProbeError::usage(sentence, "Correct the parameters of http.load."))
 }
 
-fn table(path: &str) -> Result<Table, ProbeError> {
+fn table(path: &str) -> Result<Table> {
     if path.is_empty() {
         return Ok(Table::default());
     }
@@ -265,7 +240,7 @@ fn table(path: &str) -> Result<Table, ProbeError> {
     })
 }
 
-fn expected(params: &Params) -> Result<Expected, ProbeError> {
+fn expected(params: &Params) -> Result<Expected> {
     let statuses = params.ints("expected_statuses");
     let mut expected = Expected::containing(params.text("expected_body_text").as_bytes());
     expected.statuses = statuses.iter().filter_map(|status| u16::try_from(*status).ok()).collect();

@@ -36,7 +36,7 @@
 //! request, not when it reached the machine. Bodies of requests are dropped; chunked ones are
 //! refused (411). There is no TLS.
 use crate::clock;
-use crate::error::ProbeError;
+use crate::error::{ProbeError, Result};
 use crate::http_server::{self, Served, Settings, BODY_BYTES_MAX, KIND_NAMES};
 use crate::load;
 use crate::trial::{factors, ListenConfig, Trial};
@@ -107,7 +107,7 @@ pub const SPEC: Spec = Spec {
     ..Spec::EMPTY
 };
 
-pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+pub fn run(trial: &mut Trial) -> Result<()> {
     let address = trial.params.text("address");
     let address: IpAddr = address.parse().map_err(|_| {
         let message = format!("{}: address must be an IP address, not '{address}'.", SPEC.id);
@@ -130,7 +130,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
 }
 
 /// The far side of a session: any number of connections, each request with the token if it must.
-pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value, ProbeError> {
+pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value> {
     let settings = settings(trial)?;
     let (listener, address) = http_server::listen(listen.bind, trial.params.u64("port") as u16)?;
     let checks = trial.params.bool("check_token") && !listen.bind.is_loopback();
@@ -141,7 +141,7 @@ pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value, ProbeErr
     Ok(document(&served, trial.started_ns()))
 }
 
-fn settings(trial: &mut Trial) -> Result<Settings, ProbeError> {
+fn settings(trial: &mut Trial) -> Result<Settings> {
     let settings = Settings::of(SPEC.id, &trial.params)?;
     let (wanted, possible) = (trial.params.size("connections"), settings.connections);
     if possible < wanted {
@@ -159,7 +159,7 @@ fn document(served: &Served, started_ns: u64) -> Value {
     document
 }
 
-fn emit(trial: &mut Trial, served: &Served, elapsed_ns: f64) -> Result<(), ProbeError> {
+fn emit(trial: &mut Trial, served: &Served, elapsed_ns: f64) -> Result<()> {
     let counters = &served.counters;
     let answered_per_s = counters.answered_in_all() as f64 * 1e9 / elapsed_ns;
     trial.out.emit("answered_per_s", answered_per_s, factors! {})?;

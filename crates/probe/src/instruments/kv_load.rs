@@ -28,17 +28,16 @@
 //! # Caveats
 //! Redis executes commands on one thread: more connections queue there. LPUSH makes lists longer
 //! until the trial ends. With `pipeline` above 1 a latency includes the wait for the replies before.
-use crate::error::ProbeError;
+use crate::error::{ProbeError, Result};
 use crate::kv::keys::{Keys, Zipf};
 use crate::kv::{filling, Dialect, Kv, Operation, Workload};
-use crate::load;
 use crate::requests::recorder::Recorder;
 use crate::requests::{self, report, spec, target, Settings};
 use crate::trial::{factors, Trial};
 use nephoscope_wire::input::read_text;
 use nephoscope_wire::params::Params;
 use nephoscope_wire::random::Random;
-use nephoscope_wire::spec::{Metric, Param, Spec};
+use nephoscope_wire::spec::{joined, Metric, Param, Spec};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -46,95 +45,73 @@ use std::sync::Arc;
 const FIRST_STREAM: u64 = 1000;
 const LIST_BYTES_MAX: u64 = 16 << 20;
 
+/// What is asked of which server.
+const REQUEST_PARAMS: [Param; 16] = [
+    Param::choice("protocol", "redis", &["redis", "memcached", "memcached_meta"])
+        .doc("Protocol of the server: RESP2, or memcached's text or meta protocol."),
+    Param::text("host", "127.0.0.1").doc("Name or address of the server."),
+    Param::int("port", 0, 0..=65_535)
+        .doc("TCP port of the server; 0 takes 6379 (Redis) or 11211 (memcached)."),
+    spec::AUTHORISED_HOSTS,
+    Param::text("password_file", "").doc("File with the password of a Redis server."),
+    Param::texts("operations").doc(
+        "Operations (get, set, incr; lpush and lrange of Redis), each with =WEIGHT if it is \
+         not 1; an empty list is get alone.",
+    ),
+    Param::count("keys", 10_000, 1..=1_000_000_000).doc("Number of keys of each type."),
+    Param::choice("key_distribution", "uniform", &["uniform", "zipf"])
+        .doc("Distribution of the requests over the keys."),
+    Param::float("zipf_exponent", 0.99, 0.0..=10.0)
+        .doc("Exponent of Zipf's law; 0 is the uniform distribution."),
+    Param::text("key_prefix", "nephoscope:").doc("Beginning of all keys."),
+    Param::int("value_bytes", 128, 0..=1 << 20).doc("Size of a value."),
+    Param::count("range_items", 100, 1..=10_000).doc("Elements that lrange reads."),
+    Param::switch("fill", true).doc("Store the values that are read before the trial."),
+    Param::switch("delete_keys", true).doc("Delete all keys of the workload in the end."),
+    spec::CONNECTIONS,
+    Param::count("pipeline", 1, 1..=10_000).doc("Requests in flight on each connection."),
+];
+
+/// What is reported besides, and the seed.
+const REPORT_PARAMS: [Param; 2] = [
+    Param::ints(
+        "latency_limits_ns",
+        &[1_000_000, 3_000_000, 10_000_000, 15_000_000, 23_000_000, 60_000_000],
+        1..=3_600_000_000_000,
+    )
+    .doc("Limits whose shares within_ratio reports."),
+    Param::seed().doc("Random seed of keys, operations, arrivals; 0 takes the clock."),
+];
+
+/// Replies by their time, and by whether the key was there.
+const REPLIES: [Metric; 4] = [
+    Metric::higher("within_ratio")
+        .share()
+        .doc("Share of the requests in latency_ns that took at most limit_ns."),
+    Metric::higher("hit_ratio").share().doc("Share of the keys asked for that were there."),
+    Metric::neutral("hits_count")
+        .doc("Number of replies with a key that was there, including warm-up."),
+    Metric::neutral("misses_count").doc("Number of replies without the key, including warm-up."),
+];
+
 pub const SPEC: Spec = Spec {
     id: "kv.load",
     summary: "Requests per second and latency of Redis or memcached under load",
-    params: &[
-        Param::choice("protocol", "redis", &["redis", "memcached", "memcached_meta"])
-            .doc("Protocol of the server: RESP2, or memcached's text or meta protocol."),
-        Param::text("host", "127.0.0.1").doc("Name or address of the server."),
-        Param::int("port", 0, 0..=65_535)
-            .doc("TCP port of the server; 0 takes 6379 (Redis) or 11211 (memcached)."),
-        spec::AUTHORISED_HOSTS,
-        Param::text("password_file", "").doc("File with the password of a Redis server."),
-        Param::texts("operations").doc(
-            "Operations (get, set, incr; lpush and lrange of Redis), each with =WEIGHT if it is not \
-             1; an empty list is get alone.",
-        ),
-        Param::count("keys", 10_000, 1..=1_000_000_000).doc("Number of keys of each type."),
-        Param::choice("key_distribution", "uniform", &["uniform", "zipf"])
-            .doc("Distribution of the requests over the keys."),
-        Param::float("zipf_exponent", 0.99, 0.0..=10.0)
-            .doc("Exponent of Zipf's law; 0 is the uniform distribution."),
-        Param::text("key_prefix", "nephoscope:").doc("Beginning of all keys."),
-        Param::int("value_bytes", 128, 0..=1 << 20).doc("Size of a value."),
-        Param::count("range_items", 100, 1..=10_000).doc("Elements that lrange reads."),
-        Param::switch("fill", true).doc("Store the values that are read before the trial."),
-        Param::switch("delete_keys", true).doc("Delete all keys of the workload in the end."),
-        spec::CONNECTIONS,
-        Param::count("pipeline", 1, 1..=10_000).doc("Requests in flight on each connection."),
-        spec::THREADS,
-        spec::CPUS,
-        spec::ARRIVALS,
-        spec::RATE,
-        spec::RATE_STEPS,
-        spec::RAMP_END,
-        spec::ARRIVALS_FILE,
-        spec::THINK,
-        spec::THINK_DISTRIBUTION,
-        spec::WARMUP,
-        spec::DURATION,
-        load::INTERVAL,
-        spec::TIMEOUT,
-        spec::SPIN,
-        spec::RESPONSE_SPIN,
-        Param::ints(
-            "latency_limits_ns",
-            &[1_000_000, 3_000_000, 10_000_000, 15_000_000, 23_000_000, 60_000_000],
-            1..=3_600_000_000_000,
-        )
-        .doc("Limits whose shares within_ratio reports."),
-        Param::seed().doc("Random seed of keys, operations, arrivals; 0 takes the clock."),
-    ],
-    metrics: &[
-        spec::REQUESTS,
-        spec::LATENCY,
-        Metric::higher("within_ratio").share()
-            .doc("Share of the requests in latency_ns that took at most limit_ns."),
-        Metric::higher("hit_ratio").share().doc("Share of the keys asked for that were there."),
-        Metric::neutral("hits_count")
-            .doc("Number of replies with a key that was there, including warm-up."),
-        Metric::neutral("misses_count")
-            .doc("Number of replies without the key, including warm-up."),
-        spec::SERVICE_TIME,
-        spec::FIRST_BYTE,
-        spec::CONNECT,
-        spec::OFFERED,
-        spec::RECEIVED,
-        spec::SENT,
-        spec::COMPLETED,
-        spec::ERRORS,
-        spec::ERROR_RATIO,
-        spec::OPENED,
-        spec::LATE_SENDS,
-        spec::SEND_DELAY,
-        spec::GENERATOR_CPUS,
-        spec::GENERATOR_CPU,
-        spec::GENERATOR_BUSY,
-        spec::GENERATOR_WAIT,
-        spec::INTERVAL_REQUESTS,
-        spec::INTERVAL_P50,
-        spec::INTERVAL_P99,
-        spec::INTERVAL_MAX,
-        spec::INTERVAL_ERRORS,
-    ],
+    params: &joined::<_, 33>(&[&REQUEST_PARAMS, &spec::PACING, &REPORT_PARAMS]),
+    metrics: &joined::<_, 27>(&[
+        &spec::RESPONSES,
+        &REPLIES,
+        &spec::TIMES,
+        &spec::COUNTS,
+        &spec::CHECKS,
+    ]),
     overhead: "threads at up to a CPU each; the server, full or at the offered rate",
     source: "redis-benchmark; RESP2 and memcached protocol descriptions; Zhuang 2012, Table 4.4",
     two_sided: false,
     load: true,
 };
 
-pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+pub fn run(trial: &mut Trial) -> Result<()> {
     let params = &trial.params;
     let workload = Arc::new(workload(params)?);
     let port = match (params.u64("port"), workload.dialect) {
@@ -174,11 +151,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     trial.out.emit("misses_count", misses as f64, factors! {})
 }
 
-fn emit_shares(
-    trial: &mut Trial,
-    recorder: &Recorder,
-    limits_ns: &[i64],
-) -> Result<(), ProbeError> {
+fn emit_shares(trial: &mut Trial, recorder: &Recorder, limits_ns: &[i64]) -> Result<()> {
     for limit_ns in limits_ns {
         let limit = limit_ns.cast_unsigned();
         let latencies = recorder.classes.iter().map(|times| &times.latency);
@@ -193,7 +166,7 @@ fn emit_shares(
     Ok(())
 }
 
-fn workload(params: &Params) -> Result<Workload, ProbeError> {
+fn workload(params: &Params) -> Result<Workload> {
     let dialect = match params.text("protocol") {
         "memcached" => Dialect::Memcached,
         "memcached_meta" => Dialect::MemcachedMeta,
@@ -228,10 +201,7 @@ fn workload(params: &Params) -> Result<Workload, ProbeError> {
     Ok(Workload::new(dialect, weights, keys, (value_bytes, range_items), &password))
 }
 
-fn weights(
-    operations: &[&str],
-    dialect: Dialect,
-) -> Result<[u64; Operation::ALL.len()], ProbeError> {
+fn weights(operations: &[&str], dialect: Dialect) -> Result<[u64; Operation::ALL.len()]> {
     let mut weights = [0; Operation::ALL.len()];
     for text in if operations.is_empty() { &["get"] } else { operations } {
         let (name, weight) = text.split_once('=').unwrap_or((text, "1"));
@@ -255,7 +225,7 @@ fn weights(
     Ok(weights)
 }
 
-fn password(path: &str, dialect: Dialect) -> Result<String, ProbeError> {
+fn password(path: &str, dialect: Dialect) -> Result<String> {
     if path.is_empty() {
         return Ok(String::new());
     }

@@ -32,7 +32,7 @@
 //! The search runs once, before the load; a cache in use looks small. Private caches of other cores
 //! cannot be evicted unless the last level includes them. Threads on several last-level caches
 //! divide the total evenly.
-use crate::error::ProbeError;
+use crate::error::Result;
 use crate::load::load_threads::{self, LoadSettings, LoadTarget, Rate, Work};
 use crate::load::usable_cache::{self, CHAINS};
 use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, LOAD_CPUS, PERIOD, THREADS};
@@ -79,7 +79,7 @@ const HOPS: usize = 64;
 const LEAST_LINES: usize = 64;
 const SMALLER: &str = "Set a smaller buffer_bytes.";
 
-pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+pub fn run(trial: &mut Trial) -> Result<()> {
     let shift = LoadSettings::of(trial, LoadTarget::CpuTime)?;
     let cpus = load::seats(trial)?;
     let lines = lines_of_a_thread(trial, &cpus)?;
@@ -92,7 +92,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     trial.out.emit("working_set_bytes", bytes as f64, factors! {})
 }
 
-fn lines_of_a_thread(trial: &mut Trial, cpus: &[usize]) -> Result<usize, ProbeError> {
+fn lines_of_a_thread(trial: &mut Trial, cpus: &[usize]) -> Result<usize> {
     let bytes = match trial.params.size("buffer_bytes") {
         0 => room_for_all(trial, cpus)?,
         bytes => bytes,
@@ -102,7 +102,7 @@ fn lines_of_a_thread(trial: &mut Trial, cpus: &[usize]) -> Result<usize, ProbeEr
 }
 
 /// What there is of the last-level caches.
-fn room_for_all(trial: &mut Trial, cpus: &[usize]) -> Result<usize, ProbeError> {
+fn room_for_all(trial: &mut Trial, cpus: &[usize]) -> Result<usize> {
     let nominal = caches::last_level(cpus);
     if let Some(note) = nominal.note() {
         trial.out.note(note);
@@ -136,7 +136,7 @@ struct Touches {
 }
 
 impl Touches {
-    fn prepare(session: Session, lines: usize) -> Result<Self, ProbeError> {
+    fn prepare(session: Session, lines: usize) -> Result<Self> {
         let mut ring = usable_cache::ring(session, lines * LINE_BYTES)?;
         while ring.lines() < lines {
             session.check()?;
@@ -148,7 +148,7 @@ impl Touches {
 
 impl Work for Touches {
     #[inline]
-    fn bit(&mut self) -> Result<u64, ProbeError> {
+    fn bit(&mut self) -> Result<u64> {
         // SAFETY: the places are on the ring, which is still there.
         unsafe { hop_together(&mut self.places, HOPS) };
         Ok((HOPS * CHAINS) as u64)

@@ -25,7 +25,7 @@
 //! load, longer ones bursts. `idle` yields to every other program of its cgroup; between groups the
 //! group's weight applies.
 use crate::affinity;
-use crate::error::ProbeError;
+use crate::error::Result;
 use crate::load::load_threads::{self, LoadSettings, LoadTarget, Rate, Work};
 use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, PERIOD, THREADS};
 use crate::trial::Trial;
@@ -62,7 +62,7 @@ pub const SPEC: Spec = Spec {
 /// Steps between two looks at the clocks: some microseconds, beside which the looks are little.
 const STEPS: u64 = 4096;
 
-pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+pub fn run(trial: &mut Trial) -> Result<()> {
     let shift = LoadSettings::of(trial, LoadTarget::CpuTime)?;
     let cpus = load::seats(trial)?;
     if trial.params.bool("idle") {
@@ -79,7 +79,7 @@ struct Chain(u64);
 
 impl Work for Chain {
     #[inline]
-    fn bit(&mut self) -> Result<u64, ProbeError> {
+    fn bit(&mut self) -> Result<u64> {
         let mut state = self.0;
         for _ in 0..STEPS {
             state ^= state >> 12;

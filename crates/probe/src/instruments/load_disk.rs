@@ -38,7 +38,7 @@ use crate::disk::job::Job;
 use crate::disk::mover::Mover;
 use crate::disk::scratch::Scratch;
 use crate::disk::{errors, place};
-use crate::error::ProbeError;
+use crate::error::{ProbeError, Result};
 use crate::load::load_threads::{self, LoadSettings, LoadTarget, Rate, Work};
 use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, LOAD_CPUS, PERIOD};
 use crate::session::Session;
@@ -94,7 +94,7 @@ pub const SPEC: Spec = Spec {
     ..Spec::EMPTY
 };
 
-pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+pub fn run(trial: &mut Trial) -> Result<()> {
     let per_s = trial.params.float("operations_per_s");
     let keeps = if per_s > 0.0 { LoadTarget::Rate(per_s) } else { LoadTarget::Time };
     let shift = LoadSettings::of(trial, keeps)?;
@@ -129,7 +129,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
 }
 
 /// Whole records of the file.
-fn records(trial: &Trial) -> Result<u64, ProbeError> {
+fn records(trial: &Trial) -> Result<u64> {
     let params = &trial.params;
     let (record_bytes, threads) = (params.size("record_bytes"), params.size("threads"));
     let file_bytes = params.u64("file_bytes");
@@ -152,7 +152,7 @@ fn records(trial: &Trial) -> Result<u64, ProbeError> {
 }
 
 /// Makes the scratch file and fills it; whether it bypasses the page cache.
-fn prepare(trial: &mut Trial, bytes: u64, seed: u64) -> Result<(Scratch, bool), ProbeError> {
+fn prepare(trial: &mut Trial, bytes: u64, seed: u64) -> Result<(Scratch, bool)> {
     let directory = place::directory(trial.params.text("directory"));
     let sync = trial.params.text("operation") == "fsync";
     let in_memory = place::in_memory(&directory)?;
@@ -176,12 +176,7 @@ fn prepare(trial: &mut Trial, bytes: u64, seed: u64) -> Result<(Scratch, bool), 
 }
 
 /// A filled file of which the page cache holds nothing yet.
-fn buffered_file(
-    session: Session,
-    directory: &Path,
-    bytes: u64,
-    seed: u64,
-) -> Result<Scratch, ProbeError> {
+fn buffered_file(session: Session, directory: &Path, bytes: u64, seed: u64) -> Result<Scratch> {
     let scratch = Scratch::open(session, directory, 0)?;
     scratch.fill(bytes, seed)?;
     // Nothing is read ahead: a record comes from the disk alone, and can be forgotten alone.
@@ -192,12 +187,7 @@ fn buffered_file(
 }
 
 /// A filled file past the page cache. A file system may take the flag and cache all the same.
-fn direct_file(
-    session: Session,
-    directory: &Path,
-    bytes: u64,
-    seed: u64,
-) -> Result<Scratch, ProbeError> {
+fn direct_file(session: Session, directory: &Path, bytes: u64, seed: u64) -> Result<Scratch> {
     let scratch = Scratch::open(session, directory, 0)?;
     scratch.make_direct()?;
     scratch.fill(bytes, seed)?;
@@ -220,7 +210,7 @@ enum After {
 }
 
 /// What is done with a record that was written through the page cache.
-fn written(directory: &Path) -> Result<After, ProbeError> {
+fn written(directory: &Path) -> Result<After> {
     Ok(if place::on_overlay(directory)? { After::PushAll } else { After::Push })
 }
 
@@ -231,7 +221,7 @@ struct Operator<'a> {
 }
 
 impl Work for Operator<'_> {
-    fn bit(&mut self) -> Result<u64, ProbeError> {
+    fn bit(&mut self) -> Result<u64> {
         let at = self.mover.move_next()?;
         match self.after {
             After::Nothing => {}
@@ -264,7 +254,7 @@ impl Operator<'_> {
         unsafe { libc::posix_fadvise(fd, start, length, libc::POSIX_FADV_DONTNEED) };
     }
 
-    fn push(&self, at: u64) -> Result<(), ProbeError> {
+    fn push(&self, at: u64) -> Result<()> {
         let (start, length) = self.pages(at);
         let fd = self.job.scratch.file.as_raw_fd();
         let all = libc::SYNC_FILE_RANGE_WAIT_BEFORE

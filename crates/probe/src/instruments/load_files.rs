@@ -34,7 +34,7 @@ use crate::disk::job::Job;
 use crate::disk::mover::Mover;
 use crate::disk::place;
 use crate::disk::scratch::Scratch;
-use crate::error::ProbeError;
+use crate::error::{ProbeError, Result};
 use crate::load::load_threads::{self, LoadSettings, LoadTarget, Rate, Work, PARTS};
 use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, LOAD_CPUS, PERIOD};
 use crate::session::Session;
@@ -87,7 +87,7 @@ pub const SPEC: Spec = Spec {
     ..Spec::EMPTY
 };
 
-pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+pub fn run(trial: &mut Trial) -> Result<()> {
     let shift = LoadSettings::of(trial, LoadTarget::Time)?;
     let params = &trial.params;
     let (threads, block_bytes) = (params.size("threads"), params.size("block_bytes"));
@@ -132,7 +132,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
 }
 
 /// Whole blocks of a file.
-fn blocks(trial: &Trial) -> Result<u64, ProbeError> {
+fn blocks(trial: &Trial) -> Result<u64> {
     let params = &trial.params;
     let file_bytes = params.u64("file_bytes");
     let block_bytes = params.size("block_bytes");
@@ -154,7 +154,7 @@ struct Files {
 }
 
 impl Files {
-    fn open(session: Session, directory: &Path, bytes: u64, seed: u64) -> Result<Self, ProbeError> {
+    fn open(session: Session, directory: &Path, bytes: u64, seed: u64) -> Result<Self> {
         let files = Self {
             written: Scratch::open(session, directory, 0)?,
             read: Scratch::open(session, directory, 0)?,
@@ -190,7 +190,7 @@ impl Work for Loop<'_> {
         Rate { total: "load_read_bytes_per_s", interval: "interval_read_bytes_per_s", each: 1.0 },
     ];
 
-    fn bit(&mut self) -> Result<u64, ProbeError> {
+    fn bit(&mut self) -> Result<u64> {
         let step = self.step;
         self.step = (step + 1) % (2 * self.blocks + 1);
         if step == self.blocks {
@@ -219,7 +219,7 @@ impl Work for Loop<'_> {
 }
 
 impl Loop<'_> {
-    fn finish_writing(&self) -> Result<(), ProbeError> {
+    fn finish_writing(&self) -> Result<()> {
         if self.fsync {
             self.file.sync()?;
         }

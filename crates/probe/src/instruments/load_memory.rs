@@ -30,7 +30,7 @@
 //! fetched before stores by `write` and `copy` are not counted. One thread rarely saturates a
 //! socket.
 use crate::buffer::{Buffer, Pages};
-use crate::error::ProbeError;
+use crate::error::Result;
 use crate::load::load_threads::{self, LoadSettings, LoadTarget, Rate, Work};
 use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, PERIOD, THREADS};
 use crate::session::Session;
@@ -76,7 +76,7 @@ pub const SPEC: Spec = Spec {
 /// Bytes of a bit of work: some microseconds.
 const BIT_BYTES: usize = 64 << 10;
 
-pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+pub fn run(trial: &mut Trial) -> Result<()> {
     let shift = LoadSettings::of(trial, LoadTarget::CpuTime)?;
     let cpus = load::seats(trial)?;
     let bytes = bytes_of_a_thread(trial, &cpus)?;
@@ -88,7 +88,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     })
 }
 
-fn bytes_of_a_thread(trial: &mut Trial, cpus: &[usize]) -> Result<usize, ProbeError> {
+fn bytes_of_a_thread(trial: &mut Trial, cpus: &[usize]) -> Result<usize> {
     let caches = caches::last_level(cpus);
     let bytes = match trial.params.size("buffer_bytes") {
         0 => {
@@ -134,7 +134,7 @@ struct Walk {
 }
 
 impl Walk {
-    fn prepare(session: Session, does: Does, bytes: usize) -> Result<Self, ProbeError> {
+    fn prepare(session: Session, does: Does, bytes: usize) -> Result<Self> {
         let mut buffer = Buffer::map(bytes, Pages::Huge)?;
         let mut noise = Random::new(clock::realtime_ns() ^ buffer.as_ptr().addr() as u64);
         for piece in buffer.as_mut_slice()[..bytes].chunks_mut(32 << 20) {
@@ -147,7 +147,7 @@ impl Walk {
 }
 
 impl Work for Walk {
-    fn bit(&mut self) -> Result<u64, ProbeError> {
+    fn bit(&mut self) -> Result<u64> {
         let (at, level) = (self.buffer.as_ptr().wrapping_add(self.at), self.level);
         debug_assert!(self.at + BIT_BYTES <= self.round_bytes);
         // SAFETY: the bit lies inside the buffer (a copy's source inside the other half), which

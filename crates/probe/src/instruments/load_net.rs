@@ -30,14 +30,14 @@
 //! The share is of the sender's time: a queue on the path may still drain afterwards. UDP datagrams
 //! are lost at a slow receiver's socket: `load_bytes_per_s` counts what arrived, `sent_bytes_per_s`
 //! what left.
-use crate::error::ProbeError;
+use crate::error::Result;
 use crate::load::network_loads::{self, Names, DIRECTION, DROPS, INTENSITY, LOSS, USED_CPUS};
 use crate::load::{self, DURATION, INTERVAL, PERIOD};
-use crate::net::goodput::{client, server};
+use crate::net::goodput::client;
+pub use crate::net::goodput::server::serve;
 use crate::net::goodput::{PACKET_BYTES, RATE_BITS_PER_S_MAX, SEND_BYTES, STREAMS};
-use crate::trial::{ListenConfig, Trial};
+use crate::trial::Trial;
 use nephoscope_wire::spec::{Metric, Param, Spec};
-use serde_json::Value;
 
 pub const SPEC: Spec = Spec {
     id: "load.net",
@@ -77,7 +77,7 @@ pub const SPEC: Spec = Spec {
     load: true,
 };
 
-pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+pub fn run(trial: &mut Trial) -> Result<()> {
     let tcp = trial.params.text("protocol") == "tcp";
     let packet_bytes = trial.params.size("packet_bytes");
     let bytes_per_s = trial.params.float("rate_bits_per_s") / 8.0;
@@ -98,8 +98,4 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
         each: packet_bytes as f64,
     };
     network_loads::emit_datagrams(trial, &task, &both, rate, &names)
-}
-
-pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value, ProbeError> {
-    server::serve(trial, listen)
 }

@@ -24,14 +24,14 @@
 //! Datagrams dropped at the receiver's socket (`receiver_drops_count`) crossed the whole path and
 //! loaded it: `sent_packets_per_s` includes them. On loopback both sides share one machine, and the
 //! sender's time includes the receiving.
-use crate::error::ProbeError;
+use crate::error::Result;
 use crate::load::network_loads::{self, Names, DIRECTION, DROPS, INTENSITY, LOSS, USED_CPUS};
 use crate::load::{self, DURATION, INTERVAL, PERIOD};
-use crate::net::goodput::{client, server};
+use crate::net::goodput::client;
+pub use crate::net::goodput::server::serve;
 use crate::net::udp::packet::HEADER_BYTES;
-use crate::trial::{ListenConfig, Trial};
+use crate::trial::Trial;
 use nephoscope_wire::spec::{Metric, Param, Spec};
-use serde_json::Value;
 
 pub const SPEC: Spec = Spec {
     id: "load.packets",
@@ -67,7 +67,7 @@ pub const SPEC: Spec = Spec {
     load: true,
 };
 
-pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+pub fn run(trial: &mut Trial) -> Result<()> {
     let rate = trial.params.float("packets_per_s");
     let task = network_loads::task(trial, false, trial.params.size("packet_bytes"), rate)?;
     let peer = trial.session.read_peer(SPEC.id)?;
@@ -79,8 +79,4 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
         each: 1.0,
     };
     network_loads::emit_datagrams(trial, &task, &both, rate, &names)
-}
-
-pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value, ProbeError> {
-    server::serve(trial, listen)
 }

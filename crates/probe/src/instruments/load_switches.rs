@@ -25,7 +25,7 @@
 //! # Caveats
 //! Most of the CPU time is the kernel's; a neighbour on the same CPU loses it as to any other load.
 //! Run-queue locks, cold caches and branch predictors are the purpose of this load.
-use crate::error::ProbeError;
+use crate::error::Result;
 use crate::load::load_threads::{self, LoadSettings, LoadTarget, Rate, Work};
 use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, LOAD_CPUS, PERIOD, THREADS};
 use crate::trial::Trial;
@@ -69,7 +69,7 @@ pub const SPEC: Spec = Spec {
 /// Round trips of a bit of work: some tens of microseconds.
 const ROUND_TRIPS: u64 = 16;
 
-pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+pub fn run(trial: &mut Trial) -> Result<()> {
     let per_s = trial.params.float("switches_per_s");
     // A round trip is two switches; at a set rate one at a time, so that they are even.
     let (keeps, round_trips) = match per_s > 0.0 {
@@ -94,7 +94,7 @@ struct Pair {
 }
 
 impl Work for Pair {
-    fn bit(&mut self) -> Result<u64, ProbeError> {
+    fn bit(&mut self) -> Result<u64> {
         for _ in 0..self.round_trips {
             self.partner.round_trip()?;
         }

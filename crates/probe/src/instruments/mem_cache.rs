@@ -33,7 +33,7 @@
 //! virtual machine shares the last level: its step is lower and less steep. The shortest lengths
 //! include loop overhead.
 use crate::buffer::Buffer;
-use crate::error::{Kind as ErrorKind, ProbeError};
+use crate::error::{Kind as ErrorKind, ProbeError, Result};
 use crate::ladder::{self, Ladder, PASSES};
 use crate::session::Session;
 use crate::simd::Level;
@@ -65,7 +65,7 @@ pub const SPEC: Spec = Spec {
     ..Spec::EMPTY
 };
 
-pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+pub fn run(trial: &mut Trial) -> Result<()> {
     let ladder = ladder::choose(trial)?;
     let words = trial.params.words(&SPEC, "operations");
     let wanted = |operation: &Operation| words.iter().any(|word| word == operation.name());
@@ -110,11 +110,7 @@ struct Vector {
 const CHUNK_BYTES: usize = 64 << 20;
 
 impl Vector {
-    fn map(
-        session: Session,
-        ladder: &Ladder,
-        pages: crate::buffer::Pages,
-    ) -> Result<Self, ProbeError> {
+    fn map(session: Session, ladder: &Ladder, pages: crate::buffer::Pages) -> Result<Self> {
         let longest = ladder.lengths.last().copied().unwrap_or(TURN_BYTES);
         let mut vector = Self {
             session,
@@ -141,7 +137,7 @@ impl Vector {
     }
 
     /// Checks what only the whole ladder shows: that every word was modified as often as walked.
-    fn end(&mut self, operation: Operation) -> Result<(), ProbeError> {
+    fn end(&mut self, operation: Operation) -> Result<()> {
         if operation != Operation::ReadModifyWrite {
             return Ok(());
         }
@@ -153,7 +149,7 @@ impl Vector {
     }
 
     /// Bytes per second over a vector of `length` bytes.
-    fn point(&mut self, op: Operation, length: usize, time_ns: usize) -> Result<f64, ProbeError> {
+    fn point(&mut self, op: Operation, length: usize, time_ns: usize) -> Result<f64> {
         let share_ns = time_ns as f64 / PASSES as f64;
         let beyond = length > 2 * self.llc_bytes;
         if !beyond {
@@ -180,7 +176,7 @@ impl Vector {
         length: usize,
         share_ns: f64,
         beyond: bool,
-    ) -> Result<(usize, usize), ProbeError> {
+    ) -> Result<(usize, usize)> {
         let fifth = whole_turns(length / PASSES);
         // A few hundred KiB tell the speed of a long vector well enough to choose a piece.
         let probe = fifth.min(if beyond { 512 << 10 } else { 4 << 20 });
@@ -203,13 +199,7 @@ impl Vector {
     }
 
     /// One timed and checked pass: bytes per second.
-    fn pass(
-        &mut self,
-        op: Operation,
-        length: usize,
-        piece: usize,
-        times: usize,
-    ) -> Result<f64, ProbeError> {
+    fn pass(&mut self, op: Operation, length: usize, piece: usize, times: usize) -> Result<f64> {
         self.session.check()?;
         if self.position + piece > length {
             self.position = 0;
@@ -234,7 +224,7 @@ impl Vector {
         piece: usize,
         times: usize,
         sum: u64,
-    ) -> Result<(), ProbeError> {
+    ) -> Result<()> {
         let right = match op {
             Operation::Read => sum == (piece / 8 * times) as u64,
             Operation::Write => {
@@ -257,7 +247,7 @@ impl Vector {
     }
 
     /// An untimed walk over the first `length` bytes: the sum of what it read.
-    fn whole(&mut self, op: Operation, length: usize) -> Result<u64, ProbeError> {
+    fn whole(&mut self, op: Operation, length: usize) -> Result<u64> {
         let mut sum: u64 = 0;
         for start in (0..length).step_by(CHUNK_BYTES) {
             self.session.check()?;

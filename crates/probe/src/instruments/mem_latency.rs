@@ -33,7 +33,7 @@
 //! last-level cache a replacement policy that is not strict LRU keeps part of a ring, which is
 //! shown slower than a program would find it. Neighbours' memory traffic increases the latency.
 use crate::buffer::{Buffer, Pages};
-use crate::error::{Kind as ErrorKind, ProbeError};
+use crate::error::{Kind as ErrorKind, ProbeError, Result};
 use crate::ladder::{self, Ladder, PASSES};
 use crate::ring::{Ring, LINE_BYTES};
 use crate::session::Session;
@@ -63,7 +63,7 @@ pub const SPEC: Spec = Spec {
     ..Spec::EMPTY
 };
 
-pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+pub fn run(trial: &mut Trial) -> Result<()> {
     let ladder = ladder::choose(trial)?;
     let time_ns = trial.params.size("time_per_point_ns");
     let seed = trial.params.u64("seed");
@@ -99,7 +99,7 @@ struct Sweeper {
 
 impl Sweeper {
     /// Maps twice the last-level cache if a vector is long enough to need it.
-    fn map(session: Session, ladder: &Ladder) -> Result<Self, ProbeError> {
+    fn map(session: Session, ladder: &Ladder) -> Result<Self> {
         let beyond = ladder.lengths.iter().any(|length| *length > ladder.llc_bytes);
         if !beyond {
             return Ok(Self { buffer: None });
@@ -132,12 +132,7 @@ const HOPS_PER_LOOK: usize = 1 << 16;
 
 impl Chase {
     /// Nanoseconds per load over a vector of `length` bytes.
-    fn point(
-        &mut self,
-        length: usize,
-        time_ns: usize,
-        sweeper: &Sweeper,
-    ) -> Result<f64, ProbeError> {
+    fn point(&mut self, length: usize, time_ns: usize, sweeper: &Sweeper) -> Result<f64> {
         let lines = length / LINE_BYTES;
         while self.ring.lines() < lines {
             self.session.check()?;
@@ -173,7 +168,7 @@ impl Chase {
     }
 
     /// One timed pass: nanoseconds per hop.
-    fn pass(&mut self, hops: usize) -> Result<f64, ProbeError> {
+    fn pass(&mut self, hops: usize) -> Result<f64> {
         self.session.check()?;
         let section = timed::start();
         self.ring.hop(hops);
@@ -182,7 +177,7 @@ impl Chase {
     }
 
     /// Untimed hops.
-    fn hop(&mut self, hops: usize) -> Result<(), ProbeError> {
+    fn hop(&mut self, hops: usize) -> Result<()> {
         let mut left = hops;
         while left > 0 {
             self.session.check()?;
@@ -195,7 +190,7 @@ impl Chase {
 
     /// Walks a short ring again, hop by hop, to see that `walked` hops from `start` end where the
     /// passes ended; a long one would take as long again.
-    fn check(&self, start: usize, walked: usize) -> Result<(), ProbeError> {
+    fn check(&self, start: usize, walked: usize) -> Result<()> {
         const CHECKED_LINES: usize = 1 << 12;
         if self.ring.lines() > CHECKED_LINES {
             return Ok(());

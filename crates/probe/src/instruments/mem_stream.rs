@@ -39,7 +39,7 @@
 //! A virtual machine may be told a last-level cache that it shares. Memory bandwidth belongs to the
 //! socket: neighbours reduce it. More threads than CPUs wait for each other (see the notes).
 use crate::buffer::Pages;
-use crate::error::ProbeError;
+use crate::error::Result;
 use crate::stream::arrays::{Arrays, Layout};
 use crate::stream::{Element, Kernel};
 use crate::team::Seats;
@@ -87,7 +87,7 @@ pub const SPEC: Spec = Spec {
 /// Smallest array that `bytes_per_array` 0 takes.
 const LEAST_BYTES: usize = 8 << 20;
 
-pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+pub fn run(trial: &mut Trial) -> Result<()> {
     let plan = Plan::choose(trial)?;
     let layout = &plan.layout;
     let arrays = Arrays::map(layout)?;
@@ -143,8 +143,8 @@ struct Plan {
 }
 
 impl Plan {
-    fn choose(trial: &mut Trial) -> Result<Self, ProbeError> {
-        let seats = Seats::choose(trial.session, trial.params.size("threads"))?;
+    fn choose(trial: &mut Trial) -> Result<Self> {
+        let seats = Seats::of(trial)?;
         let cpus: Vec<usize> = seats.cpus.iter().flatten().copied().collect();
         let caches =
             caches::last_level(if cpus.is_empty() { affinity::allowed() } else { cpus }.as_slice());
@@ -166,7 +166,7 @@ impl Plan {
             "auto" => bytes * 3 > caches.bytes,
             word => word == "nontemporal",
         };
-        for note in seats.notes.iter().cloned().chain(caches.note()) {
+        if let Some(note) = caches.note() {
             trial.out.note(note);
         }
         if streaming && cfg!(not(target_arch = "x86_64")) {

@@ -1,6 +1,6 @@
 //! The table of native benchmarks. To add one: a file `<room>_<quantity>.rs` here with its SPEC, its
 //! code, its tests and its manual page as `//!` text, and its lines below.
-use crate::error::ProbeError;
+use crate::error::{ProbeError, Result};
 use crate::trial::{ListenConfig, Trial};
 use nephoscope_wire::spec::{self, Spec};
 use serde_json::Value;
@@ -39,9 +39,9 @@ mod storage_transfer;
 mod sys_calls;
 mod sys_fingerprint;
 
-type Run = fn(&mut Trial) -> Result<(), ProbeError>;
+type Run = fn(&mut Trial) -> Result<()>;
 /// The far side of a two-sided benchmark, for the peer that presents the token; what it counted.
-type Serve = fn(&mut Trial, &ListenConfig) -> Result<Value, ProbeError>;
+type Serve = fn(&mut Trial, &ListenConfig) -> Result<Value>;
 
 pub struct Instrument {
     pub spec: &'static Spec,
@@ -100,7 +100,7 @@ pub const ALL: &[Instrument] = &[
     Instrument { serve: Some(null::serve), ..instrument!(null) },
 ];
 
-pub fn find(id: &str) -> Result<&'static Instrument, ProbeError> {
+pub fn find(id: &str) -> Result<&'static Instrument> {
     ALL.iter().find(|instrument| instrument.spec.id == id).ok_or_else(|| {
         let known: Vec<_> = ALL.iter().map(|instrument| instrument.spec.id).collect();
         ProbeError::usage(

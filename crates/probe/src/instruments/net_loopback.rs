@@ -24,7 +24,7 @@
 //! # Caveats
 //! Both ends share caches and CPUs: with fewer than two free CPUs per stream they take turns.
 //! Placement matters; `pin` fixes it. The load is a closed loop.
-use crate::error::ProbeError;
+use crate::error::Result;
 use crate::net::loopback::{round_trips, throughput, Pins};
 use crate::trial::Trial;
 use crate::{affinity, trial::factors};
@@ -61,7 +61,7 @@ pub const SPEC: Spec = Spec {
     ..Spec::EMPTY
 };
 
-pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+pub fn run(trial: &mut Trial) -> Result<()> {
     let duration_ns = trial.params.u64("duration_ns");
     let pins = pins(trial);
     let session = trial.session;

@@ -24,7 +24,7 @@
 //! Routers answer slowly or not at all when they are busy: their round-trip times are upper bounds.
 //! Paths differ by direction and by flow. A host that answers no echo requests has hops and no path
 //! MTU.
-use crate::error::ProbeError;
+use crate::error::Result;
 use crate::net::probing::path::{Hops, Path};
 use crate::net::probing::{destination, HOST};
 use crate::net::server::accept_peer;
@@ -59,7 +59,7 @@ pub const SPEC: Spec = Spec {
     ..Spec::EMPTY
 };
 
-pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+pub fn run(trial: &mut Trial) -> Result<()> {
     let host = trial.params.text("host").to_owned();
     // A packet at a time is no load.
     let to = destination(trial, &host, 0, 1.0)?.ip();
@@ -78,7 +78,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     trial.out.emit("path_mtu_bytes", mtu.bytes as f64, factors! {})
 }
 
-fn emit_hops(trial: &mut Trial, to: IpAddr, found: &Hops) -> Result<(), ProbeError> {
+fn emit_hops(trial: &mut Trial, to: IpAddr, found: &Hops) -> Result<()> {
     for (index, hop) in found.hops.iter().enumerate() {
         let number = index + 1;
         for (address, rtt_ns) in &hop.answers {
@@ -100,7 +100,7 @@ fn emit_hops(trial: &mut Trial, to: IpAddr, found: &Hops) -> Result<(), ProbeErr
 }
 
 /// The far side is an address only: its kernel answers.
-pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value, ProbeError> {
+pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value> {
     accept_peer(trial, listen)?;
     Ok(json!({}))
 }

@@ -22,9 +22,10 @@
 //! # Caveats
 //! Game servers limit the rate of queries of one address and answer once a frame: a high rate measures
 //! the limit.
-use crate::error::ProbeError;
+use crate::error::Result;
 use crate::load;
 use crate::net::client::reach;
+pub use crate::net::game_query::serve;
 use crate::net::game_query::{self, request, HEAD};
 use crate::net::messages::{receive_message, UdpPort};
 use crate::net::probing::one_socket_each::{Exchange, OneSocketEach};
@@ -32,9 +33,8 @@ use crate::net::probing::{
     self, probe_samples, ProbingConfig, HOST, LATE_AFTER, STORED_PROBES, WAIT,
 };
 use crate::requests::spec::AUTHORISED_HOSTS;
-use crate::trial::{ListenConfig, Trial};
+use crate::trial::Trial;
 use nephoscope_wire::spec::{joined, Metric, Param, Spec};
-use serde_json::Value;
 use std::net::SocketAddr;
 
 pub const SPEC: Spec = Spec {
@@ -62,7 +62,7 @@ pub const SPEC: Spec = Spec {
     load: true,
 };
 
-pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+pub fn run(trial: &mut Trial) -> Result<()> {
     let config = ProbingConfig::of(trial)?;
     let host = trial.params.text("host").to_owned();
     let port = trial.params.u64("port") as u16;
@@ -82,8 +82,4 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let result = probing::run(trial, &config, &mut prober)?;
     trial.out.emit_document("game_server", server.facts)?;
     probe_samples::emit_all(trial, &result, config.per_s)
-}
-
-pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value, ProbeError> {
-    game_query::serve(trial, listen)
 }

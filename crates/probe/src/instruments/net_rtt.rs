@@ -39,7 +39,7 @@
 //! Times are taken by the programs and include their wake-ups. If more than 1 % of the datagrams
 //! left more than 1 ms late (`late_sends_ratio`), the sender was measured, and the trial is
 //! invalid. `receiver_drops_count` (full receive buffer) is part of the loss.
-use crate::error::ProbeError;
+use crate::error::{ProbeError, Result};
 use crate::load;
 use crate::net::probing::icmp::IcmpProber;
 use crate::net::probing::one_socket_each::{Exchange, OneSocketEach};
@@ -47,13 +47,12 @@ use crate::net::probing::{
     self, probe_samples, ProbingConfig, HOST, LATE_AFTER, STORED_PROBES, WAIT,
 };
 use crate::net::rtt_client::{ask, RttConfig, RttResult};
-use crate::net::rtt_server;
+pub use crate::net::rtt_server::serve;
 use crate::net::udp::packet::HEADER_BYTES;
 use crate::requests::spec::AUTHORISED_HOSTS;
 use crate::trial::factors;
-use crate::trial::{Factors, ListenConfig, Trial};
+use crate::trial::{Factors, Trial};
 use nephoscope_wire::spec::{joined, Metric, Param, Spec};
-use serde_json::Value;
 
 pub const SPEC: Spec = Spec {
     id: "net.rtt",
@@ -113,7 +112,7 @@ pub const SPEC: Spec = Spec {
     load: true,
 };
 
-pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+pub fn run(trial: &mut Trial) -> Result<()> {
     let host = trial.params.text("host").to_owned();
     let protocol = trial.params.text("protocol").to_owned();
     let config = ProbingConfig::of(trial)?;
@@ -146,7 +145,7 @@ fn run_without_far_side(
     protocol: &str,
     host: &str,
     config: &ProbingConfig,
-) -> Result<(), ProbeError> {
+) -> Result<()> {
     let port = trial.params.u64("port") as u16;
     let is_tcp = protocol == "tcp";
     if is_tcp && port == 0 && !host.is_empty() {
@@ -169,15 +168,11 @@ fn run_without_far_side(
     probe_samples::emit_all(trial, &result, config.per_s)
 }
 
-pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value, ProbeError> {
-    rtt_server::serve(trial, listen)
-}
-
 fn way(direction: &str) -> Factors {
     factors! {"direction": direction}
 }
 
-fn say_counts(trial: &mut Trial, answer: &RttResult) -> Result<(), ProbeError> {
+fn say_counts(trial: &mut Trial, answer: &RttResult) -> Result<()> {
     let (sent, back, far) = (&answer.sent, &answer.back, &answer.far.counts);
     let (received, returned) = (far.received, back.trips.tracker.unique);
     trial.out.emit("sent_count", sent.packets as f64, factors! {})?;
@@ -190,9 +185,7 @@ fn say_counts(trial: &mut Trial, answer: &RttResult) -> Result<(), ProbeError> {
         ("both", of(sent.packets - returned, sent.packets)),
     ];
     for (direction, ratio) in losses {
-        if let Some(ratio) = ratio {
-            trial.out.emit("loss_ratio", ratio, way(direction))?;
-        }
+        trial.out.emit_known(&[("loss_ratio", ratio)], &way(direction))?;
     }
     let pairs = [
         ("duplicates_count", far.duplicates, back.trips.tracker.duplicates),
@@ -204,21 +197,14 @@ fn say_counts(trial: &mut Trial, answer: &RttResult) -> Result<(), ProbeError> {
         trial.out.emit(metric, down as f64, way("down"))?;
     }
     for (direction, drops) in [("up", far.drops), ("down", answer.drops)] {
-        if let Some(drops) = drops {
-            trial.out.emit("receiver_drops_count", drops as f64, way(direction))?;
-        }
+        let drops = drops.map(|drops| drops as f64);
+        trial.out.emit_known(&[("receiver_drops_count", drops)], &way(direction))?;
     }
-    if let Some(per_s) = sent.per_s() {
-        trial.out.emit("sent_per_s", per_s, factors! {})?;
-    }
-    trial.out.emit("late_sends_ratio", sent.late_ratio(), factors! {})
+    let pace = [("sent_per_s", sent.per_s()), ("late_sends_ratio", Some(sent.late_ratio()))];
+    trial.out.emit_known(&pace, &factors! {})
 }
 
-fn say_variation(
-    trial: &mut Trial,
-    answer: &RttResult,
-    same_clock: bool,
-) -> Result<(), ProbeError> {
+fn say_variation(trial: &mut Trial, answer: &RttResult, same_clock: bool) -> Result<()> {
     let (back, far) = (&answer.back.variation, &answer.far);
     let scalars = [
         ("jitter_ns", "up", far.jitter_ns),
@@ -227,9 +213,7 @@ fn say_variation(
         ("ipdv_mean_ns", "down", back.jitter.mean_difference_ns()),
     ];
     for (metric, direction, value) in scalars {
-        if let Some(value) = value {
-            trial.out.emit(metric, value, way(direction))?;
-        }
+        trial.out.emit_known(&[(metric, value)], &way(direction))?;
     }
     trial.out.emit_pairs("ipdv_ns", far.ipdv.iter().copied(), &way("up"))?;
     trial.out.emit_pairs("pdv_ns", far.pdv.iter().copied(), &way("up"))?;

@@ -43,19 +43,19 @@
 //! `loss_goal_ratio` above 0. With `segmentation_offload` a pair of virtual ports passes large
 //! messages: the figure is then not one of packets on a wire.
 use crate::clock;
-use crate::error::ProbeError;
+use crate::error::{ProbeError, Result};
 use crate::load;
 use crate::net::congestion_control::{self, CongestionControl};
 use crate::net::goodput::paced_sender::SendingPace;
-use crate::net::goodput::{client, rate_search, server, tcp_samples, udp_samples, Task};
+pub use crate::net::goodput::server::serve;
+use crate::net::goodput::{client, rate_search, tcp_samples, udp_samples, Task};
 use crate::net::goodput::{
     BLOCK, PACKET_BYTES, PAIR_RATIO, RATE_BITS_PER_S_MAX, RECEIVE_BUFFER, SEND_BYTES, STREAMS,
     TRANSFER, WAIT, WARMUP,
 };
 use crate::net::udp::slots::PairSelection;
-use crate::trial::{ListenConfig, Trial};
+use crate::trial::Trial;
 use nephoscope_wire::spec::{Metric, Param, Spec};
-use serde_json::Value;
 
 pub const SPEC: Spec = Spec {
     id: "net.throughput",
@@ -192,7 +192,7 @@ const UDP_BLOCK_BYTES: u64 = 128 << 10;
 /// A set rate is at least this; 0 is as fast as possible.
 const RATE_BITS_PER_S_MIN: f64 = 1000.0;
 
-pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+pub fn run(trial: &mut Trial) -> Result<()> {
     let task = task(trial)?;
     let peer = trial.session.read_peer(SPEC.id)?;
     if task.tcp {
@@ -213,7 +213,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     }
 }
 
-fn task(trial: &Trial) -> Result<Task, ProbeError> {
+fn task(trial: &Trial) -> Result<Task> {
     let params = &trial.params;
     let ns = |id| params.u64(id);
     let tcp = params.text("protocol") == "tcp";
@@ -268,8 +268,4 @@ fn task(trial: &Trial) -> Result<Task, ProbeError> {
         press: (!tcp && is_flood).then_some(fastest),
         ..Task::default()
     })
-}
-
-pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value, ProbeError> {
-    server::serve(trial, listen)
 }

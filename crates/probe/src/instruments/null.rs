@@ -20,7 +20,7 @@
 //!
 //! # Caveats
 //! It says nothing about the machine.
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use crate::net::client::reach;
 use crate::net::server::accept_peer;
 use crate::session::Session;
@@ -31,7 +31,7 @@ use nephoscope_wire::random::Random;
 pub use nephoscope_wire::specs::null::SPEC;
 use serde_json::{json, Value};
 
-pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+pub fn run(trial: &mut Trial) -> Result<()> {
     let value = trial.params.float("value");
     let noise = trial.params.float("noise_ratio");
     let mut random = Random::new(clock::seed(&trial.params));
@@ -56,7 +56,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
 }
 
 /// The far side: an echo for the peer that presents the token.
-pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value, ProbeError> {
+pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value> {
     let mut echoed_bytes = 0u64;
     if let Some(mut peer) = accept_peer(trial, listen)? {
         let mut buffer = vec![0u8; 64 << 10];
@@ -69,7 +69,7 @@ pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value, ProbeErr
 }
 
 /// Says something to the far side, which has to say it back.
-fn greet(session: Session, peer: &Peer) -> Result<(), ProbeError> {
+fn greet(session: Session, peer: &Peer) -> Result<()> {
     const WORDS: &[u8] = b"is anybody there?";
     let mut far = reach(session, peer)?;
     far.write_all(WORDS)?;
@@ -83,7 +83,7 @@ fn greet(session: Session, peer: &Peer) -> Result<(), ProbeError> {
     Err(ProbeError::new(Kind::Failed, "no_echo", message, "Start a server of null there."))
 }
 
-fn fail(trial: &mut Trial, how: &str) -> Result<(), ProbeError> {
+fn fail(trial: &mut Trial, how: &str) -> Result<()> {
     let told = |kind, name| {
         Err(ProbeError::new(kind, name, "null was told to fail.", "Set failure to none."))
     };
@@ -114,7 +114,7 @@ fn fail(trial: &mut Trial, how: &str) -> Result<(), ProbeError> {
     }
 }
 
-fn wait(session: Session, wait_ns: u64) -> Result<(), ProbeError> {
+fn wait(session: Session, wait_ns: u64) -> Result<()> {
     let end = clock::monotonic_ns() + wait_ns;
     loop {
         session.check()?;

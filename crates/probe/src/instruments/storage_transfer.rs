@@ -41,7 +41,7 @@
 //! while it sends parts leaves an unfinished upload, which S3 does not list; a lifecycle rule of the
 //! bucket removes those. WebDAV and WebHDFS take an object in one request, without parts. SFTP needs
 //! the program `ssh`; a connection of it may outlive a killed trial.
-use crate::error::ProbeError;
+use crate::error::Result;
 use crate::files::Files;
 use crate::proc;
 use crate::requests::spec::AUTHORISED_HOSTS;
@@ -113,7 +113,7 @@ pub const SPEC: Spec = Spec {
     ..Spec::EMPTY
 };
 
-pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+pub fn run(trial: &mut Trial) -> Result<()> {
     let settings = Settings::of(&trial.params)?;
     let place = Place::make(trial, &settings)?;
     let measured = measure(trial, &settings, &place);
@@ -121,7 +121,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     measured.and(removed)
 }
 
-fn measure(trial: &mut Trial, settings: &Settings, place: &Place) -> Result<(), ProbeError> {
+fn measure(trial: &mut Trial, settings: &Settings, place: &Place) -> Result<()> {
     let mut clients = clients::connect(trial, settings, place)?;
     trial.prepared()?;
     let mut all = Vec::new();

@@ -40,7 +40,7 @@
 //! operation, which is not measured.
 use crate::buffer::{Buffer, Pages};
 use crate::echo_process::{transfer_byte, Echo};
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use crate::session::Session;
 use crate::trial::Trial;
 use crate::{affinity, clock, execution::Program, trial::factors};
@@ -91,7 +91,7 @@ const MAPPED_BYTES: usize = 64 << 10;
 const PAGE: usize = 4096;
 const PAGES: usize = 1024;
 
-pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+pub fn run(trial: &mut Trial) -> Result<()> {
     let wanted = trial.params.texts("calls");
     let is_wanted = |call: &&&str| wanted.is_empty() || wanted.contains(call);
     let calls: Vec<&str> = CALLS.iter().filter(is_wanted).copied().collect();
@@ -124,7 +124,7 @@ struct Machine {
 }
 
 impl Machine {
-    fn prepare(session: Session, program: Program) -> Result<Self, ProbeError> {
+    fn prepare(session: Session, program: Program) -> Result<Self> {
         let open = |path: &str, write: bool| {
             let file = File::options().read(!write).write(write).open(path);
             file.map_err(|error| ProbeError::os(path, &error))
@@ -141,7 +141,7 @@ impl Machine {
     }
 
     /// Nanoseconds of one operation.
-    fn time(&mut self, call: &str, duration_ns: u64) -> Result<f64, ProbeError> {
+    fn time(&mut self, call: &str, duration_ns: u64) -> Result<f64> {
         match call {
             "page_fault" => self.page_faults(duration_ns),
             "signal" => self.signals(duration_ns),
@@ -176,17 +176,17 @@ impl Machine {
     }
 
     #[inline]
-    fn read(&mut self) -> Result<(), ProbeError> {
+    fn read(&mut self) -> Result<()> {
         done("read", transfer_byte(libc::SYS_read, self.zero.as_raw_fd(), &mut 0))
     }
 
     #[inline]
-    fn write(&mut self) -> Result<(), ProbeError> {
+    fn write(&mut self) -> Result<()> {
         done("write", transfer_byte(libc::SYS_write, self.null.as_raw_fd(), &mut 0))
     }
 
     /// A byte into a pipe and out again: what a context switch through a pipe costs besides.
-    fn write_and_read(&mut self) -> Result<(), ProbeError> {
+    fn write_and_read(&mut self) -> Result<()> {
         let (reader, writer) = (self.pipe.0.as_raw_fd(), self.pipe.1.as_raw_fd());
         let moved = transfer_byte(libc::SYS_write, writer, &mut 0)
             && transfer_byte(libc::SYS_read, reader, &mut 0);
@@ -194,7 +194,7 @@ impl Machine {
     }
 
     /// A child that ends at once, or that executes the program.
-    fn child(&mut self, executes: bool) -> Result<(), ProbeError> {
+    fn child(&mut self, executes: bool) -> Result<()> {
         let (path, argv, environment) =
             (self.program.path(), self.program.argv(), self.program.environment());
         let null = self.null.as_raw_fd();
@@ -228,9 +228,9 @@ impl Machine {
     fn median(
         &mut self,
         duration_ns: u64,
-        mut operation: impl FnMut(&mut Self) -> Result<(), ProbeError>,
-    ) -> Result<f64, ProbeError> {
-        let mut batch = |own: &mut Self, count: u64| -> Result<u64, ProbeError> {
+        mut operation: impl FnMut(&mut Self) -> Result<()>,
+    ) -> Result<f64> {
+        let mut batch = |own: &mut Self, count: u64| -> Result<u64> {
             own.session.check()?;
             let started_ns = clock::monotonic_ns();
             for _ in 0..count {
@@ -251,7 +251,7 @@ impl Machine {
     }
 
     /// The same for the first touch of a page; giving the pages back is not in its time.
-    fn page_faults(&mut self, duration_ns: u64) -> Result<f64, ProbeError> {
+    fn page_faults(&mut self, duration_ns: u64) -> Result<f64> {
         let start = self.memory.as_ptr();
         let mut means = Vec::new();
         let until_ns = clock::monotonic_ns() + duration_ns + duration_ns / 5;
@@ -282,7 +282,7 @@ impl Machine {
         Ok(middle(means))
     }
 
-    fn signals(&mut self, duration_ns: u64) -> Result<f64, ProbeError> {
+    fn signals(&mut self, duration_ns: u64) -> Result<f64> {
         let _handler = Handler::install()?;
         let mut sent = 0;
         let before = HANDLED.load(Ordering::Relaxed);
@@ -311,7 +311,7 @@ impl Machine {
 }
 
 #[inline]
-fn done(what: &str, succeeded: bool) -> Result<(), ProbeError> {
+fn done(what: &str, succeeded: bool) -> Result<()> {
     if succeeded {
         return Ok(());
     }
@@ -353,7 +353,7 @@ extern "C" fn handle(_: libc::c_int) {
 struct Handler(libc::sigaction);
 
 impl Handler {
-    fn install() -> Result<Self, ProbeError> {
+    fn install() -> Result<Self> {
         // SAFETY: the handler only adds to an atomic number.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();

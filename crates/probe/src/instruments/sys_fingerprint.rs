@@ -39,7 +39,7 @@
 //! migration to another CPU model, or if a container shows an invented file. Images copied with
 //! their machine identifier share a hash. `rotational` and a virtual port's speed are the driver's
 //! claims. Limits above the visible part of the cgroup tree are invisible.
-use crate::error::ProbeError;
+use crate::error::Result;
 use crate::files::Files;
 use crate::machine::{self, cloud, oddities};
 use crate::trial::factors;
@@ -47,7 +47,7 @@ use crate::trial::Trial;
 pub use nephoscope_wire::specs::sys_fingerprint::SPEC;
 use serde_json::Value;
 
-pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+pub fn run(trial: &mut Trial) -> Result<()> {
     // Checked even when unused: a wrong address is a mistake today and not next week.
     let address = cloud::address(trial.params.text("metadata_address"))?;
     let asked = trial.params.bool("cloud_metadata");
@@ -55,15 +55,11 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
     let cloud = if asked { cloud::ask(address) } else { cloud::not_asked() };
     let document = machine::document(&Files::machine(), cloud);
     let scalars = [
-        ("clock_read_ns", &document["clock"]["read_median_ns"]),
-        ("available_cpus", &document["limits"]["available_cpus"]),
-        ("memory_total_bytes", &document["memory"]["total_bytes"]),
+        ("clock_read_ns", document["clock"]["read_median_ns"].as_f64()),
+        ("available_cpus", document["limits"]["available_cpus"].as_f64()),
+        ("memory_total_bytes", document["memory"]["total_bytes"].as_f64()),
     ];
-    for (metric, value) in scalars {
-        if let Some(value) = value.as_f64() {
-            trial.out.emit(metric, value, factors! {})?;
-        }
-    }
+    trial.out.emit_known(&scalars, &factors! {})?;
     for port in document["nics"]["ports"].as_array().into_iter().flatten() {
         if let Some(speed) = port["speed_bits_per_s"].as_f64() {
             trial.out.emit("nic_speed_bits_per_s", speed, factors! {"nic": nic(port)})?;

@@ -38,15 +38,6 @@ impl Command {
         }
         Self { before: before.into_bytes(), after }
     }
-
-    fn memcached(before: String, after: &str, value: Option<&[u8]>) -> Self {
-        let mut after = format!("{after}\r\n").into_bytes();
-        if let Some(value) = value {
-            after.extend_from_slice(value);
-            after.extend_from_slice(b"\r\n");
-        }
-        Self { before: before.into_bytes(), after }
-    }
 }
 
 /// The commands of a dialect. Each type of value has keys of its own.
@@ -73,8 +64,8 @@ impl Commands {
         };
         match dialect {
             Dialect::Redis => Self::redis(&key, &value, range_items),
-            Dialect::Memcached => Self::text(&key, &value),
-            Dialect::MemcachedMeta => Self::meta(&key, &value),
+            Dialect::Memcached => Self::memcached(&key, &value, false),
+            Dialect::MemcachedMeta => Self::memcached(&key, &value, true),
         }
     }
 
@@ -103,51 +94,39 @@ impl Commands {
         }
     }
 
-    fn text(key: &dyn Fn(Operation) -> String, value: &[u8]) -> Self {
-        let set = |operation, value: &[u8]| {
-            let after = format!(" 0 0 {}", value.len());
-            Command::memcached(format!("set {}", key(operation)), &after, Some(value))
+    fn memcached(key: &dyn Fn(Operation) -> String, value: &[u8], is_meta: bool) -> Self {
+        // What stands before and after the key.
+        let [get, set, incr, delete] = if is_meta {
+            [("mg", " v"), ("ms", ""), ("ma", ""), ("md", "")]
+        } else {
+            [("get", ""), ("set", " 0 0"), ("incr", " 1"), ("delete", "")]
+        };
+        let command = |(word, after): (&str, &str), operation| Command {
+            before: format!("{word} {}", key(operation)).into_bytes(),
+            after: format!("{after}\r\n").into_bytes(),
+        };
+        let store = |operation, value: &[u8]| {
+            let after = format!("{} {}", set.1, value.len());
+            let mut store = command((set.0, &after), operation);
+            store.after.extend_from_slice(value);
+            store.after.extend_from_slice(b"\r\n");
+            store
         };
         let operation = |operation| match operation {
-            Operation::Get => Command::memcached(format!("get {}", key(operation)), "", None),
-            Operation::Set => set(operation, value),
-            Operation::Incr => Command::memcached(format!("incr {}", key(operation)), " 1", None),
+            Operation::Get => command(get, operation),
+            Operation::Set => store(operation, value),
+            Operation::Incr => command(incr, operation),
             Operation::Lpush | Operation::Lrange => Command::default(),
         };
         let fill = |operation| match operation {
-            Operation::Get => Some(set(operation, value)),
-            Operation::Incr => Some(set(operation, b"0")),
+            Operation::Get => Some(store(operation, value)),
+            Operation::Incr => Some(store(operation, b"0")),
             _ => None,
         };
-        let delete = |operation| Command::memcached(format!("delete {}", key(operation)), "", None);
         Self {
             operations: Operation::ALL.map(operation),
             fills: Operation::ALL.map(fill),
-            deletes: Operation::ALL.map(delete),
-        }
-    }
-
-    fn meta(key: &dyn Fn(Operation) -> String, value: &[u8]) -> Self {
-        let set = |operation, value: &[u8]| {
-            let after = format!(" {}", value.len());
-            Command::memcached(format!("ms {}", key(operation)), &after, Some(value))
-        };
-        let operation = |operation| match operation {
-            Operation::Get => Command::memcached(format!("mg {}", key(operation)), " v", None),
-            Operation::Set => set(operation, value),
-            Operation::Incr => Command::memcached(format!("ma {}", key(operation)), "", None),
-            Operation::Lpush | Operation::Lrange => Command::default(),
-        };
-        let fill = |operation| match operation {
-            Operation::Get => Some(set(operation, value)),
-            Operation::Incr => Some(set(operation, b"0")),
-            _ => None,
-        };
-        let delete = |operation| Command::memcached(format!("md {}", key(operation)), "", None);
-        Self {
-            operations: Operation::ALL.map(operation),
-            fills: Operation::ALL.map(fill),
-            deletes: Operation::ALL.map(delete),
+            deletes: Operation::ALL.map(|operation| command(delete, operation)),
         }
     }
 }
@@ -189,6 +168,24 @@ mod tests {
             (Dialect::MemcachedMeta, Operation::Set, "ms b:s000000000042 3\r\nabc\r\n"),
         ] {
             assert_eq!(written(dialect, operation), wanted);
+        }
+        let text = |command: &Command| {
+            let mut out = Vec::new();
+            command.write(7, &mut out);
+            String::from_utf8(out).unwrap()
+        };
+        let incr = Operation::Incr as usize;
+        for (dialect, fill, delete) in [
+            (
+                Dialect::Memcached,
+                "set b:n000000000007 0 0 1\r\n0\r\n",
+                "delete b:n000000000007\r\n",
+            ),
+            (Dialect::MemcachedMeta, "ms b:n000000000007 1\r\n0\r\n", "md b:n000000000007\r\n"),
+        ] {
+            let commands = Commands::new(dialect, "b:", 3, 5);
+            assert_eq!(commands.fills[incr].as_ref().map(text).as_deref(), Some(fill));
+            assert_eq!(text(&commands.deletes[incr]), delete);
         }
         assert_eq!(authenticate("pass"), b"*2\r\n$4\r\nAUTH\r\n$4\r\npass\r\n");
     }

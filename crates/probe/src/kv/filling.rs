@@ -1,7 +1,7 @@
 //! Stores the values that a workload reads, and deletes its keys in the end.
 use super::commands::Command;
 use super::{Dialect, Operation, Reader, Workload};
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use crate::requests::failures::{self, Failure};
 use crate::session::Session;
 use std::io::{Error, ErrorKind, Read, Write};
@@ -15,7 +15,7 @@ const BATCH_BYTES: usize = 1 << 20;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Stores every value that the workload expects to find.
-pub fn fill(workload: &Workload, address: SocketAddr, session: Session) -> Result<(), ProbeError> {
+pub fn fill(workload: &Workload, address: SocketAddr, session: Session) -> Result<()> {
     let mut client = Client::connect(workload, address, session)?;
     for operation in workload.operations() {
         if let Some(command) = &workload.commands.fills[operation as usize] {
@@ -26,11 +26,7 @@ pub fn fill(workload: &Workload, address: SocketAddr, session: Session) -> Resul
 }
 
 /// Deletes every key that the workload may have written.
-pub fn delete(
-    workload: &Workload,
-    address: SocketAddr,
-    session: Session,
-) -> Result<(), ProbeError> {
+pub fn delete(workload: &Workload, address: SocketAddr, session: Session) -> Result<()> {
     let mut client = Client::connect(workload, address, session)?;
     for operation in workload.operations() {
         client.run(&workload.commands.deletes[operation as usize], "Deleting the keys")?;
@@ -48,11 +44,7 @@ struct Client<'a> {
 }
 
 impl<'a> Client<'a> {
-    fn connect(
-        workload: &'a Workload,
-        address: SocketAddr,
-        session: Session,
-    ) -> Result<Self, ProbeError> {
+    fn connect(workload: &'a Workload, address: SocketAddr, session: Session) -> Result<Self> {
         let open = || {
             let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
             stream.set_read_timeout(Some(PATIENCE))?;
@@ -70,7 +62,7 @@ impl<'a> Client<'a> {
     }
 
     /// Runs a command on each key.
-    fn run(&mut self, command: &Command, what: &str) -> Result<(), ProbeError> {
+    fn run(&mut self, command: &Command, what: &str) -> Result<()> {
         let (mut out, mut unanswered) = (Vec::new(), 0);
         for key in 0..self.workload.key_count {
             command.write(key, &mut out);
@@ -86,13 +78,13 @@ impl<'a> Client<'a> {
         self.receive(unanswered, what)
     }
 
-    fn send(&mut self, bytes: &[u8], what: &str) -> Result<(), ProbeError> {
+    fn send(&mut self, bytes: &[u8], what: &str) -> Result<()> {
         self.session.check()?;
         self.stream.write_all(bytes).map_err(|error| gone(what, self.address, &error))
     }
 
     /// Reads so many replies, which have to be good.
-    fn receive(&mut self, replies: u64, what: &str) -> Result<(), ProbeError> {
+    fn receive(&mut self, replies: u64, what: &str) -> Result<()> {
         let (mut left, mut buffer) = (replies, [0u8; 16 << 10]);
         while left > 0 {
             let (dialect, bytes) = (self.workload.dialect, self.workload.value_bytes);

@@ -1,6 +1,7 @@
 //! Reads replies of Redis (RESP2) and memcached (text and meta protocol) from bytes that come in pieces
 //! of any size. Values are counted and not kept.
 use super::{Dialect, Operation};
+use crate::decimal;
 use crate::requests::failures::{
     Failure, AUTHENTICATION, ERROR_REPLY, GARBAGE, MOVED, OUT_OF_MEMORY, WRONG_VALUE,
 };
@@ -185,13 +186,7 @@ fn memcached_failure(line: &[u8]) -> Result<Failure, Failure> {
 
 #[inline]
 fn number(digits: &[u8]) -> Result<u64, Failure> {
-    if digits.is_empty() || digits.len() > 18 {
-        return Err(GARBAGE);
-    }
-    digits.iter().try_fold(0u64, |sum, digit| match digit {
-        b'0'..=b'9' => Ok(sum * 10 + u64::from(digit - b'0')),
-        _ => Err(GARBAGE),
-    })
+    decimal::parse(digits).ok_or(GARBAGE)
 }
 
 #[cfg(test)]
@@ -232,7 +227,7 @@ mod tests {
     #[test]
     fn replies_are_the_same_in_pieces_of_any_size() {
         let wrong = Reply { failure: Some(WRONG_VALUE), is_hit: Some(true) };
-        let redis = b"$3\r\nabc\r\n$-1\r\n+OK\r\n:-12\r\n*2\r\n$3\r\n\r\n\r\r\n$3\r\nxyz\r\n*0\r\n\
+        let redis = b"$3\r\nabc\r\n$-1\r\n:9223372036854775807\r\n:-12\r\n*2\r\n$3\r\n\r\n\r\r\n$3\r\nxyz\r\n*0\r\n\
                       -ERR no\r\n-NOAUTH x\r\n-OOM y\r\n$1\r\na\r\n*-1\r\n-MOVED 1 a:1\r\n";
         let of_redis = vec![
             HIT,

@@ -3,7 +3,7 @@
 use super::busy_time::Busy;
 use super::duty_cycle::{Duty, Step};
 use super::even_rate::Beat;
-use crate::error::ProbeError;
+use crate::error::Result;
 use crate::thread_barriers::Latch;
 use crate::trial::Trial;
 use crate::workers::{self, Worker};
@@ -17,7 +17,7 @@ const LOOK_AROUND_NS: u64 = 10_000_000;
 /// Something to do, in bits of some microseconds, or operation by operation.
 pub trait Work {
     /// Does a bit; how much of what is counted it was.
-    fn bit(&mut self) -> Result<u64, ProbeError>;
+    fn bit(&mut self) -> Result<u64>;
 
     /// CPU time that other threads have used for it.
     fn others_cpu_ns(&self) -> u64 {
@@ -58,7 +58,7 @@ pub struct LoadSettings {
 }
 
 impl LoadSettings {
-    pub fn of(trial: &Trial, keeps: LoadTarget) -> Result<Self, ProbeError> {
+    pub fn of(trial: &Trial, keeps: LoadTarget) -> Result<Self> {
         let ns = |id| trial.params.u64(id);
         Ok(Self {
             keeps,
@@ -152,8 +152,8 @@ pub fn run<W: Work>(
     shift: &LoadSettings,
     seats: &[Option<usize>],
     rates: &[Rate],
-    prepare: impl Fn(usize) -> Result<W, ProbeError> + Sync,
-) -> Result<(), ProbeError> {
+    prepare: impl Fn(usize) -> Result<W> + Sync,
+) -> Result<()> {
     let session = trial.session;
     let tallies: Vec<_> = seats.iter().map(|_| Tally::default()).collect();
     let (latch, over) = (Latch::new(session, seats.len()), AtomicBool::new(false));
@@ -161,7 +161,7 @@ pub fn run<W: Work>(
         let thread = |(number, seat): (usize, &Option<usize>)| {
             let (seat, tally, latch, over, prepare) =
                 (*seat, &tallies[number], &latch, &over, &prepare);
-            let work = move || -> Result<(), ProbeError> {
+            let work = move || -> Result<()> {
                 let prepared = seat.map_or(Ok(()), affinity::pin).and_then(|()| prepare(number));
                 if prepared.is_err() {
                     latch.give_up();
@@ -208,7 +208,7 @@ fn worker_loop<W: Work>(
     threads: usize,
     tally: &Tally,
     over: &AtomicBool,
-) -> Result<(), ProbeError> {
+) -> Result<()> {
     // Sleeps end up to 50 µs late by default: much of a short period.
     // SAFETY: sets a property of the calling thread.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
@@ -259,7 +259,7 @@ fn watch(
     tallies: &[Tally],
     rates: (&[Rate], &[Rate]),
     ended: &AtomicBool,
-) -> Result<(), ProbeError> {
+) -> Result<()> {
     let first = Sum::of(tallies);
     let mut last = first;
     let end_ns = match shift.duration_ns {
@@ -302,7 +302,7 @@ fn interval(
     to: &Sum,
     threads: usize,
     rates: (&[Rate], &[Rate]),
-) -> Result<(), ProbeError> {
+) -> Result<()> {
     let ns = (to.at_ns - from.at_ns).max(1) as f64;
     let at_ns = to.at_ns.saturating_sub(trial.started_ns());
     for (rate, counted) in to.rates(from, rates) {

@@ -7,7 +7,7 @@ pub mod load_threads;
 pub mod network_loads;
 pub mod usable_cache;
 
-use crate::error::ProbeError;
+use crate::error::{ProbeError, Result};
 use crate::trial::Trial;
 use crate::{affinity, team};
 use nephoscope_wire::spec::{Metric, Param};
@@ -50,7 +50,7 @@ pub const fn interval_intensity(doc: &'static str) -> Metric {
 }
 
 /// Duration of a load; 0 only where somebody can tell it to stop.
-pub fn duration_ns(trial: &Trial) -> Result<u64, ProbeError> {
+pub fn duration_ns(trial: &Trial) -> Result<u64> {
     let duration_ns = trial.params.u64("duration_ns");
     if duration_ns == 0 && !trial.session.has_control() {
         let id = trial.spec().id;
@@ -62,7 +62,7 @@ pub fn duration_ns(trial: &Trial) -> Result<u64, ProbeError> {
     Ok(duration_ns)
 }
 
-pub fn seats(trial: &mut Trial) -> Result<Vec<usize>, ProbeError> {
+pub fn seats(trial: &mut Trial) -> Result<Vec<usize>> {
     let cpus = match wanted_cpus(trial)? {
         wanted if wanted.is_empty() => affinity::allowed(),
         wanted => wanted,
@@ -86,13 +86,13 @@ pub fn pinned(cpus: &[usize]) -> Vec<Option<usize>> {
 }
 
 /// The CPU of each of `threads` threads that mostly wait: none, unless the caller names CPUs.
-pub fn places(trial: &Trial, threads: usize) -> Result<Vec<Option<usize>>, ProbeError> {
+pub fn places(trial: &Trial, threads: usize) -> Result<Vec<Option<usize>>> {
     let cpus = wanted_cpus(trial)?;
     Ok((0..threads).map(|thread| cpus.get(thread % cpus.len().max(1)).copied()).collect())
 }
 
 /// The CPUs that were named; that the load can have threads there is checked.
-fn wanted_cpus(trial: &Trial) -> Result<Vec<usize>, ProbeError> {
+fn wanted_cpus(trial: &Trial) -> Result<Vec<usize>> {
     team::check_can_start_threads()?;
     affinity::named(trial.spec().id, &trial.params)
 }

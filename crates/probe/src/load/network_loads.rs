@@ -1,10 +1,10 @@
 //! What the loads between two machines share: their parameters, their task, their samples.
 use super::duration_ns;
-use crate::error::ProbeError;
+use crate::error::Result;
 use crate::net::goodput::client::Both;
 use crate::net::goodput::datagrams::{loss_ratio, UdpTransferStats};
 use crate::net::goodput::paced_sender::SendingPace;
-use crate::net::goodput::samples::{emit_intervals, emit_known, emit_used_cpus};
+use crate::net::goodput::samples::{emit_intervals, emit_used_cpus};
 use crate::net::goodput::tcp_streams::TcpTransferStats;
 use crate::net::goodput::Task;
 use crate::trial::Trial;
@@ -30,7 +30,7 @@ pub const DROPS: Metric = Metric::neutral("receiver_drops_count")
 
 /// What is to be carried. `rate` is what a second is to carry, 0 for as much as goes: bytes of TCP,
 /// datagrams of UDP.
-pub fn task(trial: &Trial, tcp: bool, packet_bytes: usize, rate: f64) -> Result<Task, ProbeError> {
+pub fn task(trial: &Trial, tcp: bool, packet_bytes: usize, rate: f64) -> Result<Task> {
     let params = &trial.params;
     let ns = |id| params.u64(id);
     let up = params.text("direction") == "send";
@@ -68,7 +68,7 @@ pub fn emit_streams(
     task: &Task,
     both: &Both<TcpTransferStats>,
     rate: f64,
-) -> Result<(), ProbeError> {
+) -> Result<()> {
     let (sender, receiver) = sides(task, both);
     let per_s = receiver.bytes_per_s;
     trial.out.emit("load_bytes_per_s", per_s, factors! {})?;
@@ -99,7 +99,7 @@ pub fn emit_datagrams(
     both: &Both<UdpTransferStats>,
     rate: f64,
     names: &Names,
-) -> Result<(), ProbeError> {
+) -> Result<()> {
     let (sender, receiver) = sides(task, both);
     let (sent, received) = (&sender.sent, &receiver.received);
     let seconds = sent.elapsed_ns.max(1) as f64 / 1e9;
@@ -118,7 +118,7 @@ pub fn emit_datagrams(
         ("loss_ratio", loss_ratio(sent, received)),
         ("receiver_drops_count", received.drops.map(|drops| drops as f64)),
     ];
-    emit_known(trial, &losses, &factors! {})?;
+    trial.out.emit_known(&losses, &factors! {})?;
     emit_used_cpus(trial, both)
 }
 
@@ -127,18 +127,13 @@ fn emit_intensity(
     ratio: f64,
     intervals: &[(u64, f64)],
     each: f64,
-) -> Result<(), ProbeError> {
+) -> Result<()> {
     trial.out.emit("load_intensity_ratio", ratio, factors! {})?;
     emit_series(trial, "interval_intensity_ratio", intervals, each)
 }
 
 /// Emits intervals in units of which each is worth `each`.
-fn emit_series(
-    trial: &mut Trial,
-    metric: &str,
-    intervals: &[(u64, f64)],
-    each: f64,
-) -> Result<(), ProbeError> {
+fn emit_series(trial: &mut Trial, metric: &str, intervals: &[(u64, f64)], each: f64) -> Result<()> {
     let scaled: Vec<_> = intervals.iter().map(|(at_ns, value)| (*at_ns, value * each)).collect();
     emit_intervals(trial, metric, &scaled, &factors! {})
 }

@@ -3,7 +3,7 @@
 //! What a CPU says of its cache is true of the chip. A virtual machine may be given a part of it,
 //! and its neighbours take from the rest: a working set of the nominal size would then lie in memory.
 use crate::buffer::{Buffer, Pages};
-use crate::error::ProbeError;
+use crate::error::Result;
 use crate::ring::{hop_together, Ring, LINE_BYTES};
 use crate::session::Session;
 use crate::{clock, workers};
@@ -16,7 +16,7 @@ const SMALLEST: usize = 32;
 
 /// The largest working set, at most `nominal` bytes, whose lines are reached in at most half the time
 /// that memory takes; `None` where there is none. Looked for on `cpu`.
-pub fn find(session: Session, cpu: usize, nominal: usize) -> Result<Option<usize>, ProbeError> {
+pub fn find(session: Session, cpu: usize, nominal: usize) -> Result<Option<usize>> {
     let look = move || {
         let points = (0..).map(|step| (nominal as f64 / STEP.powi(step)) as usize);
         let mut sizes: Vec<_> = points.take_while(|bytes| *bytes >= nominal / SMALLEST).collect();
@@ -35,14 +35,14 @@ pub fn find(session: Session, cpu: usize, nominal: usize) -> Result<Option<usize
 }
 
 /// A ring of one line, with room for `bytes`.
-pub fn ring(session: Session, bytes: usize) -> Result<Ring, ProbeError> {
+pub fn ring(session: Session, bytes: usize) -> Result<Ring> {
     let mut buffer = Buffer::map(bytes, Pages::Huge)?;
     buffer.touch_all(session)?;
     Ok(Ring::new(buffer, clock::realtime_ns()))
 }
 
 /// Time of a touch, the least of three looks, after a lap.
-fn touch_ns(session: Session, ring: &Ring) -> Result<f64, ProbeError> {
+fn touch_ns(session: Session, ring: &Ring) -> Result<f64> {
     const HOPS: usize = 4096;
     let mut places = ring.places::<CHAINS>();
     let mut left = ring.lines() / CHAINS;

@@ -6,7 +6,7 @@
 use super::identity::hashed;
 use super::Section;
 use crate::clock;
-use crate::error::ProbeError;
+use crate::error::{ProbeError, Result};
 use crate::files::Fact;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -39,7 +39,7 @@ fn absent(asked: bool, reason: &str) -> Section {
 
 /// Reads the parameter `metadata_address`: only link-local and loopback addresses, so that this
 /// program cannot be sent elsewhere.
-pub fn address(text: &str) -> Result<SocketAddr, ProbeError> {
+pub fn address(text: &str) -> Result<SocketAddr> {
     let wanted = |address: &SocketAddr| match address.ip() {
         IpAddr::V4(ip) => ip.is_link_local() || ip.is_loopback(),
         // fd00:ec2::254 is EC2's.
@@ -81,7 +81,7 @@ struct Asker {
 }
 
 /// Header and body of an answer with status 200.
-struct RttResult {
+struct Answer {
     head: String,
     body: String,
 }
@@ -95,7 +95,7 @@ impl Asker {
     }
 
     /// One request on one connection; `header` ends in CRLF.
-    fn ask(&self, method: &str, path: &str, header: &str) -> Fact<RttResult> {
+    fn ask(&self, method: &str, path: &str, header: &str) -> Fact<Answer> {
         let mut stream = TcpStream::connect_timeout(&self.address, self.left()?)
             .map_err(|error| format!("{NO_CONNECTION}: {error}"))?;
         let io = |error: std::io::Error| format!("{path}: {error}");
@@ -138,11 +138,10 @@ fn split(bytes: &[u8]) -> Option<(String, &[u8])> {
 }
 
 fn header<'head>(head: &'head str, name: &str) -> Option<&'head str> {
-    let named = head.lines().skip(1).find_map(|line| {
+    head.lines().skip(1).find_map(|line| {
         let (key, value) = line.split_once(':')?;
         key.eq_ignore_ascii_case(name).then_some(value.trim())
-    });
-    named
+    })
 }
 
 fn is_whole(bytes: &[u8]) -> bool {
@@ -152,13 +151,13 @@ fn is_whole(bytes: &[u8]) -> bool {
     })
 }
 
-fn answer(bytes: &[u8]) -> Option<RttResult> {
+fn answer(bytes: &[u8]) -> Option<Answer> {
     let (head, body) = split(bytes)?;
     let status = head.lines().next()?.split(' ').nth(1)?;
     // None of these interfaces sends chunks for a single value; one that does is not believed.
     let chunked = header(&head, "transfer-encoding").is_some();
     (status == "200" && !chunked)
-        .then(|| RttResult { body: String::from_utf8_lossy(body).into_owned(), head })
+        .then(|| Answer { body: String::from_utf8_lossy(body).into_owned(), head })
 }
 
 /// A short printable value; anything else is not what was asked for.

@@ -1,6 +1,6 @@
 //! The running side of a two-sided benchmark: reaching the far side.
 use super::connection::End;
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use crate::session::Session;
 use nephoscope_wire::lines::Peer;
 use std::net::{SocketAddr, TcpStream};
@@ -9,7 +9,7 @@ use std::time::Duration;
 /// A handshake over the longest way takes less; a firewall that drops it would take minutes.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-pub fn reach(session: Session, peer: &Peer) -> Result<End, ProbeError> {
+pub fn reach(session: Session, peer: &Peer) -> Result<End> {
     let address = SocketAddr::new(peer.address, peer.port);
     let stream = TcpStream::connect_timeout(&address, PATIENCE).map_err(|error| {
         session.check().err().unwrap_or_else(|| {

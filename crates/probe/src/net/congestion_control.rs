@@ -1,6 +1,6 @@
 //! The congestion control of a connection, by the kernel's name for it.
 use super::connection::End;
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use serde::{Deserialize, Serialize};
 use std::io::Error;
 use std::os::fd::AsRawFd;
@@ -26,7 +26,7 @@ impl CongestionControl {
     }
 
     /// Sets it for what a connection sends.
-    pub fn set(&self, end: &End) -> Result<(), ProbeError> {
+    pub fn set(&self, end: &End) -> Result<()> {
         if *self == Self::default() {
             return Ok(());
         }

@@ -1,7 +1,7 @@
 //! One end of a TCP connection: blocking calls that a cancellation ends, and that never wait for ever.
 use super::{read_option, set_option};
 use crate::clock;
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use crate::session::Session;
 use std::io::{Error, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -25,7 +25,7 @@ pub struct End {
 
 impl End {
     /// A connected socket, with its time limits set.
-    pub(super) fn of(session: Session, stream: TcpStream) -> Result<Self, ProbeError> {
+    pub(super) fn of(session: Session, stream: TcpStream) -> Result<Self> {
         let set = || {
             // Small messages go out at once; large writes fill segments anyway.
             stream.set_nodelay(true)?;
@@ -43,7 +43,7 @@ impl End {
     }
 
     /// Sets the size of the receive buffer, which bounds the window; 0 leaves it to the kernel.
-    pub fn set_receive_buffer(&self, bytes: usize) -> Result<(), ProbeError> {
+    pub fn set_receive_buffer(&self, bytes: usize) -> Result<()> {
         if bytes == 0 {
             return Ok(());
         }
@@ -67,7 +67,7 @@ impl End {
 
     /// Reads what has come, at least one byte; 0 when the other side has ended.
     #[inline]
-    pub fn read(&mut self, buffer: &mut [u8]) -> Result<usize, ProbeError> {
+    pub fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
         match self.stream.read(buffer) {
             Ok(bytes) => Ok(bytes),
             Err(error) => self.again("Receiving", error, |stream| stream.read(buffer)),
@@ -75,7 +75,7 @@ impl End {
     }
 
     /// As [`Self::read`], without a limit on waiting; `None` when it was told to stop first.
-    pub fn read_or_stop(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, ProbeError> {
+    pub fn read_or_stop(&mut self, buffer: &mut [u8]) -> Result<Option<usize>> {
         loop {
             self.session.check()?;
             match self.stream.read(buffer) {
@@ -114,7 +114,7 @@ impl End {
     }
 
     /// As [`Self::read`], and leaves what it read where it is.
-    pub fn peek(&mut self, buffer: &mut [u8]) -> Result<usize, ProbeError> {
+    pub fn peek(&mut self, buffer: &mut [u8]) -> Result<usize> {
         match self.stream.peek(buffer) {
             Ok(bytes) => Ok(bytes),
             Err(error) => self.again("Receiving", error, |stream| stream.peek(buffer)),
@@ -123,7 +123,7 @@ impl End {
 
     /// Writes some of `data`, at least one byte.
     #[inline]
-    pub fn write(&mut self, data: &[u8]) -> Result<usize, ProbeError> {
+    pub fn write(&mut self, data: &[u8]) -> Result<usize> {
         match self.stream.write(data) {
             Ok(bytes) => Ok(bytes),
             Err(error) => self.again("Sending", error, |stream| stream.write(data)),
@@ -131,7 +131,7 @@ impl End {
     }
 
     /// As [`Self::write`], of the first `bytes` of a file, which the kernel does not copy.
-    pub fn send_file(&mut self, file: &impl AsRawFd, bytes: usize) -> Result<usize, ProbeError> {
+    pub fn send_file(&mut self, file: &impl AsRawFd, bytes: usize) -> Result<usize> {
         let call = |stream: &mut TcpStream| {
             let mut offset = 0;
             // SAFETY: two descriptors that are open, and an offset that outlives the call.
@@ -148,7 +148,7 @@ impl End {
 
     /// Reads until `buffer` is full; false when the other side ended first.
     #[inline]
-    pub fn read_exact(&mut self, buffer: &mut [u8]) -> Result<bool, ProbeError> {
+    pub fn read_exact(&mut self, buffer: &mut [u8]) -> Result<bool> {
         let mut done = 0;
         while done < buffer.len() {
             match self.read(&mut buffer[done..])? {
@@ -160,7 +160,7 @@ impl End {
     }
 
     #[inline]
-    pub fn write_all(&mut self, data: &[u8]) -> Result<(), ProbeError> {
+    pub fn write_all(&mut self, data: &[u8]) -> Result<()> {
         let mut done = 0;
         while done < data.len() {
             done += self.write(&data[done..])?;
@@ -169,7 +169,7 @@ impl End {
     }
 
     /// Tells the other side that nothing more comes.
-    pub fn end(&self) -> Result<(), ProbeError> {
+    pub fn end(&self) -> Result<()> {
         let ended = self.stream.shutdown(Shutdown::Write);
         ended.map_err(|error| self.broken("Ending a connection", &error))
     }
@@ -181,7 +181,7 @@ impl End {
         what: &str,
         mut error: Error,
         mut call: impl FnMut(&mut TcpStream) -> Result<usize, Error>,
-    ) -> Result<usize, ProbeError> {
+    ) -> Result<usize> {
         let started_ns = clock::monotonic_ns();
         loop {
             self.session.check()?;
@@ -214,7 +214,7 @@ pub fn readable<const N: usize>(sockets: [RawFd; N], timeout_ms: libc::c_int) ->
 }
 
 /// Makes `accept` return from time to time.
-pub(super) fn bound_waiting(listener: &TcpListener) -> Result<(), ProbeError> {
+pub(super) fn bound_waiting(listener: &TcpListener) -> Result<()> {
     let time = libc::timeval { tv_sec: 0, tv_usec: i64::from(LOOK_AROUND.subsec_micros()) };
     set_option(listener.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVTIMEO, time)
         .map_err(|error| ProbeError::os("Setting up a socket", &error))

@@ -4,7 +4,7 @@ use super::connection::{readable, End};
 use super::messages::{send_message, UdpPort};
 use super::random_bytes;
 use super::server::{listen_both, Reception};
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use crate::session::Session;
 use crate::trial::{ListenConfig, Trial};
 use serde_json::{json, Value};
@@ -72,7 +72,7 @@ fn parse_info(bytes: &[u8]) -> Option<Value> {
 }
 
 /// Asks a server what it is, as a game's client does.
-pub fn ask(session: Session, to: SocketAddr) -> Result<GameServer, ProbeError> {
+pub fn ask(session: Session, to: SocketAddr) -> Result<GameServer> {
     let any: SocketAddr = match to {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
         SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
@@ -112,7 +112,7 @@ fn no_server(to: SocketAddr, reason: &str) -> ProbeError {
 }
 
 /// The far side: answers the queries of the peer until it hangs up; how many there were.
-pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value, ProbeError> {
+pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value> {
     let (listener, socket, address) = listen_both(listen)?;
     trial.listens_at(address)?;
     let accepted = Reception::new(trial.session, &listener, &listen.token).next_peer(None)?;
@@ -138,7 +138,7 @@ pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value, ProbeErr
 }
 
 /// Whether the peer has hung up, or this side was stopped.
-fn is_over(peer: &mut End) -> Result<bool, ProbeError> {
+fn is_over(peer: &mut End) -> Result<bool> {
     peer.session().check()?;
     let hung_up = || readable([peer.as_raw_fd()], 0)[0];
     Ok(peer.session().is_stopped() || hung_up())

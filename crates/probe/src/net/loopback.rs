@@ -3,7 +3,7 @@ use super::connection::{bound_waiting, is_wait, no_loopback, stalled, End, STALL
 use super::meter::Meter;
 use crate::buffer::{Buffer, Pages};
 use crate::closed_loop::{Outcome, Window};
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use crate::session::Session;
 use crate::workers::{self, Worker};
 use crate::{clock, timed};
@@ -20,7 +20,7 @@ pub struct Pins {
 /// Returns the connecting and the accepting end of a connection on a free port. The accepting side
 /// takes only the peer that has the connecting side's address and port, which no other socket of the
 /// machine has at the same time.
-fn connect(session: Session) -> Result<(End, End), ProbeError> {
+fn connect(session: Session) -> Result<(End, End)> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|e| no_loopback(&e))?;
     let address = listener.local_addr().map_err(|e| no_loopback(&e))?;
     bound_waiting(&listener)?;
@@ -30,11 +30,7 @@ fn connect(session: Session) -> Result<(End, End), ProbeError> {
 }
 
 /// Accepts until the peer is the one at `address`; hangs up on others.
-fn accept_own(
-    session: Session,
-    listener: &TcpListener,
-    address: SocketAddr,
-) -> Result<End, ProbeError> {
+fn accept_own(session: Session, listener: &TcpListener, address: SocketAddr) -> Result<End> {
     let until_ns = clock::monotonic_ns() + STALLED_NS;
     while clock::monotonic_ns() < until_ns {
         session.check()?;
@@ -48,7 +44,7 @@ fn accept_own(
     Err(stalled("Accepting our own connection", "127.0.0.1", STALLED_NS))
 }
 
-fn check_nothing_lost(what: &str, sent: u64, received: u64) -> Result<(), ProbeError> {
+fn check_nothing_lost(what: &str, sent: u64, received: u64) -> Result<()> {
     if sent == received {
         return Ok(());
     }
@@ -68,8 +64,8 @@ pub fn throughput(
     send_bytes: usize,
     duration_ns: u64,
     pins: Pins,
-    gate: impl FnOnce() -> Result<(), ProbeError>,
-) -> Result<f64, ProbeError> {
+    gate: impl FnOnce() -> Result<()>,
+) -> Result<f64> {
     let pairs = (0..streams).map(|_| connect(session)).collect::<Result<Vec<_>, _>>()?;
     gate()?;
     let stops: Vec<_> = pairs.iter().map(|_| AtomicBool::new(false)).collect();
@@ -94,7 +90,7 @@ pub fn throughput(
 }
 
 /// Sends until the receiver has seen enough; returns the bytes sent.
-fn send(mut end: End, send_bytes: usize, stop: &AtomicBool) -> Result<u64, ProbeError> {
+fn send(mut end: End, send_bytes: usize, stop: &AtomicBool) -> Result<u64> {
     let mut buffer = Buffer::map(send_bytes, Pages::Default)?;
     buffer.touch_all(end.session())?;
     let data = &buffer.as_slice()[..send_bytes];
@@ -110,12 +106,7 @@ fn send(mut end: End, send_bytes: usize, stop: &AtomicBool) -> Result<u64, Probe
 }
 
 /// Receives until the sender ends; sets `stop` when the time is over.
-fn receive(
-    mut end: End,
-    read_bytes: usize,
-    mut meter: Meter,
-    stop: &AtomicBool,
-) -> Result<Meter, ProbeError> {
+fn receive(mut end: End, read_bytes: usize, mut meter: Meter, stop: &AtomicBool) -> Result<Meter> {
     let mut buffer = Buffer::map(read_bytes, Pages::Default)?;
     buffer.touch_all(end.session())?;
     let space = &mut buffer.as_mut_slice()[..read_bytes];
@@ -140,8 +131,8 @@ pub fn round_trips(
     bytes: usize,
     duration_ns: u64,
     pins: Pins,
-    gate: impl FnOnce() -> Result<(), ProbeError>,
-) -> Result<Outcome, ProbeError> {
+    gate: impl FnOnce() -> Result<()>,
+) -> Result<Outcome> {
     let (near, far) = connect(session)?;
     gate()?;
     std::thread::scope(|scope| {
@@ -155,7 +146,7 @@ pub fn round_trips(
 }
 
 /// Sends a message and waits until it is back, again and again; returns how many there were.
-fn ask(mut end: End, bytes: usize, duration_ns: u64) -> Result<(Window, u64), ProbeError> {
+fn ask(mut end: End, bytes: usize, duration_ns: u64) -> Result<(Window, u64)> {
     let mut message = vec![0x5A; bytes];
     let mut window = Window::open(clock::monotonic_ns(), duration_ns);
     let mut messages = 0;
@@ -178,7 +169,7 @@ fn ask(mut end: End, bytes: usize, duration_ns: u64) -> Result<(Window, u64), Pr
 }
 
 /// Sends every message back; returns how many there were.
-fn echo(mut end: End, bytes: usize) -> Result<u64, ProbeError> {
+fn echo(mut end: End, bytes: usize) -> Result<u64> {
     let mut message = vec![0; bytes];
     let mut messages = 0;
     let section = timed::start();

@@ -1,6 +1,6 @@
 //! The messages that the two sides of a benchmark exchange: JSON, one a line, over TCP.
 use super::connection::End;
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -30,14 +30,14 @@ pub struct UdpPort {
 }
 
 /// Sends one message.
-pub fn send_message(end: &mut End, message: &impl Serialize) -> Result<(), ProbeError> {
+pub fn send_message(end: &mut End, message: &impl Serialize) -> Result<()> {
     let mut line = serde_json::to_vec(message).expect("messages have text keys");
     line.push(b'\n');
     end.write_all(&line)
 }
 
 /// Waits for the next message.
-pub fn receive_message<T: DeserializeOwned>(end: &mut End) -> Result<T, ProbeError> {
+pub fn receive_message<T: DeserializeOwned>(end: &mut End) -> Result<T> {
     let mut line = Vec::new();
     let mut chunk = [0u8; 4096];
     while line.last() != Some(&b'\n') {

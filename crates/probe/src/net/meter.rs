@@ -1,5 +1,5 @@
 //! Bytes of a stream and the time that they took, at the receiver.
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 
 /// Counts the bytes of one stream: all of them, and those between the read that ends the warm-up
 /// and the first read after the time is over.
@@ -61,7 +61,7 @@ impl Meter {
     }
 
     /// Bytes counted over the time counted.
-    pub fn bytes_per_s(&self) -> Result<f64, ProbeError> {
+    pub fn bytes_per_s(&self) -> Result<f64> {
         let elapsed_ns = self.elapsed_ns();
         if self.first_ns == 0 || self.counted_bytes == 0 || elapsed_ns == 0 {
             return Err(ProbeError::new(

@@ -16,12 +16,12 @@ pub mod tcp_info;
 pub mod udp;
 pub mod variation;
 
-use crate::error::ProbeError;
+use crate::error::{ProbeError, Result};
 use std::io::Error;
 use std::os::fd::RawFd;
 
 /// Returns bytes of the kernel's random generator.
-pub fn random_bytes<const N: usize>() -> Result<[u8; N], ProbeError> {
+pub fn random_bytes<const N: usize>() -> Result<[u8; N]> {
     const { assert!(N <= 256, "longer requests can be interrupted") };
     let mut bytes = [0u8; N];
     // SAFETY: the array is writable and N bytes long.

@@ -13,7 +13,7 @@ use super::udp::slots::Slots;
 use super::variation::Variation;
 use crate::clock;
 use crate::closed_loop::latency_histogram;
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use crate::session::Session;
 use crate::trial::Trial;
 use crate::workers;
@@ -44,7 +44,7 @@ pub struct RttResult {
 }
 
 /// Asks the far side; `trial`'s gate opens when all is prepared.
-pub fn ask(trial: &mut Trial, question: &RttConfig, peer: &Peer) -> Result<RttResult, ProbeError> {
+pub fn ask(trial: &mut Trial, question: &RttConfig, peer: &Peer) -> Result<RttResult> {
     let session = trial.session;
     let mut far = reach(session, peer)?.patient();
     let packets = question.probing.probes();
@@ -69,7 +69,7 @@ pub fn ask(trial: &mut Trial, question: &RttConfig, peer: &Peer) -> Result<RttRe
     send_message(&mut far, &Signal::Finish)?;
     let far: RttReport = receive_message(&mut far)?;
     check_counts(sent.packets, far.counts.received, back.trips.tracker.unique)?;
-    Ok(RttResult { sent, back, far, drops: batch::drops(&socket) })
+    Ok(RttResult { sent, back, far, drops: batch::drops(&socket).map(u64::from) })
 }
 
 /// Where the datagrams of a trial go.
@@ -86,7 +86,7 @@ fn ask_by_schedule(
     question: &RttConfig,
     path: &Path,
     back: &mut Arrivals,
-) -> Result<Sent, ProbeError> {
+) -> Result<Sent> {
     let session = path.session;
     let until_ns = AtomicU64::new(u64::MAX);
     let wanted = AtomicU64::new(u64::MAX);
@@ -121,7 +121,7 @@ fn ask_by_schedule(
 
 /// Sends each datagram when the one before has come back, or was waited for long enough. By the
 /// plainest calls on a connected socket: whatever else is done between them is part of each time.
-fn ask_in_turn(question: &RttConfig, path: &Path, back: &mut Arrivals) -> Result<Sent, ProbeError> {
+fn ask_in_turn(question: &RttConfig, path: &Path, back: &mut Arrivals) -> Result<Sent> {
     let (session, socket) = (path.session, path.socket);
     socket.connect(path.to).map_err(|error| ProbeError::os("Connecting a socket", &error))?;
     let mut packet = vec![0x5A; question.packet_bytes];
@@ -169,7 +169,7 @@ fn ask_in_turn(question: &RttConfig, path: &Path, back: &mut Arrivals) -> Result
 }
 
 /// Nothing can arrive that was not sent.
-fn check_counts(sent: u64, received: u64, returned: u64) -> Result<(), ProbeError> {
+fn check_counts(sent: u64, received: u64, returned: u64) -> Result<()> {
     if returned <= received && received <= sent {
         return Ok(());
     }
@@ -190,12 +190,7 @@ pub fn any_of(address: IpAddr) -> SocketAddr {
 }
 
 /// Sends a datagram until one comes back: there is a way, its addresses are resolved.
-pub fn hello(
-    session: Session,
-    socket: &UdpSocket,
-    to: SocketAddr,
-    flow_id: u64,
-) -> Result<(), ProbeError> {
+pub fn hello(session: Session, socket: &UdpSocket, to: SocketAddr, flow_id: u64) -> Result<()> {
     let mut batch = Batch::new(session, 64);
     for _ in 0..HELLOS {
         batch.address(to, 64);
@@ -246,12 +241,7 @@ impl Arrivals {
     }
 
     /// Receives until `wanted` different ones have come, or until `until_ns`.
-    fn receive(
-        &mut self,
-        path: &Path,
-        until_ns: &AtomicU64,
-        wanted: &AtomicU64,
-    ) -> Result<(), ProbeError> {
+    fn receive(&mut self, path: &Path, until_ns: &AtomicU64, wanted: &AtomicU64) -> Result<()> {
         let mut batch = Batch::new(path.session, 2048);
         loop {
             let now_ns = self.receive_batch(path, &mut batch)?;
@@ -265,7 +255,7 @@ impl Arrivals {
 
     /// Receives what is there; returns the time.
     #[inline]
-    fn receive_batch(&mut self, path: &Path, batch: &mut Batch) -> Result<u64, ProbeError> {
+    fn receive_batch(&mut self, path: &Path, batch: &mut Batch) -> Result<u64> {
         let got = batch.receive(path.socket)?;
         let (now_ns, now_wall_ns) = (clock::monotonic_ns(), clock::realtime_ns());
         for slot in 0..got {

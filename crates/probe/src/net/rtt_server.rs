@@ -9,7 +9,7 @@ use super::udp::tracker::Tracker;
 use super::variation::Variation;
 use crate::clock;
 use crate::closed_loop::{latency_histogram, pairs};
-use crate::error::ProbeError;
+use crate::error::Result;
 use crate::session::Session;
 use crate::trial::{ListenConfig, Trial};
 use hdrhistogram::Histogram;
@@ -21,7 +21,7 @@ use std::os::fd::AsRawFd;
 /// While datagrams come, a look whether the peer says something is taken after so many receptions.
 const TURNS_WITHOUT_LOOK: u64 = 64;
 
-pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value, ProbeError> {
+pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value> {
     let session = trial.session;
     let (listener, socket, address) = listen_both(listen)?;
     trial.listens_at(address)?;
@@ -128,7 +128,7 @@ impl Echo {
 
     /// Receives what is there and sends it back; returns how many came. A duplicate is not sent back:
     /// the way back would be charged with what happened on the way here.
-    fn answer(&mut self, socket: &UdpSocket) -> Result<usize, ProbeError> {
+    fn answer(&mut self, socket: &UdpSocket) -> Result<usize> {
         let got = self.batch.receive(socket)?;
         let received_wall_ns = clock::realtime_ns();
         let mut answers = 0;
@@ -180,7 +180,7 @@ impl Echo {
             strangers: self.strangers,
             unsent: self.unsent,
             negative: self.negative,
-            drops: batch::drops(socket),
+            drops: batch::drops(socket).map(u64::from),
         }
     }
 

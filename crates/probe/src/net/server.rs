@@ -3,7 +3,7 @@
 use super::connection::{is_wait, no_loopback, End};
 use super::udp::batch;
 use crate::clock;
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use crate::session::Session;
 use crate::trial::{ListenConfig, Trial};
 use std::io::{ErrorKind, Read};
@@ -20,7 +20,7 @@ const WAITING_PER_ADDRESS_MAX: usize = 8;
 const LOOK_AROUND_MS: libc::c_int = 100;
 
 /// Listens where `listen_at` says, on a free port.
-pub fn bind_listener(listen: &ListenConfig) -> Result<TcpListener, ProbeError> {
+pub fn bind_listener(listen: &ListenConfig) -> Result<TcpListener> {
     let listener = TcpListener::bind((listen.bind, 0)).map_err(|error| {
         if listen.bind.is_loopback() {
             return no_loopback(&error);
@@ -39,9 +39,7 @@ pub fn bind_listener(listen: &ListenConfig) -> Result<TcpListener, ProbeError> {
 }
 
 /// A listener and a socket for datagrams on the same free port, where `listen_at` says.
-pub fn listen_both(
-    listen: &ListenConfig,
-) -> Result<(TcpListener, UdpSocket, SocketAddr), ProbeError> {
+pub fn listen_both(listen: &ListenConfig) -> Result<(TcpListener, UdpSocket, SocketAddr)> {
     let mut why = None;
     // The port that is free for one may be taken for the other.
     for _ in 0..16 {
@@ -58,13 +56,13 @@ pub fn listen_both(
 
 /// Prints where it listens and waits for the one peer that presents the token. `None` when it was
 /// stopped first. Ends by the deadline or a signal.
-pub fn accept_peer(trial: &mut Trial, listen: &ListenConfig) -> Result<Option<End>, ProbeError> {
+pub fn accept_peer(trial: &mut Trial, listen: &ListenConfig) -> Result<Option<End>> {
     let listener = bind_listener(listen)?;
     trial.listens_at(local_address(&listener)?)?;
     Reception::new(trial.session, &listener, &listen.token).next_peer(None)
 }
 
-fn local_address(listener: &TcpListener) -> Result<SocketAddr, ProbeError> {
+fn local_address(listener: &TcpListener) -> Result<SocketAddr> {
     listener.local_addr().map_err(|error| ProbeError::os("getsockname", &error))
 }
 
@@ -93,7 +91,7 @@ impl<'a> Reception<'a> {
 
     /// Waits for the next connection that presents the token, `from` an address if one is named;
     /// others are hung up on. `None` when it was stopped first.
-    pub fn next_peer(&mut self, from: Option<IpAddr>) -> Result<Option<End>, ProbeError> {
+    pub fn next_peer(&mut self, from: Option<IpAddr>) -> Result<Option<End>> {
         loop {
             self.session.check()?;
             if self.session.is_stopped() {
@@ -124,7 +122,7 @@ impl<'a> Reception<'a> {
     }
 
     /// Takes one connection in; `from` another address than a named one it is hung up on.
-    fn accept(&mut self, from: Option<IpAddr>) -> Result<(), ProbeError> {
+    fn accept(&mut self, from: Option<IpAddr>) -> Result<()> {
         let (stream, address) = match self.listener.accept() {
             Ok(accepted) => accepted,
             // The connection may be gone again, too.
@@ -188,6 +186,6 @@ impl Stranger {
 }
 
 /// All bytes are looked at, so that the time does not reveal where they differ.
-fn is_equal(a: &[u8], b: &[u8]) -> bool {
-    a.iter().zip(b).fold(0, |sum, (a, b)| sum | (a ^ b)) == 0
+pub fn is_equal(a: &[u8], b: &[u8]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).fold(0, |sum, (a, b)| sum | (a ^ b)) == 0
 }

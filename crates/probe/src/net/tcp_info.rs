@@ -2,7 +2,7 @@
 use super::connection::End;
 use super::read_option;
 use crate::clock;
-use crate::error::ProbeError;
+use crate::error::Result;
 use serde::{Deserialize, Serialize};
 use std::os::fd::{AsRawFd, RawFd};
 
@@ -85,7 +85,7 @@ impl TcpInfo {
     }
 
     /// Of a connection on which all was sent, once all is acknowledged.
-    pub fn settled(end: &End) -> Result<Option<Self>, ProbeError> {
+    pub fn settled(end: &End) -> Result<Option<Self>> {
         let until_ns = clock::monotonic_ns() + SETTLE_NS;
         loop {
             end.session().check()?;

@@ -18,7 +18,7 @@ pub struct Jitter {
 impl Jitter {
     pub fn add(&mut self, transit_ns: i64) {
         if let Some(last) = self.last_transit_ns.replace(transit_ns) {
-            let difference_ns = (transit_ns - last).unsigned_abs() as f64;
+            let difference_ns = transit_ns.abs_diff(last) as f64;
             self.jitter_ns += (difference_ns - self.jitter_ns) / 16.0;
             self.differences += 1;
             self.sum_ns += difference_ns;
@@ -71,7 +71,7 @@ impl Variation {
         self.jitter.add(transit_ns);
         if let Some((last, before_ns)) = self.last.replace((sequence, transit_ns)) {
             if sequence == last + 1 {
-                self.ipdv.saturating_record((transit_ns - before_ns).unsigned_abs());
+                self.ipdv.saturating_record(transit_ns.abs_diff(before_ns));
             }
         }
         if self.transits_ns.len() < self.transits_ns.capacity() {
@@ -84,7 +84,7 @@ impl Variation {
         let mut histogram = latency_histogram();
         if let Some(least) = self.transits_ns.iter().min() {
             for transit in &self.transits_ns {
-                histogram.saturating_record((transit - least).unsigned_abs());
+                histogram.saturating_record(transit.abs_diff(*least));
             }
         }
         histogram
@@ -151,6 +151,16 @@ mod tests {
             .collect();
         assert_eq!(ipdv, [(2, 1), (3, 1), (10, 1), (11, 1)]);
         assert!(!variation.cut_off());
+    }
+
+    #[test]
+    fn any_clock_of_the_sender_is_a_difference() {
+        let mut variation = Variation::new(2);
+        for (sequence, transit) in [i64::MIN, i64::MAX].into_iter().enumerate() {
+            variation.add(sequence as u64, transit);
+        }
+        assert_eq!(variation.jitter.mean_difference_ns(), Some(u64::MAX as f64));
+        assert_eq!((variation.ipdv.len(), variation.pdv().len()), (1, 2));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Probes by datagrams: an ICMP echo request, a DNS query.
 use super::failure::{addresses, Deadline, Failure};
-use crate::error::ProbeError;
+use crate::error::{ProbeError, Result};
 use crate::net::probing::icmp_socket::{IcmpSocket, HEADER_BYTES};
 use crate::net::random_bytes;
 use std::io::{Error, ErrorKind};
@@ -19,7 +19,7 @@ pub struct Probe {
 }
 
 impl Probe {
-    pub fn icmp(host: String) -> Result<Self, ProbeError> {
+    pub fn icmp(host: String) -> Result<Self> {
         match IcmpSocket::open(Ipv4Addr::LOCALHOST.into()) {
             // What is not permitted toward one address is to none.
             Err(error) if error.name == "icmp_not_permitted" => Err(error),
@@ -28,7 +28,7 @@ impl Probe {
     }
 
     /// name: in ASCII.
-    pub fn dns(host: String, port: u16, name: &str) -> Result<Self, ProbeError> {
+    pub fn dns(host: String, port: u16, name: &str) -> Result<Self> {
         // Recursion desired, one question.
         let mut query = vec![1, 0, 0, 1, 0, 0, 0, 0, 0, 0];
         for label in name.trim_end_matches('.').split('.') {

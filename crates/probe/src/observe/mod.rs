@@ -9,7 +9,7 @@ mod script;
 mod stream;
 
 use crate::clock::monotonic_ns;
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use crate::requests::tls::system_authorities;
 use failure::{Deadline, Failure};
 use serde::{Deserialize, Serialize};
@@ -71,7 +71,7 @@ enum Probe {
 }
 
 impl Probe {
-    fn prepare(service: Service) -> Result<Self, ProbeError> {
+    fn prepare(service: Service) -> Result<Self> {
         Ok(match service {
             Service::Http { url } => {
                 Self::Stream(stream::Probe::http(&url, &system_authorities())?)
@@ -95,13 +95,13 @@ impl Probe {
 }
 
 /// Answers requests until the input ends; scripts that still run are killed then.
-pub fn run() -> Result<(), ProbeError> {
+pub fn run() -> Result<()> {
     let result = serve(std::io::stdin().lock(), std::io::stdout());
     script::kill_all();
     result
 }
 
-fn serve(mut input: impl BufRead, output: impl Write + Send + 'static) -> Result<(), ProbeError> {
+fn serve(mut input: impl BufRead, output: impl Write + Send + 'static) -> Result<()> {
     let output = Arc::new(Mutex::new(output));
     let under_way = Arc::new(AtomicUsize::new(0));
     let mut line = Vec::new();
@@ -185,7 +185,7 @@ fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-fn write(output: &Mutex<impl Write>, answer: &Answer) -> Result<(), ProbeError> {
+fn write(output: &Mutex<impl Write>, answer: &Answer) -> Result<()> {
     let mut line = serde_json::to_vec(answer).unwrap_or_default();
     line.push(b'\n');
     let mut output = output.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -1,6 +1,6 @@
 //! A probe by the exit code of a program.
 use super::failure::{Deadline, Failure};
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use crate::execution::program::Program;
 use std::collections::BTreeSet;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -23,7 +23,7 @@ pub struct Script {
 }
 
 impl Script {
-    pub fn new(argv: Vec<String>) -> Result<Self, ProbeError> {
+    pub fn new(argv: Vec<String>) -> Result<Self> {
         let words: Vec<&str> = argv.iter().map(String::as_str).collect();
         Program::find(&words, &[], "")?;
         Ok(Self { argv })

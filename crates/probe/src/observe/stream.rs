@@ -1,6 +1,6 @@
 //! Probes over TCP: a connection, or an HTTP request and its whole answer, with or without TLS.
 use super::failure::{addresses, Deadline, Failure};
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use crate::http::expected::Expected;
 use crate::http::request::AGENT;
 use crate::http::response::Reader;
@@ -30,7 +30,7 @@ impl Probe {
     }
 
     /// authorities: a file of the certificates that servers over TLS are checked by.
-    pub fn http(text: &str, authorities: &str) -> Result<Self, ProbeError> {
+    pub fn http(text: &str, authorities: &str) -> Result<Self> {
         let url = Url::parse(text).map_err(|why| {
             ProbeError::usage(format!("'{text}' is no URL: {why}."), "Correct the address.")
         })?;
@@ -63,7 +63,7 @@ impl Probe {
     }
 }
 
-fn trusting(host: &str, authorities: &str) -> Result<Tls, ProbeError> {
+fn trusting(host: &str, authorities: &str) -> Result<Tls> {
     if authorities.is_empty() {
         return Err(ProbeError::new(
             Kind::Lacks,

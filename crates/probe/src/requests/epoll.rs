@@ -1,4 +1,5 @@
 //! Readiness of many sockets at once: `epoll`, level-triggered, with waits shorter than a millisecond.
+use crate::clock;
 use std::io::Error;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -77,10 +78,7 @@ impl Epoll {
     }
 
     fn wait_ns(&mut self, timeout_ns: u64) -> libc::c_long {
-        let timeout = libc::timespec {
-            tv_sec: (timeout_ns / 1_000_000_000).cast_signed(),
-            tv_nsec: (timeout_ns % 1_000_000_000).cast_signed(),
-        };
+        let timeout = clock::timespec(timeout_ns);
         let no_mask = std::ptr::null::<libc::sigset_t>();
         // SAFETY: the kernel writes at most as many events as there is room for, and reads a struct.
         unsafe {

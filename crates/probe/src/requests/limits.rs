@@ -1,13 +1,13 @@
 //! Limits of the generating machine: what they leave room for, and the sentence where they are met.
 use super::failures::{Failure, NO_DESCRIPTOR, NO_PORT};
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use std::io::Error;
 
 /// Descriptors that are no connections: standard streams, event loops, files of the machine.
 const OTHER_DESCRIPTORS: u64 = 64;
 
 /// Raises the limit on open files as far as allowed; refuses more connections than that.
-pub fn allow_sockets(connections: usize) -> Result<(), ProbeError> {
+pub fn allow_sockets(connections: usize) -> Result<()> {
     let needed = connections as u64 + OTHER_DESCRIPTORS;
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: fills a plain struct.

@@ -20,7 +20,7 @@ pub mod tests;
 pub mod tls;
 mod worker;
 
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use crate::trial::Trial;
 use crate::workers;
 use arrivals::Arrivals;
@@ -151,7 +151,7 @@ pub fn run<P: Protocol>(
     trial: &mut Trial,
     settings: &Settings,
     protocol: impl Fn(usize) -> P,
-) -> Result<(Recorder, Vec<P>), ProbeError> {
+) -> Result<(Recorder, Vec<P>)> {
     limits::allow_sockets(settings.connections)?;
     let gate = Gate::new();
     std::thread::scope(|scope| {
@@ -177,9 +177,7 @@ pub fn run<P: Protocol>(
     })
 }
 
-fn merge<P>(
-    results: impl Iterator<Item = Result<(Recorder, P), ProbeError>>,
-) -> Result<(Recorder, Vec<P>), ProbeError> {
+fn merge<P>(results: impl Iterator<Item = Result<(Recorder, P)>>) -> Result<(Recorder, Vec<P>)> {
     let (mut whole, mut protocols): (Option<Recorder>, _) = (None, Vec::new());
     let mut failure: Option<ProbeError> = None;
     for result in results {

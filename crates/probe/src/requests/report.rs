@@ -2,7 +2,7 @@
 use super::gate::Message;
 use super::recorder::{Interval, Recorder};
 use super::{failures, Pacing, Settings};
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use crate::trial::{factors, Factors, Trial};
 use std::collections::BTreeMap;
 use std::sync::mpsc::Receiver;
@@ -16,7 +16,7 @@ pub fn emit_intervals(
     settings: &Settings,
     start_ns: u64,
     messages: &Receiver<Message>,
-) -> Result<(), ProbeError> {
+) -> Result<()> {
     let mut pending: BTreeMap<u64, (usize, Interval)> = BTreeMap::new();
     while let Ok(message) = messages.recv() {
         let Message::Interval(interval) = message else { continue };
@@ -39,7 +39,7 @@ fn emit_interval(
     interval_ns: u64,
     interval: &Interval,
     at_ns: u64,
-) -> Result<(), ProbeError> {
+) -> Result<()> {
     let per_s = interval.completed as f64 * 1e9 / interval_ns as f64;
     let latency = &interval.latency;
     let mut values =
@@ -65,7 +65,7 @@ pub fn emit(
     settings: &Settings,
     recorder: &Recorder,
     classes: &[Factors],
-) -> Result<(), ProbeError> {
+) -> Result<()> {
     check_any_response(settings, recorder)?;
     let window = recorder.window;
     let seconds = window.end_ns.saturating_sub(window.warm_ns) as f64 / 1e9;
@@ -92,7 +92,7 @@ pub fn emit(
 }
 
 /// A server that never answers as it should is no rate of 0.
-fn check_any_response(settings: &Settings, recorder: &Recorder) -> Result<(), ProbeError> {
+fn check_any_response(settings: &Settings, recorder: &Recorder) -> Result<()> {
     if recorder.completed_in_window > 0 {
         return Ok(());
     }
@@ -112,7 +112,7 @@ fn check_any_response(settings: &Settings, recorder: &Recorder) -> Result<(), Pr
     ))
 }
 
-fn emit_failures(trial: &mut Trial, recorder: &Recorder) -> Result<(), ProbeError> {
+fn emit_failures(trial: &mut Trial, recorder: &Recorder) -> Result<()> {
     let failed = recorder.failed_in_all();
     for (kind, count) in &recorder.failures {
         trial.out.emit("errors_count", *count as f64, factors! {"kind": kind})?;
@@ -127,7 +127,7 @@ fn emit_pacing(
     settings: &Settings,
     recorder: &Recorder,
     seconds: f64,
-) -> Result<(), ProbeError> {
+) -> Result<()> {
     if matches!(settings.pacing, Pacing::Open(_)) {
         trial.out.emit("offered_per_s", recorder.due as f64 / seconds, factors! {})?;
     }
@@ -145,7 +145,7 @@ fn note_littles_law(
     settings: &Settings,
     recorder: &Recorder,
     seconds: f64,
-) -> Result<(), ProbeError> {
+) -> Result<()> {
     let latencies = recorder.classes.iter().map(|times| &times.latency);
     let total_ns: f64 = latencies.map(|latency| latency.mean() * latency.len() as f64).sum();
     let in_flight = total_ns / 1e9 / seconds;
@@ -164,7 +164,7 @@ fn emit_generator(
     settings: &Settings,
     recorder: &Recorder,
     seconds: f64,
-) -> Result<(), ProbeError> {
+) -> Result<()> {
     let cpu_s = recorder.cpu_ns as f64 / 1e9;
     let completed = recorder.completed_in_window as f64;
     let threads = settings.threads.len() as f64;
@@ -175,11 +175,7 @@ fn emit_generator(
         ("generator_busy_ratio", Some(recorder.busiest_ratio)),
         ("generator_wait_ratio", wait),
     ];
-    for (metric, value) in values {
-        if let Some(value) = value {
-            trial.out.emit(metric, value, factors! {})?;
-        }
-    }
+    trial.out.emit_known(&values, &factors! {})?;
     if recorder.busiest_ratio > BUSY_RATIO {
         trial.out.note(
             "A thread of the generator used its whole CPU: its own limit may have been measured, and \

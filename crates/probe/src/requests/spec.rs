@@ -2,7 +2,7 @@
 //! them.
 use super::arrivals::{parse_times, Arrivals, Rate};
 use super::{Pacing, Settings, Think};
-use crate::error::ProbeError;
+use crate::error::{ProbeError, Result};
 use crate::trial::Trial;
 use crate::{clock, load};
 use nephoscope_wire::input::read_text;
@@ -18,112 +18,119 @@ pub const AUTHORISED_HOSTS: Param = Param::texts("authorised_hosts")
     .doc("Hosts beyond this machine that are yours to put under load, by name or address.");
 pub const CONNECTIONS: Param =
     Param::count("connections", 10, 1..=1_000_000).doc("Number of connections, over all threads.");
-pub const THREADS: Param = Param::count("threads", 1, 0..=1024)
-    .doc("Number of event loops, each a thread; 0 takes one per allowed CPU.");
-pub const CPUS: Param = Param::ints("cpus", &[], 0..=1023)
-    .doc("CPUs to pin the threads to, round robin; an empty list leaves them to the system.");
-pub const ARRIVALS: Param = Param::choice(
-    "arrivals",
-    "closed",
-    &["closed", "constant", "poisson", "file"],
-)
-.doc(
-    "closed: a connection sends its next request after a response and think time; else an open \
-         loop, with evenly spaced or Poisson arrivals or arrival times from a file.",
-);
-pub const RATE: Param = Param::float("rate_per_s", 1000.0, 0.001..=RATE_MAX)
-    .doc("Requests per second of an open loop; the initial rate of a ramp.");
-pub const RATE_STEPS: Param = Param::ints("step_rates_per_s", &[], 1..=RATE_MAX as i64)
-    .doc("Requests per second of equal parts of the duration; an empty list keeps one rate.");
-pub const RAMP_END: Param = Param::float("ramp_end_per_s", 0.0, 0.0..=RATE_MAX)
-    .doc("Requests per second at the end of a linear ramp; 0 keeps one rate.");
-pub const ARRIVALS_FILE: Param = Param::text("arrivals_file", "")
-    .doc("File of arrival times: seconds since the start, one a line, ascending.");
-pub const THINK: Param = Param::int("think_ns", 0, 0..=HOUR_NS)
-    .doc("Mean time from a response to the next request of a closed loop.");
-pub const THINK_DISTRIBUTION: Param =
+
+/// Who sends when, for how long, and with which limits; the order is that of the manual pages.
+pub const PACING: [Param; 15] = [
+    Param::count("threads", 1, 0..=1024)
+        .doc("Number of event loops, each a thread; 0 takes one per allowed CPU."),
+    Param::ints("cpus", &[], 0..=1023)
+        .doc("CPUs to pin the threads to, round robin; an empty list leaves them to the system."),
+    Param::choice("arrivals", "closed", &["closed", "constant", "poisson", "file"]).doc(
+        "closed: a connection sends its next request after a response and think time; else \
+         an open loop, with evenly spaced or Poisson arrivals or arrival times from a file.",
+    ),
+    Param::float("rate_per_s", 1000.0, 0.001..=RATE_MAX)
+        .doc("Requests per second of an open loop; the initial rate of a ramp."),
+    Param::ints("step_rates_per_s", &[], 1..=RATE_MAX as i64)
+        .doc("Requests per second of equal parts of the duration; an empty list keeps one rate."),
+    Param::float("ramp_end_per_s", 0.0, 0.0..=RATE_MAX)
+        .doc("Requests per second at the end of a linear ramp; 0 keeps one rate."),
+    Param::text("arrivals_file", "")
+        .doc("File of arrival times: seconds since the start, one a line, ascending."),
+    Param::int("think_ns", 0, 0..=HOUR_NS)
+        .doc("Mean time from a response to the next request of a closed loop."),
     Param::choice("think_distribution", "fixed", &["fixed", "exponential"])
-        .doc("Distribution of the think time.");
-pub const WARMUP: Param = Param::int("warmup_ns", 200_000_000, 0..=HOUR_NS)
-    .doc("Time under load before the measured time.");
-pub const DURATION: Param =
-    load::DURATION.doc("Measured time, after the warm-up; 0 runs until stopped.");
-pub const TIMEOUT: Param = Param::int("timeout_ns", 10_000_000_000, 1_000_000..=HOUR_NS)
-    .doc("Time limit of a request from its start, connecting included.");
-pub const SPIN: Param = Param::int("spin_ns", 0, 0..=10_000_000)
-    .doc("Time of busy waiting before each request that has a set time, for precise sending.");
+        .doc("Distribution of the think time."),
+    Param::int("warmup_ns", 200_000_000, 0..=HOUR_NS)
+        .doc("Time under load before the measured time."),
+    load::DURATION.doc("Measured time, after the warm-up; 0 runs until stopped."),
+    load::INTERVAL,
+    Param::int("timeout_ns", 10_000_000_000, 1_000_000..=HOUR_NS)
+        .doc("Time limit of a request from its start, connecting included."),
+    Param::int("spin_ns", 0, 0..=10_000_000)
+        .doc("Time of busy waiting before each request that has a set time, for precise sending."),
+    Param::int("response_spin_ns", 8_000, 0..=10_000_000).doc(
+        "Longest busy waiting for responses of a closed loop before a thread sleeps, on \
+         threads that `cpus` pins; less often while it is in vain. 0 sleeps at once.",
+    ),
+];
 
-pub const RESPONSE_SPIN: Param = Param::int("response_spin_ns", 8_000, 0..=10_000_000).doc(
-    "Longest busy waiting for responses of a closed loop before a thread sleeps, on threads that \
-     `cpus` pins; less often while it is in vain. 0 sleeps at once.",
-);
+/// Rate and latency of valid responses.
+pub const RESPONSES: [Metric; 2] = [
+    Metric::higher("requests_per_s")
+        .headline()
+        .doc("Valid responses per second of the measured time."),
+    Metric::lower("latency_ns").histogram().headline().doc(
+        "Time from the intended sending of a request to the end of its valid response; a \
+         request that timed out counts with at least the time limit.",
+    ),
+];
 
-pub const REQUESTS: Metric = Metric::higher("requests_per_s")
-    .headline()
-    .doc("Valid responses per second of the measured time.");
-pub const LATENCY: Metric = Metric::lower("latency_ns").histogram().headline().doc(
-    "Time from the intended sending of a request to the end of its valid response; a request that \
-     timed out counts with at least the time limit.",
-);
-pub const SERVICE_TIME: Metric = Metric::lower("service_time_ns")
-    .histogram()
-    .doc("Time from the actual sending of a request to the end of its valid response.");
-pub const FIRST_BYTE: Metric = Metric::lower("first_byte_ns")
-    .histogram()
-    .doc("Time from the actual sending of a request to the first byte of its response.");
-pub const CONNECT: Metric = Metric::lower("connect_ns")
-    .histogram()
-    .doc("Time to open a TCP connection, those before the start included.");
-pub const OFFERED: Metric = Metric::neutral("offered_per_s")
-    .doc("Requests due per second of the measured time; only of an open loop.");
-pub const RECEIVED: Metric = Metric::neutral("received_bytes_per_s")
-    .doc("Bytes of responses received per second of the measured time.");
-pub const SENT: Metric =
-    Metric::neutral("sent_count").doc("Number of requests sent, including warm-up.");
-pub const COMPLETED: Metric =
-    Metric::neutral("completed_count").doc("Number of valid responses, including warm-up.");
-pub const ERRORS: Metric = Metric::lower("errors_count")
-    .doc("Number of failed requests by kind, including warm-up; `any` is their sum.");
-pub const ERROR_RATIO: Metric =
-    Metric::lower("error_ratio").share().doc("Share of failed requests, including warm-up.");
-pub const OPENED: Metric =
-    Metric::neutral("connections_count").doc("Number of connections opened.");
-pub const LATE_SENDS: Metric = Metric::lower("late_sends_ratio").share().doc(
-    "Share of requests sent more than 1 ms after they were due and a connection was free; only of \
-     requests that have a set time.",
-);
-pub const SEND_DELAY: Metric = Metric::lower("send_delay_ns")
-    .histogram()
-    .doc("Time from when a request was due and a connection was free to its sending.");
-pub const GENERATOR_CPUS: Metric =
-    Metric::lower("generator_cpus").doc("CPU time of the generator per elapsed time.");
-pub const GENERATOR_CPU: Metric =
-    Metric::lower("generator_cpu_ns").doc("CPU time of the generator per valid response.");
-pub const GENERATOR_BUSY: Metric = Metric::lower("generator_busy_ratio")
-    .share()
-    .doc("Share of a CPU that the busiest thread of the generator used, without its busy waiting.");
-pub const GENERATOR_WAIT: Metric = Metric::lower("generator_wait_ratio")
-    .share()
-    .doc("Share of time that the generator's threads waited for a CPU, on average.");
-pub const INTERVAL_REQUESTS: Metric = Metric::higher("interval_requests_per_s")
-    .series()
-    .doc("Valid responses per second in each interval, including warm-up, at its end.");
-pub const INTERVAL_P50: Metric = Metric::lower("interval_latency_p50_ns")
-    .series()
-    .doc("Median of latency_ns in each interval, at its end.");
-pub const INTERVAL_P99: Metric = Metric::lower("interval_latency_p99_ns")
-    .series()
-    .doc("99th percentile of latency_ns in each interval, at its end.");
-pub const INTERVAL_MAX: Metric = Metric::lower("interval_latency_max_ns")
-    .series()
-    .doc("Maximum of latency_ns in each interval, at its end.");
-pub const INTERVAL_ERRORS: Metric = Metric::lower("interval_errors_count")
-    .series()
-    .doc("Number of failed requests in each interval, at its end.");
+/// Other times of requests and connections.
+pub const TIMES: [Metric; 3] = [
+    Metric::lower("service_time_ns")
+        .histogram()
+        .doc("Time from the actual sending of a request to the end of its valid response."),
+    Metric::lower("first_byte_ns")
+        .histogram()
+        .doc("Time from the actual sending of a request to the first byte of its response."),
+    Metric::lower("connect_ns")
+        .histogram()
+        .doc("Time to open a TCP connection, those before the start included."),
+];
+
+/// What was offered, sent and received.
+pub const COUNTS: [Metric; 4] = [
+    Metric::neutral("offered_per_s")
+        .doc("Requests due per second of the measured time; only of an open loop."),
+    Metric::neutral("received_bytes_per_s")
+        .doc("Bytes of responses received per second of the measured time."),
+    Metric::neutral("sent_count").doc("Number of requests sent, including warm-up."),
+    Metric::neutral("completed_count").doc("Number of valid responses, including warm-up."),
+];
+
+/// Failures, the part of the generator itself, and what happened interval by interval.
+pub const CHECKS: [Metric; 14] = [
+    Metric::lower("errors_count")
+        .doc("Number of failed requests by kind, including warm-up; `any` is their sum."),
+    Metric::lower("error_ratio").share().doc("Share of failed requests, including warm-up."),
+    Metric::neutral("connections_count").doc("Number of connections opened."),
+    Metric::lower("late_sends_ratio").share().doc(
+        "Share of requests sent more than 1 ms after they were due and a connection was \
+         free; only of requests that have a set time.",
+    ),
+    Metric::lower("send_delay_ns")
+        .histogram()
+        .doc("Time from when a request was due and a connection was free to its sending."),
+    Metric::lower("generator_cpus").doc("CPU time of the generator per elapsed time."),
+    Metric::lower("generator_cpu_ns").doc("CPU time of the generator per valid response."),
+    Metric::lower("generator_busy_ratio").share().doc(
+        "Share of a CPU that the busiest thread of the generator used, without its busy \
+         waiting.",
+    ),
+    Metric::lower("generator_wait_ratio")
+        .share()
+        .doc("Share of time that the generator's threads waited for a CPU, on average."),
+    Metric::higher("interval_requests_per_s")
+        .series()
+        .doc("Valid responses per second in each interval, including warm-up, at its end."),
+    Metric::lower("interval_latency_p50_ns")
+        .series()
+        .doc("Median of latency_ns in each interval, at its end."),
+    Metric::lower("interval_latency_p99_ns")
+        .series()
+        .doc("99th percentile of latency_ns in each interval, at its end."),
+    Metric::lower("interval_latency_max_ns")
+        .series()
+        .doc("Maximum of latency_ns in each interval, at its end."),
+    Metric::lower("interval_errors_count")
+        .series()
+        .doc("Number of failed requests in each interval, at its end."),
+];
 
 impl Settings {
     /// Reads the parameters that every request generator has; the caller sets what is its own.
-    pub fn of(trial: &Trial, address: SocketAddr) -> Result<Self, ProbeError> {
+    pub fn of(trial: &Trial, address: SocketAddr) -> Result<Self> {
         let params = &trial.params;
         let connections = params.size("connections");
         let seed = clock::seed(params);
@@ -156,7 +163,7 @@ impl Settings {
     }
 }
 
-fn pacing(params: &Params, seed: u64) -> Result<Pacing, ProbeError> {
+fn pacing(params: &Params, seed: u64) -> Result<Pacing> {
     let arrivals = params.text("arrivals");
     match arrivals {
         "closed" => {
@@ -172,7 +179,7 @@ fn pacing(params: &Params, seed: u64) -> Result<Pacing, ProbeError> {
 }
 
 /// The rate over the trial: a ramp and the steps begin after the warm-up.
-fn rate(params: &Params) -> Result<Rate, ProbeError> {
+fn rate(params: &Params) -> Result<Rate> {
     let (from_per_s, to_per_s) = (params.float("rate_per_s"), params.float("ramp_end_per_s"));
     let steps: Vec<f64> = params.ints("step_rates_per_s").iter().map(|rate| *rate as f64).collect();
     let (warmup_ns, duration_ns) = (params.u64("warmup_ns"), params.u64("duration_ns"));
@@ -195,7 +202,7 @@ fn rate(params: &Params) -> Result<Rate, ProbeError> {
     Ok(Rate::constant(from_per_s))
 }
 
-fn read_arrivals(path: &str) -> Result<Arrivals, ProbeError> {
+fn read_arrivals(path: &str) -> Result<Arrivals> {
     let refused = |why: String| {
         ProbeError::usage(
             format!("The arrival times in '{path}' cannot be used: {why}."),

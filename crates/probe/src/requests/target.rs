@@ -1,5 +1,5 @@
 //! Which server may be put under load, and where it is.
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Returns the address of a server that accepts connections and may be put under load: one of this
 /// machine, or one that the caller states to own.
-pub fn reach(host: &str, port: u16, authorised: &[&str]) -> Result<SocketAddr, ProbeError> {
+pub fn reach(host: &str, port: u16, authorised: &[&str]) -> Result<SocketAddr> {
     let addresses = resolve(host, port)?;
     check_authorised(host, &addresses, authorised)?;
     let mut failure = None;
@@ -28,7 +28,7 @@ pub fn reach(host: &str, port: u16, authorised: &[&str]) -> Result<SocketAddr, P
 }
 
 /// Returns the addresses of a host, at least one.
-pub fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, ProbeError> {
+pub fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>> {
     let resolved = (host, port).to_socket_addrs().map(Iterator::collect::<Vec<_>>);
     match resolved {
         Ok(addresses) if !addresses.is_empty() => Ok(addresses),
@@ -45,11 +45,7 @@ pub fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, ProbeError> {
 }
 
 /// Refuses a host that is neither this machine nor one that the caller states to own.
-pub fn check_authorised(
-    host: &str,
-    addresses: &[SocketAddr],
-    authorised: &[&str],
-) -> Result<(), ProbeError> {
+pub fn check_authorised(host: &str, addresses: &[SocketAddr], authorised: &[&str]) -> Result<()> {
     let is_own = |address: &SocketAddr| {
         let ip = address.ip().to_canonical();
         ip.is_loopback() || authorised.iter().any(|own| own.parse() == Ok(ip))

@@ -2,7 +2,7 @@
 //! assembly, so that the probe needs no C compiler.
 use super::failures::{self, Failure};
 use super::socket::Socket;
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use crate::trial::Trial;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::Resumption;
@@ -37,7 +37,7 @@ pub struct Tls {
 
 impl Tls {
     /// From the parameters of a trial; name: the host that the certificate has to be for.
-    pub fn of(trial: &Trial, name: &str) -> Result<Self, ProbeError> {
+    pub fn of(trial: &Trial, name: &str) -> Result<Self> {
         let params = &trial.params;
         let authorities = match params.text("tls_ca_file") {
             _ if !params.bool("tls_verify") => None,
@@ -62,7 +62,7 @@ impl Tls {
         version: &str,
         resumes: bool,
         protocol: &[u8],
-    ) -> Result<Self, ProbeError> {
+    ) -> Result<Self> {
         check_cpu()?;
         let versions: &[&rustls::SupportedProtocolVersion] = match version {
             "1.2" => &[&rustls::version::TLS12],
@@ -101,7 +101,7 @@ impl Tls {
     }
 
     /// Makes one handshake with the server, so that what is wrong is one sentence.
-    pub fn check(&self, address: &SocketAddr) -> Result<(), ProbeError> {
+    pub fn check(&self, address: &SocketAddr) -> Result<()> {
         let attempt = || {
             let mut stream = TcpStream::connect_timeout(address, PATIENCE)?;
             stream.set_read_timeout(Some(PATIENCE))?;
@@ -125,7 +125,7 @@ impl Tls {
 /// Returns the settings of clients that check certificates. authorities: a file of certificates; empty
 /// takes the system's; without it no server is trusted.
 #[cfg(feature = "storage")]
-pub fn client_config(authorities: Option<&str>) -> Result<ClientConfig, ProbeError> {
+pub fn client_config(authorities: Option<&str>) -> Result<ClientConfig> {
     let roots = match authorities {
         None => RootCertStore::empty(),
         Some(path) => {
@@ -163,7 +163,7 @@ fn failed(sentence: &str) -> ProbeError {
     ProbeError::new(Kind::Failed, "no_tls", sentence, hint)
 }
 
-fn read_authorities(path: &str) -> Result<RootCertStore, ProbeError> {
+fn read_authorities(path: &str) -> Result<RootCertStore> {
     let mut store = RootCertStore::empty();
     let why = match CertificateDer::pem_file_iter(path) {
         Ok(certificates) => {
@@ -182,7 +182,7 @@ fn read_authorities(path: &str) -> Result<RootCertStore, ProbeError> {
 }
 
 /// The cryptography uses instructions of CPUs since 2015 without an alternative.
-fn check_cpu() -> Result<(), ProbeError> {
+fn check_cpu() -> Result<()> {
     // `std::is_x86_feature_detected` and its like take literals only.
     #[cfg(target_arch = "x86_64")]
     let features = [

@@ -4,8 +4,9 @@ use super::settings::Settings;
 use super::{Place, Store};
 use crate::clock;
 use crate::closed_loop::latency_histogram;
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use crate::session::Session;
+use crate::team;
 use crate::trial::Trial;
 use hdrhistogram::Histogram;
 use nephoscope_wire::random::Random;
@@ -58,11 +59,8 @@ impl Times {
 }
 
 /// Makes the clients of a trial, which have no objects yet.
-pub fn connect(
-    trial: &Trial,
-    settings: &Settings,
-    place: &Place,
-) -> Result<Vec<Client>, ProbeError> {
+pub fn connect(trial: &Trial, settings: &Settings, place: &Place) -> Result<Vec<Client>> {
+    team::check_can_start_threads()?;
     let content = Content::new(settings.seed);
     let client = |index: usize| {
         Ok(Client {
@@ -81,8 +79,8 @@ pub fn connect(
 /// Has all clients do the same at once; returns what each of them found.
 pub fn together<T: Send>(
     clients: &mut [Client],
-    work: impl Fn(&mut Client) -> Result<T, ProbeError> + Sync,
-) -> Result<Vec<T>, ProbeError> {
+    work: impl Fn(&mut Client) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
     let start = Barrier::new(clients.len());
     std::thread::scope(|scope| {
         let begin = |client| {
@@ -105,13 +103,13 @@ impl Client {
         self.objects = (0..count).map(|n| content.object(name(n), bytes, random)).collect();
     }
 
-    pub fn write(&mut self, number: usize) -> Result<(), ProbeError> {
+    pub fn write(&mut self, number: usize) -> Result<()> {
         self.session.check()?;
         self.store.write(&self.content, &self.objects[number])
     }
 
     /// Reads an object, and compares its length and, where `hashes`, its hash.
-    pub fn read(&mut self, number: usize, hashes: bool) -> Result<(), ProbeError> {
+    pub fn read(&mut self, number: usize, hashes: bool) -> Result<()> {
         self.session.check()?;
         let (object, mut hash, mut hashing_ns) = (&self.objects[number], Sha256::new(), 0);
         let bytes = self.store.read(object, &mut |piece| {

@@ -6,7 +6,7 @@ use super::{vanished, Store};
 use crate::disk::folder::Folder;
 use crate::disk::scratch::Scratch;
 use crate::disk::{errors, place};
-use crate::error::ProbeError;
+use crate::error::{ProbeError, Result};
 use crate::session::Session;
 use crate::trial::Trial;
 use std::fs::{File, OpenOptions};
@@ -17,7 +17,7 @@ use std::path::PathBuf;
 const CHUNK_BYTES: usize = 1 << 20;
 
 /// Makes the folder of a trial's files.
-pub fn make(trial: &mut Trial, settings: &Settings) -> Result<Folder, ProbeError> {
+pub fn make(trial: &mut Trial, settings: &Settings) -> Result<Folder> {
     let directory = place::directory(&settings.directory);
     place::check_space(&directory, settings.stored_bytes())?;
     if place::in_memory(&directory)? {
@@ -47,7 +47,7 @@ impl Local {
         }
     }
 
-    fn open(&self, object: &Object) -> Result<File, ProbeError> {
+    fn open(&self, object: &Object) -> Result<File> {
         File::open(self.folder.join(&object.name)).map_err(|error| match error.kind() {
             ErrorKind::NotFound => vanished(object),
             _ => self.named("Opening a file", &error),
@@ -60,7 +60,7 @@ impl Local {
 }
 
 impl Store for Local {
-    fn write(&mut self, content: &Content, object: &Object) -> Result<(), ProbeError> {
+    fn write(&mut self, content: &Content, object: &Object) -> Result<()> {
         let path = self.folder.join(&object.name);
         let opened = OpenOptions::new().write(true).create(true).truncate(true).open(path);
         let mut file = opened.map_err(|error| self.named("Creating a file", &error))?;
@@ -74,7 +74,7 @@ impl Store for Local {
         Ok(())
     }
 
-    fn read(&mut self, object: &Object, take: &mut dyn FnMut(&[u8])) -> Result<u64, ProbeError> {
+    fn read(&mut self, object: &Object, take: &mut dyn FnMut(&[u8])) -> Result<u64> {
         let mut file = self.open(object)?;
         let mut bytes = 0;
         loop {
@@ -91,7 +91,7 @@ impl Store for Local {
         }
     }
 
-    fn drop_cache(&mut self, object: &Object) -> Result<bool, ProbeError> {
+    fn drop_cache(&mut self, object: &Object) -> Result<bool> {
         let file = self.open(object)?;
         let scratch = Scratch { session: self.session, file, directory: self.folder.clone() };
         // Only what is on the disk can be dropped.

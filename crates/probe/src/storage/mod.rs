@@ -11,7 +11,7 @@ pub mod settings;
 pub mod transactions;
 
 use crate::disk::folder::Folder;
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use crate::trial::Trial;
 use content::{Content, Object};
 use settings::{Service, Settings};
@@ -19,13 +19,13 @@ use settings::{Service, Settings};
 /// One client's access to a store, with buffers and connections of its own.
 pub trait Store: Send {
     /// Writes an object whole; returns when the store has acknowledged it.
-    fn write(&mut self, content: &Content, object: &Object) -> Result<(), ProbeError>;
+    fn write(&mut self, content: &Content, object: &Object) -> Result<()>;
 
     /// Reads an object in order, piece by piece; returns the number of its bytes.
-    fn read(&mut self, object: &Object, take: &mut dyn FnMut(&[u8])) -> Result<u64, ProbeError>;
+    fn read(&mut self, object: &Object, take: &mut dyn FnMut(&[u8])) -> Result<u64>;
 
     /// Removes an object from the caches of this machine; returns whether it is in none of them.
-    fn drop_cache(&mut self, object: &Object) -> Result<bool, ProbeError>;
+    fn drop_cache(&mut self, object: &Object) -> Result<bool>;
 
     /// Requests that failed and were sent again.
     fn retries(&self) -> u64 {
@@ -42,7 +42,7 @@ pub enum Place {
 
 impl Place {
     /// Makes the place, after removing what trials that were killed have left.
-    pub fn make(trial: &mut Trial, settings: &Settings) -> Result<Self, ProbeError> {
+    pub fn make(trial: &mut Trial, settings: &Settings) -> Result<Self> {
         match settings.service {
             Service::Local => local::make(trial, settings).map(Self::Local),
             #[cfg(feature = "storage")]
@@ -58,11 +58,7 @@ impl Place {
     }
 
     /// Returns the access of one client.
-    pub fn connect(
-        &self,
-        trial: &Trial,
-        settings: &Settings,
-    ) -> Result<Box<dyn Store>, ProbeError> {
+    pub fn connect(&self, trial: &Trial, settings: &Settings) -> Result<Box<dyn Store>> {
         match self {
             Self::Local(folder) => Ok(Box::new(local::Local::new(trial, settings, folder))),
             #[cfg(feature = "storage")]
@@ -71,7 +67,7 @@ impl Place {
     }
 
     /// Removes all objects of the trial.
-    pub fn remove(self) -> Result<(), ProbeError> {
+    pub fn remove(self) -> Result<()> {
         match self {
             Self::Local(folder) => folder.remove(),
             #[cfg(feature = "storage")]

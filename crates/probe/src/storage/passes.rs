@@ -3,7 +3,7 @@
 use super::clients::{together, Client, Times};
 use super::settings::{Settings, Verify};
 use crate::clock;
-use crate::error::ProbeError;
+use crate::error::Result;
 
 /// What all clients did in one pass.
 #[derive(Debug)]
@@ -38,17 +38,19 @@ impl Pass {
 }
 
 /// Makes all passes over new objects of one size.
-pub fn of_size(
-    clients: &mut [Client],
-    settings: &Settings,
-    bytes: u64,
-) -> Result<Vec<Pass>, ProbeError> {
+pub fn of_size(clients: &mut [Client], settings: &Settings, bytes: u64) -> Result<Vec<Pass>> {
     for (index, client) in clients.iter_mut().enumerate() {
         client.take_objects(index, bytes, settings.objects);
     }
     let hashes = settings.verify == Verify::During;
+    let nothing = |_: &mut Client, _| Ok(());
+    let read = |client: &mut Client, number| client.read(number, hashes);
     let pass = |operation, cache, clients| Pass { operation, cache, object_bytes: bytes, clients };
-    let mut passes = vec![pass("write", None, together(clients, write_all)?)];
+    let mut passes = vec![pass(
+        "write",
+        None,
+        together(clients, |client| each(client, nothing, Client::write))?,
+    )];
     if settings.is_shuffled {
         for client in clients.iter_mut() {
             client.random.shuffle(&mut client.objects);
@@ -56,51 +58,36 @@ pub fn of_size(
     }
     let all_cold = together(clients, drop_caches)?.into_iter().all(|cold| cold);
     for cache in [if all_cold { "cold" } else { "unknown" }, "warm"] {
-        let read = together(clients, |client| read_all(client, hashes))?;
-        passes.push(pass("read", Some(cache), read));
+        let times = together(clients, |client| each(client, nothing, read))?;
+        passes.push(pass("read", Some(cache), times));
     }
     // The last pass: where objects are replaced, a file system may still discard the blocks of the
     // former ones for seconds (mount option `discard`), which would slow cold reads down.
-    let after = together(clients, |client| read_after_writes(client, hashes))?;
+    let after = together(clients, |client| each(client, Client::write, read))?;
     passes.push(pass("read_after_write", Some("warm"), after));
     if settings.verify == Verify::After {
-        together(clients, |client| read_all(client, true))?;
+        together(clients, |client| each(client, nothing, |client, n| client.read(n, true)))?;
     }
     Ok(passes)
 }
 
-fn write_all(client: &mut Client) -> Result<Times, ProbeError> {
+/// Times `work` on each object, one after the other; `before` is no part of the time.
+fn each(
+    client: &mut Client,
+    before: impl Fn(&mut Client, usize) -> Result<()>,
+    work: impl Fn(&mut Client, usize) -> Result<()>,
+) -> Result<Times> {
     let mut times = Times::begin();
     for number in 0..client.objects.len() {
+        before(client, number)?;
         let started_ns = clock::monotonic_ns();
-        client.write(number)?;
+        work(client, number)?;
         times.transferred(started_ns, client.objects[number].bytes);
     }
     Ok(times)
 }
 
-fn read_after_writes(client: &mut Client, hashes: bool) -> Result<Times, ProbeError> {
-    let mut times = Times::begin();
-    for number in 0..client.objects.len() {
-        client.write(number)?;
-        let started_ns = clock::monotonic_ns();
-        client.read(number, hashes)?;
-        times.transferred(started_ns, client.objects[number].bytes);
-    }
-    Ok(times)
-}
-
-fn read_all(client: &mut Client, hashes: bool) -> Result<Times, ProbeError> {
-    let mut times = Times::begin();
-    for number in 0..client.objects.len() {
-        let started_ns = clock::monotonic_ns();
-        client.read(number, hashes)?;
-        times.transferred(started_ns, client.objects[number].bytes);
-    }
-    Ok(times)
-}
-
-fn drop_caches(client: &mut Client) -> Result<bool, ProbeError> {
+fn drop_caches(client: &mut Client) -> Result<bool> {
     let mut all_cold = true;
     for object in &client.objects {
         client.session.check()?;

@@ -2,7 +2,7 @@
 use super::passes::Pass;
 use super::transactions::Transactions;
 use crate::closed_loop::{latency_histogram, pairs};
-use crate::error::ProbeError;
+use crate::error::Result;
 use crate::trial::{factors, Factors, Trial};
 use nephoscope_wire::spec::Metric;
 
@@ -50,7 +50,7 @@ impl Pass {
 }
 
 /// Writes the samples of a pass.
-pub fn emit_pass(trial: &mut Trial, pass: &Pass) -> Result<(), ProbeError> {
+pub fn emit_pass(trial: &mut Trial, pass: &Pass) -> Result<()> {
     let factors = pass.factors_with_size();
     trial.out.emit(THROUGHPUT.id, pass.bytes_per_s(), factors.clone())?;
     let mut latency = latency_histogram();
@@ -70,7 +70,7 @@ pub fn emit_pass(trial: &mut Trial, pass: &Pass) -> Result<(), ProbeError> {
 }
 
 /// Writes the size from which the throughput of each operation no longer rises.
-pub fn emit_saturation(trial: &mut Trial, passes: &[Pass]) -> Result<(), ProbeError> {
+pub fn emit_saturation(trial: &mut Trial, passes: &[Pass]) -> Result<()> {
     let smallest = passes.first().map(|pass| pass.object_bytes);
     for first in passes.iter().filter(|pass| Some(pass.object_bytes) == smallest) {
         let factors = first.factors();
@@ -95,7 +95,7 @@ fn saturation(course: &[(u64, f64)]) -> Option<u64> {
 }
 
 /// Writes the rates and times of transactions.
-pub fn emit_transactions(trial: &mut Trial, all: &[Transactions]) -> Result<(), ProbeError> {
+pub fn emit_transactions(trial: &mut Trial, all: &[Transactions]) -> Result<()> {
     for measured in all {
         let factors =
             factors! {"operation": measured.operation, "clients_at_once": measured.clients};

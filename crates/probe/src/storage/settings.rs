@@ -1,6 +1,6 @@
 //! What a transfer is to do, checked.
 use crate::clock;
-use crate::error::ProbeError;
+use crate::error::{ProbeError, Result};
 use nephoscope_wire::params::Params;
 
 /// Kinds of stores, by their names in parameters.
@@ -64,7 +64,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    pub fn of(params: &Params) -> Result<Self, ProbeError> {
+    pub fn of(params: &Params) -> Result<Self> {
         let service = Service::of(params.text("service"));
         let mut sizes: Vec<u64> =
             params.ints("object_bytes").into_iter().map(i64::cast_unsigned).collect();

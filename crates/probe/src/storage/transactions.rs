@@ -3,7 +3,7 @@
 use super::clients::{together, Client, Times};
 use super::settings::Settings;
 use crate::clock;
-use crate::error::ProbeError;
+use crate::error::Result;
 use hdrhistogram::Histogram;
 
 /// Objects of each client, in turn.
@@ -19,10 +19,7 @@ pub struct Transactions {
 }
 
 /// Measures reads and writes by one client, and by all where there are more.
-pub fn measure(
-    clients: &mut [Client],
-    settings: &Settings,
-) -> Result<Vec<Transactions>, ProbeError> {
+pub fn measure(clients: &mut [Client], settings: &Settings) -> Result<Vec<Transactions>> {
     for (index, client) in clients.iter_mut().enumerate() {
         client.take_objects(index, 1, OBJECTS);
         for number in 0..client.objects.len() {
@@ -43,7 +40,7 @@ pub fn measure(
     Ok(all)
 }
 
-fn repeat(client: &mut Client, writes: bool, duration_ns: u64) -> Result<Times, ProbeError> {
+fn repeat(client: &mut Client, writes: bool, duration_ns: u64) -> Result<Times> {
     let mut times = Times::begin();
     while times.ended_ns - times.started_ns < duration_ns {
         for number in 0..client.objects.len() {

@@ -2,7 +2,7 @@
 //! plain arithmetic.
 use super::{apply, Element, How, Kernel, SCALAR};
 use crate::buffer::{Buffer, Pages};
-use crate::error::{Kind as ErrorKind, ProbeError};
+use crate::error::{Kind as ErrorKind, ProbeError, Result};
 use crate::simd;
 use crate::team::{self, Seats};
 use std::ops::Range;
@@ -47,7 +47,7 @@ pub struct Arrays {
 
 impl Arrays {
     /// Maps them, untouched.
-    pub fn map(layout: &Layout) -> Result<Self, ProbeError> {
+    pub fn map(layout: &Layout) -> Result<Self> {
         // Arrays a whole number of pages apart would have the same low address bits at every step,
         // and a load then waits for an unrelated store whose low 12 bits are the same.
         const APART: usize = 5 * 256;
@@ -63,7 +63,7 @@ impl Arrays {
     }
 
     /// First touch and first values, each thread its own part: a = base, b = 2 base, c = 0.
-    pub fn fill(&self, layout: &Layout, element: Element) -> Result<(), ProbeError> {
+    pub fn fill(&self, layout: &Layout, element: Element) -> Result<()> {
         let session = layout.seats.session;
         let touch = |thread: usize| {
             let part = layout.part(thread);
@@ -86,12 +86,7 @@ impl Arrays {
 
     /// One kernel over the whole arrays, `laps` times: its time and when it ended, in ns. Doing a
     /// kernel again changes nothing, because no kernel reads the array that it writes.
-    pub fn pass(
-        &self,
-        layout: &Layout,
-        kernel: Kernel,
-        element: Element,
-    ) -> Result<(u64, u64), ProbeError> {
+    pub fn pass(&self, layout: &Layout, kernel: Kernel, element: Element) -> Result<(u64, u64)> {
         let how = How { kernel, element, streaming: layout.streaming, level: layout.level };
         let (to, first, second) = kernel.roles();
         let session = layout.seats.session;
@@ -115,12 +110,7 @@ impl Arrays {
     }
 
     /// Compares elements all over the arrays with what `done` passes make of their first values.
-    pub fn verify(
-        &self,
-        layout: &Layout,
-        element: Element,
-        done: &[Kernel],
-    ) -> Result<(), ProbeError> {
+    pub fn verify(&self, layout: &Layout, element: Element, done: &[Kernel]) -> Result<()> {
         for thread in 0..layout.seats.threads() {
             for index in samples(layout.part(thread)) {
                 let truth = expected(element, first_values(element, index), done);

@@ -1,6 +1,6 @@
 //! The account as which a third-party program runs where the probe is root: some servers refuse to run
 //! as root, and none should.
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use std::fs::{DirBuilder, File, Permissions};
 use std::os::unix::fs::{chown, fchown, DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ pub struct Account {
 impl Account {
     /// Returns the account of that name, from /etc/passwd; `None` where the probe's own is to be used:
     /// none is named, or the probe is not root.
-    pub fn to_use(name: &str) -> Result<Option<Self>, ProbeError> {
+    pub fn to_use(name: &str) -> Result<Option<Self>> {
         // SAFETY: asks who this process is.
         if name.is_empty() || unsafe { libc::geteuid() } != 0 {
             return Ok(None);
@@ -33,7 +33,7 @@ impl Account {
 
     /// Makes a folder for the account in one of the probe's own, which stays the probe's: so it is
     /// found after a kill.
-    pub fn folder_in(&self, folder: &Path) -> Result<PathBuf, ProbeError> {
+    pub fn folder_in(&self, folder: &Path) -> Result<PathBuf> {
         let path = folder.join("work");
         std::fs::set_permissions(folder, Permissions::from_mode(0o711))
             .and_then(|()| DirBuilder::new().mode(0o700).create(&path))
@@ -43,7 +43,7 @@ impl Account {
     }
 
     /// Gives an open file to the account.
-    pub fn own_file(&self, file: &File) -> Result<(), ProbeError> {
+    pub fn own_file(&self, file: &File) -> Result<()> {
         fchown(file, Some(self.uid), Some(self.gid))
             .map_err(|error| ProbeError::os("Changing the owner of the input", &error))
     }

@@ -10,7 +10,7 @@ mod server;
 use crate::clock;
 use crate::disk::folder::Folder;
 use crate::disk::place;
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use crate::instruments::Instrument;
 use crate::session::Session;
 use crate::trial::Trial;
@@ -100,7 +100,7 @@ struct Job {
 type Placeholders = Vec<(&'static str, String)>;
 
 impl Job {
-    fn parse(trial: &Trial) -> Result<Self, ProbeError> {
+    fn parse(trial: &Trial) -> Result<Self> {
         serde_json::from_str(trial.params.text("job")).map_err(|error| {
             ProbeError::usage(
                 format!("--job is not understood: {error}."),
@@ -130,7 +130,7 @@ impl Job {
     }
 
     /// Refuses a secret where every user of the machine could read it in the process list.
-    fn check_secrets(&self) -> Result<(), ProbeError> {
+    fn check_secrets(&self) -> Result<()> {
         let steps = self.steps();
         let arguments = steps.iter().flat_map(|step| &step.arguments);
         if arguments.chain(self.environment.values()).any(|text| text.contains("token}")) {
@@ -142,7 +142,7 @@ impl Job {
         Ok(())
     }
 
-    fn folder(&self) -> Result<Folder, ProbeError> {
+    fn folder(&self) -> Result<Folder> {
         let directory = place::directory(&self.directory);
         place::check_space(&directory, self.needs_bytes)?;
         Folder::make(&directory)
@@ -151,7 +151,7 @@ impl Job {
 
 /// Runs the program once. Where its arguments or input name `{peer_address}`, `{peer_host}`,
 /// `{peer_port}` or `{peer_token}`, the first control line says where the far side is.
-fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+fn run(trial: &mut Trial) -> Result<()> {
     let job = Job::parse(trial)?;
     job.check_secrets()?;
     let mut values = Placeholders::new();
@@ -193,7 +193,7 @@ struct Place {
 }
 
 impl Place {
-    fn new(job: &Job, folder: &Folder, mut values: Placeholders) -> Result<Self, ProbeError> {
+    fn new(job: &Job, folder: &Folder, mut values: Placeholders) -> Result<Self> {
         let account = Account::to_use(&job.user)?;
         let folder = match &account {
             None => folder.path().to_owned(),
@@ -212,7 +212,7 @@ impl Place {
         self.values.iter().fold(text.to_owned(), filled)
     }
 
-    fn wrapped(&self, step: &Step) -> Result<Wrapped, ProbeError> {
+    fn wrapped(&self, step: &Step) -> Result<Wrapped> {
         let mut command = Command::new(&step.program);
         command
             .args(step.arguments.iter().map(|argument| self.filled(argument)))
@@ -248,8 +248,8 @@ impl Place {
         &self,
         job: &Job,
         session: Session,
-        start: impl FnOnce() -> Result<u64, ProbeError>,
-    ) -> Result<Ended, ProbeError> {
+        start: impl FnOnce() -> Result<u64>,
+    ) -> Result<Ended> {
         self.run_all(&job.prepare, session)?;
         let wrapped = self.wrapped(&job.main())?;
         let started_ns = start()?;
@@ -262,7 +262,7 @@ impl Place {
     }
 
     /// Runs programs in turn, each of which has to succeed; returns what they printed.
-    fn run_all(&self, steps: &[Step], session: Session) -> Result<String, ProbeError> {
+    fn run_all(&self, steps: &[Step], session: Session) -> Result<String> {
         let mut printed = String::new();
         for step in steps {
             let ended = self.wrapped(step)?.run(session, clock::monotonic_ns())?;

@@ -1,6 +1,6 @@
 //! Output of a third-party program while it runs: what it printed and when.
 use crate::clock;
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use std::io::Read;
 use std::os::fd::{AsRawFd, RawFd};
 use std::process::{Child, ChildStderr, ChildStdout};
@@ -45,7 +45,7 @@ impl Output {
     }
 
     /// Reads what comes in `timeout_ms` at most; the first piece ends the waiting.
-    pub fn read(&mut self, timeout_ms: libc::c_int) -> Result<(), ProbeError> {
+    pub fn read(&mut self, timeout_ms: libc::c_int) -> Result<()> {
         let wait_for = |fd: Option<RawFd>| libc::pollfd {
             fd: fd.unwrap_or(-1),
             events: libc::POLLIN,
@@ -77,7 +77,7 @@ impl Output {
     }
 
     /// Refuses more output than any report has.
-    pub fn check_size(&mut self) -> Result<(), ProbeError> {
+    pub fn check_size(&mut self) -> Result<()> {
         self.errors.truncate(ERROR_BYTES);
         if self.out.len() <= OUTPUT_BYTES {
             return Ok(());
@@ -144,7 +144,7 @@ fn text_of(bytes: &[u8]) -> String {
 }
 
 /// Reads what has come; at its end the stream is given up.
-fn read_some<R: Read>(stream: &mut Option<R>, bytes: &mut [u8]) -> Result<usize, ProbeError> {
+fn read_some<R: Read>(stream: &mut Option<R>, bytes: &mut [u8]) -> Result<usize> {
     let Some(open) = stream else { return Ok(0) };
     match open.read(bytes) {
         Ok(0) => {

@@ -1,13 +1,13 @@
 //! One program: found, started with its input, read to its end, and ended with all that it started.
 use super::account::Account;
 use super::output::Output;
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
+use crate::files;
 use crate::session::Session;
 use serde_json::json;
 use std::ffi::OsString;
-use std::fs::{File, Permissions};
+use std::fs::Permissions;
 use std::io::{Error, Seek, Write};
-use std::os::fd::FromRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -64,11 +64,11 @@ impl Ended {
 }
 
 impl Wrapped {
-    pub(super) fn start(&mut self) -> Result<Group, ProbeError> {
+    pub(super) fn start(&mut self) -> Result<Group> {
         self.command.spawn().map(Group).map_err(|error| self.not_started(&error))
     }
 
-    pub(super) fn run(mut self, session: Session, started_ns: u64) -> Result<Ended, ProbeError> {
+    pub(super) fn run(mut self, session: Session, started_ns: u64) -> Result<Ended> {
         let mut group = self.start()?;
         let mut output = Output::of(&mut group.0, started_ns);
         while !output.is_ended() {
@@ -104,14 +104,9 @@ impl Wrapped {
 
 /// A nameless file with that text, from its start; it is the program's alone, as password files must
 /// be.
-pub(super) fn input(text: &str, account: Option<&Account>) -> Result<Stdio, ProbeError> {
-    // SAFETY: a valid C string; the descriptor is ours alone.
-    let file = unsafe {
-        match libc::memfd_create(c"input".as_ptr(), libc::MFD_CLOEXEC) {
-            -1 => return Err(ProbeError::os("Making the input", &Error::last_os_error())),
-            fd => File::from_raw_fd(fd),
-        }
-    };
+pub(super) fn input(text: &str, account: Option<&Account>) -> Result<Stdio> {
+    let file =
+        files::in_memory(c"input").map_err(|error| ProbeError::os("Making the input", &error))?;
     let mut filled = &file;
     filled
         .write_all(text.as_bytes())

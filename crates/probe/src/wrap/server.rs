@@ -9,7 +9,7 @@ use super::output::Output;
 use super::program::Group;
 use super::{url_host, Job, Place, Placeholders};
 use crate::clock;
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use crate::files::Files;
 use crate::session::Session;
 use crate::trial::{ListenConfig, Trial};
@@ -28,7 +28,7 @@ const LOOK_MS: libc::c_int = 20;
 
 /// Runs the program as a server until `stop`; returns how it ended, what it used and what it printed
 /// last.
-pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value, ProbeError> {
+pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value> {
     let job = Job::parse(trial)?;
     job.check_secrets()?;
     let address = address(&job, listen.bind)?;
@@ -58,7 +58,7 @@ pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value, ProbeErr
 }
 
 /// Where the server is to listen: a free port where the job names none.
-fn address(job: &Job, bind: IpAddr) -> Result<SocketAddr, ProbeError> {
+fn address(job: &Job, bind: IpAddr) -> Result<SocketAddr> {
     let free = |_| {
         let listener = TcpListener::bind((bind, job.port))?;
         let address = listener.local_addr()?;
@@ -93,7 +93,7 @@ impl<'a> Server<'a> {
         Self { session, job, address, group, output, usage: Usage::default() }
     }
 
-    fn wait_until_ready(&mut self) -> Result<(), ProbeError> {
+    fn wait_until_ready(&mut self) -> Result<()> {
         let until_ns = clock::monotonic_ns() + START_NS;
         while !self.is_ready()? {
             self.session.check()?;
@@ -111,7 +111,7 @@ impl<'a> Server<'a> {
     }
 
     /// Whether it listens, there and nowhere else, and has printed what was to be waited for.
-    fn is_ready(&self) -> Result<bool, ProbeError> {
+    fn is_ready(&self) -> Result<bool> {
         let port = self.address.port();
         let listening = listening::addresses(&Files::machine(), self.job.protocol, port);
         let listening = listening.map_err(|reason| {
@@ -132,7 +132,7 @@ impl<'a> Server<'a> {
 
     /// Waits for `stop` and ends the server; returns how it ended, and what the closing programs
     /// printed while it still served.
-    fn wait_for_stop(&mut self, place: &Place) -> Result<(ExitStatus, String), ProbeError> {
+    fn wait_for_stop(&mut self, place: &Place) -> Result<(ExitStatus, String)> {
         while !self.session.is_stopped() {
             self.session.check()?;
             if let Some(status) = self.status()? {
@@ -159,7 +159,7 @@ impl<'a> Server<'a> {
         }
     }
 
-    fn read_output(&mut self) -> Result<(), ProbeError> {
+    fn read_output(&mut self) -> Result<()> {
         if self.output.is_ended() {
             clock::nap(LOOK_MS as u64 * 1_000_000);
             return Ok(());
@@ -169,7 +169,7 @@ impl<'a> Server<'a> {
         Ok(())
     }
 
-    fn status(&mut self) -> Result<Option<ExitStatus>, ProbeError> {
+    fn status(&mut self) -> Result<Option<ExitStatus>> {
         let found = ended(self.group.0.id().cast_signed())?;
         Ok(found.map(|(status, usage)| {
             self.usage = usage;
@@ -229,7 +229,7 @@ struct Usage {
 }
 
 /// How a child ended and what it used; `None` while it runs. It is waited for here, once.
-fn ended(pid: libc::pid_t) -> Result<Option<(ExitStatus, Usage)>, ProbeError> {
+fn ended(pid: libc::pid_t) -> Result<Option<(ExitStatus, Usage)>> {
     // SAFETY: fills two plain values.
     let (waited, status, usage) = unsafe {
         let (mut status, mut usage): (libc::c_int, libc::rusage) = (0, std::mem::zeroed());
@@ -241,11 +241,8 @@ fn ended(pid: libc::pid_t) -> Result<Option<(ExitStatus, Usage)>, ProbeError> {
         -1 => return Err(ProbeError::os("Waiting for the server", &Error::last_os_error())),
         _ => {}
     }
-    let ns = |time: libc::timeval| {
-        time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_usec.cast_unsigned() * 1000
-    };
     let usage = Usage {
-        cpu_ns: ns(usage.ru_utime) + ns(usage.ru_stime),
+        cpu_ns: clock::of_timeval_ns(usage.ru_utime) + clock::of_timeval_ns(usage.ru_stime),
         max_rss_bytes: usage.ru_maxrss.cast_unsigned() * 1024,
     };
     Ok(Some((ExitStatus::from_raw(status), usage)))

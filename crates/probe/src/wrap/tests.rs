@@ -10,7 +10,7 @@ fn job(program: &str, arguments: &[&str], input: &str) -> Job {
     }
 }
 
-fn wrapped(job: &Job) -> Result<serde_json::Value, ProbeError> {
+fn wrapped(job: &Job) -> Result<serde_json::Value> {
     let folder = Folder::make(&place::directory("")).unwrap();
     let place = Place::new(job, &folder, Vec::new())?;
     let session = Session::detached();

@@ -1,8 +1,8 @@
 //! Autoscaling of the instances of a site.
-use super::model::{Event, Simulation};
+use super::model::{Event, Events, Simulation};
 use super::scenario::{Autoscaling, Broker};
 use super::transfer::from_ms;
-use crate::{EventQueue, Nanos, SECOND};
+use crate::{Nanos, SECOND};
 
 /// CloudAnalyst checks its sites every minute, and gives none more instances than this.
 const CLOUDANALYST_INTERVAL: Nanos = 60 * SECOND;
@@ -19,7 +19,7 @@ impl Simulation<'_> {
     }
 
     /// Checks whether a site needs more or fewer instances.
-    pub(super) fn check_scaling(&mut self, site: usize, events: &mut EventQueue<Event>) {
+    pub(super) fn check_scaling(&mut self, site: usize, events: &mut Events) {
         let now = events.now();
         let interval = self.scaling_interval(site);
         if let Some(interval) = interval.filter(|interval| now + interval <= self.end) {
@@ -33,7 +33,7 @@ impl Simulation<'_> {
     }
 
     /// Starts as many instances as lower the utilisation to the upper bound, or retires one.
-    fn scale(&mut self, site: usize, rule: &Autoscaling, events: &mut EventQueue<Event>) {
+    fn scale(&mut self, site: usize, rule: &Autoscaling, events: &mut Events) {
         let now = events.now();
         let pool = &mut self.pools[site];
         let busy_ns = pool.busy_since_check(now);
@@ -57,7 +57,7 @@ impl Simulation<'_> {
     }
 
     /// Puts a starting instance into service.
-    pub(super) fn start_instance(&mut self, site: usize, events: &mut EventQueue<Event>) {
+    pub(super) fn start_instance(&mut self, site: usize, events: &mut Events) {
         let pool = &mut self.pools[site];
         pool.starting -= 1;
         for changed in pool.add_instance(events.now()) {
@@ -67,7 +67,7 @@ impl Simulation<'_> {
     }
 
     /// CloudAnalyst: adds an instance whenever the last processing time is not the best so far.
-    fn scale_as_cloudanalyst(&mut self, site: usize, events: &mut EventQueue<Event>) {
+    fn scale_as_cloudanalyst(&mut self, site: usize, events: &mut Events) {
         let times = &mut self.broker.processing[site];
         let Some((last, _)) = times.last else { return };
         if times.best.is_none_or(|best| last <= best) {

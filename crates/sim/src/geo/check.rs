@@ -1,6 +1,6 @@
 //! Checks of a scenario that do not need its names to be resolved.
 use super::scenario::{Broker, Latency, Outage, Scenario, Site, UserBase};
-use crate::error::{check_version, positive, refuse, within, InvalidInput};
+use crate::error::{check_version, positive, refuse, within, Result};
 
 /// Maximum number of simulated hours: ten years.
 const MAX_HOURS: f64 = 87_600.0;
@@ -15,7 +15,7 @@ impl Scenario {
 
     /// Returns an error for values out of bounds. Names, network paths and loads are checked when they
     /// are resolved.
-    pub fn check(&self) -> Result<(), InvalidInput> {
+    pub fn check(&self) -> Result<()> {
         check_version(self.version)?;
         positive("duration_h", self.duration_h)?;
         within("duration_h", self.duration_h, 0.0, MAX_HOURS)?;
@@ -67,7 +67,7 @@ impl Scenario {
     }
 
     /// Results are reported by name, so names of sites and caches have to be unique.
-    fn check_names(&self) -> Result<(), InvalidInput> {
+    fn check_names(&self) -> Result<()> {
         if let Some(name) = self.caches.names().find(|name| self.sites.get(name).is_some()) {
             return refuse(
                 format!("caches.{name}: a site has the same name."),
@@ -99,7 +99,7 @@ impl Scenario {
     }
 
     /// Returns an error for what CloudAnalyst does not have.
-    fn check_compat(&self) -> Result<(), InvalidInput> {
+    fn check_compat(&self) -> Result<()> {
         if self.compat.is_none() {
             return Ok(());
         }
@@ -129,7 +129,7 @@ impl Scenario {
 }
 
 impl UserBase {
-    fn check(&self, name: &str) -> Result<(), InvalidInput> {
+    fn check(&self, name: &str) -> Result<()> {
         let key = format!("user_bases.{name}");
         match (self.requests_per_user_h, self.think_time_s) {
             (Some(per_h), None) => positive(&format!("{key}.requests_per_user_h"), per_h)?,
@@ -151,7 +151,7 @@ impl UserBase {
 }
 
 impl Site {
-    fn check(&self, name: &str, broker: Broker) -> Result<(), InvalidInput> {
+    fn check(&self, name: &str, broker: Broker) -> Result<()> {
         let site = format!("sites.{name}");
         let key = |key: &str| format!("{site}.{key}");
         within(&key("hosts"), f64::from(self.hosts), 1.0, 1e6)?;
@@ -193,7 +193,7 @@ impl Site {
     }
 }
 
-fn check_outage(key: &str, outage: Outage) -> Result<(), InvalidInput> {
+fn check_outage(key: &str, outage: Outage) -> Result<()> {
     let Outage { from_h, to_h } = outage;
     if from_h >= 0.0 && from_h < to_h && to_h.is_finite() {
         return Ok(());

@@ -1,12 +1,12 @@
 //! The parts of CloudAnalyst's model that have no counterpart: bursts, and responses that end with the
 //! first batch.
-use super::model::{Event, InFlightMessage, Simulation};
+use super::model::{Event, Events, InFlightMessage, Simulation};
 use super::transfer::Direction;
-use crate::{EventQueue, Nanos};
+use crate::Nanos;
 
 impl Simulation<'_> {
     /// Sends the requests of all users of a base at once.
-    pub(super) fn send_burst(&mut self, base: usize, events: &mut EventQueue<Event>) {
+    pub(super) fn send_burst(&mut self, base: usize, events: &mut Events) {
         let now = events.now();
         self.last_burst = self.last_burst.max(now);
         let burst = self.sources[base].burst(&self.topology.bases[base], now);
@@ -22,7 +22,7 @@ impl Simulation<'_> {
     }
 
     /// Answers a whole message when its first batch is complete.
-    pub(super) fn answer_first_batch(&mut self, id: u32, events: &mut EventQueue<Event>) {
+    pub(super) fn answer_first_batch(&mut self, id: u32, events: &mut Events) {
         let now = events.now();
         let message = self.messages.get(id);
         message.is_answered = true;
@@ -43,11 +43,7 @@ impl Simulation<'_> {
     }
 
     /// Receives a response, and subtracts it from the traffic twice.
-    pub(super) fn receive_response(
-        &mut self,
-        message: &InFlightMessage,
-        events: &mut EventQueue<Event>,
-    ) {
+    pub(super) fn receive_response(&mut self, message: &InFlightMessage, events: &mut Events) {
         self.in_flight -= 1;
         let (base, site) = (message.base as usize, message.site as usize);
         if let Some(path) = &self.topology.bases[base].paths[site] {

@@ -1,12 +1,12 @@
 //! Failures of sites and network paths.
-use super::model::{Event, Message, Simulation};
+use super::model::{Event, Events, Message, Simulation};
 use super::network::Location;
 use super::profile::HOUR;
 use super::scenario::{LinkFailure, Outage, Reliability, Scenario};
 use super::server::Batch;
 use super::topology::Topology;
 use crate::random::Stream;
-use crate::{EventQueue, Nanos};
+use crate::Nanos;
 
 /// Scheduled and random failures.
 #[derive(Clone, Debug)]
@@ -50,7 +50,7 @@ impl Faults {
     }
 
     /// Schedules the failures that are known in advance, and the first random ones.
-    pub(super) fn schedule(&mut self, start: Nanos, end: Nanos, events: &mut EventQueue<Event>) {
+    pub(super) fn schedule(&mut self, start: Nanos, end: Nanos, events: &mut Events) {
         let time = |hour: f64| start + (hour * HOUR as f64).round() as Nanos;
         let states = |from_h: f64, to_h: f64| [(time(from_h), true), (time(to_h), false)];
         for (site, outages) in self.outages.iter().enumerate() {
@@ -84,7 +84,7 @@ impl Faults {
         is_down: bool,
         now: Nanos,
         end: Nanos,
-        events: &mut EventQueue<Event>,
+        events: &mut Events,
     ) {
         let Some(times) = self.random[site] else { return };
         let mean_h = if is_down { times.down_h } else { times.up_h };
@@ -146,7 +146,7 @@ impl Simulation<'_> {
         &mut self,
         site: usize,
         (is_down, is_known, is_random): (bool, bool, bool),
-        events: &mut EventQueue<Event>,
+        events: &mut Events,
     ) {
         let pool = &mut self.pools[site];
         change(if is_known { &mut pool.known_failures } else { &mut pool.failures }, is_down);
@@ -162,7 +162,7 @@ impl Simulation<'_> {
     }
 
     /// Loses everything in service or waiting at a site.
-    fn lose_all(&mut self, site: usize, events: &mut EventQueue<Event>) {
+    fn lose_all(&mut self, site: usize, events: &mut Events) {
         let now = events.now();
         let mut lost: Vec<Batch> = self.pools[site].waiting.drain(..).collect();
         for number in 0..self.pools[site].instances.len() {

@@ -3,7 +3,7 @@ use super::network::MS;
 use super::profile::HOUR;
 use super::scenario::{Autoscaling, Broker, Overload, Scenario, Site};
 use super::topology::{Base, Topology};
-use crate::error::{refuse, InvalidInput};
+use crate::error::{refuse, Result};
 use crate::{Nanos, SECOND};
 
 /// Bytes of a message in flight: its event, its entry in the list, its entry in an instance.
@@ -15,7 +15,7 @@ const MAX_INSTANCES: u32 = 100;
 
 /// Returns an error if a site or a link is offered more than its capacity at some hour, or if the run
 /// would take more memory than is available.
-pub fn check(scenario: &Scenario, topology: &Topology) -> Result<(), InvalidInput> {
+pub fn check(scenario: &Scenario, topology: &Topology) -> Result<()> {
     let (needed, available) = (memory_bytes(scenario, topology), available_bytes());
     if needed > available {
         return refuse(
@@ -95,7 +95,7 @@ fn clock(time: Nanos) -> String {
     format!("{:02}:{:02} UTC", time / HOUR, time % HOUR / (HOUR / 60))
 }
 
-fn check_sites(scenario: &Scenario, topology: &Topology, time: Nanos) -> Result<(), InvalidInput> {
+fn check_sites(scenario: &Scenario, topology: &Topology, time: Nanos) -> Result<()> {
     let mut offered = vec![0.0; topology.sites.len()];
     let mut undirected = 0.0;
     for base in &topology.bases {
@@ -132,7 +132,7 @@ fn check_sites(scenario: &Scenario, topology: &Topology, time: Nanos) -> Result<
     Ok(())
 }
 
-fn check_links(scenario: &Scenario, topology: &Topology, time: Nanos) -> Result<(), InvalidInput> {
+fn check_links(scenario: &Scenario, topology: &Topology, time: Nanos) -> Result<()> {
     let mut bits_per_s = vec![0.0; topology.links.len()];
     if scenario.compat.is_some() {
         return Ok(());

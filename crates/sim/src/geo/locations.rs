@@ -2,7 +2,7 @@
 use super::network::Location;
 use super::scenario::Scenario;
 use super::topology::Topology;
-use crate::error::InvalidInput;
+use crate::error::Result;
 use serde_json::{json, Value};
 
 fn entry(location: &Location, key: &str, value: Value) -> Value {
@@ -22,7 +22,7 @@ fn entry(location: &Location, key: &str, value: Value) -> Value {
 impl Scenario {
     /// Returns user bases, sites and caches with their positions (null where unknown), the mean number
     /// of users over the day, and the initial instances.
-    pub fn locations(&self) -> Result<Value, InvalidInput> {
+    pub fn locations(&self) -> Result<Value> {
         let topology = Topology::new(self)?;
         let users = topology
             .bases

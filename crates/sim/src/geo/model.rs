@@ -11,12 +11,14 @@ use super::scenario::{Broker, Scenario, Site, Spread};
 use super::slab::Slab;
 use super::topology::Topology;
 use super::transfer::{from_ms, Network};
-use crate::error::InvalidInput;
+use crate::error::Result;
 use crate::random::{Distribution, Stream};
 use crate::{simulate, EventQueue, Model, Nanos, SECOND};
 
 /// No page.
 pub(super) const NO_PAGE: u32 = u32::MAX;
+
+pub(super) type Events = EventQueue<Event>;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Event {
@@ -113,7 +115,7 @@ pub(super) struct Simulation<'a> {
 }
 
 /// Simulates a scenario once.
-pub fn run(scenario: &Scenario, seed: u64) -> Result<Outcome, InvalidInput> {
+pub fn run(scenario: &Scenario, seed: u64) -> Result<Outcome> {
     scenario.check()?;
     let topology = Topology::new(scenario)?;
     super::load::check(scenario, &topology)?;
@@ -125,11 +127,7 @@ pub fn run(scenario: &Scenario, seed: u64) -> Result<Outcome, InvalidInput> {
 }
 
 impl<'a> Simulation<'a> {
-    fn new(
-        scenario: &'a Scenario,
-        topology: &'a Topology,
-        seed: u64,
-    ) -> Result<Self, InvalidInput> {
+    fn new(scenario: &'a Scenario, topology: &'a Topology, seed: u64) -> Result<Self> {
         let compat = scenario.compat.is_some();
         let stream = |source: u64| Stream::new(seed, 0, source);
         let start = (scenario.warm_up_s() * SECOND as f64).round() as Nanos;
@@ -177,7 +175,7 @@ impl<'a> Simulation<'a> {
         })
     }
 
-    fn schedule_initial(&mut self, events: &mut EventQueue<Event>) {
+    fn schedule_initial(&mut self, events: &mut Events) {
         events.schedule_at(self.start, Event::WarmUpEnd);
         self.faults.schedule(self.start, self.end, events);
         for base in 0..self.sources.len() {
@@ -235,7 +233,7 @@ impl<'a> Simulation<'a> {
 impl Model for Simulation<'_> {
     type Event = Event;
 
-    fn handle(&mut self, event: Event, events: &mut EventQueue<Event>) {
+    fn handle(&mut self, event: Event, events: &mut Events) {
         let now = events.now();
         match event {
             Event::Request(base) if self.compat => self.send_burst(base as usize, events),

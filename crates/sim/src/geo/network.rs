@@ -3,7 +3,7 @@ use super::ordered_map::OrderedMap;
 use super::random_factor::RandomFactor;
 use super::regions;
 use super::scenario::{Bandwidth, Distance, Latency, Position, Scenario};
-use crate::error::{refuse, InvalidInput};
+use crate::error::{refuse, Result};
 use crate::random::Stream;
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ impl Location {
         region: Option<&str>,
         lat: Option<f64>,
         lon: Option<f64>,
-    ) -> Result<Self, InvalidInput> {
+    ) -> Result<Self> {
         let own = match (lat, lon) {
             (Some(lat), Some(lon)) => Some(Position { lat, lon }),
             (None, None) => None,
@@ -102,11 +102,7 @@ pub fn great_circle_km(from: Position, to: Position) -> f64 {
 }
 
 /// Returns the one-way latency in milliseconds that follows from the distance.
-fn latency_by_distance(
-    rule: &Distance,
-    from: &Location,
-    to: &Location,
-) -> Result<f64, InvalidInput> {
+fn latency_by_distance(rule: &Distance, from: &Location, to: &Location) -> Result<f64> {
     let position = |location: &Location| match location.position {
         Some(position) => Ok(position),
         None => refuse(
@@ -119,11 +115,7 @@ fn latency_by_distance(
 }
 
 /// Returns the latency between two locations; None if they are not connected.
-pub fn latency(
-    scenario: &Scenario,
-    from: &Location,
-    to: &Location,
-) -> Result<Option<Delay>, InvalidInput> {
+pub fn latency(scenario: &Scenario, from: &Location, to: &Location) -> Result<Option<Delay>> {
     let check = |ms: f64| {
         // A latency of an hour is a mistake in the unit.
         if (0.0..3.6e6).contains(&ms) {
@@ -149,11 +141,7 @@ pub fn latency(
 }
 
 /// Returns the bandwidth between two locations; None for no limit.
-pub fn bandwidth_mbps(
-    scenario: &Scenario,
-    from: &Location,
-    to: &Location,
-) -> Result<Option<f64>, InvalidInput> {
+pub fn bandwidth_mbps(scenario: &Scenario, from: &Location, to: &Location) -> Result<Option<f64>> {
     let given = match &scenario.bandwidth {
         Bandwidth::Unlimited => None,
         Bandwidth::Cloudanalyst => regions::bandwidth_mbps(&from.region, &to.region),

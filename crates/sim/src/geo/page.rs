@@ -13,7 +13,7 @@
 //! Sources: Kurose & Ross, Computer Networking (2001), 3.7.2 (latency of slow start); RFC 3390 and
 //! RFC 6928 (initial windows); RFC 5246 and RFC 8446 (round trips of TLS 1.2 and 1.3); Dukkipati et
 //! al., An argument for increasing TCP's initial congestion window, CCR 40(3), 2010.
-use crate::error::{positive, refuse, InvalidInput};
+use crate::error::{positive, refuse, Result};
 use crate::SECOND;
 use serde::Deserialize;
 
@@ -165,7 +165,7 @@ impl<'a> Connection<'a> {
 
 impl Page {
     /// Returns an error for no connections, and for sizes of 0.
-    pub fn check(&self, key: &str) -> Result<(), InvalidInput> {
+    pub fn check(&self, key: &str) -> Result<()> {
         for (name, value) in [
             ("connections", u64::from(self.connections)),
             ("document_bytes", self.document_bytes),

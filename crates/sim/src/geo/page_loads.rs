@@ -1,7 +1,7 @@
 //! Page loads: several exchanges for one request of a user.
-use super::model::{Event, Message, Simulation};
+use super::model::{Event, Events, Message, Simulation};
 use super::page::{Exchange, Exchanges};
-use crate::{EventQueue, Nanos};
+use crate::Nanos;
 
 /// A page that is being loaded.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +27,7 @@ fn find_exchange(page: &Exchanges, chain: u16, step: u16) -> Option<&Exchange> {
 
 impl Simulation<'_> {
     /// Starts a page load with its document.
-    pub(super) fn start_page(&mut self, message: Message, events: &mut EventQueue<Event>) {
+    pub(super) fn start_page(&mut self, message: Message, events: &mut Events) {
         let latency_factor = self.network.latency_factor();
         let now = events.now();
         let load = PageLoad { latency_factor, chains: 1, last_end: now, is_lost: false };
@@ -42,7 +42,7 @@ impl Simulation<'_> {
     }
 
     /// Sends the requests of an exchange at that time, once for each user of the group.
-    fn request_exchange(&mut self, message: Message, time: Nanos, events: &mut EventQueue<Event>) {
+    fn request_exchange(&mut self, message: Message, time: Nanos, events: &mut Events) {
         let Some(page) = self.exchanges(&message) else { return };
         let Some(exchange) = find_exchange(page, message.chain, message.step) else { return };
         let (up_ns, requests) = (exchange.up_ns, exchange.requests * self.scenario.grouping.users);
@@ -56,7 +56,7 @@ impl Simulation<'_> {
 
     /// Continues after an exchange was served or lost: with the next of its chain, with the chains after
     /// the document, or with the end of the page.
-    pub(super) fn continue_page(&mut self, id: u32, events: &mut EventQueue<Event>) {
+    pub(super) fn continue_page(&mut self, id: u32, events: &mut Events) {
         let message = self.messages.remove(id);
         let Some(page) = self.exchanges(&message) else { return };
         let exchange = find_exchange(page, message.chain, message.step);
@@ -83,7 +83,7 @@ impl Simulation<'_> {
         self.finish_page(&message, events);
     }
 
-    fn finish_page(&mut self, message: &Message, events: &mut EventQueue<Event>) {
+    fn finish_page(&mut self, message: &Message, events: &mut Events) {
         if self.pages.get(message.page).chains > 0 {
             return;
         }

@@ -1,6 +1,6 @@
 //! Number of active users by time of day.
 use super::scenario::{UserBase, Users, Zone};
-use crate::error::{positive, refuse, InvalidInput};
+use crate::error::{positive, refuse, Result};
 use crate::{Nanos, SECOND};
 
 /// Nanoseconds in an hour.
@@ -48,7 +48,7 @@ fn utc_time(local_hour: f64, zone_h: f64) -> Nanos {
 
 impl Profile {
     /// Returns the profile of the user base of that name.
-    pub fn new(name: &str, base: &UserBase) -> Result<Self, InvalidInput> {
+    pub fn new(name: &str, base: &UserBase) -> Result<Self> {
         let key = format!("user_bases.{name}");
         let Some(zone_h) = base.zone.hours() else {
             let zone = match &base.zone {
@@ -127,7 +127,7 @@ fn peak_steps(
     peak: f64,
     off_peak: f64,
     hours: Option<[f64; 2]>,
-) -> Result<Vec<(f64, f64)>, InvalidInput> {
+) -> Result<Vec<(f64, f64)>> {
     let Some([from, to]) = hours else {
         if peak == off_peak {
             return Ok(vec![(0.0, peak)]);

@@ -1,5 +1,5 @@
 //! Random factors of mean 1 for latency, bandwidth and users.
-use crate::error::{within, InvalidInput};
+use crate::error::{within, InvalidInput, Result};
 use crate::random::Stream;
 use rand_distr::Gamma;
 
@@ -16,7 +16,7 @@ pub enum RandomFactor {
 
 impl RandomFactor {
     /// variation: standard deviation; 0 for none.
-    pub fn new(variation: f64, key: &str) -> Result<Self, InvalidInput> {
+    pub fn new(variation: f64, key: &str) -> Result<Self> {
         if within(key, variation, 0.0, 3.0)? == 0.0 {
             return Ok(Self::One);
         }

@@ -1,20 +1,15 @@
 //! Messages from the users to a site, and responses to the users.
 use super::broker::Availability;
-use super::model::{Event, InFlightMessage, Simulation};
+use super::model::{Event, Events, InFlightMessage, Simulation};
 use super::network::MS;
 use super::outcome::Response;
 use super::profile::{DAY, HOUR};
 use super::transfer::Direction;
-use crate::{EventQueue, Nanos};
+use crate::Nanos;
 
 impl Simulation<'_> {
     /// Sends a message of so many requests now.
-    pub(super) fn send_message(
-        &mut self,
-        number: usize,
-        requests: u32,
-        events: &mut EventQueue<Event>,
-    ) {
+    pub(super) fn send_message(&mut self, number: usize, requests: u32, events: &mut Events) {
         let (now, base) = (events.now(), &self.topology.bases[number]);
         self.sources[number].waiting += 1;
         if self.answer_from_cache(number, requests, events) {
@@ -43,12 +38,7 @@ impl Simulation<'_> {
     }
 
     /// Answers a message from the cache, if there is one that holds the answer; returns whether it did.
-    fn answer_from_cache(
-        &mut self,
-        number: usize,
-        requests: u32,
-        events: &mut EventQueue<Event>,
-    ) -> bool {
+    fn answer_from_cache(&mut self, number: usize, requests: u32, events: &mut Events) -> bool {
         let base = &self.topology.bases[number];
         let Some((number_of_cache, delay)) = &base.cache else { return false };
         let cache = &self.scenario.caches.0[*number_of_cache].1;
@@ -80,7 +70,7 @@ impl Simulation<'_> {
         sent: Nanos,
         response_ns: f64,
         requests: u32,
-        events: &mut EventQueue<Event>,
+        events: &mut Events,
     ) {
         if self.is_measured(sent) {
             let hour = ((sent + self.day_offset) % DAY / HOUR) as usize;
@@ -92,20 +82,14 @@ impl Simulation<'_> {
     }
 
     /// A group of users has its response at that time, or knows that there is none.
-    fn release_users(&mut self, base: usize, time: Nanos, events: &mut EventQueue<Event>) {
+    fn release_users(&mut self, base: usize, time: Nanos, events: &mut Events) {
         if self.topology.bases[base].config.think_time_s.is_some() {
             events.schedule_at(time.max(events.now()), Event::Thinking(base as u16));
         }
     }
 
     /// Requests get no response.
-    pub(super) fn lose(
-        &mut self,
-        base: usize,
-        sent: Nanos,
-        requests: u32,
-        events: &mut EventQueue<Event>,
-    ) {
+    pub(super) fn lose(&mut self, base: usize, sent: Nanos, requests: u32, events: &mut Events) {
         if self.is_measured(sent) {
             self.outcome.add_unserved(base, requests);
         }

@@ -1,10 +1,10 @@
 //! Messages at a site: their batches are assigned to instances and served, and they are answered.
-use super::model::{Event, InFlightMessage, Message, Simulation, NO_PAGE};
+use super::model::{Event, Events, InFlightMessage, Message, Simulation, NO_PAGE};
 use super::network::MS;
 use super::server::Batch;
 use super::transfer::Direction;
 use crate::random::Distribution;
-use crate::{EventQueue, Nanos};
+use crate::Nanos;
 
 impl InFlightMessage {
     /// Returns the message at its site, before its service and without a page.
@@ -34,7 +34,7 @@ impl Message {
 
 impl Simulation<'_> {
     /// Splits a message that arrives at its site into batches, and assigns them to instances.
-    pub(super) fn process_arrival(&mut self, id: u32, events: &mut EventQueue<Event>) {
+    pub(super) fn process_arrival(&mut self, id: u32, events: &mut Events) {
         let now = events.now();
         let message = *self.messages.get(id);
         let site = message.site as usize;
@@ -67,7 +67,7 @@ impl Simulation<'_> {
         }
     }
 
-    fn serve(&mut self, site: usize, number: usize, batch: Batch, events: &mut EventQueue<Event>) {
+    fn serve(&mut self, site: usize, number: usize, batch: Batch, events: &mut Events) {
         let now = events.now();
         if !self.pools[site].instances[number].server.is_empty() {
             self.collect_completed(site, number, events);
@@ -90,12 +90,7 @@ impl Simulation<'_> {
 
     /// Schedules an instance's next completion, unless an earlier event is scheduled already.
     #[inline]
-    pub(super) fn schedule_completion(
-        &mut self,
-        site: usize,
-        number: usize,
-        events: &mut EventQueue<Event>,
-    ) {
+    pub(super) fn schedule_completion(&mut self, site: usize, number: usize, events: &mut Events) {
         let instance = &mut self.pools[site].instances[number];
         let next = instance.server.next_completion();
         let Some(time) = next.filter(|time| *time < instance.scheduled) else { return };
@@ -105,12 +100,7 @@ impl Simulation<'_> {
     }
 
     /// Takes what an instance has completed by now.
-    pub(super) fn collect_completed(
-        &mut self,
-        site: usize,
-        number: usize,
-        events: &mut EventQueue<Event>,
-    ) {
+    pub(super) fn collect_completed(&mut self, site: usize, number: usize, events: &mut Events) {
         let now = events.now();
         while let Some(batch) = self.pools[site].instances[number].pop_completed(now, self.compat) {
             self.complete_batch(site, number, batch, events);
@@ -125,7 +115,7 @@ impl Simulation<'_> {
         &mut self,
         site: usize,
         number: usize,
-        events: &mut EventQueue<Event>,
+        events: &mut Events,
     ) {
         self.pools[site].instances[number].scheduled = Nanos::MAX;
         self.schedule_completion(site, number, events);
@@ -142,13 +132,7 @@ impl Simulation<'_> {
         *message
     }
 
-    fn complete_batch(
-        &mut self,
-        site: usize,
-        number: usize,
-        batch: Batch,
-        events: &mut EventQueue<Event>,
-    ) {
+    fn complete_batch(&mut self, site: usize, number: usize, batch: Batch, events: &mut Events) {
         self.pools[site].balancer.complete(number);
         let Message { batches_left, is_answered, base, .. } =
             self.leave_system(batch, events.now());
@@ -170,7 +154,7 @@ impl Simulation<'_> {
     }
 
     /// Assigns waiting batches to instances, as long as one is idle.
-    pub(super) fn serve_waiting(&mut self, site: usize, events: &mut EventQueue<Event>) {
+    pub(super) fn serve_waiting(&mut self, site: usize, events: &mut Events) {
         while !self.pools[site].waiting.is_empty() {
             let Some(number) = self.pools[site].balancer.choose() else { return };
             let Some(batch) = self.pools[site].waiting.pop_front() else { return };
@@ -179,7 +163,7 @@ impl Simulation<'_> {
     }
 
     /// Sends the response to a message that was served, or lost.
-    pub(super) fn complete_message(&mut self, id: u32, events: &mut EventQueue<Event>) {
+    pub(super) fn complete_message(&mut self, id: u32, events: &mut Events) {
         let now = events.now();
         let message = *self.messages.get(id);
         self.in_flight -= 1;

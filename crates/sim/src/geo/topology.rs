@@ -3,7 +3,7 @@ use super::network::{bandwidth_mbps, latency, Delay, Location, MS};
 use super::page::{Exchanges, Page};
 use super::profile::Profile;
 use super::scenario::{Scenario, Site, UserBase};
-use crate::error::{refuse, InvalidInput};
+use crate::error::{refuse, Result};
 use crate::SECOND;
 
 #[derive(Clone, Debug)]
@@ -86,7 +86,7 @@ pub struct Topology {
 impl Topology {
     /// Returns an error for a location without position, an invalid latency or bandwidth, and a user
     /// base without a network path to any site.
-    pub fn new(scenario: &Scenario) -> Result<Self, InvalidInput> {
+    pub fn new(scenario: &Scenario) -> Result<Self> {
         let mut topology = Self::default();
         for (name, site) in scenario.sites.iter() {
             let location =
@@ -104,12 +104,7 @@ impl Topology {
         Ok(topology)
     }
 
-    fn resolve_base(
-        &mut self,
-        scenario: &Scenario,
-        name: &str,
-        config: &UserBase,
-    ) -> Result<Base, InvalidInput> {
+    fn resolve_base(&mut self, scenario: &Scenario, name: &str, config: &UserBase) -> Result<Base> {
         let region = config.region.as_deref();
         let location = Location::new(scenario, name, region, config.lat, config.lon)?;
         let profile = Profile::new(name, config)?;
@@ -152,7 +147,7 @@ impl Topology {
         scenario: &Scenario,
         location: &Location,
         direct: &[Option<Delay>],
-    ) -> Result<Option<(usize, Delay)>, InvalidInput> {
+    ) -> Result<Option<(usize, Delay)>> {
         let mut min = direct.iter().flatten().map(Delay::mean_ns).fold(f64::INFINITY, f64::min);
         let mut nearest = None;
         for (number, cache) in self.caches.iter().enumerate() {
@@ -171,7 +166,7 @@ impl Topology {
         base: &Base,
         site: usize,
         direct: Option<Delay>,
-    ) -> Result<Option<NetworkPath>, InvalidInput> {
+    ) -> Result<Option<NetworkPath>> {
         let (site, _) = &self.sites[site];
         let (legs, from, cache_ms) = match &base.cache {
             Some((number, first)) => {

@@ -3,7 +3,7 @@ use super::network::{Delay, MS};
 use super::random_factor::RandomFactor;
 use super::scenario::Scenario;
 use super::topology::{Base, NetworkPath, Topology};
-use crate::error::InvalidInput;
+use crate::error::Result;
 use crate::random::Stream;
 use crate::{Nanos, SECOND};
 
@@ -40,11 +40,7 @@ pub enum Direction {
 }
 
 impl Network {
-    pub fn new(
-        scenario: &Scenario,
-        topology: &Topology,
-        stream: Stream,
-    ) -> Result<Self, InvalidInput> {
+    pub fn new(scenario: &Scenario, topology: &Topology, stream: Stream) -> Result<Self> {
         let compat = scenario.compat.is_some();
         let factor = |variation: f64, key: &str| match compat {
             true => Ok(RandomFactor::cloudanalyst()),

@@ -4,10 +4,8 @@ use super::workload::CLOCK_READ;
 use crate::samples::{Factors, Sink};
 use crate::statistics::Durations;
 use crate::Nanos;
+use nephoscope_wire::gap_cycles::{self, LoopGaps, LONG_SHARE};
 use serde_json::json;
-
-/// Gaps of at least this share of the window bound the cycles.
-pub const LONG_SHARE: f64 = 0.002;
 
 /// Start of a gap or a sleep, since that of the window, and its length.
 type GapEvent = (Nanos, Nanos);
@@ -211,33 +209,17 @@ impl GapRecord {
     }
 }
 
-/// Returns the CPUs that all loops together had over whole cycles: between the ends of the first and
-/// the last long gap of the loop that has most of them, within the windows of all loops. None below
-/// three, if gaps were left out, and for loops that slept.
+/// Returns the CPUs that all loops together had over whole cycles ([`gap_cycles::obtained`]). None if
+/// gaps were left out, and for loops that slept.
 pub fn obtained_over_cycles(records: &[GapRecord], long: Nanos) -> Option<f64> {
     let is_incomplete =
         |record: &GapRecord| record.gap_count > record.gaps.len() as u64 || record.slept > 0;
     if records.iter().any(is_incomplete) {
         return None;
     }
-    let common = records.iter().map(|record| record.start).max()?
-        ..=records.iter().map(|record| record.start + record.window).min()?;
-    let ends = |record: &GapRecord| -> Vec<Nanos> {
-        let long = record.gaps.iter().filter(|(_, length)| *length >= long);
-        let ends = long.map(|(time, length)| record.start + time + length);
-        ends.filter(|end| common.contains(end)).collect()
+    let gaps = |GapRecord { start, window, gaps, .. }: &GapRecord| LoopGaps {
+        window: *start..=start + window,
+        gaps: gaps.iter().map(|(time, length)| (start + time, start + time + length)).collect(),
     };
-    let refills = records.iter().map(ends).max_by_key(Vec::len)?;
-    let (from, to) = (*refills.first()?, *refills.last()?);
-    if refills.len() < 3 || to <= from {
-        return None;
-    }
-    let share = |record: &GapRecord| {
-        let lost = |(time, length): &GapEvent| {
-            let (start, end) = (record.start + time, record.start + time + length);
-            end.min(to).saturating_sub(start.max(from)) as f64
-        };
-        1.0 - record.gaps.iter().map(lost).sum::<f64>() / (to - from) as f64
-    };
-    Some(records.iter().map(share).sum())
+    gap_cycles::obtained(&records.iter().map(gaps).collect::<Vec<_>>(), long)
 }

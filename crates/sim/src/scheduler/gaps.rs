@@ -5,15 +5,16 @@
 //! own ticks; under Linux without a reservation they are tasks of the host, as in a container. The
 //! guest's kernel counts what it can know: under Linux the loop's own CPU time; under a hypervisor,
 //! which does not report what it takes away, all time. No cause of a gap is known.
-use super::gap_meter::{obtained_over_cycles, GapMeter, GapRecord, LONG_SHARE};
+use super::gap_meter::{obtained_over_cycles, GapMeter, GapRecord};
 use super::host::Host;
 use super::machine::simulate;
 use super::scenario::{PolicyName, Scenario};
 use super::workload::Workload;
-use crate::error::{positive, refuse, InvalidInput};
+use crate::error::{positive, refuse, InvalidInput, Result};
 use crate::random::Stream;
 use crate::samples::Sink;
 use crate::{Nanos, SECOND};
+use nephoscope_wire::gap_cycles::LONG_SHARE;
 
 /// Source of randomness of the start of the window.
 const WINDOW_START: u64 = 1 << 42;
@@ -56,12 +57,7 @@ pub struct Gaps {
 
 /// Measures gaps inside machine `vm` of a scenario, in place of its own workload. vm: None takes the
 /// only one.
-pub fn run(
-    scenario: &Scenario,
-    vm: Option<&str>,
-    config: &GapConfig,
-    seed: u64,
-) -> Result<Gaps, InvalidInput> {
+pub fn run(scenario: &Scenario, vm: Option<&str>, config: &GapConfig, seed: u64) -> Result<Gaps> {
     scenario.check()?;
     let vm = find_vm(scenario, vm)?;
     let cpus = select_cpus(scenario, vm, config)?;
@@ -102,7 +98,7 @@ fn wake_up(host: &Host, vm: usize, earliest: Nanos) -> Nanos {
     reservation.phase_ns + periods * reservation.period_ns
 }
 
-fn find_vm(scenario: &Scenario, vm: Option<&str>) -> Result<usize, InvalidInput> {
+fn find_vm(scenario: &Scenario, vm: Option<&str>) -> Result<usize> {
     let names: Vec<&str> = scenario.vms.keys().map(String::as_str).collect();
     let list = names.join(", ");
     match vm {
@@ -118,11 +114,7 @@ fn find_vm(scenario: &Scenario, vm: Option<&str>) -> Result<usize, InvalidInput>
     }
 }
 
-fn select_cpus(
-    scenario: &Scenario,
-    vm: usize,
-    config: &GapConfig,
-) -> Result<Vec<usize>, InvalidInput> {
+fn select_cpus(scenario: &Scenario, vm: usize, config: &GapConfig) -> Result<Vec<usize>> {
     let vcpus = scenario.vms.values().nth(vm).map_or(0, |vm| vm.vcpus);
     let mut cpus = config.cpus.clone();
     cpus.sort_unstable();
@@ -140,7 +132,7 @@ fn select_cpus(
     Ok(cpus)
 }
 
-fn check(config: &GapConfig) -> Result<(), InvalidInput> {
+fn check(config: &GapConfig) -> Result<()> {
     positive("duration_ns", config.duration_ns as f64)?;
     positive("threshold_ns", config.threshold_ns as f64)?;
     crate::error::within(

@@ -2,7 +2,7 @@
 use super::bvt::BvtSettings;
 use super::linux::{LinuxSettings, Quota, Reservation};
 use super::workload::Workload;
-use crate::error::{positive, refuse, InvalidInput};
+use crate::error::{positive, refuse, Result};
 use crate::Nanos;
 
 /// Parameters of a domain under SEDF.
@@ -93,7 +93,7 @@ impl Host {
     }
 
     /// Returns an error for no processors, no virtual CPUs, or a weight of 0.
-    pub(super) fn check(&self) -> Result<(), InvalidInput> {
+    pub(super) fn check(&self) -> Result<()> {
         positive("processors", self.processors as f64)?;
         if self.domain_of_vcpus().is_empty() {
             return refuse("vms: no machine has a virtual CPU.", "Give one a workload.");

@@ -3,7 +3,7 @@ use super::linux::{LinuxSettings, Quota, Reservation};
 use super::scenario::{PolicyName, QuotaConfig, ReservationConfig, Scenario, Vm, WorkloadConfig};
 use super::{Domain, Host, Scheduler, SedfTriple, Workload};
 use crate::arrivals::Arrivals;
-use crate::error::{check_version, positive, refuse, within, InvalidInput};
+use crate::error::{check_version, positive, refuse, within, InvalidInput, Result};
 use crate::random::{Distribution, Stream};
 use crate::Nanos;
 
@@ -17,7 +17,7 @@ const MAX_STARTS: f64 = 1e6;
 const PHASES: u64 = 1 << 40;
 
 /// Converts milliseconds above zero to nanoseconds.
-fn duration(key: &str, ms: f64) -> Result<Nanos, InvalidInput> {
+fn duration(key: &str, ms: f64) -> Result<Nanos> {
     let ms = positive(key, ms)?;
     if ms > MAX_DURATION_MS {
         return refuse(format!("{key} is {ms} ms, more than 1000000 s."), "Give a shorter time.");
@@ -26,7 +26,7 @@ fn duration(key: &str, ms: f64) -> Result<Nanos, InvalidInput> {
 }
 
 /// Converts milliseconds from zero on to nanoseconds.
-fn duration_or_zero(key: &str, ms: f64) -> Result<Nanos, InvalidInput> {
+fn duration_or_zero(key: &str, ms: f64) -> Result<Nanos> {
     if ms == 0.0 {
         return Ok(0);
     }
@@ -35,19 +35,19 @@ fn duration_or_zero(key: &str, ms: f64) -> Result<Nanos, InvalidInput> {
 
 impl Scenario {
     /// Returns the whole duration and that of the warm-up.
-    pub(super) fn durations(&self) -> Result<(Nanos, Nanos), InvalidInput> {
+    pub(super) fn durations(&self) -> Result<(Nanos, Nanos)> {
         let measured = duration("duration_s", self.duration_s * 1e3)?;
         let warm_up = duration_or_zero("warmup_s", self.warmup_s * 1e3)?;
         Ok((warm_up + measured, warm_up))
     }
 
-    pub(super) fn threshold_ns(&self) -> Result<Nanos, InvalidInput> {
+    pub(super) fn threshold_ns(&self) -> Result<Nanos> {
         duration_or_zero("threshold_ms", self.threshold_ms)
     }
 
     /// Returns the host, with what the seed determines. Returns an error for values out of bounds, and
     /// for settings that the policy does not have.
-    pub fn host(&self, seed: u64) -> Result<Host, InvalidInput> {
+    pub fn host(&self, seed: u64) -> Result<Host> {
         check_version(self.version)?;
         let vcpus = self.vms.values().fold(0usize, |sum, vm| sum.saturating_add(vm.vcpus));
         if self.processors > MAX_CPUS || vcpus > MAX_CPUS {
@@ -74,7 +74,7 @@ impl Scenario {
         Ok(Host { processors: self.processors, domains, scheduler: self.scheduler()? })
     }
 
-    fn scheduler(&self) -> Result<Scheduler, InvalidInput> {
+    fn scheduler(&self) -> Result<Scheduler> {
         for (key, is_given, policy) in [
             ("linux", self.linux != Default::default(), PolicyName::Linux),
             ("bvt", self.bvt != Default::default(), PolicyName::Bvt),
@@ -94,7 +94,7 @@ impl Scenario {
         })
     }
 
-    fn linux_settings(&self) -> Result<LinuxSettings, InvalidInput> {
+    fn linux_settings(&self) -> Result<LinuxSettings> {
         let (settings, own) = (&self.linux, LinuxSettings::of(self.processors));
         let setting = |key: &str, ms: Option<f64>, own: Nanos| match ms {
             Some(ms) => duration(&format!("linux.{key}"), ms),
@@ -134,7 +134,7 @@ impl Scenario {
         })
     }
 
-    fn domain(&self, vm: &Vm, phases: &mut Stream) -> Result<Domain, InvalidInput> {
+    fn domain(&self, vm: &Vm, phases: &mut Stream) -> Result<Domain> {
         self.check_settings(vm)?;
         positive("vcpus", vm.vcpus as f64)?;
         if let Some(cpu) = vm.cpus.iter().find(|cpu| **cpu >= self.processors) {
@@ -163,7 +163,7 @@ impl Scenario {
     }
 
     /// Returns an error for a setting that the policy does not have.
-    fn check_settings(&self, vm: &Vm) -> Result<(), InvalidInput> {
+    fn check_settings(&self, vm: &Vm) -> Result<()> {
         use PolicyName::{Bvt, Credit, Linux, Sedf};
         let reservation = vm.reservation.as_ref();
         let settings: [(&str, bool, &[PolicyName]); 7] = [
@@ -200,26 +200,21 @@ impl Scenario {
 }
 
 /// Returns the given phase, or a random one within the period.
-fn phase(
-    key: &str,
-    given: Option<f64>,
-    period: Nanos,
-    phases: &mut Stream,
-) -> Result<Nanos, InvalidInput> {
+fn phase(key: &str, given: Option<f64>, period: Nanos, phases: &mut Stream) -> Result<Nanos> {
     // Drawn in any case: a given phase does not alter those of other machines.
     let drawn = phases.below(period);
     given.map_or(Ok(drawn), |ms| Ok(duration_or_zero(key, ms)? % period))
 }
 
 impl ReservationConfig {
-    fn linux(&self, phases: &mut Stream) -> Result<Reservation, InvalidInput> {
+    fn linux(&self, phases: &mut Stream) -> Result<Reservation> {
         let slice_ns = duration("reservation.slice_ms", self.slice_ms)?;
         let period_ns = duration("reservation.period_ms", self.period_ms)?;
         let phase_ns = phase("reservation.phase_ms", self.phase_ms, period_ns, phases)?;
         Ok(Reservation { slice_ns, period_ns, phase_ns })
     }
 
-    fn sedf(&self) -> Result<SedfTriple, InvalidInput> {
+    fn sedf(&self) -> Result<SedfTriple> {
         let slice_ns = duration_or_zero("reservation.slice_ms", self.slice_ms)?;
         let period_ns = duration("reservation.period_ms", self.period_ms)?;
         Ok(SedfTriple { slice_ns, period_ns, extra: self.extra })
@@ -227,7 +222,7 @@ impl ReservationConfig {
 }
 
 impl QuotaConfig {
-    fn quota(&self, phases: &mut Stream) -> Result<Quota, InvalidInput> {
+    fn quota(&self, phases: &mut Stream) -> Result<Quota> {
         let period_ns = duration("quota.period_ms", self.period_ms)?;
         let cpus = positive("quota.cpus", self.cpus)?;
         Ok(Quota {
@@ -241,7 +236,7 @@ impl QuotaConfig {
 
 impl WorkloadConfig {
     /// Returns the workload of one of `vcpus` virtual CPUs.
-    fn workload(&self, vcpus: usize) -> Result<Workload, InvalidInput> {
+    fn workload(&self, vcpus: usize) -> Result<Workload> {
         let mean = |key: &str, ms: f64| Ok::<f64, InvalidInput>(duration(key, ms)? as f64);
         Ok(match *self {
             Self::Spinning => Workload::Spinning,

@@ -6,7 +6,7 @@ use super::linux::Linux;
 use super::policy::{Decision, Policy, Processor, RunInterval, Vcpu};
 use super::sedf::Sedf;
 use super::workload::Task;
-use crate::error::InvalidInput;
+use crate::error::Result;
 use crate::random::Stream;
 use crate::statistics::Durations;
 use crate::{EventQueue, Model, Nanos};
@@ -28,7 +28,7 @@ pub fn simulate(
     duration_ns: Nanos,
     warm_up_ns: Nanos,
     on_run: impl FnMut(RunInterval),
-) -> Result<RunCounts, InvalidInput> {
+) -> Result<RunCounts> {
     host.check()?;
     let run = Run { seed, duration_ns, warm_up_ns };
     Ok(match host.scheduler {
@@ -89,6 +89,8 @@ impl Run {
     }
 }
 
+type Events = EventQueue<Event>;
+
 /// Numbers of virtual CPUs, processors and timers are small types: the event queue moves them about.
 #[derive(Clone, Copy)]
 enum Event {
@@ -107,12 +109,7 @@ enum Event {
 impl Processor {
     /// Sets the timer to the next decision, or to when the running virtual CPU completes its work.
     #[inline]
-    fn set_timer(
-        &mut self,
-        processor: usize,
-        completion: Option<Nanos>,
-        events: &mut EventQueue<Event>,
-    ) {
+    fn set_timer(&mut self, processor: usize, completion: Option<Nanos>, events: &mut Events) {
         self.timer += 1;
         let time = match (self.decide_at, completion) {
             (Some(decide_at), Some(completion)) => Some(decide_at.min(completion)),
@@ -154,13 +151,13 @@ impl<P: Policy, F: FnMut(RunInterval)> Machine<P, F> {
         task.is_done(now)
     }
 
-    fn schedule_timers(&mut self, events: &mut EventQueue<Event>) {
+    fn schedule_timers(&mut self, events: &mut Events) {
         while let Some((time, timer)) = self.policy.take_timer() {
             events.schedule_at(time, Event::PolicyTimer(timer as u32));
         }
     }
 
-    fn decide(&mut self, processor: usize, events: &mut EventQueue<Event>) {
+    fn decide(&mut self, processor: usize, events: &mut Events) {
         let now = events.now();
         let state = &mut self.processors[processor];
         let (mut current, from) = (state.current.take(), state.charged_until);
@@ -191,7 +188,7 @@ impl<P: Policy, F: FnMut(RunInterval)> Machine<P, F> {
     }
 
     /// Sets a processor's timer again, when the remaining work of what runs there has changed.
-    fn reset_timer(&mut self, processor: usize, events: &mut EventQueue<Event>) {
+    fn reset_timer(&mut self, processor: usize, events: &mut Events) {
         let state = &mut self.processors[processor];
         let start = events.now().max(state.charged_until);
         let completion = state.current.and_then(|vcpu| self.vcpus[vcpu].task.completion(start));
@@ -199,7 +196,7 @@ impl<P: Policy, F: FnMut(RunInterval)> Machine<P, F> {
     }
 
     /// Charges what runs on a processor, and decides again if the policy asks for it.
-    fn check(&mut self, processor: usize, events: &mut EventQueue<Event>) {
+    fn check(&mut self, processor: usize, events: &mut Events) {
         let now = events.now();
         self.charge(processor, now);
         let current = self.processors[processor].current;
@@ -209,14 +206,14 @@ impl<P: Policy, F: FnMut(RunInterval)> Machine<P, F> {
     }
 
     /// Something else takes a processor for a while; what runs there resumes afterwards.
-    fn interrupt(&mut self, processor: usize, duration: Nanos, events: &mut EventQueue<Event>) {
+    fn interrupt(&mut self, processor: usize, duration: Nanos, events: &mut Events) {
         let state = &mut self.processors[processor];
         state.interrupted_until = state.interrupted_until.max(events.now()) + duration;
         state.charged_until = state.interrupted_until;
         self.reset_timer(processor, events);
     }
 
-    fn wake(&mut self, vcpu: usize, events: &mut EventQueue<Event>) {
+    fn wake(&mut self, vcpu: usize, events: &mut Events) {
         let now = events.now();
         if let Some(processor) = self.vcpus[vcpu].processor {
             // More work for a running one: its timer would end it too early.
@@ -236,13 +233,13 @@ impl<P: Policy, F: FnMut(RunInterval)> Machine<P, F> {
         }
     }
 
-    fn wake_policy(&mut self, vcpu: usize, events: &mut EventQueue<Event>) {
+    fn wake_policy(&mut self, vcpu: usize, events: &mut Events) {
         if let Some(processor) = self.policy.wake(vcpu, events.now(), &self.processors) {
             self.decide(processor, events);
         }
     }
 
-    fn account(&mut self, events: &mut EventQueue<Event>) {
+    fn account(&mut self, events: &mut Events) {
         let now = events.now();
         (0..self.processors.len()).for_each(|processor| self.charge(processor, now));
         let parking = self.policy.account(now);
@@ -262,7 +259,7 @@ impl<P: Policy, F: FnMut(RunInterval)> Machine<P, F> {
 impl<P: Policy, F: FnMut(RunInterval)> Model for Machine<P, F> {
     type Event = Event;
 
-    fn handle(&mut self, event: Event, events: &mut EventQueue<Event>) {
+    fn handle(&mut self, event: Event, events: &mut Events) {
         match event {
             Event::WakeUp(vcpu) => self.wake(vcpu as usize, events),
             Event::Timer(processor, number) => {

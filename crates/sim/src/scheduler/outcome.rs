@@ -4,7 +4,7 @@ use super::machine::simulate;
 use super::observer::{LengthCounts, VcpuObserver};
 use super::policy::RunInterval;
 use super::scenario::Scenario;
-use crate::error::InvalidInput;
+use crate::error::Result;
 use crate::samples::Sink;
 use crate::statistics::Durations;
 use crate::Nanos;
@@ -40,7 +40,7 @@ pub struct Outcome {
 }
 
 /// Simulates a scenario once.
-pub fn run(scenario: &Scenario, seed: u64) -> Result<Outcome, InvalidInput> {
+pub fn run(scenario: &Scenario, seed: u64) -> Result<Outcome> {
     let host = scenario.host(seed)?;
     let (end, warm_up) = scenario.durations()?;
     let threshold = scenario.threshold_ns()?;

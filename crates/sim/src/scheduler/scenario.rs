@@ -1,7 +1,7 @@
 //! Keys of a scheduler scenario. Reservations and quotas of Linux start at a time drawn from the seed,
 //! or at their `phase_ms`. Machines are placed on processors in the order of their names.
 use super::bvt::BvtSettings;
-use crate::error::InvalidInput;
+use crate::error::Result;
 use crate::scenarios::{default, default_count};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -187,7 +187,7 @@ pub struct QuotaConfig {
 
 impl Scenario {
     /// Returns an error for a scenario that cannot be simulated.
-    pub fn check(&self) -> Result<(), InvalidInput> {
+    pub fn check(&self) -> Result<()> {
         self.host(0).and_then(|host| host.check())
     }
 }

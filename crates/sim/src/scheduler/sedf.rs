@@ -2,7 +2,7 @@
 //! it.
 use super::host::{Host, SedfTriple};
 use super::policy::{Decision, Policy, Processor};
-use crate::error::{refuse, InvalidInput};
+use crate::error::{refuse, Result};
 use crate::Nanos;
 
 const EXTRA_QUANTUM: Nanos = 500_000;
@@ -43,7 +43,7 @@ pub struct Sedf {
 impl Sedf {
     /// Returns an error for a triple outside Xen's limits, and for a processor with more than 100 %
     /// reserved. All periods start at 0.
-    pub fn new(host: &Host) -> Result<Self, InvalidInput> {
+    pub fn new(host: &Host) -> Result<Self> {
         let mut reserved = vec![0.0; host.processors];
         let mut vcpus = Vec::new();
         for (home, domain) in host.homes().into_iter().zip(host.domain_of_vcpus()) {
@@ -113,7 +113,7 @@ impl Sedf {
     }
 }
 
-fn check(domain: usize, triple: SedfTriple) -> Result<(), InvalidInput> {
+fn check(domain: usize, triple: SedfTriple) -> Result<()> {
     let SedfTriple { slice_ns, period_ns, .. } = triple;
     if !(MIN_PERIOD..=MAX_PERIOD).contains(&period_ns) {
         return refuse(

@@ -42,6 +42,15 @@ pub fn within_limit(fleets: &Fleets, stream: &mut Stream) -> (f64, u64) {
 
 /// Draws a fleet whose instances are replaced as long as that pays. Returns cost and launches.
 pub fn replace(fleets: &Fleets, stream: &mut Stream) -> (f64, u64) {
+    loop {
+        if let Some(fleet) = replaced(fleets, stream) {
+            return fleet;
+        }
+    }
+}
+
+/// None if no instance does anything and none may be launched.
+fn replaced(fleets: &Fleets, stream: &mut Stream) -> Option<(f64, u64)> {
     let scenario = fleets.scenario;
     let limit = scenario.max_launches.unwrap_or(u64::MAX);
     let slots = (0..fleets.baseline).map(|_| draw_type(fleets, stream));
@@ -49,29 +58,25 @@ pub fn replace(fleets: &Fleets, stream: &mut Stream) -> (f64, u64) {
         slots.map(|kind| Slot { kind, rejected: None, launched_h: 0.0 }).collect();
     let (mut left_h, mut now_h) = (fleets.work_h, 0.0);
     let (mut paid_h, mut launches) = (0.0, fleets.baseline);
+    let improvable = |slot: &Slot, left_h: f64| {
+        let own_h = left_h / fleets.baseline as f64;
+        !is_kept(&fleets.results, speed_of(fleets, slot), own_h, fleets.rejected_h)
+    };
     loop {
-        let speed: f64 = slots.iter().map(|slot| fleets.results[slot.kind].speed).sum();
-        let own_h = left_h / slots.len() as f64;
-        let improvable = |slot: &Slot| {
-            !is_kept(&fleets.results, speed_of(fleets, slot), own_h, fleets.rejected_h)
-        };
+        let speed: f64 = slots.iter().map(|slot| speed_of(fleets, slot)).sum();
         let is_done = left_h <= speed * scenario.review_h;
-        let is_final = launches >= limit || !slots.iter().any(improvable);
+        let is_final = launches >= limit || !slots.iter().any(|slot| improvable(slot, left_h));
         if speed > 0.0 && (is_done || is_final) {
             now_h += left_h / speed;
             break;
         }
         if is_final {
-            // No instance does anything and none may be launched: this fleet is drawn again.
-            return replace(fleets, stream);
+            return None;
         }
         now_h += scenario.review_h;
         left_h -= speed * scenario.review_h;
-        let own_h = left_h / slots.len() as f64;
         for slot in &mut slots {
-            if launches < limit
-                && !is_kept(&fleets.results, speed_of(fleets, slot), own_h, fleets.rejected_h)
-            {
+            if launches < limit && improvable(slot, left_h) {
                 launches += 1;
                 paid_h += review(fleets, slot, now_h, stream);
             }
@@ -81,7 +86,7 @@ pub fn replace(fleets: &Fleets, stream: &mut Stream) -> (f64, u64) {
         paid_h += scenario.billing.billed_h(now_h - slot.launched_h);
     }
     let fees = fleets.baseline as f64 * scenario.launch_usd;
-    (paid_h * scenario.price_usd_per_h + fees, launches)
+    Some((paid_h * scenario.price_usd_per_h + fees, launches))
 }
 
 /// Launches another instance for a slot, and keeps the faster one. Returns the hours that are paid.

@@ -2,7 +2,7 @@
 use super::fleets::Fleets;
 use super::formulas::{self, Saving};
 use super::scenario::{Scenario, Strategy};
-use crate::error::InvalidInput;
+use crate::error::Result;
 use crate::random::Stream;
 use crate::samples::Sink;
 use crate::statistics::Moments;
@@ -28,7 +28,7 @@ pub struct Outcome {
 }
 
 /// Simulates the fleets of one replication.
-pub fn run(scenario: &Scenario, seed: u64) -> Result<Outcome, InvalidInput> {
+pub fn run(scenario: &Scenario, seed: u64) -> Result<Outcome> {
     scenario.check()?;
     let fleets = Fleets::new(scenario);
     let mut stream = Stream::new(seed, 0, 0);

@@ -1,5 +1,5 @@
 //! Keys of a selection scenario.
-use crate::error::{check_version, positive, refuse, within, InvalidInput};
+use crate::error::{check_version, positive, refuse, within, Result};
 use crate::scenarios::{default, default_count};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -151,7 +151,7 @@ const MAX_TRIALS: f64 = 1e6;
 
 impl Scenario {
     /// Returns an error for a scenario that cannot be simulated.
-    pub fn check(&self) -> Result<(), InvalidInput> {
+    pub fn check(&self) -> Result<()> {
         check_version(self.version)?;
         self.check_types()?;
         within("instances", self.instances as f64, 1.0, 1e6)?;
@@ -187,7 +187,7 @@ impl Scenario {
         Ok(())
     }
 
-    fn check_types(&self) -> Result<(), InvalidInput> {
+    fn check_types(&self) -> Result<()> {
         if self.types.is_empty() {
             return refuse("types: there is none.", "Name at least one type.");
         }

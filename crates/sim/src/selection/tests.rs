@@ -139,6 +139,22 @@ fn replacing_later_approaches_choosing_at_once_when_looks_are_many() {
 }
 
 #[test]
+fn fleets_that_do_nothing_are_drawn_again_however_many_they_are() {
+    let scenario = Scenario {
+        types: [("fast".to_owned(), Kind { share: 1e-5, speed: 1e5 })].into(),
+        normalise: false,
+        instances: 1,
+        strategy: Strategy::Replacement,
+        keep: Vec::new(),
+        max_launches: Some(1),
+        fleets: 3,
+        ..example()
+    };
+    scenario.check().unwrap();
+    assert_eq!(run(&scenario, 1).unwrap().launches.mean(), Some(1.0));
+}
+
+#[test]
 fn stopping_keeps_everything_in_a_short_job_and_the_fastest_in_a_long_one() {
     let of = |hours| {
         let strategy = Strategy::Stopping;

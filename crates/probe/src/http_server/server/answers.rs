@@ -8,7 +8,7 @@ impl Server<'_> {
         id: u64,
         connection: &mut Connection,
         times: Times,
-    ) -> Result<Fate, ProbeError> {
+    ) -> Result<Fate> {
         if self.is_stalled() {
             connection.waits = true;
             connection.deadline_ns = u64::MAX;
@@ -23,7 +23,7 @@ impl Server<'_> {
         id: u64,
         connection: &mut Connection,
         times: Times,
-    ) -> Result<Fate, ProbeError> {
+    ) -> Result<Fate> {
         let pending = connection.pending.take().expect("only a pending request is answered");
         let limit = self.settings.requests_per_connection;
         connection.closes = !pending.keep_alive || limit > 0 && connection.requests >= limit;
@@ -91,11 +91,7 @@ impl Server<'_> {
     }
 
     /// Sends more of an answer.
-    pub(super) fn send_rest(
-        &mut self,
-        id: u64,
-        connection: &mut Connection,
-    ) -> Result<Fate, ProbeError> {
+    pub(super) fn send_rest(&mut self, id: u64, connection: &mut Connection) -> Result<Fate> {
         if self.is_stalled() {
             self.withheld.push_back((id, None));
             return self.watch(id, connection, 0);
@@ -118,11 +114,7 @@ impl Server<'_> {
     }
 
     /// The whole answer is handed to the kernel.
-    pub(super) fn sent(
-        &mut self,
-        id: u64,
-        connection: &mut Connection,
-    ) -> Result<Fate, ProbeError> {
+    pub(super) fn sent(&mut self, id: u64, connection: &mut Connection) -> Result<Fate> {
         let (kind, times) = connection.sending.take().expect("an answer was being sent");
         if let Some(kind) = kind {
             self.counters.answered[kind] += 1;
@@ -152,7 +144,7 @@ impl Server<'_> {
         id: u64,
         connection: &mut Connection,
         times: Times,
-    ) -> Result<Fate, ProbeError> {
+    ) -> Result<Fate> {
         match self.send(id, connection, times)? {
             Fate::Close => Ok(Fate::Close),
             Fate::Keep => self.advance(id, connection),

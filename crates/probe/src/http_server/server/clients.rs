@@ -17,8 +17,8 @@ impl Server<'_> {
     pub(super) fn with_connection(
         &mut self,
         id: u64,
-        act: impl FnOnce(&mut Self, &mut Connection) -> Result<Fate, ProbeError>,
-    ) -> Result<(), ProbeError> {
+        act: impl FnOnce(&mut Self, &mut Connection) -> Result<Fate>,
+    ) -> Result<()> {
         let Some(slot) = self.slot(id) else { return Ok(()) };
         let Some(mut connection) = slot.connection.take() else { return Ok(()) };
         let before = connection.input.capacity();
@@ -40,7 +40,7 @@ impl Server<'_> {
         Ok(())
     }
 
-    pub(super) fn accept(&mut self) -> Result<(), ProbeError> {
+    pub(super) fn accept(&mut self) -> Result<()> {
         loop {
             match self.listener.accept() {
                 Ok((mut stream, _)) => {
@@ -73,7 +73,7 @@ impl Server<'_> {
         }
     }
 
-    pub(super) fn watch_listener(&self, events: u32) -> Result<(), ProbeError> {
+    pub(super) fn watch_listener(&self, events: u32) -> Result<()> {
         let watched = self.epoll.change(self.listener.as_raw_fd(), events, LISTENER);
         watched.map_err(|error| ProbeError::os("epoll_ctl", &error))
     }
@@ -97,12 +97,7 @@ impl Server<'_> {
         true
     }
 
-    pub(super) fn watch(
-        &self,
-        id: u64,
-        connection: &mut Connection,
-        events: u32,
-    ) -> Result<Fate, ProbeError> {
+    pub(super) fn watch(&self, id: u64, connection: &mut Connection, events: u32) -> Result<Fate> {
         if connection.watched != events {
             connection.watched = events;
             let watched = self.epoll.change(connection.stream.as_raw_fd(), events, id as u32);
@@ -112,7 +107,7 @@ impl Server<'_> {
     }
 
     /// Closes some of the connections whose time is over.
-    pub(super) fn sweep(&mut self) -> Result<(), ProbeError> {
+    pub(super) fn sweep(&mut self) -> Result<()> {
         let now_ns = self.now_ns;
         self.next_sweep_ns = now_ns + SWEEP_NS;
         if self.accepts_from_ns.is_some_and(|from_ns| now_ns >= from_ns) {

@@ -13,7 +13,7 @@ use super::service_times::ServiceTimes;
 use super::stalls::Stalls;
 use super::Settings;
 use crate::clock;
-use crate::error::ProbeError;
+use crate::error::{ProbeError, Result};
 use crate::requests::epoll::{Epoll, READ, WRITE};
 use crate::session::Session;
 use std::collections::VecDeque;
@@ -91,7 +91,7 @@ impl<'a> Server<'a> {
         listener: TcpListener,
         token: Option<String>,
         started_ns: u64,
-    ) -> Result<Self, ProbeError> {
+    ) -> Result<Self> {
         let epoll = Epoll::new().map_err(|error| ProbeError::os("epoll_create1", &error))?;
         let cpu = CpuWorkers::new(session, settings.worker_cpus())?;
         for (fd, data) in [(listener.as_raw_fd(), LISTENER), (cpu.wake_fd(), WORKERS)] {
@@ -124,7 +124,7 @@ impl<'a> Server<'a> {
     }
 
     /// Serves until `end_ns` or until it is stopped.
-    pub fn run(&mut self, end_ns: u64) -> Result<(), ProbeError> {
+    pub fn run(&mut self, end_ns: u64) -> Result<()> {
         loop {
             self.session.check()?;
             let now_ns = clock::monotonic_ns();
@@ -158,7 +158,7 @@ impl<'a> Server<'a> {
         [end, stall].into_iter().flatten().fold(next, u64::min)
     }
 
-    fn handle(&mut self, token: u32, ready: u32) -> Result<(), ProbeError> {
+    fn handle(&mut self, token: u32, ready: u32) -> Result<()> {
         match token {
             LISTENER => self.accept(),
             WORKERS => {
@@ -191,7 +191,7 @@ impl<'a> Server<'a> {
         }
     }
 
-    fn start_jobs(&mut self) -> Result<(), ProbeError> {
+    fn start_jobs(&mut self) -> Result<()> {
         while let Some(job) = self.queue.start(&self.stalls) {
             self.cpu.start(job)?;
         }
@@ -199,7 +199,7 @@ impl<'a> Server<'a> {
     }
 
     /// Sends the answers that are due.
-    fn end_services(&mut self) -> Result<(), ProbeError> {
+    fn end_services(&mut self) -> Result<()> {
         let now_ns = clock::monotonic_ns();
         self.now_ns = now_ns;
         while self.stalls.resume_at(now_ns) == now_ns {
@@ -222,7 +222,7 @@ impl<'a> Server<'a> {
         Ok(())
     }
 
-    fn end_job(&mut self, job: Job) -> Result<(), ProbeError> {
+    fn end_job(&mut self, job: Job) -> Result<()> {
         let times =
             Times { arrival_ns: job.arrival_ns, start_ns: job.start_ns, end_ns: job.end_ns };
         let wait_ns = job.start_ns.saturating_sub(job.arrival_ns);

@@ -1,12 +1,9 @@
 //! What clients ask: requests are read, decided on, and answered or given to the workers.
 use super::*;
+use crate::net::server::is_equal;
 
 impl Server<'_> {
-    pub(super) fn read(
-        &mut self,
-        id: u64,
-        connection: &mut Connection,
-    ) -> Result<Fate, ProbeError> {
+    pub(super) fn read(&mut self, id: u64, connection: &mut Connection) -> Result<Fate> {
         let mut bytes = match connection.read(&mut self.buffer) {
             Input::Nothing => return Ok(Fate::Keep),
             Input::End => {
@@ -32,11 +29,7 @@ impl Server<'_> {
     }
 
     /// Goes through the requests that have come, until one is incomplete or waits.
-    pub(super) fn advance(
-        &mut self,
-        id: u64,
-        connection: &mut Connection,
-    ) -> Result<Fate, ProbeError> {
+    pub(super) fn advance(&mut self, id: u64, connection: &mut Connection) -> Result<Fate> {
         loop {
             if connection.drains || connection.is_sending() || connection.waits {
                 return Ok(Fate::Keep);
@@ -84,7 +77,7 @@ impl Server<'_> {
     /// Decides on a request that can be read.
     fn pending(&self, request: &Request<'_>) -> Pending {
         if let Some(token) = &self.token {
-            if request.token != Some(token.as_bytes()) {
+            if !request.token.is_some_and(|presented| is_equal(presented, token.as_bytes())) {
                 return refused(Refusal::NoToken);
             }
         }
@@ -106,7 +99,7 @@ impl Server<'_> {
     }
 
     /// Answers the pending request, or has it wait for a worker.
-    fn dispatch(&mut self, id: u64, connection: &mut Connection) -> Result<Fate, ProbeError> {
+    fn dispatch(&mut self, id: u64, connection: &mut Connection) -> Result<Fate> {
         let now_ns = self.now_ns;
         let route = connection.pending.as_ref().expect("there is one").route;
         if let Some(kind) = route.kind() {

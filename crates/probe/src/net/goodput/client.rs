@@ -3,7 +3,7 @@ use super::datagrams::{self, UdpTransferStats, Way};
 use super::tcp_streams::{self, TcpTransferStats};
 use super::{StreamRole, Task};
 use crate::clock;
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use crate::net::client::reach;
 use crate::net::connection::End;
 use crate::net::messages::{receive_message, send_message, Signal, UdpPort};
@@ -26,11 +26,7 @@ pub struct Both<T> {
 }
 
 /// TCP streams; `trial`'s gate opens when all are connected.
-pub fn streams(
-    trial: &mut Trial,
-    task: &Task,
-    peer: &Peer,
-) -> Result<Both<TcpTransferStats>, ProbeError> {
+pub fn streams(trial: &mut Trial, task: &Task, peer: &Peer) -> Result<Both<TcpTransferStats>> {
     let session = trial.session;
     let mut far = reach(session, peer)?.patient();
     agree(&mut far, task, peer)?;
@@ -81,7 +77,7 @@ pub struct UdpSession {
 }
 
 impl UdpSession {
-    pub fn open(session: Session, peer: Peer) -> Result<Self, ProbeError> {
+    pub fn open(session: Session, peer: Peer) -> Result<Self> {
         let far = reach(session, &peer)?.patient();
         let bound = batch::socket(any_of(peer.address));
         let socket = bound.map_err(|error| ProbeError::os("A socket", &error))?;
@@ -89,11 +85,7 @@ impl UdpSession {
     }
 
     /// Sends and receives datagrams; `trial`'s gate opens when one has gone there and back.
-    pub fn carry(
-        &mut self,
-        trial: &mut Trial,
-        task: &Task,
-    ) -> Result<Both<UdpTransferStats>, ProbeError> {
+    pub fn carry(&mut self, trial: &mut Trial, task: &Task) -> Result<Both<UdpTransferStats>> {
         let session = trial.session;
         let (far, socket) = (&mut self.far, &self.socket);
         let to = agree(far, task, &self.peer)?;
@@ -130,23 +122,19 @@ impl UdpSession {
 }
 
 /// One task of datagrams.
-pub fn datagrams(
-    trial: &mut Trial,
-    task: &Task,
-    peer: Peer,
-) -> Result<Both<UdpTransferStats>, ProbeError> {
+pub fn datagrams(trial: &mut Trial, task: &Task, peer: Peer) -> Result<Both<UdpTransferStats>> {
     UdpSession::open(trial.session, peer)?.carry(trial, task)
 }
 
 /// Sends the task; returns the address of the far side's socket for datagrams.
-fn agree(far: &mut End, task: &Task, peer: &Peer) -> Result<SocketAddr, ProbeError> {
+fn agree(far: &mut End, task: &Task, peer: &Peer) -> Result<SocketAddr> {
     send_message(far, task)?;
     let UdpPort { udp_port } = receive_message(far)?;
     Ok(SocketAddr::new(peer.address, udp_port))
 }
 
 /// Nothing arrives that was not sent, and where `may_lose` is false nothing is lost.
-fn check_counts(what: &str, sent: u64, received: u64, may_lose: bool) -> Result<(), ProbeError> {
+fn check_counts(what: &str, sent: u64, received: u64, may_lose: bool) -> Result<()> {
     if received == sent || may_lose && received < sent {
         return Ok(());
     }

@@ -4,7 +4,7 @@ use super::datagrams::{Receiving, Way};
 use super::{Intervals, Task};
 use crate::clock;
 use crate::closed_loop::pairs;
-use crate::error::ProbeError;
+use crate::error::Result;
 use crate::net::udp::batch::{self, Batch, LONGEST_BYTES, SLOTS};
 use crate::net::udp::losses::{Arrived, Losses};
 use crate::net::udp::packet::{Header, HELLO};
@@ -158,7 +158,7 @@ pub fn receive(
     task: &Task,
     way: &Way<'_>,
     shared: &Receiving,
-) -> Result<ReceivedStats, ProbeError> {
+) -> Result<ReceivedStats> {
     let is_flood = task.press.is_some();
     let slot_bytes = if task.segmentation_offload {
         batch::join_received(way.socket);
@@ -189,6 +189,23 @@ pub fn receive(
     }
     let sent = Some(shared.wanted.load(Ordering::Relaxed)).filter(|sent| *sent < u64::MAX);
     // An earlier task of the same connection may have lost some, too.
-    let drops = batch::drops(way.socket).zip(first_drops).map(|(last, first)| last - first);
+    let last_drops = batch::drops(way.socket);
+    let drops = first_drops.zip(last_drops).map(|(first, last)| drops_between(first, last));
     Ok(ReceivedStats { drops, ..arrivals.stats(task, sent, intervals) })
+}
+
+/// Returns how often the kernel's counter, which has 32 bits, rose.
+fn drops_between(first: u32, last: u32) -> u64 {
+    u64::from(last.wrapping_sub(first))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drops_are_counted_beyond_the_end_of_the_counter() {
+        assert_eq!(drops_between(5, 5), 0);
+        assert_eq!(drops_between(u32::MAX - 1, 3), 5);
+    }
 }

@@ -3,7 +3,7 @@ use super::datagram_receiver::{receive, ReceivedStats};
 use super::paced_sender::{PacedSender, SendingPace};
 use super::{Intervals, Task};
 use crate::clock;
-use crate::error::ProbeError;
+use crate::error::Result;
 use crate::load::busy_time::Busy;
 use crate::net::udp::batch::Batch;
 use crate::net::udp::pace::Pace;
@@ -71,11 +71,8 @@ pub fn run(
     session: Session,
     task: &Task,
     way: &Way<'_>,
-    conduct: impl FnOnce(
-        &Receiving,
-        &mut dyn FnMut() -> Result<u64, ProbeError>,
-    ) -> Result<(), ProbeError>,
-) -> Result<UdpTransferStats, ProbeError> {
+    conduct: impl FnOnce(&Receiving, &mut dyn FnMut() -> Result<u64>) -> Result<()>,
+) -> Result<UdpTransferStats> {
     let receiving = Receiving {
         wanted: AtomicU64::new(u64::MAX),
         until_ns: AtomicU64::new(u64::MAX),
@@ -113,12 +110,7 @@ pub fn run(
     })
 }
 
-fn send(
-    session: Session,
-    task: &Task,
-    way: &Way<'_>,
-    shared: &Receiving,
-) -> Result<SentStats, ProbeError> {
+fn send(session: Session, task: &Task, way: &Way<'_>, shared: &Receiving) -> Result<SentStats> {
     let mut intervals = Intervals::new(task.interval_ns);
     let mut all = match &task.press {
         Some(press) if task.per_s == 0.0 => {
@@ -142,7 +134,7 @@ fn paced(
     way: &Way<'_>,
     shared: &Receiving,
     intervals: &mut Intervals,
-) -> Result<SentStats, ProbeError> {
+) -> Result<SentStats> {
     let stream = Stream {
         flow_id: way.flow_id,
         to: way.far,
@@ -166,7 +158,7 @@ fn flood(
     way: &Way<'_>,
     shared: &Receiving,
     intervals: &mut Intervals,
-) -> Result<SentStats, ProbeError> {
+) -> Result<SentStats> {
     // SAFETY: sets a property of the calling thread: sleeps end up to 50 µs late by default.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
     let (busy, mut shares) = (Busy::default(), Intervals::new(task.interval_ns));
@@ -200,8 +192,8 @@ pub fn answer_hellos(
     socket: &UdpSocket,
     flow_id: u64,
     from: IpAddr,
-    mut over: impl FnMut() -> Result<bool, ProbeError>,
-) -> Result<Option<SocketAddr>, ProbeError> {
+    mut over: impl FnMut() -> Result<bool>,
+) -> Result<Option<SocketAddr>> {
     let mut batch = Batch::new(session, 64);
     let mut source = None;
     while !over()? {

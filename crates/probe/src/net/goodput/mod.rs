@@ -16,7 +16,7 @@ use super::messages::not_understood;
 use super::udp::packet::HEADER_BYTES;
 use super::udp::slots::{PairSelection, Slots};
 use crate::clock;
-use crate::error::ProbeError;
+use crate::error::Result;
 use crate::load::{DURATION, INTENSITY, INTERVAL, PERIOD};
 use nephoscope_wire::spec::Param;
 use paced_sender::SendingPace;
@@ -82,7 +82,7 @@ const MEASURED_PER_S: Param = Param::float("per_s", 1.0, 1e-3..=RATE_BITS_PER_S_
 
 impl Task {
     /// Returns a task that another machine sent, if its numbers lie in the bounds of the parameters.
-    pub fn checked(self) -> Result<Self, ProbeError> {
+    pub fn checked(self) -> Result<Self> {
         let mut numbers = vec![
             (STREAMS, self.streams as f64),
             (SEND_BYTES, self.send_bytes as f64),

@@ -1,6 +1,6 @@
 //! How hard a load presses on the network: during a set share of the time, or at a set rate.
 use crate::clock;
-use crate::error::ProbeError;
+use crate::error::Result;
 use crate::load::busy_time::Busy;
 use crate::load::duty_cycle::{Duty, Step};
 use crate::load::even_rate::Beat;
@@ -92,9 +92,9 @@ impl<'a> PacedSender<'a> {
     /// Sends by `send`, or waits a little.
     pub fn turn(
         &mut self,
-        send: impl FnOnce() -> Result<u64, ProbeError>,
+        send: impl FnOnce() -> Result<u64>,
         over: impl Fn() -> bool,
-    ) -> Result<u64, ProbeError> {
+    ) -> Result<u64> {
         self.session.check()?;
         let now_ns = clock::monotonic_ns();
         let step = match &mut self.beat {

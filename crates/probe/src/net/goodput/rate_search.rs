@@ -3,7 +3,7 @@ use super::client::{Both, UdpSession};
 use super::datagrams::{loss_ratio, UdpTransferStats};
 use super::samples::ways;
 use super::Task;
-use crate::error::ProbeError;
+use crate::error::Result;
 use crate::trial::Trial;
 use nephoscope_wire::lines::Peer;
 
@@ -57,7 +57,7 @@ pub fn search(
     peer: Peer,
     steps: u64,
     goal_ratio: f64,
-) -> Result<SearchResult, ProbeError> {
+) -> Result<SearchResult> {
     let mut path = UdpSession::open(trial.session, peer)?;
     let mut bounds = Bisection { lossless_per_s: 0.0, lossy_per_s: task.per_s };
     let mut result = SearchResult { steps: Vec::new(), best: None, note: None };

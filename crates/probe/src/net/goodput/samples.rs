@@ -3,7 +3,7 @@ use super::client::Both;
 use super::datagrams::UdpTransferStats;
 use super::tcp_streams::TcpTransferStats;
 use super::Task;
-use crate::error::ProbeError;
+use crate::error::Result;
 use crate::trial::{factors, Factors, Trial};
 
 /// Statistics of one side that include the CPU time of its program.
@@ -35,25 +35,11 @@ pub fn ways<'a, T>(task: &Task, both: &'a Both<T>) -> Vec<(&'static str, &'a T, 
     all.into_iter().filter(|(wanted, _)| *wanted).map(|(_, way)| way).collect()
 }
 
-pub fn emit_used_cpus(trial: &mut Trial, both: &Both<impl CpuUse>) -> Result<(), ProbeError> {
+pub fn emit_used_cpus(trial: &mut Trial, both: &Both<impl CpuUse>) -> Result<()> {
     for (side, stats) in [("near", &both.near), ("far", &both.far)] {
         let (cpu_ns, elapsed_ns) = stats.cpu_and_elapsed_ns();
         let cpus = cpu_ns as f64 / elapsed_ns.max(1) as f64;
         trial.out.emit("used_cpus", cpus, factors! {"side": side})?;
-    }
-    Ok(())
-}
-
-/// Emits the values that are known: missing is not zero.
-pub fn emit_known(
-    trial: &mut Trial,
-    values: &[(&str, Option<f64>)],
-    factors: &Factors,
-) -> Result<(), ProbeError> {
-    for (metric, value) in values {
-        if let Some(value) = value {
-            trial.out.emit(metric, *value, factors.clone())?;
-        }
     }
     Ok(())
 }
@@ -64,7 +50,7 @@ pub fn emit_intervals(
     metric: &str,
     intervals: &[(u64, f64)],
     factors: &Factors,
-) -> Result<(), ProbeError> {
+) -> Result<()> {
     for (at_ns, value) in intervals {
         trial.out.emit_at(metric, *value, 1, *at_ns, factors.clone())?;
     }

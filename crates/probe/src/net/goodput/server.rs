@@ -2,7 +2,7 @@
 use super::datagrams::{self, Way};
 use super::{tcp_streams, StreamRole, Task};
 use crate::clock;
-use crate::error::ProbeError;
+use crate::error::Result;
 use crate::net::connection::{readable, End};
 use crate::net::messages::{gone, receive_message, send_message, Signal, UdpPort};
 use crate::net::server::{listen_both, Reception};
@@ -13,7 +13,7 @@ use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering;
 
-pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value, ProbeError> {
+pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value> {
     let (listener, socket, address) = listen_both(listen)?;
     trial.listens_at(address)?;
     let mut reception = Reception::new(trial.session, &listener, &listen.token);
@@ -39,7 +39,7 @@ fn nothing() -> Value {
     json!({"sent_bytes": 0, "received_bytes": 0})
 }
 
-fn streams(task: &Task, reception: &mut Reception, peer: &mut End) -> Result<Value, ProbeError> {
+fn streams(task: &Task, reception: &mut Reception, peer: &mut End) -> Result<Value> {
     let (mut senders, mut receivers) = (Vec::new(), Vec::new());
     let wanted = task.streams * (usize::from(task.up) + usize::from(task.down));
     while senders.len() + receivers.len() < wanted {
@@ -61,12 +61,7 @@ fn streams(task: &Task, reception: &mut Reception, peer: &mut End) -> Result<Val
     Ok(json!({"sent_bytes": stats.sent_bytes, "received_bytes": stats.received_bytes}))
 }
 
-fn carry(
-    task: &Task,
-    socket: &UdpSocket,
-    listen: &ListenConfig,
-    peer: &mut End,
-) -> Result<Value, ProbeError> {
+fn carry(task: &Task, socket: &UdpSocket, listen: &ListenConfig, peer: &mut End) -> Result<Value> {
     let flow_id = flow_id(&listen.token).wrapping_add(task.number);
     let session = peer.session();
     let over =
@@ -100,12 +95,12 @@ fn carry(
 }
 
 /// Waits for the peer's next signal and takes it; false when stopped first.
-fn receive_signal(peer: &mut End) -> Result<bool, ProbeError> {
+fn receive_signal(peer: &mut End) -> Result<bool> {
     Ok(wait_for_message(peer)? && receive_message::<Signal>(peer).map(|_| true)?)
 }
 
 /// Waits for the peer's next message; false when stopped first.
-fn wait_for_message(peer: &End) -> Result<bool, ProbeError> {
+fn wait_for_message(peer: &End) -> Result<bool> {
     loop {
         peer.session().check()?;
         if peer.session().is_stopped() {
@@ -118,7 +113,7 @@ fn wait_for_message(peer: &End) -> Result<bool, ProbeError> {
 }
 
 /// Returns whether the peer has ended the transfer, or this side was stopped.
-fn is_over(peer: &mut End) -> Result<bool, ProbeError> {
+fn is_over(peer: &mut End) -> Result<bool> {
     peer.session().check()?;
     if peer.session().is_stopped() {
         return Ok(true);

@@ -1,9 +1,9 @@
 //! The samples of `net.throughput` over TCP.
 use super::client::Both;
-use super::samples::{emit_intervals, emit_known, emit_used_cpus, way, ways};
+use super::samples::{emit_intervals, emit_used_cpus, way, ways};
 use super::tcp_streams::TcpTransferStats;
 use super::Task;
-use crate::error::ProbeError;
+use crate::error::Result;
 use crate::net::tcp_info::TcpInfo;
 use crate::trial::{factors, Trial};
 
@@ -13,7 +13,7 @@ pub fn emit(
     task: &Task,
     both: &Both<TcpTransferStats>,
     bottleneck_bits_per_s: f64,
-) -> Result<(), ProbeError> {
+) -> Result<()> {
     for (direction, sender, receiver) in ways(task, both) {
         let goodput: f64 = receiver.rates.iter().sum();
         trial.out.emit("goodput_bytes_per_s", goodput, way(direction))?;
@@ -29,7 +29,7 @@ pub fn emit(
             &way(direction),
         )?;
         let variation = receiver.blocks.variation();
-        emit_known(trial, &[("block_goodput_cv_ratio", variation)], &way(direction))?;
+        trial.out.emit_known(&[("block_goodput_cv_ratio", variation)], &way(direction))?;
         for (stream, series) in receiver.blocks.series.iter().enumerate() {
             let factors = factors! {"direction": direction, "stream": stream};
             emit_intervals(trial, "timed_block_goodput_bytes_per_s", series, &factors)?;
@@ -43,12 +43,12 @@ pub fn emit(
         emit_info_intervals(trial, direction, &sender.info_intervals)?;
         let ideal = info.ideal_bytes_per_s(bottleneck_bits_per_s).filter(|ideal| *ideal > 0.0);
         let ratio = ideal.filter(|_| goodput > 0.0).map(|ideal| ideal / goodput);
-        emit_known(trial, &[("transfer_time_ratio", ratio)], &way(direction))?;
+        trial.out.emit_known(&[("transfer_time_ratio", ratio)], &way(direction))?;
     }
     emit_used_cpus(trial, both)
 }
 
-fn emit_info(trial: &mut Trial, direction: &str, info: &TcpInfo) -> Result<(), ProbeError> {
+fn emit_info(trial: &mut Trial, direction: &str, info: &TcpInfo) -> Result<()> {
     let limits = info.limited_ratios();
     let values = [
         ("retransmits_count", Some(info.retransmits as f64)),
@@ -61,14 +61,14 @@ fn emit_info(trial: &mut Trial, direction: &str, info: &TcpInfo) -> Result<(), P
         ("receiver_limited_ratio", limits.map(|ratios| ratios.by_receiver)),
         ("sender_limited_ratio", limits.map(|ratios| ratios.by_sender)),
     ];
-    emit_known(trial, &values, &way(direction))
+    trial.out.emit_known(&values, &way(direction))
 }
 
 fn emit_info_intervals(
     trial: &mut Trial,
     direction: &str,
     intervals: &[(u64, TcpInfo)],
-) -> Result<(), ProbeError> {
+) -> Result<()> {
     let mut retransmits = 0;
     for (at_ns, info) in intervals {
         let again = info.retransmits.saturating_sub(retransmits);

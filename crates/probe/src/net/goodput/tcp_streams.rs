@@ -4,7 +4,8 @@ use super::paced_sender::PacedSender;
 use super::{Intervals, Task};
 use crate::buffer::{Buffer, Pages};
 use crate::clock;
-use crate::error::ProbeError;
+use crate::error::{ProbeError, Result};
+use crate::files;
 use crate::load::busy_time::Busy;
 use crate::net::connection::End;
 use crate::net::meter::Meter;
@@ -13,8 +14,8 @@ use crate::workers::{self, Worker};
 use nephoscope_wire::random::Random;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
-use std::io::{Error, Write};
-use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+use std::io::Write;
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -60,9 +61,9 @@ pub fn run(
     task: &Task,
     senders: Vec<End>,
     receivers: Vec<End>,
-    mut over: impl FnMut(&Progress, u64) -> Result<bool, ProbeError>,
-    finish: impl FnOnce() -> Result<(), ProbeError>,
-) -> Result<TcpTransferStats, ProbeError> {
+    mut over: impl FnMut(&Progress, u64) -> Result<bool>,
+    finish: impl FnOnce() -> Result<()>,
+) -> Result<TcpTransferStats> {
     let progress = Progress {
         received_bytes: AtomicU64::new(0),
         complete: AtomicUsize::new(0),
@@ -171,7 +172,7 @@ fn read_together(task: &Task, sockets: &[RawFd]) -> Option<TcpInfo> {
 }
 
 /// A thread that failed ends the others.
-fn noted<T>(progress: &Progress, result: Result<T, ProbeError>) -> Result<T, ProbeError> {
+fn noted<T>(progress: &Progress, result: Result<T>) -> Result<T> {
     progress.ended.fetch_add(1, Ordering::Relaxed);
     if result.is_err() {
         progress.failed.store(true, Ordering::Relaxed);
@@ -180,7 +181,7 @@ fn noted<T>(progress: &Progress, result: Result<T, ProbeError>) -> Result<T, Pro
     result
 }
 
-fn buffer(bytes: usize) -> Result<Buffer, ProbeError> {
+fn buffer(bytes: usize) -> Result<Buffer> {
     let mut buffer = Buffer::map(bytes, Pages::Default)?;
     // Not zero: something on the way may compress.
     Random::new(0x5EED).fill(&mut buffer.as_mut_slice()[..bytes]);
@@ -188,24 +189,14 @@ fn buffer(bytes: usize) -> Result<Buffer, ProbeError> {
 }
 
 /// A file of `data` that is on no disk.
-fn memory_file(data: &[u8]) -> Result<File, ProbeError> {
-    // SAFETY: a name that ends in zero; the call returns a new descriptor or -1.
-    let file = match unsafe { libc::memfd_create(c"nephoscope".as_ptr(), libc::MFD_CLOEXEC) } {
-        -1 => Err(Error::last_os_error()),
-        // SAFETY: nobody else has the new descriptor.
-        fd => Ok(unsafe { File::from_raw_fd(fd) }),
-    };
-    file.and_then(|mut file| file.write_all(data).map(|()| file))
+fn memory_file(data: &[u8]) -> Result<File> {
+    files::in_memory(c"nephoscope")
+        .and_then(|mut file| file.write_all(data).map(|()| file))
         .map_err(|error| ProbeError::os("A file in memory", &error))
 }
 
 /// Sends until it is told to stop; the bytes sent.
-fn send(
-    mut end: End,
-    task: &Task,
-    progress: &Progress,
-    busy: &Busy,
-) -> Result<(u64, End), ProbeError> {
+fn send(mut end: End, task: &Task, progress: &Progress, busy: &Busy) -> Result<(u64, End)> {
     let write_bytes =
         task.press.map_or(task.send_bytes, |p| p.write_bytes(task.send_bytes, task.streams));
     let buffer = buffer(write_bytes)?;
@@ -245,7 +236,7 @@ fn send(
 }
 
 /// Receives until the far side ends.
-fn receive(mut end: End, task: &Task, progress: &Progress) -> Result<(Meter, Blocks), ProbeError> {
+fn receive(mut end: End, task: &Task, progress: &Progress) -> Result<(Meter, Blocks)> {
     let mut buffer = buffer(task.send_bytes)?;
     let space = &mut buffer.as_mut_slice()[..task.send_bytes];
     let is_by_time = task.stream_bytes == 0;

@@ -3,18 +3,14 @@ use super::client::Both;
 use super::datagram_receiver::ReceivedStats;
 use super::datagrams::{loss_ratio, UdpTransferStats};
 use super::rate_search::SearchResult;
-use super::samples::{emit_intervals, emit_known, emit_used_cpus, way, ways};
+use super::samples::{emit_intervals, emit_used_cpus, way, ways};
 use super::Task;
-use crate::error::ProbeError;
-use crate::net::udp::losses::{wilson, LISTED_RUNS};
+use crate::error::Result;
+use crate::net::udp::losses::wilson;
 use crate::net::variation::KEPT;
 use crate::trial::{factors, Trial};
 
-pub fn emit(
-    trial: &mut Trial,
-    task: &Task,
-    both: &Both<UdpTransferStats>,
-) -> Result<(), ProbeError> {
+pub fn emit(trial: &mut Trial, task: &Task, both: &Both<UdpTransferStats>) -> Result<()> {
     for (direction, sender, receiver) in ways(task, both) {
         let (sent, received) = (&sender.sent, &receiver.received);
         let interval = wilson(sent.packets - received.packets, sent.packets);
@@ -34,7 +30,7 @@ pub fn emit(
             ("strangers_count", Some(received.strangers as f64)),
             ("receiver_drops_count", received.drops.map(|drops| drops as f64)),
         ];
-        emit_known(trial, &values, &way(direction))?;
+        trial.out.emit_known(&values, &way(direction))?;
         let intervals = &received.intervals;
         emit_intervals(trial, "interval_goodput_bytes_per_s", intervals, &way(direction))?;
         emit_distributions(trial, direction, received)?;
@@ -45,11 +41,7 @@ pub fn emit(
     emit_used_cpus(trial, both)
 }
 
-fn emit_distributions(
-    trial: &mut Trial,
-    direction: &str,
-    received: &ReceivedStats,
-) -> Result<(), ProbeError> {
+fn emit_distributions(trial: &mut Trial, direction: &str, received: &ReceivedStats) -> Result<()> {
     for (metric, pairs) in [
         ("ipdv_ns", &received.ipdv),
         ("pdv_ns", &received.pdv),
@@ -61,7 +53,7 @@ fn emit_distributions(
         trial.out.note(format!("pdv_ns has the first {KEPT} datagrams of each direction."));
     }
     let variation = received.blocks.variation();
-    emit_known(trial, &[("block_goodput_cv_ratio", variation)], &way(direction))?;
+    trial.out.emit_known(&[("block_goodput_cv_ratio", variation)], &way(direction))?;
     for series in &received.blocks.series {
         emit_intervals(trial, "timed_block_goodput_bytes_per_s", series, &way(direction))?;
     }
@@ -73,29 +65,18 @@ fn emit_losses(
     direction: &str,
     slots_per_s: Option<f64>,
     received: &ReceivedStats,
-) -> Result<(), ProbeError> {
+) -> Result<()> {
     let losses = &received.losses;
     let Some(slot_ns) = slots_per_s.map(|per_s| 1e9 / per_s) else { return Ok(()) };
-    for (first, length) in &losses.runs {
-        let at_ns = (*first as f64 * slot_ns) as u64;
-        trial.out.emit_at("lost_run_count", *length as f64, 1, at_ns, way(direction))?;
-    }
-    if losses.all_runs > LISTED_RUNS as u64 {
-        let all = losses.all_runs;
-        trial.out.note(format!("lost_run_count has the first {LISTED_RUNS} of {all} runs."));
-    }
+    losses.emit(trial, slot_ns, &way(direction))?;
     if !losses.pairs.is_symmetric() {
         let (starts, ends) = (losses.pairs.only_second, losses.pairs.only_first);
         trial.out.note(format!("The numbers of starts ({starts}) and ends ({ends}) of loss differ by more than by coincidence: the datagrams themselves may cause it."));
     }
-    let values = [
-        ("loss_episode_ratio", losses.pairs.episode_ratio()),
-        ("loss_episode_ns", losses.pairs.episode_slots().map(|slots| slots * slot_ns)),
-    ];
-    emit_known(trial, &values, &way(direction))
+    Ok(())
 }
 
-pub fn emit_search(trial: &mut Trial, task: &Task, found: SearchResult) -> Result<(), ProbeError> {
+pub fn emit_search(trial: &mut Trial, task: &Task, found: SearchResult) -> Result<()> {
     for step in &found.steps {
         let (offered, loss) = (step.offered_per_s, step.loss_ratio);
         trial.out.emit_at("search_offered_per_s", offered, 1, step.end_ns, factors! {})?;

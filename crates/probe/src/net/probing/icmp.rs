@@ -2,7 +2,7 @@
 use super::icmp_socket::{unreachable, IcmpSocket, HEADER_BYTES};
 use super::{wait_readable, Prober};
 use crate::clock;
-use crate::error::ProbeError;
+use crate::error::Result;
 use crate::net::round_trips::Arrival;
 use std::io::ErrorKind;
 use std::net::IpAddr;
@@ -26,7 +26,7 @@ pub struct IcmpProber {
 
 impl IcmpProber {
     /// Probes of `payload_bytes` to `to`.
-    pub fn open(to: IpAddr, payload_bytes: usize) -> Result<Self, ProbeError> {
+    pub fn open(to: IpAddr, payload_bytes: usize) -> Result<Self> {
         Ok(Self {
             socket: IcmpSocket::open(to)?,
             to,
@@ -46,7 +46,7 @@ impl Prober for IcmpProber {
         self.socket.write_header(&mut self.packet, sequence as u16);
     }
 
-    fn send(&mut self, _sequence: u64) -> Result<bool, ProbeError> {
+    fn send(&mut self, _sequence: u64) -> Result<bool> {
         match self.socket.send(&self.packet) {
             Ok(()) => {
                 self.has_sent = true;
@@ -58,11 +58,7 @@ impl Prober for IcmpProber {
         }
     }
 
-    fn receive(
-        &mut self,
-        until_ns: u64,
-        answers: &mut Vec<(u64, Arrival)>,
-    ) -> Result<(), ProbeError> {
+    fn receive(&mut self, until_ns: u64, answers: &mut Vec<(u64, Arrival)>) -> Result<()> {
         // A near host answers while the probe is sent: its answer is there without a wait. Without an
         // answer the wait ends when the next probe is due, and there is nothing to receive.
         let is_there = std::mem::take(&mut self.has_sent);

@@ -1,5 +1,5 @@
 //! What routers say about packets that did not arrive, from the error queue of a socket.
-use super::icmp_socket::{IcmpSocket, HEADER_BYTES};
+use super::icmp_socket::IcmpSocket;
 use crate::net::set_option;
 use crate::net::udp::socket_address::from_storage;
 use std::io::Error;
@@ -71,27 +71,12 @@ impl IcmpSocket {
     pub fn next_report(&self) -> Option<Report> {
         let mut quoted = [0u8; QUOTED_BYTES];
         let mut control = [0u64; CONTROL_WORDS];
-        let mut vector =
-            libc::iovec { iov_base: quoted.as_mut_ptr().cast(), iov_len: quoted.len() };
-        // SAFETY: a plain C struct, for which all zero is valid; its pointers outlive the call.
-        let (bytes, message) = unsafe {
-            let mut message: libc::msghdr = std::mem::zeroed();
-            message.msg_iov = &raw mut vector;
-            message.msg_iovlen = 1;
-            message.msg_control = control.as_mut_ptr().cast();
-            message.msg_controllen = size_of_val(&control) as _;
-            let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
-            (libc::recvmsg(self.as_raw_fd(), &raw mut message, flags), message)
-        };
-        let quoted = &quoted[..usize::try_from(bytes).ok()?.min(QUOTED_BYTES)];
+        let received = self.receive_message(&mut quoted, &mut control, libc::MSG_ERRQUEUE);
+        let (bytes, message) = received.ok()?;
         let (error, router) = extended_error(&message)?;
         let is_local = error.origin == 1;
-        let sequence = quoted.get(6..HEADER_BYTES).filter(|_| !is_local);
-        Some(Report {
-            sequence: sequence.map(|two| u16::from_be_bytes([two[0], two[1]])),
-            router,
-            failure: failure(&error),
-        })
+        let sequence = self.own_sequence(&quoted[..bytes.min(QUOTED_BYTES)]);
+        Some(Report { sequence: sequence.filter(|_| !is_local), router, failure: failure(&error) })
     }
 }
 

@@ -1,5 +1,5 @@
 //! A socket for ICMP echo: the kernel's ping socket where it is allowed, else a raw one.
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use crate::net::udp::batch::{ask_for_kernel_times, wall_ns_of};
 use crate::net::udp::socket_address::to_storage;
 use std::io::{Error, ErrorKind};
@@ -28,7 +28,7 @@ pub struct Reply {
 
 impl IcmpSocket {
     /// A connected socket toward `to`.
-    pub fn open(to: IpAddr) -> Result<Self, ProbeError> {
+    pub fn open(to: IpAddr) -> Result<Self> {
         let is_v6 = to.is_ipv6();
         let (family, protocol) = match to {
             IpAddr::V4(_) => (libc::AF_INET, libc::IPPROTO_ICMP),
@@ -58,7 +58,7 @@ impl IcmpSocket {
         self.is_v6
     }
 
-    fn connect(&self, to: IpAddr) -> Result<(), ProbeError> {
+    fn connect(&self, to: IpAddr) -> Result<()> {
         let (storage, length) = to_storage(SocketAddr::new(to, 0));
         let address = (&raw const storage).cast();
         // SAFETY: an address of the stated length.
@@ -99,24 +99,14 @@ impl IcmpSocket {
     pub fn receive(&self, buffer: &mut [u8]) -> Result<Option<Reply>, Error> {
         loop {
             let mut control = [0u64; CONTROL_WORDS];
-            let mut vector =
-                libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-            // SAFETY: a plain C struct, for which all zero is valid; its pointers outlive the call.
-            let (bytes, message) = unsafe {
-                let mut message: libc::msghdr = std::mem::zeroed();
-                message.msg_iov = &raw mut vector;
-                message.msg_iovlen = 1;
-                message.msg_control = control.as_mut_ptr().cast();
-                message.msg_controllen = size_of_val(&control) as _;
-                let got = libc::recvmsg(self.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT);
-                (got, message)
-            };
-            let Ok(bytes) = usize::try_from(bytes) else {
-                let error = Error::last_os_error();
-                return match error.kind() {
-                    ErrorKind::WouldBlock | ErrorKind::Interrupted => Ok(None),
-                    _ => Err(error),
-                };
+            let (bytes, message) = match self.receive_message(buffer, &mut control, 0) {
+                Ok(received) => received,
+                Err(error) => {
+                    return match error.kind() {
+                        ErrorKind::WouldBlock | ErrorKind::Interrupted => Ok(None),
+                        _ => Err(error),
+                    }
+                }
             };
             let start = if self.is_raw && !self.is_v6 { ip_header_bytes(buffer) } else { 0 };
             let packet = buffer.get(start..bytes).unwrap_or_default();
@@ -129,14 +119,44 @@ impl IcmpSocket {
         }
     }
 
+    /// Receives what is there into `buffer`, and what the kernel adds to it into `control`. Returns the
+    /// number of bytes, and the message for its control messages, which are valid as long as `control`.
+    pub(super) fn receive_message(
+        &self,
+        buffer: &mut [u8],
+        control: &mut [u64],
+        flags: libc::c_int,
+    ) -> Result<(usize, libc::msghdr), Error> {
+        let mut vector =
+            libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+        // SAFETY: a plain C struct, for which all zero is valid; its pointers outlive the call.
+        let (bytes, message) = unsafe {
+            let mut message: libc::msghdr = std::mem::zeroed();
+            message.msg_iov = &raw mut vector;
+            message.msg_iovlen = 1;
+            message.msg_control = control.as_mut_ptr().cast();
+            message.msg_controllen = size_of_val(control) as _;
+            let flags = flags | libc::MSG_DONTWAIT;
+            (libc::recvmsg(self.as_raw_fd(), &raw mut message, flags), message)
+        };
+        let bytes = usize::try_from(bytes).map_err(|_| Error::last_os_error())?;
+        Ok((bytes, message))
+    }
+
     /// The number of the request that a packet answers.
     fn reply_to(&self, packet: &[u8]) -> Option<u16> {
         const REPLY_V4: u8 = 0;
         const REPLY_V6: u8 = 129;
-        let header = packet.get(..HEADER_BYTES)?;
-        let is_reply = header[0] == if self.is_v6 { REPLY_V6 } else { REPLY_V4 };
+        let reply = if self.is_v6 { REPLY_V6 } else { REPLY_V4 };
+        self.own_sequence(packet).filter(|_| packet[0] == reply)
+    }
+
+    /// The number in the header of an echo request of this socket, or of what it answers. A raw socket
+    /// receives those of other programs, too.
+    pub(super) fn own_sequence(&self, packet: &[u8]) -> Option<u16> {
+        let header = packet.first_chunk::<HEADER_BYTES>()?;
         let is_own = !self.is_raw || header[4..6] == self.identifier.to_be_bytes();
-        (is_reply && is_own).then(|| u16::from_be_bytes([header[6], header[7]]))
+        is_own.then(|| u16::from_be_bytes([header[6], header[7]]))
     }
 }
 
@@ -194,6 +214,19 @@ mod tests {
         whole[2..4].copy_from_slice(&sum.to_be_bytes());
         assert_eq!(checksum(&whole), 0);
         assert_eq!(checksum(&[0xFF; 4]), 0);
+    }
+
+    #[test]
+    fn packets_of_other_programs_are_told_apart_on_a_raw_socket() {
+        let fd = || std::fs::File::open("/dev/null").unwrap().into();
+        let raw = IcmpSocket { fd: fd(), is_raw: true, is_v6: false, identifier: 0x1234 };
+        let ping = IcmpSocket { fd: fd(), is_raw: false, ..raw };
+        let (own, strange) = ([0, 0, 0, 0, 0x12, 0x34, 1, 2], [0, 0, 0, 0, 0x12, 0x35, 1, 2]);
+        assert_eq!((raw.reply_to(&own), raw.reply_to(&strange)), (Some(0x0102), None));
+        assert_eq!((raw.own_sequence(&strange), raw.own_sequence(&own[..7])), (None, None));
+        // The kernel sets its own identifier, and hands over nothing of others.
+        assert_eq!(ping.own_sequence(&strange), Some(0x0102));
+        assert_eq!(raw.reply_to(&[8, 0, 0, 0, 0x12, 0x34, 1, 2]), None);
     }
 
     #[test]

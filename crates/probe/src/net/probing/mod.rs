@@ -11,7 +11,7 @@ use super::round_trips::{Arrival, Departure, RecordSettings, RoundTrips};
 use super::udp::pace::Pace;
 use super::udp::sender::LATE_NS;
 use crate::clock;
-use crate::error::ProbeError;
+use crate::error::Result;
 use crate::load;
 use crate::requests::target::{check_authorised, resolve};
 use crate::trial::Trial;
@@ -41,15 +41,11 @@ pub trait Prober {
     fn prepare(&mut self, _sequence: u64) {}
 
     /// Sends the probe; false if it cannot leave now.
-    fn send(&mut self, sequence: u64) -> Result<bool, ProbeError>;
+    fn send(&mut self, sequence: u64) -> Result<bool>;
 
     /// Waits until `until_ns` at most for answers and appends what came: the numbers of the probes
     /// and the times.
-    fn receive(
-        &mut self,
-        until_ns: u64,
-        answers: &mut Vec<(u64, Arrival)>,
-    ) -> Result<(), ProbeError>;
+    fn receive(&mut self, until_ns: u64, answers: &mut Vec<(u64, Arrival)>) -> Result<()>;
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +60,7 @@ pub struct ProbingConfig {
 
 impl ProbingConfig {
     /// From the parameters of a trial.
-    pub fn of(trial: &Trial) -> Result<Self, ProbeError> {
+    pub fn of(trial: &Trial) -> Result<Self> {
         let params = &trial.params;
         Ok(Self {
             per_s: params.float("rate_per_s"),
@@ -98,7 +94,7 @@ pub fn run(
     trial: &mut Trial,
     config: &ProbingConfig,
     prober: &mut impl Prober,
-) -> Result<ProbingResult, ProbeError> {
+) -> Result<ProbingResult> {
     trial.prepared()?;
     // SAFETY: sets a property of the calling thread: sleeps end up to 50 µs late by default.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
@@ -187,7 +183,7 @@ impl<'a> Probing<'a> {
         self.departures[(self.sent - 1) as usize % REMEMBERED].is_none()
     }
 
-    fn send(&mut self, prober: &mut impl Prober, due_ns: u64) -> Result<(), ProbeError> {
+    fn send(&mut self, prober: &mut impl Prober, due_ns: u64) -> Result<()> {
         let sequence = self.sent;
         prober.prepare(sequence);
         let (sent_ns, sent_wall_ns) = (clock::monotonic_ns(), clock::realtime_ns());
@@ -204,7 +200,7 @@ impl<'a> Probing<'a> {
         Ok(())
     }
 
-    fn receive(&mut self, prober: &mut impl Prober, until_ns: u64) -> Result<(), ProbeError> {
+    fn receive(&mut self, prober: &mut impl Prober, until_ns: u64) -> Result<()> {
         let look_ns = clock::monotonic_ns() + LOOK_AROUND_NS;
         self.answers.clear();
         prober.receive(until_ns.min(look_ns), &mut self.answers)?;
@@ -234,11 +230,7 @@ impl<'a> Probing<'a> {
 
 /// Waits until `socket` can be read, or until a time; returns whether it can be read.
 pub fn wait_readable(socket: RawFd, until_ns: u64) -> bool {
-    let left_ns = until_ns.saturating_sub(clock::monotonic_ns());
-    let time = libc::timespec {
-        tv_sec: (left_ns / 1_000_000_000) as _,
-        tv_nsec: (left_ns % 1_000_000_000) as _,
-    };
+    let time = clock::timespec(until_ns.saturating_sub(clock::monotonic_ns()));
     let mut poll = libc::pollfd { fd: socket, events: libc::POLLIN, revents: 0 };
     // SAFETY: one valid entry, and a time that lives as long as the call.
     unsafe { libc::ppoll(&raw mut poll, 1, &raw const time, std::ptr::null()) > 0 }
@@ -246,12 +238,7 @@ pub fn wait_readable(socket: RawFd, until_ns: u64) -> bool {
 
 /// Returns the address of `host` with `port` or, without a host, that at which the far side listens.
 /// rate_per_s: probes per second; more than a few are load, which only an owner may permit.
-pub fn destination(
-    trial: &Trial,
-    host: &str,
-    port: u16,
-    rate_per_s: f64,
-) -> Result<SocketAddr, ProbeError> {
+pub fn destination(trial: &Trial, host: &str, port: u16, rate_per_s: f64) -> Result<SocketAddr> {
     if host.is_empty() {
         let peer = trial.session.read_peer(trial.spec().id)?;
         return Ok(SocketAddr::new(peer.address, peer.port));

@@ -2,7 +2,7 @@
 use super::icmp_socket::unreachable;
 use super::Prober;
 use crate::clock;
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use crate::net::round_trips::Arrival;
 use crate::net::set_option;
 use crate::net::udp::socket_address::to_storage;
@@ -35,7 +35,7 @@ pub struct OneSocketEach {
 }
 
 impl OneSocketEach {
-    pub fn new(to: SocketAddr, exchange: Exchange) -> Result<Self, ProbeError> {
+    pub fn new(to: SocketAddr, exchange: Exchange) -> Result<Self> {
         // SAFETY: a plain system call that returns a new descriptor or -1.
         let epoll = match unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) } {
             -1 => return Err(ProbeError::os("epoll_create1", &Error::last_os_error())),
@@ -87,7 +87,7 @@ impl OneSocketEach {
     }
 
     /// Ends a probe that is ready; whether it was answered.
-    fn finish(&mut self, sequence: u64) -> Result<bool, ProbeError> {
+    fn finish(&mut self, sequence: u64) -> Result<bool> {
         let Some(fd) = self.open.remove(&sequence) else { return Ok(false) };
         let is_answered = match &self.exchange {
             Exchange::Connect => take_error(&fd).is_none(),
@@ -117,7 +117,7 @@ impl OneSocketEach {
 }
 
 impl Prober for OneSocketEach {
-    fn send(&mut self, sequence: u64) -> Result<bool, ProbeError> {
+    fn send(&mut self, sequence: u64) -> Result<bool> {
         while self.open.len() >= OPEN_MAX {
             self.open.pop_first();
         }
@@ -139,11 +139,7 @@ impl Prober for OneSocketEach {
         }
     }
 
-    fn receive(
-        &mut self,
-        until_ns: u64,
-        answers: &mut Vec<(u64, Arrival)>,
-    ) -> Result<(), ProbeError> {
+    fn receive(&mut self, until_ns: u64, answers: &mut Vec<(u64, Arrival)>) -> Result<()> {
         if !super::wait_readable(self.epoll.as_raw_fd(), until_ns) {
             return Ok(());
         }

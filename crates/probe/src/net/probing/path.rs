@@ -3,7 +3,7 @@ use super::icmp_errors::Failure;
 use super::icmp_socket::{unreachable, IcmpSocket, HEADER_BYTES};
 use super::wait_readable;
 use crate::clock;
-use crate::error::ProbeError;
+use crate::error::{ProbeError, Result};
 use crate::session::Session;
 use std::io::Error;
 use std::net::IpAddr;
@@ -57,14 +57,14 @@ pub struct PathMtu {
 }
 
 impl Path {
-    pub fn open(session: Session, to: IpAddr, wait_ns: u64) -> Result<Self, ProbeError> {
+    pub fn open(session: Session, to: IpAddr, wait_ns: u64) -> Result<Self> {
         let socket = IcmpSocket::open(to)?;
         socket.ask_for_reports().map_err(|error| ProbeError::os("Setting up a socket", &error))?;
         Ok(Self { session, socket, to, wait_ns, sequence: 0 })
     }
 
     /// Finds the hops, at most `limit`, by `probes` packets each.
-    pub fn hops(&mut self, limit: u8, probes: u64) -> Result<Hops, ProbeError> {
+    pub fn hops(&mut self, limit: u8, probes: u64) -> Result<Hops> {
         let mut path = Hops { hops: Vec::new(), is_complete: false, refused_by: None };
         for hop_limit in 1..=limit {
             let mut hop = Hop { answers: Vec::new(), sent: probes };
@@ -88,7 +88,7 @@ impl Path {
     }
 
     /// Finds the path MTU; `None` if the destination answers no packet at all.
-    pub fn mtu(&mut self) -> Result<Option<PathMtu>, ProbeError> {
+    pub fn mtu(&mut self) -> Result<Option<PathMtu>> {
         let shortest = self.shortest_bytes();
         if self.try_length(shortest)? != Length::Passes {
             return Ok(None);
@@ -96,7 +96,7 @@ impl Path {
         search_mtu(shortest, LONGEST_BYTES, |bytes| self.try_length(bytes)).map(Some)
     }
 
-    fn try_length(&mut self, bytes: u64) -> Result<Length, ProbeError> {
+    fn try_length(&mut self, bytes: u64) -> Result<Length> {
         for _ in 0..ATTEMPTS {
             match self.exchange(bytes, HOPS_MAX)? {
                 Answer::Destination { .. } => return Ok(Length::Passes),
@@ -121,7 +121,7 @@ impl Path {
     }
 
     /// Sends a packet of `bytes`, headers included, and waits for what becomes of it.
-    fn exchange(&mut self, bytes: u64, hop_limit: u8) -> Result<Answer, ProbeError> {
+    fn exchange(&mut self, bytes: u64, hop_limit: u8) -> Result<Answer> {
         self.session.check()?;
         self.sequence = self.sequence.wrapping_add(1);
         let mut packet = vec![0u8; (bytes - self.ip_header_bytes()) as usize];
@@ -203,8 +203,8 @@ enum Length {
 fn search_mtu(
     passing: u64,
     longest: u64,
-    mut try_length: impl FnMut(u64) -> Result<Length, ProbeError>,
-) -> Result<PathMtu, ProbeError> {
+    mut try_length: impl FnMut(u64) -> Result<Length>,
+) -> Result<PathMtu> {
     // All lengths up to `low` pass, none above `high` does.
     let (mut low, mut high, mut is_silent) = (passing, longest, false);
     let mut candidate = longest;

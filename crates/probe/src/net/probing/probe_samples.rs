@@ -1,8 +1,8 @@
 //! The samples of probes that go there and back.
 use super::ProbingResult;
-use crate::error::ProbeError;
+use crate::error::Result;
 use crate::net::round_trips::RoundTrips;
-use crate::net::udp::losses::{wilson, LISTED_RUNS};
+use crate::net::udp::losses::wilson;
 use crate::trial::{factors, Trial};
 use nephoscope_wire::spec::Metric;
 
@@ -61,7 +61,7 @@ pub const METRICS: [Metric; 22] = [
 ];
 
 /// All samples of probes that no far side of ours counts.
-pub fn emit_all(trial: &mut Trial, result: &ProbingResult, per_s: f64) -> Result<(), ProbeError> {
+pub fn emit_all(trial: &mut Trial, result: &ProbingResult, per_s: f64) -> Result<()> {
     let (sent, trips) = (result.sent, &result.trips);
     let returned = trips.tracker.unique;
     trial.out.emit("sent_count", sent as f64, factors! {})?;
@@ -80,7 +80,7 @@ pub fn emit_all(trial: &mut Trial, result: &ProbingResult, per_s: f64) -> Result
 }
 
 /// Distributions and intervals.
-pub fn emit_times(trial: &mut Trial, trips: &RoundTrips) -> Result<(), ProbeError> {
+pub fn emit_times(trial: &mut Trial, trips: &RoundTrips) -> Result<()> {
     if trips.tracker.unique == 0 {
         trial.out.note("Nothing came back, so there is no round-trip time; every probe is lost.");
     }
@@ -102,12 +102,7 @@ pub fn emit_times(trial: &mut Trial, trips: &RoundTrips) -> Result<(), ProbeErro
 }
 
 /// Losses, and what was recorded probe by probe. per_s: rate of the schedule; 0 without one.
-pub fn emit(
-    trial: &mut Trial,
-    trips: &RoundTrips,
-    sent: u64,
-    per_s: f64,
-) -> Result<(), ProbeError> {
+pub fn emit(trial: &mut Trial, trips: &RoundTrips, sent: u64, per_s: f64) -> Result<()> {
     trial.out.emit("late_count", trips.late as f64, factors! {})?;
     if let Some((low, high)) = wilson(sent.saturating_sub(trips.tracker.unique), sent) {
         trial.out.emit("loss_low_ratio", low, factors! {})?;
@@ -123,27 +118,8 @@ pub fn emit(
     emit_losses(trial, trips, sent, 1e9 / per_s)
 }
 
-fn emit_losses(
-    trial: &mut Trial,
-    trips: &RoundTrips,
-    sent: u64,
-    slot_ns: f64,
-) -> Result<(), ProbeError> {
-    let losses = trips.losses(sent);
-    for (first, length) in &losses.runs {
-        let at_ns = (*first as f64 * slot_ns) as u64;
-        trial.out.emit_at("lost_run_count", *length as f64, 1, at_ns, factors! {})?;
-    }
-    if losses.all_runs > LISTED_RUNS as u64 {
-        let all = losses.all_runs;
-        trial.out.note(format!("lost_run_count has the first {LISTED_RUNS} of {all} runs."));
-    }
-    if let Some(ratio) = losses.pairs.episode_ratio() {
-        trial.out.emit("loss_episode_ratio", ratio, factors! {})?;
-    }
-    if let Some(slots) = losses.pairs.episode_slots() {
-        trial.out.emit("loss_episode_ns", slots * slot_ns, factors! {})?;
-    }
+fn emit_losses(trial: &mut Trial, trips: &RoundTrips, sent: u64, slot_ns: f64) -> Result<()> {
+    trips.losses(sent).emit(trial, slot_ns, &factors! {})?;
     let per_interval = (trips.interval_ns() as f64 / slot_ns).round().max(1.0) as u64;
     for (index, (due, lost)) in trips.lost_by_interval(sent, per_interval).iter().enumerate() {
         let at_ns = ((index as u64 + 1) * per_interval) as f64 * slot_ns;

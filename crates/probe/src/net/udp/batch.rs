@@ -2,7 +2,7 @@
 //!
 //! The calls are made directly: musl's `sendmmsg` sends one at a time.
 use super::socket_address::{from_storage, to_storage};
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use crate::net::{read_option, set_option};
 use crate::session::Session;
 use std::io::{Error, ErrorKind};
@@ -171,7 +171,7 @@ impl Batch {
 
     /// Sends the first `count` slots; how many the kernel took. `WouldBlock` gives 0.
     #[inline]
-    pub fn send(&mut self, socket: &UdpSocket, count: usize) -> Result<usize, ProbeError> {
+    pub fn send(&mut self, socket: &UdpSocket, count: usize) -> Result<usize> {
         // SAFETY: the first `count` headers lead into our own vectors.
         let sent = unsafe {
             libc::syscall(
@@ -190,7 +190,7 @@ impl Batch {
 
     /// Receives what is there, at least one datagram; 0 when none came in the socket's time limit.
     #[inline]
-    pub fn receive(&mut self, socket: &UdpSocket) -> Result<usize, ProbeError> {
+    pub fn receive(&mut self, socket: &UdpSocket) -> Result<usize> {
         // Where datagrams come one by one, the kernel's look for a second one is part of their times.
         let is_single = !self.singles.is_multiple_of(SINGLES_IN_A_ROW);
         self.receive_up_to(socket, if is_single { 1 } else { SLOTS })
@@ -198,7 +198,7 @@ impl Batch {
 
     /// The same, `most` slots at most.
     #[inline]
-    pub fn receive_up_to(&mut self, socket: &UdpSocket, most: usize) -> Result<usize, ProbeError> {
+    pub fn receive_up_to(&mut self, socket: &UdpSocket, most: usize) -> Result<usize> {
         for slot in 0..self.used {
             self.vectors[slot].iov_len = self.slot_bytes;
             let header = &mut self.headers[slot].msg_hdr;
@@ -231,13 +231,13 @@ impl Batch {
 
 /// 0 for an error that only means: not now.
 #[cold]
-fn nothing_now(session: Session, what: &str) -> Result<usize, ProbeError> {
+fn nothing_now(session: Session, what: &str) -> Result<usize> {
     is_not_now(session, what, &Error::last_os_error()).map(|()| 0)
 }
 
 /// Accepts an error that only means: not now.
 #[cold]
-pub fn is_not_now(session: Session, what: &str, error: &Error) -> Result<(), ProbeError> {
+pub fn is_not_now(session: Session, what: &str, error: &Error) -> Result<()> {
     session.check()?;
     let full = error.raw_os_error() == Some(libc::ENOBUFS);
     match error.kind() {
@@ -301,7 +301,7 @@ impl PlainControl for libc::timespec {}
 impl PlainControl for libc::c_int {}
 
 /// Makes the kernel cut what is sent into datagrams of `bytes`.
-pub fn set_segment_bytes(socket: &UdpSocket, bytes: usize) -> Result<(), ProbeError> {
+pub fn set_segment_bytes(socket: &UdpSocket, bytes: usize) -> Result<()> {
     let bytes = bytes as libc::c_int;
     set_option(socket.as_raw_fd(), libc::SOL_UDP, UDP_SEGMENT, bytes).map_err(|error| {
         ProbeError::new(
@@ -320,13 +320,13 @@ pub fn join_received(socket: &UdpSocket) {
 }
 
 /// Datagrams that found the socket's buffer full; `None` where the kernel does not count them.
-pub fn drops(socket: &UdpSocket) -> Option<u64> {
+pub fn drops(socket: &UdpSocket) -> Option<u32> {
     const SO_MEMINFO: libc::c_int = 55;
     const DROPS: std::ops::Range<usize> = 32..36;
     let mut values = [0u8; 64];
     let length = read_option(socket.as_raw_fd(), libc::SOL_SOCKET, SO_MEMINFO, &mut values)?;
     let drops = values[..length].get(DROPS)?.try_into().expect("four bytes");
-    Some(u64::from(u32::from_ne_bytes(drops)))
+    Some(u32::from_ne_bytes(drops))
 }
 
 #[cfg(test)]
@@ -363,49 +363,41 @@ mod tests {
         assert_eq!(drops(&near), Some(0));
     }
 
-    #[test]
-    fn joined_slots_arrive_as_datagrams() {
+    /// Sends all slots as so many messages, and receives them joined or one by one.
+    fn joined_slots_arrive(bytes: usize, messages: usize, joined: bool) {
         let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let (near, far) = (socket(any).unwrap(), socket(any).unwrap());
-        // 64 slots of 1400 bytes are two messages of 32.
-        let mut batch = Batch::new(Session::detached(), 1400);
-        batch.address(far.local_addr().unwrap(), 1400);
+        let mut batch = Batch::new(Session::detached(), bytes);
+        batch.address(far.local_addr().unwrap(), bytes);
         (0..SLOTS).for_each(|slot| batch.slot(slot)[0] = slot as u8);
-        set_segment_bytes(&near, 1400).unwrap();
-        assert_eq!(batch.join_slots(), 2);
-        assert_eq!(batch.send(&near, 2).unwrap(), 2);
-        let mut there = Batch::new(Session::detached(), 2000);
+        set_segment_bytes(&near, bytes).unwrap();
+        if joined {
+            join_received(&far);
+        }
+        assert_eq!(batch.join_slots(), messages);
+        assert_eq!(batch.send(&near, messages).unwrap(), messages);
+        let mut there = Batch::new(Session::detached(), if joined { LONGEST_BYTES } else { 2000 });
         let mut seen = Vec::new();
         while seen.len() < SLOTS {
-            for slot in 0..there.receive(&far).unwrap() {
-                assert_eq!(there.received(slot).len(), 1400);
-                seen.push(usize::from(there.received(slot)[0]));
+            for slot in 0..there.receive_up_to(&far, SLOTS).unwrap() {
+                assert!(joined || there.received(slot).len() == bytes);
+                for datagram in there.datagrams(slot) {
+                    assert_eq!(datagram.len(), bytes);
+                    seen.push(usize::from(datagram[0]));
+                }
             }
         }
         assert!(seen.iter().copied().eq(0..SLOTS));
     }
 
     #[test]
+    fn joined_slots_arrive_as_datagrams() {
+        // 64 slots of 1400 bytes are two messages of 32.
+        joined_slots_arrive(1400, 2, false);
+    }
+
+    #[test]
     fn joined_messages_are_taken_apart() {
-        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let (near, far) = (socket(any).unwrap(), socket(any).unwrap());
-        let mut batch = Batch::new(Session::detached(), 70);
-        batch.address(far.local_addr().unwrap(), 70);
-        (0..SLOTS).for_each(|slot| batch.slot(slot)[0] = slot as u8);
-        set_segment_bytes(&near, 70).unwrap();
-        join_received(&far);
-        assert_eq!(batch.join_slots(), 1);
-        assert_eq!(batch.send(&near, 1).unwrap(), 1);
-        let mut there = Batch::new(Session::detached(), LONGEST_BYTES);
-        let mut seen = Vec::new();
-        while seen.len() < SLOTS {
-            for slot in 0..there.receive_up_to(&far, SLOTS).unwrap() {
-                for datagram in there.datagrams(slot) {
-                    assert_eq!(datagram.len(), 70);
-                    seen.push(usize::from(datagram[0]));
-                }
-            }
-        }
-        assert!(seen.iter().copied().eq(0..SLOTS));
+        joined_slots_arrive(70, 1, true);
     }
 }

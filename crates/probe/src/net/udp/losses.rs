@@ -1,10 +1,12 @@
-//! Which datagrams never arrived: runs of lost ones, and the estimates of loss episodes. Pure.
+//! Which datagrams never arrived: runs of lost ones, the estimates of loss episodes, their samples.
+use crate::error::Result;
+use crate::trial::{Factors, Trial};
 use serde::{Deserialize, Serialize};
 
 /// Numbers from this one on are not followed: 8 MiB of bits.
 const FOLLOWED: u64 = 1 << 26;
 /// Runs that are listed.
-pub const LISTED_RUNS: usize = 10_000;
+const LISTED_RUNS: usize = 10_000;
 
 /// The numbers that arrived.
 #[derive(Debug, Default)]
@@ -20,6 +22,25 @@ pub struct Losses {
     pub all_runs: u64,
     /// Pairs of datagrams in neighbouring slots.
     pub pairs: EpisodePairs,
+}
+
+impl Losses {
+    /// Emits the runs that are listed, and the episodes; between two slots are `slot_ns`.
+    pub fn emit(&self, trial: &mut Trial, slot_ns: f64, factors: &Factors) -> Result<()> {
+        for (first, length) in &self.runs {
+            let at_ns = (*first as f64 * slot_ns) as u64;
+            trial.out.emit_at("lost_run_count", *length as f64, 1, at_ns, factors.clone())?;
+        }
+        if self.all_runs > LISTED_RUNS as u64 {
+            let all = self.all_runs;
+            trial.out.note(format!("lost_run_count has the first {LISTED_RUNS} of {all} runs."));
+        }
+        let episodes = [
+            ("loss_episode_ratio", self.pairs.episode_ratio()),
+            ("loss_episode_ns", self.pairs.episode_slots().map(|slots| slots * slot_ns)),
+        ];
+        trial.out.emit_known(&episodes, factors)
+    }
 }
 
 /// Pairs of datagrams in neighbouring slots by what was lost of each: the experiments of Badabing

@@ -4,7 +4,7 @@ use super::pace::Pace;
 use super::packet::Header;
 use super::slots::Slots;
 use crate::clock;
-use crate::error::ProbeError;
+use crate::error::{ProbeError, Result};
 use crate::session::Session;
 use std::collections::VecDeque;
 use std::net::{SocketAddr, UdpSocket};
@@ -56,8 +56,8 @@ pub fn send(
     session: Session,
     socket: &UdpSocket,
     stream: &Stream,
-    mut over: impl FnMut(&Sent) -> Result<bool, ProbeError>,
-) -> Result<Sent, ProbeError> {
+    mut over: impl FnMut(&Sent) -> Result<bool>,
+) -> Result<Sent> {
     // SAFETY: sets a property of the calling thread: sleeps end up to 50 µs late by default.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
     let mut batch = Batch::new(session, stream.packet_bytes);
@@ -119,7 +119,7 @@ impl Flood {
         socket: &UdpSocket,
         to: SocketAddr,
         packet_bytes: usize,
-    ) -> Result<Self, ProbeError> {
+    ) -> Result<Self> {
         // The kernel looks up the route of a connected socket once, not for every datagram.
         socket.connect(to).map_err(|error| ProbeError::os("Connecting a socket", &error))?;
         let mut batch = Batch::new(session, packet_bytes);
@@ -129,14 +129,14 @@ impl Flood {
     }
 
     /// Lets the kernel (or the network card) cut few large messages into the datagrams of a batch.
-    pub fn offload_segmentation(&mut self, socket: &UdpSocket) -> Result<(), ProbeError> {
+    pub fn offload_segmentation(&mut self, socket: &UdpSocket) -> Result<()> {
         batch::set_segment_bytes(socket, self.packet_bytes)?;
         self.messages = self.batch.join_slots();
         Ok(())
     }
 
     /// Sends a batch; its bytes.
-    pub fn send(&mut self, socket: &UdpSocket) -> Result<u64, ProbeError> {
+    pub fn send(&mut self, socket: &UdpSocket) -> Result<u64> {
         let (now_ns, sent_wall_ns) = (clock::monotonic_ns(), clock::realtime_ns());
         for slot in 0..SLOTS {
             Header {

@@ -2,7 +2,7 @@
 //! a user thinks.
 use super::Worker;
 use crate::clock;
-use crate::error::ProbeError;
+use crate::error::Result;
 use crate::requests::{Protocol, Think};
 use nephoscope_wire::random::Random;
 use std::cmp::Reverse;
@@ -18,7 +18,7 @@ impl<P: Protocol> Worker<'_, P> {
     }
 
     /// Sends the requests that are due.
-    pub(super) fn send_due(&mut self, now_ns: u64) -> Result<(), ProbeError> {
+    pub(super) fn send_due(&mut self, now_ns: u64) -> Result<()> {
         for _ in 0..BURST {
             if !self.send_scheduled(now_ns)? && !self.send_after_thinking(now_ns)? {
                 break;
@@ -28,7 +28,7 @@ impl<P: Protocol> Worker<'_, P> {
     }
 
     /// Sends the next request of the schedule; false when none is due or no connection is free.
-    fn send_scheduled(&mut self, now_ns: u64) -> Result<bool, ProbeError> {
+    fn send_scheduled(&mut self, now_ns: u64) -> Result<bool> {
         let due_ns = self.next_due_ns;
         if due_ns > now_ns || due_ns >= self.recorder.window.end_ns {
             return Ok(false);
@@ -47,7 +47,7 @@ impl<P: Protocol> Worker<'_, P> {
     }
 
     /// Sends what the next user of a closed loop has thought about; false when none is ready.
-    fn send_after_thinking(&mut self, now_ns: u64) -> Result<bool, ProbeError> {
+    fn send_after_thinking(&mut self, now_ns: u64) -> Result<bool> {
         let Some(Reverse((due_ns, slot))) = self.timers.peek().copied() else { return Ok(false) };
         if due_ns > now_ns || due_ns >= self.recorder.window.end_ns {
             return Ok(false);

@@ -1,6 +1,6 @@
 //! Requests that fail, and those whose time is over.
 use super::Worker;
-use crate::error::ProbeError;
+use crate::error::Result;
 use crate::requests::connection::State;
 use crate::requests::failures::{Failure, TIMEOUT, WRONG_LENGTH};
 use crate::requests::{limits, Protocol};
@@ -14,12 +14,7 @@ const SWEEP_NS: std::ops::RangeInclusive<u64> = 1_000_000..=100_000_000;
 impl<P: Protocol> Worker<'_, P> {
     /// Closes a connection that failed, and its requests with it.
     #[cold]
-    pub(super) fn fail(
-        &mut self,
-        slot: usize,
-        failure: Failure,
-        now_ns: u64,
-    ) -> Result<(), ProbeError> {
+    pub(super) fn fail(&mut self, slot: usize, failure: Failure, now_ns: u64) -> Result<()> {
         if let Some(error) = limits::met_by(failure) {
             return Err(error);
         }
@@ -55,7 +50,7 @@ impl<P: Protocol> Worker<'_, P> {
         begun_ns.is_some_and(|begun_ns| now_ns.saturating_sub(begun_ns) >= self.settings.timeout_ns)
     }
 
-    fn give_up_oldest(&mut self, slot: usize, now_ns: u64) -> Result<(), ProbeError> {
+    fn give_up_oldest(&mut self, slot: usize, now_ns: u64) -> Result<()> {
         let connection = &mut self.connections[slot];
         let shares = connection.state == State::Open && connection.written > 1;
         if !shares || !self.protocol.cancel_oldest(&mut connection.parser) {

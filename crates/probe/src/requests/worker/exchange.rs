@@ -1,7 +1,7 @@
 //! Requests and responses on a connection that is open.
 use super::Worker;
 use crate::clock;
-use crate::error::ProbeError;
+use crate::error::{ProbeError, Result};
 use crate::requests::connection::{is_wait, InFlight, Standing, State};
 use crate::requests::epoll::{READ, WRITE};
 use crate::requests::failures::{self, CLOSED_EARLY};
@@ -17,7 +17,7 @@ impl<P: Protocol> Worker<'_, P> {
     }
 
     /// Sends what a connection was given, all at once; connects first where that is needed.
-    pub(super) fn flush(&mut self, slot: usize, now_ns: u64) -> Result<(), ProbeError> {
+    pub(super) fn flush(&mut self, slot: usize, now_ns: u64) -> Result<()> {
         let connection = &mut self.connections[slot];
         match connection.state {
             State::Closed => return self.connect(slot, now_ns),
@@ -48,7 +48,7 @@ impl<P: Protocol> Worker<'_, P> {
         slot: usize,
         written: Result<bool, std::io::Error>,
         watched: bool,
-    ) -> Result<(), ProbeError> {
+    ) -> Result<()> {
         match written {
             Ok(all) if all != watched => Ok(()),
             Ok(all) => self.watch(slot, if all { READ } else { READ | WRITE }),
@@ -56,14 +56,14 @@ impl<P: Protocol> Worker<'_, P> {
         }
     }
 
-    pub(super) fn watch(&mut self, slot: usize, interest: u32) -> Result<(), ProbeError> {
+    pub(super) fn watch(&mut self, slot: usize, interest: u32) -> Result<()> {
         let Some(socket) = &self.connections[slot].socket else { return Ok(()) };
         let changed = self.epoll.change(socket.fd(), interest, slot as u32);
         changed.map_err(|error| ProbeError::os("epoll_ctl", &error))
     }
 
     #[inline]
-    pub(super) fn read(&mut self, slot: usize) -> Result<(), ProbeError> {
+    pub(super) fn read(&mut self, slot: usize) -> Result<()> {
         let connection = &mut self.connections[slot];
         let before = connection.in_flight.len();
         if connection.tls.is_some() {
@@ -99,7 +99,7 @@ impl<P: Protocol> Worker<'_, P> {
         before: usize,
         standing: Standing,
         now_ns: u64,
-    ) -> Result<(), ProbeError> {
+    ) -> Result<()> {
         let connection = &mut self.connections[slot];
         let answered = before - connection.in_flight.len();
         self.in_flight -= answered;

@@ -13,7 +13,7 @@ use super::gate::{Gate, Message};
 use super::recorder::{Recorder, Window};
 use super::{Pacing, Protocol, Settings, Think};
 use crate::clock;
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use crate::session::Session;
 use busy_wait::BusyWait;
 use nephoscope_wire::random::Random;
@@ -65,7 +65,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
         number: usize,
         protocol: P,
         messages: Sender<Message>,
-    ) -> Result<Self, ProbeError> {
+    ) -> Result<Self> {
         let threads = settings.threads.len();
         let own = (settings.connections + threads - 1 - number) / threads;
         let (think, schedule) = match &settings.pacing {
@@ -101,7 +101,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
     }
 
     /// Connects, waits for the start, runs to the end. A failure ends the other threads too.
-    pub fn run(mut self, gate: &Gate) -> Result<(Recorder, P), ProbeError> {
+    pub fn run(mut self, gate: &Gate) -> Result<(Recorder, P)> {
         let result = self.run_to_end(gate);
         if result.is_err() {
             gate.abandon();
@@ -111,7 +111,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
         result.map(|()| (self.recorder, self.protocol))
     }
 
-    fn run_to_end(&mut self, gate: &Gate) -> Result<(), ProbeError> {
+    fn run_to_end(&mut self, gate: &Gate) -> Result<()> {
         // SAFETY: sets a property of the calling thread: sleeps end up to 50 µs late by default.
         unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
         if self.settings.connect_ahead {
@@ -185,7 +185,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
     }
 
     /// Waits until something is due or a socket is ready, and handles that.
-    fn poll(&mut self, now_ns: u64) -> Result<(), ProbeError> {
+    fn poll(&mut self, now_ns: u64) -> Result<()> {
         let window = self.recorder.window;
         let mut until_ns = now_ns + LOOK_AROUND_NS;
         until_ns = until_ns.min(self.next_sweep_ns).min(self.interval_ends_ns);
@@ -201,7 +201,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
     }
 
     /// Reads all that has come before it sends what follows, so that responses are timed as they come.
-    fn take_events(&mut self, now_ns: u64, timeout_ns: u64) -> Result<(), ProbeError> {
+    fn take_events(&mut self, now_ns: u64, timeout_ns: u64) -> Result<()> {
         let waited = if self.in_flight > 0 {
             self.busy_wait.wait(&mut self.epoll, now_ns, timeout_ns)
         } else {

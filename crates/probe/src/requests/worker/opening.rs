@@ -1,7 +1,7 @@
 //! Connections that are being opened, and their TLS handshakes.
 use super::{Worker, LOOK_AROUND_NS};
 use crate::clock;
-use crate::error::ProbeError;
+use crate::error::Result;
 use crate::requests::connection::{Connection, State};
 use crate::requests::epoll::{READ, WRITE};
 use crate::requests::failures;
@@ -14,7 +14,7 @@ const CONNECTING_MAX: usize = 128;
 
 impl<P: Protocol> Worker<'_, P> {
     /// Opens all connections, not too many at once.
-    pub(super) fn connect_ahead(&mut self, gate: &Gate) -> Result<(), ProbeError> {
+    pub(super) fn connect_ahead(&mut self, gate: &Gate) -> Result<()> {
         let until_ns = clock::monotonic_ns() + self.settings.timeout_ns;
         let (mut next, count) = (0, self.connections.len());
         loop {
@@ -36,7 +36,7 @@ impl<P: Protocol> Worker<'_, P> {
         }
     }
 
-    pub(super) fn connect(&mut self, slot: usize, now_ns: u64) -> Result<(), ProbeError> {
+    pub(super) fn connect(&mut self, slot: usize, now_ns: u64) -> Result<()> {
         let opened = Socket::connect(&self.settings.address).and_then(|socket| {
             self.epoll.add(socket.fd(), READ | WRITE, slot as u32).map(|()| socket)
         });
@@ -51,7 +51,7 @@ impl<P: Protocol> Worker<'_, P> {
         }
     }
 
-    pub(super) fn on_connected(&mut self, slot: usize) -> Result<(), ProbeError> {
+    pub(super) fn on_connected(&mut self, slot: usize) -> Result<()> {
         let now_ns = clock::monotonic_ns();
         let connection = &mut self.connections[slot];
         let Some(socket) = &connection.socket else { return Ok(()) };
@@ -77,7 +77,7 @@ impl<P: Protocol> Worker<'_, P> {
     }
 
     /// Goes on with a handshake: sends its next message, or the requests that waited for its end.
-    pub(super) fn shake_hands(&mut self, slot: usize) -> Result<(), ProbeError> {
+    pub(super) fn shake_hands(&mut self, slot: usize) -> Result<()> {
         let connection = &mut self.connections[slot];
         let is_over = connection.tls.as_ref().is_some_and(|tls| !tls.is_handshaking());
         let now_ns = clock::monotonic_ns();

@@ -1,6 +1,6 @@
 //! Credentials of services: from a file, the controller's environment or this program's own, and never
 //! from parameters, which stand in logs and lists of processes.
-use crate::error::ProbeError;
+use crate::error::{ProbeError, Result};
 use crate::trial::Trial;
 use nephoscope_wire::input::read_text;
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ pub struct Credentials {
 impl Credentials {
     /// Reads those of a trial: its file if it names one, else what the controller sent, else the
     /// environment.
-    pub fn read(trial: &Trial) -> Result<Self, ProbeError> {
+    pub fn read(trial: &Trial) -> Result<Self> {
         let sent = match trial.session.has_control() {
             true => trial.session.read_credentials()?,
             false => BTreeMap::new(),
@@ -63,11 +63,7 @@ impl Credentials {
     }
 
     /// Returns all of these values; refuses where one is missing.
-    pub fn require<const N: usize>(
-        &self,
-        service: &str,
-        names: [&str; N],
-    ) -> Result<[&str; N], ProbeError> {
+    pub fn require<const N: usize>(&self, service: &str, names: [&str; N]) -> Result<[&str; N]> {
         match names.iter().find(|name| self.get(name).is_none()) {
             None => Ok(names.map(|name| self.get(name).unwrap_or_default())),
             Some(missing) => Err(ProbeError::usage(

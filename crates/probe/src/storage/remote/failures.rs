@@ -1,6 +1,6 @@
 //! Errors of services as sentences: what was refused, where, and what to do next.
 use super::credentials::Credentials;
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use opendal_core::{Error, ErrorKind};
 use std::error::Error as _;
 
@@ -21,7 +21,7 @@ pub struct Failures {
 
 impl Failures {
     /// Refuses where what is missing is the bucket.
-    pub fn check_bucket(&self, error: &Error) -> Result<(), ProbeError> {
+    pub fn check_bucket(&self, error: &Error) -> Result<()> {
         let words = everything(error);
         if ["NoSuchBucket", "ContainerNotFound", "bucket does not exist", "NoSuchContainer"]
             .iter()

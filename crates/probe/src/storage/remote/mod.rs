@@ -7,7 +7,7 @@ mod services;
 use super::content::{Content, Object};
 use super::settings::Settings;
 use super::{vanished, Store};
-use crate::error::ProbeError;
+use crate::error::{ProbeError, Result};
 use crate::session::Session;
 use crate::trial::Trial;
 use bytes::Bytes;
@@ -38,7 +38,7 @@ pub struct Place {
 
 impl Place {
     /// Makes the place: checks access by an object of one byte, and removes what killed trials left.
-    pub fn make(trial: &mut Trial, settings: &Settings) -> Result<Self, ProbeError> {
+    pub fn make(trial: &mut Trial, settings: &Settings) -> Result<Self> {
         let credentials = Credentials::read(trial)?;
         let access = Access::of(trial, settings, credentials)?;
         let prefix = Prefix::draw(trial.session.time_left())?;
@@ -58,7 +58,7 @@ impl Place {
         }
     }
 
-    fn check(&mut self, seed: u64) -> Result<(), ProbeError> {
+    fn check(&mut self, seed: u64) -> Result<()> {
         let content = Content::new(seed);
         let mut random = nephoscope_wire::random::Random::new(seed);
         let object = content.object(format!("{}/check", self.prefix), 1, &mut random);
@@ -66,12 +66,12 @@ impl Place {
         self.client.read(&object, &mut |_| ()).map(|_| ())
     }
 
-    pub fn connect(&self) -> Result<Box<dyn Store>, ProbeError> {
+    pub fn connect(&self) -> Result<Box<dyn Store>> {
         let client = Client::connect(&self.access, self.session, format!("{}/", self.prefix))?;
         Ok(Box::new(client))
     }
 
-    pub fn remove(mut self) -> Result<(), ProbeError> {
+    pub fn remove(mut self) -> Result<()> {
         self.client.remove_all(&self.prefix)
     }
 }
@@ -92,7 +92,7 @@ struct Client {
 }
 
 impl Client {
-    fn connect(access: &Access, session: Session, folder: String) -> Result<Self, ProbeError> {
+    fn connect(access: &Access, session: Session, folder: String) -> Result<Self> {
         let retries = Arc::new(AtomicU64::new(0));
         let built = Builder::new_current_thread().enable_all().build();
         let runtime = built.map_err(|error| ProbeError::os("Making an event loop", &error))?;
@@ -118,7 +118,7 @@ impl Client {
     }
 
     /// Returns the names of trials that have ended and left objects.
-    fn abandoned(&self, own: &Prefix) -> Result<Vec<String>, ProbeError> {
+    fn abandoned(&self, own: &Prefix) -> Result<Vec<String>> {
         let listed = self.runtime.block_on(self.operator.list("/"));
         let entries = match listed {
             Ok(entries) => entries,
@@ -132,7 +132,7 @@ impl Client {
         Ok(names.filter(|name| own.is_abandoned(name)).collect())
     }
 
-    fn remove_all(&mut self, prefix: &str) -> Result<(), ProbeError> {
+    fn remove_all(&mut self, prefix: &str) -> Result<()> {
         let path = format!("{prefix}/");
         let removing = async {
             if self.removes_in_batches {
@@ -211,7 +211,7 @@ async fn until_ended(session: Session) {
 }
 
 impl Store for Client {
-    fn write(&mut self, content: &Content, object: &Object) -> Result<(), ProbeError> {
+    fn write(&mut self, content: &Content, object: &Object) -> Result<()> {
         let path = self.path(object);
         let in_parts = self.takes_parts && object.bytes > self.part_bytes as u64;
         let sent = if in_parts {
@@ -225,7 +225,7 @@ impl Store for Client {
         sent.map_err(|error| self.named("Writing an object", object, &error))
     }
 
-    fn read(&mut self, object: &Object, take: &mut dyn FnMut(&[u8])) -> Result<u64, ProbeError> {
+    fn read(&mut self, object: &Object, take: &mut dyn FnMut(&[u8])) -> Result<u64> {
         let path = self.path(object);
         let received = self.wait(async {
             let mut reading = self.operator.reader_with(&path);
@@ -245,7 +245,7 @@ impl Store for Client {
         received.map_err(|error| self.named("Reading an object", object, &error))
     }
 
-    fn drop_cache(&mut self, _: &Object) -> Result<bool, ProbeError> {
+    fn drop_cache(&mut self, _: &Object) -> Result<bool> {
         Ok(false)
     }
 

@@ -1,6 +1,6 @@
 //! The name below which a trial has its objects, and whether another trial's has been given up.
 use crate::clock;
-use crate::error::ProbeError;
+use crate::error::Result;
 use sha2::{Digest, Sha256};
 use std::path::Path;
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub struct Prefix {
 
 impl Prefix {
     /// Draws the name of a trial that lasts no longer than `deadline` from now on.
-    pub fn draw(deadline: Duration) -> Result<Self, ProbeError> {
+    pub fn draw(deadline: Duration) -> Result<Self> {
         let noise: [u8; 4] = crate::net::random_bytes()?;
         Ok(Self {
             owner: owner(),

@@ -1,7 +1,7 @@
 //! How each service is reached.
 use super::credentials::Credentials;
 use super::failures::Failures;
-use crate::error::{Kind, ProbeError};
+use crate::error::{Kind, ProbeError, Result};
 use crate::http::url::Url;
 use crate::requests::{target, tls};
 use crate::storage::settings::{Service, Settings};
@@ -33,11 +33,7 @@ pub struct Access {
 
 impl Access {
     /// From the parameters of a trial; refuses servers that nobody has named as their own.
-    pub fn of(
-        trial: &Trial,
-        settings: &Settings,
-        credentials: Credentials,
-    ) -> Result<Self, ProbeError> {
+    pub fn of(trial: &Trial, settings: &Settings, credentials: Credentials) -> Result<Self> {
         let (params, service) = (&trial.params, settings.service);
         let endpoint = endpoint(service, params.text("endpoint"), params.text("region"))?;
         let (host, port) = address(service, &endpoint)?;
@@ -91,7 +87,7 @@ impl Access {
     }
 
     /// Returns the library's access for one client. retries: where it counts requests sent again.
-    pub fn operator(&self, retries: Arc<AtomicU64>) -> Result<Operator, ProbeError> {
+    pub fn operator(&self, retries: Arc<AtomicU64>) -> Result<Operator> {
         let values = self.values.clone();
         let made = match self.service {
             Service::S3 => Operator::from_iter::<opendal_service_s3::S3>(values),
@@ -128,7 +124,7 @@ impl Access {
     }
 }
 
-fn endpoint(service: Service, given: &str, region: &str) -> Result<String, ProbeError> {
+fn endpoint(service: Service, given: &str, region: &str) -> Result<String> {
     match (service, given) {
         (Service::S3, "") => Ok(format!("https://s3.{region}.amazonaws.com")),
         (Service::Gcs, "") => Ok("https://storage.googleapis.com".to_owned()),
@@ -142,7 +138,7 @@ fn endpoint(service: Service, given: &str, region: &str) -> Result<String, Probe
 }
 
 /// Returns host and port of an endpoint.
-fn address(service: Service, endpoint: &str) -> Result<(String, u16), ProbeError> {
+fn address(service: Service, endpoint: &str) -> Result<(String, u16)> {
     let refused = |why: &str| {
         // A password may stand in it.
         let shown = endpoint.rsplit('@').next().unwrap_or_default();
@@ -165,7 +161,7 @@ fn address(service: Service, endpoint: &str) -> Result<(String, u16), ProbeError
     Ok((url.host, if has_port { url.port } else { 22 }))
 }
 
-fn check_bucket(service: Service, bucket: &str) -> Result<(), ProbeError> {
+fn check_bucket(service: Service, bucket: &str) -> Result<()> {
     let needed = matches!(service, Service::S3 | Service::Gcs | Service::Azblob);
     if needed != bucket.is_empty() {
         return Ok(());
@@ -179,10 +175,7 @@ fn check_bucket(service: Service, bucket: &str) -> Result<(), ProbeError> {
 }
 
 /// Returns the credentials of a service by the library's names; refuses where some are missing.
-fn keys(
-    service: Service,
-    credentials: &Credentials,
-) -> Result<HashMap<String, String>, ProbeError> {
+fn keys(service: Service, credentials: &Credentials) -> Result<HashMap<String, String>> {
     let mut keys = HashMap::new();
     let mut optional = |pairs: &[(&str, &str)]| {
         for (key, name) in pairs {

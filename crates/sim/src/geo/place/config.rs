@@ -1,5 +1,5 @@
 //! Keys of a placement: which sites to choose, within which limits.
-use crate::error::{positive, refuse, within, InvalidInput};
+use crate::error::{positive, refuse, within, Result};
 use crate::geo::scenario::Scenario;
 use serde::Deserialize;
 
@@ -48,7 +48,7 @@ impl Default for PlacementConfig {
 impl PlacementConfig {
     /// Returns an error for values out of bounds, unknown sites, more sites kept than allowed, and a
     /// scenario without an objective or in compatibility mode.
-    pub fn check(&self, scenario: &Scenario) -> Result<(), InvalidInput> {
+    pub fn check(&self, scenario: &Scenario) -> Result<()> {
         if scenario.objective_ms.is_none() {
             return refuse(
                 "The scenario has no objective_ms, by which sites could be compared.",

@@ -3,7 +3,7 @@ use super::config::PlacementConfig;
 use super::problem::{Evaluation, Problem};
 use super::problem_from_scenario::Scaling;
 use super::search::{search, Goal, SearchResult};
-use crate::error::{refuse, InvalidInput};
+use crate::error::{refuse, Result};
 use crate::geo::scenario::Scenario;
 use crate::samples::Sink;
 use serde::Serialize;
@@ -63,7 +63,7 @@ pub struct Placement {
 
 /// Chooses sites as the key `place` of a scenario asks for, with the default limits if it is left out.
 /// Returns an error for a load that no set of sites can serve.
-pub fn run(scenario: &Scenario, seed: u64) -> Result<Placement, InvalidInput> {
+pub fn run(scenario: &Scenario, seed: u64) -> Result<Placement> {
     let config = &scenario.place.clone().unwrap_or_default();
     config.check(scenario)?;
     let goal = Goal {
@@ -124,7 +124,7 @@ fn confirm(
     names: &[String],
     front: &mut [Choice],
     seed: u64,
-) -> Result<Choice, InvalidInput> {
+) -> Result<Choice> {
     let mut order: Vec<usize> = (0..front.len()).collect();
     order.sort_by(|a, b| goal.compare(&front[*a].expected, &front[*b].expected));
     let mut chosen = None;
@@ -146,7 +146,7 @@ fn simulate(
     names: &[String],
     set: &Evaluation,
     seed: u64,
-) -> Result<Simulated, InvalidInput> {
+) -> Result<Simulated> {
     let mut part = scenario.clone();
     let index_of = |name: &str| set.sites.iter().position(|site| names[*site] == name);
     part.sites.0.retain(|(name, _)| index_of(name).is_some());
@@ -171,7 +171,7 @@ fn sensitivity(
     config: &PlacementConfig,
     goal: &Goal,
     chosen: &[usize],
-) -> Result<Vec<Change>, InvalidInput> {
+) -> Result<Vec<Change>> {
     let latency = |latency: &f64| Scaling { latency: *latency, growth: 1.0 };
     let growth = |growth: &f64| Scaling { latency: 1.0, growth: *growth };
     let latencies = config.latency_factors.iter().map(latency);

@@ -4,7 +4,7 @@
 //! Users with a think time are assumed to send as often as if responses took no time.
 use super::config::PlacementConfig;
 use super::problem::{Base, Candidate, Instances, Path, Problem, HOURS};
-use crate::error::InvalidInput;
+use crate::error::Result;
 use crate::geo::network::{Delay, MS};
 use crate::geo::profile::HOUR;
 use crate::geo::scenario::{Discipline, Scenario, Site, Spread};
@@ -30,11 +30,7 @@ impl Scaling {
 
 impl Problem {
     /// config: accepted by [`PlacementConfig::check`].
-    pub fn new(
-        scenario: &Scenario,
-        config: &PlacementConfig,
-        scaling: Scaling,
-    ) -> Result<Self, InvalidInput> {
+    pub fn new(scenario: &Scenario, config: &PlacementConfig, scaling: Scaling) -> Result<Self> {
         let mut part = scenario.clone();
         let names = config.names(scenario);
         part.sites.0.retain(|(name, _)| names.contains(&name.as_str()));

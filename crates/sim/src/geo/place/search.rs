@@ -178,7 +178,9 @@ impl Search<'_> {
             }
         }));
         if starts.is_empty() {
-            starts.push(self.evaluate(kept));
+            // No site more is within the budget; no set is without a site.
+            let start = if kept.is_empty() { self.best.clone() } else { Some(self.evaluate(kept)) };
+            starts.extend(start);
         }
         starts.sort_by(|a, b| self.goal.compare(a, b));
         // Others lead to the same local optima.

@@ -79,6 +79,17 @@ fn by_hand_the_cheapest_for_a_part_of_the_users() {
 }
 
 #[test]
+fn a_budget_below_every_site_is_missed_by_the_least() {
+    for within in [None, Some(0.9)] {
+        let goal = goal(within, Some(0.5), 3);
+        for result in [search(&star(), &goal), search::search_within(&star(), &goal, 0.0)] {
+            assert_eq!(result.chosen.sites, [1], "west has more users than east");
+            assert!(!goal.is_met(&result.chosen) && result.bound_ratio.is_none());
+        }
+    }
+}
+
+#[test]
 fn by_hand_load_makes_a_second_site_worth_its_price() {
     // 900 requests an hour of 2 s each are half an instance; 2,700 are one and a half: overload for
     // one site however near. Shared, a request takes 2 / (1 - 0.75) = 8 s with two of them.

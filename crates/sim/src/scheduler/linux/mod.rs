@@ -16,7 +16,7 @@ pub use deadline::Reservation;
 
 use super::host::Host;
 use super::policy::{Decision, Policy, Processor};
-use crate::error::{refuse, InvalidInput};
+use crate::error::{refuse, Result};
 use crate::random::Stream;
 use crate::Nanos;
 use deadline::DeadlineServer;
@@ -98,7 +98,7 @@ pub struct Linux {
 impl Linux {
     /// Returns all virtual CPUs asleep, quotas full, and reservations before their first period.
     /// Returns an error for what the kernel does not accept.
-    pub fn new(host: &Host, settings: LinuxSettings, seed: u64) -> Result<Self, InvalidInput> {
+    pub fn new(host: &Host, settings: LinuxSettings, seed: u64) -> Result<Self> {
         check(host)?;
         let fair = Fair::new(host, settings);
         let server = |(home, vm): (usize, usize)| {
@@ -293,7 +293,7 @@ impl Policy for Linux {
 }
 
 /// Returns an error for weights, quotas and reservations that the kernel does not accept.
-fn check(host: &Host) -> Result<(), InvalidInput> {
+fn check(host: &Host) -> Result<()> {
     let mut reserved = 0.0;
     for (number, domain) in host.domains.iter().enumerate() {
         let refuse =
