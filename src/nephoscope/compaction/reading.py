@@ -37,9 +37,13 @@ class StoredSummaries:
         """
         self.problems = []
         repetitions = []
-        ids = self.store.ids()
-        for run in (StoredRun(self.store.runs_path / name) for name in reversed(ids)):
+        # A folder counts more than a line: a kill, or a compaction since, may have left both.
+        there = set()
+        for name in reversed(self.store.ids()):
+            run = StoredRun(self.store.runs_path / name)
             measured = self._of(run)
+            if measured is not None or run.path.exists():
+                there.add(name)
             if measured is None:
                 continue
             labels = measured.labels if isinstance(measured, RunSummary) else {}
@@ -47,9 +51,7 @@ class StoredSummaries:
                 repetitions.append(run)
             yield measured
         self._repetitions = repetitions
-        # A folder counts more than a line: a kill may have left both.
-        without = {name for name in ids if (self.store.runs_path / name).exists()}
-        for one in day_files.summaries(self.store.path, self.problems, without=without):
+        for one in day_files.summaries(self.store.path, self.problems, without=there):
             if self._matches(one):
                 yield one
 

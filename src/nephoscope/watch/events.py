@@ -6,6 +6,7 @@ restart reads one file. Files that are full are compressed; the oldest ones are 
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import os
 import zlib
@@ -154,10 +155,16 @@ def state_of(folder: Path) -> State:
 
 
 def _events_of(path: Path) -> list[dict[str, Any]]:
-    """Returns the events of a file without lines that are damaged or cut off."""
-    with translating_os_errors(path, "read"):
-        content = path.read_bytes()
-    if path.suffix == ".gz":
+    """Returns the events of a file without lines that are damaged or cut off.
+
+    It may have been compressed, or removed, since the folder was listed.
+    """
+    content = b""
+    for path in (path, path.with_suffix(".jsonl.gz")):
+        with translating_os_errors(path, "read"), contextlib.suppress(FileNotFoundError):
+            content = path.read_bytes()
+            break
+    if content and path.suffix == ".gz":
         try:
             content = gzip.decompress(content)
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
