@@ -71,6 +71,16 @@ class StoredRun:
         return self._manifest
 
     @property
+    def labels(self) -> Mapping[str, str]:
+        """The run's labels."""
+        return self.manifest.get("labels") or {}
+
+    @property
+    def started_s(self) -> float:
+        """When measuring began, in seconds since the epoch; 0 where it is not known."""
+        return float(self.manifest.get("started_at") or 0)
+
+    @property
     def state(self) -> str:
         """One of STATES, as the manifest has it."""
         return str(self.manifest["state"])
