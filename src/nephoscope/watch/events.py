@@ -160,11 +160,11 @@ def _events_of(path: Path) -> list[dict[str, Any]]:
     It may have been compressed, or removed, since the folder was listed.
     """
     content = b""
-    for path in (path, path.with_suffix(".jsonl.gz")):
-        with translating_os_errors(path, "read"), contextlib.suppress(FileNotFoundError):
-            content = path.read_bytes()
+    for file in (path, path.with_suffix(".jsonl.gz")):
+        with translating_os_errors(file, "read"), contextlib.suppress(FileNotFoundError):
+            content = file.read_bytes()
             break
-    if content and path.suffix == ".gz":
+    if content and file.suffix == ".gz":
         try:
             content = gzip.decompress(content)
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
