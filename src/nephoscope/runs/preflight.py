@@ -42,18 +42,11 @@ def check(
 def tools(settings: Sequence[Setting], catalog: Catalog) -> dict[str, set[str]]:
     """Target -> the adapters that will run there, as benchmarks, loads or hooks."""
     found: dict[str, set[str]] = {}
-
-    def add(benchmark: str, targets: Sequence[str]) -> None:
-        if catalog.benchmark(benchmark).kind == ADAPTER:
-            for target in targets:
-                found.setdefault(target, set()).add(benchmark)
-
     for setting in settings:
-        add(setting.benchmark, setting.targets)
-        for load in setting.backgrounds:
-            add(load.benchmark, load.targets)
-        for hook in (*setting.before, *setting.after):
-            add(hook.benchmark, [hook.target] if hook.target else setting.targets)
+        for benchmark, _, targets in setting.executions():
+            if catalog.benchmark(benchmark).kind == ADAPTER:
+                for target in targets:
+                    found.setdefault(target, set()).add(benchmark)
     return found
 
 

@@ -55,7 +55,7 @@ def execute(
             run, resumed = _choose(plan, store, catalog, settings, fresh, labels)
             stack.enter_context(run.lock())
         if resumed and labels:
-            run.update(labels={**(run.manifest.get("labels") or {}), **labels})
+            run.update(labels={**run.labels, **labels})
         if run.state == MEASURED:
             return run
         session = Session(

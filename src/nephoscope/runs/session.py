@@ -150,11 +150,7 @@ class Session:
     async def _one_round(self, number: int) -> None:
         if 0 < number <= self._begun:
             return
-        self._round = number
-        for sentence in self._others.new_ones():
-            self._warn(sentence)
-        self._give_up(await self._pool.begin_round(number))
-        nest = await self._cell(number)
+        nest = await self._begin_round(number, number)
         active = self._progress.begin_round(number)
         self._observer.round_started(self._status(), len(active))
         missing = self._missing(number, active)
@@ -170,18 +166,12 @@ class Session:
             goes_on = await concurrency.run_in_order(missing, execute)
         if not goes_on:
             self._progress.end_by_budget()
-        for outcome in self._progress.end_round():
-            self._run.event({"event": "alternative_ended", **asdict(outcome)})
-            self._observer.alternative_ended(outcome, self._status())
+        self._end_round()
 
     async def _one_cell(self, numbers: Sequence[int]) -> None:
         """Measures the blocks of a cell one after the other: each is booted, then all its rounds
         are measured. The order of the blocks is the seed's."""
-        self._round = numbers[-1]
-        for sentence in self._others.new_ones():
-            self._warn(sentence)
-        self._give_up(await self._pool.begin_round(numbers[0]))
-        nest = await self._cell(numbers[0])
+        nest = await self._begin_round(numbers[0], numbers[-1])
         work: dict[str, list[tuple[int, Group]]] = {}
         for number in numbers:
             active = self._progress.begin_round(number)
@@ -194,6 +184,17 @@ class Session:
             for number, group in work[block]:
                 if not await self._execute(number, nest, group):
                     self._progress.end_by_budget()
+        self._end_round()
+
+    async def _begin_round(self, first: int, last: int) -> Mapping[str, int]:
+        """Readies targets and hosts for the rounds from first to last; returns their cell."""
+        self._round = last
+        for sentence in self._others.new_ones():
+            self._warn(sentence)
+        self._give_up(await self._pool.begin_round(first))
+        return await self._cell(first)
+
+    def _end_round(self) -> None:
         for outcome in self._progress.end_round():
             self._run.event({"event": "alternative_ended", **asdict(outcome)})
             self._observer.alternative_ended(outcome, self._status())

@@ -124,7 +124,9 @@ def _verdict(
         return TrialStatus.FAILED, [failed[name].reason, *broken], failed[name].name, []
     if trial is None or trial.done is None:
         return TrialStatus.FAILED, broken, measured.failure_name, []
-    found = _rules(group, trial, spec)
+    found = validity.reasons(
+        spec, group.setting.params, trial.samples, trial.done.beside, trial.done.elapsed_ns
+    )
     reasons = [reason.sentence for reason in found if reason.code not in accept]
     reasons += broken
     # What was to be measured together was not, when one of them failed.
@@ -132,13 +134,6 @@ def _verdict(
     notes = [f"Accepted by the plan: {r.sentence}." for r in found if r.code in accept]
     status = TrialStatus.INVALID if reasons else TrialStatus.VALID
     return status, reasons, measured.failure_name, notes
-
-
-def _rules(group: Group, trial: TargetTrial, spec: BenchmarkSpec) -> list[validity.Reason]:
-    assert trial.done is not None
-    return validity.reasons(
-        spec, group.setting.params, trial.samples, trial.done.beside, trial.done.elapsed_ns
-    )
 
 
 def _until(timeline: Mapping[str, tuple[int, int]], failure: PhaseFailed | None) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from nephoscope.runs.environment import PLATFORM, Environment
 from nephoscope.runs.schedule.alternatives import LOST
 from nephoscope.runs.schedule.groups import Group
 from nephoscope.runs.trials import timing
-from nephoscope.runs.trials.loads import Load, describe_loads
+from nephoscope.runs.trials.loads import Load
 from nephoscope.runs.trials.phases import Phase, PhaseFailed, Timeline
 from nephoscope.runs.trials.records import GroupResult
 from nephoscope.runs.trials.served import unequal_counts
@@ -166,7 +166,7 @@ class GroupTrial:
             out.keep(owner, load.beside(), documents[-1] if documents else {})
         if unequal := unequal_counts(self._setting.served_by, out.trials, self._loads):
             out.broken.append(("unequal_counts", unequal))
-        out.loads = describe_loads(self._loads, window)
+        out.loads = tuple(load.describe(window) for load in self._loads)
         self._take_skew()
 
     def _take_skew(self) -> None:
