@@ -11,8 +11,9 @@ from nephoscope.store import Store, StoredRun, day_files
 from nephoscope.store.selection import Selection
 from nephoscope.store.summary import RunSummary
 
-REPEATS = ("repeats", "repeats-against")
-"""Labels of a repetition, which name the runs that it belongs to."""
+REPETITION, AGAINST = "repeats", "repeats-against"
+"""Labels of runs that repeat a measurement to confirm a change, which are no points of a series:
+the run behind the change, and the one before it with which the repetition was interleaved."""
 
 
 @dataclass(slots=True)
@@ -47,7 +48,7 @@ class StoredSummaries:
             if measured is None:
                 continue
             labels = measured.labels if isinstance(measured, RunSummary) else {}
-            if not labels.keys().isdisjoint(REPEATS):
+            if REPETITION in labels or AGAINST in labels:
                 repetitions.append(run)
             yield measured
         self._repetitions = repetitions
@@ -56,7 +57,7 @@ class StoredSummaries:
                 yield one
 
     def repetitions(self) -> list[StoredRun]:
-        """Returns the runs with a label of REPEATS."""
+        """Returns the runs that repeat a measurement."""
         if self._repetitions is None:
             for _ in self:
                 pass

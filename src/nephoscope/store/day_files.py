@@ -12,7 +12,7 @@ import fcntl
 import os
 import re
 import zlib
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +23,7 @@ from nephoscope.errors import StoreError
 from nephoscope.store import journal, summary
 from nephoscope.store.digests import digest_of
 from nephoscope.store.files import (
+    opened,
     remove_leftovers,
     sync_directory,
     translating_os_errors,
@@ -219,8 +220,8 @@ def _append(path: Path, line: bytes) -> None:
 
 def remove(store: Path, file: DayFile, reason: str) -> None:
     """Removes a day file for good, after an event with the reason was written."""
-    add_event(
-        store,
+    journal.append(
+        store / FOLDER / EVENTS,
         {
             "event": "day_removed",
             "day": file.day,
@@ -234,11 +235,6 @@ def remove(store: Path, file: DayFile, reason: str) -> None:
         sync_directory(file.path.parent)
 
 
-def add_event(store: Path, event: Mapping[str, Any]) -> None:
-    """Adds an event to the store's log of removed days."""
-    journal.append(store / FOLDER / EVENTS, event)
-
-
 def events(store: Path) -> list[dict[str, Any]]:
     """Returns the events of removed days in order."""
     return journal.Journal().read(store / FOLDER / EVENTS).events()
@@ -250,8 +246,7 @@ def locked(store: Path) -> Iterator[None]:
     folder = store / FOLDER
     with translating_os_errors(folder, "created"):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    with opened(folder, os.O_RDONLY | os.O_DIRECTORY) as descriptor:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -261,5 +256,3 @@ def locked(store: Path) -> Iterator[None]:
         except OSError:  # a file system without locks
             pass
         yield
-    finally:
-        os.close(descriptor)

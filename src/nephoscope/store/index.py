@@ -282,7 +282,7 @@ def _read(run: StoredRun, signature: Signature) -> IndexedRun:
         row=row,
         signature=signature,
         created_at_s=float(manifest.get("created_at") or 0),
-        started_at_s=float(manifest.get("started_at") or 0),
+        started_at_s=run.started_s,
         finished_at_s=manifest.get("finished_at"),
         benchmarks=tuple(
             dict.fromkeys(intern(str(setting["benchmark"])) for setting in manifest["settings"])

@@ -55,10 +55,10 @@ class Selection:
         """Returns whether a run meets every condition; the state is looked up last."""
         manifest = run.manifest
         return self.matches_values(
-            labels=manifest.get("labels") or {},
+            labels=run.labels,
             targets=[str(target["name"]) for target in manifest["targets"]],
             benchmarks=[str(setting["benchmark"]) for setting in manifest["settings"]],
-            started_s=float(manifest.get("started_at") or 0),
+            started_s=run.started_s,
             status=lambda: run.status,
         )
 

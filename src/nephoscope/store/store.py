@@ -21,7 +21,7 @@ from nephoscope.errors import StoreError, UnknownName, UsageError
 from nephoscope.model import Setting
 from nephoscope.store import day_files
 from nephoscope.store import manifest as manifests
-from nephoscope.store.files import sync_directory, translating_os_errors
+from nephoscope.store.files import opened, sync_directory, translating_os_errors
 from nephoscope.store.holder import ABANDONED
 from nephoscope.store.manifest import MEASURED, RUNNING, write_manifest
 from nephoscope.store.run import StoredRun
@@ -73,7 +73,7 @@ class Store:
         """Begins a run of a plan; the run exists with its manifest, or not at all."""
         from nephoscope import plans
 
-        used = {name for setting in settings for name in benchmarks_of(setting)}
+        used = {name for setting in settings for name, *_ in setting.executions()}
         manifest = {
             "plan": plans.plan_values(plan),
             "plan_hash": plans.plan_hash(plan),
@@ -159,15 +159,11 @@ class Store:
     def choosing(self) -> Iterator[None]:
         """Held while a process picks the run it will measure, so that two do not pick one."""
         self._begin()
-        with translating_os_errors(self.runs_path, "opened"):
-            descriptor = os.open(self.runs_path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
+        with opened(self.runs_path, os.O_RDONLY | os.O_DIRECTORY) as descriptor:
             # Network file systems may refuse locks on directories; the run's own lock remains.
             with contextlib.suppress(OSError):
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield
-        finally:
-            os.close(descriptor)
 
     def ids(self) -> list[str]:
         """The ids of all runs, oldest first."""
@@ -284,13 +280,6 @@ def _problem(run: StoredRun) -> str | None:
     except StoreError as error:
         return str(error)
     return None
-
-
-def benchmarks_of(setting: Setting) -> list[str]:
-    """Every benchmark that a setting's trials execute: its own, and those of loads and hooks."""
-    hooks = (*setting.before, *setting.after)
-    loads = [load.benchmark for load in setting.backgrounds]
-    return [setting.benchmark, *loads, *(hook.benchmark for hook in hooks)]
 
 
 def spec_json(spec: BenchmarkSpec) -> dict[str, Any]:

@@ -132,7 +132,7 @@ class TrialFiles:
 
     def __init__(self) -> None:
         self._files: dict[Path, TrialFile] = {}
-        self._merged: tuple[Version, Version, MergedTrials] | None = None
+        self._merged: tuple[tuple[Version, ...], MergedTrials] | None = None
         self._seen: tuple[Path, tuple[Version, ...], list[TrialFile]] | None = None
         """The folder, its version, those of the merged files, and the trials at the last look."""
 
@@ -154,7 +154,7 @@ class TrialFiles:
         manifest's entry; empty before. names: returns the names of the trials that were merged;
         asked where some are damaged.
         """
-        versions = _merged_versions(folder) if merged else ()
+        versions = (_version(folder), *_merged_versions(folder)) if merged else ()
         if versions and not digests and self._seen and self._seen[:2] == (folder, versions):
             return [*self._seen[2]]
         earlier = self._look_at_merged(folder, merged, settings, names) if merged else {}
@@ -183,7 +183,7 @@ class TrialFiles:
     @property
     def problems(self) -> list[str]:
         """Returns sentences on damage that is not of one trial."""
-        return self._merged[2].problems if self._merged else []
+        return self._merged[1].problems if self._merged else []
 
     def _look_at_merged(
         self,
@@ -196,11 +196,11 @@ class TrialFiles:
         from nephoscope.store import merged_trials, trialfile
 
         samples, records = merged_trials.paths(folder)
-        versions = _version(samples), _version(records)
-        known = self._merged[2] if self._merged and self._merged[:2] == versions else None
+        versions = _merged_versions(folder)
+        known = self._merged[1] if self._merged and self._merged[0] == versions else None
         if known is None or known.samples != samples:
             known = merged_trials.MergedTrials(folder, entry)
-            self._merged = (*versions, known)
+            self._merged = versions, known
         trials: dict[str, TrialFile] = {}
         damaged = set()
         for one in known.trials:
@@ -222,10 +222,10 @@ class TrialFiles:
 
 
 def _merged_versions(folder: Path) -> tuple[Version, ...]:
-    """Returns the versions of the folder and of the two files in which its trials are merged."""
+    """Returns the versions of the two files in which trials are merged."""
     from nephoscope.store import merged_trials
 
-    return tuple(map(_version, (folder, *merged_trials.paths(folder))))
+    return tuple(map(_version, merged_trials.paths(folder)))
 
 
 def _version(path: Path) -> Version:
