@@ -152,16 +152,16 @@ class _Work:
         """Removes the day files that are older than the policy keeps them."""
         for file in day_files.day_files(self.store.path, self.watch):
             if self._is_old(file):
-                self._remove(_removed(file, "age"), file)
+                self._remove(file, "age")
 
     def limit_size(self) -> None:
         """Removes the oldest days until the others are within the policy's size."""
         for file in self._beyond_size(day_files.day_files(self.store.path, self.watch)):
-            self._remove(_removed(file, "size"), file)
+            self._remove(file, "size")
 
-    def _remove(self, removed: RemovedDay, file: DayFile) -> None:
-        day_files.remove(self.store.path, file, removed.reason)
-        self.removed.append(removed)
+    def _remove(self, file: DayFile, reason: Literal["age", "size"]) -> None:
+        day_files.remove(self.store.path, file, reason)
+        self.removed.append(_removed(file, reason))
 
     def _is_old(self, file: DayFile) -> bool:
         keep_s = self.policy.keep_s

@@ -60,7 +60,6 @@ class IndexedRun:
     signature: Signature
     created_at_s: float
     started_at_s: float
-    finished_at_s: float | None
     benchmarks: tuple[str, ...]
     factors: tuple[str, ...]
     kinds: Mapping[str, str]
@@ -283,7 +282,6 @@ def _read(run: StoredRun, signature: Signature) -> IndexedRun:
         signature=signature,
         created_at_s=float(manifest.get("created_at") or 0),
         started_at_s=run.started_s,
-        finished_at_s=manifest.get("finished_at"),
         benchmarks=tuple(
             dict.fromkeys(intern(str(setting["benchmark"])) for setting in manifest["settings"])
         ),

@@ -8,7 +8,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from itertools import groupby
@@ -179,19 +179,26 @@ class Store:
     def damaged(self) -> list[str]:
         """One sentence for each run whose manifest cannot be read."""
         sentences: list[str] = []
-        for run in self.each(sentences.append):
-            run.release()
+        for _ in self.each(sentences.append):
+            pass
         return sentences
 
     def each(self, damaged: Callable[[str], object] | None = None) -> Iterator[StoredRun]:
         """Yields the readable runs, oldest first; `damaged` gets a sentence for each other one."""
-        for run_id in self.ids():
+        return self._readable(self.ids(), damaged)
+
+    def _readable(
+        self, ids: Iterable[str], damaged: Callable[[str], object] | None = None
+    ) -> Iterator[StoredRun]:
+        for run_id in ids:
             run = self._run(run_id)
-            problem = _problem(run)
-            if problem is None:
+            try:
+                _ = run.manifest
+            except StoreError as error:
+                if damaged is not None:
+                    damaged(str(error))
+            else:
                 yield run
-            elif damaged is not None:
-                damaged(problem)
 
     def open(self, name: str) -> StoredRun:
         """The run that `find` returns; StoreError when its manifest cannot be read."""
@@ -245,7 +252,7 @@ class Store:
 
     def resumable(self, plan_hash: str) -> StoredRun | None:
         """The newest run of that plan that is not finished; None if there is none."""
-        for run in sorted(self.runs(), key=lambda run: -float(run.manifest.get("created_at", 0))):
+        for run in sorted(self.runs(), key=_created_s, reverse=True):
             if run.manifest["plan_hash"] == plan_hash and run.state in (RUNNING, MEASURED):
                 return run
         return None
@@ -266,20 +273,14 @@ class Store:
     def _newest_first(self, ids: Sequence[str]) -> Iterator[StoredRun]:
         """Readable runs; ids do not order the runs of one second, so their manifests do."""
         for _, group in groupby(reversed(ids), key=lambda run_id: run_id[:15]):
-            runs = [run for run in map(self._run, group) if _problem(run) is None]
-            created = {run.id: float(run.manifest.get("created_at", 0)) for run in runs}
-            yield from sorted(runs, key=lambda run: -created[run.id])
+            yield from sorted(self._readable(group), key=_created_s, reverse=True)
 
     def _run(self, run_id: str) -> StoredRun:
         return StoredRun(self.runs_path / run_id)
 
 
-def _problem(run: StoredRun) -> str | None:
-    try:
-        _ = run.manifest
-    except StoreError as error:
-        return str(error)
-    return None
+def _created_s(run: StoredRun) -> float:
+    return float(run.manifest.get("created_at", 0))
 
 
 def spec_json(spec: BenchmarkSpec) -> dict[str, Any]:

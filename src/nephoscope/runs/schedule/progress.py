@@ -57,15 +57,11 @@ class Progress:
         self._block: frozenset[int] = frozenset()
         self._block_ends = 0
 
-    def rounds(self) -> Iterator[int]:
-        """Yields warm-up rounds, then 1, 2, … as long as an alternative goes on."""
-        for cell in self.cells():
-            yield from cell
-
     def cells(self) -> Iterator[Sequence[int]]:
         """Yields the rounds of each cell of a nested design, elsewhere each round by itself.
 
-        Each cell has warm-up rounds of its own, and there are as many rounds as the design says.
+        Warm-up rounds come first, then 1, 2, … as long as an alternative goes on. Each cell has
+        warm-up rounds of its own, and there are as many rounds as the design says.
         """
         nest, warmup = self._plan.design.nest, self._plan.warmup
         if nest is None:

@@ -13,7 +13,6 @@ from nephoscope.errors import BenchmarkFailed, NephoscopeError, PlanError
 from nephoscope.model import Sample, Setting, TrialKey
 from nephoscope.plans import Plan
 from nephoscope.runs.environment import PLATFORM
-from nephoscope.runs.schedule.alternatives import LOST
 from nephoscope.runs.schedule.groups import Group
 from nephoscope.runs.trials.phases import Phase, PhaseFailed, Timeline
 from nephoscope.runs.trials.records import GroupResult
@@ -55,9 +54,7 @@ class BootTrial:
         except PhaseFailed as failure:
             out.failure = failure
         except TargetLost as lost:
-            out.lost = lost
-            reason = f"in phase {timeline.current}: {lost.name} is gone: {lost}"
-            out.broken.append((LOST, reason))
+            out.lose(lost, f"in phase {timeline.current}")
         except PlanError:
             raise
         except NephoscopeError as error:

@@ -110,8 +110,8 @@ class Execution:
         name = measured.failure_name
         if attempt > retry.times or not name or name not in retry.on or measured.lost is not None:
             return False
-        failures = [trial.failure for trial in measured.trials.values() if trial.failure]
-        why = [measured.failure.reason] if measured.failure else [str(one) for one in failures]
+        failure = measured.failure
+        why = [failure.reason] if failure else [str(one) for one in measured.failures]
         self._run.event(
             {
                 "event": "trial_tried_again",
@@ -173,16 +173,14 @@ class Execution:
 
     def _remember(self, measured: GroupResult) -> None:
         """Keeps the last failure: the words with which a run ends in which nothing counts."""
-        failures = [trial.failure for trial in measured.trials.values() if trial.failure]
-        self.failure = measured.failure or (failures[0] if failures else self.failure)
+        self.failure = measured.failure or next(iter(measured.failures), self.failure)
 
 
 def _ran_out(measured: GroupResult) -> bool:
     """Returns whether the measurement itself was ended by its time limit."""
     if measured.failure is not None:
         return measured.failure.name == DEADLINE and measured.failure.phase is Phase.MEASURE
-    failures = [trial.failure for trial in measured.trials.values() if trial.failure]
-    return any(failure.name == DEADLINE for failure in failures)
+    return any(failure.name == DEADLINE for failure in measured.failures)
 
 
 def _ended(record: TrialRecord) -> dict[str, object]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nephoscope.catalog import BenchmarkSpec
+from nephoscope.errors import BenchmarkFailed
 from nephoscope.model import Sample, TrialRecord, TrialStatus
 from nephoscope.runs.schedule.alternatives import LOST
 from nephoscope.runs.schedule.groups import Group
@@ -102,8 +103,8 @@ def make_lost_records(
     group: Group, lost: TargetLost, spec: BenchmarkSpec, about: RecordContext, started_at: float
 ) -> list[StoredTrial]:
     """The records of a group that needs a target which does not answer in this round."""
-    measured = GroupResult(started_at=started_at, lost=lost)
-    measured.broken.append((LOST, f"not tried: {lost.name} is gone: {lost}"))
+    measured = GroupResult(started_at=started_at)
+    measured.lose(lost, "not tried")
     return make_records(group, measured, spec, {}, about)
 
 
@@ -175,8 +176,18 @@ class GroupResult:
             return LOST
         if self.failure is not None:
             return self.failure.name
-        failed = [trial.failure.name for trial in self.trials.values() if trial.failure]
+        failed = [failure.name for failure in self.failures]
         return failed[0] if failed else self.broken[0][0] if self.broken else ""
+
+    @property
+    def failures(self) -> list[BenchmarkFailed]:
+        """Returns the failures of single targets."""
+        return [trial.failure for trial in self.trials.values() if trial.failure]
+
+    def lose(self, lost: TargetLost, when: str) -> None:
+        """Takes in that a target does not answer any more. when: in words."""
+        self.lost = lost
+        self.broken.append((LOST, f"{when}: {lost.name} is gone: {lost}"))
 
     def keep(self, owner: str, rows: Beside, documents: Mapping[str, Any]) -> None:
         """Keeps what a load or a hook counted with the trial of `owner`."""

@@ -14,7 +14,6 @@ from nephoscope.errors import BenchmarkFailed, NephoscopeError
 from nephoscope.model import Background, Hook
 from nephoscope.plans import Plan
 from nephoscope.runs.environment import PLATFORM, Environment
-from nephoscope.runs.schedule.alternatives import LOST
 from nephoscope.runs.schedule.groups import Group
 from nephoscope.runs.trials import timing
 from nephoscope.runs.trials.loads import Load
@@ -84,9 +83,7 @@ class GroupTrial:
         except PhaseFailed as failure:
             self._failed(failure)
         except TargetLost as lost:
-            out.lost = lost
-            reason = f"in phase {self._timeline.current}: {lost.name} is gone: {lost}"
-            out.broken.append((LOST, reason))
+            out.lose(lost, f"in phase {self._timeline.current}")
         finally:
             await uncancelled(self._end_all())
             out.timeline = self._timeline.phases
