@@ -63,7 +63,7 @@ def drive(plan: Plan, trial: Trial = steady) -> tuple[Progress, list[list[Pair]]
                 break
             key = TrialKey(number, *pair)
             done, value = trial(key)
-            progress.add(done, {SERIES: value} if done.status is TrialStatus.VALID else {})
+            progress.add(done, [(*SERIES, value, 1)] if done.status is TrialStatus.VALID else [])
             ran.append(pair)
         rounds.append(ran)
         told += progress.end_round()
@@ -247,7 +247,7 @@ def test_the_time_left_is_that_of_the_rounds_that_are_needed() -> None:
     for _ in range(4):  # the warm-up and three rounds
         number = next(numbers)
         for pair in progress.begin_round(number):
-            progress.add(record(TrialKey(number, *pair), 2.0), {})
+            progress.add(record(TrialKey(number, *pair), 2.0), [])
         progress.end_round()
     left = progress.time_left()
     assert left is not None

@@ -26,16 +26,10 @@ from nephoscope.runs.observer import Observer, Status
 from nephoscope.runs.schedule import concurrency
 from nephoscope.runs.schedule.alternatives import DONE_WORDS, Outcome, Pair
 from nephoscope.runs.schedule.groups import Group, scheduled
-from nephoscope.runs.schedule.headline import (
-    headline_metrics,
-    headline_values,
-    rows_of_samples,
-    rows_of_table,
-)
+from nephoscope.runs.schedule.headline import rows_of_table
 from nephoscope.runs.schedule.progress import UNMEASURABLE, Progress, budget_s
 from nephoscope.runs.trials.boots import Cells
 from nephoscope.runs.trials.execution import Execution
-from nephoscope.runs.trials.records import StoredTrial
 from nephoscope.runs.trials.target_pool import Factory, TargetPool, machine_id
 from nephoscope.runs.trials.trial import Stage
 from nephoscope.store import FAILED, MEASURED, StoredRun, identity
@@ -72,9 +66,8 @@ class Session:
         self._settings = [*settings, *self._cells.settings()]
         self._catalog = catalog
         self._seed = int(run.manifest["seed"])
-        specs = {one.benchmark: catalog.benchmark(one.benchmark) for one in self._settings}
+        specs = {one.benchmark: catalog.benchmark(one.benchmark) for one in settings}
         self._progress = Progress(plan, settings, specs)
-        self._metrics = [headline_metrics(specs[s.benchmark], s.headline) for s in self._settings]
         stored = list(run.tables())
         self._have = {record.key: (record, table) for record, table in stored}
         self._last_stored = max((record.key.round for record, _ in stored), default=0)
@@ -99,7 +92,6 @@ class Session:
             self._progress,
             observer,
             self._status,
-            self._values,
             [record for record, _ in stored],
         )
 
@@ -178,7 +170,7 @@ class Session:
             self._observer.round_started(self._status(), len(active))
             for group in self._missing(number, active):
                 work.setdefault(group.setting.block, []).append((number, group))
-        cell = self._cell_of(numbers[0])
+        cell = self._cells.cell_of(numbers[0])
         for (block,) in plans.order_round(self._seed, numbers[-1], [(name,) for name in work]):
             await self._boot(cell, self._cells.block_boots(cell, block), nest)
             for number, group in work[block]:
@@ -224,7 +216,7 @@ class Session:
     async def _execute(self, number: int, nest: Mapping[str, int], group: Group) -> bool:
         late = 0 < number < self._begin_of(self._last_stored) and not self._plan.simulated
         notes = [_LATER] if late else []
-        if self._cells.nested and self._cells.interrupted == self._cell_of(number):
+        if self._cells.nested and self._cells.interrupted == self._cells.cell_of(number):
             notes.append(_AGAIN)
         before = group.around(number, group.targets[0]).get("before")
         if before is not None and before in self._have:
@@ -237,15 +229,14 @@ class Session:
             return False
         for key in keys:
             record, table = self._have[key]
-            rows = rows_of_table(table)
-            self._progress.add(record, headline_values(rows, self._metrics[key.setting]))
+            self._progress.add(record, rows_of_table(table))
         return True
 
     async def _cell(self, number: int) -> Mapping[str, int]:
         """At the beginning of a cell of a nested design: boots what the cell is measured on."""
         if not self._cells.nested:
             return {}
-        cell = self._cell_of(number)
+        cell = self._cells.cell_of(number)
         nest = self._cells.nest_of(cell)
         if cell == self._cells.begun:
             return nest
@@ -270,9 +261,6 @@ class Session:
         rounds = nest.rounds if nest is not None and self._cells.by_block else 1
         return number - (number - 1) % rounds
 
-    def _cell_of(self, number: int) -> int:
-        return self._cells.cell_of(number, self._plan.warmup)
-
     def _give_up(self, names: Sequence[str]) -> None:
         """Ends what needs these targets. TargetError when no target is left: the run may go on
         later from where it is."""
@@ -293,11 +281,6 @@ class Session:
     def _machines(self, group: Group) -> frozenset[str]:
         needed = self._pool.machines(group.needs)
         return needed | {CONTROLLER} if group.setting.conditions else needed
-
-    def _values(self, one: StoredTrial) -> Mapping[Any, float]:
-        setting = one.record.key.setting
-        rows = rows_of_samples(one.samples, one.record.factors)
-        return headline_values(rows, self._metrics[setting])
 
     def _fingerprinted(self, name: str, fingerprint: Mapping[str, Any]) -> None:
         known = self._run.manifest["fingerprints"]

@@ -98,8 +98,7 @@ class EventLog:
 
         sync: so that it outlives a power failure.
         """
-        at = datetime.fromtimestamp(self._now_s(), UTC).isoformat(timespec="milliseconds")
-        event = {"at": at, "event": kind, **details}
+        event = self._event(kind, **details)
         self.state.apply(event)
         self._waiting.append(event)
         try:
@@ -111,6 +110,10 @@ class EventLog:
             return error if isinstance(error, StoreError) else StoreError(f"{self._file}: {error}.")
         return None
 
+    def _event(self, kind: str, **details: Any) -> dict[str, Any]:
+        at = datetime.fromtimestamp(self._now_s(), UTC).isoformat(timespec="milliseconds")
+        return {"at": at, "event": kind, **details}
+
     def _flush(self) -> None:
         while self._waiting:
             journal.append(self._file, self._waiting[0])
@@ -120,9 +123,7 @@ class EventLog:
 
     def _begin_file(self) -> None:
         full, self._file = self._file, _next(self._file)
-        at = datetime.fromtimestamp(self._now_s(), UTC).isoformat(timespec="milliseconds")
-        state = asdict(self.state)
-        journal.append(self._file, {"at": at, "event": CONTINUED, "state": state})
+        journal.append(self._file, self._event(CONTINUED, state=asdict(self.state)))
         with translating_os_errors(full, "compressed"):
             write_atomically(full.with_suffix(".jsonl.gz"), gzip.compress(full.read_bytes()))
             full.unlink()

@@ -17,7 +17,7 @@ from nephoscope.plans import Plan, baseline_of, warmup_rounds
 from nephoscope.plans.estimate import money_spent
 from nephoscope.runs.schedule import allocation
 from nephoscope.runs.schedule.alternatives import LOST, Alternative, Outcome, Pair, look
-from nephoscope.runs.schedule.headline import SeriesKey, headline_metrics
+from nephoscope.runs.schedule.headline import Row, headline_metrics, headline_values
 
 UNMEASURABLE = ("refused", "no_valid", LOST)
 """Outcomes of alternatives that are not tried again, not even around others."""
@@ -213,12 +213,12 @@ class Progress:
             if one.outcome is None:
                 self._end_by_budget(one)
 
-    def add(self, record: TrialRecord, values: Mapping[SeriesKey, float]) -> None:
-        """Takes in one finished trial; values: its headline values."""
+    def add(self, record: TrialRecord, rows: Iterable[Row]) -> None:
+        """Takes in one finished trial; rows: of its samples."""
         self.spent_s += record.spent_s
         one = self._all.get((record.key.setting, record.key.target))
         if one is not None:
-            one.add(record, values)
+            one.add(record, headline_values(rows, one.metrics))
 
     def end_round(self) -> list[Outcome]:
         """Looks at every alternative that goes on; returns what ended since the last call."""

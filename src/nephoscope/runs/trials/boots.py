@@ -119,7 +119,7 @@ class Cells:
     """
 
     def __init__(self, plan: Plan, settings: Sequence[Setting]) -> None:
-        self._nest = plan.design.nest
+        self._nest, self._warmup = plan.design.nest, plan.warmup
         self._renews = _renews(plan)
         used = _used(settings)
         blocks = {setting.block: setting for setting in settings if _platforms(setting)}
@@ -172,10 +172,10 @@ class Cells:
             )
         return every
 
-    def cell_of(self, round: int, warmup: int) -> int:
+    def cell_of(self, round: int) -> int:
         """The cell of a round; warm-up rounds come in front of the cell that they ready."""
         assert self._nest is not None
-        return (round - 1) // self._nest.rounds if round > 0 else -round // max(1, warmup)
+        return (round - 1) // self._nest.rounds if round > 0 else -round // max(1, self._warmup)
 
     def nest_of(self, cell: int) -> dict[str, int]:
         """Instance and boot of a cell, as a record keeps them."""

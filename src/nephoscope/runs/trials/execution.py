@@ -10,7 +10,7 @@ from nephoscope.errors import BenchmarkFailed
 from nephoscope.model import TrialKey, TrialRecord
 from nephoscope.runs.observer import Observer, Status
 from nephoscope.runs.schedule.groups import Group
-from nephoscope.runs.schedule.headline import SeriesKey
+from nephoscope.runs.schedule.headline import rows_of_samples
 from nephoscope.runs.schedule.progress import Progress
 from nephoscope.runs.trials.boots import BootTrial
 from nephoscope.runs.trials.phases import DEADLINE, Phase
@@ -26,9 +26,6 @@ from nephoscope.store import StoredRun, counts
 
 _LEAST_TIMEOUT_S = 1.0
 
-Values = Callable[[StoredTrial], Mapping[SeriesKey, float]]
-"""The headline values of a finished trial."""
-
 
 class Execution:
     """Executes groups of a run one by one, or several at a time; counts what came of them."""
@@ -40,7 +37,6 @@ class Execution:
         progress: Progress,
         observer: Observer,
         status: Callable[[], Status],
-        values: Values,
         stored: Sequence[TrialRecord],
     ) -> None:
         self._run = run
@@ -48,7 +44,6 @@ class Execution:
         self._progress = progress
         self._observer = observer
         self._status = status
-        self._values = values
         self._position = 1 + max((record.position for record in stored), default=-1)
         self.trials = len(stored)
         self.valid = sum(counts(record) for record in stored)
@@ -165,7 +160,8 @@ class Execution:
         self.trials += len(trials)
         for trial in trials:
             self.valid += counts(trial.record)
-            self._progress.add(trial.record, self._values(trial))
+            rows = rows_of_samples(trial.samples, trial.record.factors)
+            self._progress.add(trial.record, rows)
         for trial in trials:
             self._run.event(_ended(trial.record))
             self._observer.trial_measured(trial.record, trial.samples)
