@@ -153,9 +153,7 @@ class Execution:
         return spent_s
 
     def _keep(self, trials: Sequence[StoredTrial]) -> None:
-        self._run.append_together(
-            [(trial.record, trial.samples, trial.spec, trial.beside) for trial in trials]
-        )
+        self._run.append_together(trials)
         self._position += len(trials)
         self.trials += len(trials)
         for trial in trials:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.errors import BenchmarkFailed
@@ -33,8 +33,7 @@ class RecordContext:
     notes: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class StoredTrial:
+class StoredTrial(NamedTuple):
     """One trial as the store takes it."""
 
     record: TrialRecord
