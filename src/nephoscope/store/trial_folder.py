@@ -16,7 +16,7 @@ from nephoscope.store.files import translating_os_errors
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from nephoscope.store.merged_trials import MergedTrials
+    from nephoscope.store.merged_trials import MergedTrial, MergedTrials
 
 Version = tuple[int, int, int]
 """Inode, size and time of change of a file."""
@@ -24,19 +24,11 @@ Version = tuple[int, int, int]
 _MISSING: Version = (0, 0, 0)
 
 
-class Place(NamedTuple):
-    """Where the samples of a merged trial are."""
-
-    trials: MergedTrials
-    row: int
-    rows: int
-
-
 @dataclass(frozen=True, slots=True)
 class TrialFile:
     """A trial as it was read. digest: of its file, as it was stored; empty where it is not known.
 
-    path: of its file, or of all samples where it is merged (`place`).
+    path: of its file, or of all samples where it is merged.
     """
 
     path: Path
@@ -44,7 +36,7 @@ class TrialFile:
     digest: str
     record: TrialRecord
     readable: bool
-    place: Place | None = None
+    merged: MergedTrial | None = None
 
     @property
     def is_missing(self) -> bool:
@@ -84,20 +76,20 @@ def batches_of(files: Iterable[TrialFile], columns: Sequence[str] | None = None)
 
 def _continues(before: TrialFile, file: TrialFile) -> bool:
     """States whether the samples of a trial are read at once with those before."""
-    a, b = before.place, file.place
+    a, b = before.merged, file.merged
     if a is None or b is None or b.row != a.row + a.rows:
         return False
-    return a.trials.chunk_of(a.row) == a.trials.chunk_of(b.row)
+    return a.file.chunk_of(a.row) == a.file.chunk_of(b.row)
 
 
 def _batch(files: Sequence[TrialFile], columns: Sequence[str] | None) -> Batch:
     first = files[0]
-    if first.place is None:
+    if first.merged is None:
         record, table = _read(first.path, first.version, first.digest)
         return Batch([(record, table.num_rows)], table)
-    trials = [(file.record, file.place.rows) for file in files if file.place is not None]
+    trials = [(file.record, file.merged.rows) for file in files if file.merged is not None]
     rows = sum(number for _, number in trials)
-    return Batch(trials, first.place.trials.table(first.place.row, rows, columns))
+    return Batch(trials, first.merged.file.table(first.merged.row, rows, columns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,18 +102,6 @@ class Integrity:
     verified: int
     unverified: int
     damaged: tuple[str, ...]
-
-
-def integrity_of(files: Sequence[TrialFile], sentences: Sequence[str] = ()) -> Integrity:
-    """Returns the integrity of a run's files. sentences: on damaged files that are no trials."""
-    return Integrity(
-        verified=sum(file.readable and bool(file.digest) for file in files),
-        unverified=sum(file.readable and not file.digest for file in files),
-        damaged=tuple(
-            reason for file in files if not file.readable for reason in file.record.reasons
-        )
-        + tuple(sentences),
-    )
 
 
 class TrialFiles:
@@ -201,17 +181,16 @@ class TrialFiles:
         if known is None or known.samples != samples:
             known = merged_trials.MergedTrials(folder, entry)
             self._merged = versions, known
-        trials: dict[str, TrialFile] = {}
-        damaged = set()
-        for one in known.trials:
-            record, place = one.record, Place(known, one.row, one.rows)
-            if one.readable:
-                digest = entry["samples_sha256"]
-                file = TrialFile(samples, versions[0], digest, record, readable=True, place=place)
-                trials[record.key.name] = file
-            else:
-                damaged.add(record.key.name)
+        digest = entry["samples_sha256"]
+        trials = {
+            one.record.key.name: TrialFile(
+                samples, versions[0], digest, one.record, readable=True, merged=one
+            )
+            for one in known.trials
+            if one.readable
+        }
         if len(trials) < entry["trials"]:
+            damaged = {one.record.key.name for one in known.trials if not one.readable}
             for name in {*names()} - trials.keys():
                 path = samples if name in damaged else records
                 reason = f"{path} is damaged: {name} is not as it was stored."
