@@ -17,7 +17,8 @@ import numpy as np
 
 from nephoscope import catalog, plans
 from nephoscope.analysis.statistics.means import t_quantile
-from nephoscope.compaction.reading import AGAINST, REPETITION, StoredSummaries
+from nephoscope.compaction.reading import AGAINST as AGAINST
+from nephoscope.compaction.reading import REPETITION, StoredSummaries
 from nephoscope.comparison import interleaving
 from nephoscope.comparison.deciding import plans_of
 from nephoscope.comparison.result import Rules
@@ -162,6 +163,9 @@ class Judge:
         repeated = self._value(run, series)
         if repeated is None:
             return None  # a repetition of another metric
+        if len(before) < 2:  # two changes lie next to each other
+            why = "Too few runs before the change describe the level"
+            return Repetition(run.id, "undecided", f"{why}.", None, "", None)
         shift = _shift(before, repeated, change.is_ratio, self.confidence)
         reference = self._reference(run, series)
         again = self._value(run, reference) if reference else None

@@ -11,7 +11,7 @@ from statistics import median
 from typing import Any
 
 from nephoscope.analysis.statistics.values import Refused
-from nephoscope.compaction.reading import REPETITION
+from nephoscope.compaction.reading import REPETITION as REPETITION
 from nephoscope.compaction.summarise import MACHINE, estimate_of, summary_of
 from nephoscope.errors import StoreError, UnknownName
 from nephoscope.model import INTERNAL, Better, Estimate, Shape, factors_key
