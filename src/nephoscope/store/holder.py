@@ -117,7 +117,8 @@ def _take_lock(descriptor: int, run_id: str, journal: Path, events: Callable[[],
             if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
                 return  # a file system without locks: two at once are the user's care
             process = holder_of(journal, events())
-            if (process and process.here) or time.monotonic() > until_s:
+            is_measured = process and process.here and process.pid != os.getpid()
+            if is_measured or time.monotonic() > until_s:
                 pid = _last_start(events()).get("pid")
                 raise StoreError(
                     f"Run {run_id} is being measured by "
