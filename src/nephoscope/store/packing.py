@@ -47,13 +47,15 @@ def unpack_values(text: str) -> list[float]:
 
 def pack_histograms(trials: Sequence[AnyHistogram]) -> str:
     """Returns the text of the histograms of trials."""
-    return _text(
-        [
-            _column(np.array([len(values) for values, _ in trials], dtype=np.float64)),
-            _column(np.concatenate([np.empty(0), *(values for values, _ in trials)])),
-            _column(np.concatenate([np.empty(0, np.int64), *(counts for _, counts in trials)])),
-        ]
+    arrays = [
+        (np.asarray(values, np.float64), np.asarray(counts, np.int64)) for values, counts in trials
+    ]
+    columns = (
+        np.array([values.size for values, _ in arrays], dtype=np.float64),
+        np.concatenate([np.empty(0), *(values for values, _ in arrays)]),
+        np.concatenate([np.empty(0, np.int64), *(counts for _, counts in arrays)]),
     )
+    return _text([_column(column) for column in columns])
 
 
 def unpack_histograms(text: str) -> list[Histogram]:

@@ -101,7 +101,8 @@ def combinations(
     crossed = [
         levels
         for levels in itertools.product(*(factor.levels for factor in factors))
-        if part.kind == "full" or tuple(map(list.index, ordered, levels)) in rows
+        if part.kind == "full"
+        or tuple(one.index(level) for one, level in zip(ordered, levels, strict=True)) in rows
     ]
     chosen = [levels for levels in crossed if not _is_excluded(plan, number, factors, levels)]
     names = tuple(factor.name for factor in factors)
