@@ -58,7 +58,8 @@ def _disk_room(settings: Sequence[Setting], catalog: Catalog) -> list[str]:
         if not {"file_bytes", "directory"} <= set(known):
             continue
         values = {**known, **setting.params}
-        directory = _scratch(values["directory"])
+        # Where the probe puts a scratch file when the plan does not say.
+        directory = Path(values["directory"] or os.environ.get("TMPDIR") or "/var/tmp")
         try:
             usage = shutil.disk_usage(directory)
         except OSError:
@@ -70,11 +71,6 @@ def _disk_room(settings: Sequence[Setting], catalog: Catalog) -> list[str]:
                 f"{setting.benchmark}."
             )
     return sorted(found)
-
-
-def _scratch(given: str) -> Path:
-    """Returns where the probe puts a scratch file when the plan does not say."""
-    return Path(given or os.environ.get("TMPDIR") or "/var/tmp")
 
 
 def _load() -> list[str]:
