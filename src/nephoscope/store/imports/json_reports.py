@@ -76,23 +76,27 @@ def iperf3(document: Document) -> Figures:
 
     rows = []
     for key in ("sum_sent", "sum_received", "sum", "sum_sent_bidir_reverse"):
-        total = end.get(key)
-        for field, suffix, unit in _IPERF3_FIELDS if isinstance(total, dict) else ():
-            if field in total:
-                is_main = unit is _BITS_PER_S and key in ("sum_received", "sum")
-                rows.append(row(f"{key}_{suffix}", total[field], unit, headline=is_main))
+        for field, unit, headline in (
+            ("bits_per_second", _BITS_PER_S, key in ("sum_received", "sum")),
+            ("retransmits", _FAILURES, False),
+            ("jitter_ms", _MS, False),
+            ("lost_percent", _FAILED_PERCENT, False),
+        ):
+            total = end.get(key)
+            if isinstance(total, dict) and field in total:
+                rows.append(row(f"{key}_{_UNITLESS[field]}", total[field], unit, headline=headline))
     for side, value in _mapping(end.get("cpu_utilization_percent") or {}, "cpu").items():
         if side.endswith("_total"):
             rows.append(row(f"cpu_{side.removesuffix('_total')}_ratio", value, _PERCENT))
     return Figures("iperf3", rows, (_IPERF3_TOTAL,))
 
 
-_IPERF3_FIELDS = (
-    ("bits_per_second", "bits_per_s", _BITS_PER_S),
-    ("retransmits", "retransmits_count", _FAILURES),
-    ("jitter_ms", "jitter_ns", _MS),
-    ("lost_percent", "lost_ratio", _FAILED_PERCENT),
-)
+_UNITLESS = {
+    "bits_per_second": "bits_per_s",
+    "retransmits": "retransmits_count",
+    "jitter_ms": "jitter_ns",
+    "lost_percent": "lost_ratio",
+}
 
 
 def fio(document: Document) -> Figures:
@@ -176,12 +180,14 @@ def _k6_unit(name: str, key: str, unit: Unit) -> Unit:
         return _COUNT
     if key == "rate":
         # Of a rate metric it is a share, of a counter a number a second.
-        if name in _K6_FAILURES:
-            return _SHARE._replace(better=Better.LOWER)
-        return _SHARE if name == "checks" else _PER_S
+        return _SHARE._replace(better=Better.LOWER) if name in _K6_FAILURES else _k6_rate(name)
     if key == "value" and unit is _PLAIN and name in ("checks", *_K6_FAILURES):
         return _SHARE
     return unit
+
+
+def _k6_rate(name: str) -> Unit:
+    return _SHARE if name == "checks" else _PER_S
 
 
 def _mapping(value: Any, what: str) -> dict[str, Any]:
