@@ -287,12 +287,16 @@ class StoredRun:
     def integrity(self) -> Integrity:
         """Returns which trials are as they were stored; reads every file."""
         files = self._look()
-        trials = [reason for file in files if not file.readable for reason in file.record.reasons]
-        others = [*self._files.problems, *self.journal_problems()]
+        reasons = [reason for file in files if not file.readable for reason in file.record.reasons]
         return Integrity(
             verified=sum(file.readable and bool(file.digest) for file in files),
             unverified=sum(file.readable and not file.digest for file in files),
-            damaged=(*trials, *others, *changed_reports(self.report_path)),
+            damaged=(
+                *reasons,
+                *self._files.problems,
+                *self.journal_problems(),
+                *changed_reports(self.report_path),
+            ),
         )
 
     def metrics_of_shape(self, shape: Shape) -> dict[tuple[str, str], MetricSpec]:
