@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -59,6 +59,11 @@ class TrialStatus(StrEnum):
     VALID = "valid"
     INVALID = "invalid"  # measured, but a rule says that the numbers cannot be believed
     FAILED = "failed"  # no numbers: the benchmark said why
+
+
+BESIDE = frozenset({"load", "hook"})
+"""Factors that mark the samples of loads and hooks, which are kept with the trial; benchmarks have
+none of these names."""
 
 
 def factors_key(factors: Factors) -> str:
@@ -148,6 +153,14 @@ class Setting:
     arm: str = ""
     block: str = ""
     baseline: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+
+    def executions(self) -> Iterator[tuple[str, Mapping[str, Any], tuple[str, ...]]]:
+        """Yields what its trials execute, loads and hooks too: benchmark, parameters, targets."""
+        yield self.benchmark, self.params, self.targets
+        for load in self.backgrounds:
+            yield load.benchmark, load.params, load.targets
+        for hook in (*self.before, *self.after):
+            yield hook.benchmark, hook.params, (hook.target,) if hook.target else self.targets
 
 
 @dataclass(frozen=True, slots=True)

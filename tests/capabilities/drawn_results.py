@@ -218,7 +218,7 @@ def _not_converged(drawn: Drawn, finding: Finding | None) -> dict[str, bool]:
     headline = [one for one in drawn.metrics if one.headline]
     wide = []
     for one in headline:
-        width = relative_half_width(one)
+        width = relative_half_width(one.estimate)
         if width is None or width > WANTED.relative_half_width or one.estimate.n < WANTED.n_min:
             wide.append(one)
     consistent = {

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
+import random
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
 import pytest
+from tests import file_systems
 from tests.compaction.made import (
     METRICS,
     NOW_S,
@@ -24,10 +28,12 @@ from tests.store.test_kills import killed_at
 
 from nephoscope.analysis.statistics import histograms
 from nephoscope.compaction.compact import Compaction, Heads, Policy, _head_of, compact
+from nephoscope.compaction.summarise import summary_of
 from nephoscope.errors import StoreError, UnknownName
 from nephoscope.history.series import read
 from nephoscope.store import RUNNING, Store, StoredRun, day_files
 from nephoscope.store.packing import Histogram
+from nephoscope.store.summary import RunSummary
 
 RAW = Policy(keep_raw_s=7 * DAY_S)
 
@@ -206,6 +212,34 @@ def test_a_full_disk_keeps_the_trials(store: Path, operation: int) -> None:
     assert every_history(store) == before
     compacted(store)
     assert every_history(store) == before
+
+
+def test_a_full_disk_leaves_the_day_file_as_it_was(root_only: None, tmp_path: Path) -> None:
+    with file_systems.in_memory(tmp_path / "small", "size=1m") as disk:
+        drawn_run(disk, START_S)
+        compacted(disk)
+        (file,) = day_files.day_files(disk)
+        before = file.path.read_bytes()
+        run = drawn_run(disk, START_S + 60, seed=2)
+        filler = disk / "filler"
+        with filler.open("wb", buffering=0) as stream, contextlib.suppress(OSError):
+            while stream.write(bytes(4096)):
+                pass
+        line = replace(summary_of(run), plan=f"{random.Random(1).randbytes(9000).hex()}")
+        with pytest.raises(StoreError, match="the disk is full"):
+            day_files.DayWriter(disk).put(line)
+        assert file.path.read_bytes() == before
+        filler.unlink()
+        compacted(disk)
+        assert [number for _, number in days_of(disk)] == [2]
+
+
+def test_a_run_that_is_compacted_while_a_history_is_read_is_one_point(store: Path) -> None:
+    every = iter(every_summary(store))
+    read_before = [next(every), next(every), next(every)]
+    compacted(store)
+    ids = [one.run for one in (*read_before, *every) if isinstance(one, RunSummary)]
+    assert len(ids) == len(set(ids)) == 4
 
 
 def test_damaged_runs_keep_their_trials(store: Path) -> None:

@@ -33,7 +33,7 @@ def estimate_from_trials(run: StoredRun, metric: str, target: str, confidence: f
         if key.target == target:
             seed = names.seed_of(*key, metric)
             return histograms.quantile_of_trials(
-                latencies.trials, quantile, unit=latencies.unit, confidence=confidence, seed=seed
+                latencies.values, quantile, unit=latencies.unit, confidence=confidence, seed=seed
             )
     raise AssertionError(metric)
 

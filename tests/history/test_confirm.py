@@ -114,6 +114,16 @@ def test_a_repetition_decides(
     assert repetition.shift.value == pytest.approx(null_ns / 100, rel=0.02)
 
 
+def test_a_change_right_behind_another_has_no_level_before_it(store: Path) -> None:
+    repeat(store, 120, 1e6)
+    judge = Judge(Store(store), runs_of(store), 0.03, 0.95)
+    series = series_of(store)
+    (change,) = analyse(series, Settings()).changes
+    for before in (series.points[:0], series.points[:1]):
+        (repetition,) = judge(series, before, series.points[CHANGE:], change)
+        assert (repetition.status, repetition.shift) == ("undecided", None)
+
+
 def test_a_repetition_is_no_point_and_the_newest_one_decides(store: Path) -> None:
     repeat(store, 120, 1e6)
     repeat(store, 100, 1e6, days_later=2)

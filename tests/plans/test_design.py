@@ -128,6 +128,17 @@ def test_a_fraction_holds_the_baseline() -> None:
     assert [one.baseline for one in others] == [{"local": (base, "local")}] * 3
 
 
+def test_a_fraction_may_have_lists_for_levels() -> None:
+    factors = {"lengths": [[1], [1, 2]], "ops": [["read"], ["write"]], "threads": [1, 2]}
+    entry = {"benchmark": "cpu.work", "factors": factors}
+    halves = settings_of(benchmarks=[entry], design={"fraction": "1/2"})
+    whole = settings_of(benchmarks=[entry])
+    assert len(halves) == 4
+    assert [one.params for one in whole if one.params in [half.params for half in halves]] == [
+        one.params for one in halves
+    ]
+
+
 def test_conditions_reach_the_setting_in_the_units_of_the_topology() -> None:
     found = settings_of(
         lab=LAB,

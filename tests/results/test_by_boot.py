@@ -21,5 +21,5 @@ def test_histograms_of_a_boot_are_merged() -> None:
     group = Histograms("ns", Better.LOWER, "t", list(trials), [1, 2, 3])
     boots = histograms_by_boot({KEY: group}, 2)[KEY]
     assert boots.rounds == [1, 3]
-    values, counts = boots.trials[0]
+    values, counts = boots.values[0]
     assert dict(zip(values, counts, strict=True)) == {1.0: 3, 2.0: 6, 4.0: 1}

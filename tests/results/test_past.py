@@ -32,6 +32,18 @@ def test_trials_that_ended_are_known_by_their_parameters(tmp_path: Path) -> None
     assert len(found) == 2
 
 
+def test_a_run_whose_benchmarks_cannot_be_read_is_left_out(tmp_path: Path) -> None:
+    for _ in range(2):
+        run = make_run(tmp_path, PLAN, lambda *_: [], rounds=1)
+        run.event({"event": "trial_ended", "trial": "r0001-s000-local", "spent_s": 2.0})
+    specs = [
+        {**spec, "metrics": [{**metric, "better": "?"} for metric in spec["metrics"]]}
+        for spec in run.manifest["specs"]
+    ]
+    run.update(specs=specs)
+    assert list(past(Store(tmp_path)).values()) == [[2.0]]
+
+
 def test_an_empty_store_knows_nothing(tmp_path: Path) -> None:
     assert past(Store(tmp_path / "none")) == {}
     assert not (tmp_path / "none").exists()

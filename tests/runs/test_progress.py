@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -54,7 +55,7 @@ def drive(plan: Plan, trial: Trial = steady) -> tuple[Progress, list[list[Pair]]
     settings: list[Setting] = plans.expand(plan, CATALOG)
     progress, rounds = Progress(plan, settings, SPECS), []
     told: list[Outcome] = []
-    for number in progress.rounds():
+    for number in chain.from_iterable(progress.cells()):
         ran = []
         for pair in plans.order_round(1, number, progress.begin_round(number)):
             if progress.out_of_time([pair]):
@@ -62,7 +63,7 @@ def drive(plan: Plan, trial: Trial = steady) -> tuple[Progress, list[list[Pair]]
                 break
             key = TrialKey(number, *pair)
             done, value = trial(key)
-            progress.add(done, {SERIES: value} if done.status is TrialStatus.VALID else {})
+            progress.add(done, [(*SERIES, value, 1)] if done.status is TrialStatus.VALID else [])
             ran.append(pair)
         rounds.append(ran)
         told += progress.end_round()
@@ -242,11 +243,11 @@ def test_the_time_left_is_that_of_the_rounds_that_are_needed() -> None:
     plan = plan_of(2, repeat={"min": 10, "max": 10})
     progress = Progress(plan, plans.expand(plan, CATALOG), SPECS)
     assert progress.time_left() is None
-    numbers = progress.rounds()
+    numbers = chain.from_iterable(progress.cells())
     for _ in range(4):  # the warm-up and three rounds
         number = next(numbers)
         for pair in progress.begin_round(number):
-            progress.add(record(TrialKey(number, *pair), 2.0), {})
+            progress.add(record(TrialKey(number, *pair), 2.0), [])
         progress.end_round()
     left = progress.time_left()
     assert left is not None

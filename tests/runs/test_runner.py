@@ -270,3 +270,13 @@ def test_a_plan_says_whether_a_spare_cpu_is_watched(tmp_path: Path, wanted: bool
     execute(tmp_path, fakes, plan_of(observe={"gap_meter": wanted}))
     assert len(fakes.metered) == (fakes.asked if wanted else 0)
     assert plan_of().observe.gap_meter
+
+
+def test_labels_that_are_set_while_a_report_is_written_stay(tmp_path: Path) -> None:
+    run = execute(tmp_path, Fakes(lambda *_: good()))
+    other = Store(tmp_path).open(run.id)
+    with other.lock():
+        other.update(labels={"ticket": "1"})
+    runs.mark_reported(run)
+    stored = Store(tmp_path).open(run.id)
+    assert (stored.state, stored.labels) == ("finished", {"ticket": "1"})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -161,11 +162,11 @@ def test_what_changed_since_the_list_was_kept_is_read_again(tmp_path: Path) -> N
 
 def test_a_run_in_progress_is_not_kept(tmp_path: Path) -> None:
     run = made(tmp_path, state=RUNNING)
-    settled(run)
+    settled(run, made(tmp_path))
     RunIndex(Store(tmp_path)).whole()
     assert run.id not in (tmp_path / "runs" / index.FILE).read_text()
     run.finish("finished")
-    assert RunIndex(Store(tmp_path)).whole().runs[0].row.state == "finished"
+    assert RunIndex(Store(tmp_path)).whole().by_id[run.id].row.state == "finished"
 
 
 def test_a_store_that_cannot_be_written_is_listed(
@@ -177,6 +178,43 @@ def test_a_store_that_cannot_be_written_is_listed(
     run = made(tmp_path)
     monkeypatch.setattr(index, "write_atomically", refuse)
     assert [one.row.id for one in RunIndex(Store(tmp_path)).whole().runs] == [run.id]
+
+
+def test_a_link_that_leads_nowhere_is_a_damaged_run(tmp_path: Path) -> None:
+    """As where runs were moved to a disk that is not mounted now."""
+    run = made(tmp_path)
+    elsewhere = run.path.rename(tmp_path / "elsewhere")
+    run.path.symlink_to(elsewhere)
+    runs = RunIndex(Store(tmp_path))
+    assert [one.row.id for one in runs.whole().runs] == [run.id]
+    elsewhere.rename(tmp_path / "gone")
+    snapshot = runs.whole()
+    assert (snapshot.runs, len(snapshot.damaged)) == ((), 1)
+    assert RunIndex(Store(tmp_path)).whole().damaged == snapshot.damaged
+    (tmp_path / "gone").rename(elsewhere)
+    assert [one.row.id for one in runs.whole().runs] == [run.id]
+
+
+def test_a_run_whose_folder_was_emptied_is_a_damaged_run(tmp_path: Path) -> None:
+    run = made(tmp_path)
+    runs = RunIndex(Store(tmp_path))
+    runs.whole()
+    shutil.rmtree(run.path)
+    run.path.mkdir()
+    assert [len(part) for part in (runs.whole().runs, runs.whole().damaged)] == [0, 1]
+
+
+def test_a_list_is_written_when_what_it_keeps_has_changed(tmp_path: Path) -> None:
+    settled(made(tmp_path))
+    made(tmp_path, state=RUNNING)
+    RunIndex(Store(tmp_path)).whole()
+    file = tmp_path / "runs" / index.FILE
+    before = file.stat().st_ino
+    RunIndex(Store(tmp_path)).whole()
+    assert file.stat().st_ino == before
+    settled(made(tmp_path))
+    RunIndex(Store(tmp_path)).whole()
+    assert file.stat().st_ino != before
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import pytest
 from nephoscope import plans
 from nephoscope.errors import StoreError, UnknownName, UsageError
 from nephoscope.store import FAILED, FINISHED, MEASURED, RUNNING, Store, default_path
-from nephoscope.store.holder import INTERRUPTED, KILLED, NOT_STARTED
+from nephoscope.store.holder import INTERRUPTED, KILLED, NOT_STARTED, identity
 from nephoscope.store.run import StoredRun
 
 from .factory import CATALOG, SPEC, new_run, record, samples
@@ -295,3 +296,23 @@ def test_specs_are_those_of_the_run_not_of_today(tmp_path: Path) -> None:
     (run.path / "manifest.json").write_text(json.dumps(manifest))
     assert Store(tmp_path).open(run.id).spec("null").metric("null_ns").unit == "bytes"
     assert CATALOG.benchmark("null").metric("null_ns").unit == "ns"
+
+
+def test_a_lock_that_another_one_has_for_a_moment_is_waited_for(tmp_path: Path) -> None:
+    """Also by the process that measured the run, which its journal names."""
+    run, _ = new_run(tmp_path)
+    run.event({"event": "session_started", **identity()})
+    held, free = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with Store(tmp_path).open(run.id).hold():
+            held.set()
+            free.wait(10)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    assert held.wait(10)
+    threading.Timer(0.1, free.set).start()
+    with run.hold():
+        assert free.is_set()
+    thread.join()

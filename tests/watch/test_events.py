@@ -77,5 +77,20 @@ def test_a_file_whose_beginning_is_damaged_is_read_back_to_the_one_before(
     assert state_of(tmp_path) == log.state
 
 
+@pytest.mark.parametrize("max_files", [200, 1])
+def test_a_file_that_is_compressed_or_removed_while_events_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, max_files: int
+) -> None:
+    log = filled(tmp_path, 3)
+    listed = module._files(tmp_path)
+    monkeypatch.setattr(module, "FILE_BYTES", 1)
+    monkeypatch.setattr(module, "MAX_FILES", max_files)
+    log.append("watch_stopped")
+    log.append("watch_started")
+    monkeypatch.setattr(module, "_files", lambda _: listed)
+    kept = [event["event"] for event in events(tmp_path)]
+    assert kept.count("repetition_ended") == (3 if max_files > 1 else 0)
+
+
 def test_no_events_are_an_empty_state(tmp_path: Path) -> None:
     assert state_of(tmp_path / "missing") == State()

@@ -79,6 +79,23 @@ def test_a_run_is_stored_at_each_moment_with_its_labels(tmp_path: Path) -> None:
     assert [one.run for one in made.published if one] == [run.id for run in runs]
 
 
+def test_a_retention_that_fails_is_tried_after_the_next_repetition(tmp_path: Path) -> None:
+    """As where another watch of the store compacts at the same moment."""
+    made, calls = Made(tmp_path), 0
+    problem = "Another process compacts the store."
+
+    def retain() -> None:
+        nonlocal calls
+        calls += 1
+        if calls < 3:
+            raise StoreError(problem)
+
+    given = (made.store, made.definition, measuring(made.clock), made.screen)
+    Watch(*given, clock=made.clock, retain=retain).run(5)
+    assert calls == 3
+    assert made.screen.sentences.count(problem) == 1
+
+
 def test_a_clock_set_back_an_hour_neither_floods_nor_stops_the_watch(tmp_path: Path) -> None:
     made = Made(tmp_path, jitter=0.1)
     made.clock = FakeClock(steps=[(1000.0, -HOUR_S)])

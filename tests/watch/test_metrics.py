@@ -19,13 +19,14 @@ import pytest
 from tests import servers
 
 from nephoscope.errors import UsageError
+from nephoscope.model import Estimate
 from nephoscope.serve.settings import TOKEN_VARIABLE
 from nephoscope.store import Store
 from nephoscope.watch import endpoint, otlp
 from nephoscope.watch.endpoint import Endpoint
 from nephoscope.watch.events import EventLog
 from nephoscope.watch.metrics import Family, Metrics, Publisher
-from nephoscope.watch.repetition import Distribution, Figure, Repetition
+from nephoscope.watch.repetition import Distribution, Repetition
 
 LIMIT_S = 120.0
 NEXT_S = 1_790_000_400.0
@@ -37,12 +38,12 @@ needs_prometheus = pytest.mark.skipif(
 
 
 def repetition(n: int = 10) -> Repetition:
-    figures = (
-        Figure(*KEY[:1], "latency_p99_ns", *KEY[2:], "ns", 2.5e6, 2e6, 3e6, n),
-        Figure("null", "null_ns", "db", "{}", "ns", 100.0, None, None, 3),
-    )
+    estimates = {
+        (KEY[0], "latency_p99_ns", *KEY[2:]): Estimate(2.5e6, 2e6, 3e6, 0.95, n, "ns", ""),
+        ("null", "null_ns", "db", "{}"): Estimate(100.0, None, None, 0.95, 3, "ns", ""),
+    }
     seen = Distribution(*KEY, "ns", (1e6, 2e6, 3e6, float("inf")), (10, 20, 5, 1))
-    return Repetition("run-1", "fine", {}, figures, (seen,))
+    return Repetition("run-1", "fine", {}, estimates, (seen,))
 
 
 def families(log: EventLog, times: int = 1) -> list[Family]:

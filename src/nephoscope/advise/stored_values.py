@@ -110,7 +110,7 @@ def _platform(seen: Sighting, grouping: Grouping) -> str:
 
 def _here(runs: Sequence[StoredRun], sighted: Sequence[Sighting]) -> Sighting | None:
     """The machine of the newest run that measured this host, by the host's name."""
-    for run in sorted(runs, key=lambda run: -float(run.manifest.get("started_at") or 0)):
+    for run in sorted(runs, key=lambda run: -run.started_s):
         local = [
             str(target["name"])
             for target in run.manifest["targets"]

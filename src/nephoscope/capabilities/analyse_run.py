@@ -143,7 +143,7 @@ def _metrics(
         )
         out.extend((wanted.order(key, distribution.trial), line) for line in found)
         refused += [reason] if reason else []
-        distinct, numbers = histograms.merge(distribution.trials)
+        distinct, numbers = histograms.merge(distribution.values)
         merged[key.benchmark, key.metric, key.target, key.factors] = (
             distinct.tolist(),
             numbers.tolist(),

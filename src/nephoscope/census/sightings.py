@@ -194,7 +194,7 @@ def _fingerprint(
     run: StoredRun, target: str, records: Sequence[TrialRecord]
 ) -> tuple[Mapping[str, Any], float]:
     """The document that says most: one whose cloud was asked, else the one taken at the start."""
-    started = float(run.manifest.get("started_at") or 0)
+    started = run.started_s
     documents = [
         (document, record.started_at or started)
         for record in records

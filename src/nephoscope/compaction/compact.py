@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from nephoscope.compaction.reading import REPEATS
+from nephoscope.compaction.reading import AGAINST, REPETITION
 from nephoscope.compaction.summarise import summary_of
 from nephoscope.errors import StoreError
 from nephoscope.model import Shape
@@ -152,16 +152,16 @@ class _Work:
         """Removes the day files that are older than the policy keeps them."""
         for file in day_files.day_files(self.store.path, self.watch):
             if self._is_old(file):
-                self._remove(_removed(file, "age"), file)
+                self._remove(file, "age")
 
     def limit_size(self) -> None:
         """Removes the oldest days until the others are within the policy's size."""
         for file in self._beyond_size(day_files.day_files(self.store.path, self.watch)):
-            self._remove(_removed(file, "size"), file)
+            self._remove(file, "size")
 
-    def _remove(self, removed: RemovedDay, file: DayFile) -> None:
-        day_files.remove(self.store.path, file, removed.reason)
-        self.removed.append(removed)
+    def _remove(self, file: DayFile, reason: Literal["age", "size"]) -> None:
+        day_files.remove(self.store.path, file, reason)
+        self.removed.append(_removed(file, reason))
 
     def _is_old(self, file: DayFile) -> bool:
         keep_s = self.policy.keep_s
@@ -221,7 +221,7 @@ def _with_rounded_values(metric: MetricSummary) -> MetricSummary:
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """What decides whether a run is compacted. repeats: values of the labels REPEATS."""
+    """What decides whether a run is compacted. repeats: the runs that it repeats."""
 
     started_s: float
     state: str
@@ -252,17 +252,13 @@ class Heads:
 
 
 def _head_of(path: Path) -> _Head | None:
+    run = StoredRun(path)
     try:
-        manifest = StoredRun(path).manifest
+        labels = run.labels
     except StoreError:
         return None
-    labels = manifest.get("labels") or {}
-    return _Head(
-        float(manifest.get("started_at") or 0.0),
-        str(manifest["state"]),
-        labels.get(WATCH, ""),
-        tuple(labels[name] for name in REPEATS if name in labels),
-    )
+    repeats = tuple(labels[name] for name in (REPETITION, AGAINST) if name in labels)
+    return _Head(run.started_s, run.state, labels.get(WATCH, ""), repeats)
 
 
 def _removed(file: DayFile, reason: Literal["age", "size"]) -> RemovedDay:

@@ -11,8 +11,9 @@ from nephoscope.store import Store, StoredRun, day_files
 from nephoscope.store.selection import Selection
 from nephoscope.store.summary import RunSummary
 
-REPEATS = ("repeats", "repeats-against")
-"""Labels of a repetition, which name the runs that it belongs to."""
+REPETITION, AGAINST = "repeats", "repeats-against"
+"""Labels of runs that repeat a measurement to confirm a change, which are no points of a series:
+the run behind the change, and the one before it with which the repetition was interleaved."""
 
 
 @dataclass(slots=True)
@@ -37,24 +38,26 @@ class StoredSummaries:
         """
         self.problems = []
         repetitions = []
-        ids = self.store.ids()
-        for run in (StoredRun(self.store.runs_path / name) for name in reversed(ids)):
+        # A folder counts more than a line: a kill, or a compaction since, may have left both.
+        there = set()
+        for name in reversed(self.store.ids()):
+            run = StoredRun(self.store.runs_path / name)
             measured = self._of(run)
+            if measured is not None or run.path.exists():
+                there.add(name)
             if measured is None:
                 continue
             labels = measured.labels if isinstance(measured, RunSummary) else {}
-            if not labels.keys().isdisjoint(REPEATS):
+            if REPETITION in labels or AGAINST in labels:
                 repetitions.append(run)
             yield measured
         self._repetitions = repetitions
-        # A folder counts more than a line: a kill may have left both.
-        without = {name for name in ids if (self.store.runs_path / name).exists()}
-        for one in day_files.summaries(self.store.path, self.problems, without=without):
+        for one in day_files.summaries(self.store.path, self.problems, without=there):
             if self._matches(one):
                 yield one
 
     def repetitions(self) -> list[StoredRun]:
-        """Returns the runs with a label of REPEATS."""
+        """Returns the runs that repeat a measurement."""
         if self._repetitions is None:
             for _ in self:
                 pass

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from statistics import median
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 from nephoscope import __version__
 from nephoscope.analysis import facts
@@ -19,14 +17,10 @@ from nephoscope.analysis.statistics import estimates, histograms
 from nephoscope.analysis.statistics.values import Refused
 from nephoscope.catalog import FINGERPRINT, MetricSpec
 from nephoscope.errors import StoreError
-from nephoscope.model import Better, Estimate, Shape, TrialRecord, factors_key
+from nephoscope.model import Estimate, Shape, TrialRecord, factors_key
 from nephoscope.results import lines, names
-from nephoscope.store import RUNNING, StoredRun, counts, packing, summary
-from nephoscope.store.packing import Histogram
+from nephoscope.store import RUNNING, StoredRun, counts, packing, query, summary
 from nephoscope.store.summary import MetricSummary, RunSummary, TargetSummary
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 CONFIDENCE = 0.95
 """Confidence of the estimates that a summary holds; others are computed from its histograms."""
@@ -49,7 +43,6 @@ VERSIONS: Mapping[str, str] = {"nephoscope": "nephoscope", "probe": "nephoscope-
 MACHINE = "machine"
 COMMAND = "argv"
 """Parameter of a labelled command that may change from version to version."""
-_KEYS = ("benchmark", "metric", "target", "factors", "unit", "better")
 
 
 def summary_of(run: StoredRun) -> RunSummary:
@@ -85,119 +78,63 @@ def stored_summary(run: StoredRun) -> RunSummary | None:
     return known if known.stamp == summary.stamp_of(run.path) else None
 
 
-@dataclass(slots=True)
-class _Trials:
-    """The trials of a metric at one setting on one target. rows: position, round and name of each
-    trial, and its value or histogram."""
-
-    unit: str
-    better: Better
-    metric: MetricSpec
-    rows: list[tuple[int, int, str, Any]] = field(default_factory=list)
-
-
 def _computed(run: StoredRun) -> RunSummary:
     from nephoscope.store.trialfile import DAMAGED
 
     manifest = run.manifest
     records = run.records()
+    place = {record.key.name: record.position for record in records}
     valid = {record.key.name: record for record in records if counts(record)}
     kinds = {str(target["name"]): str(target["kind"]) for target in manifest["targets"]}
-    groups = _grouped(run)
-    targets = dict.fromkeys([*kinds, *(key.target for key in groups)])
+    declared = run.metrics_of_shape(Shape.SCALAR) | run.metrics_of_shape(Shape.HISTOGRAM)
+    groups: list[tuple[lines.Key, lines.Group | lines.Histograms]] = [
+        *lines.group_scalars(query.trial_medians(run), place).items(),
+        *lines.group_histograms(query.histograms(run), place).items(),
+    ]
+    targets = dict.fromkeys([*kinds, *(key.target for key, _ in groups)])
     damaged = [
         one for record in records if record.failure_name == DAMAGED for one in record.reasons
     ]
     return RunSummary(
         run=run.id,
-        started_s=float(manifest.get("started_at") or 0.0),
+        started_s=run.started_s,
         plan=str(manifest.get("plan_name") or ""),
         plan_hash=str(manifest["plan_hash"]),
         state=run.status,
-        labels=manifest.get("labels") or {},
+        labels=run.labels,
         trials=len(records),
         confidence=CONFIDENCE,
         targets={name: _target(run, name, kinds.get(name, ""), valid) for name in targets},
         benchmarks=tuple(dict.fromkeys(str(one["benchmark"]) for one in manifest["settings"])),
-        metrics=tuple(_metric(key, groups[key], valid) for key in _ordered(groups)),
+        metrics=tuple(
+            _metric(key, group, declared[key.benchmark, key.metric], valid[group.trial])
+            for key, group in groups
+        ),
         damaged=(*damaged, *run.journal_problems()),
     )
 
 
-def _ordered(groups: Mapping[lines.Key, _Trials]) -> list[lines.Key]:
-    """Scalar metrics first, each shape in the order of its keys."""
-    return sorted(groups, key=lambda key: (groups[key].metric.shape is not Shape.SCALAR, key))
-
-
-def _grouped(run: StoredRun) -> dict[lines.Key, _Trials]:
-    """Reads one trial after the other; of each only its values and histograms stay in memory."""
-    declared = run.metrics_of_shape(Shape.SCALAR) | run.metrics_of_shape(Shape.HISTOGRAM)
-    groups: dict[lines.Key, _Trials] = {}
-    for record, table in run.tables():
-        if not counts(record):
-            continue
-        for (benchmark, metric, target, level, unit, better), values, seen in _parts(table):
-            spec = declared.get((benchmark, metric))
-            if spec is None:
-                continue
-            key = lines.Key(benchmark, metric, target, level)
-            trials = groups.setdefault(key, _Trials(unit, Better(better), spec))
-            value: float | Histogram = (
-                median(values.tolist())
-                if spec.shape is Shape.SCALAR
-                else packing.summed(values, seen)
-            )
-            trials.rows.append((record.position, record.key.round, record.key.name, value))
-    for trials in groups.values():
-        trials.rows.sort(key=lambda row: row[:3])
-    return groups
-
-
-def _parts(
-    table: pa.Table,
-) -> Iterator[tuple[tuple[str, ...], packing.Values, packing.Counts]]:
-    """Yields the values of _KEYS, the samples and their counts of each metric of a trial."""
-    if table.num_rows == 0:
-        return
-    place = np.zeros(table.num_rows, dtype=np.int64)
-    levels: list[list[str]] = []
-    for name in _KEYS:
-        column = table[name].combine_chunks().dictionary_encode()
-        levels.append(column.dictionary.to_pylist())
-        place = place * len(levels[-1]) + column.indices.to_numpy(zero_copy_only=False)
-    values = table["value"].to_numpy()
-    seen = table["count"].to_numpy()
-    order = np.argsort(place, kind="stable")
-    codes, starts = np.unique(place[order], return_index=True)
-    for code, rows in zip(codes.tolist(), np.split(order, starts[1:]), strict=True):
-        key = []
-        for level in reversed(levels):
-            code, index = divmod(code, len(level))
-            key.append(level[index])
-        yield tuple(reversed(key)), values[rows], seen[rows]
-
-
-def _metric(key: lines.Key, trials: _Trials, records: Mapping[str, TrialRecord]) -> MetricSummary:
-    record = records[trials.rows[0][2]]
+def _metric(
+    key: lines.Key, group: lines.Group | lines.Histograms, spec: MetricSpec, record: TrialRecord
+) -> MetricSummary:
+    """Returns the summary of a metric. record: of its first trial."""
     fixed = {k: v for k, v in record.params.items() if k not in record.factors and k != "seed"}
     command = ""
     if fixed.get("label"):
         command = " ".join(map(str, fixed.pop(COMMAND, None) or ()))
-    rows = [row[3] for row in trials.rows]
-    spec = trials.metric
-    pack = packing.pack_values if spec.shape is Shape.SCALAR else packing.pack_histograms
+    pack: Any = packing.pack_values if spec.shape is Shape.SCALAR else packing.pack_histograms
     metric = MetricSummary(
         *key,
         factors_key(fixed),
         command,
-        trials.unit,
-        trials.better,
+        group.unit,
+        group.better,
         spec.shape,
         {},
-        pack(rows),
+        pack(group.values),
         spec.share,
     )
-    return replace(metric, estimates=dict(_estimates(metric, rows)))
+    return replace(metric, estimates=dict(_estimates(metric, group.values)))
 
 
 def _estimates(metric: MetricSummary, rows: Sequence[Any]) -> Iterator[tuple[str, Estimate | str]]:
@@ -267,8 +204,6 @@ def _facts(run: StoredRun, target: str, records: Sequence[TrialRecord]) -> dict[
 
 
 def _steal(records: Sequence[TrialRecord]) -> float | None:
-    values = [record.beside.get("steal_ratio") for record in records]
-    numbers = [
-        float(one) for one in values if isinstance(one, int | float) and not isinstance(one, bool)
-    ]
-    return median(numbers) if numbers else None
+    values = [facts.number(record.beside, "steal_ratio") for record in records]
+    known = [value for value in values if value is not None]
+    return median(known) if known else None

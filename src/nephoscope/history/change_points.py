@@ -29,7 +29,6 @@ WINDOW = 200
 FALSE_ALARMS = 0.05
 SAME_STEP = 10
 """Points within which two alarms are of one step, whose position the second one corrects."""
-LEAST_FALSE_ALARMS, MOST_FALSE_ALARMS = 0.01, 0.2
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,8 @@ import numpy as np
 
 from nephoscope import catalog, plans
 from nephoscope.analysis.statistics.means import t_quantile
-from nephoscope.compaction.reading import StoredSummaries
+from nephoscope.compaction.reading import AGAINST as AGAINST
+from nephoscope.compaction.reading import REPETITION, StoredSummaries
 from nephoscope.comparison import interleaving
 from nephoscope.comparison.deciding import plans_of
 from nephoscope.comparison.result import Rules
@@ -26,15 +27,13 @@ from nephoscope.errors import NephoscopeError, UnknownName, UsageError
 from nephoscope.history import change_points, step_test
 from nephoscope.history.records import ChangePoint, Repetition, Status
 from nephoscope.history.result import scaled, shift_text, times
-from nephoscope.history.series import REPETITION, Point, Series, read
+from nephoscope.history.series import Point, Series, read
 from nephoscope.model import Better, Estimate
 from nephoscope.plans import Plan
 from nephoscope.plans.files.load import from_values
 from nephoscope.report import wording
 from nephoscope.store import Store, StoredRun
 
-AGAINST = "repeats-against"
-"""Label of a repetition: the run before the change with which it was interleaved."""
 NAME = "repetition"
 LEVEL_POINTS = 40
 """Points before a change that describe the level."""
@@ -131,10 +130,8 @@ class Judge:
     _of_run: dict[str, list[StoredRun]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for run in sorted(
-            self.runs.repetitions(), key=lambda one: float(one.manifest.get("started_at") or 0)
-        ):
-            repeated = (run.manifest.get("labels") or {}).get(REPETITION)
+        for run in sorted(self.runs.repetitions(), key=lambda one: one.started_s):
+            repeated = run.labels.get(REPETITION)
             if repeated:
                 self._of_run.setdefault(repeated, []).append(run)
 
@@ -148,7 +145,7 @@ class Judge:
         out = []
         for point in behind:
             for run in self._of_run.get(point.run, ()):
-                against = (run.manifest.get("labels") or {}).get(AGAINST, "")
+                against = run.labels.get(AGAINST, "")
                 try:
                     if against:
                         judged = self._pair(run, against, point.run, series, change)
@@ -166,6 +163,9 @@ class Judge:
         repeated = self._value(run, series)
         if repeated is None:
             return None  # a repetition of another metric
+        if len(before) < 2:  # two changes lie next to each other
+            why = "Too few runs before the change describe the level"
+            return Repetition(run.id, "undecided", f"{why}.", None, "", None)
         shift = _shift(before, repeated, change.is_ratio, self.confidence)
         reference = self._reference(run, series)
         again = self._value(run, reference) if reference else None
@@ -207,7 +207,7 @@ class Judge:
         if others <= {series.benchmark}:
             return None
         try:
-            subject = self.store.open((run.manifest.get("labels") or {})[REPETITION])
+            subject = self.store.open(run.labels[REPETITION])
         except NephoscopeError:
             return None  # it was removed
         return reference_of(subject, series, self.runs, self.confidence)

@@ -11,6 +11,7 @@ from statistics import median
 from typing import Any
 
 from nephoscope.analysis.statistics.values import Refused
+from nephoscope.compaction.reading import REPETITION as REPETITION
 from nephoscope.compaction.summarise import MACHINE, estimate_of, summary_of
 from nephoscope.errors import StoreError, UnknownName
 from nephoscope.model import INTERNAL, Better, Estimate, Shape, factors_key
@@ -18,8 +19,6 @@ from nephoscope.results import lines, names
 from nephoscope.store import StoredRun
 from nephoscope.store.summary import MetricSummary, RunSummary
 
-REPETITION = "repeats"
-"""Label of runs that repeat a measurement to confirm a change; they are no points of a series."""
 _PERCENTILE = re.compile(r"_p(\d{2,6})(?=_|$)")
 
 
@@ -79,8 +78,7 @@ def read(
     known: set[str] = set()
     notes = []
     for run in runs:
-        labels = run.labels if isinstance(run, RunSummary) else run.manifest.get("labels")
-        if not repetitions and REPETITION in (labels or {}):
+        if not repetitions and REPETITION in run.labels:
             continue
         try:
             one = run if isinstance(run, RunSummary) else summary_of(run)

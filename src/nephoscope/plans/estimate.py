@@ -162,23 +162,21 @@ def money_spent(plan: Plan, seconds: float) -> float:
 
 def refuse_too_long(plan: Plan, estimated: Estimate, place: Place = lambda _: "") -> None:
     """PlanError for a plan whose least schedule is too long or too dear to be meant."""
-    bounded = plan.budget_s is not None
     whole_s = estimated.rounds_least * estimated.round_s
     arithmetic = (
         f"{estimated.rounds_least} rounds x {estimated.alternatives} alternatives x "
         f"{estimated.round_s / max(1, estimated.alternatives):.3g} s are {long_time(whole_s)}"
     )
+    too_long, hint = "", "If that is meant, bound it with --budget, or with `budget` in the plan."
     if whole_s > WEEK_S:
+        too_long, hint = "a week", "Vary fewer factors, shorten the trials, or lower repeat.min."
+    elif whole_s > DAY_S and plan.budget_s is None:
+        too_long = "a day"
+    if too_long:
         raise PlanError(
-            f"{place(('benchmarks',))}the least schedule of this plan lasts more than a week: "
+            f"{place(('benchmarks',))}the least schedule of this plan lasts more than {too_long}: "
             f"{arithmetic}.",
-            "Vary fewer factors, shorten the trials, or lower repeat.min.",
-        )
-    if whole_s > DAY_S and not bounded:
-        raise PlanError(
-            f"{place(('benchmarks',))}the least schedule of this plan lasts more than a day: "
-            f"{arithmetic}.",
-            "If that is meant, bound it with --budget, or with `budget` in the plan.",
+            hint,
         )
     money = plan.money
     if (

@@ -43,18 +43,22 @@ def _written(pattern: str, what: str, example: str) -> BeforeValidator:
     return BeforeValidator(read)
 
 
+Rounds = Annotated[Count, Field(ge=1, le=limits.ROUNDS)]
+UpTo1000 = Annotated[Count, Field(ge=1, le=1000)]
+
+
 class Repeat(Record):
     """Number of repetitions: until the interval is narrow enough."""
 
-    min: Annotated[Count, Field(ge=1, le=limits.ROUNDS)] = Field(
+    min: Rounds = Field(
         default=10,
         description="Rounds before the stopping rule is first applied. Below 10 the intervals "
         "cover less than stated; below 6 a median has no interval.",
     )
-    max: Annotated[Count, Field(ge=1, le=limits.ROUNDS)] = Field(
+    max: Rounds = Field(
         default=100, description="Rounds after which a setting counts as not converged."
     )
-    look_every: Annotated[Count, Field(ge=1, le=1000)] = Field(
+    look_every: UpTo1000 = Field(
         default=5, description="Rounds between two applications of the stopping rule."
     )
     relative_half_width: Ratio = Field(
@@ -75,21 +79,16 @@ class Repeat(Record):
         return self
 
 
+_OF_PLAN: Any = Field(default=None, description="As in the plan's `repeat`.")
+
+
 class RepeatChange(Record):
     """Repetition of one benchmark where it differs from the plan; absent fields are the plan's."""
 
-    min: Annotated[Count, Field(ge=1, le=limits.ROUNDS)] | None = Field(
-        default=None, description="As in the plan's `repeat`."
-    )
-    max: Annotated[Count, Field(ge=1, le=limits.ROUNDS)] | None = Field(
-        default=None, description="As in the plan's `repeat`."
-    )
-    look_every: Annotated[Count, Field(ge=1, le=1000)] | None = Field(
-        default=None, description="As in the plan's `repeat`."
-    )
-    relative_half_width: Ratio | None = Field(
-        default=None, description="As in the plan's `repeat`."
-    )
+    min: Rounds | None = _OF_PLAN
+    max: Rounds | None = _OF_PLAN
+    look_every: UpTo1000 | None = _OF_PLAN
+    relative_half_width: Ratio | None = _OF_PLAN
 
 
 class Entry(Record):
@@ -165,15 +164,11 @@ class Nest(Record):
     as units.
     """
 
-    instance: Annotated[Count, Field(ge=1, le=1000)] = Field(
+    instance: UpTo1000 = Field(
         default=1, description="Instances of each target, each created anew."
     )
-    boot: Annotated[Count, Field(ge=1, le=1000)] = Field(
-        default=1, description="Boots of each instance."
-    )
-    rounds: Annotated[Count, Field(ge=1, le=1000)] = Field(
-        default=5, description="Rounds in each boot."
-    )
+    boot: UpTo1000 = Field(default=1, description="Boots of each instance.")
+    rounds: UpTo1000 = Field(default=5, description="Rounds in each boot.")
 
     @property
     def boots(self) -> int:

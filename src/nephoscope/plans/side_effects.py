@@ -68,13 +68,7 @@ def _scratch_files(settings: Sequence[Setting], catalog: Catalog) -> Iterator[To
     """Benchmarks that write: their scratch files, and where."""
     seen: set[tuple[str, str]] = set()
     for setting in settings:
-        parts = [(setting.benchmark, setting.params, setting.targets)]
-        parts += [(load.benchmark, load.params, load.targets) for load in setting.backgrounds]
-        parts += [
-            (hook.benchmark, hook.params, (hook.target,) if hook.target else setting.targets)
-            for hook in (*setting.before, *setting.after)
-        ]
-        for benchmark, params, names in parts:
+        for benchmark, params, names in setting.executions():
             for name in names:
                 where = str(params.get("directory") or "the trial's work folder")
                 if catalog.benchmark(benchmark).writes_files and (name, where) not in seen:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import median
 
+from nephoscope.analysis import facts
 from nephoscope.model import TrialRecord
 from nephoscope.results.run_data import RunData
 
@@ -54,28 +54,22 @@ class TrialCounters:
 
 def analyse(data: RunData) -> TrialCounters:
     """Returns the counters by target, without warm-up rounds and trials without any counters."""
-    return TrialCounters(_lines(data.records))
-
-
-def _lines(records: Iterable[TrialRecord]) -> tuple[CounterLine, ...]:
     by_target: dict[str, list[TrialRecord]] = {}
-    for record in records:
+    for record in data.records:
         if record.key.round > 0 and record.beside:
             by_target.setdefault(record.key.target, []).append(record)
-    return tuple(
-        _line(target, own, key, name, unit)
-        for target, own in by_target.items()
-        for key, name, unit in COUNTERS
+    return TrialCounters(
+        tuple(
+            _line(target, own, key, name, unit)
+            for target, own in by_target.items()
+            for key, name, unit in COUNTERS
+        )
     )
 
 
 def _line(target: str, records: list[TrialRecord], key: str, name: str, unit: str) -> CounterLine:
-    found = [record.beside.get(key) for record in records]
-    values = [
-        float(value)
-        for value in found
-        if isinstance(value, int | float) and not isinstance(value, bool)
-    ]
+    found = [facts.number(record.beside, key) for record in records]
+    values = [value for value in found if value is not None]
     why = None if values else "not shown by this machine"
     if not values and key.startswith(SPARE):
         reasons = [str(text) for record in records if (text := record.beside.get(MISSING))]

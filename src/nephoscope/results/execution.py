@@ -17,7 +17,8 @@ PHASES = ("prepare", "start", "measure", "stop", "clean")
 MOST_SKEW_NS = 1_000_000
 """Sides on one machine that start further apart than this are warned of."""
 
-LOST, LOAD_ENDED = "target_lost", "load_ended"
+LOST = "target_lost"
+"""Failure name of a trial whose target did not answer."""
 
 
 @dataclass(frozen=True, slots=True)

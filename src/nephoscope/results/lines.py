@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -18,9 +18,10 @@ from nephoscope.analysis.statistics.values import Array, Refused
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.model import Better, Estimate, LineKey, MetricResult
 from nephoscope.results import names
+from nephoscope.results.precision import relative_half_width
 
 if TYPE_CHECKING:
-    from nephoscope.store.query import TrialHistogram, TrialValue
+    from nephoscope.store.query import TrialHistogram, TrialMetric, TrialValue
 
 PERCENTILES = (0.5, 0.9, 0.99, 0.999)
 
@@ -34,9 +35,12 @@ class Key(NamedTuple):
     factors: str
 
 
+_Value = TypeVar("_Value", float, Trial)
+
+
 @dataclass(slots=True)
-class Group:
-    """The trial values of one key, in the order in which the trials were executed.
+class TrialGroup(Generic[_Value]):
+    """The value or the histogram of each trial of one key, in the order of execution.
 
     trial: name of the first of them.
     """
@@ -44,19 +48,12 @@ class Group:
     unit: str
     better: Better
     trial: str
-    values: list[float] = field(default_factory=list)
+    values: list[_Value] = field(default_factory=list)
     rounds: list[int] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class Histograms:
-    """The histograms of one key, one a trial, in the order of execution."""
-
-    unit: str
-    better: Better
-    trial: str
-    trials: list[Trial] = field(default_factory=list)
-    rounds: list[int] = field(default_factory=list)
+Group = TrialGroup[float]
+Histograms = TrialGroup[Trial]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,24 +68,24 @@ class Wanted:
 
 def group_scalars(rows: Iterable[TrialValue], place: Mapping[str, int]) -> dict[Key, Group]:
     """Rows of store.query.trial_medians, by key; place: trial name -> position in the run."""
-    groups: dict[Key, Group] = {}
-    for row in sorted(rows, key=lambda row: place[row.trial]):
-        key = Key(row.benchmark, row.metric, row.target, row.factors)
-        group = groups.setdefault(key, Group(row.unit, Better(row.better), row.trial))
-        group.values.append(row.value)
-        group.rounds.append(row.round)
-    return {key: groups[key] for key in sorted(groups)}
+    return _grouped(((row, row.value) for row in rows), place)
 
 
 def group_histograms(
     rows: Iterable[TrialHistogram], place: Mapping[str, int]
 ) -> dict[Key, Histograms]:
     """Rows of store.query.histograms, by key."""
-    groups: dict[Key, Histograms] = {}
-    for row in sorted(rows, key=lambda row: place[row.trial]):
+    return _grouped(((row, (row.values, row.counts)) for row in rows), place)
+
+
+def _grouped(
+    rows: Iterable[tuple[TrialMetric, _Value]], place: Mapping[str, int]
+) -> dict[Key, TrialGroup[_Value]]:
+    groups: dict[Key, TrialGroup[_Value]] = {}
+    for row, value in sorted(rows, key=lambda row: place[row[0].trial]):
         key = Key(row.benchmark, row.metric, row.target, row.factors)
-        group = groups.setdefault(key, Histograms(row.unit, Better(row.better), row.trial))
-        group.trials.append((row.values, row.counts))
+        group = groups.setdefault(key, TrialGroup(row.unit, Better(row.better), row.trial))
+        group.values.append(value)
         group.rounds.append(row.round)
     return {key: groups[key] for key in sorted(groups)}
 
@@ -99,34 +96,21 @@ def by_boot(groups: Mapping[Key, Group], rounds: int) -> dict[Key, Group]:
     rounds: of each boot. Trials of one boot share what the boot drew (memory layout, placement), so
     that boots are the independent repetitions.
     """
-    boots_of_key = {}
-    for key, group in groups.items():
-        boots = _by_first_round(group.values, group.rounds, rounds)
-        medians = [statistics.median(values) for values in boots.values()]
-        boots_of_key[key] = replace(group, values=medians, rounds=list(boots))
-    return boots_of_key
+    return {key: _by_boot(group, rounds, statistics.median) for key, group in groups.items()}
 
 
 def histograms_by_boot(groups: Mapping[Key, Histograms], rounds: int) -> dict[Key, Histograms]:
     """As `by_boot`, with the merged histogram of each boot."""
-    boots_of_key = {}
-    for key, group in groups.items():
-        boots = _by_first_round(group.trials, group.rounds, rounds)
-        merged: list[Trial] = [histograms.merge(trials) for trials in boots.values()]
-        boots_of_key[key] = replace(group, trials=merged, rounds=list(boots))
-    return boots_of_key
+    return {key: _by_boot(group, rounds, histograms.merge) for key, group in groups.items()}
 
 
-_Value = TypeVar("_Value")
-
-
-def _by_first_round(
-    values: Sequence[_Value], numbers: Sequence[int], rounds: int
-) -> dict[int, list[_Value]]:
+def _by_boot(
+    group: TrialGroup[_Value], rounds: int, merge: Callable[[list[_Value]], _Value]
+) -> TrialGroup[_Value]:
     boots: dict[int, list[_Value]] = {}
-    for value, number in zip(values, numbers, strict=True):
+    for value, number in zip(group.values, group.rounds, strict=True):
         boots.setdefault(1 + (number - 1) // rounds * rounds, []).append(value)
-    return boots
+    return replace(group, values=[merge(values) for values in boots.values()], rounds=list(boots))
 
 
 def pool_dependence(
@@ -137,7 +121,7 @@ def pool_dependence(
     See `dependence.pooled_by_family`; a target is a machine. Histograms count by their medians.
     """
     series = {key: group.values for key, group in groups.items()} | {
-        key: trial_percentiles(group.trials, 0.5, 0.95) for key, group in distributions.items()
+        key: trial_percentiles(group.values, 0.5, 0.95) for key, group in distributions.items()
     }
     priors: dict[Key, Array] = {}
     for target in {key.target for key in series}:
@@ -231,7 +215,7 @@ def percentile_lines(
         seed = names.seed_of(*key, metric)
         try:
             estimate = histograms.quantile_of_trials(
-                group.trials,
+                group.values,
                 quantile,
                 unit=group.unit,
                 confidence=confidence,
@@ -241,7 +225,7 @@ def percentile_lines(
         except Refused as reason:
             refused.append((quantile, str(reason)))
             continue
-        of_trials = trial_percentiles(group.trials, quantile, confidence)
+        of_trials = trial_percentiles(group.values, quantile, confidence)
         lines.append(
             MetricResult(
                 benchmark=key.benchmark,
@@ -267,7 +251,7 @@ def _refusal(label: str, group: Histograms, refused: Sequence[tuple[float, str]]
     words = ", ".join(f"p{100 * quantile:g}" for quantile, _ in refused)
     if len(refused) == len(PERCENTILES):
         return f"{label}: no percentiles. {refused[0][1]}"
-    total = sum(sum(counts) for _, counts in group.trials)
+    total = sum(sum(counts) for _, counts in group.values)
     return f"{label}: no {words} of {total} observations. {refused[0][1]}"
 
 
@@ -291,9 +275,7 @@ def _convergence(
         confidence=confidence,
         prior=prior,
     )
-    ratio = estimate.half_width_ratio
-    if estimate.low is not None and estimate.low == estimate.high:
-        ratio = 0.0
+    ratio = relative_half_width(estimate)
     least = max(wanted.n_min, stopping.LEAST_N)
     narrow = ratio is not None and ratio <= wanted.relative_half_width
     if narrow and len(values) >= least:

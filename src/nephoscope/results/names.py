@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import hashlib
 
+from nephoscope.model import BESIDE as BESIDE
 from nephoscope.model import Factors, level_name
 
 NOT_CONVERGED = "Not converged"
 """How the warning of a line begins whose interval stayed wider than wanted."""
-
-BESIDE = frozenset({"load", "hook"})
-"""Factors that mark the samples of loads and hooks, which are kept with the trial."""
-
 
 PARTS = frozenset({"hour", "user_base", "part"})
 """Factors of a simulation's finer parts, whose lines are no headlines."""

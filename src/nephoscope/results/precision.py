@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from nephoscope.model import MetricResult, Precision
+from nephoscope.model import Estimate, MetricResult, Precision
 
 
 def precision(metrics: Iterable[MetricResult]) -> Precision:
     """Counts the headline metrics of a run by the relative half-width of their intervals."""
-    widths = [relative_half_width(metric) for metric in metrics if metric.headline]
+    widths = [relative_half_width(metric.estimate) for metric in metrics if metric.headline]
     known = [width for width in widths if width is not None]
     within = (sum(width <= bound for width in known) for bound in (0.02, 0.05, 0.10))
     return Precision(len(widths), *within)
@@ -28,9 +28,8 @@ def precision_sentence(reached: Precision) -> str:
     )
 
 
-def relative_half_width(metric: MetricResult) -> float | None:
+def relative_half_width(estimate: Estimate) -> float | None:
     """Returns half the interval over the value; None without an interval or at a value of 0."""
-    estimate = metric.estimate
     if estimate.low is not None and estimate.low == estimate.high:
         return 0.0
     return estimate.half_width_ratio

@@ -42,18 +42,11 @@ def check(
 def tools(settings: Sequence[Setting], catalog: Catalog) -> dict[str, set[str]]:
     """Target -> the adapters that will run there, as benchmarks, loads or hooks."""
     found: dict[str, set[str]] = {}
-
-    def add(benchmark: str, targets: Sequence[str]) -> None:
-        if catalog.benchmark(benchmark).kind == ADAPTER:
-            for target in targets:
-                found.setdefault(target, set()).add(benchmark)
-
     for setting in settings:
-        add(setting.benchmark, setting.targets)
-        for load in setting.backgrounds:
-            add(load.benchmark, load.targets)
-        for hook in (*setting.before, *setting.after):
-            add(hook.benchmark, [hook.target] if hook.target else setting.targets)
+        for benchmark, _, targets in setting.executions():
+            if catalog.benchmark(benchmark).kind == ADAPTER:
+                for target in targets:
+                    found.setdefault(target, set()).add(benchmark)
     return found
 
 
@@ -65,7 +58,8 @@ def _disk_room(settings: Sequence[Setting], catalog: Catalog) -> list[str]:
         if not {"file_bytes", "directory"} <= set(known):
             continue
         values = {**known, **setting.params}
-        directory = _scratch(values["directory"])
+        # Where the probe puts a scratch file when the plan does not say.
+        directory = Path(values["directory"] or os.environ.get("TMPDIR") or "/var/tmp")
         try:
             usage = shutil.disk_usage(directory)
         except OSError:
@@ -77,11 +71,6 @@ def _disk_room(settings: Sequence[Setting], catalog: Catalog) -> list[str]:
                 f"{setting.benchmark}."
             )
     return sorted(found)
-
-
-def _scratch(given: str) -> Path:
-    """Returns where the probe puts a scratch file when the plan does not say."""
-    return Path(given or os.environ.get("TMPDIR") or "/var/tmp")
 
 
 def _load() -> list[str]:

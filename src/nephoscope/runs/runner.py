@@ -55,7 +55,7 @@ def execute(
             run, resumed = _choose(plan, store, catalog, settings, fresh, labels)
             stack.enter_context(run.lock())
         if resumed and labels:
-            run.update(labels={**(run.manifest.get("labels") or {}), **labels})
+            run.update(labels={**run.labels, **labels})
         if run.state == MEASURED:
             return run
         session = Session(
@@ -78,9 +78,15 @@ def execute(
 
 
 def mark_reported(run: StoredRun) -> None:
-    """The report of a measured run was written: the run is finished."""
+    """The report of a measured run was written: the run is finished.
+
+    What another process changed meanwhile, such as labels, stays. Raises StoreError while one holds
+    the run.
+    """
     if run.state == MEASURED:
-        run.finish(FINISHED)
+        with run.lock():
+            if run.state == MEASURED:
+                run.finish(FINISHED)
 
 
 def _choose(

@@ -26,16 +26,10 @@ from nephoscope.runs.observer import Observer, Status
 from nephoscope.runs.schedule import concurrency
 from nephoscope.runs.schedule.alternatives import DONE_WORDS, Outcome, Pair
 from nephoscope.runs.schedule.groups import Group, scheduled
-from nephoscope.runs.schedule.headline import (
-    headline_metrics,
-    headline_values,
-    rows_of_samples,
-    rows_of_table,
-)
+from nephoscope.runs.schedule.headline import rows_of_table
 from nephoscope.runs.schedule.progress import UNMEASURABLE, Progress, budget_s
 from nephoscope.runs.trials.boots import Cells
 from nephoscope.runs.trials.execution import Execution
-from nephoscope.runs.trials.records import StoredTrial
 from nephoscope.runs.trials.target_pool import Factory, TargetPool, machine_id
 from nephoscope.runs.trials.trial import Stage
 from nephoscope.store import FAILED, MEASURED, StoredRun, identity
@@ -72,9 +66,8 @@ class Session:
         self._settings = [*settings, *self._cells.settings()]
         self._catalog = catalog
         self._seed = int(run.manifest["seed"])
-        specs = {one.benchmark: catalog.benchmark(one.benchmark) for one in self._settings}
+        specs = {one.benchmark: catalog.benchmark(one.benchmark) for one in settings}
         self._progress = Progress(plan, settings, specs)
-        self._metrics = [headline_metrics(specs[s.benchmark], s.headline) for s in self._settings]
         stored = list(run.tables())
         self._have = {record.key: (record, table) for record, table in stored}
         self._last_stored = max((record.key.round for record, _ in stored), default=0)
@@ -99,7 +92,6 @@ class Session:
             self._progress,
             observer,
             self._status,
-            self._values,
             [record for record, _ in stored],
         )
 
@@ -150,11 +142,7 @@ class Session:
     async def _one_round(self, number: int) -> None:
         if 0 < number <= self._begun:
             return
-        self._round = number
-        for sentence in self._others.new_ones():
-            self._warn(sentence)
-        self._give_up(await self._pool.begin_round(number))
-        nest = await self._cell(number)
+        nest = await self._begin_round(number, number)
         active = self._progress.begin_round(number)
         self._observer.round_started(self._status(), len(active))
         missing = self._missing(number, active)
@@ -170,30 +158,35 @@ class Session:
             goes_on = await concurrency.run_in_order(missing, execute)
         if not goes_on:
             self._progress.end_by_budget()
-        for outcome in self._progress.end_round():
-            self._run.event({"event": "alternative_ended", **asdict(outcome)})
-            self._observer.alternative_ended(outcome, self._status())
+        self._end_round()
 
     async def _one_cell(self, numbers: Sequence[int]) -> None:
         """Measures the blocks of a cell one after the other: each is booted, then all its rounds
         are measured. The order of the blocks is the seed's."""
-        self._round = numbers[-1]
-        for sentence in self._others.new_ones():
-            self._warn(sentence)
-        self._give_up(await self._pool.begin_round(numbers[0]))
-        nest = await self._cell(numbers[0])
+        nest = await self._begin_round(numbers[0], numbers[-1])
         work: dict[str, list[tuple[int, Group]]] = {}
         for number in numbers:
             active = self._progress.begin_round(number)
             self._observer.round_started(self._status(), len(active))
             for group in self._missing(number, active):
                 work.setdefault(group.setting.block, []).append((number, group))
-        cell = self._cell_of(numbers[0])
+        cell = self._cells.cell_of(numbers[0])
         for (block,) in plans.order_round(self._seed, numbers[-1], [(name,) for name in work]):
             await self._boot(cell, self._cells.block_boots(cell, block), nest)
             for number, group in work[block]:
                 if not await self._execute(number, nest, group):
                     self._progress.end_by_budget()
+        self._end_round()
+
+    async def _begin_round(self, first: int, last: int) -> Mapping[str, int]:
+        """Readies targets and hosts for the rounds from first to last; returns their cell."""
+        self._round = last
+        for sentence in self._others.new_ones():
+            self._warn(sentence)
+        self._give_up(await self._pool.begin_round(first))
+        return await self._cell(first)
+
+    def _end_round(self) -> None:
         for outcome in self._progress.end_round():
             self._run.event({"event": "alternative_ended", **asdict(outcome)})
             self._observer.alternative_ended(outcome, self._status())
@@ -223,7 +216,7 @@ class Session:
     async def _execute(self, number: int, nest: Mapping[str, int], group: Group) -> bool:
         late = 0 < number < self._begin_of(self._last_stored) and not self._plan.simulated
         notes = [_LATER] if late else []
-        if self._cells.nested and self._cells.interrupted == self._cell_of(number):
+        if self._cells.nested and self._cells.interrupted == self._cells.cell_of(number):
             notes.append(_AGAIN)
         before = group.around(number, group.targets[0]).get("before")
         if before is not None and before in self._have:
@@ -236,15 +229,14 @@ class Session:
             return False
         for key in keys:
             record, table = self._have[key]
-            rows = rows_of_table(table)
-            self._progress.add(record, headline_values(rows, self._metrics[key.setting]))
+            self._progress.add(record, rows_of_table(table))
         return True
 
     async def _cell(self, number: int) -> Mapping[str, int]:
         """At the beginning of a cell of a nested design: boots what the cell is measured on."""
         if not self._cells.nested:
             return {}
-        cell = self._cell_of(number)
+        cell = self._cells.cell_of(number)
         nest = self._cells.nest_of(cell)
         if cell == self._cells.begun:
             return nest
@@ -269,9 +261,6 @@ class Session:
         rounds = nest.rounds if nest is not None and self._cells.by_block else 1
         return number - (number - 1) % rounds
 
-    def _cell_of(self, number: int) -> int:
-        return self._cells.cell_of(number, self._plan.warmup)
-
     def _give_up(self, names: Sequence[str]) -> None:
         """Ends what needs these targets. TargetError when no target is left: the run may go on
         later from where it is."""
@@ -292,11 +281,6 @@ class Session:
     def _machines(self, group: Group) -> frozenset[str]:
         needed = self._pool.machines(group.needs)
         return needed | {CONTROLLER} if group.setting.conditions else needed
-
-    def _values(self, one: StoredTrial) -> Mapping[Any, float]:
-        setting = one.record.key.setting
-        rows = rows_of_samples(one.samples, one.record.factors)
-        return headline_values(rows, self._metrics[setting])
 
     def _fingerprinted(self, name: str, fingerprint: Mapping[str, Any]) -> None:
         known = self._run.manifest["fingerprints"]

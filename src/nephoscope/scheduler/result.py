@@ -12,12 +12,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from nephoscope.model import Sample, TrialRecord, factors_key
+from nephoscope.model import BESIDE, Sample, TrialRecord, factors_key
 from nephoscope.results.run_data import RunData
 from nephoscope.scheduler.inference import Look, SchedulerVerdicts, infer
 from nephoscope.scheduler.observations import BENCHMARK, look_of
 from nephoscope.store import counts
-from nephoscope.store.trialfile import MARKS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -69,7 +68,7 @@ def _samples(table: pa.Table) -> Iterable[Sample]:
     known: dict[str, dict[str, Any]] = {}
     for metric, value, count, at_ns, text in zip(*columns, strict=True):
         factors = known.setdefault(text, json.loads(text) if text not in known else {})
-        if not MARKS & factors.keys():
+        if not BESIDE & factors.keys():
             yield Sample(metric, value, count, at_ns, factors)
 
 

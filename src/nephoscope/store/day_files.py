@@ -11,7 +11,8 @@ import contextlib
 import fcntl
 import os
 import re
-from collections.abc import Container, Iterator, Mapping
+import zlib
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +23,7 @@ from nephoscope.errors import StoreError
 from nephoscope.store import journal, summary
 from nephoscope.store.digests import digest_of
 from nephoscope.store.files import (
+    opened,
     remove_leftovers,
     sync_directory,
     translating_os_errors,
@@ -36,7 +38,6 @@ EVENTS = "events.jsonl"
 DAY_S = 86_400
 _NAME = re.compile(r"\d{4}-\d{2}-\d{2}\.jsonl")
 _RUN = re.compile(rb'\{"run": "([0-9a-z_-]{1,200})"')
-_SUM = re.compile(rb'"crc32": "([0-9a-f]{8})"\}\n?\Z')
 _MAX_NAME = 200
 
 
@@ -109,31 +110,32 @@ def summaries(
 
 def read(path: Path, problems: list[str]) -> Iterator[RunSummary]:
     """Yields the summaries of a day file; adds a sentence to `problems` for each damaged line."""
-    with translating_os_errors(path, "read"):
-        try:
-            stream = path.open("rb")
-        except FileNotFoundError:  # removed since the folder was listed
-            return
-        with stream:
-            for number, line in enumerate(stream, start=1):
-                if not line.endswith(b"\n"):
-                    problems.append(f"{path}: the last line is incomplete and left out.")
-                    return
-                measured = summary.parsed(line[:-1])
-                if measured is None:
-                    problems.append(f"{path}: line {number} is damaged and left out.")
-                else:
-                    yield measured
+    for number, line in enumerate(_lines(path), start=1):
+        if not line.endswith(b"\n"):
+            problems.append(f"{path}: the last line is incomplete and left out.")
+        elif (measured := summary.parsed(line[:-1])) is None:
+            problems.append(f"{path}: line {number} is damaged and left out.")
+        else:
+            yield measured
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    """Yields the lines of a file; none of one that was removed since its folder was listed."""
+    with (
+        translating_os_errors(path, "read"),
+        contextlib.suppress(FileNotFoundError),
+        path.open("rb") as stream,
+    ):
+        yield from stream
 
 
 def find(store: Path, name: str) -> tuple[str, Path] | None:
     """Returns the id of a compacted run and its day file, by its id or the beginning of it."""
     for file in reversed(day_files(store)):
-        with translating_os_errors(file.path, "read"), file.path.open("rb") as stream:
-            for line in stream:
-                match = _RUN.match(line)
-                if match and name and match[1].decode().startswith(name):
-                    return match[1].decode(), file.path
+        for line in _lines(file.path):
+            match = _RUN.match(line)
+            if match and name and match[1].decode().startswith(name):
+                return match[1].decode(), file.path
     return None
 
 
@@ -142,7 +144,7 @@ class DayWriter:
     """Puts summaries into the day files of a store. Only one process does so, see `locked`."""
 
     store: Path
-    _known: dict[Path, dict[str, bytes]] = field(default_factory=dict)
+    _known: dict[Path, dict[str, int]] = field(default_factory=dict)
     """Of each file that was written to: id of a run -> checksum of its line."""
 
     def put(self, measured: RunSummary) -> Path:
@@ -153,16 +155,16 @@ class DayWriter:
         path = path_of(self.store, measured)
         line = summary.line_of(measured)
         known = self._of(path)
-        if known.get(measured.run) == _checksum(line):
+        if known.get(measured.run) == zlib.crc32(line):
             return path
         if measured.run in known:
             self._replace(path, measured.run, line)
         else:
             _append(path, line)
-        known[measured.run] = _checksum(line)
+        known[measured.run] = zlib.crc32(line)
         return path
 
-    def _of(self, path: Path) -> dict[str, bytes]:
+    def _of(self, path: Path) -> dict[str, int]:
         if path not in self._known:
             with translating_os_errors(path.parent, "created"):
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -180,39 +182,31 @@ class DayWriter:
         write_atomically(path, b"".join(changed))
 
 
-def _known_lines(path: Path) -> dict[str, bytes]:
+def _known_lines(path: Path) -> dict[str, int]:
     """Returns the checksum of each run's line; removes what a kill left of the last line."""
     known = {}
     end = 0
-    with translating_os_errors(path, "read"):
-        try:
-            stream = path.open("rb")
-        except FileNotFoundError:
-            return {}
-        with stream:
-            for line in stream:
-                if not line.endswith(b"\n"):
-                    os.truncate(path, end)
-                    break
-                end += len(line)
-                match = _RUN.match(line)
-                if match and journal.is_intact(line[:-1]):
-                    known[match[1].decode()] = _checksum(line)
+    for line in _lines(path):
+        if not line.endswith(b"\n"):
+            with translating_os_errors(path, "written"):
+                os.truncate(path, end)
+            break
+        end += len(line)
+        match = _RUN.match(line)
+        if match and journal.is_intact(line[:-1]):
+            known[match[1].decode()] = zlib.crc32(line)
     return known
-
-
-def _checksum(line: bytes) -> bytes:
-    match = _SUM.search(line, max(0, len(line) - 40))
-    return match[1] if match else b""
 
 
 def _append(path: Path, line: bytes) -> None:
     is_new = not path.exists()
-    with translating_os_errors(path, "written"), path.open("ab") as stream:
-        end = stream.tell()
+    # Without a buffer, which would keep what a full disk refused, and write it when it is closed.
+    with translating_os_errors(path, "written"), path.open("ab", buffering=0) as stream:
+        end = stream.seek(0, os.SEEK_END)
         try:
-            stream.write(line)
-            stream.flush()
+            rest = memoryview(line)
+            while rest:
+                rest = rest[stream.write(rest) :]
             os.fsync(stream.fileno())
         except OSError:
             with contextlib.suppress(OSError):
@@ -226,8 +220,8 @@ def _append(path: Path, line: bytes) -> None:
 
 def remove(store: Path, file: DayFile, reason: str) -> None:
     """Removes a day file for good, after an event with the reason was written."""
-    add_event(
-        store,
+    journal.append(
+        store / FOLDER / EVENTS,
         {
             "event": "day_removed",
             "day": file.day,
@@ -241,11 +235,6 @@ def remove(store: Path, file: DayFile, reason: str) -> None:
         sync_directory(file.path.parent)
 
 
-def add_event(store: Path, event: Mapping[str, Any]) -> None:
-    """Adds an event to the store's log of removed days."""
-    journal.append(store / FOLDER / EVENTS, event)
-
-
 def events(store: Path) -> list[dict[str, Any]]:
     """Returns the events of removed days in order."""
     return journal.Journal().read(store / FOLDER / EVENTS).events()
@@ -257,8 +246,7 @@ def locked(store: Path) -> Iterator[None]:
     folder = store / FOLDER
     with translating_os_errors(folder, "created"):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    with opened(folder, os.O_RDONLY | os.O_DIRECTORY) as descriptor:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -268,5 +256,3 @@ def locked(store: Path) -> Iterator[None]:
         except OSError:  # a file system without locks
             pass
         yield
-    finally:
-        os.close(descriptor)

@@ -147,6 +147,17 @@ def _move_to_place(complete: Path) -> None:
     complete.rmdir()
 
 
+@contextlib.contextmanager
+def opened(path: Path, flags: int, mode: int = 0o600) -> Iterator[int]:
+    """Yields a descriptor, such as for a lock. Raises StoreError where it cannot be opened."""
+    with translating_os_errors(path, "opened"):
+        descriptor = os.open(path, flags | os.O_CLOEXEC, mode)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
 def sync_directory(path: Path) -> None:
     """Makes the names in a directory as durable as the files."""
     try:

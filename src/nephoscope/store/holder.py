@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from nephoscope.errors import StoreError
-from nephoscope.store.files import translating_os_errors
+from nephoscope.store.files import opened, translating_os_errors
 
 NOT_STARTED: Final = "not started"
 INTERRUPTED: Final = "interrupted"
@@ -98,13 +98,9 @@ def locked(run_id: str, journal: Path, events: Callable[[], Events]) -> Iterator
 
     events: reads the journal. Raises StoreError while another process measures the run.
     """
-    with translating_os_errors(journal, "opened"):
-        descriptor = os.open(journal, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
+    with opened(journal, os.O_RDWR | os.O_CREAT, 0o644) as descriptor:
         _take_lock(descriptor, run_id, journal, events)
         yield
-    finally:
-        os.close(descriptor)
 
 
 def _take_lock(descriptor: int, run_id: str, journal: Path, events: Callable[[], Events]) -> None:
@@ -121,7 +117,8 @@ def _take_lock(descriptor: int, run_id: str, journal: Path, events: Callable[[],
             if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
                 return  # a file system without locks: two at once are the user's care
             process = holder_of(journal, events())
-            if (process and process.here) or time.monotonic() > until_s:
+            is_measured = process and process.here and process.pid != os.getpid()
+            if is_measured or time.monotonic() > until_s:
                 pid = _last_start(events()).get("pid")
                 raise StoreError(
                     f"Run {run_id} is being measured by "
@@ -144,33 +141,26 @@ def _is(pid: int, session: Mapping[str, Any], journal: Path) -> bool:
 
 
 def _has_open(pid: int, journal: Path) -> bool:
-    try:
-        journal_stat = journal.stat()
+    with contextlib.suppress(OSError):
+        own = journal.stat()
         for link in Path(f"/proc/{pid}/fd").iterdir():
-            try:
-                link_stat = link.stat()
-            except OSError:
-                continue
-            if (link_stat.st_dev, link_stat.st_ino) == (journal_stat.st_dev, journal_stat.st_ino):
-                return True
-    except OSError:
-        return False
+            with contextlib.suppress(OSError):
+                if os.path.samestat(link.stat(), own):
+                    return True
     return False
 
 
 def _is_locked(journal: Path) -> bool:
-    with translating_os_errors(journal, "opened"):
+    with (
+        translating_os_errors(journal, "opened"),
+        contextlib.suppress(FileNotFoundError),
+        journal.open("rb") as stream,
+    ):
         try:
-            descriptor = os.open(journal, os.O_RDONLY | os.O_CLOEXEC)
-        except FileNotFoundError:
-            return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        # Without locks (some network file systems) nobody can be seen holding one.
-        return error.errno in (errno.EWOULDBLOCK, errno.EACCES)
-    finally:
-        os.close(descriptor)
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            # Without locks (some network file systems) nobody can be seen holding one.
+            return error.errno in (errno.EWOULDBLOCK, errno.EACCES)
     return False
 
 

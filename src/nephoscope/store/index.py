@@ -43,7 +43,8 @@ _SETTLED_NS = 2_000_000_000
 """Age of a manifest from which on another one cannot have the same time of change."""
 
 Signature = tuple[int, ...]
-"""Inodes, times of change and sizes of a run's files."""
+"""Inodes, sizes and times of change of a run's files, those of the manifest first."""
+_MANIFEST = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,6 @@ class IndexedRun:
     signature: Signature
     created_at_s: float
     started_at_s: float
-    finished_at_s: float | None
     benchmarks: tuple[str, ...]
     factors: tuple[str, ...]
     kinds: Mapping[str, str]
@@ -67,6 +67,11 @@ class IndexedRun:
     process: int | None
     budget_s: float | None
     words: str
+
+    @property
+    def is_over(self) -> bool:
+        """States whether nothing of it but the manifest changes any more."""
+        return self.row.state in (FINISHED, FAILED)
 
     def meets(self, selection: Selection) -> bool:
         """States whether the run meets every condition."""
@@ -77,6 +82,10 @@ class IndexedRun:
             started_s=self.started_at_s,
             status=lambda: self.row.state,
         )
+
+
+Entry = IndexedRun | tuple[Signature, str]
+"""A run, or the signature of one whose manifest cannot be read and a sentence on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +120,8 @@ class RunIndex:
         self._folder = str(store.runs_path)
         self._lock = threading.Lock()
         self._path = Path(store.runs_path, FILE)
-        self._known: dict[str, IndexedRun | tuple[Signature, str]] = {}
-        self._kept: dict[str, IndexedRun | tuple[Signature, str]] | None = None
+        self._known: dict[str, Entry] = {}
+        self._kept: dict[str, Entry] | None = None
         """What the file in the store had."""
         self._snapshot = Snapshot()
         self._looked_s = -1e9
@@ -127,13 +136,11 @@ class RunIndex:
         self._snapshot = self._look()
         while not self._snapshot.is_complete:
             self._snapshot = self._look()
-        kept = self._kept or {}
-        if self._known.keys() != kept.keys() or any(
-            entry is not kept[run_id] for run_id, entry in self._known.items()
-        ):
+        kept, settled = self._kept or {}, _settled(self._known.values())
+        if len(kept) != len(settled) or any(run is not kept.get(run.row.id) for run in settled):
             # A store that cannot be written, such as an archive, is read each time.
             with contextlib.suppress(StoreError):
-                _save(self._path, self._known.values())
+                _save(self._path, settled)
         return self._snapshot
 
     def snapshot(self, *, fresh: bool = False) -> Snapshot:
@@ -168,7 +175,7 @@ class RunIndex:
         if self._kept is None:
             self._known = self._kept = _load(self._path)
         ids = self._store.ids()
-        known: dict[str, IndexedRun | tuple[Signature, str]] = {}
+        known: dict[str, Entry] = {}
         same = len(ids) == self._snapshot.total
         for run_id in reversed(ids[-MAX_RUNS:]):
             before = self._known.get(run_id)
@@ -183,18 +190,17 @@ class RunIndex:
         # The same object as before, so that what was made of it can be used again.
         return self._snapshot if same else _snapshot_of(known, len(ids), self._snapshot.number + 1)
 
-    def _entry(
-        self, run_id: str, before: IndexedRun | tuple[Signature, str] | None
-    ) -> IndexedRun | tuple[Signature, str] | None:
+    def _entry(self, run_id: str, before: Entry | None) -> Entry | None:
         path = f"{self._folder}/{run_id}"
-        is_over = isinstance(before, IndexedRun) and before.row.state in (FINISHED, FAILED)
+        is_over = isinstance(before, IndexedRun) and before.is_over
         try:
             signature = _signature(path, is_over=is_over)
         except OSError:
             return None  # removed since the folder was listed
         if isinstance(before, IndexedRun):
+            known = before.signature[:_MANIFEST] if is_over else before.signature
             # The lock of a process that ends leaves no trace in the files.
-            if before.signature[: len(signature)] == signature and before.process is None:
+            if known == signature and before.process is None:
                 return before
         elif before is not None and before[0] == signature:
             return before
@@ -209,7 +215,8 @@ def _signature(path: str, *, is_over: bool) -> Signature:
     manifest = (*_changes(f"{path}/manifest.json"),)
     if is_over and manifest:
         return manifest
-    os.stat(path)  # a folder without a manifest is a damaged run, no folder is none
+    # A folder without a manifest is a damaged run, a link that leads nowhere too; no name is none.
+    os.lstat(path)
     return (*manifest, *_changes(f"{path}/trials", f"{path}/journal.jsonl"))
 
 
@@ -222,7 +229,7 @@ def _changes(*paths: str) -> Iterator[int]:
         yield from (status.st_ino, status.st_size, status.st_mtime_ns)
 
 
-def _load(path: Path) -> dict[str, IndexedRun | tuple[Signature, str]]:
+def _load(path: Path) -> dict[str, Entry]:
     """Returns the runs of a stored list; empty where there is none of this version."""
     try:
         head, *lines = path.read_bytes().splitlines()
@@ -247,16 +254,22 @@ def _entry_of(line: bytes) -> tuple[str, IndexedRun]:
     return values["row"].id, IndexedRun(**values, process=None)
 
 
-def _save(path: Path, entries: Iterable[IndexedRun | tuple[Signature, str]]) -> None:
-    """Stores the runs that are over; the others change."""
+def _settled(entries: Iterable[Entry]) -> list[IndexedRun]:
+    """Returns the runs that are over; the others change."""
     settled_ns = time.time_ns() - _SETTLED_NS
+    return [
+        run
+        for run in entries
+        if isinstance(run, IndexedRun) and run.is_over and run.signature[2] < settled_ns
+    ]
+
+
+def _save(path: Path, runs: Iterable[IndexedRun]) -> None:
     lines = [with_checksum({"index": _VERSION})]
-    runs = (entry for entry in entries if isinstance(entry, IndexedRun))
     for run in runs:
-        if run.row.state in (FINISHED, FAILED) and run.signature[2] < settled_ns:
-            values = asdict(run)
-            del values["process"]
-            lines.append(with_checksum(values))
+        values = asdict(run)
+        del values["process"]
+        lines.append(with_checksum(values))
     write_atomically(path, b"".join(lines), durable=False)
 
 
@@ -268,8 +281,7 @@ def _read(run: StoredRun, signature: Signature) -> IndexedRun:
         row=row,
         signature=signature,
         created_at_s=float(manifest.get("created_at") or 0),
-        started_at_s=float(manifest.get("started_at") or 0),
-        finished_at_s=manifest.get("finished_at"),
+        started_at_s=run.started_s,
         benchmarks=tuple(
             dict.fromkeys(intern(str(setting["benchmark"])) for setting in manifest["settings"])
         ),
@@ -293,9 +305,7 @@ def _words(row: StoredRunRow, manifest: Mapping[str, Any]) -> str:
     return " ".join((row.id, row.plan or "", *row.targets, *benchmarks, *labels)).casefold()
 
 
-def _snapshot_of(
-    known: Mapping[str, IndexedRun | tuple[Signature, str]], total: int, number: int
-) -> Snapshot:
+def _snapshot_of(known: Mapping[str, Entry], total: int, number: int) -> Snapshot:
     runs = [entry for entry in known.values() if isinstance(entry, IndexedRun)]
     # Ids do not order the runs of one second.
     runs.sort(key=lambda run: (run.row.id[:15], run.created_at_s), reverse=True)

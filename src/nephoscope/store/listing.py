@@ -42,7 +42,7 @@ def row_of(stored: StoredRun) -> StoredRunRow:
         spent_s=manifest.get("spent_s"),
         trials=stored.trial_count(with_warmup=False),
         targets=tuple(str(target["name"]) for target in manifest["targets"]),
-        labels=manifest.get("labels") or {},
+        labels=stored.labels,
     )
 
 

@@ -121,6 +121,7 @@ def _file_digest(path: Path) -> str:
 class MergedTrial:
     """A trial in these files. row: of its first sample. readable: its samples are intact."""
 
+    file: MergedTrials
     record: TrialRecord
     row: int
     rows: int
@@ -152,7 +153,7 @@ class MergedTrials:
             raise ValueError("the rows of a trial are unknown")
         is_readable = not self._damaged or not line["rows"] or self._is_intact(line["row"])
         record = trialfile.record_from_json(line["record"])
-        return MergedTrial(record, line["row"], line["rows"], is_readable)
+        return MergedTrial(self, record, line["row"], line["rows"], is_readable)
 
     def _lines(self, digest: str) -> list[dict[str, Any]]:
         """Returns the lines that are as they were written."""

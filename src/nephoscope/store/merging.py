@@ -58,7 +58,7 @@ def remove_unused(folder: Path, looked: Sequence[TrialFile] | None) -> None:
     if looked is None:
         unused = [folder / name for name in ("samples.parquet", "records.jsonl")]
     else:
-        merged = {file.record.key.name for file in looked if file.place is not None}
+        merged = {file.record.key.name for file in looked if file.merged is not None}
         unused = [path for path in folder.glob("[rw]*.parquet") if path.stem in merged]
     for path in unused:
         with translating_os_errors(path, "removed"):

@@ -21,6 +21,8 @@ Values = NDArray[np.float64]
 Counts = NDArray[np.int64]
 Histogram = tuple[Values, Counts]
 """Distinct values, ascending, and how often each was seen."""
+AnyHistogram = tuple[Sequence[float] | Values, Sequence[int] | Counts]
+"""The same, as arrays or not."""
 
 MAX_BUCKETS = 4096
 """Buckets of one trial's histogram from which on its values are rounded in day files."""
@@ -43,16 +45,17 @@ def unpack_values(text: str) -> list[float]:
     return values.tolist()  # type: ignore[no-any-return]
 
 
-def pack_histograms(trials: Sequence[Histogram]) -> str:
+def pack_histograms(trials: Sequence[AnyHistogram]) -> str:
     """Returns the text of the histograms of trials."""
-    empty = (np.empty(0), np.empty(0, dtype=np.int64))
-    return _text(
-        [
-            _column(np.array([values.size for values, _ in trials], dtype=np.float64)),
-            _column(np.concatenate([values for values, _ in (empty, *trials)])),
-            _column(np.concatenate([counts for _, counts in (empty, *trials)])),
-        ]
+    arrays = [
+        (np.asarray(values, np.float64), np.asarray(counts, np.int64)) for values, counts in trials
+    ]
+    columns = (
+        np.array([values.size for values, _ in arrays], dtype=np.float64),
+        np.concatenate([np.empty(0), *(values for values, _ in arrays)]),
+        np.concatenate([np.empty(0, np.int64), *(counts for _, counts in arrays)]),
     )
+    return _text([_column(column) for column in columns])
 
 
 def unpack_histograms(text: str) -> list[Histogram]:
@@ -81,12 +84,7 @@ def _rounded(values: Values, counts: Counts) -> Histogram:
     mantissa, exponent = np.frexp(values)
     middle = np.where(values == 0, 0.0, np.floor(mantissa * _MANTISSA) + 0.5)
     buckets = np.where(np.isfinite(values), np.ldexp(middle / _MANTISSA, exponent), values)
-    return summed(buckets, counts)
-
-
-def summed(values: Values, counts: Counts) -> Histogram:
-    """Returns a histogram whose values are distinct and ascending."""
-    distinct, place = np.unique(values, return_inverse=True)
+    distinct, place = np.unique(buckets, return_inverse=True)
     sums = np.zeros(distinct.size, dtype=np.int64)
     np.add.at(sums, place, counts)
     return distinct, sums

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class _TrialMetric:
+class TrialMetric:
     """A metric of one trial. factors: canonical JSON text (model.factors_key)."""
 
     benchmark: str
@@ -35,14 +35,14 @@ class _TrialMetric:
 
 
 @dataclass(frozen=True, slots=True)
-class TrialValue(_TrialMetric):
+class TrialValue(TrialMetric):
     """One value of a scalar metric for one trial: the median of the trial's samples."""
 
     value: float
 
 
 @dataclass(frozen=True, slots=True)
-class TrialHistogram(_TrialMetric):
+class TrialHistogram(TrialMetric):
     """One histogram of one trial; values ascend, counts[i] belongs to values[i]."""
 
     values: tuple[float, ...]
@@ -50,7 +50,7 @@ class TrialHistogram(_TrialMetric):
 
 
 @dataclass(frozen=True, slots=True)
-class SeriesPoint(_TrialMetric):
+class SeriesPoint(TrialMetric):
     """One event or reading in time of one trial; at_ns since the trial began."""
 
     at_ns: int

@@ -27,13 +27,14 @@ from nephoscope.store.trial_folder import (
     TrialFile,
     TrialFiles,
     batches_of,
-    integrity_of,
 )
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from nephoscope.store.trialfile import Beside
+
+    MeasuredTrial = tuple[TrialRecord, Sequence[Sample], BenchmarkSpec, Sequence[Beside]]
 
 SYNC_EVERY_S = 1.0
 """Trials of one second are synced to the disk together: a kill loses none of them, a power failure
@@ -69,6 +70,16 @@ class StoredRun:
         if self._manifest is None:
             self._manifest = read_manifest(self.path / "manifest.json")
         return self._manifest
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The run's labels."""
+        return self.manifest.get("labels") or {}
+
+    @property
+    def started_s(self) -> float:
+        """When measuring began, in seconds since the epoch; 0 where it is not known."""
+        return float(self.manifest.get("started_at") or 0)
 
     @property
     def state(self) -> str:
@@ -167,10 +178,7 @@ class StoredRun:
         self.update(**changes)
         self._remove_unused()
 
-    def store_all(
-        self,
-        trials: Sequence[tuple[TrialRecord, Sequence[Sample], BenchmarkSpec, Sequence[Beside]]],
-    ) -> None:
+    def store_all(self, trials: Sequence[MeasuredTrial]) -> None:
         """Stores all trials of a new run at once, merged; see `append` for what a trial has."""
         from nephoscope.store import trialfile
 
@@ -193,10 +201,7 @@ class StoredRun:
         """
         self.append_together([(record, samples, spec, beside)])
 
-    def append_together(
-        self,
-        trials: Sequence[tuple[TrialRecord, Sequence[Sample], BenchmarkSpec, Sequence[Beside]]],
-    ) -> None:
+    def append_together(self, trials: Sequence[MeasuredTrial]) -> None:
         """Stores trials that belong together: a kill leaves all of them, or none."""
         from nephoscope.store import trialfile
 
@@ -282,8 +287,17 @@ class StoredRun:
     def integrity(self) -> Integrity:
         """Returns which trials are as they were stored; reads every file."""
         files = self._look()
-        more = [*self._files.problems, *self.journal_problems(), *changed_reports(self.report_path)]
-        return integrity_of(files, more)
+        reasons = [reason for file in files if not file.readable for reason in file.record.reasons]
+        return Integrity(
+            verified=sum(file.readable and bool(file.digest) for file in files),
+            unverified=sum(file.readable and not file.digest for file in files),
+            damaged=(
+                *reasons,
+                *self._files.problems,
+                *self.journal_problems(),
+                *changed_reports(self.report_path),
+            ),
+        )
 
     def metrics_of_shape(self, shape: Shape) -> dict[tuple[str, str], MetricSpec]:
         """(benchmark, metric) of every metric of a shape -> its declaration."""

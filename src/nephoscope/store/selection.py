@@ -55,10 +55,10 @@ class Selection:
         """Returns whether a run meets every condition; the state is looked up last."""
         manifest = run.manifest
         return self.matches_values(
-            labels=manifest.get("labels") or {},
+            labels=run.labels,
             targets=[str(target["name"]) for target in manifest["targets"]],
             benchmarks=[str(setting["benchmark"]) for setting in manifest["settings"]],
-            started_s=float(manifest.get("started_at") or 0),
+            started_s=run.started_s,
             status=lambda: run.status,
         )
 
@@ -76,11 +76,7 @@ class Selection:
             all(labels.get(key) == value for key, value in self.labels.items())
             and (not self.targets or not self.targets.isdisjoint(targets))
             and (not self.benchmarks or not self.benchmarks.isdisjoint(benchmarks))
-            and self._in_time(started_s)
+            and (self.since_s is None or self.since_s <= started_s)
+            and (self.until_s is None or started_s < self.until_s + _DAY_S)
             and (not self.states or status() in self.states)
         )
-
-    def _in_time(self, started_s: float) -> bool:
-        if self.since_s is not None and started_s < self.since_s:
-            return False
-        return self.until_s is None or started_s < self.until_s + _DAY_S

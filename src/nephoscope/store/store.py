@@ -8,7 +8,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from itertools import groupby
@@ -21,7 +21,7 @@ from nephoscope.errors import StoreError, UnknownName, UsageError
 from nephoscope.model import Setting
 from nephoscope.store import day_files
 from nephoscope.store import manifest as manifests
-from nephoscope.store.files import sync_directory, translating_os_errors
+from nephoscope.store.files import opened, sync_directory, translating_os_errors
 from nephoscope.store.holder import ABANDONED
 from nephoscope.store.manifest import MEASURED, RUNNING, write_manifest
 from nephoscope.store.run import StoredRun
@@ -73,7 +73,7 @@ class Store:
         """Begins a run of a plan; the run exists with its manifest, or not at all."""
         from nephoscope import plans
 
-        used = {name for setting in settings for name in benchmarks_of(setting)}
+        used = {name for setting in settings for name, *_ in setting.executions()}
         manifest = {
             "plan": plans.plan_values(plan),
             "plan_hash": plans.plan_hash(plan),
@@ -159,15 +159,11 @@ class Store:
     def choosing(self) -> Iterator[None]:
         """Held while a process picks the run it will measure, so that two do not pick one."""
         self._begin()
-        with translating_os_errors(self.runs_path, "opened"):
-            descriptor = os.open(self.runs_path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
+        with opened(self.runs_path, os.O_RDONLY | os.O_DIRECTORY) as descriptor:
             # Network file systems may refuse locks on directories; the run's own lock remains.
             with contextlib.suppress(OSError):
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield
-        finally:
-            os.close(descriptor)
 
     def ids(self) -> list[str]:
         """The ids of all runs, oldest first."""
@@ -183,19 +179,26 @@ class Store:
     def damaged(self) -> list[str]:
         """One sentence for each run whose manifest cannot be read."""
         sentences: list[str] = []
-        for run in self.each(sentences.append):
-            run.release()
+        for _ in self.each(sentences.append):
+            pass
         return sentences
 
     def each(self, damaged: Callable[[str], object] | None = None) -> Iterator[StoredRun]:
         """Yields the readable runs, oldest first; `damaged` gets a sentence for each other one."""
-        for run_id in self.ids():
+        return self._readable(self.ids(), damaged)
+
+    def _readable(
+        self, ids: Iterable[str], damaged: Callable[[str], object] | None = None
+    ) -> Iterator[StoredRun]:
+        for run_id in ids:
             run = self._run(run_id)
-            problem = _problem(run)
-            if problem is None:
+            try:
+                _ = run.manifest
+            except StoreError as error:
+                if damaged is not None:
+                    damaged(str(error))
+            else:
                 yield run
-            elif damaged is not None:
-                damaged(problem)
 
     def open(self, name: str) -> StoredRun:
         """The run that `find` returns; StoreError when its manifest cannot be read."""
@@ -249,7 +252,7 @@ class Store:
 
     def resumable(self, plan_hash: str) -> StoredRun | None:
         """The newest run of that plan that is not finished; None if there is none."""
-        for run in sorted(self.runs(), key=lambda run: -float(run.manifest.get("created_at", 0))):
+        for run in sorted(self.runs(), key=_created_s, reverse=True):
             if run.manifest["plan_hash"] == plan_hash and run.state in (RUNNING, MEASURED):
                 return run
         return None
@@ -270,27 +273,14 @@ class Store:
     def _newest_first(self, ids: Sequence[str]) -> Iterator[StoredRun]:
         """Readable runs; ids do not order the runs of one second, so their manifests do."""
         for _, group in groupby(reversed(ids), key=lambda run_id: run_id[:15]):
-            runs = [run for run in map(self._run, group) if _problem(run) is None]
-            created = {run.id: float(run.manifest.get("created_at", 0)) for run in runs}
-            yield from sorted(runs, key=lambda run: -created[run.id])
+            yield from sorted(self._readable(group), key=_created_s, reverse=True)
 
     def _run(self, run_id: str) -> StoredRun:
         return StoredRun(self.runs_path / run_id)
 
 
-def _problem(run: StoredRun) -> str | None:
-    try:
-        _ = run.manifest
-    except StoreError as error:
-        return str(error)
-    return None
-
-
-def benchmarks_of(setting: Setting) -> list[str]:
-    """Every benchmark that a setting's trials execute: its own, and those of loads and hooks."""
-    hooks = (*setting.before, *setting.after)
-    loads = [load.benchmark for load in setting.backgrounds]
-    return [setting.benchmark, *loads, *(hook.benchmark for hook in hooks)]
+def _created_s(run: StoredRun) -> float:
+    return float(run.manifest.get("created_at", 0))
 
 
 def spec_json(spec: BenchmarkSpec) -> dict[str, Any]:

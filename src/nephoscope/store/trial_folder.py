@@ -16,7 +16,7 @@ from nephoscope.store.files import translating_os_errors
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from nephoscope.store.merged_trials import MergedTrials
+    from nephoscope.store.merged_trials import MergedTrial, MergedTrials
 
 Version = tuple[int, int, int]
 """Inode, size and time of change of a file."""
@@ -24,19 +24,11 @@ Version = tuple[int, int, int]
 _MISSING: Version = (0, 0, 0)
 
 
-class Place(NamedTuple):
-    """Where the samples of a merged trial are."""
-
-    trials: MergedTrials
-    row: int
-    rows: int
-
-
 @dataclass(frozen=True, slots=True)
 class TrialFile:
     """A trial as it was read. digest: of its file, as it was stored; empty where it is not known.
 
-    path: of its file, or of all samples where it is merged (`place`).
+    path: of its file, or of all samples where it is merged.
     """
 
     path: Path
@@ -44,7 +36,7 @@ class TrialFile:
     digest: str
     record: TrialRecord
     readable: bool
-    place: Place | None = None
+    merged: MergedTrial | None = None
 
     @property
     def is_missing(self) -> bool:
@@ -84,20 +76,20 @@ def batches_of(files: Iterable[TrialFile], columns: Sequence[str] | None = None)
 
 def _continues(before: TrialFile, file: TrialFile) -> bool:
     """States whether the samples of a trial are read at once with those before."""
-    a, b = before.place, file.place
+    a, b = before.merged, file.merged
     if a is None or b is None or b.row != a.row + a.rows:
         return False
-    return a.trials.chunk_of(a.row) == a.trials.chunk_of(b.row)
+    return a.file.chunk_of(a.row) == a.file.chunk_of(b.row)
 
 
 def _batch(files: Sequence[TrialFile], columns: Sequence[str] | None) -> Batch:
     first = files[0]
-    if first.place is None:
+    if first.merged is None:
         record, table = _read(first.path, first.version, first.digest)
         return Batch([(record, table.num_rows)], table)
-    trials = [(file.record, file.place.rows) for file in files if file.place is not None]
+    trials = [(file.record, file.merged.rows) for file in files if file.merged is not None]
     rows = sum(number for _, number in trials)
-    return Batch(trials, first.place.trials.table(first.place.row, rows, columns))
+    return Batch(trials, first.merged.file.table(first.merged.row, rows, columns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,18 +104,6 @@ class Integrity:
     damaged: tuple[str, ...]
 
 
-def integrity_of(files: Sequence[TrialFile], sentences: Sequence[str] = ()) -> Integrity:
-    """Returns the integrity of a run's files. sentences: on damaged files that are no trials."""
-    return Integrity(
-        verified=sum(file.readable and bool(file.digest) for file in files),
-        unverified=sum(file.readable and not file.digest for file in files),
-        damaged=tuple(
-            reason for file in files if not file.readable for reason in file.record.reasons
-        )
-        + tuple(sentences),
-    )
-
-
 class TrialFiles:
     """Reads the trials of one run; what did not change since the last look is not read again.
 
@@ -132,7 +112,7 @@ class TrialFiles:
 
     def __init__(self) -> None:
         self._files: dict[Path, TrialFile] = {}
-        self._merged: tuple[Version, Version, MergedTrials] | None = None
+        self._merged: tuple[tuple[Version, ...], MergedTrials] | None = None
         self._seen: tuple[Path, tuple[Version, ...], list[TrialFile]] | None = None
         """The folder, its version, those of the merged files, and the trials at the last look."""
 
@@ -154,7 +134,7 @@ class TrialFiles:
         manifest's entry; empty before. names: returns the names of the trials that were merged;
         asked where some are damaged.
         """
-        versions = _merged_versions(folder) if merged else ()
+        versions = (_version(folder), *_merged_versions(folder)) if merged else ()
         if versions and not digests and self._seen and self._seen[:2] == (folder, versions):
             return [*self._seen[2]]
         earlier = self._look_at_merged(folder, merged, settings, names) if merged else {}
@@ -183,7 +163,7 @@ class TrialFiles:
     @property
     def problems(self) -> list[str]:
         """Returns sentences on damage that is not of one trial."""
-        return self._merged[2].problems if self._merged else []
+        return self._merged[1].problems if self._merged else []
 
     def _look_at_merged(
         self,
@@ -196,22 +176,21 @@ class TrialFiles:
         from nephoscope.store import merged_trials, trialfile
 
         samples, records = merged_trials.paths(folder)
-        versions = _version(samples), _version(records)
-        known = self._merged[2] if self._merged and self._merged[:2] == versions else None
+        versions = _merged_versions(folder)
+        known = self._merged[1] if self._merged and self._merged[0] == versions else None
         if known is None or known.samples != samples:
             known = merged_trials.MergedTrials(folder, entry)
-            self._merged = (*versions, known)
-        trials: dict[str, TrialFile] = {}
-        damaged = set()
-        for one in known.trials:
-            record, place = one.record, Place(known, one.row, one.rows)
-            if one.readable:
-                digest = entry["samples_sha256"]
-                file = TrialFile(samples, versions[0], digest, record, readable=True, place=place)
-                trials[record.key.name] = file
-            else:
-                damaged.add(record.key.name)
+            self._merged = versions, known
+        digest = entry["samples_sha256"]
+        trials = {
+            one.record.key.name: TrialFile(
+                samples, versions[0], digest, one.record, readable=True, merged=one
+            )
+            for one in known.trials
+            if one.readable
+        }
         if len(trials) < entry["trials"]:
+            damaged = {one.record.key.name for one in known.trials if not one.readable}
             for name in {*names()} - trials.keys():
                 path = samples if name in damaged else records
                 reason = f"{path} is damaged: {name} is not as it was stored."
@@ -222,10 +201,10 @@ class TrialFiles:
 
 
 def _merged_versions(folder: Path) -> tuple[Version, ...]:
-    """Returns the versions of the folder and of the two files in which its trials are merged."""
+    """Returns the versions of the two files in which trials are merged."""
     from nephoscope.store import merged_trials
 
-    return tuple(map(_version, (folder, *merged_trials.paths(folder))))
+    return tuple(map(_version, merged_trials.paths(folder)))
 
 
 def _version(path: Path) -> Version:

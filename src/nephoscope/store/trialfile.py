@@ -15,7 +15,15 @@ import pyarrow.parquet as pq
 
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.errors import StoreError
-from nephoscope.model import Better, Sample, TrialKey, TrialRecord, TrialStatus, factors_key
+from nephoscope.model import (
+    BESIDE,
+    Better,
+    Sample,
+    TrialKey,
+    TrialRecord,
+    TrialStatus,
+    factors_key,
+)
 from nephoscope.reading import jsontext
 from nephoscope.store.digests import digest_of
 from nephoscope.store.files import translating_os_errors
@@ -70,13 +78,10 @@ class Beside:
     samples: Sequence[Sample]
 
 
-MARKS = frozenset({"load", "hook"})
-"""Factors by which the rows of loads and hooks are known; benchmarks have none of these names."""
-
-
 def is_beside(factors: str) -> bool:
-    """Whether a row with these factors (canonical text) is of a load or a hook."""
-    return any(f'"{mark}":' in factors for mark in MARKS) and bool(MARKS & set(json.loads(factors)))
+    """States whether a row with these factors (canonical text) is of a load or a hook."""
+    is_likely = any(f'"{name}":' in factors for name in BESIDE)
+    return is_likely and not BESIDE.isdisjoint(json.loads(factors))
 
 
 def encode(

@@ -6,6 +6,7 @@ restart reads one file. Files that are full are compressed; the oldest ones are 
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import os
 import zlib
@@ -97,8 +98,7 @@ class EventLog:
 
         sync: so that it outlives a power failure.
         """
-        at = datetime.fromtimestamp(self._now_s(), UTC).isoformat(timespec="milliseconds")
-        event = {"at": at, "event": kind, **details}
+        event = self._event(kind, **details)
         self.state.apply(event)
         self._waiting.append(event)
         try:
@@ -110,6 +110,10 @@ class EventLog:
             return error if isinstance(error, StoreError) else StoreError(f"{self._file}: {error}.")
         return None
 
+    def _event(self, kind: str, **details: Any) -> dict[str, Any]:
+        at = datetime.fromtimestamp(self._now_s(), UTC).isoformat(timespec="milliseconds")
+        return {"at": at, "event": kind, **details}
+
     def _flush(self) -> None:
         while self._waiting:
             journal.append(self._file, self._waiting[0])
@@ -119,9 +123,7 @@ class EventLog:
 
     def _begin_file(self) -> None:
         full, self._file = self._file, _next(self._file)
-        at = datetime.fromtimestamp(self._now_s(), UTC).isoformat(timespec="milliseconds")
-        state = asdict(self.state)
-        journal.append(self._file, {"at": at, "event": CONTINUED, "state": state})
+        journal.append(self._file, self._event(CONTINUED, state=asdict(self.state)))
         with translating_os_errors(full, "compressed"):
             write_atomically(full.with_suffix(".jsonl.gz"), gzip.compress(full.read_bytes()))
             full.unlink()
@@ -154,10 +156,16 @@ def state_of(folder: Path) -> State:
 
 
 def _events_of(path: Path) -> list[dict[str, Any]]:
-    """Returns the events of a file without lines that are damaged or cut off."""
-    with translating_os_errors(path, "read"):
-        content = path.read_bytes()
-    if path.suffix == ".gz":
+    """Returns the events of a file without lines that are damaged or cut off.
+
+    It may have been compressed, or removed, since the folder was listed.
+    """
+    content = b""
+    for file in (path, path.with_suffix(".jsonl.gz")):
+        with translating_os_errors(file, "read"), contextlib.suppress(FileNotFoundError):
+            content = file.read_bytes()
+            break
+    if content and file.suffix == ".gz":
         try:
             content = gzip.decompress(content)
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:

@@ -20,7 +20,7 @@ from nephoscope.errors import StoreError, UnknownName, UsageError
 from nephoscope.reading import jsontext
 from nephoscope.reading.fields import NAME
 from nephoscope.store import Store, digests
-from nephoscope.store.files import translating_os_errors, write_atomically
+from nephoscope.store.files import opened, translating_os_errors, write_atomically
 from nephoscope.watch.records import Definition
 
 _DEFINITION = TypeAdapter(Definition)
@@ -138,28 +138,19 @@ class WatchFolder:
 
     @contextlib.contextmanager
     def _locked(self, name: str, *, shared: bool = False) -> Iterator[bool]:
-        path = self.path / name
-        with translating_os_errors(path, "opened"):
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
+        with opened(self.path / name, os.O_RDWR | os.O_CREAT) as descriptor:
             mode = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
             # A process that only asks whether it is locked holds the lock for a moment.
             until_s = time.monotonic() + (0.0 if shared else _RELEASE_S)
             while not (got := _lock(descriptor, mode)) and time.monotonic() < until_s:
                 time.sleep(0.01)
             yield got
-        finally:
-            os.close(descriptor)
 
     @contextlib.contextmanager
     def _store_locked(self) -> Iterator[None]:
-        with translating_os_errors(self.watches, "opened"):
-            descriptor = os.open(self.watches, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
+        with opened(self.watches, os.O_RDONLY | os.O_DIRECTORY) as descriptor:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield
-        finally:
-            os.close(descriptor)
 
 
 def _lock(descriptor: int, mode: int) -> bool:

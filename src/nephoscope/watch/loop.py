@@ -164,14 +164,17 @@ class Watch:
         if reason:
             self._skip(start.due_s, reason)
         if self._clock.monotonic_s() - self._retained_s >= RETAIN_EVERY_S:
-            self._guarded("retention", self._retain)
-            self._retained_s = self._clock.monotonic_s()
+            self._guarded("retention", self._apply_retention)
         upcoming = self._schedule.next(self._clock.now_s())
         overlapped = self._schedule.count(start.due_s, upcoming.due_s) - 1
         if not self._note_step() and overlapped > 0:
             last_s = self._schedule.last(upcoming.due_s - 1)
             self._skip(last_s, "the one before was not over", overlapped)
         self._publish(repetition, self._log, upcoming.at_s)
+
+    def _apply_retention(self) -> None:
+        self._retain()
+        self._retained_s = self._clock.monotonic_s()
 
     def _skip(self, due_s: float, reason: str, count: int = 1) -> None:
         self._event("start_skipped", due_s=due_s, reason=reason, count=count)

@@ -141,16 +141,10 @@ class Metrics:
 
     def _results(self, own: Labels) -> list[Family]:
         points: dict[str, list[Point]] = {"": [], "_low": [], "_high": [], "_repetitions": []}
-        for figure in self._newest.figures if self._newest else ():
-            labels = {
-                **own,
-                "benchmark": figure.benchmark,
-                "metric": figure.metric,
-                "target": figure.target,
-                "factors": figure.factors,
-                "unit": figure.unit,
-            }
-            values = (figure.value, figure.low, figure.high, figure.repetitions)
+        keys = ("benchmark", "metric", "target", "factors", "unit")
+        for key, one in (self._newest.estimates if self._newest else {}).items():
+            labels = {**own, **dict(zip(keys, (*key, one.unit), strict=True))}
+            values = (one.value, one.low, one.high, one.n)
             for name, value in zip(points, values, strict=True):
                 if value is not None:  # an interval that does not exist has no sample
                     points[name].append(Point(labels, value))
@@ -160,7 +154,6 @@ class Metrics:
             "_high": "Upper bound of the confidence interval.",
             "_repetitions": "Independent repetitions behind the estimate.",
         }
-        keys = ("benchmark", "metric", "target", "factors", "unit")
         histograms = [
             HistogramPoint(
                 {**own, **dict(zip(keys, key, strict=True))},

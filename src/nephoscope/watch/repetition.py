@@ -7,28 +7,13 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from nephoscope import capabilities, plans, runs
-from nephoscope.model import RunResult, Severity, Shape, factors_key
+from nephoscope.model import Estimate, LineKey, RunResult, Severity, Shape, factors_key
 from nephoscope.runs import Observer
 from nephoscope.store import FAILED, FINISHED, MEASURED, RUNNING, Store, StoredRun, counts
 from nephoscope.store.day_files import WATCH
 
 SERIES_LABEL = "watch-series"
 """Label of the runs between two edits of the plan; its value is the number of the series."""
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """An estimate of the newest run, for monitoring. factors: canonical JSON text."""
-
-    benchmark: str
-    metric: str
-    target: str
-    factors: str
-    unit: str
-    value: float
-    low: float | None
-    high: float | None
-    repetitions: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +31,12 @@ class Distribution:
 
 @dataclass(frozen=True, slots=True)
 class Repetition:
-    """A repetition that was measured. lost: target -> why it was not."""
+    """A repetition that was measured. lost: target -> why it was not. estimates: of its run."""
 
     run: str
     verdict: str
     lost: Mapping[str, str] = field(default_factory=dict)
-    figures: tuple[Figure, ...] = ()
+    estimates: Mapping[LineKey, Estimate] = field(default_factory=dict)
     distributions: tuple[Distribution, ...] = ()
 
 
@@ -84,20 +69,10 @@ def measurement(observing: Callable[[Created], AbstractContextManager[Observer]]
 
 
 def _repetition(run: StoredRun, result: RunResult) -> Repetition:
-    figures = tuple(
-        Figure(
-            line.benchmark,
-            line.metric,
-            line.target,
-            factors_key(line.factors),
-            line.estimate.unit,
-            line.estimate.value,
-            line.estimate.low,
-            line.estimate.high,
-            line.estimate.n,
-        )
+    estimates = {
+        (line.benchmark, line.metric, line.target, factors_key(line.factors)): line.estimate
         for line in result.metrics
-    )
+    }
     units = {key: metric.unit for key, metric in run.metrics_of_shape(Shape.HISTOGRAM).items()}
     distributions = tuple(
         Distribution(*key, units[key[0], key[1]], tuple(values), tuple(numbers))
@@ -105,7 +80,7 @@ def _repetition(run: StoredRun, result: RunResult) -> Repetition:
         if key[:2] in units
     )
     lost = {str(name): str(why) for name, why in (run.manifest.get("lost") or {}).items()}
-    return Repetition(run.id, _verdict(result), lost, figures, distributions)
+    return Repetition(run.id, _verdict(result), lost, estimates, distributions)
 
 
 def _verdict(result: RunResult) -> str:
@@ -131,7 +106,7 @@ def close_interrupted(store: Store, run_id: str, watch: str, not_before: str) ->
     else:
         candidates = [run for run in store.runs() if run.id >= not_before]
     for run in candidates:
-        mine = (run.manifest.get("labels") or {}).get(WATCH) == watch
+        mine = run.labels.get(WATCH) == watch
         if not mine or run.state not in (RUNNING, MEASURED):
             continue
         with run.lock():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,28 +96,17 @@ def combinations(
     except UnbalancedFraction as error:
         message = f"benchmarks.{number}: {error}."
         raise context.error(("design", "fraction"), message, error.hint) from error
-    if part.kind == "full":
-        crossed: Iterator[tuple[Level, ...]] = itertools.product(
-            *(factor.levels for factor in factors)
-        )
-    else:
-        # In the order in which the full crossing would have them.
-        selected = {
-            tuple(levels[at] for levels, at in zip(ordered, row, strict=True)) for row in part.rows
-        }
-        crossed = (
-            levels
-            for levels in itertools.product(*(factor.levels for factor in factors))
-            if levels in selected
-        )
-    chosen, excluded = [], 0
-    for levels in crossed:
-        if _excluded(plan, number, factors, levels):
-            excluded += 1
-        else:
-            chosen.append(levels)
+    rows = set(part.rows)
+    # In the order in which the full crossing has them; a level may be a list, which has no hash.
+    crossed = [
+        levels
+        for levels in itertools.product(*(factor.levels for factor in factors))
+        if part.kind == "full"
+        or tuple(one.index(level) for one, level in zip(ordered, levels, strict=True)) in rows
+    ]
+    chosen = [levels for levels in crossed if not _is_excluded(plan, number, factors, levels)]
     names = tuple(factor.name for factor in factors)
-    return Crossing(number, names, part, excluded), chosen
+    return Crossing(number, names, part, len(crossed) - len(chosen)), chosen
 
 
 def _baseline_first(plan: Plan, factor: BoundFactor) -> list[Level]:
@@ -128,20 +117,16 @@ def _baseline_first(plan: Plan, factor: BoundFactor) -> list[Level]:
     return [first, *(level for level in factor.levels if level is not first)]
 
 
-def _excluded(
+def _is_excluded(
     plan: Plan, number: int, factors: Sequence[BoundFactor], levels: Sequence[Level]
 ) -> bool:
-    if not plan.design.exclude:
-        return False
-    names = [factor.name for factor in factors]
     benchmark = plan.benchmarks[number].benchmark
-    for rule in plan.design.exclude:
-        if all(
-            raw == benchmark
-            if name == "benchmark"
-            else name in names
-            and factors[names.index(name)].level(raw) is levels[names.index(name)]
-            for name, raw in rule.items()
-        ):
-            return True
-    return False
+    chosen = {factor.name: (factor, level) for factor, level in zip(factors, levels, strict=True)}
+
+    def holds(name: str, raw: Any) -> bool:
+        if name == "benchmark":
+            return bool(raw == benchmark)
+        factor, level = chosen.get(name, (None, None))
+        return factor is not None and factor.level(raw) is level
+
+    return any(all(holds(name, raw) for name, raw in rule.items()) for rule in plan.design.exclude)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import statistics
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 from nephoscope.catalog import BenchmarkSpec
@@ -60,19 +62,15 @@ def headline_values(rows: Iterable[Row], metrics: Mapping[str, Shape]) -> dict[S
         if metric in metrics:
             found.setdefault((metric, factors), []).append((value, count))
     return {
-        key: _histogram_median(pairs)
+        key: histogram_median(pairs)
         if metrics[key[0]] is Shape.HISTOGRAM
         else statistics.median(value for value, _ in pairs)
         for key, pairs in sorted(found.items())
     }
 
 
-def _histogram_median(pairs: Iterable[tuple[float, int]]) -> float:
+def histogram_median(pairs: Iterable[tuple[float, int]]) -> float:
+    """Returns the nearest-rank median of values with their counts."""
     ordered = sorted(pairs)
-    rank = (sum(count for _, count in ordered) + 1) // 2
-    seen = 0
-    for value, count in ordered:
-        seen += count
-        if seen >= rank:
-            return value
-    return ordered[-1][0]
+    ends = list(accumulate(count for _, count in ordered))
+    return ordered[bisect_left(ends, (ends[-1] + 1) // 2)][0]

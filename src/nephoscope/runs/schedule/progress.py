@@ -17,7 +17,7 @@ from nephoscope.plans import Plan, baseline_of, warmup_rounds
 from nephoscope.plans.estimate import money_spent
 from nephoscope.runs.schedule import allocation
 from nephoscope.runs.schedule.alternatives import LOST, Alternative, Outcome, Pair, look
-from nephoscope.runs.schedule.headline import SeriesKey, headline_metrics
+from nephoscope.runs.schedule.headline import Row, headline_metrics, headline_values
 
 UNMEASURABLE = ("refused", "no_valid", LOST)
 """Outcomes of alternatives that are not tried again, not even around others."""
@@ -57,15 +57,11 @@ class Progress:
         self._block: frozenset[int] = frozenset()
         self._block_ends = 0
 
-    def rounds(self) -> Iterator[int]:
-        """Yields warm-up rounds, then 1, 2, … as long as an alternative goes on."""
-        for cell in self.cells():
-            yield from cell
-
     def cells(self) -> Iterator[Sequence[int]]:
         """Yields the rounds of each cell of a nested design, elsewhere each round by itself.
 
-        Each cell has warm-up rounds of its own, and there are as many rounds as the design says.
+        Warm-up rounds come first, then 1, 2, … as long as an alternative goes on. Each cell has
+        warm-up rounds of its own, and there are as many rounds as the design says.
         """
         nest, warmup = self._plan.design.nest, self._plan.warmup
         if nest is None:
@@ -217,12 +213,12 @@ class Progress:
             if one.outcome is None:
                 self._end_by_budget(one)
 
-    def add(self, record: TrialRecord, values: Mapping[SeriesKey, float]) -> None:
-        """Takes in one finished trial; values: its headline values."""
+    def add(self, record: TrialRecord, rows: Iterable[Row]) -> None:
+        """Takes in one finished trial; rows: of its samples."""
         self.spent_s += record.spent_s
         one = self._all.get((record.key.setting, record.key.target))
         if one is not None:
-            one.add(record, values)
+            one.add(record, headline_values(rows, one.metrics))
 
     def end_round(self) -> list[Outcome]:
         """Looks at every alternative that goes on; returns what ended since the last call."""

@@ -13,7 +13,6 @@ from nephoscope.errors import BenchmarkFailed, NephoscopeError, PlanError
 from nephoscope.model import Sample, Setting, TrialKey
 from nephoscope.plans import Plan
 from nephoscope.runs.environment import PLATFORM
-from nephoscope.runs.schedule.alternatives import LOST
 from nephoscope.runs.schedule.groups import Group
 from nephoscope.runs.trials.phases import Phase, PhaseFailed, Timeline
 from nephoscope.runs.trials.records import GroupResult
@@ -55,9 +54,7 @@ class BootTrial:
         except PhaseFailed as failure:
             out.failure = failure
         except TargetLost as lost:
-            out.lost = lost
-            reason = f"in phase {timeline.current}: {lost.name} is gone: {lost}"
-            out.broken.append((LOST, reason))
+            out.lose(lost, f"in phase {timeline.current}")
         except PlanError:
             raise
         except NephoscopeError as error:
@@ -122,7 +119,7 @@ class Cells:
     """
 
     def __init__(self, plan: Plan, settings: Sequence[Setting]) -> None:
-        self._nest = plan.design.nest
+        self._nest, self._warmup = plan.design.nest, plan.warmup
         self._renews = _renews(plan)
         used = _used(settings)
         blocks = {setting.block: setting for setting in settings if _platforms(setting)}
@@ -175,10 +172,10 @@ class Cells:
             )
         return every
 
-    def cell_of(self, round: int, warmup: int) -> int:
+    def cell_of(self, round: int) -> int:
         """The cell of a round; warm-up rounds come in front of the cell that they ready."""
         assert self._nest is not None
-        return (round - 1) // self._nest.rounds if round > 0 else -round // max(1, warmup)
+        return (round - 1) // self._nest.rounds if round > 0 else -round // max(1, self._warmup)
 
     def nest_of(self, cell: int) -> dict[str, int]:
         """Instance and boot of a cell, as a record keeps them."""

@@ -10,7 +10,7 @@ from nephoscope.errors import BenchmarkFailed
 from nephoscope.model import TrialKey, TrialRecord
 from nephoscope.runs.observer import Observer, Status
 from nephoscope.runs.schedule.groups import Group
-from nephoscope.runs.schedule.headline import SeriesKey
+from nephoscope.runs.schedule.headline import rows_of_samples
 from nephoscope.runs.schedule.progress import Progress
 from nephoscope.runs.trials.boots import BootTrial
 from nephoscope.runs.trials.phases import DEADLINE, Phase
@@ -26,9 +26,6 @@ from nephoscope.store import StoredRun, counts
 
 _LEAST_TIMEOUT_S = 1.0
 
-Values = Callable[[StoredTrial], Mapping[SeriesKey, float]]
-"""The headline values of a finished trial."""
-
 
 class Execution:
     """Executes groups of a run one by one, or several at a time; counts what came of them."""
@@ -40,7 +37,6 @@ class Execution:
         progress: Progress,
         observer: Observer,
         status: Callable[[], Status],
-        values: Values,
         stored: Sequence[TrialRecord],
     ) -> None:
         self._run = run
@@ -48,7 +44,6 @@ class Execution:
         self._progress = progress
         self._observer = observer
         self._status = status
-        self._values = values
         self._position = 1 + max((record.position for record in stored), default=-1)
         self.trials = len(stored)
         self.valid = sum(counts(record) for record in stored)
@@ -110,8 +105,8 @@ class Execution:
         name = measured.failure_name
         if attempt > retry.times or not name or name not in retry.on or measured.lost is not None:
             return False
-        failures = [trial.failure for trial in measured.trials.values() if trial.failure]
-        why = [measured.failure.reason] if measured.failure else [str(one) for one in failures]
+        failure = measured.failure
+        why = [failure.reason] if failure else [str(one) for one in measured.failures]
         self._run.event(
             {
                 "event": "trial_tried_again",
@@ -158,14 +153,13 @@ class Execution:
         return spent_s
 
     def _keep(self, trials: Sequence[StoredTrial]) -> None:
-        self._run.append_together(
-            [(trial.record, trial.samples, trial.spec, trial.beside) for trial in trials]
-        )
+        self._run.append_together(trials)
         self._position += len(trials)
         self.trials += len(trials)
         for trial in trials:
             self.valid += counts(trial.record)
-            self._progress.add(trial.record, self._values(trial))
+            rows = rows_of_samples(trial.samples, trial.record.factors)
+            self._progress.add(trial.record, rows)
         for trial in trials:
             self._run.event(_ended(trial.record))
             self._observer.trial_measured(trial.record, trial.samples)
@@ -173,16 +167,14 @@ class Execution:
 
     def _remember(self, measured: GroupResult) -> None:
         """Keeps the last failure: the words with which a run ends in which nothing counts."""
-        failures = [trial.failure for trial in measured.trials.values() if trial.failure]
-        self.failure = measured.failure or (failures[0] if failures else self.failure)
+        self.failure = measured.failure or next(iter(measured.failures), self.failure)
 
 
 def _ran_out(measured: GroupResult) -> bool:
     """Returns whether the measurement itself was ended by its time limit."""
     if measured.failure is not None:
         return measured.failure.name == DEADLINE and measured.failure.phase is Phase.MEASURE
-    failures = [trial.failure for trial in measured.trials.values() if trial.failure]
-    return any(failure.name == DEADLINE for failure in failures)
+    return any(failure.name == DEADLINE for failure in measured.failures)
 
 
 def _ended(record: TrialRecord) -> dict[str, object]:

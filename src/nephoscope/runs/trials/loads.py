@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,16 +39,12 @@ class Load:
     target: str
     spec: BenchmarkSpec
     same_clock: bool
-    runs_until_stopped: bool = field(init=False)
     trials: list[tuple[int, int, TargetTrial]] = field(default_factory=list)
     problem: str = ""
     running: Running | None = None
     serving: Server | None = None
     _again: asyncio.Task[None] | None = None
     _began_ns: int = 0
-
-    def __post_init__(self) -> None:
-        self.runs_until_stopped = self.spec.load
 
     @property
     def who(self) -> str:
@@ -58,7 +54,7 @@ class Load:
     @property
     def params(self) -> Mapping[str, Any]:
         """Its parameters; a load runs until it is stopped unless the plan says how long."""
-        endless = self.runs_until_stopped and any(p.id == DURATION for p in self.spec.params)
+        endless = self.spec.load and any(p.id == DURATION for p in self.spec.params)
         return {**({DURATION: 0} if endless else {}), **self.background.params}
 
     async def start(
@@ -68,14 +64,14 @@ class Load:
         self.running = await self._ready(target, deadline_s, limit_s, peer)
         await self.running.go()
         self._began_ns = time.time_ns()
-        if not self.runs_until_stopped:
+        if not self.spec.load:
             self._again = asyncio.ensure_future(
                 self._repeat(self.running, target, deadline_s, limit_s, peer)
             )
 
     async def stop(self, limit_s: float, window: Window) -> None:
         """Stops it in order and reads what it counted; `problem` says why it does not count."""
-        if self.runs_until_stopped:
+        if self.spec.load:
             await self._stop_load(limit_s, window)
         else:
             await self._stop_repeating(window)
@@ -104,7 +100,7 @@ class Load:
             "name": self.background.name,
             "benchmark": self.spec.id,
             "target": self.target,
-            "load": self.runs_until_stopped,
+            "load": self.spec.load,
             "covered_ratio": self._covered_ratio(window),
             "trials": len(self.trials),
         }
@@ -198,8 +194,3 @@ class Load:
 
     def _is_kept(self, began_ns: int) -> bool:
         return any(start <= began_ns < end for start, end, _ in self.trials)
-
-
-def describe_loads(loads: Sequence[Load], window: Window) -> tuple[dict[str, Any], ...]:
-    """Returns what a record keeps of its loads."""
-    return tuple(load.describe(window) for load in loads)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from nephoscope.catalog import BenchmarkSpec
+from nephoscope.errors import BenchmarkFailed
 from nephoscope.model import Sample, TrialRecord, TrialStatus
 from nephoscope.runs.schedule.alternatives import LOST
 from nephoscope.runs.schedule.groups import Group
@@ -32,8 +33,7 @@ class RecordContext:
     notes: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class StoredTrial:
+class StoredTrial(NamedTuple):
     """One trial as the store takes it."""
 
     record: TrialRecord
@@ -102,8 +102,8 @@ def make_lost_records(
     group: Group, lost: TargetLost, spec: BenchmarkSpec, about: RecordContext, started_at: float
 ) -> list[StoredTrial]:
     """The records of a group that needs a target which does not answer in this round."""
-    measured = GroupResult(started_at=started_at, lost=lost)
-    measured.broken.append((LOST, f"not tried: {lost.name} is gone: {lost}"))
+    measured = GroupResult(started_at=started_at)
+    measured.lose(lost, "not tried")
     return make_records(group, measured, spec, {}, about)
 
 
@@ -124,7 +124,9 @@ def _verdict(
         return TrialStatus.FAILED, [failed[name].reason, *broken], failed[name].name, []
     if trial is None or trial.done is None:
         return TrialStatus.FAILED, broken, measured.failure_name, []
-    found = _rules(group, trial, spec)
+    found = validity.reasons(
+        spec, group.setting.params, trial.samples, trial.done.beside, trial.done.elapsed_ns
+    )
     reasons = [reason.sentence for reason in found if reason.code not in accept]
     reasons += broken
     # What was to be measured together was not, when one of them failed.
@@ -132,13 +134,6 @@ def _verdict(
     notes = [f"Accepted by the plan: {r.sentence}." for r in found if r.code in accept]
     status = TrialStatus.INVALID if reasons else TrialStatus.VALID
     return status, reasons, measured.failure_name, notes
-
-
-def _rules(group: Group, trial: TargetTrial, spec: BenchmarkSpec) -> list[validity.Reason]:
-    assert trial.done is not None
-    return validity.reasons(
-        spec, group.setting.params, trial.samples, trial.done.beside, trial.done.elapsed_ns
-    )
 
 
 def _until(timeline: Mapping[str, tuple[int, int]], failure: PhaseFailed | None) -> dict[str, Any]:
@@ -180,8 +175,18 @@ class GroupResult:
             return LOST
         if self.failure is not None:
             return self.failure.name
-        failed = [trial.failure.name for trial in self.trials.values() if trial.failure]
+        failed = [failure.name for failure in self.failures]
         return failed[0] if failed else self.broken[0][0] if self.broken else ""
+
+    @property
+    def failures(self) -> list[BenchmarkFailed]:
+        """Returns the failures of single targets."""
+        return [trial.failure for trial in self.trials.values() if trial.failure]
+
+    def lose(self, lost: TargetLost, when: str) -> None:
+        """Takes in that a target does not answer any more. when: in words."""
+        self.lost = lost
+        self.broken.append((LOST, f"{when}: {lost.name} is gone: {lost}"))
 
     def keep(self, owner: str, rows: Beside, documents: Mapping[str, Any]) -> None:
         """Keeps what a load or a hook counted with the trial of `owner`."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from nephoscope.errors import Lacking, TargetError
+from nephoscope.errors import Lacking, NephoscopeError, TargetError
 from nephoscope.plans import Plan
 from nephoscope.runs.environment import Environment
 from nephoscope.targets.kinds.record import CONTROLLER
@@ -36,7 +36,7 @@ PAUSE_S = 2.0
 class TargetLost(TargetError):
     """A target does not answer any more. name: which one."""
 
-    def __init__(self, name: str, error: TargetError) -> None:
+    def __init__(self, name: str, error: NephoscopeError) -> None:
         super().__init__(error.message, error.hint)
         self.name = name
 
@@ -94,8 +94,7 @@ class TargetPool:
                 except (TargetError, Lacking) as error:
                     if not self._patient:
                         raise
-                    failure = TargetError(error.message, error.hint)
-                    self.lose(TargetLost(name, failure), _OPENING)
+                    self.lose(TargetLost(name, error), _OPENING)
             if not any(pooled.target for pooled in self._all.values()):
                 raise TargetError("; ".join(s.sentence for s in self._all.values()))
             yield
@@ -165,7 +164,7 @@ class TargetPool:
                 await self._open(name)
                 pooled.struck_in = None
             except (TargetError, Lacking) as error:
-                self.lose(TargetLost(name, TargetError(error.message, error.hint)), round)
+                self.lose(TargetLost(name, error), round)
         ended = [name for name in self.given_up if name not in self._told]
         self._told.update(ended)
         return ended

@@ -14,17 +14,16 @@ from nephoscope.errors import BenchmarkFailed, NephoscopeError
 from nephoscope.model import Background, Hook
 from nephoscope.plans import Plan
 from nephoscope.runs.environment import PLATFORM, Environment
-from nephoscope.runs.schedule.alternatives import LOST
 from nephoscope.runs.schedule.groups import Group
 from nephoscope.runs.trials import timing
-from nephoscope.runs.trials.loads import Load, describe_loads
+from nephoscope.runs.trials.loads import Load
 from nephoscope.runs.trials.phases import Phase, PhaseFailed, Timeline
 from nephoscope.runs.trials.records import GroupResult
 from nephoscope.runs.trials.served import unequal_counts
 from nephoscope.runs.trials.target_pool import TargetLost, TargetPool
 from nephoscope.runs.trials.timing import Window
 from nephoscope.store.trialfile import Beside
-from nephoscope.targets import TargetTrial, session
+from nephoscope.targets import session
 from nephoscope.targets.kinds.record import CONTROLLER
 from nephoscope.targets.session import Server, Side
 from nephoscope.tasks import together, uncancelled
@@ -84,9 +83,7 @@ class GroupTrial:
         except PhaseFailed as failure:
             self._failed(failure)
         except TargetLost as lost:
-            out.lost = lost
-            reason = f"in phase {self._timeline.current}: {lost.name} is gone: {lost}"
-            out.broken.append((LOST, reason))
+            out.lose(lost, f"in phase {self._timeline.current}")
         finally:
             await uncancelled(self._end_all())
             out.timeline = self._timeline.phases
@@ -142,7 +139,10 @@ class GroupTrial:
         async with self._timeline.phase(Phase.MEASURE, self._measure_s + spare_s):
             begun_ns = await self._blaming(self._clients[0].target, session.go(self._clients))
             results = await together(
-                *(self._result(side, self._measure_s) for side in self._clients)
+                *(
+                    self._blaming(side.target, side.running.result(self._measure_s))
+                    for side in self._clients
+                )
             )
         by_side = {id(s): trial for s, trial in zip(self._clients, results, strict=True)}
         ended_ns = time.time_ns()
@@ -166,7 +166,7 @@ class GroupTrial:
             out.keep(owner, load.beside(), documents[-1] if documents else {})
         if unequal := unequal_counts(self._setting.served_by, out.trials, self._loads):
             out.broken.append(("unequal_counts", unequal))
-        out.loads = describe_loads(self._loads, window)
+        out.loads = tuple(load.describe(window) for load in self._loads)
         self._take_skew()
 
     def _take_skew(self) -> None:
@@ -207,10 +207,7 @@ class GroupTrial:
             peer = load.serving.peer
         self._loads.append(load)
         work = load.start(pool[name], self._load_deadline_s(), self._limits.start_s, peer)
-        try:
-            await self._blaming(name, work)
-        except BenchmarkFailed as failure:
-            raise PhaseFailed(Phase.START, failure, load.who) from failure
+        await self._starting(name, work, load.who)
 
     async def _server(
         self, name: str, client: str, benchmark: str, params: Mapping[str, Any]
@@ -225,11 +222,7 @@ class GroupTrial:
             deadline_s=self._load_deadline_s(),
             limit_s=self._limits.start_s,
         )
-        try:
-            return await self._blaming(name, work)
-        except BenchmarkFailed as failure:
-            who = f"the serving side of {client} on {name}"
-            raise PhaseFailed(Phase.START, failure, who) from failure
+        return await self._starting(name, work, f"the serving side of {client} on {name}")
 
     async def _client(self, number: int, name: str) -> None:
         pool = self._stage.pool
@@ -242,11 +235,8 @@ class GroupTrial:
             peer=self._servers[number].peer if self._servers else None,
             gap_meter=self._stage.plan.observe.gap_meter,
         )
-        try:
-            self._clients.append(await self._blaming(name, work))
-        except BenchmarkFailed as failure:
-            who = name if len(self._group.targets) > 1 else ""
-            raise PhaseFailed(Phase.START, failure, who) from failure
+        who = name if len(self._group.targets) > 1 else ""
+        self._clients.append(await self._starting(name, work, who))
 
     def _params(self, name: str) -> Mapping[str, Any]:
         """The setting's parameters, and a seed from the run's where the plan states none.
@@ -262,9 +252,6 @@ class GroupTrial:
         alternative = () if simulated else (str(setting.index), name)
         return {**params, SEED: plans.trial_seed(self._stage.seed, self._round, *alternative)}
 
-    async def _result(self, side: Side, limit_s: float) -> TargetTrial:
-        return await self._blaming(side.target, side.running.result(limit_s))
-
     async def _stop_serving(self, side: Server) -> None:
         trial = await self._blaming(side.target, side.stop(self._limits.stop_s))
         if trial.failure is not None:
@@ -276,6 +263,12 @@ class GroupTrial:
     async def _blaming(self, name: str, work: Awaitable[Value]) -> Value:
         with self._stage.pool.blamed(name):
             return await work
+
+    async def _starting(self, name: str, work: Awaitable[Value], who: str) -> Value:
+        try:
+            return await self._blaming(name, work)
+        except BenchmarkFailed as failure:
+            raise PhaseFailed(Phase.START, failure, who) from failure
 
     async def _end_all(self) -> None:
         """Whatever still runs is ended; after a trial that went well nothing does."""

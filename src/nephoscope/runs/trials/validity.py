@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from nephoscope import units
+from nephoscope.analysis import facts
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.model import Sample
+from nephoscope.runs.schedule.headline import histogram_median
 
 CLOCK_STEP_NS = 1e6
 CLOCK_STEP_RATIO = 1e-3
@@ -77,7 +79,7 @@ def reasons(
 
 
 def _clock_step(beside: Mapping[str, Any], elapsed_ns: int) -> Reason | None:
-    step = _number(beside, "clock_step_ns")
+    step = facts.number(beside, "clock_step_ns")
     if step is None or abs(step) <= max(CLOCK_STEP_NS, CLOCK_STEP_RATIO * elapsed_ns):
         return None
     return Reason(
@@ -87,7 +89,7 @@ def _clock_step(beside: Mapping[str, Any], elapsed_ns: int) -> Reason | None:
 
 
 def _throttled(beside: Mapping[str, Any], _: int) -> Reason | None:
-    ratio = _number(beside, "throttled_ratio")
+    ratio = facts.number(beside, "throttled_ratio")
     if ratio is None or ratio <= 0:
         return None
     return Reason(
@@ -98,9 +100,9 @@ def _throttled(beside: Mapping[str, Any], _: int) -> Reason | None:
 
 
 def _swapped(beside: Mapping[str, Any], _: int) -> Reason | None:
-    swapped = _number(beside, "swapped_bytes") or 0
-    faults = _number(beside, "major_faults_count") or 0
-    swap_in = _number(beside, "swap_in_count") or 0
+    swapped = facts.number(beside, "swapped_bytes") or 0
+    faults = facts.number(beside, "major_faults_count") or 0
+    swap_in = facts.number(beside, "swap_in_count") or 0
     if swapped > 0:
         return Reason(
             "swapped", f"{units.format_value(swapped, 'bytes')} of the probe were in swap"
@@ -154,9 +156,12 @@ def _late_sends(samples: Sequence[Sample]) -> list[Reason]:
     counts = (sample.value for sample in samples if sample.metric == SENT)
     if max(late) * max(counts, default=math.inf) < LATE_SENDS_COUNT - 0.5:
         return []
-    medians = [_median(samples, metric) for metric in ("rtt_ns", "rtt_sent_ns")]
-    if None not in medians:
-        due, sent = (value or 0.0 for value in medians)
+    times = [
+        [(sample.value, sample.count) for sample in samples if sample.metric == metric]
+        for metric in ("rtt_ns", "rtt_sent_ns")
+    ]
+    if all(times):
+        due, sent = map(histogram_median, times)
         if due <= sent * (1 + LATE_EFFECT_RATIO):
             return []
         return [
@@ -176,18 +181,6 @@ def _late_sends(samples: Sequence[Sample]) -> list[Reason]:
     ]
 
 
-def _median(samples: Sequence[Sample], metric: str) -> float | None:
-    """Returns the median of a histogram's values; None without any."""
-    values = sorted((one.value, one.count) for one in samples if one.metric == metric)
-    middle = sum(count for _, count in values) / 2
-    seen = 0
-    for value, count in values:
-        seen += count
-        if seen >= middle:
-            return value
-    return None
-
-
 def _at_the_ends(latencies: Sequence[Sample], seen: int, rate_per_s: float) -> float:
     """By how much the ends of the window may bend Little's law: the longest latency over its time.
 
@@ -196,8 +189,3 @@ def _at_the_ends(latencies: Sequence[Sample], seen: int, rate_per_s: float) -> f
     """
     window_s = seen / rate_per_s
     return max(sample.value for sample in latencies) / 1e9 / window_s
-
-
-def _number(beside: Mapping[str, Any], key: str) -> float | None:
-    value = beside.get(key)
-    return None if isinstance(value, bool) or not isinstance(value, int | float) else float(value)
