@@ -83,7 +83,8 @@ def group(
 ) -> NetworkGroups:
     """Groups instance types; p-values are corrected over all pairs and metrics (Holm).
 
-    values: in order of measurement. Raises Refused below two types.
+    values: in order of measurement. Raises Refused below two types, and for two types without a
+    common metric.
     """
     names = list(dict.fromkeys(name for by_type in values.values() for name in by_type))
     if not 2 <= len(names) <= _MOST_TYPES:
@@ -95,6 +96,13 @@ def group(
         for metric, by_type in values.items()
         for first, second in combinations(by_type, 2)
     ]
+    in_common = {frozenset(pair) for _, *pair in asked}
+    for pair in combinations(names, 2):
+        if frozenset(pair) not in in_common:
+            raise Refused(
+                f"The types '{pair[0]}' and '{pair[1]}' have no metric in common; measure one "
+                "metric of all types."
+            )
     compared = [
         compare.independent(
             values[metric][first],

@@ -48,7 +48,7 @@ def what_if(expression: str, as_json: bool) -> int:
 )
 @click.option(
     "--burn-rate",
-    type=click.FloatRange(0, 1e6),
+    type=options.FiniteRange(0, 1e6),
     default=1.0,
     metavar="X",
     show_default=True,
@@ -56,7 +56,7 @@ def what_if(expression: str, as_json: bool) -> int:
 )
 @click.option(
     "--years",
-    type=click.FloatRange(0, 1000),
+    type=options.FiniteRange(0, 1000),
     default=1.0,
     metavar="T",
     show_default=True,
