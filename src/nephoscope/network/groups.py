@@ -213,8 +213,9 @@ def _value(cell: str, where: str, column: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 < value < 1e15:
+        problem = "too large" if value > 0 else "not a number above 0"
         raise UsageError(
-            f"{where}: {column} '{cell[:40]}' is not a number above 0.",
+            f"{where}: {column} '{cell[:40]}' is {problem}.",
             "Leave the cell empty where nothing was measured.",
         )
     return value

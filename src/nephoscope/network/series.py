@@ -28,8 +28,9 @@ class PathSeries:
     meaning; jitter_ns is then known from elsewhere. one_way: whether they are one-way delays, else
     round trips. arrival_order: the packets that arrived in the order of their arrival, counted
     without those that were lost; None: the order of sending. loaded: for each packet whether the
-    path was under load. bytes_per_s, interval_s: payload rate and length of each interval. lost, sent: packets, where only the
-    counts are known. bulk_rtts_ns: round trip of TCP in each interval.
+    path was under load. bytes_per_s, interval_s: payload rate and length of each interval. lost,
+    sent: packets, where only the counts are known. bulk_rtts_ns: round trip of TCP in each
+    interval.
     """
 
     source: str = ""
