@@ -91,6 +91,18 @@ def test_bad_input_is_one_sentence(
     assert sentence in told
 
 
+def test_results_are_printed_although_a_report_cannot_be_written(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    types = tmp_path / "types.csv"
+    types.write_text("instance_type,rtt_ms\na,1\nb,2\n")
+    page = types / "page.html"  # below a file
+    assert cli.main(["network", "groups", str(types), "-o", str(page)]) == 3
+    printed = capsys.readouterr()
+    assert "Cannot write" in printed.err
+    assert "Instance types by network" in printed.out
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

@@ -34,7 +34,18 @@ def test_compositions(
 @pytest.mark.parametrize(
     "expression",
     [
-        *("", "series(", "series()", "of(4, 9%, 9%)", "of(9%)", "0.5 0.5", "xor(1, 0)", "2", "a$b"),
+        *(
+            f"of({'9' * 5000}, 9%)",
+            "",
+            "series(",
+            "series()",
+            "of(4, 9%, 9%)",
+            "of(9%)",
+            "0.5 0.5",
+            "xor(1, 0)",
+            "2",
+            "a$b",
+        ),
         "series(" * 200 + "1" + ")" * 200,
     ],
 )

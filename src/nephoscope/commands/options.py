@@ -101,8 +101,8 @@ def sets(texts: Sequence[str], option: str = "--set") -> dict[str, str]:
 
 def confidence(text: str) -> float:
     """The ratio of `--confidence`. UsageError outside 50 % to 99.99 %."""
-    value = units.parse_ratio(text)
-    if not 0.5 < value < 0.9999:
+    value = parsed("--confidence", text, units.parse_ratio)
+    if not 0.5 <= value < 0.9999:
         raise UsageError(f"--confidence must lie between 50 % and 99.99 %, not at '{text}'.")
     return value
 

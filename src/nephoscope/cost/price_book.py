@@ -196,7 +196,10 @@ def load(file: Path | None) -> PriceBook:
             return recordfile.load(starter, PriceBook, "price book")
     if file.suffix != ".csv":
         return recordfile.load(file, PriceBook, "price book")
-    return PriceBook(offers=tuple(_offers_of_csv(file)))
+    try:
+        return PriceBook(offers=tuple(_offers_of_csv(file)))
+    except ValidationError as error:
+        raise mistakes(error, lambda loc: f"{file}: ", lambda loc: PriceBook)[0] from None
 
 
 def _offers_of_csv(file: Path) -> Iterable[Offer]:

@@ -18,12 +18,12 @@ from nephoscope.errors import UsageError
 from nephoscope.reading import textfile
 
 _PCAP = {
-    b"\xd4\xc3\xb2\xa1": ("<", 1e-6),
-    b"\xa1\xb2\xc3\xd4": (">", 1e-6),
-    b"\x4d\x3c\xb2\xa1": ("<", 1e-9),
-    b"\xa1\xb2\x3c\x4d": (">", 1e-9),
+    b"\xd4\xc3\xb2\xa1": ("<", 10**6),
+    b"\xa1\xb2\xc3\xd4": (">", 10**6),
+    b"\x4d\x3c\xb2\xa1": ("<", 10**9),
+    b"\xa1\xb2\x3c\x4d": (">", 10**9),
 }
-"""First bytes of a file -> byte order, seconds per unit of its fractions."""
+"""First bytes of a file -> byte order, units of its fractions in a second."""
 _PCAPNG = b"\x0a\x0d\x0d\x0a"
 _INTERFACE, _OLD_PACKET, _SIMPLE, _ENHANCED = 1, 2, 3, 6
 _TIME_RESOLUTION = 9
@@ -36,7 +36,8 @@ _MOST_INTERFACES = 1000
 _LINK_HEADERS = {1: (12, 14), 113: (14, 16), 276: (0, 20), 12: (None, 0), 101: (None, 0)}
 """Link type -> offset of the protocol's number, length of the header (Ethernet, Linux cooked,
 raw IP)."""
-_IPV4, _IPV6, _VLAN = 0x0800, 0x86DD, 0x8100
+_IPV4, _IPV6 = 0x0800, 0x86DD
+_VLANS = (0x8100, 0x88A8)
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -52,9 +53,9 @@ class Packets:
 
 @dataclass
 class _Found:
-    """Packets that were read so far."""
+    """Packets that were read so far. times: ns."""
 
-    times: list[float] = field(default_factory=list)
+    times: list[int] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
     left_out: int = 0
     cut_at: int | None = None
@@ -84,7 +85,10 @@ def _packets(file: Path, packets: _Found) -> Packets:
     if not packets.times:
         wrong = f" ({packets.left_out} go elsewhere)" if packets.left_out else ""
         raise UsageError(f"{file} has no packets{wrong}.", "Check the capture and its filter.")
-    times, sizes = np.array(packets.times), np.array(packets.sizes, dtype=float)
+    # Differences of whole nanoseconds: seconds since 1970 as floats are 238 ns apart.
+    first = min(packets.times)
+    times = np.array([time - first for time in packets.times], dtype=float) / 1e9
+    sizes = np.array(packets.sizes, dtype=float)
     order = np.argsort(times, kind="stable")
     notes = []
     if (np.diff(times) < 0).any():
@@ -93,16 +97,16 @@ def _packets(file: Path, packets: _Found) -> Packets:
         notes.append(f"The capture is cut off at byte {packets.cut_at:,}; the rest is missing.")
     if packets.left_out:
         notes.append(f"{packets.left_out:,} packets to other addresses are left out.")
-    return Packets(times[order] - times.min(), sizes[order], tuple(notes))
+    return Packets(times[order], sizes[order], tuple(notes))
 
 
-def _add(file: Path, packets: _Found, time: float, size: int, wanted: bool) -> None:
+def _add(file: Path, packets: _Found, time_ns: int, size: int, wanted: bool) -> None:
     if not wanted:
         packets.left_out += 1
         return
     if len(packets.times) >= _MOST_PACKETS:
         raise UsageError(f"{file} has more than {_MOST_PACKETS:,} packets.", "Use a part of it.")
-    packets.times.append(time)
+    packets.times.append(time_ns)
     packets.sizes.append(size)
 
 
@@ -111,7 +115,7 @@ def _damaged(file: Path, at: int, what: str) -> UsageError:
 
 
 def _read_pcap(file: Path, raw: bytes, packets: _Found, to: Address | None) -> None:
-    order, resolution = _PCAP[raw[:4]]
+    order, per_s = _PCAP[raw[:4]]
     if len(raw) < 24:
         raise _damaged(file, len(raw), "the header is incomplete")
     link = struct.unpack_from(f"{order}I", raw, 20)[0] & 0xFFFF
@@ -124,19 +128,19 @@ def _read_pcap(file: Path, raw: bytes, packets: _Found, to: Address | None) -> N
         seconds, fraction, captured, size = record.unpack_from(raw, at)
         if captured > _MOST_BYTES or size > _MOST_BYTES:
             raise _damaged(file, at, f"a packet of {max(captured, size):,} bytes")
-        if fraction * resolution >= 1:
+        if fraction >= per_s:
             raise _damaged(file, at, "a fraction of a second that is a second or more")
         if at + 16 + captured > len(raw):
             packets.cut_at = at
             return
-        wanted = to is None or _goes_to(raw, at + 16, captured, link, to)
-        _add(file, packets, seconds + fraction * resolution, size, wanted)
+        wanted = to is None or _goes_to(file, raw, at + 16, captured, link, to)
+        _add(file, packets, seconds * 10**9 + fraction * (10**9 // per_s), size, wanted)
         at += 16 + captured
 
 
 def _read_pcapng(file: Path, raw: bytes, packets: _Found, to: Address | None) -> None:
     order = "<"
-    interfaces: list[tuple[int, float]] = []
+    interfaces: list[tuple[int, int]] = []
     at = 0
     while at < len(raw):
         if raw[at : at + 4] == _PCAPNG:  # the same in both byte orders
@@ -185,19 +189,19 @@ def _order_of(file: Path, raw: bytes, at: int) -> str:
     return "<" if magic == b"\x4d\x3c\x2b\x1a" else ">"
 
 
-def _interface(order: str, body: bytes) -> tuple[int, float]:
-    """Link type of an interface, and seconds per unit of its times."""
+def _interface(order: str, body: bytes) -> tuple[int, int]:
+    """Link type of an interface, and units of its times in a second."""
     link = struct.unpack_from(f"{order}H", body, 0)[0]
-    at, resolution = 8, 1e-6
+    at, per_s = 8, 10**6
     while at + 4 <= len(body):
         option, length = struct.unpack_from(f"{order}HH", body, at)
         if option == 0:
             break
         if option == _TIME_RESOLUTION and length == 1:
             value = body[at + 4]
-            resolution = 2.0 ** -(value & 0x7F) if value & 0x80 else 10.0**-value
+            per_s = 2 ** (value & 0x7F) if value & 0x80 else 10**value
         at += 4 + (length + 3) // 4 * 4
-    return link, resolution
+    return link, per_s
 
 
 def _add_block(
@@ -206,25 +210,28 @@ def _add_block(
     order: str,
     body: bytes,
     kind: int,
-    interfaces: list[tuple[int, float]],
+    interfaces: list[tuple[int, int]],
     to: Address | None,
 ) -> None:
     if kind == _ENHANCED:
         number, high, low, captured, size = struct.unpack_from(f"{order}IIIII", body, 0)
     else:
         number, _, high, low, captured, size = struct.unpack_from(f"{order}HHIIII", body, 0)
-    link, resolution = interfaces[number]
+    link, per_s = interfaces[number]
     if captured > len(body) - 20 or size > _MOST_BYTES:
         raise struct.error
-    wanted = to is None or _goes_to(body, 20, captured, link, to)
-    _add(file, packets, ((high << 32) | low) * resolution, size, wanted)
+    wanted = to is None or _goes_to(file, body, 20, captured, link, to)
+    _add(file, packets, ((high << 32) | low) * 10**9 // per_s, size, wanted)
 
 
-def _goes_to(raw: bytes, start: int, captured: int, link: int, to: Address) -> bool:
+def _goes_to(file: Path, raw: bytes, start: int, captured: int, link: int, to: Address) -> bool:
     """Returns whether a packet's IP destination is an address; not where too little of it was
     captured."""
     if link not in _LINK_HEADERS:
-        return False
+        raise UsageError(
+            f"{file}: the addresses of packets of link type {link} cannot be read.",
+            "Omit --to, or capture on an Ethernet interface or with `tcpdump -i any`.",
+        )
     packet: Any = memoryview(raw)[start : start + captured]
     at, header = _LINK_HEADERS[link]
     if at is None:
@@ -233,7 +240,7 @@ def _goes_to(raw: bytes, start: int, captured: int, link: int, to: Address) -> b
         if captured < header:
             return False
         protocol = int.from_bytes(packet[at : at + 2], "big")
-        while protocol == _VLAN and captured >= header + 4:
+        while protocol in _VLANS and captured >= header + 4:
             protocol = int.from_bytes(packet[header + 2 : header + 4], "big")
             header += 4
     place = {_IPV4: (16, 4), _IPV6: (24, 16)}.get(protocol)

@@ -23,7 +23,7 @@ from nephoscope.model import (
 )
 from nephoscope.reading import textfile
 from nephoscope.store.imports.units import Unit
-from nephoscope.store.manifest import FINISHED
+from nephoscope.store.manifest import FINISHED, is_moment
 from nephoscope.store.run import StoredRun
 from nephoscope.store.store import Store, spec_json
 
@@ -59,6 +59,11 @@ class Row:
     run: str = ""
 
     @property
+    def figure(self) -> float:
+        """Its value in our unit."""
+        return self.value * self.unit.factor
+
+    @property
     def group(self) -> tuple[str, str, str, str]:
         """What its repetitions have in common."""
         return (self.test, self.metric, self.unit.unit, factors_key(self.factors))
@@ -73,6 +78,9 @@ class Figures:
     missing: tuple[str, ...] = ()
 
 
+_LARGEST = 1e100
+"""Of a figure, so that squares of it stay finite."""
+_FROM_ZERO = frozenset({"ns", "bytes", "per_s", "bytes_per_s", "bits_per_s", "count"})
 DATABASE = b"SQLite format 3\0"
 """The first bytes of a database, of which nothing else is read at once."""
 
@@ -122,13 +130,33 @@ def meets(row: Row, conditions: Mapping[str, str]) -> bool:
     return all(values.get(key) == value for key, value in conditions.items())
 
 
+def problem_of(row: Row, *, from_zero: bool) -> str:
+    """Returns what makes a row no figure that can be stored; '' for nothing.
+
+    from_zero: whether its quantities of `_FROM_ZERO` cannot be negative.
+    """
+    if row.at_s is not None and not is_moment(row.at_s):
+        return "its time is no time of the calendar since 1970"
+    if not abs(row.figure) < _LARGEST:
+        return f"{row.metric} is no number below {_LARGEST:g}: {row.value:g}"
+    if from_zero and row.figure < 0 and row.unit.unit in _FROM_ZERO:
+        return f"{row.metric} is below 0: {row.value:g}"
+    return ""
+
+
 def number(value: Any, what: str) -> float:
     """Returns a finite number. ValueError with a few words for anything else."""
     if value is None:
         raise ValueError(f"'{what}' is missing; a missing value is not a zero")
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"'{what}' is no number: {value!r:.40}")
-    return float(value)
+    try:
+        figure = float(value)
+    except OverflowError:
+        figure = math.inf
+    if not math.isfinite(figure):
+        raise ValueError(f"'{what}' is no number: {value!r:.40}")
+    return figure
 
 
 def write_run(
@@ -188,7 +216,7 @@ def write_run(
             [
                 (
                     _record(setting, number, row, position, started),
-                    [Sample(row.metric, row.value * row.unit.factor)],
+                    [Sample(row.metric, row.figure)],
                     specs[setting.benchmark],
                     (),
                 )
