@@ -13,7 +13,7 @@ def test_a_budget_has_a_unit_or_is_seconds(text: str, seconds: float) -> None:
     assert options.budget_s(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["nan", "49%", "99.99%", ""])
+@pytest.mark.parametrize("text", ["nan", "49%", "99.995%", ""])
 def test_what_is_no_confidence_names_the_option(text: str) -> None:
     with pytest.raises(UsageError, match=r"^--confidence"):
         options.confidence(text)
