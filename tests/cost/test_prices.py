@@ -142,6 +142,8 @@ def test_a_price_twice_in_a_csv_book_is_one_sentence(
     sentence = refused(capsys, "cost", "prices", "--book", file)
     assert f"{file}: " in sentence
     assert "there twice" in sentence
+    file.write_text("name,name\n")
+    assert f"{file}:1: duplicate column" in refused(capsys, "cost", "prices", "--book", file)
 
 
 def test_a_csv_book(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
@@ -225,6 +226,21 @@ def test_bad_files_are_refused_with_a_sentence(tmp_path: Path, content: str, wor
     assert words in str(caught.value)
     assert str(path) in str(caught.value)
     assert Store(tmp_path / "store").ids() == []
+
+
+def test_two_units_of_a_metric_are_refused_with_the_file(tmp_path: Path) -> None:
+    line = {"test": "t", "metric": "m", "value": 1, "timestamp": 1}
+    file = tmp_path / "samples.json"
+    file.write_text("".join(json.dumps({**line, "unit": unit}) + "\n" for unit in ("ms", "points")))
+    with pytest.raises(UsageError, match=re.escape(f"{file}: Line 2: m is in points")):
+        import_files([file], Store(tmp_path / "store"))
+
+
+def test_a_percentile_of_fio_that_is_no_number_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "fio.json"
+    file.write_text((GOLDEN / "fio.json").read_text().replace('"99.000000"', '"most"'))
+    with pytest.raises(UsageError, match="read: the percentile 'most' is no number"):
+        import_files([file], Store(tmp_path / "store"))
 
 
 def test_files_of_two_tools_are_two_imports(tmp_path: Path) -> None:

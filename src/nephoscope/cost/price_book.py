@@ -211,6 +211,8 @@ def _offers_of_csv(file: Path) -> Iterable[Offer]:
             continue
         if not head:
             head = fields
+            if len(set(head)) != len(head):
+                raise UsageError(f"{file}:{line}: duplicate column.", "Name each column once.")
             continue
         if len(fields) != len(head):
             raise UsageError(

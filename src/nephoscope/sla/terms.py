@@ -20,6 +20,10 @@ VERSION = 1
 Measure = Literal["availability", "response_time", "throughput", "durability", "jitter", "loss"]
 
 
+_MOST_DIGITS = 30
+"""Of a share after its decimal point."""
+
+
 def exact_share(value: Any) -> Any:
     """Returns the share that a text or number states, exactly: '99.95%' is 0.9995."""
     text = str(value).strip()
@@ -28,7 +32,9 @@ def exact_share(value: Any) -> Any:
         share = share / 100 if text.endswith("%") else share
     except InvalidOperation:
         raise ValueError(f"'{text:.40}' is no share; write 99.95% or 0.9995") from None
-    if isinstance(value, bool) or not 0 <= share <= 1:
+    exponent = share.as_tuple().exponent  # a letter where it is not finite
+    is_exact = isinstance(exponent, int) and exponent >= -_MOST_DIGITS
+    if isinstance(value, bool) or not is_exact or not 0 <= share <= 1:
         raise ValueError(f"'{text:.40}' is no share between 0 and 100 %; write 99.95% or 0.9995")
     return share
 

@@ -138,7 +138,12 @@ def _fio_rows(
             if times.get(key):
                 yield row(f"{kind}_{key}_ns", times[key], _NS)
         for percentile, value in _mapping(times.get("percentile") or {}, "percentile").items():
-            label = f"{float(percentile):g}".replace(".", "_")
+            try:
+                label = f"{float(percentile):g}".replace(".", "_")
+            except ValueError:
+                raise ValueError(
+                    f"{place}: the percentile '{percentile:.40}' is no number"
+                ) from None
             if label in ("50", "90", "95", "99", "99_9", "99_99"):
                 yield row(f"{kind}_p{label}_ns", value, _NS)
 

@@ -169,7 +169,7 @@ def write_run(
     # Sorting keeps the order of the files for rows of one time, or of none.
     for row in sorted(figures.rows, key=lambda row: row.at_s or started):
         groups.setdefault(row.group, []).append(row)
-    specs = _specs(figures, prefix)
+    specs = _specs(figures, prefix, sources)
     settings = [
         Setting(index, f"{prefix}.{rows[0].test}", {}, rows[0].factors, 0.0)
         for index, rows in enumerate(groups.values())
@@ -247,7 +247,7 @@ def _record(
     )
 
 
-def _specs(figures: Figures, prefix: str) -> dict[str, BenchmarkSpec]:
+def _specs(figures: Figures, prefix: str, sources: Sequence[Source]) -> dict[str, BenchmarkSpec]:
     """A declaration for each test, made from its rows; its first metric is a headline for want."""
     metrics: dict[str, dict[str, MetricSpec]] = {}
     mains = {row.test for row in figures.rows if row.headline}
@@ -255,8 +255,9 @@ def _specs(figures: Figures, prefix: str) -> dict[str, BenchmarkSpec]:
         of_test = metrics.setdefault(f"{prefix}.{row.test}", {})
         known = of_test.get(row.metric)
         if known is not None and known.unit != row.unit.unit:
+            where = f"{sources[0].path}: {row.place}" if len(sources) == 1 else row.place
             raise UsageError(
-                f"{row.place}: {row.metric} is in {row.unit.unit}, and earlier in {known.unit}.",
+                f"{where}: {row.metric} is in {row.unit.unit}, and earlier in {known.unit}.",
                 "Split the file by unit.",
             )
         if known is None:
