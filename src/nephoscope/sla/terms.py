@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from itertools import pairwise
 from typing import Annotated, Any, Literal
@@ -215,6 +215,18 @@ class Agreement(Record):
             raise ValueError(
                 f"version {value} of the format is not known; this program reads {VERSION}"
             )
+        return value
+
+    @field_validator("exclusions")
+    @classmethod
+    def _known_times(cls, value: tuple[Exclusion, ...]) -> tuple[Exclusion, ...]:
+        for text in (text for one in value for text in (one.start, one.end)):
+            try:
+                datetime.fromisoformat(text.strip())
+            except ValueError:
+                raise ValueError(
+                    f"'{text:.60}' is no time; write ISO 8601, for example 2026-03-29T02:00:00Z"
+                ) from None
         return value
 
     @field_validator("period")
