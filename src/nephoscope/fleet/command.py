@@ -105,25 +105,18 @@ def _measured(
     texts: Sequence[str], store: Store, *, network: bool, seed: int | None
 ) -> tuple[StoredRun, dict[str, tuple[float, float]]]:
     """Measures all targets in one run, interleaved, and their clocks after it."""
-    from nephoscope.fleet import clock, plan
+    from nephoscope.fleet import clock, plan, rule
 
     records = options.targets(texts)
-    _require_fleet(len(records))
+    if len(records) < rule.FEWEST_OF_FACTS:
+        raise UsageError(
+            f"{len(records)} targets are no fleet.",
+            f"Name {rule.FEWEST_OF_FACTS} or more; metrics need {rule.FEWEST}.",
+        )
     run = measuring.executed(
         plan.fleet_plan(records, network=network, seed=seed), store, fresh=True
     )
     return run, asyncio.run(clock.clock_offsets(records))
-
-
-def _require_fleet(targets: int) -> None:
-    """UsageError for so few targets that none of them can be odd."""
-    from nephoscope.fleet import rule
-
-    if targets < rule.FEWEST_OF_FACTS:
-        raise UsageError(
-            f"{targets} targets are no fleet.",
-            f"Name {rule.FEWEST_OF_FACTS} or more; metrics need {rule.FEWEST}.",
-        )
 
 
 def _stored(run: StoredRun, settings: dict[str, float], *, as_json: bool) -> int:
@@ -133,7 +126,6 @@ def _stored(run: StoredRun, settings: dict[str, float], *, as_json: bool) -> int
 
     known = run.manifest.get(SETTINGS) or {}
     fleet_check = check(capabilities.run_data(run), {**known, **settings})
-    _require_fleet(fleet_check.targets)
     _print(fleet_check, as_json=as_json)
     return ODD if fleet_check.odd else 0
 
