@@ -111,7 +111,7 @@ def parse_ratio(text: str | int | float) -> float:
     except ValueError:
         value = math.nan
     if not 0 <= value <= 1:
-        meant = 1 < value <= 100
+        meant = not percent and 1 < value <= 100
         hint = f"Write {raw}% or {value / 100:g}." if meant else "Write 3% or 0.03."
         raise UsageError(f"'{text}' is no ratio.", hint)
     return value

@@ -72,6 +72,11 @@ def test_a_scan_has_decimal_steps() -> None:
     assert [line.text for line in lines] == ["sleep 0.1", "sleep 0.2", "sleep 0.3", "sleep 0.4"]
 
 
+def test_numbers_of_a_scan_have_no_exponent() -> None:
+    lines, _ = planned(commands=("{s}",), scan=("s", "0", "2E-7"), scan_step="0.0000001")
+    assert [line.text for line in lines] == ["0.0000000", "0.0000001", "0.0000002"]
+
+
 def test_equal_commands_are_told_apart_by_their_labels_alone() -> None:
     _, made = planned(commands=("true", "true"))
     settings = plans.expand(made, catalog.load())
@@ -115,6 +120,8 @@ def test_numbers_of_executions_become_rounds(
         ({"commands": ("{n}",), "scan": ("n", "5", "1")}, "has no values"),
         ({"commands": ("{n}",), "scan": ("n", "1", "x")}, "takes numbers"),
         ({"commands": ("{n}",), "scan": ("n", "0", "1e9")}, "more than 1000"),
+        ({"commands": ("{n}",), "scan": ("n", "1", "1e99999")}, "numbers below 1e+15"),
+        ({"commands": ("{n}",), "scan": ("n", "0", "1"), "scan_step": "1e-9999999"}, "more than"),
         ({"commands": ("true",), "scan_step": "2"}, "Add --parameter-scan"),
         ({"commands": ("{n}",), "scan": ("n", "1", "2"), "lists": (("m", "1"),)}, "exclude"),
         ({"commands": ("{n}",), "lists": (("n", "1"), ("n", "2"))}, "given twice"),

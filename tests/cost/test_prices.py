@@ -133,6 +133,19 @@ def test_a_tier_is_half_open() -> None:
     assert [price_of(volume, steps) for volume in (0, 1, 2, 10, 12)] == [0, 0, 2, 18, 20]
 
 
+def test_a_price_twice_in_a_csv_book_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "book.csv"
+    row = "a/b,EUR,2026-01-02,page,0.2\n"
+    file.write_text(f"name,currency,date,source,on_demand_per_h\n{row}{row}")
+    sentence = refused(capsys, "cost", "prices", "--book", file)
+    assert f"{file}: " in sentence
+    assert "there twice" in sentence
+    file.write_text("name,name\n")
+    assert f"{file}:1: duplicate column" in refused(capsys, "cost", "prices", "--book", file)
+
+
 def test_a_csv_book(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "book.csv"
     head = "name,currency,date,source,on_demand_per_h,spot_per_h"

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.results.made import make_run
+from tests.store.factory import filled
 
 from nephoscope import capabilities, cli
 from nephoscope.fleet.result import SETTINGS, FleetCheck, check_fleet
 from nephoscope.model import Sample, Setting
-from nephoscope.store import StoredRun
+from nephoscope.store import FINISHED, StoredRun
 
 NAMES = [f"node{at:02d}" for at in range(20)]
 PLAN = f"""
@@ -85,6 +86,17 @@ def test_a_stored_run_is_checked_again(tmp_path: Path, capsys: pytest.CaptureFix
     assert [one["target"] for one in document["odd"]] == ["node03"]
     assert cli.main([*words, "--margin", "90%"]) == 1  # a half is more than 90 % beyond
     assert "node03" in capsys.readouterr().out
+
+
+def test_facts_of_one_target_are_not_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = filled(tmp_path, 1)[0]
+    run.finish(FINISHED)
+    assert cli.main(["fleet", "--run", run.id, "--store", str(tmp_path)]) == 0
+    text = capsys.readouterr().out
+    assert "Compared: no metric; no fact." in text
+    assert "facts: 3 targets are needed." in text
 
 
 def port(**facts: Any) -> dict[str, Any]:

@@ -96,6 +96,18 @@ def test_bad_input_is_one_sentence(
     assert sentence in capsys.readouterr().err
 
 
+def test_damage_is_named_although_no_run_is_left(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    day = tmp_path / "days" / "watch=w" / "2026-11-25.jsonl"
+    day.parent.mkdir(parents=True)
+    day.write_text("damaged\n")
+    assert cli.main(["history", "null_ns", "--store", str(tmp_path)]) == 2
+    printed = capsys.readouterr().err
+    assert f"{day}: line 1 is damaged" in printed
+    assert "meets the conditions" in printed
+
+
 def test_a_change_is_confirmed_by_a_measurement(
     store: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

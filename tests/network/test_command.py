@@ -89,3 +89,42 @@ def test_bad_input_is_one_sentence(
     assert told.startswith("nephoscope: ")
     assert told.count("\n") == 1
     assert sentence in told
+
+
+def test_results_are_printed_although_a_report_cannot_be_written(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    types = tmp_path / "types.csv"
+    types.write_text("instance_type,rtt_ms\na,1\nb,2\n")
+    page = types / "page.html"  # below a file
+    assert cli.main(["network", "groups", str(types), "-o", str(page)]) == 3
+    printed = capsys.readouterr()
+    assert "Cannot write" in printed.err
+    assert "Instance types by network" in printed.out
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("tcp", "--ideal", "5s"), "These values give no figure"),
+        (("tcp", "--sent", "1MB", "--retransmitted", "2MB"), "network tcp: More bytes"),
+        (("loss", "--outcomes", "00=0"), "--outcomes: Loss episodes need counts"),
+        (("link", "0bit/s"), "GOODPUT: No payload arrived"),
+        (("voice", "--delay", "1ms", "--burst-ratio", "nan"), "'nan' is not a number"),
+        (("voice", "--delay", "1ms", "--loss", "101%"), "no ratio. Write 3% or 0.03."),
+    ],
+)
+def test_values_of_no_analysis_are_a_wrong_command(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], sentence: str
+) -> None:
+    assert cli.main(["network", *words]) == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_a_series_of_no_analysis_is_named(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "zero.csv"
+    file.write_text("rtt_ms,loaded\n0,0\n0,1\n")
+    assert cli.main(["network", "series", str(file)]) == 2
+    assert f"{file}: A round trip under load is not above 0" in capsys.readouterr().err

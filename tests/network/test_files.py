@@ -56,6 +56,13 @@ def iperf3(protocol: str, **end: Any) -> dict[str, Any]:
     }
 
 
+def iperf3_with(name: str, number: str) -> str:
+    """The text of a report in which an interval has this number."""
+    report = iperf3("TCP", sum_sent={"bytes": 1})
+    report["intervals"][0]["sum"][name] = "HERE"
+    return json.dumps(report).replace('"HERE"', number)
+
+
 def test_iperf3_of_tcp(tmp_path: Path) -> None:
     report = iperf3(
         "TCP",
@@ -79,6 +86,68 @@ def test_iperf3_of_udp(tmp_path: Path) -> None:
     assert found.loss is not None
     assert found.loss.ratio.value == pytest.approx(0.01)
     assert found.tcp is None
+
+
+def test_intervals_that_iperf3_omits_are_no_part_of_the_test(tmp_path: Path) -> None:
+    report = iperf3("TCP", sum_sent={"bytes": 1e9, "retransmits": 0})
+    for interval in report["intervals"][4:]:
+        interval["sum"]["omitted"] = True
+    found = analyse_series(files.read(written(tmp_path, json.dumps(report))))
+    assert found.goodput_bytes_per_s == 125e6
+    assert len(found.rates_bytes_per_s) == 4
+
+
+@pytest.mark.parametrize("lost", [-3, 300])
+def test_impossible_loss_of_iperf3_is_no_loss_ratio(tmp_path: Path, lost: int) -> None:
+    report = iperf3("UDP", sum={"lost_packets": lost, "packets": 100})
+    found = analyse_series(files.read(written(tmp_path, json.dumps(report))))
+    assert found.loss is None
+    assert found.notes == (
+        f"The report has {lost} of 100 packets as lost, which is no loss ratio.",
+    )
+
+
+def test_more_retransmissions_than_bytes_are_no_efficiency(tmp_path: Path) -> None:
+    report = iperf3("TCP", sum_sent={"bytes": 1000, "retransmits": 10})
+    assert analyse_series(files.read(written(tmp_path, json.dumps(report)))).tcp is None
+
+
+def test_sequence_numbers_of_ping_begin_again_after_65536(tmp_path: Path) -> None:
+    numbers = [65_534, 65_535, 0, 1, 65_535, 3]  # one twice, one lost
+    text = "".join(f"icmp_seq={number} time={at + 1} ms\n" for at, number in enumerate(numbers))
+    found = files.read(written(tmp_path, text)).delays_ns
+    assert np.array_equal(found, [1e6, 2e6, 3e6, 4e6, np.nan, 6e6], equal_nan=True)
+    late = "icmp_seq=1 time=1 ms\nicmp_seq=40000 time=1 ms\n"
+    found = files.read(written(tmp_path, late)).delays_ns
+    assert found is not None
+    assert found.size == 40_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sequence,delay_ms\n0,50\n2,49\n1,52\n4,60\n",
+        "sent_ms,received_ms\n0,50\n2,54\n1,50\n3,\n4,64\n",
+        "".join(
+            f"icmp_seq={at} time={rtt} ms\n" for at, rtt in ((0, 50), (2, 49), (1, 52), (4, 60))
+        ),
+    ],
+)
+def test_jitter_is_in_the_order_of_arrival(tmp_path: Path, text: str) -> None:
+    found = analyse_series(files.read(written(tmp_path, text))).delay
+    assert found is not None
+    first = 1 / 16
+    second = first + (3 - first) / 16
+    expected = [first, second, second + (8 - second) / 16]
+    assert found.jitters_ns == pytest.approx([1e6 * each for each in expected])
+
+
+def test_one_way_delays_under_load_are_no_round_trips(tmp_path: Path) -> None:
+    text = "delay_ms,loaded\n1,0\n3,1\n5,1\n"
+    found = analyse_series(files.read(written(tmp_path, text))).latency_under_load
+    assert found is not None
+    assert (found.increase_ns, found.round_trips_per_minute) == (3e6, None)
+    assert found.sentence.startswith("The one-way delay rises from 1 to 4 ms")
 
 
 def test_missing_sequence_numbers_are_lost_and_clocks_may_differ(tmp_path: Path) -> None:
@@ -136,7 +205,16 @@ def test_signs_of_congestion(tmp_path: Path) -> None:
         ("rtt\n1\n", "unknown column 'rtt' .did you mean"),
         ("rtt_ms,rtt_ms\n1,1\n", "duplicate column"),
         ("rtt_ms\n1\nfast\n", ":3: rtt_ms 'fast' is not a number"),
-        ("rtt_ms\n1e400\n", "is not a number"),
+        ("rtt_ms\n1e400\n", "is too large"),
+        ("rtt_s\n1\n1e300\n", ":3: rtt_s '1e300' is too large"),
+        ('{"rtt_ms": [1' + "0" * 400 + "]}", "is too large"),
+        ("sequence,rtt_ms\n0,1\n1e20,2\n", "span 100,000,000,000,000,000,000 packets"),
+        ("sequence,sent_ms,received_ms\n0,,50\n5,,80\n", "time of arrival and none of sending"),
+        ("rtt_ms,loaded\n1,\n2,1\n", "'loaded' is empty for a packet"),
+        ("icmp_seq=1 time=1.2.3 ms\n", "no answers with a time"),
+        ("icmp_seq=1 timeout\n0 packets transmitted, 0 received\n", "no answers with a time"),
+        (PING + PING, "the outputs of 2 runs of ping"),
+        (json.dumps(iperf3("SCTP")), "its protocol 'sctp' is neither TCP nor UDP"),
         ("rtt_ms,loaded\n1\n", "1 fields under 2"),
         ("rtt_ms\n-1\n", "below 0"),
         ("rtt_ms,delay_ms\n1,1\n", "several columns of delays"),
@@ -156,6 +234,11 @@ def test_signs_of_congestion(tmp_path: Path) -> None:
         ('{"rtt_ms": [true]}', "is not a number"),
         ('{"intervals": []}', "report of iperf3 lacks"),
         ('{"intervals": [{"sum": 3}], "start": {}}', "report of iperf3 lacks"),
+        (json.dumps({**iperf3("TCP"), "intervals": {"a": 1}}), "report of iperf3 is damaged"),
+        (iperf3_with("seconds", "1e400"), "is damaged: 'inf' where a number"),
+        (iperf3_with("bytes", "NaN"), "is damaged: 'nan' where a number"),
+        (iperf3_with("bytes", "-1"), "is damaged: '-1' where a number"),
+        (iperf3_with("bytes", "1" + "0" * 400), "is damaged: int too large"),
         ('{"intervals": [], "error": "unable to connect"}', "unable to connect"),
     ],
 )

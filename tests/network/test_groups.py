@@ -34,6 +34,11 @@ def test_one_metric_that_differs_is_enough() -> None:
     assert both.groups == (("a",), ("b",))
 
 
+def test_types_without_a_common_metric_are_refused() -> None:
+    with pytest.raises(Refused, match="The types 'a' and 'b' have no metric in common"):
+        groups.group({"round trip": {"a": [1.0] * 4}, "goodput": {"b": [1.0] * 4}})
+
+
 def test_a_type_between_two_may_belong_to_both() -> None:
     found = groups.group({"round trip": drawn({"a": 400e3, "b": 420e3, "c": 441e3}, 60)})
     assert found.groups == (("a", "b"), ("b", "c"))
@@ -64,6 +69,7 @@ def test_too_few_types_are_refused() -> None:
         ("instance_type,speed\na,1\n", "unknown column 'speed'"),
         ("instance_type,rtt_ms\na\n", "1 fields under 2 columns"),
         ("instance_type,rtt_ms\na,-1\n", ":2: rtt_ms '-1' is not a number above 0"),
+        ("instance_type,rtt_ms\na,1e15\n", ":2: rtt_ms '1e15' is too large"),
         ("instance_type,rtt_ms\na,nan\n", "is not a number above 0"),
     ],
 )

@@ -209,6 +209,10 @@ def test_other_parameters_are_no_alternative(
         ("metric,alternative\nm,a\n", "the column 'value' is missing"),
         ("metric,alternative,valeu\n", "unknown column 'valeu' (did you mean 'value'?)"),
         ("metric,alternative,value\nm,a,0\n", "v.csv:2: '0' is no number above zero"),
+        ("metric,alternative,value\nm,a,1e299\n", "v.csv:2: '1e299' is too large or too small"),
+        ("metric,alternative,value\nm,a,5e-324\n", "'5e-324' is too large or too small"),
+        ("metric,alternative,value,round\nm,a,1,1\nm,a,2,1\n", "two values of 'm' in round 1"),
+        ("metric,alternative,value\nm,a,1\nn,b,1\n", "such as m of 'a'; b: no value"),
         ("metric,alternative,value\nm,a,nan\n", "no number above zero"),
         ("metric,alternative,value\nm,a,1e200\n", "v.csv:2: '1e200' is out of range"),
         ("metric,alternative,value\nm,,1\n", "'alternative' is empty"),
@@ -254,6 +258,15 @@ def test_bad_options_are_one_sentence(
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "v.csv", [("m", "a", 1), ("m", "b", 2)], "metric,alternative,value")
     assert message in refused(capsys, *words)
+
+
+def test_a_weight_may_be_above_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "v.csv"
+    file.write_text("metric,alternative,value\nm,a,1\nm,b,2\nn,a,8\nn,b,1\n")
+    assert cli.main(["rank", str(file), "--weight", "m=3", "--weight", "n=100%", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["overall"]
+    assert found["weights"] == {"m": 0.75, "n": 0.25}
+    assert found["cells"][1]["weighted_ratio"]["value"] == pytest.approx(2**0.75 / 8**0.25)
 
 
 def test_runs_of_different_benchmarks_are_ranked_together(

@@ -203,6 +203,18 @@ def test_values_that_do_not_vary_are_told_apart() -> None:
     assert [cell.rank for cell in row.cells] == [1, 2]
 
 
+def test_equal_alternatives_share_every_rank_evenly() -> None:
+    rows = [
+        measurement(name, benchmark, [value] * ROUNDS)
+        for benchmark in ("cpu.hash", "cpu.compress")
+        for name, value in (("a", 1.0), ("b", 1.0), ("c", 1.0), ("d", 2.0))
+    ]
+    cells = ranking(rows).overall.cells
+    for cell in cells[:3]:
+        assert cell.rank_probabilities == pytest.approx((1 / 3, 1 / 3, 1 / 3, 0))
+    assert cells[3].rank_probabilities == (0, 0, 0, 1)
+
+
 def test_one_value_each_is_ordered_and_not_tested() -> None:
     rows = [
         measurement("a", "null", [3]),

@@ -153,6 +153,9 @@ def test_readers_share_one_look_and_a_returning_one_misses_nothing(tmp_path: Pat
             returned = streams.stream(StoredRun(run.path), last_id)
             await anext(returned)
             assert await anext(returned) == await anext(first)
+            odd = streams.stream(StoredRun(run.path), last_id.partition(".")[0] + ".²")
+            assert [await anext(odd) for _ in range(4)] == seen
+            await odd.aclose()
         run.finish("finished")
         rest = [text async for text in first]
         assert "event: end" in rest[-1]

@@ -45,7 +45,9 @@ def test_the_mean_wait_is_that_of_all_retransmissions(drop: float, linear: int) 
 
 def test_counters(tmp_path: Path, capsys: Capture) -> None:
     def counted(name: str, drops: int, opens: int) -> Path:
-        text = f"TcpExt: SyncookiesSent ListenDrops\nTcpExt: 0 {drops}\n"
+        # A SYN that a full queue drops counts in both.
+        text = "TcpExt: SyncookiesSent TCPReqQFullDrop ListenDrops\n"
+        text += f"TcpExt: ² {drops // 2} {drops}\n"
         text += f"Tcp: ActiveOpens PassiveOpens\nTcp: 7 {opens}\n"
         (tmp_path / name).write_text(text)
         return tmp_path / name

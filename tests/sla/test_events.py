@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.sla.made import JUNE_S, month, refused, run
+from tests.sla.made import JUNE_S, agreement, month, refused, run
 
 Capture = pytest.CaptureFixture[str]
 
@@ -80,6 +80,30 @@ def test_parquet_and_text_times_give_the_same(tmp_path: Path, capsys: Capture) -
     rows = (f"{m.isoformat()},{int(o)}" for m, o in zip(moments, ok, strict=True))
     text.write_text("time,ok\n" + "\n".join(rows) + "\n")
     assert run(capsys, "verdict", "ec2-region", text)["periods"] == expected
+
+
+def test_files_with_and_without_numbers_are_joined(tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "a.csv").write_text(f"time,ok,response_time_ms\n{JUNE_S},1,5\n")
+    (tmp_path / "b.csv").write_text(f"time,ok\n{JUNE_S + 60},1\n")
+    terms = agreement(tmp_path / "a.yaml", "measure: response_time, target: 90%, under: 1s")
+    for files in (("a.csv", "b.csv"), ("b.csv", "a.csv")):
+        document = run(capsys, "verdict", terms, *(tmp_path / name for name in files))
+        (objective,) = document["periods"][0]["objectives"]
+        assert (objective["good"], objective["bad"]) == (1, 0)
+
+
+def test_empty_lines_and_quoted_commas(tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "e.csv").write_text(
+        f'service,time,ok\n\n"a,b",{JUNE_S},1\n\n"a,b",{JUNE_S + 60},0\n'
+    )
+    document = run(capsys, "verdict", "ec2-region", tmp_path / "e.csv")
+    assert document["services"] == ["a,b"]
+
+
+def test_an_outcome_beyond_a_byte_is_refused(tmp_path: Path, capsys: Capture) -> None:
+    pq.write_table(pa.table({"time": [JUNE_S], "ok": [256]}), tmp_path / "e.parquet")
+    sentence = refused(capsys, "verdict", "ec2-region", tmp_path / "e.parquet")
+    assert "'ok' is neither 0 nor 1" in sentence
 
 
 def test_services_and_rows_without_an_outcome(tmp_path: Path, capsys: Capture) -> None:

@@ -60,6 +60,12 @@ def test_the_list(capsys: Capture) -> None:
         ("measure: avail, target: 9%", "", "measure"),
         ("measure: loss, at_most: 1%", "period: fortnight\n", "is no period"),
         ("measure: loss, at_most: 1%", "time_zone: Mars/Base\n", "is no time zone"),
+        ("measure: availability, target: nan", "", "is no share between 0 and 100 %"),
+        (
+            "measure: loss, at_most: 1%",
+            "exclusions: [{from: 2026-06-01, to: nan}]\n",
+            "exclusions: 'nan' is no time",
+        ),
         ("measure: loss, at_most: 1%", "tiers: []\n", "unknown key 'tiers'"),
         ("measure: loss, at_most: 1%", "claim: {}\n", "either 'days' or 'months'"),
     ],
@@ -84,6 +90,7 @@ def test_an_agreement_of_another_version(tmp_path: Path, capsys: Capture) -> Non
     ("words", "expected"),
     [
         (["--exclude", "2023-06-01"], "is no interval"),
+        (["--exclude", "nan/nan"], "'nan' is no time"),
         (["--exclude", "2023-06-02T00:00Z/2023-06-01T00:00Z"], "has no length"),
         (["--bill", "ten"], "is no amount of money"),
         (["--bill", "-1"], "is no amount of money"),

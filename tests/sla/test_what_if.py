@@ -36,6 +36,7 @@ def test_compositions(
     [
         *("", "series(", "series()", "of(4, 9%, 9%)", "of(9%)", "0.5 0.5", "xor(1, 0)", "2", "a$b"),
         "series(" * 200 + "1" + ")" * 200,
+        f"of({'9' * 5000}, 9%)",
     ],
 )
 def test_what_is_no_composition(expression: str, capsys: Capture) -> None:
@@ -52,7 +53,8 @@ def test_budgets(capsys: Capture) -> None:
     assert run(capsys, "budget", "99.99%")["least_n"] == 29_956
     durable = run(capsys, "budget", "99.9%", "--years", "10")
     assert durable["over_years"] == pytest.approx(0.999**10)
-    assert "is no share" in refused(capsys, "budget", "ninety")
+    for text in ("ninety", "nan", "sNaN", "inf", "1e-999999"):
+        assert "is no share" in refused(capsys, "budget", text)
 
 
 def test_promises(tmp_path: Path, capsys: Capture) -> None:

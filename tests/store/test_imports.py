@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
@@ -19,6 +20,15 @@ from nephoscope.store import Store, StoredRun, query
 from nephoscope.store.imports import import_files
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "imports"
+
+
+COMPOSITE = (GOLDEN / "phoronix-composite.xml").read_text()
+IPERF3 = json.dumps(
+    {
+        "start": {"timestamp": {"timesecs": 1}, "test_start": {}},
+        "end": {"sum_sent": {"bits_per_second": 1}},
+    }
+)
 
 
 def imported(tmp_path: Path, *names: str, **conditions: str) -> StoredRun:
@@ -88,6 +98,29 @@ def test_both_summaries_of_k6_give_the_same(tmp_path: Path, name: str) -> None:
     assert shares <= {"http_req_failed", "checks"}
 
 
+def test_rates_of_k6_are_shares_also_with_tags(tmp_path: Path) -> None:
+    file = tmp_path / "k6.json"
+    counted = {"passes": 1, "fails": 99, "value": 0.01}
+    names = ("http_req_failed{a:b}", "checks{a:b}", "browser_http_req_failed", "own")
+    durations = {"http_req_duration{a:b}": {"avg": 2}, "browser_web_vital_cls": {"avg": 0.1}}
+    file.write_text(json.dumps({"metrics": {**dict.fromkeys(names, counted), **durations}}))
+    run = import_files([file], Store(tmp_path / "store"))
+    values, kinds = figures(run), directions(run)
+    for name in names:
+        assert values[f"{name}.value"] == [0.01]
+        assert kinds[f"{name}.value"] == ("ratio", "lower" if "failed" in name else "none")
+    assert values["http_req_duration{a:b}.avg"] == [2e6]
+    assert kinds["browser_web_vital_cls.avg"] == ("none", "none")
+
+
+def test_lines_of_sysbench_may_end_as_on_windows(tmp_path: Path) -> None:
+    file = tmp_path / "sysbench.txt"
+    file.write_bytes((GOLDEN / "sysbench.txt").read_bytes().replace(b"\n", b"\r\n"))
+    assert figures(import_files([file], Store(tmp_path / "store"))) == figures(
+        imported(tmp_path, "sysbench.txt")
+    )
+
+
 def test_reports_of_sysbench_in_one_file_are_repetitions(tmp_path: Path) -> None:
     run = imported(tmp_path, "sysbench.txt")
     text = (GOLDEN / "sysbench.txt").read_text()
@@ -145,6 +178,12 @@ def test_scores_of_spare_cores(tmp_path: Path) -> None:
     assert directions(run) == {"bogomips": ("MIPS", "higher"), "boot": ("ns", "lower")}
     only = import_files([path], Store(tmp_path / "store"), {"vendor": "aws"})
     assert figures(only) == {"bogomips": [5800.5]}
+    unknown = scores(tmp_path / "unknown.db", [(*SCORES[0][:2], "unknown", *SCORES[0][3:])])
+    with closing(sqlite3.connect(unknown)) as database, database:
+        database.execute("INSERT INTO benchmark VALUES ('unknown', 'x', 'points', NULL)")
+    assert directions(import_files([unknown], Store(tmp_path / "store"))) == {
+        "unknown": ("points", "none")
+    }
     with pytest.raises(UsageError, match=r"no figures to import\. Check --where"):
         import_files([path], Store(tmp_path / "store"), {"vendor": "nobody"})
 
@@ -162,6 +201,16 @@ def test_scores_of_spare_cores(tmp_path: Path) -> None:
         ('{"results": [{"command": "x", "times": [1], "exit_codes": [3]}]}', "exit code 3"),
         ('{"results": [{"command": "x", "times": [null]}]}', "missing value is not a zero"),
         ('{"results": [{"times": [1]}]}', "'command' is missing"),
+        ('{"results": [{"command": "x", "times": [NaN]}]}', "'times' is no number: nan"),
+        (
+            '{"results": [{"command": "x", "times": [1%s]}]}' % ("0" * 400),
+            "'times' is no number: 1",
+        ),
+        ('{"results": [{"command": "x", "times": [1e99]}]}', "no number below 1e+100: 1e+99"),
+        ('{"results": [{"command": "x", "times": [-1]}]}', "of 'x': wall_ns is below 0: -1"),
+        (COMPOSITE.replace("8034:", "nan:"), "MIPS is no number below 1e+100: nan"),
+        (IPERF3.replace('"timesecs": 1', '"timesecs": -1', 1), "no time of the calendar"),
+        (IPERF3.replace('"timesecs": 1', '"timesecs": 1e15', 1), "no time of the calendar"),
         ('{"metrics": {"x": {"avg": "a"}}}', "'x.avg' is no number"),
         ('{"type": "Metric", "data": {}}\n', "single points"),
         ("sysbench 1.0.20 (using)\nCPU speed:\n", "report 1 was cut off"),
@@ -177,6 +226,21 @@ def test_bad_files_are_refused_with_a_sentence(tmp_path: Path, content: str, wor
     assert words in str(caught.value)
     assert str(path) in str(caught.value)
     assert Store(tmp_path / "store").ids() == []
+
+
+def test_two_units_of_a_metric_are_refused_with_the_file(tmp_path: Path) -> None:
+    line = {"test": "t", "metric": "m", "value": 1, "timestamp": 1}
+    file = tmp_path / "samples.json"
+    file.write_text("".join(json.dumps({**line, "unit": unit}) + "\n" for unit in ("ms", "points")))
+    with pytest.raises(UsageError, match=re.escape(f"{file}: Line 2: m is in points")):
+        import_files([file], Store(tmp_path / "store"))
+
+
+def test_a_percentile_of_fio_that_is_no_number_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "fio.json"
+    file.write_text((GOLDEN / "fio.json").read_text().replace('"99.000000"', '"most"'))
+    with pytest.raises(UsageError, match="read: the percentile 'most' is no number"):
+        import_files([file], Store(tmp_path / "store"))
 
 
 def test_files_of_two_tools_are_two_imports(tmp_path: Path) -> None:

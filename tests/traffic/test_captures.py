@@ -14,6 +14,7 @@ from tests.traffic.made import SIZES, block, packet, pcap, pcapng
 
 from nephoscope.errors import UsageError
 from nephoscope.traffic import captures
+from nephoscope.traffic.shape import bursts_of
 
 TO = ipaddress.ip_address("10.0.0.2")
 
@@ -55,6 +56,23 @@ def test_packets_to_one_address(tmp_path: Path) -> None:
     assert six.notes == ("4 packets to other addresses are left out.",)
     with pytest.raises(UsageError, match=r"no packets .5 go elsewhere"):
         read(tmp_path, raw, ipaddress.ip_address("192.0.2.1"))
+
+
+def test_gaps_are_exact_to_a_nanosecond(tmp_path: Path) -> None:
+    start_s = 1_700_000_000
+    body = pcap("<", nanoseconds=True, frames=0) + b"".join(
+        struct.pack("<IIII", start_s, at * 10_000_000 + late, 0, 60)
+        for at, late in ((0, 0), (1, 0), (2, 0), (3, 0), (4, 1), (5, 1))
+    )
+    found = read(tmp_path, body)
+    bursts = bursts_of(found.times_s, found.sizes, 0.010)
+    assert [burst.packets for burst in bursts] == [4, 2]
+
+
+def test_addresses_of_an_unknown_link_type_are_no_other_addresses(tmp_path: Path) -> None:
+    raw = pcap()
+    with pytest.raises(UsageError, match="packets of link type 147 cannot be read"):
+        read(tmp_path, raw[:20] + struct.pack("<I", 147) + raw[24:], TO)
 
 
 def test_a_capture_that_was_cut_off_is_read_up_to_there(tmp_path: Path) -> None:

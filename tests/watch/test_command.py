@@ -104,6 +104,12 @@ def test_a_signal_ends_a_waiting_watch_and_the_list_shows_what_it_is(
         (["plan.yaml", "--every", "5m", "--name", "../x"], "'../x' is no name of a watch."),
         (["plan.yaml", "--every", "5m", "--listen", "x"], "--listen: 'x' is no address"),
         (["plan.yaml", "--every", "5m", "--otlp", "x"], "--otlp takes the address"),
+        (["plan.yaml", "--every", "5m", "--token-file", "x"], "--token-file is for --listen."),
+        (["plan.yaml", "--every", "5m", "--otlp-headers", "x"], "--otlp-headers is for --otlp."),
+        (
+            ["plan.yaml", "--every", "5m", "--otlp", "http://[::1]:9", "--otlp-headers", "x"],
+            "--otlp-headers: x cannot be read: No such file or directory. Name a file",
+        ),
         (["no.yaml", "--every", "5m"], "no.yaml: there is no such file."),
         (["plan.yaml", "--list"], "take no PLAN"),
     ],

@@ -144,7 +144,9 @@ def test_beyond_loopback_it_needs_the_token(log: EventLog, tmp_path: Path) -> No
         assert status_of(local, Authorization=f"Bearer {token}") == 200
 
 
-@pytest.mark.parametrize("text", ["web", "1.2.3.4", "127.0.0.1:99999", "example.org:80", ":"])
+@pytest.mark.parametrize(
+    "text", ["web", "1.2.3.4", "127.0.0.1:99999", "example.org:80", ":", "²", "9" * 5000, "[::1:5"]
+)
 def test_what_is_no_address_to_listen_on(text: str) -> None:
     with pytest.raises(UsageError, match=r"--(listen|address)"):
         endpoint.address_of(text)

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 @click.option(
     "--at-least",
     multiple=True,
-    type=click.FloatRange(0, min_open=True),
+    type=options.FiniteRange(0, min_open=True),
     metavar="X",
     help="Also print the probability of X times the slowest speed; may be repeated.",
 )

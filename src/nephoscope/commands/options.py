@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -100,8 +101,8 @@ def sets(texts: Sequence[str], option: str = "--set") -> dict[str, str]:
 
 def confidence(text: str) -> float:
     """The ratio of `--confidence`. UsageError outside 50 % to 99.99 %."""
-    value = units.parse_ratio(text)
-    if not 0.5 < value < 0.9999:
+    value = parsed("--confidence", text, units.parse_ratio)
+    if not 0.5 <= value < 0.9999:
         raise UsageError(f"--confidence must lie between 50 % and 99.99 %, not at '{text}'.")
     return value
 
@@ -148,6 +149,17 @@ class InOrder(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Returns the names in order of definition."""
         return list(self.commands)
+
+
+class FiniteRange(click.FloatRange):
+    """A range of numbers, of which click takes not-a-number for a member."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Returns the number. Raises BadParameter outside the range, and for what is no number."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a number.", param, ctx)
+        return number
 
 
 _LABELS = "nephoscope.labels"

@@ -19,12 +19,12 @@ def present(
     to: Path | None = None,
     source: str = "",
 ) -> int:
-    """Returns the exit code. to: report to write as well; source: its subtitle."""
+    """Returns the exit code. to: report to write as well; source: its subtitle.
+
+    Prints first, so that a report that cannot be written loses no measurement.
+    """
     from nephoscope.report import files, terminal_output
 
-    if to is not None:
-        files.write([to], page.title, source, [page], analysis, "Name another file.")
-        output.log(f"Written: {to}")
     if as_json:
         output.document(analysis)
     else:
@@ -32,4 +32,7 @@ def present(
             page.title, [page], colour=output.colour_wanted(), width=output.width()
         )
         output.say(text.rstrip("\n"))
+    if to is not None:
+        files.write([to], page.title, source, [page], analysis, "Name another file.")
+        output.log(f"Written: {to}")
     return 0

@@ -142,6 +142,9 @@ def check_fleet(
     compared = [*_FACTS.values(), *(f"{one} of network ports" for one in _PORT_FACTS.values())]
     if offsets:
         compared.append("clock offset")
+    if len(targets) < rule.FEWEST_OF_FACTS:
+        unchecked.append(f"facts: {rule.FEWEST_OF_FACTS} targets are needed.")
+        compared = []
     order = {target: place for place, target in enumerate(targets)}
     odd.sort(key=lambda one: order.get(one.target, len(order)))
     return FleetCheck(

@@ -23,9 +23,10 @@ def section(fleet_check: FleetCheck) -> Section:
     blocks: list[Block] = [Sentence(lead, lead=True)]
     blocks += items((one.sentence for one in fleet_check.odd), "warning")
     compared = wording.joined(wording.clean(name) for name in fleet_check.metrics) or "no metric"
+    facts = wording.joined(fleet_check.facts) or "no fact"
     blocks.append(
         Sentence(
-            f"Compared: {compared}; {wording.joined(fleet_check.facts)}. Equal targets raise an "
+            f"Compared: {compared}; {facts}. Equal targets raise an "
             f"alarm in at most {100 * fleet_check.false_alarms:g} % of fleets over all targets and "
             "metrics; "
             f"differences up to {100 * fleet_check.margin:g} % count as none."

@@ -110,6 +110,7 @@ def history(
     wanted = run_filters.selection_of(**(conditions | {"targets": ()}))
     runs = StoredSummaries(shelf, wanted)
     if not any(_has_target(run, conditions["targets"]) for run in runs):
+        _log_problems(runs)
         raise UsageError(
             f"No run in {shelf.path} meets the conditions.", "`nephoscope runs` shows them all."
         )
@@ -118,8 +119,7 @@ def history(
         repetition = _repeated(shelf, runs, metric, confirm, against, budget, settings, **chosen)
         runs = StoredSummaries(shelf, wanted, [repetition])
     analysis = _history(shelf, runs, metric, settings, window_s, forecast, back_test, **chosen)
-    for sentence in runs.problems:
-        output.log(f"nephoscope: {output.one_line(sentence)}")
+    _log_problems(runs)
     regressed = REGRESSION if check and analysis.regressions else 0
     if check and not as_json and to is None:
         for sentence in analysis.regressions:
@@ -129,6 +129,11 @@ def history(
     source = ", ".join(dict.fromkeys(one.target for one in analysis.series))
     present(analysis, page, as_json=as_json, to=to, source=source)
     return regressed
+
+
+def _log_problems(runs: StoredSummaries) -> None:
+    for sentence in runs.problems:
+        output.log(f"nephoscope: {output.one_line(sentence)}")
 
 
 def _has_target(run: StoredRun | RunSummary, wanted: Sequence[str]) -> bool:

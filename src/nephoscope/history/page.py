@@ -146,7 +146,11 @@ def _chart(series: SeriesHistory, number: int) -> Chart:
         _figure(series),
         Table(head, listed, count),
         caption,
-        Table(head, tuple(rows[-BRIEF_ROWS:]), f"Newest {min(BRIEF_ROWS, len(rows))} runs:"),
+        Table(
+            head,
+            tuple(rows[-BRIEF_ROWS:]),
+            f"Newest {wording.plural(min(BRIEF_ROWS, len(rows)), 'run')}:",
+        ),
         (spark,) if len(points) > 1 else (),
     )
 

@@ -42,7 +42,7 @@ NO_RESPONSE = "no_valid_response"
 )
 @click.option(
     "--precision",
-    type=click.FloatRange(0.005, 0.5),
+    type=options.FiniteRange(0.005, 0.5),
     default=0.05,
     show_default=True,
     metavar="RATIO",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,17 @@ def _parsed(parse: Any) -> Any:
 _BYTES, _RATE = map(_parsed, (units.parse_bytes, units.parse_bits_per_s))
 
 
+@contextmanager
+def _refusals_of(source: str) -> Iterator[None]:
+    """Raises UsageError where numbers of the user allow no analysis."""
+    from nephoscope.analysis.statistics.values import Refused
+
+    try:
+        yield
+    except Refused as reason:
+        raise UsageError(f"{source}: {reason.message}", reason.hint) from None
+
+
 @click.group(cls=options.InOrder)
 def network() -> None:
     """Analyse a network path: delay, loss, calls, shaping."""
@@ -89,9 +101,10 @@ def series(
     from nephoscope.network import files, section
     from nephoscope.network.series import analyse_series
 
-    analysis = analyse_series(
-        files.read(file, protocol), codec=codec, buffer_ns=buffer_ns, mtu_bytes=mtu_bytes
-    )
+    with _refusals_of(str(file)):
+        analysis = analyse_series(
+            files.read(file, protocol), codec=codec, buffer_ns=buffer_ns, mtu_bytes=mtu_bytes
+        )
     return present(analysis, section.path_section(analysis), as_json=as_json)
 
 
@@ -115,7 +128,7 @@ def series(
 )
 @click.option(
     "--burst-ratio",
-    type=click.FloatRange(1, 1000),
+    type=options.FiniteRange(1, 1000),
     default=1.0,
     metavar="X",
     show_default=True,
@@ -189,7 +202,8 @@ def loss(
             raise UsageError("--lost is larger than --sent.", "Swap the two numbers.")
         analysis = losses.of_counts(lost, sent)
     else:
-        analysis = losses.of_pairs(_counts(outcomes), slot_s=slot_ns / 1e9 if slot_ns else None)
+        with _refusals_of("--outcomes"):
+            analysis = losses.of_pairs(_counts(outcomes), slot_s=slot_ns / 1e9 if slot_ns else None)
     return present(analysis, section.loss_section(analysis), as_json=as_json)
 
 
@@ -258,12 +272,12 @@ def tcp(actual_ns: float | None, ideal_ns: float | None, as_json: bool, **inputs
     """
     from nephoscope.network import section, transport
 
-    analysis = transport.tcp_figures(
-        actual_s=None if actual_ns is None else actual_ns / 1e9,
-        ideal_s=None if ideal_ns is None else ideal_ns / 1e9,
-        **inputs,
-    )
-    if analysis == transport.TcpFigures():
+    ideal_s = None if ideal_ns is None else ideal_ns / 1e9
+    with _refusals_of("network tcp"):
+        analysis = transport.tcp_figures(
+            actual_s=None if actual_ns is None else actual_ns / 1e9, ideal_s=ideal_s, **inputs
+        )
+    if analysis == transport.TcpFigures(ideal_s=ideal_s):
         raise UsageError(
             "These values give no figure of RFC 6349.",
             "Use --sent and --retransmitted, --base-rtt and --loaded-rtt, or --actual and --ideal.",
@@ -298,7 +312,10 @@ def link(
     from nephoscope.network import bandwidth
     from nephoscope.report.blocks import Section, Sentence
 
-    analysis = bandwidth.link(goodput, protocol=protocol, mtu_bytes=mtu_bytes, variation=variation)
+    with _refusals_of("GOODPUT"):
+        analysis = bandwidth.link(
+            goodput, protocol=protocol, mtu_bytes=mtu_bytes, variation=variation
+        )
     page = Section("network", "Link technology", (Sentence(analysis.sentence),))
     return present(analysis, page, as_json=as_json)
 
@@ -324,6 +341,7 @@ def groups(files: Sequence[Path], margin: float, to: Path | None, as_json: bool)
     from nephoscope.network import section
 
     names = [str(file) for file in files]
-    analysis = grouping.group(grouping.read(files), margin=margin, sources=names)
+    with _refusals_of(", ".join(names)):
+        analysis = grouping.group(grouping.read(files), margin=margin, sources=names)
     page = section.groups_section(analysis)
     return present(analysis, page, as_json=as_json, to=to, source=", ".join(names))

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nephoscope.analysis.statistics.values import Array, Numbers, finite
 
@@ -14,6 +15,9 @@ POINTS = 1_000
 
 _GAIN = 1 / 16
 """Of the filter of RFC 3550, section 6.4.1."""
+
+
+Order = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +46,18 @@ class DelayVariation:
     pdvs_ns: tuple[float, ...]
 
 
-def variation(delays_ns: Numbers) -> DelayVariation:
-    """Returns the delay variation of packets in the order of their arrival.
+def variation(delays_ns: Numbers, *, arrival_order: Order | None = None) -> DelayVariation:
+    """Returns the delay variation of packets that arrived, in the order of sending.
 
     delays_ns: one-way delays, or differences of receive and send times whose clocks differ by a
-    constant. Raises Refused below two packets.
+    constant. arrival_order: the packets in the order of their arrival, in which their jitter is
+    computed; None: the same order. Raises Refused below two packets.
     """
     delays = finite(delays_ns, least=2, statistic="delay variation")
     differences = np.abs(np.diff(delays))
-    jitters = interarrival_jitter(differences)
+    jitters = interarrival_jitter(
+        differences if arrival_order is None else np.diff(delays[arrival_order])
+    )
     pdvs = delays - delays.min()
     return DelayVariation(
         packets=delays.size,

@@ -10,7 +10,6 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,8 @@ import numpy as np
 
 from nephoscope.analysis.statistics.values import Array
 from nephoscope.errors import UsageError
+from nephoscope.network.bandwidth import HEADERS
+from nephoscope.network.delay import Order
 from nephoscope.network.loss import Flags
 from nephoscope.network.series import PathSeries
 from nephoscope.reading import textfile
@@ -37,6 +38,10 @@ _LOST = frozenset({"", "lost", "*", "-", "nan", "timeout"})
 
 _MOST_PACKETS = 10_000_000
 """Packets between the lowest and the highest sequence number."""
+_LARGEST = 1e24
+"""Number of a cell, of which the squares of nanoseconds have to stay finite."""
+_SEQUENCES = 65_536
+"""Numbers after which the 16 bits of an ICMP sequence number begin again."""
 
 Columns = Mapping[str, Sequence[float]]
 """Column -> a number for each row, not a number where the cell is empty."""
@@ -83,10 +88,13 @@ def _number(cell: Any, where: str, name: str) -> float:
     try:
         value = float(cell)
     except (TypeError, ValueError):
+        value = math.nan
+    except OverflowError:
         value = math.inf
-    if not math.isfinite(value) or isinstance(cell, bool):
+    if not abs(value) < _LARGEST or isinstance(cell, bool):
+        problem = "too large" if value > 0 and cell is not True else "not a number"
         raise UsageError(
-            f"{where}: {name} '{str(cell)[:40]}' is not a number.",
+            f"{where}: {name} '{str(cell)[:40]}' is {problem}.",
             "Leave the cell of a lost packet empty.",
         )
     return value
@@ -99,7 +107,7 @@ def _json(file: Path, text: str, protocol: str) -> PathSeries:
         reason = str(error) if isinstance(error, ValueError) else "it is nested too deeply"
         raise UsageError(f"{file}: invalid JSON: {reason}.", "Check the file.") from None
     if isinstance(document, dict) and "intervals" in document:
-        return _iperf(file, document)
+        return _Iperf(file, document).series()
     if isinstance(document, list):  # of rows
         rows = document
         if not rows or not all(isinstance(row, dict) for row in rows):
@@ -130,10 +138,20 @@ def _series(source: str, columns: Columns, protocol: str) -> PathSeries:
         raise UsageError(f"{source}: no column with delays or rates.", _hint())
     loaded = columns.get("loaded")
     flags = None if loaded is None else np.nan_to_num(np.asarray(loaded)) != 0
+    if loaded is not None and delays is not None and np.isnan(loaded)[~np.isnan(delays)].any():
+        raise UsageError(f"{source}: 'loaded' is empty for a packet.", "Write 1 or 0.")
     times = _in_ns(columns, "time")
     times = _in_ns(columns, "sent") if times is None else times
-    if delays is not None and "sequence" in columns:
-        delays, flags, times = _by_sequence(source, columns["sequence"], delays, flags, times)
+    arrival_order = None
+    if delays is not None:
+        arrived = ~np.isnan(delays)
+        arrivals = _in_ns(columns, "received")
+        arrivals = np.arange(rows, dtype=float) if arrivals is None else arrivals
+        if "sequence" in columns:
+            sequence = columns["sequence"]
+            delays, flags, times, first = _by_sequence(source, sequence, delays, flags, times)
+            arrivals, arrived = arrivals[first], arrived[first]
+        arrival_order = np.argsort(arrivals[arrived], kind="stable")
     spacing = None
     if times is not None and times.size > 1 and not np.isnan(times).any():
         spacing = float(np.median(np.diff(np.sort(times)))) / 1e9 or None
@@ -141,6 +159,7 @@ def _series(source: str, columns: Columns, protocol: str) -> PathSeries:
         source=source,
         delays_ns=delays,
         one_way=one_way,
+        arrival_order=arrival_order,
         spacing_s=spacing,
         loaded=flags if delays is not None else None,
         bytes_per_s=rates,
@@ -172,6 +191,10 @@ def _delays(source: str, columns: Columns) -> tuple[Array | None, bool]:
         raise UsageError(f"{source}: several columns of delays.", "Keep one of them.")
     if not delay_columns:
         return None, False
+    if sent is not None and received is not None and np.isnan(sent[~np.isnan(received)]).any():
+        raise UsageError(
+            f"{source}: a packet has a time of arrival and none of sending.", "Add the time."
+        )
     values, one_way = delay_columns[0]
     if received is None and np.nanmin(np.append(values, 0)) < 0:
         raise UsageError(f"{source}: a delay is below 0.", "Check the column.")
@@ -211,19 +234,22 @@ def _rates(source: str, columns: Columns) -> tuple[Array | None, Array | None]:
 
 
 def _by_sequence(
-    source: str, numbers: Sequence[float], delays: Array, flags: Flags | None, times: Array | None
-) -> tuple[Array, Flags | None, Array | None]:
-    """The delays by sequence number; a number that is missing is a lost packet."""
+    source: str,
+    numbers: Sequence[float],
+    delays: Array,
+    flags: Flags | None,
+    times: Array | None,
+) -> tuple[Array, Flags | None, Array | None, Order]:
+    """The delays by sequence number, and the row of each; a missing number is a lost packet."""
     order = np.asarray(numbers, dtype=float)
     if np.isnan(order).any() or (order != np.floor(order)).any():
         raise UsageError(f"{source}: a sequence number is no whole number.", "Check the column.")
-    places = (order - order.min()).astype(np.int64)
-    size = int(places.max()) + 1
-    if size > _MOST_PACKETS:
+    if (span := np.ptp(order) + 1) > _MOST_PACKETS:
         raise UsageError(
-            f"{source}: the sequence numbers span {size:,} packets.",
+            f"{source}: the sequence numbers span {span:,.0f} packets.",
             f"Use at most {_MOST_PACKETS:,} packets.",
         )
+    size, places = int(span), (order - order.min()).astype(np.int64)
     # Of duplicates the first counts.
     unique, first = np.unique(places, return_index=True)
     out = np.full(size, np.nan)
@@ -233,74 +259,113 @@ def _by_sequence(
         spread[unique] = flags[first]
         flags = spread
     if times is not None and size != delays.size:
-        span = float(np.nanmax(times) - np.nanmin(times))
-        times = np.array([0.0, span / (size - 1)]) if size > 1 else None
-    return out, flags, times
+        lasted = np.ptp(times[~np.isnan(times)]) if not np.isnan(times).all() else np.nan
+        times = np.array([0.0, lasted / (size - 1)]) if size > 1 else None
+    return out, flags, times, first
 
 
 def _ping(file: Path, text: str) -> PathSeries:
     """The round trips that ping printed, by sequence number."""
     answers: dict[int, float] = {}
-    for number, time, unit in re.findall(
-        r"icmp_seq[= ](\d{1,9}).*?time[=<]([\d.]+) ?(us|ms|s)", text
+    latest = 0
+    for printed, time, unit in re.findall(
+        r"icmp_seq[= ](\d{1,9}).*?time[=<](\d{1,12}(?:\.\d+)?) ?(us|ms|s)", text
     ):
-        answers.setdefault(int(number), float(time) * _TIME_NS[unit])
-    summary = re.search(r"(\d{1,9}) packets transmitted", text)
-    if not answers and summary is None:
+        # Of the numbers with these 16 bits, the one that is nearest to the answer before; the
+        # first numbers are none that began again, even after a long outage.
+        number = int(printed)
+        if number < _SEQUENCES:
+            number += max(0, round((latest - number) / _SEQUENCES)) * _SEQUENCES
+        latest = max(latest, number)
+        answers.setdefault(number, float(time) * _TIME_NS[unit])
+    summaries = re.findall(r"(\d{1,9}) packets transmitted", text)
+    sent = int(summaries[0]) if summaries else None
+    if sent == 0 or (sent is None and not answers):
         raise UsageError(f"{file}: no answers with a time.", "Use the output of `ping`.")
+    if len(summaries) > 1:
+        raise UsageError(
+            f"{file}: the outputs of {len(summaries)} runs of ping.", "Use one file for each run."
+        )
     # Without its summary the output may be a part that begins later.
-    first = min(min(answers, default=1), 1) if summary else min(answers)
-    last = max(max(answers, default=1), first + int(summary[1]) - 1 if summary else 0)
+    first = min(answers, default=1) if sent is None else min(min(answers, default=1), 1)
+    last = max(max(answers, default=1), 0 if sent is None else first + sent - 1)
     if last - first >= _MOST_PACKETS:
         raise UsageError(
             f"{file}: the sequence numbers span more than {_MOST_PACKETS:,} packets.", "Use a part."
         )
     delays = np.array([answers.get(number, math.nan) for number in range(first, last + 1)])
-    return PathSeries(source=str(file), delays_ns=delays)
+    arrival_order = np.argsort(np.argsort(list(answers)))  # their ranks by number
+    return PathSeries(source=str(file), delays_ns=delays, arrival_order=arrival_order)
 
 
-def _iperf(file: Path, document: Mapping[str, Any]) -> PathSeries:
-    """The intervals' rates, retransmissions, round trips, and losses of UDP of `iperf3 --json`."""
-    if error := document.get("error"):
-        raise UsageError(f"{file}: iperf3 failed: {str(error)[:200]}.", "Run it again.")
-    try:
-        return _iperf_series(str(file), document)
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
-        raise UsageError(
-            f"{file}: the report of iperf3 lacks {error}.", "Use `iperf3 --json`."
-        ) from None
+def _size(cell: Any) -> float:
+    """Returns a number from 0 on. Raises TypeError, ValueError or OverflowError."""
+    value = float(cell)
+    if not 0 <= value < _LARGEST:
+        raise ValueError(f"'{str(cell)[:40]}' where a number from 0 on is expected")
+    return value
 
 
-def _iperf_series(source: str, document: Mapping[str, Any]) -> PathSeries:
-    start, end = document["start"], document["end"]
-    protocol = str(start["test_start"]["protocol"]).lower()
-    sums = [interval["sum"] for interval in document["intervals"]]
-    # The last interval may be a sliver of a few ms.
-    sums = [one for one in sums if float(one["seconds"]) > 0.01]
-    if not sums:
-        raise ValueError("intervals")
-    lengths = np.array([float(one["seconds"]) for one in sums])
-    series = PathSeries(
-        source=source,
-        bytes_per_s=np.array([float(one["bytes"]) for one in sums]) / lengths,
-        interval_s=lengths,
-        protocol=protocol,
-    )
-    if protocol == "udp":
-        total = end["sum"]
-        return replace(series, lost=int(total["lost_packets"]), sent=int(total["packets"]))
-    retransmits = end["sum_sent"].get("retransmits")
-    segment = float(start.get("tcp_mss_default") or 1448)
-    senders = [stream.get("sender", {}) for stream in end.get("streams", ())]
-    rtts = [
-        max((float(one["rtt"]) for one in interval["streams"] if one.get("rtt")), default=0.0)
-        for interval in document["intervals"][: len(sums)]
-    ]
-    least = [float(one["min_rtt"]) for one in senders if one.get("min_rtt")]
-    return replace(
-        series,
-        sent_bytes=float(end["sum_sent"]["bytes"]),
-        retransmitted_bytes=None if retransmits is None else float(retransmits) * segment,
-        bulk_rtts_ns=np.array(rtts) * 1e3 if all(rtts) else None,
-        base_rtt_ns=1e3 * min(least) if least else None,
-    )
+class _Iperf:
+    """A report of `iperf3 --json`."""
+
+    def __init__(self, file: Path, document: Mapping[str, Any]) -> None:
+        self._file, self._document = file, document
+
+    def series(self) -> PathSeries:
+        """The intervals' rates, retransmissions, round trips, and losses of UDP."""
+        if error := self._document.get("error"):
+            raise UsageError(f"{self._file}: iperf3 failed: {str(error)[:200]}.", "Run it again.")
+        try:
+            return self._series()
+        except KeyError as error:
+            raise UsageError(
+                f"{self._file}: the report of iperf3 lacks {error}.", "Use `iperf3 --json`."
+            ) from None
+        except (IndexError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise UsageError(
+                f"{self._file}: the report of iperf3 is damaged: {error}.", "Use `iperf3 --json`."
+            ) from None
+
+    def _series(self) -> PathSeries:
+        protocol = str(self._document["start"]["test_start"]["protocol"]).lower()
+        if protocol not in HEADERS:
+            raise ValueError(f"its protocol '{protocol[:40]}' is neither TCP nor UDP")
+        # The last interval may be a sliver of a few ms; those of --omit are no part of the test.
+        intervals = [
+            one
+            for one in self._document["intervals"]
+            if _size(one["sum"]["seconds"]) > 0.01 and not one["sum"].get("omitted")
+        ]
+        if not intervals:
+            raise KeyError("intervals")
+        end = self._document["end"]
+        lengths = np.array([_size(one["sum"]["seconds"]) for one in intervals])
+        rates = np.array([_size(one["sum"]["bytes"]) for one in intervals]) / lengths
+        common: dict[str, Any] = {
+            "source": str(self._file),
+            "bytes_per_s": rates,
+            "interval_s": lengths,
+            "protocol": protocol,
+        }
+        if protocol == "udp":
+            lost, sent = int(end["sum"]["lost_packets"]), int(end["sum"]["packets"])
+            if not 0 <= lost <= sent:  # of reordered packets iperf3 counts some below 0
+                note = f"The report has {lost} of {sent} packets as lost, which is no loss ratio."
+                return PathSeries(**common, notes=(note,))
+            return PathSeries(**common, lost=lost, sent=sent)
+        retransmits = end["sum_sent"].get("retransmits")
+        segment = _size(self._document["start"].get("tcp_mss_default") or 1448)
+        senders = [stream.get("sender", {}) for stream in end.get("streams", ())]
+        rtts = [
+            max((_size(one["rtt"]) for one in interval["streams"] if one.get("rtt")), default=0.0)
+            for interval in intervals
+        ]
+        least = [_size(one["min_rtt"]) for one in senders if one.get("min_rtt")]
+        return PathSeries(
+            **common,
+            sent_bytes=_size(end["sum_sent"]["bytes"]),
+            retransmitted_bytes=None if retransmits is None else _size(retransmits) * segment,
+            bulk_rtts_ns=np.array(rtts) * 1e3 if all(rtts) else None,
+            base_rtt_ns=1e3 * min(least) if least else None,
+        )

@@ -62,7 +62,9 @@ def queues_under_load(case: TargetEvidence) -> Answers:
                 f"{units.format_value(load.idle_median_ns, 'ns')} to "
                 f"{units.format_value(load.loaded_median_ns, 'ns')} under load (grade "
                 f"{load.grade}).",
-                (f"{load.round_trips_per_minute:,.0f} round trips per minute under load",),
+                ()
+                if load.round_trips_per_minute is None
+                else (f"{load.round_trips_per_minute:,.0f} round trips per minute under load",),
                 "Use active queue management (fq_codel, CAKE) at the bottleneck.",
             )
 

@@ -94,7 +94,8 @@ def group(
 ) -> NetworkGroups:
     """Groups instance types; p-values are corrected over all pairs and metrics (Holm).
 
-    values: in order of measurement. Raises Refused below two types.
+    values: in order of measurement. Raises Refused below two types, and for two types without a
+    common metric.
     """
     names = list(dict.fromkeys(name for by_type in values.values() for name in by_type))
     if not 2 <= len(names) <= _MOST_TYPES:
@@ -106,6 +107,13 @@ def group(
         for metric, by_type in values.items()
         for first, second in combinations(by_type, 2)
     ]
+    in_common = {frozenset(pair) for _, *pair in asked}
+    for pair in combinations(names, 2):
+        if frozenset(pair) not in in_common:
+            raise Refused(
+                f"The types '{pair[0]}' and '{pair[1]}' have no metric in common; measure one "
+                "metric of all types."
+            )
     compared = [
         compare.independent(
             values[metric][first],
@@ -191,8 +199,9 @@ def _value(cell: str, where: str, column: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 < value < 1e15:
+        problem = "too large" if value > 0 else "not a number above 0"
         raise UsageError(
-            f"{where}: {column} '{cell[:40]}' is not a number above 0.",
+            f"{where}: {column} '{cell[:40]}' is {problem}.",
             "Leave the cell empty where nothing was measured.",
         )
     return value

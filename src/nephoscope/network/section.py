@@ -281,8 +281,8 @@ def _ns(value: float | None) -> str:
 
 
 def _delay_facts(analysis: PathAnalysis) -> Iterable[Fact]:
+    what = "one-way delay" if analysis.one_way else "round trip"
     if (row := analysis.delay) is not None:
-        what = "one-way delay" if analysis.one_way else "round trip"
         yield f"{what}, median", _ns(row.median_ns)
         yield f"{what}, minimum", _ns(row.minimum_ns)
         yield "jitter (RFC 3550)", f"{_ns(row.jitter_ns)}, at most {_ns(row.jitter_max_ns)}"
@@ -290,9 +290,10 @@ def _delay_facts(analysis: PathAnalysis) -> Iterable[Fact]:
         yield "delay variation above the minimum, p95", _ns(row.pdv_p95_ns)
         yield "delay variation above the minimum, p99.9", _ns(row.pdv_p99_9_ns)
     if (load := analysis.latency_under_load) is not None:
-        yield "round trip without load", _ns(load.idle_median_ns)
-        yield "round trip under load", f"{_ns(load.loaded_median_ns)}, grade {load.grade}"
-        yield "round trips per minute under load", f"{load.round_trips_per_minute:,.0f}"
+        yield f"{what} without load", _ns(load.idle_median_ns)
+        yield f"{what} under load", f"{_ns(load.loaded_median_ns)}, grade {load.grade}"
+        if load.round_trips_per_minute is not None:
+            yield "round trips per minute under load", f"{load.round_trips_per_minute:,.0f}"
 
 
 def _loss_facts(analysis: Loss | None) -> Iterable[Fact]:

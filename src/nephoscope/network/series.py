@@ -12,7 +12,7 @@ from nephoscope.analysis.statistics.variation import robust_cv
 from nephoscope.network import bandwidth, congestion, delay, loss, transport, voice
 from nephoscope.network.bandwidth import LinkTechnology, TokenBucket
 from nephoscope.network.congestion import Congestion
-from nephoscope.network.delay import DelayVariation
+from nephoscope.network.delay import DelayVariation, Order
 from nephoscope.network.loss import Flags, Loss
 from nephoscope.network.transport import LatencyUnderLoad, TcpFigures
 from nephoscope.network.voice import VoiceQuality
@@ -26,9 +26,11 @@ class PathSeries:
 
     delays_ns: of each packet; not a number where it was lost. unordered: whether their order has no
     meaning; jitter_ns is then known from elsewhere. one_way: whether they are one-way delays, else
-    round trips. loaded: for each packet whether the path was under load. bytes_per_s,
-    interval_s: payload rate and length of each interval. lost, sent: packets, where only the
-    counts are known. bulk_rtts_ns: round trip of TCP in each interval.
+    round trips. arrival_order: the packets that arrived in the order of their arrival, counted
+    without those that were lost; None: the order of sending. loaded: for each packet whether the
+    path was under load. bytes_per_s, interval_s: payload rate and length of each interval. lost,
+    sent: packets, where only the counts are known. bulk_rtts_ns: round trip of TCP in each
+    interval.
     """
 
     source: str = ""
@@ -36,6 +38,7 @@ class PathSeries:
     unordered: bool = False
     jitter_ns: float | None = None
     one_way: bool = False
+    arrival_order: Order | None = None
     spacing_s: float | None = None
     loaded: Flags | None = None
     bytes_per_s: Array | None = None
@@ -85,9 +88,9 @@ def analyse_series(
         lost = np.isnan(delays)
         arrived = delays[~lost]
         if series.loaded is not None:
-            under_load = _under_load(delays, series.loaded, lost)
+            under_load = _under_load(series, delays, series.loaded, lost)
         if arrived.size > 1 and not series.unordered:
-            varied = delay.variation(arrived)
+            varied = delay.variation(arrived, arrival_order=series.arrival_order)
         if not series.unordered:
             losses = loss.of_series(lost, slot_s=series.spacing_s, confidence=confidence)
         if arrived.size:
@@ -124,9 +127,13 @@ def analyse_series(
     )
 
 
-def _under_load(delays: Array, loaded: Flags, lost: Flags) -> LatencyUnderLoad | None:
+def _under_load(
+    series: PathSeries, delays: Array, loaded: Flags, lost: Flags
+) -> LatencyUnderLoad | None:
     idle, under = delays[~lost & ~loaded], delays[~lost & loaded]
-    return transport.latency_under_load(idle, under) if idle.size and under.size else None
+    if not idle.size or not under.size:
+        return None
+    return transport.latency_under_load(idle, under, one_way=series.one_way)
 
 
 def _voice(
@@ -184,9 +191,11 @@ def _tcp(series: PathSeries) -> TcpFigures | None:
     if series.protocol != "tcp":
         return None
     rtts = series.bulk_rtts_ns
+    again, sent = series.retransmitted_bytes, series.sent_bytes
     figures = transport.tcp_figures(
-        sent_bytes=series.sent_bytes,
-        retransmitted_bytes=series.retransmitted_bytes,
+        sent_bytes=sent,
+        # Of segments that are counted, and taken as full ones, the bytes are not known exactly.
+        retransmitted_bytes=None if again is None or sent is None or again > sent else again,
         base_rtt_ns=series.base_rtt_ns,
         loaded_rtt_ns=None if rtts is None or not rtts.size else float(rtts.mean()),
     )

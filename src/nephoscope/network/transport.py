@@ -39,7 +39,10 @@ class TcpFigures:
 
 @dataclass(frozen=True, slots=True)
 class LatencyUnderLoad:
-    """Round trips with and without load on the path, ns. p95: null with fewer than 20 values."""
+    """Round trips with and without load on the path, ns. p95: null with fewer than 20 values.
+
+    Of one-way delays there are no round trips per minute.
+    """
 
     idle_median_ns: float
     loaded_median_ns: float
@@ -47,7 +50,7 @@ class LatencyUnderLoad:
     loaded_p95_ns: float | None
     increase_ns: float
     grade: str
-    round_trips_per_minute: float
+    round_trips_per_minute: float | None
     sentence: str
 
 
@@ -85,13 +88,17 @@ def tcp_figures(
     return TcpFigures(efficiency, buffer_delay, ratio, ideal_s, product, window_limit)
 
 
-def latency_under_load(idle_ns: Numbers, loaded_ns: Numbers) -> LatencyUnderLoad:
-    """Returns the increase of the round trip under load with its grade (bufferbloat)."""
+def latency_under_load(
+    idle_ns: Numbers, loaded_ns: Numbers, *, one_way: bool = False
+) -> LatencyUnderLoad:
+    """Returns the increase of the round trip, or one-way delay, under load with its grade
+    (bufferbloat).
+    """
     idle, loaded = (
         finite(values, least=1, statistic="latency under load") for values in (idle_ns, loaded_ns)
     )
     before, under = float(np.median(idle)), float(np.median(loaded))
-    if under <= 0:
+    if under <= 0 and not one_way:  # of two clocks, the minimum is 0
         raise Refused("A round trip under load is not above 0; check the times.")
     increase = max(0.0, under - before)
     grade = next(word for limit, word in GRADES if increase < limit)
@@ -102,7 +109,7 @@ def latency_under_load(idle_ns: Numbers, loaded_ns: Numbers) -> LatencyUnderLoad
         percentile(loaded, 0.95),
         increase,
         grade,
-        60e9 / under,
-        f"The round trip rises from {before / 1e6:.3g} to {under / 1e6:.3g} ms under load: "
-        f"grade {grade}.",
+        None if one_way else 60e9 / under,
+        f"The {'one-way delay' if one_way else 'round trip'} rises from {before / 1e6:.3g} to "
+        f"{under / 1e6:.3g} ms under load: grade {grade}.",
     )

@@ -68,7 +68,7 @@ def _size(context: click.Context, option: click.Parameter, text: str) -> int:
 @click.option(
     "--rate",
     "rate_per_s",
-    type=click.FloatRange(70, 100_000),
+    type=options.FiniteRange(70, 100_000),
     default=100.0,
     show_default=True,
     metavar="PER_S",

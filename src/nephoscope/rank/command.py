@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nephoscope import units
 from nephoscope.commands import options
 from nephoscope.commands.options import ratio
 from nephoscope.commands.section_output import present
@@ -26,8 +25,8 @@ def _weights(
     for text in texts:
         name, _, number = text.rpartition("=")
         try:
-            weight = units.parse_ratio(number)
-        except UsageError:
+            weight = float(number.removesuffix("%")) / (100 if number.endswith("%") else 1)
+        except ValueError:
             weight = -1.0
         if not name.strip() or not 0 < weight < 1e9:
             raise UsageError(

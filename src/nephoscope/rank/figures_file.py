@@ -29,6 +29,8 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "better": ("lower", "higher"),
 }
 MAX_ALTERNATIVES = 50
+_LARGEST = 1e100
+"""Of a value, so that ratios and squares of values stay finite; its inverse is the smallest."""
 MAX_VALUES = 10_000
 """Repetitions of one metric and alternative."""
 
@@ -102,7 +104,14 @@ def _add(
             "Use one value a round.",
         )
     if row.get("round"):
-        item.rounds.append(_round(row["round"], where))
+        number = _round(row["round"], where)
+        if number in item.rounds:
+            raise UsageError(
+                f"{where}: '{alternative[:40]}' has two values of '{row['metric'][:40]}' in round "
+                f"{number}.",
+                "Give each value a round of its own.",
+            )
+        item.rounds.append(number)
     if row.get("note"):
         item.notes[row["note"]] = None
 
@@ -130,14 +139,12 @@ def _positive(text: str, where: str) -> float:
         value = float(text)
     except ValueError:
         value = math.nan
-    if not value > 0:
+    if not 1 / _LARGEST < value < _LARGEST:
+        problem = "too large or too small" if value > 0 else "no number above zero"
         raise UsageError(
-            f"{where}: '{text[:40]}' is no number above zero.",
+            f"{where}: '{text[:40]}' is {problem}.",
             "Leave a missing value empty and give its reason in 'note'.",
         )
-    # Ratios of such numbers, and their intervals, stay within the range of floating point.
-    if not 1e-30 < value < 1e30:
-        raise UsageError(f"{where}: '{text[:40]}' is out of range.", "Use 1e-30 to 1e30.")
     return value
 
 

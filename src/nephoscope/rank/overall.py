@@ -188,14 +188,14 @@ def rank_probabilities(
         costs = rng.normal(mean, errors, (DRAWS, len(names)))
         scores += drawn[:, [column]] * costs
     # Equal scores (copies of one file, say) share their ranks, rather than the first one winning.
-    ranks = friedman.mid_ranks(np.round(scores, 12))
-    k = len(names)
-    return [
-        tuple(
-            float(np.clip(1 - np.abs(ranks[:, i] - rank), 0, 1).mean()) for rank in range(1, k + 1)
-        )
-        for i in range(k)
+    rounded = np.round(scores, 12)
+    better = (rounded[:, None, :] < rounded[:, :, None]).sum(axis=2)
+    equal = (rounded[:, None, :] == rounded[:, :, None]).sum(axis=2)
+    shares_of_rank = [
+        np.where((better < rank) & (rank <= better + equal), 1 / equal, 0.0).mean(axis=0)
+        for rank in range(1, len(names) + 1)
     ]
+    return [tuple(map(float, own)) for own in np.transpose(shares_of_rank)]
 
 
 def pareto_front(ranked: Sequence[RankedRow], names: Sequence[str]) -> set[str]:

@@ -27,7 +27,8 @@ def percentile_metric(metric: str, unit: str, quantile: float) -> str:
 def label(benchmark: str, metric: str, factors: Factors) -> str:
     """A line's name in a sentence: `disk.io latency_p99_ns (depth=32, op=read)`."""
     levels = ", ".join(f"{name}={level_name(factors[name])}" for name in sorted(factors))
-    return f"{benchmark} {metric} ({levels})" if levels else f"{benchmark} {metric}"
+    line = metric if benchmark == metric else f"{benchmark} {metric}"  # of files without benchmarks
+    return f"{line} ({levels})" if levels else line
 
 
 def seed_of(*parts: str) -> int:

@@ -9,6 +9,7 @@ web server, SIGMETRICS 2002.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -18,6 +19,8 @@ from nephoscope.analysis.statistics.proportions import wilson
 from nephoscope.errors import UsageError
 from nephoscope.model import Estimate
 from nephoscope.reading import textfile
+
+_COUNTER = re.compile(r"-?[0-9]{1,20}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +119,7 @@ def counters(path: Path) -> Mapping[str, int]:
         again, _, cells = numbers.partition(":")
         if group == again and head.split()[:1] and not head.split()[0].lstrip("-").isdigit():
             for name, cell in zip(head.split(), cells.split(), strict=False):
-                if cell.lstrip("-").isdigit():
+                if _COUNTER.fullmatch(cell):
                     values[f"{group}.{name}"] = int(cell)
     if "TcpExt.ListenDrops" not in values or "Tcp.PassiveOpens" not in values:
         raise UsageError(
@@ -128,11 +131,12 @@ def counters(path: Path) -> Mapping[str, int]:
 
 def drops_between(before: Mapping[str, int], after: Mapping[str, int]) -> tuple[int, int]:
     """Returns dropped SYNs and all attempts between two copies of the counters."""
-    names = ("TcpExt.ListenDrops", "TcpExt.TCPReqQFullDrop", "Tcp.PassiveOpens")
-    drops, full, accepted = (after.get(name, 0) - before.get(name, 0) for name in names)
-    if min(drops, full, accepted) < 0:
+    # ListenDrops has all of them, those of TCPReqQFullDrop too.
+    names = ("TcpExt.ListenDrops", "Tcp.PassiveOpens")
+    drops, accepted = (after[name] - before[name] for name in names)
+    if min(drops, accepted) < 0:
         raise UsageError(
             "The counters of the second file are smaller than those of the first.",
             "Name the earlier copy first; a restart sets them to zero.",
         )
-    return drops + full, drops + full + accepted
+    return drops, drops + accepted

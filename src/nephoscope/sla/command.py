@@ -249,17 +249,8 @@ def _judging(
         "now_ns": time.time_ns() if now is None else instant_ns(now, agreement.time_zone),
         "exclusions": tuple(times),
         "holds_ns": round((seconds or 0) * 1e9),
-        "confidence": _confidence(confidence),
+        "confidence": options.confidence(confidence),
     }
-
-
-def _confidence(text: str) -> float:
-    from nephoscope import units
-
-    value = units.parse_ratio(text)
-    if not 0.5 <= value < 0.9999:
-        raise UsageError(f"--confidence must lie between 50 % and 99.99 %, not at '{text}'.")
-    return value
 
 
 for _command in (

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from csv import reader as csv_reader
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -94,7 +95,13 @@ class Events:
 def _merged(parts: Sequence[Stream], where: str) -> tuple[Stream, int]:
     def joined(name: str) -> Any:
         arrays = [getattr(part, name) for part in parts]
-        return None if arrays[0] is None else np.concatenate(arrays)
+        if all(array is None for array in arrays):
+            return None
+        # Of several files some may lack a column.
+        missing = (np.full(part.times_ns.size, np.nan) for part in parts)
+        return np.concatenate(
+            [none if array is None else array for array, none in zip(arrays, missing, strict=True)]
+        )
 
     stream = Stream(*map(joined, ("times_ns", "states", "response_ms", "requests")))
     steps = np.diff(stream.times_ns)
@@ -165,10 +172,11 @@ def _csv(path: Path, wanted: Sequence[str]) -> Iterator[Any]:
 
     try:
         with textfile.open_regular(path, pipe=False) as stream:
-            head, sample = (stream.readline(limits.IMPORT_LINE_BYTES) for _ in range(2))
-            names = _header(head, path)
+            names = _header(stream.readline(limits.IMPORT_LINE_BYTES), path)
             textfile.check_columns(names, f"{path}:1", COLUMNS, ("time", "ok"))
-            if not sample.strip():
+            lines = iter(lambda: stream.readline(limits.IMPORT_LINE_BYTES), b"")
+            sample = next((line for line in lines if line.strip()), b"")
+            if not sample:
                 return
             stream.seek(0)
             types = {
@@ -210,10 +218,11 @@ def _time_type(line: bytes, names: Sequence[str]) -> Any:
     """Seconds since 1970 where the first time is a number, else ISO 8601 with its offset."""
     import pyarrow as pa
 
-    text = line.decode("utf-8", errors="replace").split(",")
-    cell = text[names.index("time")] if len(text) > names.index("time") else ""
+    text = line.decode("utf-8", errors="replace").strip()
+    cells = next(csv_reader([text]), [])
+    cell = cells[names.index("time")] if len(cells) > names.index("time") else ""
     try:
-        float(cell.strip('" \n'))
+        float(cell)
     except ValueError:
         return pa.timestamp("ns", tz="UTC")
     return pa.float64()
@@ -305,11 +314,11 @@ def _states(column: Any, path: Path) -> States:
     import pyarrow.compute as pc
 
     if pa.types.is_boolean(column.type) or pa.types.is_integer(column.type):
-        filled = pc.fill_null(pc.cast(column, pa.int8(), safe=False), UNKNOWN)
-        values = np.asarray(filled.to_numpy(zero_copy_only=False), dtype=np.int8)
+        filled = pc.fill_null(pc.cast(column, pa.int64(), safe=False), UNKNOWN)
+        values = np.asarray(filled.to_numpy(zero_copy_only=False))
         if values.size and (values.min() < UNKNOWN or values.max() > OK):
             raise UsageError(f"{path}: 'ok' is neither 0 nor 1.", "Use 1, 0 or an empty cell.")
-        return values
+        return values.astype(np.int8)
     encoded = pc.dictionary_encode(column)
     words = [str(word).strip().lower() for word in encoded.dictionary.to_pylist()]
     for word in words:

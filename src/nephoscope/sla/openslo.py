@@ -73,7 +73,7 @@ def _period(window: Mapping[str, Any], name: str) -> tuple[str, str]:
                 f"Use one of {', '.join(_CALENDAR)}.",
             )
         return _CALENDAR[duration], zone
-    if duration.endswith("w") and duration[:-1].isdigit():
+    if duration.endswith("w") and duration[:-1].isdecimal() and len(duration) <= 6:
         duration = f"{7 * int(duration[:-1])}d"
     return duration, "UTC"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from itertools import pairwise
 from typing import Annotated, Any, Literal
@@ -20,6 +20,10 @@ VERSION = 1
 Measure = Literal["availability", "response_time", "throughput", "durability", "jitter", "loss"]
 
 
+_MOST_DIGITS = 30
+"""Of a share after its decimal point."""
+
+
 def exact_share(value: Any) -> Any:
     """Returns the share that a text or number states, exactly: '99.95%' is 0.9995."""
     text = str(value).strip()
@@ -28,7 +32,9 @@ def exact_share(value: Any) -> Any:
         share = share / 100 if text.endswith("%") else share
     except InvalidOperation:
         raise ValueError(f"'{text:.40}' is no share; write 99.95% or 0.9995") from None
-    if isinstance(value, bool) or not 0 <= share <= 1:
+    exponent = share.as_tuple().exponent  # a letter where it is not finite
+    is_exact = isinstance(exponent, int) and exponent >= -_MOST_DIGITS
+    if isinstance(value, bool) or not is_exact or not 0 <= share <= 1:
         raise ValueError(f"'{text:.40}' is no share between 0 and 100 %; write 99.95% or 0.9995")
     return share
 
@@ -209,6 +215,18 @@ class Agreement(Record):
             raise ValueError(
                 f"version {value} of the format is not known; this program reads {VERSION}"
             )
+        return value
+
+    @field_validator("exclusions")
+    @classmethod
+    def _known_times(cls, value: tuple[Exclusion, ...]) -> tuple[Exclusion, ...]:
+        for text in (text for one in value for text in (one.start, one.end)):
+            try:
+                datetime.fromisoformat(text.strip())
+            except ValueError:
+                raise ValueError(
+                    f"'{text:.60}' is no time; write ISO 8601, for example 2026-03-29T02:00:00Z"
+                ) from None
         return value
 
     @field_validator("period")

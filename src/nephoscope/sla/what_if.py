@@ -165,7 +165,7 @@ def _parsed(tokens: list[str], depth: int) -> _Part:
     least = None
     if head == "of":
         number = tokens.pop(0) if tokens else ""
-        if not number.isdigit() or not tokens or tokens.pop(0) != ",":
+        if not number.isdecimal() or len(number) > 9 or not tokens or tokens.pop(0) != ",":
             raise _bad(head, "of() begins with the number of parts that suffice")
         least = int(number)
     parts = [_parsed(tokens, depth + 1)]

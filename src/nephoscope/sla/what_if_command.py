@@ -48,7 +48,7 @@ def what_if(expression: str, as_json: bool) -> int:
 )
 @click.option(
     "--burn-rate",
-    type=click.FloatRange(0, 1e6),
+    type=options.FiniteRange(0, 1e6),
     default=1.0,
     metavar="X",
     show_default=True,
@@ -56,7 +56,7 @@ def what_if(expression: str, as_json: bool) -> int:
 )
 @click.option(
     "--years",
-    type=click.FloatRange(0, 1000),
+    type=options.FiniteRange(0, 1000),
     default=1.0,
     metavar="T",
     show_default=True,
@@ -77,9 +77,7 @@ def budget(
         raise UsageError(f"OBJECTIVE: {error}.", "Use, for example, 99.9%.") from None
     seconds = options.seconds_of("--window", window, (60, 3660 * 86_400), "1 min to 10 years")
     assert seconds is not None
-    level = units.parse_ratio(confidence)
-    if not 0.5 <= level < 0.9999:
-        raise UsageError(f"--confidence must lie between 50 % and 99.99 %, not at '{confidence}'.")
+    level = options.confidence(confidence)
     plan = plan_of(share, seconds, burn_rate, level, years)
     if as_json:
         output.document(plan)
@@ -126,9 +124,7 @@ def promise(
     from nephoscope.sla.what_if import promises
 
     agreement = files.load(contract)
-    level = units.parse_ratio(confidence)
-    if not 0.5 <= level < 0.9999:
-        raise UsageError(f"--confidence must lie between 50 % and 99.99 %, not at '{confidence}'.")
+    level = options.confidence(confidence)
     now_ns = time.time_ns() if now is None else instant_ns(now, agreement.time_zone)
     judged = result.judge(agreement, reading.read(events), result.Settings(now_ns, level))
     answer = promises(judged, None if bill is None else credit.amount_of(bill, "--bill"))

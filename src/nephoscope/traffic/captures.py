@@ -9,6 +9,7 @@ import ipaddress
 import struct
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,12 +18,12 @@ from nephoscope.errors import UsageError
 from nephoscope.reading import textfile
 
 _PCAP = {
-    b"\xd4\xc3\xb2\xa1": ("<", 1e-6),
-    b"\xa1\xb2\xc3\xd4": (">", 1e-6),
-    b"\x4d\x3c\xb2\xa1": ("<", 1e-9),
-    b"\xa1\xb2\x3c\x4d": (">", 1e-9),
+    b"\xd4\xc3\xb2\xa1": ("<", 10**6),
+    b"\xa1\xb2\xc3\xd4": (">", 10**6),
+    b"\x4d\x3c\xb2\xa1": ("<", 10**9),
+    b"\xa1\xb2\x3c\x4d": (">", 10**9),
 }
-"""First bytes of a file -> byte order, seconds per unit of its fractions."""
+"""First bytes of a file -> byte order, units of its fractions in a second."""
 _PCAPNG = b"\x0a\x0d\x0d\x0a"
 _INTERFACE, _OLD_PACKET, _SIMPLE, _ENHANCED = 1, 2, 3, 6
 _TIME_RESOLUTION = 9
@@ -35,7 +36,8 @@ _MOST_INTERFACES = 1000
 _LINK_HEADERS = {1: (12, 14), 113: (14, 16), 276: (0, 20), 12: (None, 0), 101: (None, 0)}
 """Link type -> offset of the protocol's number, length of the header (Ethernet, Linux cooked,
 raw IP)."""
-_IPV4, _IPV6, _VLAN = 0x0800, 0x86DD, 0x8100
+_IPV4, _IPV6 = 0x0800, 0x86DD
+_VLANS = (0x8100, 0x88A8)
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -49,186 +51,203 @@ class Packets:
     notes: tuple[str, ...] = ()
 
 
+@dataclass
+class _Found:
+    """Packets that were read so far. times: ns."""
+
+    times: list[int] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    left_out: int = 0
+    cut_at: int | None = None
+
+
 def read(file: Path, to: Address | None = None) -> Packets:
     """Returns the packets of a capture. UsageError with the offset for whatever is damaged.
 
     to: only packets to this address. A file whose last record is cut off is read up to there, as of
     a capture that was interrupted, with a note.
     """
-    capture = _Capture(file, textfile.large_bytes(file, "Capture headers only: tcpdump -s 96."), to)
-    if capture.raw[:4] in _PCAP:
-        capture.read_pcap()
-    elif capture.raw[:4] == _PCAPNG:
-        capture.read_pcapng()
+    raw = textfile.large_bytes(file, "Capture headers only: tcpdump -s 96.")
+    packets = _Found()
+    if raw[:4] in _PCAP:
+        _read_pcap(file, raw, packets, to)
+    elif raw[:4] == _PCAPNG:
+        _read_pcapng(file, raw, packets, to)
     else:
         raise UsageError(
             f"{file} is no capture: its first bytes are those of neither pcap nor pcapng.",
             "Use a file of `tcpdump -w` or Wireshark.",
         )
-    return capture.packets()
+    return _packets(file, packets)
 
 
-@dataclass
-class _Capture:
-    """The bytes of a capture, and the packets that were read so far. to: only to this address."""
+def _packets(file: Path, packets: _Found) -> Packets:
+    if not packets.times:
+        wrong = f" ({packets.left_out} go elsewhere)" if packets.left_out else ""
+        raise UsageError(f"{file} has no packets{wrong}.", "Check the capture and its filter.")
+    # Differences of whole nanoseconds: seconds since 1970 as floats are 238 ns apart.
+    first = min(packets.times)
+    times = np.array([time - first for time in packets.times], dtype=float) / 1e9
+    sizes = np.array(packets.sizes, dtype=float)
+    order = np.argsort(times, kind="stable")
+    notes = []
+    if (np.diff(times) < 0).any():
+        notes.append("The packets were not in order of time and have been sorted.")
+    if packets.cut_at is not None:
+        notes.append(f"The capture is cut off at byte {packets.cut_at:,}; the rest is missing.")
+    if packets.left_out:
+        notes.append(f"{packets.left_out:,} packets to other addresses are left out.")
+    return Packets(times[order], sizes[order], tuple(notes))
 
-    file: Path
-    raw: bytes
-    to: Address | None
-    times: list[float] = field(default_factory=list)
-    sizes: list[int] = field(default_factory=list)
-    left_out: int = 0
-    cut_at: int | None = None
 
-    def packets(self) -> Packets:
-        """Returns the packets in order of time."""
-        if not self.times:
-            wrong = f" ({self.left_out} go elsewhere)" if self.left_out else ""
-            message = f"{self.file} has no packets{wrong}."
-            raise UsageError(message, "Check the capture and its filter.")
-        times, sizes = np.array(self.times), np.array(self.sizes, dtype=float)
-        order = np.argsort(times, kind="stable")
-        notes = []
-        if (np.diff(times) < 0).any():
-            notes.append("The packets were not in order of time and have been sorted.")
-        if self.cut_at is not None:
-            notes.append(f"The capture is cut off at byte {self.cut_at:,}; the rest is missing.")
-        if self.left_out:
-            notes.append(f"{self.left_out:,} packets to other addresses are left out.")
-        return Packets(times[order] - times.min(), sizes[order], tuple(notes))
+def _add(file: Path, packets: _Found, time_ns: int, size: int, wanted: bool) -> None:
+    if not wanted:
+        packets.left_out += 1
+        return
+    if len(packets.times) >= _MOST_PACKETS:
+        raise UsageError(f"{file} has more than {_MOST_PACKETS:,} packets.", "Use a part of it.")
+    packets.times.append(time_ns)
+    packets.sizes.append(size)
 
-    def damaged(self, at: int, what: str) -> UsageError:
-        """Returns the error for what is wrong at an offset."""
-        return UsageError(f"{self.file}: damaged at byte {at:,}: {what}.", "Capture again.")
 
-    def read_pcap(self) -> None:
-        """Reads a file of libpcap."""
-        raw, (order, resolution) = self.raw, _PCAP[self.raw[:4]]
-        if len(raw) < 24:
-            raise self.damaged(len(raw), "the header is incomplete")
-        link = struct.unpack_from(f"{order}I", raw, 20)[0] & 0xFFFF
-        record = struct.Struct(f"{order}IIII")
-        at = 24
-        while at < len(raw):
-            if at + 16 > len(raw):
-                self.cut_at = at
-                return
-            seconds, fraction, captured, size = record.unpack_from(raw, at)
-            if captured > _MOST_BYTES or size > _MOST_BYTES:
-                raise self.damaged(at, f"a packet of {max(captured, size):,} bytes")
-            if fraction * resolution >= 1:
-                raise self.damaged(at, "a fraction of a second that is a second or more")
-            if at + 16 + captured > len(raw):
-                self.cut_at = at
-                return
-            packet = raw[at + 16 : at + 16 + captured]
-            self._add(seconds + fraction * resolution, size, packet, link)
-            at += 16 + captured
+def _damaged(file: Path, at: int, what: str) -> UsageError:
+    return UsageError(f"{file}: damaged at byte {at:,}: {what}.", "Capture again.")
 
-    def read_pcapng(self) -> None:
-        """Reads a file of the next generation, block by block."""
-        raw, order, at = self.raw, "<", 0
-        interfaces: list[tuple[int, float]] = []
-        while at < len(raw):
-            if raw[at : at + 4] == _PCAPNG:  # the same in both byte orders
-                order, interfaces = self._order_of(at), []
-            length = self._block_length(at, order)
-            if length is None:
-                self.cut_at = at
-                return
-            kind = struct.unpack_from(f"{order}I", raw, at)[0]
-            body = raw[at + 8 : at + length - 4]
-            if len(interfaces) > _MOST_INTERFACES:
-                raise self.damaged(at, f"more than {_MOST_INTERFACES:,} interfaces")
-            try:
-                if kind == _INTERFACE:
-                    interfaces.append(_interface(order, body))
-                elif kind in (_ENHANCED, _OLD_PACKET):
-                    self._add_block(order, body, kind, interfaces)
-            except (struct.error, IndexError, OverflowError) as error:
-                raise self.damaged(at, "a block without its contents") from error
-            if kind == _SIMPLE:
-                raise UsageError(
-                    f"{self.file}: packets without times (simple packet blocks at byte {at:,}).",
-                    "Capture with times, for example by tcpdump.",
-                )
-            at += length
 
-    def _add(self, time: float, size: int, packet: bytes, link: int) -> None:
-        if self.to is not None and not _goes_to(packet, link, self.to):
-            self.left_out += 1
+def _read_pcap(file: Path, raw: bytes, packets: _Found, to: Address | None) -> None:
+    order, per_s = _PCAP[raw[:4]]
+    if len(raw) < 24:
+        raise _damaged(file, len(raw), "the header is incomplete")
+    link = struct.unpack_from(f"{order}I", raw, 20)[0] & 0xFFFF
+    record = struct.Struct(f"{order}IIII")
+    at = 24
+    while at < len(raw):
+        if at + 16 > len(raw):
+            packets.cut_at = at
             return
-        if len(self.times) >= _MOST_PACKETS:
-            message = f"{self.file} has more than {_MOST_PACKETS:,} packets."
-            raise UsageError(message, "Use a part of it.")
-        self.times.append(time)
-        self.sizes.append(size)
-
-    def _add_block(
-        self, order: str, body: bytes, kind: int, interfaces: list[tuple[int, float]]
-    ) -> None:
-        layout = "IIIII" if kind == _ENHANCED else "HHIIII"
-        number, *_, high, low, captured, size = struct.unpack_from(f"{order}{layout}", body, 0)
-        link, resolution = interfaces[number]
-        if captured > len(body) - 20 or size > _MOST_BYTES:
-            raise struct.error
-        self._add(((high << 32) | low) * resolution, size, body[20 : 20 + captured], link)
-
-    def _block_length(self, at: int, order: str) -> int | None:
-        """Length of the block at an offset; None where the file ends within it."""
-        if at + 12 > len(self.raw):
-            return None
-        length: int = struct.unpack_from(f"{order}I", self.raw, at + 4)[0]
-        if length < 12 or length % 4 or length > _MOST_BYTES:
-            raise self.damaged(at, f"a block of {length:,} bytes")
-        if at + length > len(self.raw):
-            return None
-        if struct.unpack_from(f"{order}I", self.raw, at + length - 4)[0] != length:
-            raise self.damaged(at, "a block whose two lengths differ")
-        return length
-
-    def _order_of(self, at: int) -> str:
-        magic = self.raw[at + 8 : at + 12]
-        if magic not in (b"\x4d\x3c\x2b\x1a", b"\x1a\x2b\x3c\x4d"):
-            raise self.damaged(at, "a section without byte order")
-        return "<" if magic == b"\x4d\x3c\x2b\x1a" else ">"
+        seconds, fraction, captured, size = record.unpack_from(raw, at)
+        if captured > _MOST_BYTES or size > _MOST_BYTES:
+            raise _damaged(file, at, f"a packet of {max(captured, size):,} bytes")
+        if fraction >= per_s:
+            raise _damaged(file, at, "a fraction of a second that is a second or more")
+        if at + 16 + captured > len(raw):
+            packets.cut_at = at
+            return
+        wanted = to is None or _goes_to(file, raw, at + 16, captured, link, to)
+        _add(file, packets, seconds * 10**9 + fraction * (10**9 // per_s), size, wanted)
+        at += 16 + captured
 
 
-def _interface(order: str, body: bytes) -> tuple[int, float]:
-    """Link type of an interface, and seconds per unit of its times."""
+def _read_pcapng(file: Path, raw: bytes, packets: _Found, to: Address | None) -> None:
+    order = "<"
+    interfaces: list[tuple[int, int]] = []
+    at = 0
+    while at < len(raw):
+        if raw[at : at + 4] == _PCAPNG:  # the same in both byte orders
+            order, interfaces = _order_of(file, raw, at), []
+        length = _block_length(file, raw, at, order)
+        if length is None:
+            packets.cut_at = at
+            return
+        kind = struct.unpack_from(f"{order}I", raw, at)[0]
+        body = raw[at + 8 : at + length - 4]
+        if len(interfaces) > _MOST_INTERFACES:
+            raise _damaged(file, at, f"more than {_MOST_INTERFACES:,} interfaces")
+        try:
+            if kind == _INTERFACE:
+                interfaces.append(_interface(order, body))
+            elif kind in (_ENHANCED, _OLD_PACKET):
+                _add_block(file, packets, order, body, kind, interfaces, to)
+        except (struct.error, IndexError, OverflowError) as error:
+            raise _damaged(file, at, "a block without its contents") from error
+        if kind == _SIMPLE:
+            raise UsageError(
+                f"{file}: packets without times (simple packet blocks at byte {at:,}).",
+                "Capture with times, for example by tcpdump.",
+            )
+        at += length
+
+
+def _block_length(file: Path, raw: bytes, at: int, order: str) -> int | None:
+    """Length of the block at an offset; None where the file ends within it."""
+    if at + 12 > len(raw):
+        return None
+    length: int = struct.unpack_from(f"{order}I", raw, at + 4)[0]
+    if length < 12 or length % 4 or length > _MOST_BYTES:
+        raise _damaged(file, at, f"a block of {length:,} bytes")
+    if at + length > len(raw):
+        return None
+    if struct.unpack_from(f"{order}I", raw, at + length - 4)[0] != length:
+        raise _damaged(file, at, "a block whose two lengths differ")
+    return length
+
+
+def _order_of(file: Path, raw: bytes, at: int) -> str:
+    magic = raw[at + 8 : at + 12]
+    if magic not in (b"\x4d\x3c\x2b\x1a", b"\x1a\x2b\x3c\x4d"):
+        raise _damaged(file, at, "a section without byte order")
+    return "<" if magic == b"\x4d\x3c\x2b\x1a" else ">"
+
+
+def _interface(order: str, body: bytes) -> tuple[int, int]:
+    """Link type of an interface, and units of its times in a second."""
     link = struct.unpack_from(f"{order}H", body, 0)[0]
-    at, resolution = 8, 1e-6
+    at, per_s = 8, 10**6
     while at + 4 <= len(body):
         option, length = struct.unpack_from(f"{order}HH", body, at)
         if option == 0:
             break
         if option == _TIME_RESOLUTION and length == 1:
             value = body[at + 4]
-            resolution = 2.0 ** -(value & 0x7F) if value & 0x80 else 10.0**-value
+            per_s = 2 ** (value & 0x7F) if value & 0x80 else 10**value
         at += 4 + (length + 3) // 4 * 4
-    return link, resolution
+    return link, per_s
 
 
-def _goes_to(packet: bytes, link: int, to: Address) -> bool:
+def _add_block(
+    file: Path,
+    packets: _Found,
+    order: str,
+    body: bytes,
+    kind: int,
+    interfaces: list[tuple[int, int]],
+    to: Address | None,
+) -> None:
+    if kind == _ENHANCED:
+        number, high, low, captured, size = struct.unpack_from(f"{order}IIIII", body, 0)
+    else:
+        number, _, high, low, captured, size = struct.unpack_from(f"{order}HHIIII", body, 0)
+    link, per_s = interfaces[number]
+    if captured > len(body) - 20 or size > _MOST_BYTES:
+        raise struct.error
+    wanted = to is None or _goes_to(file, body, 20, captured, link, to)
+    _add(file, packets, ((high << 32) | low) * 10**9 // per_s, size, wanted)
+
+
+def _goes_to(file: Path, raw: bytes, start: int, captured: int, link: int, to: Address) -> bool:
     """Returns whether a packet's IP destination is an address; not where too little of it was
     captured."""
     if link not in _LINK_HEADERS:
-        return False
+        raise UsageError(
+            f"{file}: the addresses of packets of link type {link} cannot be read.",
+            "Omit --to, or capture on an Ethernet interface or with `tcpdump -i any`.",
+        )
+    packet: Any = memoryview(raw)[start : start + captured]
     at, header = _LINK_HEADERS[link]
     if at is None:
-        protocol = {4: _IPV4, 6: _IPV6}.get(packet[0] >> 4 if packet else 0, 0)
+        protocol = {4: _IPV4, 6: _IPV6}.get(packet[0] >> 4 if captured else 0, 0)
     else:
-        if len(packet) < header:
+        if captured < header:
             return False
         protocol = int.from_bytes(packet[at : at + 2], "big")
-        while protocol == _VLAN and len(packet) >= header + 4:
+        while protocol in _VLANS and captured >= header + 4:
             protocol = int.from_bytes(packet[header + 2 : header + 4], "big")
             header += 4
     place = {_IPV4: (16, 4), _IPV6: (24, 16)}.get(protocol)
     if place is None:
         return False
     offset, length = place
-    return packet[header + offset : header + offset + length] == to.packed
+    return bytes(packet[header + offset : header + offset + length]) == to.packed
 
 
 def address_of(text: str) -> Address:

@@ -102,8 +102,9 @@ RADIOS: Mapping[str, Radio] = {
 class RadioEnergy:
     """Energy of a radio over some time, in J, by state.
 
-    joules_per_mb: of the whole, per 10^6 bytes; null without bytes. promotions: from sleep. added_
-    delay_s: mean wait of a burst that found the radio asleep, for the next wake-up.
+    mean_w: null without duration. joules_per_mb: of the whole, per 10^6 bytes; null without bytes.
+    promotions: from sleep. added_delay_s: mean wait of a burst that found the radio asleep, for the
+    next wake-up.
     """
 
     radio: str
@@ -114,7 +115,7 @@ class RadioEnergy:
     tail_j: float
     sleep_j: float
     total_j: float
-    mean_w: float
+    mean_w: float | None
     joules_per_mb: float | None
     promotions: int
     added_delay_s: float
@@ -122,14 +123,17 @@ class RadioEnergy:
 
 @dataclass(frozen=True, slots=True)
 class PlaybackPhase:
-    """A phase of a video's playback. phase: initial buffering, play and buffering, or playing."""
+    """A phase of a video's playback. phase: initial buffering, play and buffering, or playing.
+
+    mean_w: null without duration.
+    """
 
     phase: str
     start_s: float
     duration_s: float
     radio_j: float
     playback_j: float
-    mean_w: float
+    mean_w: float | None
 
 
 PLAYBACK_W = 0.4535
@@ -206,7 +210,7 @@ def energy_of(
         tail_j=tail,
         sleep_j=sleep,
         total_j=total,
-        mean_w=total / duration if duration else 0.0,
+        mean_w=total / duration if duration else None,
         joules_per_mb=total / (size / 1e6) if size else None,
         promotions=promotions,
         added_delay_s=radio.wake_interval_s / 2,
@@ -244,5 +248,5 @@ def _phase(
     name: str, start: float, duration: float, radio_j: float, playback_w: float
 ) -> PlaybackPhase:
     playback = duration * playback_w
-    mean = (radio_j + playback) / duration if duration else 0.0
+    mean = (radio_j + playback) / duration if duration else None
     return PlaybackPhase(name, start, duration, radio_j, playback, mean)

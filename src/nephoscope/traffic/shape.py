@@ -13,6 +13,8 @@ from nephoscope.model import Estimate
 GAP_S = 0.010
 """Time without packets that ends a burst, unless another is given."""
 
+_ROUNDING_S = 0.5e-9
+"""Of differences of times, which are known to a nanosecond."""
 _WINDOW_S = 0.010
 _MOST_WINDOWS = 10_000_000
 POINTS = 1_000
@@ -55,7 +57,7 @@ def bursts_of(times_s: Array, sizes: Array, gap_s: float) -> list[Burst]:
     """Returns the bursts of packets in order of time: no gap within one is longer than gap_s."""
     if not times_s.size:
         raise Refused("Traffic without packets has no shape.")
-    starts = np.concatenate([[0], np.flatnonzero(np.diff(times_s) > gap_s) + 1])
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(times_s) > gap_s + _ROUNDING_S) + 1])
     ends = np.append(starts[1:], times_s.size)
     totals = np.add.reduceat(sizes, starts)
     return [

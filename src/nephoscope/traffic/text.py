@@ -58,7 +58,7 @@ def _blocks(analysis: Traffic, number: int) -> Iterator[Block]:
                 f"{one.sleep_j:.4g} J",
                 f"{one.total_j:.4g} J",
                 "" if one.joules_per_mb is None else f"{one.joules_per_mb:.3g} J",
-                f"{one.mean_w:.3g} W",
+                _watts(one.mean_w),
             )
             for one in analysis.energies
         ),
@@ -75,7 +75,7 @@ def _blocks(analysis: Traffic, number: int) -> Iterator[Block]:
                         f"{one.duration_s:.4g} s",
                         f"{one.radio_j:.4g} J",
                         f"{one.playback_j:.4g} J",
-                        f"{one.mean_w:.3g} W",
+                        _watts(one.mean_w),
                     )
                     for one in analysis.phases
                 ],
@@ -86,6 +86,10 @@ def _blocks(analysis: Traffic, number: int) -> Iterator[Block]:
     yield from items(
         [*analysis.notes, *(f"Parameters of the radio: {source}." for source in sources)]
     )
+
+
+def _watts(mean: float | None) -> str:
+    return "" if mean is None else f"{mean:.3g} W"
 
 
 def _seconds(estimate: Estimate | None) -> str:

@@ -83,6 +83,11 @@ def _definition(plan: Path, plan_name: str, more: Mapping[str, Any]) -> Definiti
     every_s = options.seconds_of("--every", more["every"], (1, limits.SECONDS), "1 s to 30 d")
     if (every_s is None) == (more["cron"] is None):
         raise UsageError("A watch has one schedule.", "Give either --every or --cron.")
+    for option, user in (("token_file", "listen"), ("otlp_headers", "otlp")):
+        if more[option] is not None and more[user] is None:
+            raise UsageError(
+                f"--{option.replace('_', '-')} is for --{user}.", f"Add --{user}, or omit it."
+            )
     name = more["name"] or plan_name
     seed = zlib.crc32(f"{socket.gethostname()}/{name}".encode())
     return Definition(

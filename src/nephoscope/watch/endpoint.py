@@ -32,7 +32,8 @@ _START_S = 30.0
 def address_of(text: str) -> tuple[str, int]:
     """Returns address and port of `--listen [ADDRESS:]PORT`. Raises UsageError."""
     address, colon, port = text.rpartition(":")
-    if not port.isdigit() or int(port) > 65535:
+    is_closed = address.startswith("[") == address.endswith("]")
+    if not is_closed or not port.isdecimal() or len(port) > 5 or int(port) > 65535:
         raise UsageError(
             f"--listen: '{text[:80]}' is no address with a port.",
             "Use, for example, 9464 or 127.0.0.1:9464.",

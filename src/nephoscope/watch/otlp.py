@@ -102,7 +102,10 @@ def headers_of(file: Path | None) -> dict[str, str]:
                 mode = os.fstat(stream.fileno()).st_mode
                 lines = [line.partition(":") for line in stream.read(1 << 16).splitlines() if line]
         except (OSError, ValueError) as error:
-            raise UsageError(f"--otlp-headers: {file} cannot be read: {error}.") from error
+            reason = getattr(error, "strerror", None) or "it is no UTF-8 text"
+            raise UsageError(
+                f"--otlp-headers: {file} cannot be read: {reason}.", "Name a file of headers."
+            ) from error
         if mode & (stat.S_IRWXG | stat.S_IRWXO):
             raise UsageError(f"{file} can be read by other users.", f"Run `chmod 600 {file}`.")
         headers = [(name.strip(), value.strip()) for name, _, value in lines]

@@ -41,7 +41,7 @@ pub fn named(what: &str, place: &Path, error: &Error) -> ProbeError {
 
 /// The file does not fit, or no longer fits.
 pub fn disk_full(message: String) -> ProbeError {
-    let hint = "Free space, set a smaller `file_bytes`, or set `directory` to another disk.";
+    let hint = "Free space, set fewer or smaller files, or set `directory` to another disk.";
     ProbeError::new(Kind::Lacks, "disk_full", message, hint)
 }
 

@@ -56,7 +56,7 @@ def _ignored(text: str | None) -> tuple[int, ...] | None:
     if text == _ALL:
         return ()
     words = [word.strip() for word in text.split(",")]
-    if not all(word.isdecimal() and int(word) < 256 for word in words):
+    if not all(word.isdecimal() and len(word) <= 3 and int(word) < 256 for word in words):
         raise UsageError(
             f"--ignore-failure takes exit codes from 0 to 255, not '{text}'.",
             "Write --ignore-failure for all of them, or for example --ignore-failure=1,2.",

@@ -26,6 +26,7 @@ MAX_ROUNDS = 30
 """Rounds that repetition is limited to unless a number of executions is options."""
 
 _MAX_COMMANDS = 1000
+_LARGEST = 10**15
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,18 +155,22 @@ def _scan(low: str, high: str, step: str) -> list[str]:
             f"--parameter-scan takes numbers, not {low}, {high}, step {step}.",
             "Use, for example, --parameter-scan threads 1 8.",
         ) from None
+    if not all(-_LARGEST < number < _LARGEST for number in (first, last, by) if number.is_finite()):
+        raise UsageError(
+            f"--parameter-scan takes numbers below {_LARGEST:g}.", "Use smaller numbers."
+        )
     if not (first.is_finite() and last.is_finite() and by.is_finite() and by > 0 and first <= last):
         raise UsageError(
             f"--parameter-scan from {low} to {high} in steps of {step} has no values.",
             "Use a minimum below the maximum, and a step above 0.",
         )
-    count = int((last - first) / by) + 1
-    if count > _MAX_COMMANDS:
+    if last - first >= by * _MAX_COMMANDS:
         raise UsageError(
-            f"--parameter-scan has {count} values; more than {_MAX_COMMANDS} are not run.",
+            f"--parameter-scan has more than {_MAX_COMMANDS} values, which are not run.",
             "Use a larger step.",
         )
-    return [str(first + by * number) for number in range(count)]
+    count = int((last - first) / by) + 1
+    return [f"{first + by * number:f}" for number in range(count)]
 
 
 def _filled(text: str, values: Mapping[str, str]) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from nephoscope.errors import UsageError
 from nephoscope.reading import jsontext
 from nephoscope.store.imports import json_reports, phoronix, pkb, spare_cores, sysbench
-from nephoscope.store.imports.rows import DATABASE, Figures, Source, meets, write_run
+from nephoscope.store.imports.rows import DATABASE, Figures, Source, meets, problem_of, write_run
 from nephoscope.store.run import StoredRun
 from nephoscope.store.store import Store
 
@@ -44,6 +44,11 @@ def import_files(
             f"These are files of several tools: {', '.join(sorted(prefixes))}.",
             "Import those of each tool by themselves.",
         )
+    for source, (prefix, figures) in zip(sources, parts, strict=True):
+        for row in figures.rows:
+            # Among the samples of PerfKit Benchmarker are offsets of clocks, which have a sign.
+            if problem := problem_of(row, from_zero=prefix != "pkb"):
+                raise source.refused(f"{row.place}: {problem}")
     rows = [
         replace(row, place=f"{source.path.name}: {row.place}") if len(sources) > 1 else row
         for source, (_, figures) in zip(sources, parts, strict=True)
@@ -89,7 +94,7 @@ def _document(text: bytes) -> Mapping[str, Any]:
     # fio writes its warnings before it.
     start = 0 if text.startswith(b"{") else text.find(b"\n{") + 1
     try:
-        value = jsontext.parse(text[start:])
+        value = jsontext.parse(text[start:], finite=False)  # each figure is checked by itself
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}

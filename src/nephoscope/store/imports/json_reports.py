@@ -138,13 +138,20 @@ def _fio_rows(
             if times.get(key):
                 yield row(f"{kind}_{key}_ns", times[key], _NS)
         for percentile, value in _mapping(times.get("percentile") or {}, "percentile").items():
-            label = f"{float(percentile):g}".replace(".", "_")
+            try:
+                label = f"{float(percentile):g}".replace(".", "_")
+            except ValueError:
+                raise ValueError(
+                    f"{place}: the percentile '{percentile:.40}' is no number"
+                ) from None
             if label in ("50", "90", "95", "99", "99_9", "99_99"):
                 yield row(f"{kind}_p{label}_ns", value, _NS)
 
 
 _K6_TIMES = ("http_req_", "ws_", "grpc_", "iteration_duration", "group_duration", "browser_")
-_K6_FAILURES = ("http_req_failed",)
+_K6_FAILURES = ("http_req_failed", "browser_http_req_failed")
+_K6_PLAIN = (*_K6_FAILURES, "browser_web_vital_cls")
+"""Metrics with a prefix of times that are none."""
 
 
 def k6(document: Document) -> Figures:
@@ -154,12 +161,13 @@ def k6(document: Document) -> Figures:
         metric = _mapping(metric, name)
         values = _mapping(metric.get("values", metric), name)
         contains = metric.get("contains")
-        known = name.startswith(_K6_TIMES) and name not in _K6_FAILURES
+        base = name.partition("{")[0]  # without the tags of a submetric
+        known = base.startswith(_K6_TIMES) and base not in _K6_PLAIN
         unit = _MS if contains == "time" or (contains is None and known) else _PLAIN
         for key, value in values.items():
             if key == "thresholds":
                 continue
-            yielded = _k6_unit(name, key, unit)
+            yielded = _k6_unit(base, key, unit, of_rate="passes" in values)
             place, main = f"Metric '{name}'", (name, key) in _K6_HEADLINES
             figure = number(value, f"{name}.{key}")
             rows.append(Row(place, "k6", f"{name}.{key}", figure, yielded, {}, headline=main))
@@ -173,21 +181,15 @@ _K6_HEADLINES = {
 }
 
 
-def _k6_unit(name: str, key: str, unit: Unit) -> Unit:
+def _k6_unit(name: str, key: str, unit: Unit, *, of_rate: bool) -> Unit:
+    """Returns the unit of a figure. of_rate: of a metric of k6's type Rate, which is a share."""
     if name in ("data_sent", "data_received"):
         return {"rate": _BYTES_PER_S}.get(key, Unit("bytes", 1.0, Better.NONE))
     if key in ("count", "passes", "fails"):
         return _COUNT
-    if key == "rate":
-        # Of a rate metric it is a share, of a counter a number a second.
-        return _SHARE._replace(better=Better.LOWER) if name in _K6_FAILURES else _k6_rate(name)
-    if key == "value" and unit is _PLAIN and name in ("checks", *_K6_FAILURES):
-        return _SHARE
-    return unit
-
-
-def _k6_rate(name: str) -> Unit:
-    return _SHARE if name == "checks" else _PER_S
+    if of_rate and key in ("rate", "value"):
+        return _SHARE._replace(better=Better.LOWER) if name in _K6_FAILURES else _SHARE
+    return _PER_S if key == "rate" else unit
 
 
 def _mapping(value: Any, what: str) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from nephoscope.model import (
 )
 from nephoscope.reading import textfile
 from nephoscope.store.imports.units import Unit
-from nephoscope.store.manifest import FINISHED
+from nephoscope.store.manifest import FINISHED, is_moment
 from nephoscope.store.run import StoredRun
 from nephoscope.store.store import Store, spec_json
 
@@ -59,6 +59,11 @@ class Row:
     run: str = ""
 
     @property
+    def figure(self) -> float:
+        """Its value in our unit."""
+        return self.value * self.unit.factor
+
+    @property
     def group(self) -> tuple[str, str, str, str]:
         """What its repetitions have in common."""
         return (self.test, self.metric, self.unit.unit, factors_key(self.factors))
@@ -73,6 +78,9 @@ class Figures:
     missing: tuple[str, ...] = ()
 
 
+_LARGEST = 1e100
+"""Of a figure, so that squares of it stay finite."""
+_FROM_ZERO = frozenset({"ns", "bytes", "per_s", "bytes_per_s", "bits_per_s", "count"})
 DATABASE = b"SQLite format 3\0"
 """The first bytes of a database, of which nothing else is read at once."""
 
@@ -122,13 +130,33 @@ def meets(row: Row, conditions: Mapping[str, str]) -> bool:
     return all(values.get(key) == value for key, value in conditions.items())
 
 
+def problem_of(row: Row, *, from_zero: bool) -> str:
+    """Returns what makes a row no figure that can be stored; '' for nothing.
+
+    from_zero: whether its quantities of `_FROM_ZERO` cannot be negative.
+    """
+    if row.at_s is not None and not is_moment(row.at_s):
+        return "its time is no time of the calendar since 1970"
+    if not abs(row.figure) < _LARGEST:
+        return f"{row.metric} is no number below {_LARGEST:g}: {row.value:g}"
+    if from_zero and row.figure < 0 and row.unit.unit in _FROM_ZERO:
+        return f"{row.metric} is below 0: {row.value:g}"
+    return ""
+
+
 def number(value: Any, what: str) -> float:
     """Returns a finite number. ValueError with a few words for anything else."""
     if value is None:
         raise ValueError(f"'{what}' is missing; a missing value is not a zero")
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"'{what}' is no number: {value!r:.40}")
-    return float(value)
+    try:
+        figure = float(value)
+    except OverflowError:
+        figure = math.inf
+    if not math.isfinite(figure):
+        raise ValueError(f"'{what}' is no number: {value!r:.40}")
+    return figure
 
 
 def write_run(
@@ -141,7 +169,7 @@ def write_run(
     # Sorting keeps the order of the files for rows of one time, or of none.
     for row in sorted(figures.rows, key=lambda row: row.at_s or started):
         groups.setdefault(row.group, []).append(row)
-    specs = _specs(figures, prefix)
+    specs = _specs(figures, prefix, sources)
     settings = [
         Setting(index, f"{prefix}.{rows[0].test}", {}, rows[0].factors, 0.0)
         for index, rows in enumerate(groups.values())
@@ -188,7 +216,7 @@ def write_run(
             [
                 (
                     _record(setting, number, row, position, started),
-                    [Sample(row.metric, row.value * row.unit.factor)],
+                    [Sample(row.metric, row.figure)],
                     specs[setting.benchmark],
                     (),
                 )
@@ -219,7 +247,7 @@ def _record(
     )
 
 
-def _specs(figures: Figures, prefix: str) -> dict[str, BenchmarkSpec]:
+def _specs(figures: Figures, prefix: str, sources: Sequence[Source]) -> dict[str, BenchmarkSpec]:
     """A declaration for each test, made from its rows; its first metric is a headline for want."""
     metrics: dict[str, dict[str, MetricSpec]] = {}
     mains = {row.test for row in figures.rows if row.headline}
@@ -227,8 +255,9 @@ def _specs(figures: Figures, prefix: str) -> dict[str, BenchmarkSpec]:
         of_test = metrics.setdefault(f"{prefix}.{row.test}", {})
         known = of_test.get(row.metric)
         if known is not None and known.unit != row.unit.unit:
+            where = f"{sources[0].path}: {row.place}" if len(sources) == 1 else row.place
             raise UsageError(
-                f"{row.place}: {row.metric} is in {row.unit.unit}, and earlier in {known.unit}.",
+                f"{where}: {row.metric} is in {row.unit.unit}, and earlier in {known.unit}.",
                 "Split the file by unit.",
             )
         if known is None:

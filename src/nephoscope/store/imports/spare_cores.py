@@ -57,12 +57,13 @@ def _rows(database: sqlite3.Connection, conditions: Mapping[str, str]) -> Iterat
         if program:
             factors["version"] = str(program)
         known = unit_of(str(unit or ""))
+        better = known.better if higher is None else Better.HIGHER if higher else Better.LOWER
         row = Row(
             place=f"Score of {vendor} {server}",
             test=str(framework),
             metric=str(benchmark),
             value=number(score, "score"),
-            unit=Unit(known.unit, known.factor, Better.HIGHER if higher else Better.LOWER),
+            unit=Unit(known.unit, known.factor, better),
             factors=factors,
             headline=True,
             at_s=_time(at),

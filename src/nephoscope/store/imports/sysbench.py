@@ -52,11 +52,12 @@ _MISSING = (
 
 def read(source: Source) -> Figures:
     """Returns the figures of every report in a file. ValueError for one that was cut off."""
-    starts = [match.start() for match in _BEGINNING.finditer(source.text)]
-    ends = [*starts[1:], len(source.text)]
+    text = source.text.replace("\r\n", "\n")
+    starts = [match.start() for match in _BEGINNING.finditer(text)]
+    ends = [*starts[1:], len(text)]
     rows: list[Row] = []
     for index, (start, end) in enumerate(zip(starts, ends, strict=True), start=1):
-        rows += _report(source.text[start:end], f"Report {index}")
+        rows += _report(text[start:end], f"Report {index}")
     return Figures("sysbench", rows, (_MISSING,))
 
 
