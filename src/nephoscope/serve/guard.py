@@ -170,13 +170,13 @@ def _headers(scope: Scope) -> dict[str, str]:
 
 def _without_port(host: str) -> str:
     name, colon, port = host.rpartition(":")
-    return (name if colon and port.isdigit() else host).lower()
+    return (name if colon and port.isdecimal() else host).lower()
 
 
 async def _body(headers: Mapping[str, str], receive: Receive) -> bytes:
     """Returns the body of a request. Refusal for one that is large or slow."""
     length = headers.get("content-length", "0")
-    if not length.isdigit() or int(length) > MAX_BODY_BYTES:
+    if not length.isdecimal() or int(length) > MAX_BODY_BYTES:
         raise _too_large()
     if length == "0" and "transfer-encoding" not in headers:
         return b""

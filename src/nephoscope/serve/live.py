@@ -183,7 +183,7 @@ class _Followed:
         while not self.has_ended:
             try:
                 added = await asyncio.to_thread(self.files.look)
-            except NephoscopeError as error:
+            except Exception as error:  # whatever it is, the readers must not wait for ever
                 added = [("problem", {"error": str(error)}), ("end", {"state": "unreadable"})]
             if added:
                 for kind, content in added:
@@ -218,7 +218,7 @@ class Live:
             followed = self._followed[run.id] = _Followed(run)
             followed.task = asyncio.create_task(followed.follow())
         mark, _, number = last_id.partition(".")
-        seen = int(number) if mark == followed.mark and number.isdigit() else 0
+        seen = int(number) if mark == followed.mark and number.isdecimal() else 0
         followed.readers += 1
         try:
             async for text in _texts(followed, seen):
