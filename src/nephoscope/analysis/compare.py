@@ -336,11 +336,7 @@ def _lacking(sizes: Comparison, at: ranks.Shift, least: int, confidence: float) 
 
 
 def _difference(
-    a: Array,
-    b: Array,
-    unit: str,
-    confidence: float,
-    interval: Callable[[Array, Array], Interval],
+    a: Array, b: Array, unit: str, confidence: float, interval: Callable[[Array, Array], Interval]
 ) -> Estimate | None:
     """Hodges-Lehmann difference b - a in the metric's unit; None when it is infinite."""
     both = np.concatenate([a, b])

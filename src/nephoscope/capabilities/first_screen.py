@@ -15,16 +15,7 @@ from nephoscope.store import Store
 
 MAX_LINES = 27
 
-_SIZES = (
-    (5, 8, 3),
-    (4, 8, 3),
-    (3, 8, 3),
-    (2, 8, 3),
-    (1, 8, 2),
-    (1, 6, 1),
-    (1, 4, 1),
-    (1, 3, 1),
-)
+_SIZES = ((5, 8, 3), (4, 8, 3), (3, 8, 3), (2, 8, 3), (1, 8, 2), (1, 6, 1), (1, 4, 1), (1, 3, 1))
 """Findings, headline results, and sentences of the answer and on machines that are shown: the first
 that fit are taken."""
 

@@ -20,13 +20,7 @@ from nephoscope.analysis.statistics.values import Array, Refused
 from nephoscope.experiments import designs, effects, nested
 from nephoscope.experiments.designs import Design, Line
 from nephoscope.experiments.effects import Cell
-from nephoscope.experiments.records import (
-    Against,
-    Components,
-    Controls,
-    Experiment,
-    FactorEffect,
-)
+from nephoscope.experiments.records import Against, Components, Controls, Experiment, FactorEffect
 from nephoscope.model import Estimate, MetricResult, factors_key
 from nephoscope.plans import Plan, nest_of
 from nephoscope.results import names

@@ -6,13 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from nephoscope.experiments.records import (
-    Against,
-    Components,
-    Controls,
-    Experiment,
-    FactorEffect,
-)
+from nephoscope.experiments.records import Against, Components, Controls, Experiment, FactorEffect
 from nephoscope.model import Estimate, RunResult
 from nephoscope.report import charts, figures, wording
 from nephoscope.report.blocks import (
@@ -167,12 +161,7 @@ def _baselines(comparisons: Sequence[Against]) -> list[Block]:
     if dots:
         blocks.append(
             _chart(
-                "experiment-baseline",
-                "Relative to the baseline",
-                caption,
-                "slowdown",
-                dots,
-                table,
+                "experiment-baseline", "Relative to the baseline", caption, "slowdown", dots, table
             )
         )
     else:

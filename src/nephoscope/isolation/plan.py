@@ -237,8 +237,7 @@ def _common(
     intensities = _intensities(request)
     if not 1 <= request.neighbours <= MAX_NEIGHBOURS:
         raise UsageError(
-            f"--neighbours: {request.neighbours} is out of range.",
-            f"Use 1 to {MAX_NEIGHBOURS}.",
+            f"--neighbours: {request.neighbours} is out of range.", f"Use 1 to {MAX_NEIGHBOURS}."
         )
     counts = list(range(1, request.neighbours + 1))
     values: dict[str, Any] = {

@@ -323,13 +323,6 @@ def _missing(case: TargetEvidence, fact: str, what: str) -> Unchecked:
     return Unchecked(what, facts.reason(case.fingerprint, fact))
 
 
-LIMIT_RULES = (
-    cpu_names_disagree,
-    cpu_models_differ,
-    slow_ports,
-    cpu_quota,
-    cpu_set,
-    memory_limit,
-)
+LIMIT_RULES = (cpu_names_disagree, cpu_models_differ, slow_ports, cpu_quota, cpu_set, memory_limit)
 CLOCK_RULES = (swap_in_use, steal_hidden, pressure_hidden, clock_source, clock_cost)
 PROPERTY_RULES = (vulnerable, huge_pages_off, siblings, microcode_hidden, virtualised)

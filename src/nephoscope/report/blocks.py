@@ -11,9 +11,11 @@ Section
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from nephoscope.report import wording
 
 Figure = Mapping[str, Any]
 """A plotly figure as plain data: {"data": […], "layout": {…}}."""
@@ -167,6 +169,17 @@ class Section:
     id: str
     title: str
     blocks: Sequence[Block] = field(default_factory=tuple)
+
+
+def items(
+    texts: Iterable[str | Item], tone: str = "", *, title: str = "", folded: str = ""
+) -> list[Block]:
+    """Returns texts as a list, below a heading if it has a title; nothing without texts."""
+    entries = tuple(
+        text if isinstance(text, Item) else Item(wording.clean(text), tone) for text in texts
+    )
+    heading = [Heading(title)] if title else []
+    return [*heading, Items(entries, folded)] if entries else []
 
 
 def thin(rows: Sequence[tuple[Cell, ...]], limit: int) -> tuple[tuple[Cell, ...], ...]:

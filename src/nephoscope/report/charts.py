@@ -54,11 +54,7 @@ def cdf(
     figure = figures.lines(
         curves,
         figures.Axis(axis, unit, log=log, from_zero=not log),
-        figures.Axis(
-            "Cumulative share",
-            "ratio",
-            from_zero=True,
-        ),
+        figures.Axis("Cumulative share", "ratio", from_zero=True),
         markers=False,
         reach=reach,
     )

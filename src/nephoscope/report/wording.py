@@ -8,14 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from nephoscope import units
-from nephoscope.model import (
-    Consistency,
-    Estimate,
-    MetricResult,
-    Precision,
-    RunResult,
-    level_name,
-)
+from nephoscope.model import Consistency, Estimate, MetricResult, Precision, RunResult, level_name
 from nephoscope.reading.printable import printable
 from nephoscope.results.excluded import excluded_settings
 from nephoscope.results.precision import precision_sentence

@@ -135,12 +135,7 @@ def _read_source(kind: Kind, name: str, sets: Mapping[str, str]) -> _Source:
     return _Source(str(file), values, text, sets)
 
 
-def _check(
-    kind: Kind,
-    text: str,
-    values: Mapping[str, Any],
-    place: Callable[[Loc], str],
-) -> None:
+def _check(kind: Kind, text: str, values: Mapping[str, Any], place: Callable[[Loc], str]) -> None:
     try:
         program.check(kind.benchmark, {"scenario": text})
     except BenchmarkFailed as failure:

@@ -6,15 +6,7 @@ from collections.abc import Sequence
 
 from nephoscope.model import Estimate
 from nephoscope.report import wording
-from nephoscope.report.blocks import (
-    Block,
-    Column,
-    Heading,
-    Item,
-    Items,
-    Sentence,
-    Table,
-)
+from nephoscope.report.blocks import Block, Column, Heading, Item, Items, Sentence, Table
 from nephoscope.scheduler import charts
 from nephoscope.scheduler.inference import Scheduler, Word
 
@@ -95,12 +87,7 @@ def _fit(scheduler: Scheduler) -> Table | None:
     )
     if not rows:
         return None
-    head = (
-        Column("fitted"),
-        Column("value", True),
-        Column("interval", True),
-        Column("n", True),
-    )
+    head = (Column("fitted"), Column("value", True), Column("interval", True), Column("n", True))
     return Table(head, rows)
 
 

@@ -110,10 +110,7 @@ def surface(saving: Surface, name: str, number: int) -> Chart:
     layout["showlegend"] = False
     columns = sorted({round(i * (len(saving.x) - 1) / 5) for i in range(6)})
     rows = tuple(
-        (
-            units.format_value(p, "ratio"),
-            *(_saving(row[i]) for i in columns),
-        )
+        (units.format_value(p, "ratio"), *(_saving(row[i]) for i in columns))
         for p, row in zip(saving.p, saving.saving, strict=True)
     )
     head = (Column("share of fast"), *(Column(f"{saving.x[i]:.3g} times", True) for i in columns))

@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from nephoscope.model import InvalidTrial, RunResult
 from nephoscope.report import wording
-from nephoscope.report.blocks import (
-    Block,
-    Column,
-    Heading,
-    Item,
-    Items,
-    Section,
-    Sentence,
-    Table,
-)
+from nephoscope.report.blocks import Block, Column, Heading, Item, Items, Section, Sentence, Table
 
 
 def build(result: RunResult) -> Section:

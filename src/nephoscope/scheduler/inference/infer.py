@@ -21,25 +21,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from nephoscope.scheduler.inference import (
-    observation,
-    onset,
-    refills,
-    sentences,
-    shares,
-    timing,
-)
+from nephoscope.scheduler.inference import observation, onset, refills, sentences, shares, timing
 from nephoscope.scheduler.inference.observation import View
 from nephoscope.scheduler.inference.onset import Onset, Onsets
 from nephoscope.scheduler.inference.timing import Pattern
-from nephoscope.scheduler.inference.verdict import (
-    Fit,
-    Look,
-    Obtained,
-    Scheduler,
-    Word,
-    of_kind,
-)
+from nephoscope.scheduler.inference.verdict import Fit, Look, Obtained, Scheduler, Word, of_kind
 
 SLOWER = 1.25
 """Look cost with all CPUs busy over one alone from which a shared core is named. Clock rates drop

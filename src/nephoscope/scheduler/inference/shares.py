@@ -80,26 +80,14 @@ def fit_of(share: Estimate | None, refills: Refills | None) -> Fit:
         return Fit(share)
     how = f"regression of {refills.n} moments of refill on their numbers"
     period = Estimate(
-        refills.period_ns,
-        refills.low_ns,
-        refills.high_ns,
-        CONFIDENCE,
-        refills.n,
-        "ns",
-        how,
+        refills.period_ns, refills.low_ns, refills.high_ns, CONFIDENCE, refills.n, "ns", how
     )
     if share is None:
         return Fit(None, None, period)
     low = None if share.low is None else share.low * refills.low_ns
     high = None if share.high is None else share.high * refills.high_ns
     slice_ns = Estimate(
-        share.value * refills.period_ns,
-        low,
-        high,
-        CONFIDENCE,
-        share.n,
-        "ns",
-        "share times period",
+        share.value * refills.period_ns, low, high, CONFIDENCE, share.n, "ns", "share times period"
     )
     return Fit(share, slice_ns, period)
 
