@@ -11,6 +11,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "src" / "nephoscope"
 ORDER = [
     "limits",
     "errors",
+    "grouping",
     "units",
     "tasks",
     "programs",

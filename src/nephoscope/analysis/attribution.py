@@ -160,13 +160,6 @@ def attribute(
     return Attribution(word, sentence, tuple(one.sentence() for one in told), rises)
 
 
-def word(
-    slowdown: Estimate, quiet: Sequence[Reading], noisy: Sequence[Reading], *, paired: bool = False
-) -> Word:
-    """The word of `attribute` alone."""
-    return attribute(slowdown, quiet, noisy, paired=paired).word
-
-
 def change(
     counter: Counter,
     quiet: Sequence[Reading],
@@ -243,14 +236,10 @@ def _judge(changes: Sequence[Change]) -> tuple[Word, str]:
     if not outside:
         return Word.UNEXPLAINED, "No counter that could explain it rose with it."
     names = _names(outside)
-    if rose[Side.HYPERVISOR]:
-        return Word.NEIGHBOUR, (
-            f"{names} rose with it, while neither the own quota nor other programs here did."
-        )
     unknown = [
         one for one in changes if not one.known and one.counter.key in _MUST_BE_KNOWN_TO_ACCUSE
     ]
-    if unknown:
+    if unknown and not rose[Side.HYPERVISOR]:
         return Word.UNEXPLAINED, (
             f"{names} rose with it, but {_names(unknown)} cannot be told here, and those would "
             "raise it too."

@@ -9,6 +9,7 @@ from typing import Any
 from nephoscope import units
 from nephoscope.analysis import facts
 from nephoscope.capabilities import table
+from nephoscope.grouping import group_by
 from nephoscope.model import MetricResult, RunResult
 from nephoscope.report import selection, wording
 from nephoscope.report.blocks import Block, Section, Sentence, Tile, Tiles
@@ -102,11 +103,8 @@ def _machine_sentences(result: RunResult, limit: int) -> list[str]:
     """Returns a sentence for each different machine; alike machines share one."""
     every = selection.target_names(result)
     simulated = [one for one in every if facts.is_simulated(result.fingerprints.get(one))]
-    alike: dict[str, list[str]] = {}
-    for target in every:
-        if target not in simulated:
-            text = _description(result.fingerprints.get(target))
-            alike.setdefault(text, []).append(target)
+    real = (target for target in every if target not in simulated)
+    alike = group_by(real, lambda target: _description(result.fingerprints.get(target)))
     out = [_simulated(result, simulated)] if simulated else []
     out += [_what_it_is(result, targets, text) for text, targets in alike.items()]
     if len(out) > limit:

@@ -9,18 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
-
-import numpy as np
 
 from nephoscope.analysis import compare, interference
 from nephoscope.analysis.compare import Comparison
 from nephoscope.analysis.statistics.dependence import ASSUMED
-from nephoscope.analysis.statistics.values import Array, Refused
+from nephoscope.analysis.statistics.values import Refused
 from nephoscope.experiments import designs, effects, nested
 from nephoscope.experiments.designs import Design, Line
 from nephoscope.experiments.effects import Cell
 from nephoscope.experiments.records import Against, Components, Controls, Experiment, FactorEffect
+from nephoscope.grouping import group_by
 from nephoscope.model import Estimate, MetricResult, factors_key
 from nephoscope.plans import Plan, nest_of
 from nephoscope.results import names
@@ -77,7 +75,7 @@ def _held(
     pairs: Sequence[tuple[MetricResult, MetricResult]], rules: _Rules, notes: list[str]
 ) -> list[Against]:
     """Each line against its baseline, as far as they can be compared; notes name the others."""
-    sides = [_by_round(base, line) for base, line in pairs]
+    sides = [compare.common_rounds(base.by_round, line.by_round) for base, line in pairs]
     priors = pool_comparisons(
         {
             (
@@ -121,13 +119,6 @@ def _held(
             )
         )
     return held
-
-
-def _by_round(base: MetricResult, line: MetricResult) -> tuple[Array, Array]:
-    """The values of the rounds that both have."""
-    left, right = base.by_round, line.by_round
-    rounds = sorted(left.keys() & right.keys())
-    return np.array([left[r] for r in rounds]), np.array([right[r] for r in rounds])
 
 
 def _corrected(
@@ -183,10 +174,9 @@ def _covers_one(ratio: Estimate | None) -> bool:
 def _effects(
     plan: Plan, lines: Sequence[Line], rules: _Rules, notes: list[str]
 ) -> Iterable[FactorEffect]:
-    groups: dict[tuple[Any, ...], list[Line]] = {}
-    for line in lines:
-        key = (line.setting.entry, line.result.metric, line.result.target, line.inner)
-        groups.setdefault(key, []).append(line)
+    groups = group_by(
+        lines, lambda one: (one.setting.entry, one.result.metric, one.result.target, one.inner)
+    )
     known = {one.entry: one for one in designs.designs(plan, [line.setting for line in lines])}
     contrasts: list[tuple[Line, effects.Contrast]] = []
     for group in groups.values():

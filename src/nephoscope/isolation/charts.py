@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from nephoscope import units
+from nephoscope.grouping import group_by
 from nephoscope.isolation import tables
 from nephoscope.isolation.records import Cell, DoseResponse, Victim
 from nephoscope.model import Better
@@ -98,9 +99,7 @@ def _square(cell: Cell, row: str) -> Square:
 
 def responses(heat: Sequence[DoseResponse]) -> list[Chart]:
     """A figure for each victim that responds at all: factor over what the load reached."""
-    groups: dict[int, list[DoseResponse]] = {}
-    for one in heat:
-        groups.setdefault(id(one.victim), []).append(one)
+    groups = group_by(heat, lambda one: id(one.victim))
     names = tables.victim_names([one.victim for one in heat])
     charts = []
     for number, own in enumerate(groups.values()):
@@ -168,9 +167,7 @@ def _responses(name: str, drawn: Sequence[DoseResponse], of: int, number: int) -
 
 def violins(cells: Sequence[Cell]) -> list[Chart]:
     """For each victim that loses something: its values before, during and after each load."""
-    groups: dict[int, list[Cell]] = {}
-    for cell in _highest(cells):
-        groups.setdefault(id(cell.victim), []).append(cell)
+    groups = group_by(_highest(cells), lambda cell: id(cell.victim))
     names = tables.victim_names([cell.victim for cell in cells])
     hurt = [own for own in groups.values() if any(cell.excludes_one for cell in own)]
     hurt.sort(key=lambda own: -max(cell.factor.value if cell.factor else 0 for cell in own))

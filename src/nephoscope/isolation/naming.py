@@ -12,6 +12,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from nephoscope.report.wording import joined
+
 NONE = "none"
 UNCLEAR = "unclear"
 
@@ -167,7 +169,7 @@ def name(
         return Named(NONE, f"{what}, and no victim lost anything.", lost, distance)
     if alike:
         sentence = (
-            f"{what}, which {_all_of((best, *alike))} explain equally well; these {len(known)} "
+            f"{what}, which {joined((best, *alike))} explain equally well; these {len(known)} "
             "victims do not distinguish them."
         )
         return Named(UNCLEAR, sentence, lost, distance, second)
@@ -253,8 +255,4 @@ def _scale(value: float) -> float:
 def _lost(names: Sequence[str], measured: int) -> str:
     if not names:
         return f"None of {measured} victims lost significantly"
-    return f"{_all_of(names)} lost"
-
-
-def _all_of(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return f"{joined(names)} lost"

@@ -87,6 +87,20 @@ def full_name(benchmark: str, metric: str) -> str:
     return clean(f"{benchmark} {rest if rest and first.lower() == last else name}")
 
 
+def line_name(
+    benchmark: str, metric: str, factors: Mapping[str, Any], leave_out: Iterable[str] = ()
+) -> str:
+    """A metric with its setting: 'mem.stream throughput (triad)'."""
+    name, own = full_name(benchmark, metric), factors_text(factors, leave_out)
+    return f"{name} ({own})" if own else name
+
+
+def target_text(target: str, conditions: Mapping[str, Any]) -> str:
+    """A target, and the conditions under which something holds of it."""
+    own = factors_text(conditions)
+    return f"{clean(target)}, {own}" if own else clean(target)
+
+
 def level_text(name: str, level: Any) -> str:
     """One factor with its level: '2 threads', 'block 4 KiB', 'direct', 'triad', 'CPU 0'."""
     stem = name

@@ -14,7 +14,7 @@ from nephoscope import units
 from nephoscope.report import figures, timeline, wording
 from nephoscope.report.blocks import Chart, Column, Table
 from nephoscope.report.timeline import LEAST_GAP_NS, Lane
-from nephoscope.scheduler.inference import Fit, Gap, Look, Loop, Scheduler, of_kind
+from nephoscope.scheduler.inference import Fit, Look, Scheduler, of_kind
 
 KINDS = {
     "one": "one CPU busy",
@@ -32,9 +32,7 @@ _LEAST_SHOWN_NS = 160e6
 
 def name_of(scheduler: Scheduler) -> str:
     """The target, and the conditions under which it was looked at where a plan varies them."""
-    told = wording.factors_text(scheduler.conditions)
-    target = wording.clean(scheduler.target)
-    return f"{target}, {told}" if told else target
+    return wording.target_text(scheduler.target, scheduler.conditions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +52,11 @@ def lengths(looks: Iterable[Look]) -> Lengths:
     period: list[float] = []
     for look in looks:
         for loop in look.loops:
-            gaps = _long(loop)
+            gaps = [gap for gap in loop.gaps if gap.length_ns >= LEAST_GAP_NS]
             wait += [gap.length_ns for gap in gaps]
             run += [after.start_ns - before.end_ns for before, after in pairwise(gaps)]
             period += [float(after.start_ns - before.start_ns) for before, after in pairwise(gaps)]
     return Lengths(tuple(sorted(run)), tuple(sorted(wait)), tuple(sorted(period)))
-
-
-def _long(loop: Loop) -> list[Gap]:
-    return [gap for gap in loop.gaps if gap.length_ns >= LEAST_GAP_NS]
 
 
 # The strip: when each loop had its CPU ----------------------------------------------------------
@@ -183,7 +177,7 @@ def _cdf(
     caption: str,
     marks: Sequence[tuple[str, float]],
 ) -> Chart:
-    drawn, rows, brief = [], [], []
+    drawn, rows = [], []
     for name, values in curves:
         n = len(values)
         step = max(1, n // figures.CDF_POINTS)
@@ -198,9 +192,7 @@ def _cdf(
             )
         )
         tenths = [values[min(n - 1, int(q * n))] for q in (0.1, 0.25, 0.5, 0.75, 0.9)]
-        cells = [units.format_value(value, "ns") for value in tenths]
-        rows.append((name, str(n), *cells))
-        brief.append((name, str(n), *cells))
+        rows.append((name, str(n), *(units.format_value(value, "ns") for value in tenths)))
     figure = figures.lines(
         drawn,
         figures.Axis("length", "ns", from_zero=True),
@@ -215,11 +207,9 @@ def _cdf(
         figures.vertical(figure["layout"], ns, label, log=False)
         # Labels of neighbours would lie on each other.
         figure["layout"]["annotations"][-1] |= {"y": 0.02 + 0.07 * index, "xanchor": "left"}
-    quantiles = ("p10", "p25", "p50", "p75", "p90")
-    head = (Column("curve"), Column("n", True), *(Column(name, True) for name in quantiles))
-    return Chart(
-        id, title, figure, Table(head, tuple(rows)), caption, brief=Table(head, tuple(brief))
-    )
+    head = (Column("curve"), *Column.numbers("n", "p10", "p25", "p50", "p75", "p90"))
+    table = Table(head, tuple(rows))
+    return Chart(id, title, figure, table, caption, brief=table)
 
 
 def _hover(name: str, share: float, ns: float) -> str:

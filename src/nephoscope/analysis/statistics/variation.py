@@ -10,7 +10,12 @@ import math
 
 import numpy as np
 
-from nephoscope.analysis.statistics.bootstrap import bca, percentile_interval, resample
+from nephoscope.analysis.statistics.bootstrap import (
+    bca,
+    interval_of_ratio,
+    percentile_interval,
+    resample,
+)
 from nephoscope.analysis.statistics.means import skewness, summary
 from nephoscope.analysis.statistics.values import (
     EQUAL_NOTE,
@@ -184,12 +189,9 @@ def ratio_of_robust_cv(
         raise Refused("One side does not vary, or half of it timed out: there is no ratio to give.")
     first = resample(values_a, robust_cv, seed=seed, resamples=resamples)
     second = resample(values_b, robust_cv, seed=seed + 1, resamples=resamples)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = np.nan_to_num(second / first, nan=1.0, posinf=np.inf)
     units = min(values_a.size, values_b.size)
-    low, high = percentile_interval(ratios, above / below, units, confidence)
+    low, top = interval_of_ratio(second, first, above / below, units, confidence)
     method = f"ratio of robust CoVs; bootstrap, {resamples} resamples, seed {seed}"
-    top = high if math.isfinite(high) else None
     note = "" if top is not None else "The upper bound is infinite: A may not vary at all."
     return Estimate(above / below, low, top, confidence, units, "ratio", method, note)
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from nephoscope.grouping import group_by
 from nephoscope.model import Estimate
 from nephoscope.studies.comparison import rules
 from nephoscope.studies.comparison.emulation import RowOutcome
@@ -114,10 +115,7 @@ def compare_three_ways(outcomes: Sequence[Outcome], rows: Sequence[RowOutcome]) 
 
 def by_table(numbers: Sequence[ThreeWay]) -> Mapping[str, list[ThreeWay]]:
     """Returns the numbers of each published table."""
-    tables: dict[str, list[ThreeWay]] = {}
-    for number in numbers:
-        tables.setdefault(number.location[0], []).append(number)
-    return tables
+    return group_by(numbers, lambda number: number.location[0])
 
 
 def summarise(numbers: Sequence[ThreeWay]) -> str:
