@@ -6,7 +6,6 @@ arms, no nesting, no factors of its own) has no such part.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,12 +13,13 @@ from nephoscope.analysis import compare, interference
 from nephoscope.analysis.compare import Comparison
 from nephoscope.analysis.statistics.dependence import ASSUMED
 from nephoscope.analysis.statistics.values import Refused
+from nephoscope.analysis.verdicts import Band
 from nephoscope.experiments import designs, effects, nested
 from nephoscope.experiments.designs import Design, Line
 from nephoscope.experiments.effects import Cell
 from nephoscope.experiments.records import Against, Components, Controls, Experiment, FactorEffect
 from nephoscope.grouping import group_by
-from nephoscope.model import Estimate, MetricResult, factors_key
+from nephoscope.model import MetricResult, factors_key
 from nephoscope.plans import Plan, nest_of
 from nephoscope.results import names
 from nephoscope.results.lines import pool_comparisons
@@ -152,23 +152,14 @@ def _controls(lines: Sequence[Line], rules: _Rules) -> Controls:
         other = None if twin is None else at.get(line.place_of(twin, line.result.target))
         pairs += [(other.result, line.result)] if other else []
     arms = _held(pairs, rules, [])
-    decided = [one.comparison.ratio for one in arms if _has_interval(one.comparison.ratio)]
-    outside = sum(not _covers_one(ratio) for ratio in decided)
+    ratios = (one.comparison.ratio for one in arms)
+    decided = [
+        Band(r.low, r.high) for r in ratios if r and r.low is not None and r.high is not None
+    ]
+    outside = sum(band.excludes_one for band in decided)
     alpha = 1 - rules.confidence
     chance = float(bdtrc(outside - 1, len(decided), alpha)) if outside else 1.0
     return Controls(len(decided), outside, alpha * len(decided), chance, tuple(arms))
-
-
-def _has_interval(ratio: Estimate | None) -> bool:
-    return ratio is not None and ratio.low is not None and ratio.high is not None
-
-
-def _covers_one(ratio: Estimate | None) -> bool:
-    if ratio is None:
-        return True
-    low = -math.inf if ratio.low is None else ratio.low
-    high = math.inf if ratio.high is None else ratio.high
-    return low <= 1 <= high
 
 
 def _effects(

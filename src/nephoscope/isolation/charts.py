@@ -8,7 +8,7 @@ from statistics import median
 from nephoscope import units
 from nephoscope.grouping import group_by
 from nephoscope.isolation import tables
-from nephoscope.isolation.records import Cell, DoseResponse, Victim
+from nephoscope.isolation.records import Cell, DoseResponse
 from nephoscope.model import Better
 from nephoscope.report import figures, heat_maps, palette, selection, wording
 from nephoscope.report import violins as shapes
@@ -190,6 +190,7 @@ def _violins(name: str, cells: Sequence[Cell], number: int) -> Chart:
         p for p in (BASELINE, BEFORE, DURING, AFTER) if any(g.phase == p for g in groups)
     ]
     axis = figures.Axis(wording.metric_name(victim.metric), victim.unit)
+    better = "higher" if victim.better is Better.HIGHER else "lower"
     head = (*Column.texts("load", "phase"), *Column.numbers("minimum", "median", "maximum", "n"))
     rows = tuple(
         (
@@ -208,7 +209,7 @@ def _violins(name: str, cells: Sequence[Cell], number: int) -> Chart:
         f"{name}: baseline, loaded, recovery",
         shapes.violins(places, phases_there, groups, axis),
         Table(head, rows),
-        f"Each point is one trial; {_direction(victim)} Boxes span the quartiles with a "
+        f"Each point is one trial; {better} is better. Boxes span the quartiles with a "
         "line at the median. Outlines show the density and end at the extreme values.",
         repeats=True,
     )
@@ -223,7 +224,3 @@ def _phases(cell: Cell) -> dict[str, list[float]]:
     if sides[BEFORE] or sides[AFTER]:
         return sides
     return {BASELINE: [one.quiet for one in cell.rounds], DURING: sides[DURING]}
-
-
-def _direction(victim: Victim) -> str:
-    return "higher is better." if victim.better is Better.HIGHER else "lower is better."

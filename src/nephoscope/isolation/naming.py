@@ -154,7 +154,7 @@ def name(
         ((_distance(known, reference, widths), reference.resource) for reference in references),
         key=lambda pair: pair[0],
     )
-    what = _lost(lost, len(known))
+    what = f"{joined(lost)} lost" if lost else f"None of {len(known)} victims lost significantly"
     if not lost:
         return Named(NONE, f"{what}; other resources may be contended that no victim uses.", lost)
     if ranked[0][0] > FAR:
@@ -250,9 +250,3 @@ def _unit(spread: Mapping[str, float], canary: str) -> float:
 def _scale(value: float) -> float:
     """From an effect to what is compared: like it around 0, like its logarithm far from there."""
     return math.asinh(value / SHARPNESS)
-
-
-def _lost(names: Sequence[str], measured: int) -> str:
-    if not names:
-        return f"None of {measured} victims lost significantly"
-    return f"{joined(names)} lost"

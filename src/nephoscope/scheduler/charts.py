@@ -86,7 +86,8 @@ def _lanes(scheduler: Scheduler) -> list[Lane]:
             continue
         ordered = sorted(drawn, key=lambda look: look.obtained_cpus)
         look = ordered[len(ordered) // 2]
-        span = _span_ns(scheduler.fit, look)
+        period = scheduler.fit.period_ns.value if scheduler.fit.period_ns is not None else 0.0
+        span = min(float(look.window_ns), max(_LEAST_SHOWN_NS, SHOWN_PERIODS * period))
         for number, loop in enumerate(look.loops):
             gaps = timeline.clipped(
                 ((gap.start_ns, gap.end_ns, gap.cause) for gap in loop.gaps), span
@@ -101,11 +102,6 @@ def _name(look: Look, number: int) -> str:
     if loop.cpu is None:
         return f"loop {number}" if len(look.loops) > 1 else loop.name
     return f"{loop.name}, process {loop.process}" if look.processes > 1 else loop.name
-
-
-def _span_ns(fit: Fit, look: Look) -> float:
-    period = fit.period_ns.value if fit.period_ns is not None else 0.0
-    return min(float(look.window_ns), max(_LEAST_SHOWN_NS, SHOWN_PERIODS * period))
 
 
 # The distributions ------------------------------------------------------------------------------

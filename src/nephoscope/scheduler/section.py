@@ -78,16 +78,12 @@ def _gaps(result: RunResult) -> list[Gap]:
         if key[0] in BENCHMARKS and key[1].startswith("gap"):
             factors = selection.key_factors(key)
             cause = wording.clean(factors.get("cause", "unexplained"))
-            cpu = _place(factors)
+            cpu = wording.factors_text(factors, leave_out=("cause",)) or "any CPU"
             out += [
                 Gap((key[2], cpu, trial), int(at_ns), float(length), cause)
                 for trial, at_ns, length in events
             ]
     return out
-
-
-def _place(factors: Mapping[str, Any]) -> str:
-    return wording.factors_text(factors, leave_out=("cause",)) or "any CPU"
 
 
 def _lane_order(lane: tuple[str, str, str]) -> tuple[str, list[int], str, str]:

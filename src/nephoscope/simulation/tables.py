@@ -114,9 +114,10 @@ def comparison(found: Sequence[Deployment], names: Sequence[str]) -> Table:
     """Rows: overall and each region; a column for each deployment; mean response times."""
     regions = dict.fromkeys(one.name for each in found for one in each.regions)
     overall = [each.overall for each in found]
+    shares_of = [{one.name: one for one in each.regions} for each in found]
     lines: list[tuple[str, Sequence[Share | None], str]] = [
         ("overall", overall, MEAN),
-        *((name, [_named(each.regions, name) for each in found], MEAN) for name in regions),
+        *((name, [by_name.get(name) for by_name in shares_of], MEAN) for name in regions),
         ("within the objective", overall, WITHIN),
         ("cost", overall, "cost_usd"),
     ]
@@ -128,10 +129,6 @@ def comparison(found: Sequence[Deployment], names: Sequence[str]) -> Table:
     head = (Column("mean response time"), *Column.numbers(*names))
     n = over(one.overall.figures for one in found)
     return Table(head, tuple(known), f"Comparison of deployments, with intervals{n}")
-
-
-def _named(shares: Sequence[Share], name: str) -> Share | None:
-    return next((one for one in shares if one.name == name), None)
 
 
 def shares(

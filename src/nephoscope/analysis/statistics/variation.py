@@ -57,7 +57,8 @@ def consistency(values: Numbers, *, confidence: float = 0.95, seed: int = 1) -> 
     point = float(robust_cv(array))
     if not math.isfinite(point):  # half of the repetitions are timeouts
         return UNKNOWN
-    low, high = _robust_cv_interval(array, point, confidence, seed)
+    replicas = resample(array, robust_cv, seed=seed, resamples=RESAMPLES)
+    low, high = percentile_interval(replicas, point, array.size, confidence)
     word: ConsistencyWord = (
         "steady" if high < STEADY_BELOW else "erratic" if low > ERRATIC_ABOVE else "variable"
     )
@@ -80,13 +81,6 @@ def robust_cv(rows: Array) -> Array:
         spread = np.median(np.abs(rows - centre), axis=-1)
         ratio = MAD_TO_SIGMA * spread / np.abs(centre[..., 0])
     return np.asarray(np.where(np.isnan(ratio), np.inf, ratio))
-
-
-def _robust_cv_interval(
-    array: Array, point: float, confidence: float, seed: int
-) -> tuple[float, float]:
-    replicas = resample(array, robust_cv, seed=seed, resamples=RESAMPLES)
-    return percentile_interval(replicas, point, array.size, confidence)
 
 
 def cv_point(array: Array, *, corrected: bool = False) -> float | None:

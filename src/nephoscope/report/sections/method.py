@@ -9,7 +9,7 @@ from dataclasses import asdict
 
 from nephoscope import catalog, units
 from nephoscope.grouping import group_by
-from nephoscope.model import RunResult, RunSummary, TrialCounts
+from nephoscope.model import RunResult, RunSummary
 from nephoscope.report import selection, wording
 from nephoscope.report.blocks import Block, Column, Section, Table, items
 
@@ -47,7 +47,7 @@ def _facts(result: RunResult) -> list[tuple[str, str]]:
         ("Finished", run.finished_at or "not finished"),
         ("State", run.state),
         ("Rounds", run.rounds),
-        ("Trials", _trials(run.trials)),
+        ("Trials", ", ".join(f"{count} {name}" for name, count in asdict(run.trials).items())),
         ("Repetitions", _repetitions(result)),
         ("Confidence", units.format_value(run.confidence, "ratio")),
         ("Margin", units.format_value(run.margin, "ratio")),
@@ -62,10 +62,6 @@ def _facts(result: RunResult) -> list[tuple[str, str]]:
 def _versions(run: RunSummary) -> str:
     parts = [("nephoscope", run.nephoscope), ("probe", run.probe)]
     return ", ".join(f"{name} {version}" for name, version in parts if version)
-
-
-def _trials(trials: TrialCounts) -> str:
-    return ", ".join(f"{count} {name}" for name, count in asdict(trials).items())
 
 
 def _repetitions(result: RunResult) -> str:

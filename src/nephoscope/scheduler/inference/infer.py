@@ -93,7 +93,7 @@ def _named(
     if not lossy:
         return _undisturbed(views, slower)
     if all(observation.is_throttled(view) for view in lossy):
-        return _quota(lossy[-1])
+        return Word.OWN_QUOTA, _cap_fit(lossy[-1:]), (sentences.counters(lossy[-1].look),)
     if all(observation.is_caused_by(view, "stopped") for view in lossy):
         return _stopped(lossy)
     if all(view.all_are(Pattern.TURNS) for view in lossy) and not observation.may_be_cap(
@@ -145,11 +145,6 @@ def _periodic(lossy: Sequence[View], begun: Onsets) -> Named:
         shares.fit_of(share, begun.starts),
         (*patterns, *sentences.onset(begun)),
     )
-
-
-def _quota(view: View) -> Named:
-    fit = _cap_fit([view])
-    return Word.OWN_QUOTA, fit, (sentences.counters(view.look),)
 
 
 def _turns(single: View | None, every: View | None, lossy: Sequence[View]) -> Named:
