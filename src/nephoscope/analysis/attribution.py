@@ -94,8 +94,6 @@ class Change:
     counter: Counter
     estimate: Estimate | None
     rose: bool
-    quiet: float | None = None
-    noisy: float | None = None
 
     @property
     def known(self) -> bool:
@@ -185,7 +183,7 @@ def change(
     )  # fmt: skip
     needed = max(counter.least, counter.share * lost)
     rose = estimate.low is not None and estimate.low > 0 and estimate.value >= needed
-    return Change(counter, estimate, rose, float(np.median(left)), float(np.median(right)))
+    return Change(counter, estimate, rose)
 
 
 def _values(key: str, readings: Sequence[Reading]) -> list[float | None]:

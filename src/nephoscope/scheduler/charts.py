@@ -117,10 +117,10 @@ def distributions(schedulers: Sequence[Scheduler]) -> list[Chart]:
     out = []
     for part, word in _PARTS.items():
         curves = [
-            (name_of(one), getattr(lengths(of_kind(one.looks, "one", "all")), part))
+            (name_of(one), values)
             for one in schedulers
+            if len(values := getattr(lengths(of_kind(one.looks, "one", "all")), part)) >= 2
         ]
-        curves = [(name, values) for name, values in curves if len(values) >= 2]
         if curves:
             caption = (
                 "One curve per target over all trials, with one busy CPU and with all CPUs busy. "

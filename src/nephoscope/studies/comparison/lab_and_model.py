@@ -10,7 +10,7 @@ from nephoscope.grouping import group_by
 from nephoscope.model import Estimate
 from nephoscope.studies.comparison import rules
 from nephoscope.studies.comparison.emulation import RowOutcome
-from nephoscope.studies.comparison.rules import Mark, Range
+from nephoscope.studies.comparison.rules import Mark
 from nephoscope.studies.comparison.side_by_side import Location, Outcome
 
 BOTH = "both as published"
@@ -58,9 +58,9 @@ class _Candidate:
 
 def mark_within(published: float, estimate: Estimate, margin: float) -> Mark:
     """Returns whether a figure is the published one, within a margin (ratio)."""
-    if estimate.low is None or estimate.high is None:
+    interval = rules.range_of(estimate)
+    if interval is None:
         return Mark.NOT_COMPARABLE
-    interval = Range(estimate.low, estimate.high)
     return rules.in_number(published, None, interval, margin=margin, neutral=None)[0]
 
 
