@@ -69,21 +69,18 @@ def _name(victim: Victim, result: RunResult) -> str:
 
 
 def _table(cells: Iterable[Cell]) -> str:
-    rows = []
-    for cell in cells:
-        value, interval = _factor(cell.factor)
-        rows.append(
-            (
-                f"  {cell.resource}",
-                f"{100 * cell.intensity:g} %" if cell.neighbours else "-",
-                str(cell.neighbours or "-"),
-                str(cell.comparison.n_a),
-                value,
-                interval,
-                cell.recovery.word,
-                cell.attribution.word.value if cell.attribution else "-",
-            )
+    rows = [
+        (
+            f"  {cell.resource}",
+            f"{100 * cell.intensity:g} %" if cell.neighbours else "-",
+            str(cell.neighbours or "-"),
+            str(cell.comparison.n_a),
+            *_factor(cell.factor),
+            cell.recovery.word,
+            cell.attribution.word.value if cell.attribution else "-",
         )
+        for cell in cells
+    ]
     return output.table(_HEAD, rows, right=(1, 2, 3, 4))
 
 
