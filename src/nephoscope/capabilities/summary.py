@@ -69,16 +69,12 @@ CHOICES: tuple[Choice, ...] = (
 
 def build(result: RunResult) -> Section:
     """Returns question and answer, the machines, the headline results and their coverage."""
-    blocks = opening(result, MAX_MACHINES, MAX_ANSWERS)
-    tiles = headline_tiles(result, MAX_TILES)
-    if tiles:
-        blocks.append(Tiles(tuple(tiles)))
-    blocks.append(Sentence(coverage(result)))
-    return Section("summary", "Summary", tuple(blocks))
+    blocks = opening(result, MAX_MACHINES, MAX_ANSWERS, MAX_TILES)
+    return Section("summary", "Summary", (*blocks, Sentence(coverage(result))))
 
 
-def opening(result: RunResult, machines: int, sentences: int) -> list[Block]:
-    """Returns the question of the plan with its answer, and what the machines are.
+def opening(result: RunResult, machines: int, sentences: int, figures: int) -> list[Block]:
+    """Returns the question of the plan with its answer, what the machines are, headline results.
 
     machines: largest number of different machines to describe; sentences: of the answer.
     """
@@ -96,7 +92,9 @@ def opening(result: RunResult, machines: int, sentences: int) -> list[Block]:
         stated[-1] += f" {len(answers) - sentences} more in the full report."
     blocks += [Sentence(wording.clean(answer), lead=True) for answer in stated]
     described = [Sentence(text, lead=not answers) for text in _machine_sentences(result, machines)]
-    return blocks + described or [Sentence("This run has no measurements yet.", lead=True)]
+    blocks = blocks + described or [Sentence("This run has no measurements yet.", lead=True)]
+    tiles = headline_tiles(result, figures)
+    return [*blocks, Tiles(tuple(tiles))] if tiles else blocks
 
 
 def _machine_sentences(result: RunResult, limit: int) -> list[str]:

@@ -118,15 +118,20 @@ def _victims(request: IsolationRequest, known: Catalog) -> list[dict[str, Any]]:
     wanted: list[str] = []
     for name in request.victims:
         wanted += _all(known, victims=True) if name == ALL else [name]
-    twice = [name for name in dict.fromkeys(wanted) if wanted.count(name) > 1]
-    if twice and ALL not in request.victims:
-        raise UsageError(f"The victim '{twice[0]}' is named twice.", "Name each one once.")
+    if ALL not in request.victims:
+        _refuse_repeats("victim", wanted)
     if not wanted:
         raise UsageError(
             "Name at least one victim.",
             f"VICTIM is {ALL}, a benchmark, or a resource: {', '.join(resources.NAMES)}.",
         )
     return [_victim(name, known) for name in dict.fromkeys(wanted)]
+
+
+def _refuse_repeats(role: str, names: Sequence[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"The {role} '{name}' is named twice.", "Name each one once.")
 
 
 def _all(known: Catalog, *, victims: bool) -> list[str]:
@@ -192,9 +197,7 @@ def _aggressors(request: IsolationRequest, known: Catalog) -> tuple[list[str], l
     named = [name for name in request.aggressors if name != ALL]
     for name in named:
         _require(resources.resource(name), known)
-    twice = [name for name in dict.fromkeys(named) if named.count(name) > 1]
-    if twice:
-        raise UsageError(f"The aggressor '{twice[0]}' is named twice.", "Name each one once.")
+    _refuse_repeats("aggressor", named)
     if named and ALL not in request.aggressors:
         return list(dict.fromkeys([*named, IDLE])), []
     available = [name for name in _all(known, victims=False) if _fits(name, request)]
