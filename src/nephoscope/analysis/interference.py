@@ -49,6 +49,11 @@ class Triple:
     before: float | None = None
     after: float | None = None
 
+    @property
+    def sides(self) -> list[float]:
+        """Returns the quiet trials right before and after it, as far as there are any."""
+        return [value for value in (self.before, self.after) if value is not None]
+
 
 def around(round_number: int, loaded: float, before: float | None, after: float | None) -> Triple:
     """A loaded trial with its neighbours. Raises Refused when there is no quiet trial beside it."""
@@ -143,9 +148,7 @@ def factor_of_means(
 
 def _quiet_mean(triple: Triple, better: Better) -> float:
     """The mean quiet time of a triple; of rates the mean of their inverses."""
-    beside = [value for value in (triple.before, triple.after) if value is not None] or [
-        triple.quiet
-    ]
+    beside = triple.sides or [triple.quiet]
     if better is Better.HIGHER:
         beside = [1 / value for value in beside]
     return math.fsum(beside) / len(beside)
