@@ -61,7 +61,7 @@ ORDER = [
     "serve",
     "__main__",
 ]
-ANALYSIS_MAY_IMPORT = {"errors", "units", "model", "analysis"}
+ANALYSIS_MAY_IMPORT = {"errors", "grouping", "units", "model", "analysis"}
 COMMANDS = {
     "command",
     "capacity_command",
