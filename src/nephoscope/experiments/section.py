@@ -95,11 +95,7 @@ def _effects(effects: Sequence[FactorEffect]) -> list[Block]:
         )
         if ratio is not None:
             dots.append((f"{name}: {what}{where}", ratio))
-    head = (
-        *Column.texts("level", "reference", "metric"),
-        *Column.numbers("ratio", "interval", "n"),
-        Column("verdict"),
-    )
+    head = Column.head(("level", "reference", "metric"), ("ratio", "interval", "n"), ("verdict",))
     table = Table(head, tuple(rows))
     caption = (
         "Each level relative to the first level or the baseline, averaged over all other "
@@ -147,11 +143,7 @@ def _baselines(comparisons: Sequence[Against]) -> list[Block]:
 
 
 def _against_table(shown: Sequence[Against]) -> Table:
-    head = (
-        *Column.texts("alternative", "metric"),
-        *Column.numbers("factor", "interval", "n"),
-        Column("verdict"),
-    )
+    head = Column.head(("alternative", "metric"), ("factor", "interval", "n"), ("verdict",))
     rows = tuple(
         (
             change_text(one),

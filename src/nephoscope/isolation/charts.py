@@ -40,11 +40,7 @@ def heat_map(cells: Sequence[Cell]) -> Chart:
         )
         for cell in top
     }
-    head = (
-        *Column.texts("victim", "load"),
-        *Column.numbers("factor", "interval", "n"),
-        Column("verdict"),
-    )
+    head = Column.head(("victim", "load"), ("factor", "interval", "n"), ("verdict",))
     table_rows = tuple(
         (
             names[id(cell.victim)],

@@ -76,10 +76,10 @@ def one_cell(estimate: Estimate | None) -> str:
 def factors(cells: Sequence[Cell]) -> Table:
     """Everything that was estimated of each cell, folded away on the page."""
     names = victim_names([cell.victim for cell in cells])
-    head = (
-        *Column.texts("victim", "load"),
-        *Column.numbers("achieved", "of means", "of p99", "of variation"),
-        *Column.texts("verdict", "attributed to"),
+    head = Column.head(
+        ("victim", "load"),
+        ("achieved", "of means", "of p99", "of variation"),
+        ("verdict", "attributed to"),
     )
     rows = tuple(
         (
@@ -104,11 +104,7 @@ def recovery(cells: Sequence[Cell]) -> list[Block]:
     if not recovered:
         return []
     names = victim_names([cell.victim for cell in recovered])
-    head = (
-        *Column.texts("victim", "load"),
-        *Column.numbers("after / before", "interval", "n"),
-        Column("verdict"),
-    )
+    head = Column.head(("victim", "load"), ("after / before", "interval", "n"), ("verdict",))
     order = {"not recovered": 0, "undecided": 1, "better after": 2, "recovered": 3}
     ranked = sorted(recovered, key=lambda cell: order.get(cell.recovery.word, 4))
     rows = tuple(

@@ -88,10 +88,7 @@ def _obtained(one: Scheduler) -> list[Block]:
         )
     if not rows:
         return []
-    head = (
-        *Column.texts("observation", "CPU"),
-        *Column.numbers("loops", "share of each", "total", "interval", "n"),
-    )
+    head = Column.head(("observation", "CPU"), ("loops", "share of each", "total", "interval", "n"))
     return [Table(head, tuple(rows), "Share of each CPU:")]
 
 

@@ -171,11 +171,7 @@ def _strip_layout(lanes: Sequence[tuple[str, str, str]], gaps: Sequence[Gap]) ->
 
 
 def _timeline_table(gaps: Sequence[Gap]) -> Table:
-    head = (
-        *Column.texts("where", "trial"),
-        *Column.numbers("start", "length"),
-        Column("cause"),
-    )
+    head = Column.head(("where", "trial"), ("start", "length"), ("cause",))
     rows = tuple(
         (
             gap.lane[1],

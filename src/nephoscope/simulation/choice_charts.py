@@ -49,10 +49,8 @@ def front(placement: Placement, name: str, number: int) -> list[Chart]:
         )
         for one in best
     )
-    head = (
-        Column("sites"),
-        *Column.numbers("cost per hour", "within the objective", "mean response"),
-        Column(""),
+    head = Column.head(
+        ("sites",), ("cost per hour", "within the objective", "mean response"), ("",)
     )
     chart = Chart(
         f"front-{number}",

@@ -105,10 +105,7 @@ def _time(times: Sequence[PhaseTime]) -> Chart:
             times, key=lambda t: (benchmarks.index(t.benchmark), PHASES.index(t.phase))
         )
     )
-    head = (
-        *Column.texts("benchmark", "phase"),
-        *Column.numbers("total", "median", "longest", "n", "failed"),
-    )
+    head = Column.head(("benchmark", "phase"), ("total", "median", "longest", "n", "failed"))
     whole = sum(time.total_ns for time in times)
     brief = tuple(
         (
@@ -178,9 +175,8 @@ def _loads(result: RunResult, loads: Sequence[LoadUse]) -> list[Block]:
         )
         for load in loads
     )
-    head = (
-        *Column.texts("load", "benchmark", "target"),
-        *Column.numbers("trials", "died in trials", "minimum coverage"),
+    head = Column.head(
+        ("load", "benchmark", "target"), ("trials", "died in trials", "minimum coverage")
     )
     blocks: list[Block] = [Heading("Loads"), Table(head, rows)]
     names = {load.name for load in loads}

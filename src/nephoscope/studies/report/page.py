@@ -145,11 +145,7 @@ def _three_ways(parts: Sequence[PartResult]) -> list[Section]:
     if not numbers:
         return []
     blocks: list[Block] = [Sentence(lab_and_model.summarise(numbers), lead=True)]
-    head = (
-        *Column.texts("row", "figure"),
-        *Column.numbers("published", "measured in the lab", "simulated"),
-        Column(""),
-    )
+    head = Column.head(("row", "figure"), ("published", "measured in the lab", "simulated"), ("",))
     for table, of_table in lab_and_model.by_table(numbers).items():
         rows = tuple(
             (
@@ -200,11 +196,7 @@ def _emulated(rows: Sequence[RowOutcome]) -> list[Block]:
     """Set, measured and published, row by row; then the inferred scheduler of each."""
     if not rows:
         return []
-    head = (
-        *Column.texts("row", "share of"),
-        Column("set", True),
-        *Column.texts("measured", "", "published"),
-    )
+    head = Column.head(("row", "share of"), ("set",), ("measured", "", "published"))
     lines = tuple(
         (
             row.title if not index else "",
@@ -246,12 +238,7 @@ def _prediction(prediction: Prediction) -> list[Block]:
         for value in prediction.values
     )
     unit = f" ({prediction.unit})" if prediction.unit else ""
-    head = (
-        Column("condition"),
-        *Column.texts(f"measured{unit}", f"simulated{unit}"),
-        Column("ratio", True),
-        Column(""),
-    )
+    head = Column.head(("condition", f"measured{unit}", f"simulated{unit}"), ("ratio",), ("",))
     return [
         Heading(f"Measured and simulated: {prediction.title}"),
         Sentence(predictions.summarise(prediction)),
