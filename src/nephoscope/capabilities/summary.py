@@ -92,7 +92,9 @@ def opening(result: RunResult, machines: int, sentences: int, figures: int) -> l
         stated[-1] += f" {len(answers) - sentences} more in the full report."
     blocks += [Sentence(wording.clean(answer), lead=True) for answer in stated]
     described = [Sentence(text, lead=not answers) for text in _machine_sentences(result, machines)]
-    blocks = blocks + described or [Sentence("This run has no measurements yet.", lead=True)]
+    blocks += described
+    if not blocks:
+        blocks.append(Sentence("This run has no measurements yet.", lead=True))
     tiles = headline_tiles(result, figures)
     return [*blocks, Tiles(tuple(tiles))] if tiles else blocks
 

@@ -32,14 +32,14 @@ def look_of(
     params: as the plan gave them. samples: all of the trial's; other metrics are passed over.
     beside: the machine's counters over the trial. machine_cpus: those that a process may use there.
     """
-    given = {name: value for name, value in params.items() if value is not None}
+    settings = {name: value for name, value in params.items() if value is not None}
     return Look(
         target=target,
         trial=trial,
-        processes=int(given.get("processes_per_cpu", 1)),
-        window_ns=int(given.get("duration_ns", _DURATION_NS)),
+        processes=int(settings.get("processes_per_cpu", 1)),
+        window_ns=int(settings.get("duration_ns", _DURATION_NS)),
         loops=_loops(samples),
-        sleep_ns=int(given.get("sleep_ns", 0)),
+        sleep_ns=int(settings.get("sleep_ns", 0)),
         machine_cpus=machine_cpus,
         steal_ratio=_number(beside.get("steal_ratio")),
         throttled_ratio=_number(beside.get("throttled_ratio")),
