@@ -176,7 +176,7 @@ def _without_port(host: str) -> str:
 async def _body(headers: Mapping[str, str], receive: Receive) -> bytes:
     """Returns the body of a request. Refusal for one that is large or slow."""
     length = headers.get("content-length", "0")
-    if not length.isdecimal() or int(length) > MAX_BODY_BYTES:
+    if not length.isdecimal() or len(length) > 18 or int(length) > MAX_BODY_BYTES:
         raise _too_large()
     if length == "0" and "transfer-encoding" not in headers:
         return b""

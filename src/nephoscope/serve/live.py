@@ -219,7 +219,8 @@ class Live:
             followed = self._followed[run.id] = _Followed(run)
             followed.task = asyncio.create_task(followed.follow())
         mark, _, number = last_id.partition(".")
-        seen = int(number) if mark == followed.mark and number.isdecimal() else 0
+        is_number = number.isdecimal() and len(number) <= 18
+        seen = int(number) if mark == followed.mark and is_number else 0
         followed.readers += 1
         try:
             async for text in _texts(followed, seen):
