@@ -11,6 +11,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "src" / "nephoscope"
 ORDER = [
     "limits",
     "errors",
+    "grouping",
     "units",
     "tasks",
     "programs",
@@ -60,7 +61,7 @@ ORDER = [
     "serve",
     "__main__",
 ]
-ANALYSIS_MAY_IMPORT = {"errors", "units", "model", "analysis"}
+ANALYSIS_MAY_IMPORT = {"errors", "grouping", "units", "model", "analysis"}
 COMMANDS = {
     "command",
     "capacity_command",

@@ -21,140 +21,50 @@ from nephoscope.errors import NephoscopeError
 SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 80}
 
 COMMANDS: tuple[Command, ...] = (
-    Command(
-        "survey",
-        "Measure CPU, memory, disk and network of a machine.",
-        "nephoscope.commands.survey:survey",
-    ),
-    Command(
-        "run",
-        "Run an experiment plan, or resume its unfinished run.",
-        "nephoscope.commands.run:run",
-    ),
-    Command(
-        "bench",
-        "Measure one benchmark, or compare command lines.",
-        "nephoscope.commands.bench:bench",
-    ),
+    Command("survey", "Measure CPU, memory, disk and network of a machine.", ".commands.survey"),
+    Command("run", "Run an experiment plan, or resume its unfinished run.", ".commands.run"),
+    Command("bench", "Measure one benchmark, or compare command lines.", ".commands.bench"),
     *(command for capability in TABLE for command in capability.commands),
-    Command(
-        "sla",
-        "Check service level agreements: verdict, credit, evidence.",
-        "nephoscope.sla.command:sla",
-    ),
-    Command(
-        "traffic",
-        "Analyse bursts of traffic and the energy of a mobile radio.",
-        "nephoscope.traffic.command:traffic",
-    ),
-    Command(
-        "cost",
-        "Compute prices, cost per unit of work and savings.",
-        "nephoscope.cost.command:cost",
-    ),
-    Command(
-        "tariff",
-        "Price transfers by throughput, beside a flat tariff.",
-        "nephoscope.pricing.command:tariff",
-    ),
+    Command("sla", "Check service level agreements: verdict, credit, evidence."),
+    Command("traffic", "Analyse bursts of traffic and the energy of a mobile radio."),
+    Command("cost", "Compute prices, cost per unit of work and savings."),
+    Command("tariff", "Price transfers by throughput, beside a flat tariff.", ".pricing.command"),
     Command(
         "utility",
         "Choose among offers by their utility, with uncertainty.",
-        "nephoscope.pricing.utility_command:utility",
+        ".pricing.utility_command",
     ),
+    Command("advise", "Classify an application; predict its performance by platform."),
     Command(
-        "advise",
-        "Classify an application; predict its performance by platform.",
-        "nephoscope.advise.command:advise",
+        "compare", "Compare two runs, two targets of a run, or two files.", ".comparison.command"
     ),
-    Command(
-        "compare",
-        "Compare two runs, two targets of a run, or two files.",
-        "nephoscope.comparison.command:compare",
-    ),
-    Command(
-        "rank",
-        "Rank alternatives by metric, overall and by application.",
-        "nephoscope.rank.command:rank",
-    ),
-    Command(
-        "history",
-        "Print a metric over time: change points, forecasts.",
-        "nephoscope.history.command:history",
-    ),
-    Command(
-        "watch",
-        "Repeat an experiment plan on a schedule.",
-        "nephoscope.watch.command:watch",
-    ),
-    Command("study", "Reproduce the five reference studies.", "nephoscope.studies.command:study"),
-    Command(
-        "runs",
-        "List stored runs, newest first; label or remove them.",
-        "nephoscope.commands.runs:runs",
-    ),
-    Command(
-        "show", "Analyse a stored run again and print its summary.", "nephoscope.commands.show:show"
-    ),
-    Command(
-        "stop",
-        "Stop a running measurement and keep its completed trials.",
-        "nephoscope.commands.stop:stop",
-    ),
-    Command(
-        "verify",
-        "Check the files of stored runs against their digests.",
-        "nephoscope.commands.verify:verify",
-    ),
+    Command("rank", "Rank alternatives by metric, overall and by application."),
+    Command("history", "Print a metric over time: change points, forecasts."),
+    Command("watch", "Repeat an experiment plan on a schedule."),
+    Command("study", "Reproduce the five reference studies.", ".studies.command"),
+    Command("runs", "List stored runs, newest first; label or remove them.", ".commands.runs"),
+    Command("show", "Analyse a stored run again and print its summary.", ".commands.show"),
+    Command("stop", "Stop a running measurement and keep its completed trials.", ".commands.stop"),
+    Command("verify", "Check the files of stored runs against their digests.", ".commands.verify"),
     Command(
         "compact",
         "Merge the trials of old runs into histograms; remove old days.",
-        "nephoscope.compaction.command:compact",
+        ".compaction.command",
     ),
     Command(
-        "export",
-        "Export the samples of runs as CSV, JSON lines or Parquet.",
-        "nephoscope.commands.export:export",
+        "export", "Export the samples of runs as CSV, JSON lines or Parquet.", ".commands.export"
     ),
-    Command("import", "Import results from other tools.", "nephoscope.commands.import_:import_"),
+    Command("import", "Import results from other tools.", ".commands.import_:import_"),
+    Command("serve", "Serve stored runs and runs in progress as a page and an API."),
     Command(
-        "serve",
-        "Serve stored runs and runs in progress as a page and an API.",
-        "nephoscope.serve.command:serve",
+        "list", "List benchmarks, or describe one: parameters and metrics.", ".commands.list_:list_"
     ),
-    Command(
-        "list",
-        "List benchmarks, or describe one: parameters and metrics.",
-        "nephoscope.commands.list_:list_",
-    ),
-    Command(
-        "doctor",
-        "Check this host for missing tools and kernel features.",
-        "nephoscope.commands.doctor:doctor",
-    ),
-    Command(
-        "config",
-        "Print the configuration and the source of each value.",
-        "nephoscope.commands.config:config",
-    ),
-    Command(
-        "schema",
-        "Print a JSON Schema; without NAME, list the schemas.",
-        "nephoscope.commands.schema:schema",
-    ),
-    Command(
-        "completion",
-        "Print the completion script of a shell.",
-        "nephoscope.commands.completion:completion",
-    ),
-    Command(
-        "version",
-        "Print the versions of the program and of its probe.",
-        "nephoscope.commands.version:version",
-    ),
-    Command(
-        "lab", "Emulate hosts and network links on this machine.", "nephoscope.commands.lab:lab"
-    ),
+    Command("doctor", "Check this host for missing tools and kernel features.", ".commands.doctor"),
+    Command("config", "Print the configuration and the source of each value.", ".commands.config"),
+    Command("schema", "Print a JSON Schema; without NAME, list the schemas.", ".commands.schema"),
+    Command("completion", "Print the completion script of a shell.", ".commands.completion"),
+    Command("version", "Print the versions of the program and of its probe.", ".commands.version"),
+    Command("lab", "Emulate hosts and network links on this machine.", ".commands.lab"),
 )
 """All commands in the order of the help, which is printed without importing them:
 `tests/commands/test_cli.py` holds each summary to the help of its command."""

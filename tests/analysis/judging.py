@@ -8,7 +8,6 @@ from typing import Any
 
 from nephoscope.analysis.target_evidence import Trials
 from nephoscope.capabilities import findings
-from nephoscope.capabilities.findings import RecordsSummary
 from nephoscope.model import (
     Better,
     Consistency,
@@ -121,6 +120,6 @@ def judge(
 ) -> dict[str, Finding]:
     """The findings of one target, by their id."""
     further.setdefault("parts", (MachineFigures(),))
-    summary = RecordsSummary({"local": trials or Trials(valid=10)})
+    summary = {"local": trials or Trials(valid=10)}
     prints = {} if fingerprint is None else {"local": fingerprint}
     return {one.id: one for one in findings.findings(prints, metrics, summary, **further)}

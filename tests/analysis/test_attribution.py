@@ -181,4 +181,4 @@ def test_noise_alone_hardly_ever_rises(seed: int) -> None:
     sides = rng.exponential(0.001, (2, 8))
     quiet, noisy = ([{**QUIET, "steal_ratio": float(v)} for v in side] for side in sides)
     # A thousandth of steal cannot be a slowdown of two, whatever the draw.
-    assert attribution.word(TWICE, quiet, noisy) is Word.UNEXPLAINED
+    assert attribution.attribute(TWICE, quiet, noisy).word is Word.UNEXPLAINED

@@ -57,8 +57,7 @@ def test_records_are_summed_up_without_warm_up() -> None:
         record(2, TrialStatus.INVALID),
         record(3, TrialStatus.FAILED, "no_direct_io"),
     ]
-    summary = findings.summarise(records)
-    trials = summary.by_target["local"]
+    trials = findings.summarise(records)["local"]
     assert (trials.valid, trials.invalid, trials.failed, trials.total) == (1, 1, 1, 3)
     assert trials.failures == {"no_direct_io": 1}
     assert trials.readings("steal_ratio") == [0.5] * 3

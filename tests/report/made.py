@@ -12,7 +12,7 @@ from tests.results.made import run_data
 from tests.store.factory import trial_record
 
 from nephoscope.analysis.target_evidence import Trials
-from nephoscope.capabilities.findings import RecordsSummary, findings
+from nephoscope.capabilities.findings import findings
 from nephoscope.model import (
     Better,
     Consistency,
@@ -298,7 +298,7 @@ def result() -> RunResult:
     return RunResult(
         run=run_facts(),
         metrics=tuple(metrics),
-        findings=findings(fingerprints, metrics, RecordsSummary({"local": trials}), parts, series),
+        findings=findings(fingerprints, metrics, {"local": trials}, parts, series),
         invalid=invalid(),
         fingerprints=fingerprints,
         histograms=histograms,

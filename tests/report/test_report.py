@@ -484,7 +484,7 @@ PACKAGE = Path(sections.__file__).parents[1]
 def test_every_section_is_listed_and_says_what_it_shows(path: Path) -> None:
     import ast
 
-    module = "nephoscope." + ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+    module = "." + ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
     listed = {entry.build.partition(":")[0] for entry in every_section()}
     # The section of all other benchmarks is listed with the names of those that have their own.
     assert module in listed or module.endswith("other_benchmarks")

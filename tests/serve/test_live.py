@@ -135,6 +135,19 @@ def test_a_stream_has_numbered_events_and_ends(tmp_path: Path) -> None:
     assert numbers == [str(number + 1) for number in range(len(numbers))]
 
 
+def test_an_unexpected_error_ends_the_stream(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(files: RunFiles) -> Any:
+        raise RuntimeError("nobody thought of it")
+
+    monkeypatch.setattr(RunFiles, "look", fail)
+    run = StoredRun(run_of(tmp_path).path)
+    lines = asyncio.run(asyncio.wait_for(texts(run, Live()), 120))
+    assert "nobody thought of it" in lines[-2]
+    assert "event: end" in lines[-1]
+
+
 def test_readers_share_one_look_and_a_returning_one_misses_nothing(tmp_path: Path) -> None:
     run = run_of(tmp_path)
     run.update(state=RUNNING)

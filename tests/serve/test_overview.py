@@ -11,7 +11,7 @@ from tests.results.made import NULL_PLAN, TWO_TARGETS, make_run
 
 from nephoscope import capabilities
 from nephoscope.model import Sample
-from nephoscope.serve.overview import Findings, Overview, overview
+from nephoscope.serve.overview import Overview, overview
 from nephoscope.store import RUNNING, Store, StoredRun
 from nephoscope.store.digests import digest_of
 from nephoscope.store.index import RunIndex
@@ -23,7 +23,7 @@ def made(store: Path, plan: str = NULL_PLAN, **more: Any) -> StoredRun:
 
 def built(store: Path) -> Overview:
     shelf = Store(store)
-    return overview(RunIndex(shelf).snapshot(), shelf, Findings(shelf))
+    return overview(RunIndex(shelf).snapshot(), shelf)
 
 
 def report(run: StoredRun, *findings: tuple[str, str]) -> None:

@@ -134,6 +134,19 @@ def test_parameters_that_do_more_are_refused(
         words(name, value, store=tmp_path)
 
 
+@pytest.mark.parametrize(
+    "setting",
+    ["lab=/etc/passwd", " lab = /etc/passwd", "lab={geo: {latency: x.csv}}", "lab.geo.latency=/x"],
+)
+def test_a_setting_never_names_a_file(tmp_path: Path, data: Path, setting: str) -> None:
+    plan = ("plan", "inner/plan.yaml")
+    with pytest.raises(UsageError, match="may name files"):
+        words("run", plan, ("set", setting), store=tmp_path, data=data)
+    assert "--set=lab.hosts.a.cpu.cap=0.5" in words(
+        "run", plan, ("set", "lab.hosts.a.cpu.cap=0.5"), store=tmp_path, data=data
+    )
+
+
 def test_a_value_never_becomes_an_option(tmp_path: Path) -> None:
     found = words("study show", ("name", "--help"), store=tmp_path)
     assert found.index("--") < found.index("--help")

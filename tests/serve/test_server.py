@@ -171,6 +171,84 @@ def test_a_connection_without_a_request_is_closed(
     asyncio.run(serve())
 
 
+def test_a_client_that_takes_nothing_loses_its_connection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The response is written as a whole, so that only the socket still waits for the client."""
+    import asyncio
+
+    from uvicorn import Config
+    from uvicorn.server import ServerState
+
+    from nephoscope.serve import server as serving
+    from nephoscope.serve.settings import ServerSettings
+
+    monkeypatch.setattr(serving, "HEADERS_S", 0.05)
+    monkeypatch.setattr(serving, "SEND_S", 0.2)
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": bytes(8 << 20)})
+
+    async def serve() -> None:
+        config = Config(app, http=serving.TimedProtocol, ws="none", log_config=None)
+        config.load()
+        state = ServerState()
+        listener = serving.listen(ServerSettings(Store(tmp_path)))
+        server = await asyncio.get_running_loop().create_server(
+            lambda: serving.TimedProtocol(config, state, {}), sock=listener
+        )
+        with socket.socket() as client:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+            client.connect(listener.getsockname())
+            client.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            async with asyncio.timeout(PATIENCE_S):
+                while not state.total_requests or state.connections:
+                    await asyncio.sleep(0.02)
+        server.close()
+
+    asyncio.run(serve())
+
+
+def test_two_requests_at_once_start_one_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import asyncio
+
+    from nephoscope.serve import launch
+
+    started = []
+
+    class Process:
+        returncode = None
+        stderr = object()
+
+    async def start(*words: str, **options: Any) -> Process:
+        await asyncio.sleep(0)
+        started.append(words)
+        return Process()
+
+    async def run_id(stream: Any) -> str:
+        return "20260101-000000-aaaa"
+
+    async def nothing(stream: Any) -> None:
+        return
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", start)
+    monkeypatch.setattr(launch, "_id_of", run_id)
+    monkeypatch.setattr(launch, "_drain", nothing)
+
+    async def both() -> list[Any]:
+        launcher = launch.Launcher(tmp_path, None)
+        requests = (launcher.start(None, "quick"), launcher.start(None, "quick"))
+        return await asyncio.gather(*requests, return_exceptions=True)
+
+    first, second = asyncio.run(both())
+    assert first == "20260101-000000-aaaa"
+    assert isinstance(second, launch.RunInProgress)
+    assert len(started) == 1
+
+
 def test_a_run_in_progress_is_streamed_to_its_end(tmp_path: Path) -> None:
     store = tmp_path / "store"
     run = make_run(store, NULL_PLAN, sampler, rounds=1, one_by_one=True)

@@ -140,15 +140,7 @@ async def measured(
 def looks_of(trials: list[dict[str, Any]], cpus: int) -> list[Look]:
     """The looks of raw trials."""
     return [
-        look_of(
-            "a",
-            f"t{number}",
-            one["params"],
-            one["samples"],
-            one["beside"],
-            machine_cpus=cpus,
-            notes=one["notes"],
-        )
+        look_of("a", f"t{number}", one["params"], one["samples"], one["beside"], machine_cpus=cpus)
         for number, one in enumerate(trials)
     ]
 

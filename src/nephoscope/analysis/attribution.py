@@ -94,8 +94,6 @@ class Change:
     counter: Counter
     estimate: Estimate | None
     rose: bool
-    quiet: float | None = None
-    noisy: float | None = None
 
     @property
     def known(self) -> bool:
@@ -160,13 +158,6 @@ def attribute(
     return Attribution(word, sentence, tuple(one.sentence() for one in told), rises)
 
 
-def word(
-    slowdown: Estimate, quiet: Sequence[Reading], noisy: Sequence[Reading], *, paired: bool = False
-) -> Word:
-    """The word of `attribute` alone."""
-    return attribute(slowdown, quiet, noisy, paired=paired).word
-
-
 def change(
     counter: Counter,
     quiet: Sequence[Reading],
@@ -192,7 +183,7 @@ def change(
     )  # fmt: skip
     needed = max(counter.least, counter.share * lost)
     rose = estimate.low is not None and estimate.low > 0 and estimate.value >= needed
-    return Change(counter, estimate, rose, float(np.median(left)), float(np.median(right)))
+    return Change(counter, estimate, rose)
 
 
 def _values(key: str, readings: Sequence[Reading]) -> list[float | None]:
@@ -243,14 +234,10 @@ def _judge(changes: Sequence[Change]) -> tuple[Word, str]:
     if not outside:
         return Word.UNEXPLAINED, "No counter that could explain it rose with it."
     names = _names(outside)
-    if rose[Side.HYPERVISOR]:
-        return Word.NEIGHBOUR, (
-            f"{names} rose with it, while neither the own quota nor other programs here did."
-        )
     unknown = [
         one for one in changes if not one.known and one.counter.key in _MUST_BE_KNOWN_TO_ACCUSE
     ]
-    if unknown:
+    if unknown and not rose[Side.HYPERVISOR]:
         return Word.UNEXPLAINED, (
             f"{names} rose with it, but {_names(unknown)} cannot be told here, and those would "
             "raise it too."

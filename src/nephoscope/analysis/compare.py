@@ -8,7 +8,7 @@ covers (tests/analysis/test_compare.py). Means stand beside it and a disagreemen
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -116,26 +116,21 @@ def independent(
     def interval(x: Array, y: Array) -> Interval:
         return _widened(ranks.SafeShift(x, y), widening)
 
-    draft = _draft(
-        scale, interval, values_a, values_b, better, margin, confidence, names, LEAST_INDEPENDENT
-    )
     test = ranks.mann_whitney(values_a, values_b)
-    a12 = test.statistic / (values_a.size * values_b.size)
+    draft = _draft(
+        values_a, values_b, scale, interval, test.statistic, better, margin, unit, confidence,
+        names, LEAST_INDEPENDENT,
+    )  # fmt: skip
     factor = widening(confidence)
     result = replace(
         draft,
-        difference=_difference(values_a, values_b, unit, confidence, interval),
         ratio_of_means=ratios.ratio_of_means(values_a, values_b, unit, confidence, factor),
         ratio_t=ratios.log_welch(values_a, values_b, confidence, factor),
         p_welch=ratios.p_welch(values_a, values_b),
         p_mann_whitney=test.p,
         p_brunner_munzel=ranks.brunner_munzel(values_a, values_b),
-        a12=a12,
-        cliffs_delta=2 * a12 - 1,
     )
-    return replace(
-        result, warnings=(*texts, *draft.warnings, *_disagreement(result, result.ratio_of_means))
-    )
+    return _with_warnings(result, texts, result.ratio_of_means)
 
 
 def shared_rounds(a: MetricResult, b: MetricResult) -> tuple[Array, Array]:
@@ -177,28 +172,32 @@ def paired(
     def interval(x: Array, y: Array) -> Interval:
         return _widened(lambda level: ranks.one_sample_shift(y - x, level), widening)
 
+    u = ranks.mann_whitney(values_a, values_b).statistic
     draft = _draft(
-        scale, interval, values_a, values_b, better, margin, confidence, names, LEAST_PAIRED
-    )
-    a12 = ranks.mann_whitney(values_a, values_b).statistic / (values_a.size * values_b.size)
+        values_a, values_b, scale, interval, u, better, margin, unit, confidence,
+        names, LEAST_PAIRED,
+    )  # fmt: skip
     ratio_t, p_t = ratios.log_t(values_a, values_b, confidence, widening(confidence))
     result = replace(
         draft,
         paired=True,
-        difference=_difference(values_a, values_b, unit, confidence, interval),
         ratio_t=ratio_t,
         p_paired_t=p_t,
         p_wilcoxon=ranks.signed_rank(shifts).p,
-        a12=a12,
-        cliffs_delta=2 * a12 - 1,
     )
-    return replace(result, warnings=(*texts, *draft.warnings, *_disagreement(result, ratio_t)))
+    return _with_warnings(result, texts, ratio_t)
 
 
 def round_shifts(a: Array, b: Array) -> Array:
     """Returns what the rounds of a paired comparison are judged by: mostly their log ratios."""
     scale = scale_of(a, b)
     return scale.b - scale.a if scale else b - a
+
+
+def common_rounds(a: Mapping[int, float], b: Mapping[int, float]) -> tuple[Array, Array]:
+    """Returns the values of the rounds that both sides have, in the order of rounds."""
+    rounds = sorted(a.keys() & b.keys())
+    return np.array([a[r] for r in rounds]), np.array([b[r] for r in rounds])
 
 
 def over_report(comparisons: Sequence[Comparison], *, confidence: float = 0.95) -> list[Comparison]:
@@ -266,18 +265,24 @@ def _widened(interval: Interval, factor: Callable[[float], float]) -> Interval:
 
 
 def _draft(
-    scale: Scale | None,
-    interval: Callable[[Array, Array], Interval],
     a: Array,
     b: Array,
+    scale: Scale | None,
+    interval: Callable[[Array, Array], Interval],
+    u: float,
     better: Better,
     margin: float,
+    unit: str,
     confidence: float,
     names: tuple[str, str],
     least: int,
 ) -> Comparison:
-    """Ratio, equivalence interval and verdict; the caller adds what is special to its design."""
+    """Returns what all designs have: ratio, equivalence interval, verdict, difference, effect size.
+
+    u: Mann and Whitney's statistic.
+    """
     margin_bounds(margin)  # a margin without meaning is refused before anything is computed
+    a12 = u / (a.size * b.size)
     empty = Comparison(
         False,
         better,
@@ -285,9 +290,11 @@ def _draft(
         int(a.size),
         int(b.size),
         Verdict("inconclusive", ""),
-        None,
-        None,
-        None,
+        ratio=None,
+        equivalence=None,
+        difference=_difference(a, b, unit, confidence, interval),
+        cliffs_delta=2 * a12 - 1,
+        a12=a12,
     )
     if scale is None:
         sentence = (
@@ -326,6 +333,12 @@ def _draft(
     )
 
 
+def _with_warnings(result: Comparison, texts: Sequence[str], means: Estimate | None) -> Comparison:
+    """Returns the comparison with the warnings on dependence, and on means that disagree."""
+    warnings = (*texts, *result.warnings, *_disagreement(result, means))
+    return replace(result, warnings=warnings)
+
+
 def _lacking(sizes: Comparison, at: ranks.Shift, least: int, confidence: float) -> str:
     """The sentence for too few repetitions to conclude anything; empty when there are enough."""
     head = f"No verdict: {sizes.n_a} and {sizes.n_b} repetitions"
@@ -343,11 +356,7 @@ def _lacking(sizes: Comparison, at: ranks.Shift, least: int, confidence: float) 
 
 
 def _difference(
-    a: Array,
-    b: Array,
-    unit: str,
-    confidence: float,
-    interval: Callable[[Array, Array], Interval],
+    a: Array, b: Array, unit: str, confidence: float, interval: Callable[[Array, Array], Interval]
 ) -> Estimate | None:
     """Hodges-Lehmann difference b - a in the metric's unit; None when it is infinite."""
     both = np.concatenate([a, b])

@@ -17,7 +17,7 @@ import numpy as np
 from nephoscope.analysis import compare
 from nephoscope.analysis.compare import MARGIN, Comparison
 from nephoscope.analysis.statistics import means, variation
-from nephoscope.analysis.statistics.bootstrap import percentile_interval, resample
+from nephoscope.analysis.statistics.bootstrap import interval_of_ratio, resample
 from nephoscope.analysis.statistics.dependence import ASSUMED
 from nephoscope.analysis.statistics.estimates import minimum_n
 from nephoscope.analysis.statistics.histograms import (
@@ -48,6 +48,11 @@ class Triple:
     quiet: float
     before: float | None = None
     after: float | None = None
+
+    @property
+    def sides(self) -> list[float]:
+        """Returns the quiet trials right before and after it, as far as there are any."""
+        return [value for value in (self.before, self.after) if value is not None]
 
 
 def around(round_number: int, loaded: float, before: float | None, after: float | None) -> Triple:
@@ -143,9 +148,7 @@ def factor_of_means(
 
 def _quiet_mean(triple: Triple, better: Better) -> float:
     """The mean quiet time of a triple; of rates the mean of their inverses."""
-    beside = [value for value in (triple.before, triple.after) if value is not None] or [
-        triple.quiet
-    ]
+    beside = triple.sides or [triple.quiet]
     if better is Better.HIGHER:
         beside = [1 / value for value in beside]
     return math.fsum(beside) / len(beside)
@@ -185,14 +188,11 @@ def factor_of_percentile(
     under, over = points
     if under <= 0 or not math.isfinite(over):
         raise Refused(f"p{100 * q:g} is zero or lies among the timeouts: there is no ratio.")
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.nan_to_num(replicas[1] / replicas[0], nan=1.0, posinf=np.inf)
-    low, high = percentile_interval(ratio, over / under, len(rounds), confidence)
+    low, top = interval_of_ratio(replicas[1], replicas[0], over / under, len(rounds), confidence)
     method = (
         f"ratio of p{100 * q:g} of merged histograms, nearest rank; bootstrap of {len(rounds)} "
         f"rounds, {resamples} resamples, seed {seed}"
     )
-    top = high if math.isfinite(high) else None
     note = "" if top is not None else "The upper bound lies beyond the timeout."
     return Estimate(over / under, low, top, confidence, len(rounds), "ratio", method, note)
 
@@ -235,11 +235,8 @@ def variation_factor(
         resample(side, variation.cv_rows, seed=seed + i, resamples=RESAMPLES)
         for i, side in enumerate((a, b))
     ]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.nan_to_num(replicas[1] / replicas[0], nan=1.0, posinf=np.inf)
-    low, high = percentile_interval(ratio, above / below, rounds, confidence)
+    low, top = interval_of_ratio(replicas[1], replicas[0], above / below, rounds, confidence)
     method = f"ratio of s / mean; bootstrap, {RESAMPLES} resamples, seed {seed}"
-    top = high if math.isfinite(high) else None
     note = "" if top is not None else "The upper bound is infinite: the quiet may not vary at all."
     found = Estimate(above / below, low, top, confidence, rounds, "ratio", method, note)
     return Variation(found, robust)

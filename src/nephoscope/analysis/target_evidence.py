@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from nephoscope import units
 from nephoscope.analysis.statistics import means
-from nephoscope.model import Estimate, MetricResult, PartType, level_name, part_of
+from nephoscope.model import Estimate, Finding, MetricResult, PartType, level_name, part_of
 
 Series = Mapping[tuple[str, str, str, str], Sequence[tuple[str, int, float]]]
 """As RunResult.series: (benchmark, metric, target, factors key) -> (trial, at_ns, value)."""
@@ -22,6 +22,10 @@ class Unchecked:
 
     what: str
     reason: str
+
+
+Answers = Iterator[Finding | Unchecked]
+"""What a rule yields."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,11 +52,7 @@ def build(run: StoredRun, *, confidence: float | None = None) -> RunResult:
         run=summary,
         metrics=tuple(data.metrics),
         findings=judged.findings(
-            data.fingerprints,
-            data.metrics,
-            judged.summarise(data.records),
-            parts,
-            series,
+            data.fingerprints, data.metrics, judged.summarise(data.records), parts, series
         ),
         invalid=tuple(
             _invalid(record)

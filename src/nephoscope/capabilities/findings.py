@@ -9,12 +9,13 @@ without evidence: only the rule of attribution.py blames a neighbour.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from nephoscope.analysis import facts
 from nephoscope.analysis.target_evidence import Series, TargetEvidence, Trials, Unchecked
 from nephoscope.capabilities.table import contributing, load
+from nephoscope.grouping import group_by
 from nephoscope.model import Finding, MetricResult, Severity, TrialRecord, TrialStatus
 
 Rule = Callable[[TargetEvidence], Iterable[Finding | Unchecked]]
@@ -22,23 +23,11 @@ Rule = Callable[[TargetEvidence], Iterable[Finding | Unchecked]]
 _RANK = {Severity.WARNING: 0, Severity.NOTICE: 1, Severity.INFO: 2}
 
 
-@dataclass(frozen=True, slots=True)
-class RecordsSummary:
-    """Facts on the trials that the rules use; see `summarise`.
-
-    by_target: target -> its trials.
-    """
-
-    by_target: Mapping[str, Trials] = field(default_factory=dict)
-
-
-def summarise(records: Iterable[TrialRecord]) -> RecordsSummary:
-    """The summary of a run's records. Warm-up rounds (0 and below) do not count."""
-    counted: dict[str, list[TrialRecord]] = {}
-    for record in records:
-        if record.key.round > 0:
-            counted.setdefault(record.key.target, []).append(record)
-    return RecordsSummary({target: _trials(own) for target, own in counted.items()})
+def summarise(records: Iterable[TrialRecord]) -> dict[str, Trials]:
+    """Target -> the facts on its trials that rules use, without warm-up rounds (0 and below)."""
+    counted = (record for record in records if record.key.round > 0)
+    by_target = group_by(counted, lambda record: record.key.target)
+    return {target: _trials(own) for target, own in by_target.items()}
 
 
 def _trials(records: Sequence[TrialRecord]) -> Trials:
@@ -66,17 +55,17 @@ def _trials(records: Sequence[TrialRecord]) -> Trials:
 def findings(
     fingerprints: Mapping[str, Any],
     metrics: Sequence[MetricResult],
-    records: RecordsSummary | None = None,
+    trials: Mapping[str, Trials] | None = None,
     parts: tuple[Any, ...] = (),
     series: Series | None = None,
 ) -> tuple[Finding, ...]:
     """All findings, the gravest first.
 
-    fingerprints: target -> document of sys.fingerprint. records: see `summarise`. parts:
+    fingerprints: target -> document of sys.fingerprint. trials: see `summarise`. parts:
     RunResult.parts. series: RunResult.series (single gaps with their causes).
     """
-    records = records or RecordsSummary()
-    names = [metric.target for metric in metrics] + list(fingerprints) + list(records.by_target)
+    trials = trials or {}
+    names = [metric.target for metric in metrics] + list(fingerprints) + list(trials)
     targets = list(dict.fromkeys(names))
     rules = rules_of(parts)
     out: list[Finding] = []
@@ -87,7 +76,7 @@ def findings(
             # What a simulated machine does not show is no riddle.
             fingerprint=None if facts.is_simulated(known) else known,
             metrics=tuple(metric for metric in metrics if metric.target == target),
-            trials=records.by_target.get(target, Trials()),
+            trials=trials.get(target, Trials()),
             parts=parts,
             series={key: value for key, value in (series or {}).items() if key[2] == target},
         )

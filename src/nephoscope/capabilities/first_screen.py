@@ -9,22 +9,13 @@ from pathlib import Path
 from nephoscope.capabilities import summary
 from nephoscope.model import RunResult, RunSummary
 from nephoscope.report import terminal_output, wording
-from nephoscope.report.blocks import Block, Item, Items, Section, Sentence, Tiles
+from nephoscope.report.blocks import Block, Item, Items, Section, Sentence
 from nephoscope.report.sections import findings
 from nephoscope.store import Store
 
 MAX_LINES = 27
 
-_SIZES = (
-    (5, 8, 3),
-    (4, 8, 3),
-    (3, 8, 3),
-    (2, 8, 3),
-    (1, 8, 2),
-    (1, 6, 1),
-    (1, 4, 1),
-    (1, 3, 1),
-)
+_SIZES = ((5, 8, 3), (4, 8, 3), (3, 8, 3), (2, 8, 3), (1, 8, 2), (1, 6, 1), (1, 4, 1), (1, 3, 1))
 """Findings, headline results, and sentences of the answer and on machines that are shown: the first
 that fit are taken."""
 
@@ -41,10 +32,7 @@ def render(title: str, result: RunResult, *, colour: bool, width: int) -> str:
 
 
 def _blocks(result: RunResult, count: int, figures: int, machines: int) -> Sequence[Block]:
-    blocks = summary.opening(result, machines, machines)
-    tiles = summary.headline_tiles(result, figures)
-    if tiles:
-        blocks.append(Tiles(tuple(tiles)))
+    blocks = summary.opening(result, machines, machines, figures)
     blocks += _findings(result, count)
     blocks.append(Sentence(summary.next_step(result)))
     blocks.append(Sentence(summary.coverage(result)))

@@ -188,11 +188,7 @@ def _source(machine: ReferenceMachine) -> str:
 
 
 def _row(
-    label: str,
-    setting: str,
-    metric: MetricResult,
-    alike: Sequence[ReferenceMachine],
-    ranked: bool,
+    label: str, setting: str, metric: MetricResult, alike: Sequence[ReferenceMachine], ranked: bool
 ) -> tuple[str, ...]:
     every = [one.medians[_line(metric)] for one in alike if _line(metric) in one.medians]
     medians = [statistics.median(surveys) for surveys in every]

@@ -56,7 +56,7 @@ def terminal(result: RunResult, *, colour: bool, width: int, full: bool = True) 
 
 def title(result: RunResult) -> str:
     """Returns the title of the report, with the name of the measured machine."""
-    if result.metrics and _is_all(result):
+    if result.metrics and all(one.benchmark.startswith("sim.") for one in result.metrics):
         return "Simulation report"
     names = [wording.clean(name) for name in selection.target_names(result)]
     host = wording.clean(result.run.host)
@@ -66,11 +66,6 @@ def title(result: RunResult) -> str:
         return f"Run {wording.clean(result.run.id or 'without a name')}"
     where = f" on {host}" if host else ""
     return f"Benchmark report: {wording.named(names)}{where}"
-
-
-def _is_all(result: RunResult) -> bool:
-    """States whether all lines are of simulations."""
-    return all(metric.benchmark.startswith("sim.") for metric in result.metrics)
 
 
 def subtitle(result: RunResult) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from nephoscope import units
 from nephoscope.analysis import facts
 from nephoscope.capabilities import table
+from nephoscope.grouping import group_by
 from nephoscope.model import MetricResult, RunResult
 from nephoscope.report import selection, wording
 from nephoscope.report.blocks import Block, Section, Sentence, Tile, Tiles
@@ -68,16 +69,12 @@ CHOICES: tuple[Choice, ...] = (
 
 def build(result: RunResult) -> Section:
     """Returns question and answer, the machines, the headline results and their coverage."""
-    blocks = opening(result, MAX_MACHINES, MAX_ANSWERS)
-    tiles = headline_tiles(result, MAX_TILES)
-    if tiles:
-        blocks.append(Tiles(tuple(tiles)))
-    blocks.append(Sentence(coverage(result)))
-    return Section("summary", "Summary", tuple(blocks))
+    blocks = opening(result, MAX_MACHINES, MAX_ANSWERS, MAX_TILES)
+    return Section("summary", "Summary", (*blocks, Sentence(coverage(result))))
 
 
-def opening(result: RunResult, machines: int, sentences: int) -> list[Block]:
-    """Returns the question of the plan with its answer, and what the machines are.
+def opening(result: RunResult, machines: int, sentences: int, figures: int) -> list[Block]:
+    """Returns the question of the plan with its answer, what the machines are, headline results.
 
     machines: largest number of different machines to describe; sentences: of the answer.
     """
@@ -95,18 +92,19 @@ def opening(result: RunResult, machines: int, sentences: int) -> list[Block]:
         stated[-1] += f" {len(answers) - sentences} more in the full report."
     blocks += [Sentence(wording.clean(answer), lead=True) for answer in stated]
     described = [Sentence(text, lead=not answers) for text in _machine_sentences(result, machines)]
-    return blocks + described or [Sentence("This run has no measurements yet.", lead=True)]
+    blocks += described
+    if not blocks:
+        blocks.append(Sentence("This run has no measurements yet.", lead=True))
+    tiles = headline_tiles(result, figures)
+    return [*blocks, Tiles(tuple(tiles))] if tiles else blocks
 
 
 def _machine_sentences(result: RunResult, limit: int) -> list[str]:
     """Returns a sentence for each different machine; alike machines share one."""
     every = selection.target_names(result)
     simulated = [one for one in every if facts.is_simulated(result.fingerprints.get(one))]
-    alike: dict[str, list[str]] = {}
-    for target in every:
-        if target not in simulated:
-            text = _description(result.fingerprints.get(target))
-            alike.setdefault(text, []).append(target)
+    real = (target for target in every if target not in simulated)
+    alike = group_by(real, lambda target: _description(result.fingerprints.get(target)))
     out = [_simulated(result, simulated)] if simulated else []
     out += [_what_it_is(result, targets, text) for text, targets in alike.items()]
     if len(out) > limit:

@@ -20,10 +20,7 @@ SURVEY = "survey-"
 
 
 def next_step(
-    runs: tuple[StoredRun, StoredRun],
-    targets: tuple[str, str],
-    alike: bool,
-    store: Path | None,
+    runs: tuple[StoredRun, StoredRun], targets: tuple[str, str], alike: bool, store: Path | None
 ) -> str:
     """Returns the command that decides between two runs, in a sentence.
 

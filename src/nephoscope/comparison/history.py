@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 from nephoscope.capabilities.analyse_run import DEFAULT_CONFIDENCE
 from nephoscope.comparison import settings
@@ -27,16 +28,14 @@ class History:
         self._store = store
         self._stored = stored
         self._left_out = left_out
-        self._values: dict[tuple[str, LineKey], list[float]] | None = None
 
     def __call__(self, key: LineKey, target: str) -> Sequence[float]:
         """One median for each other run that holds this line."""
-        if self._values is None:
-            self._values = self._read()
         machine = machine_of(self._stored, target)
         return self._values.get((machine, key), []) if machine else []
 
-    def _read(self) -> dict[tuple[str, LineKey], list[float]]:
+    @cached_property
+    def _values(self) -> dict[tuple[str, LineKey], list[float]]:
         machines = {machine_of(self._stored, name) for name in _targets(self._stored)} - {""}
         collected: dict[tuple[str, LineKey], list[float]] = {}
         own = settings.settings_of(self._stored.records())

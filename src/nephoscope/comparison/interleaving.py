@@ -28,7 +28,9 @@ def interleave(a: Plan, b: Plan, budget_s: float | None = None) -> Plan:
         _require_simple(plan)
     if not {entry.benchmark for entry in a.benchmarks} & {e.benchmark for e in b.benchmarks}:
         raise UsageError("A and B have no common benchmark.", "Name plans that measure the same.")
-    names = _distinct(a.targets[0].name, b.targets[0].name)
+    names = (a.targets[0].name, b.targets[0].name)
+    if names[0] == names[1]:
+        names = (f"{names[0]}-a", f"{names[1]}-b")
     targets = [
         plan.targets[0].model_copy(update={"name": name, "roles": (), **_host_of(plan.targets[0])})
         for plan, name in zip((a, b), names, strict=True)
@@ -81,10 +83,6 @@ def _require_simple(plan: Plan) -> None:
                 f"The plan '{plan.name}' sets `{key}`, which --interleave cannot merge.",
                 "Write one plan with both targets and run it.",
             )
-
-
-def _distinct(a: str, b: str) -> tuple[str, str]:
-    return (a, b) if a != b else (f"{a}-a", f"{b}-b")
 
 
 def _host_of(target: TargetRecord) -> dict[str, str]:

@@ -12,6 +12,7 @@ from nephoscope.analysis.statistics.means import t_quantile
 from nephoscope.analysis.statistics.values import percent
 from nephoscope.comparison.between_runs import assumption, posterior
 from nephoscope.comparison.prior import prior_of
+from nephoscope.grouping import group_by
 from nephoscope.model import Better, Estimate, Factors, MetricResult, RunResult, factors_key
 
 
@@ -45,11 +46,10 @@ class RepeatedRuns:
 
 def analyse_repeats(results: Sequence[RunResult]) -> RepeatedRuns:
     """Returns every metric that all runs have, with the variance between runs in its interval."""
-    by_line: dict[tuple[str, str, str, str], list[MetricResult]] = {}
-    for result in results:
-        for line in result.metrics:
-            key = (line.benchmark, line.metric, line.target, factors_key(line.factors))
-            by_line.setdefault(key, []).append(line)
+    by_line = group_by(
+        (line for result in results for line in result.metrics),
+        lambda line: (line.benchmark, line.metric, line.target, factors_key(line.factors)),
+    )
     complete = [
         lines
         for lines in by_line.values()

@@ -116,10 +116,8 @@ def of_targets(
     """Two targets of one run: its rounds held both, so that round i of A belongs to B's."""
 
     def by_round(left: MetricResult, right: MetricResult) -> Comparison:
-        one, two = _by_round(left, right)
         return compare.paired(
-            one,
-            two,
+            *rounds[_key(left)],
             better=left.better,
             margin=rules.margin,
             unit=left.estimate.unit,
@@ -130,10 +128,13 @@ def of_targets(
         )
 
     left, right = _index(result, a, ignored or {}), _index(result, b, ignored or {})
-    rounds = {key: _by_round(left[key], right[key]) for key in left.keys() & right.keys()}
+    rounds = {
+        key: compare.common_rounds(left[key].by_round, right[key].by_round)
+        for key in left.keys() & right.keys()
+    }
     priors = pool_comparisons(
         {
-            _of_side(key, ""): compare.round_shifts(*map(np.array, sides))
+            _of_side(key, ""): compare.round_shifts(*sides)
             for key, sides in rounds.items()
             if not left[key].simulated
         }
@@ -205,15 +206,9 @@ def of_runs(
     touched = otherwise & {line.benchmark for line in lines}
     if touched:
         warnings.append(settings.parameter_warning(touched))
-    return _corrected(
-        lines,
-        [
-            *([] if models else [between_runs.NOT_INTERLEAVED]),
-            *warnings,
-            *_only_in_one(left, right, rules),
-        ],
-        rules,
-    )
+    if not models:
+        warnings.insert(0, between_runs.NOT_INTERLEAVED)
+    return _corrected(lines, [*warnings, *_only_in_one(left, right, rules)], rules)
 
 
 def _compare(
@@ -277,14 +272,6 @@ def _only_in_one(
         f"{len(single)} metrics exist on one side only and are excluded, such as "
         f"{_text(single[0])}."
     ]
-
-
-def _by_round(a: MetricResult, b: MetricResult) -> tuple[list[float], list[float]]:
-    """Values of the rounds that both have, in the order of rounds."""
-    left = a.by_round
-    right = b.by_round
-    rounds = sorted(left.keys() & right.keys())
-    return [left[r] for r in rounds], [right[r] for r in rounds]
 
 
 def _text(line: MetricResult) -> str:

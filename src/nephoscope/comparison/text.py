@@ -64,20 +64,19 @@ def _effects(line: Compared) -> list[str]:
 
 def print_repeats(repeats: RepeatedRuns) -> None:
     """Prints the headline metrics over all runs, with their variation from run to run."""
-    rows = []
-    targets = {line.target for line in repeats.metrics}
-    for line in repeats.metrics:
-        if not line.headline:
-            continue
-        value = line.estimate
-        label = names.label(line.benchmark, line.metric, line.factors)
-        rows.append(
-            (
-                f"{label} on {line.target}" if len(targets) > 1 else label,
-                units.format_interval(value.value, value.low, value.high, value.unit),
-                percent(line.run_to_run, 2),
-            )
+    several = len({line.target for line in repeats.metrics}) > 1
+    rows = [
+        (
+            names.label(line.benchmark, line.metric, line.factors)
+            + (f" on {line.target}" if several else ""),
+            units.format_interval(
+                line.estimate.value, line.estimate.low, line.estimate.high, line.estimate.unit
+            ),
+            percent(line.run_to_run, 2),
         )
+        for line in repeats.metrics
+        if line.headline
+    ]
     output.say(f"{len(repeats.runs)} runs: {', '.join(repeats.runs)}\n")
     output.say(output.table(("METRIC", "MEAN OF RUNS", "RUN TO RUN"), rows, right=(2,)))
     for warning in repeats.warnings:

@@ -45,7 +45,7 @@ def _size(comparison: Comparison) -> tuple[bool, float]:
 def _effect_sentence(line: FactorEffect) -> str:
     effect = line.effect
     return _sentence(
-        section.line_text(line.benchmark, line.metric, line.fixed),
+        wording.line_name(line.benchmark, line.metric, line.fixed),
         section.level_text(effect.factor, effect.level),
         section.level_text(effect.factor, effect.reference),
         effect.comparison,

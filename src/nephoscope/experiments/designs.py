@@ -125,10 +125,6 @@ def _by_factors(settings: Sequence[Setting]) -> _Known:
     }
 
 
-def _text(level: Any) -> str:
-    return factors_key({"": level})
-
-
 def without_arm(setting: Setting) -> str:
     """Returns what two arms have in common and no other setting has."""
     factors = {name: level for name, level in setting.factors.items() if name != "arm"}
@@ -148,7 +144,7 @@ def _design(plan: Plan, entry: int, settings: Sequence[Setting]) -> Design:
     for setting in own:
         for name, level in setting.factors.items():
             if name != "arm":
-                levels.setdefault(name, {}).setdefault(_text(level), level)
+                levels.setdefault(name, {}).setdefault(factors_key({"": level}), level)
     varied = {n: tuple(found.values()) for n, found in levels.items() if len(found) > 1}
     combinations = {without_arm(setting) for setting in own}
     kind, resolution, confounded = _kind(plan, varied, len(combinations))

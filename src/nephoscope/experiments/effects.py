@@ -17,6 +17,7 @@ import numpy as np
 from nephoscope.analysis.compare import MARGIN, Comparison, paired, round_shifts
 from nephoscope.analysis.statistics.dependence import ASSUMED
 from nephoscope.analysis.statistics.values import Array, Refused
+from nephoscope.grouping import group_by
 from nephoscope.model import Better
 
 Level = Any
@@ -94,9 +95,7 @@ def contrasts(cells: Sequence[Cell], factor: str, reference: Level) -> list[Cont
     Raises Refused where a cell has no values, where values are not above zero, and where the cells
     are not equally many at each level (the other factors would then not cancel).
     """
-    by_level: dict[Level, list[Cell]] = {}
-    for cell in cells:
-        by_level.setdefault(cell.levels[factor], []).append(cell)
+    by_level = group_by(cells, lambda cell: cell.levels[factor])
     if reference not in by_level or len(by_level) < 2:
         raise Refused(f"'{factor}' has no level other than {reference}.")
     if len({len(found) for found in by_level.values()}) > 1:

@@ -9,6 +9,7 @@ that mean square, since rounds of one instance are no independent samples of the
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ import numpy as np
 
 from nephoscope.analysis.statistics.means import t_quantile
 from nephoscope.analysis.statistics.values import Array, Refused, finite
+from nephoscope.grouping import group_by
 from nephoscope.model import Estimate
 
 LEVELS = ("instance", "boot", "round")
@@ -143,17 +145,12 @@ def _coefficient(counts: Sequence[Array], i: int, j: int, dfs: Sequence[int]) ->
 
 
 def _means(array: Array, labels: Sequence[tuple[int, ...]]) -> Array:
-    groups: dict[tuple[int, ...], list[int]] = {}
-    for at, label in enumerate(labels):
-        groups.setdefault(label, []).append(at)
     out = np.empty_like(array)
-    for places in groups.values():
+    for places in group_by(range(len(labels)), lambda at: labels[at]).values():
         out[places] = array[places].mean()
     return out
 
 
 def _counts(labels: Sequence[tuple[int, ...]]) -> Array:
-    sizes: dict[tuple[int, ...], int] = {}
-    for label in labels:
-        sizes[label] = sizes.get(label, 0) + 1
+    sizes = Counter(labels)
     return np.array([float(sizes[label]) for label in labels])

@@ -6,28 +6,20 @@ arms, no nesting, no factors of its own) has no such part.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
-
-import numpy as np
 
 from nephoscope.analysis import compare, interference
 from nephoscope.analysis.compare import Comparison
 from nephoscope.analysis.statistics.dependence import ASSUMED
-from nephoscope.analysis.statistics.values import Array, Refused
+from nephoscope.analysis.statistics.values import Refused
+from nephoscope.analysis.verdicts import Band
 from nephoscope.experiments import designs, effects, nested
 from nephoscope.experiments.designs import Design, Line
 from nephoscope.experiments.effects import Cell
-from nephoscope.experiments.records import (
-    Against,
-    Components,
-    Controls,
-    Experiment,
-    FactorEffect,
-)
-from nephoscope.model import Estimate, MetricResult, factors_key
+from nephoscope.experiments.records import Against, Components, Controls, Experiment, FactorEffect
+from nephoscope.grouping import group_by
+from nephoscope.model import MetricResult, factors_key
 from nephoscope.plans import Plan, nest_of
 from nephoscope.results import names
 from nephoscope.results.lines import pool_comparisons
@@ -83,7 +75,7 @@ def _held(
     pairs: Sequence[tuple[MetricResult, MetricResult]], rules: _Rules, notes: list[str]
 ) -> list[Against]:
     """Each line against its baseline, as far as they can be compared; notes name the others."""
-    sides = [_by_round(base, line) for base, line in pairs]
+    sides = [compare.common_rounds(base.by_round, line.by_round) for base, line in pairs]
     priors = pool_comparisons(
         {
             (
@@ -129,13 +121,6 @@ def _held(
     return held
 
 
-def _by_round(base: MetricResult, line: MetricResult) -> tuple[Array, Array]:
-    """The values of the rounds that both have."""
-    left, right = base.by_round, line.by_round
-    rounds = sorted(left.keys() & right.keys())
-    return np.array([left[r] for r in rounds]), np.array([right[r] for r in rounds])
-
-
 def _corrected(
     comparisons: Sequence[Comparison], headline: Sequence[bool], rules: _Rules
 ) -> list[Comparison]:
@@ -167,32 +152,22 @@ def _controls(lines: Sequence[Line], rules: _Rules) -> Controls:
         other = None if twin is None else at.get(line.place_of(twin, line.result.target))
         pairs += [(other.result, line.result)] if other else []
     arms = _held(pairs, rules, [])
-    decided = [one.comparison.ratio for one in arms if _has_interval(one.comparison.ratio)]
-    outside = sum(not _covers_one(ratio) for ratio in decided)
+    ratios = (one.comparison.ratio for one in arms)
+    decided = [
+        Band(r.low, r.high) for r in ratios if r and r.low is not None and r.high is not None
+    ]
+    outside = sum(band.excludes_one for band in decided)
     alpha = 1 - rules.confidence
     chance = float(bdtrc(outside - 1, len(decided), alpha)) if outside else 1.0
     return Controls(len(decided), outside, alpha * len(decided), chance, tuple(arms))
 
 
-def _has_interval(ratio: Estimate | None) -> bool:
-    return ratio is not None and ratio.low is not None and ratio.high is not None
-
-
-def _covers_one(ratio: Estimate | None) -> bool:
-    if ratio is None:
-        return True
-    low = -math.inf if ratio.low is None else ratio.low
-    high = math.inf if ratio.high is None else ratio.high
-    return low <= 1 <= high
-
-
 def _effects(
     plan: Plan, lines: Sequence[Line], rules: _Rules, notes: list[str]
 ) -> Iterable[FactorEffect]:
-    groups: dict[tuple[Any, ...], list[Line]] = {}
-    for line in lines:
-        key = (line.setting.entry, line.result.metric, line.result.target, line.inner)
-        groups.setdefault(key, []).append(line)
+    groups = group_by(
+        lines, lambda one: (one.setting.entry, one.result.metric, one.result.target, one.inner)
+    )
     known = {one.entry: one for one in designs.designs(plan, [line.setting for line in lines])}
     contrasts: list[tuple[Line, effects.Contrast]] = []
     for group in groups.values():

@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from nephoscope.experiments.records import (
-    Against,
-    Components,
-    Controls,
-    Experiment,
-    FactorEffect,
-)
+from nephoscope.experiments.records import Against, Components, Experiment, FactorEffect
 from nephoscope.model import Estimate, RunResult
 from nephoscope.report import charts, figures, wording
-from nephoscope.report.blocks import (
-    Block,
-    Chart,
-    Column,
-    Heading,
-    Item,
-    Items,
-    Section,
-    Sentence,
-    Table,
-)
+from nephoscope.report.blocks import Block, Chart, Column, Heading, Section, Sentence, Table, items
 from nephoscope.report.sections.excluded_trials import settings_without_results
 
 MAX_ROWS = 60
@@ -41,20 +25,18 @@ def build(result: RunResult) -> Section | None:
     if effects is None:
         return None
     blocks: list[Block] = [Sentence(_design(effects), lead=True)]
-    blocks += _confounded(effects)
+    confounded = (f"{one.benchmark}: {text}." for one in effects.designs for text in one.confounded)
+    blocks += items(dict.fromkeys(confounded), title="Confounded effects")
     if effects.controls is not None:
-        blocks += _controls(effects.controls)
+        bad = effects.controls.cells > 0 and "too many" in effects.controls.sentence
+        blocks += items([effects.controls.sentence], "warning" if bad else "info")
     blocks += _effects(effects.effects)
     # The section on isolation states the same of loads, in pairs of trials.
     blocks += _baselines([one for one in effects.comparisons if "resource" not in one.changed])
     blocks += _components(effects.components)
     if not any("resource" in one.changed for one in effects.comparisons):
         blocks += settings_without_results(result)
-    if effects.notes:
-        blocks += [
-            Heading("Unavailable statistics"),
-            Items(tuple(Item(wording.clean(n)) for n in effects.notes)),
-        ]
+    blocks += items(effects.notes, title="Unavailable statistics")
     return Section("experiment", "Effects", tuple(blocks))
 
 
@@ -75,22 +57,6 @@ def _design(found: Experiment) -> str:
         else:
             parts.append(f"{name}: {wording.plural(crossing.settings, 'setting')}")
     return "; ".join(parts) + ". Comparisons pair trials of the same round."
-
-
-def _confounded(found: Experiment) -> list[Block]:
-    texts = {
-        wording.clean(f"{one.benchmark}: {text}."): None
-        for one in found.designs
-        for text in one.confounded
-    }
-    if not texts:
-        return []
-    return [Heading("Confounded effects"), Items(tuple(Item(text) for text in texts))]
-
-
-def _controls(controls: Controls) -> list[Block]:
-    bad = controls.cells > 0 and "too many" in controls.sentence
-    return [Items((Item(controls.sentence, tone="warning" if bad else "info"),))]
 
 
 def _chart(
@@ -114,7 +80,7 @@ def _effects(effects: Sequence[FactorEffect]) -> list[Block]:
     for line in lines:
         effect = line.effect
         name = level_text(effect.factor, effect.level)
-        what = line_text(line.benchmark, line.metric, line.fixed)
+        what = wording.line_name(line.benchmark, line.metric, line.fixed)
         where = f", {wording.clean(line.target)}" if several else ""
         ratio = effect.comparison.ratio
         verdict = effect.comparison.verdict.word
@@ -129,11 +95,7 @@ def _effects(effects: Sequence[FactorEffect]) -> list[Block]:
         )
         if ratio is not None:
             dots.append((f"{name}: {what}{where}", ratio))
-    head = (
-        *Column.texts("level", "reference", "metric"),
-        *Column.numbers("ratio", "interval", "n"),
-        Column("verdict"),
-    )
+    head = Column.head(("level", "reference", "metric"), ("ratio", "interval", "n"), ("verdict",))
     table = Table(head, tuple(rows))
     caption = (
         "Each level relative to the first level or the baseline, averaged over all other "
@@ -167,12 +129,7 @@ def _baselines(comparisons: Sequence[Against]) -> list[Block]:
     if dots:
         blocks.append(
             _chart(
-                "experiment-baseline",
-                "Relative to the baseline",
-                caption,
-                "slowdown",
-                dots,
-                table,
+                "experiment-baseline", "Relative to the baseline", caption, "slowdown", dots, table
             )
         )
     else:
@@ -186,11 +143,7 @@ def _baselines(comparisons: Sequence[Against]) -> list[Block]:
 
 
 def _against_table(shown: Sequence[Against]) -> Table:
-    head = (
-        *Column.texts("alternative", "metric"),
-        *Column.numbers("factor", "interval", "n"),
-        Column("verdict"),
-    )
+    head = Column.head(("alternative", "metric"), ("factor", "interval", "n"), ("verdict",))
     rows = tuple(
         (
             change_text(one),
@@ -219,13 +172,6 @@ def change_text(effect: Against) -> str:
     return f"{text} ({', '.join(same)})" if same else text
 
 
-def line_text(benchmark: str, metric: str, fixed: Mapping[str, Any]) -> str:
-    """Returns the name of a metric with what the benchmark varied within a trial."""
-    name = wording.full_name(benchmark, metric)
-    own = wording.factors_text(fixed)
-    return f"{name} ({own})" if own else name
-
-
 def level_text(factor: str, level: Any) -> str:
     """Returns a level with the name of its factor."""
     return f"{wording.clean(factor)} {wording.clean(_say(factor, level))}"
@@ -240,7 +186,7 @@ def _say(factor: str, level: Any) -> str:
     return str(level).lower() if isinstance(level, bool) else str(level)
 
 
-Line = TypeVar("Line", Against, FactorEffect)
+Line = TypeVar("Line", Against, FactorEffect, Components)
 
 
 def headline_lines(found: Sequence[Line]) -> Sequence[Line]:
@@ -249,12 +195,10 @@ def headline_lines(found: Sequence[Line]) -> Sequence[Line]:
 
 
 def _components(found: Sequence[Components]) -> list[Block]:
-    visible = [component for component in found if component.headline] or list(found)
+    visible = headline_lines(found)
     if not visible:
         return []
-    levels = list(
-        dict.fromkeys(part.level for component in visible for part in component.nested.components)
-    )
+    levels = dict.fromkeys(part.level for one in visible for part in one.nested.components)
     rows = []
     for component in visible[:MAX_ROWS]:
         shares = {part.level: part for part in component.nested.components}
@@ -267,7 +211,7 @@ def _components(found: Sequence[Components]) -> list[Block]:
         mean = component.nested.mean
         rows.append(
             (
-                line_text(component.benchmark, component.metric, component.factors),
+                wording.line_name(component.benchmark, component.metric, component.factors),
                 *cells,
                 wording.value_text(mean),
                 wording.interval_text(mean),

@@ -138,9 +138,8 @@ def _tail_factor(
 def _variation(pairs: Paired, confidence: float, seed: int) -> interference.Variation:
     quiet: dict[str, float] = {}
     for used, triple in zip(pairs.names, pairs.triples, strict=True):
-        sides = [value for value in (triple.before, triple.after) if value is not None]
         # One quiet trial is the one after a load and the one before the next: it counts once.
-        quiet |= dict(zip(used[1:], sides or [triple.quiet], strict=False))
+        quiet |= dict(zip(used[1:], triple.sides or [triple.quiet], strict=False))
     loaded = [triple.loaded for triple in pairs.triples]
     return interference.variation_factor(
         list(quiet.values()), loaded, rounds=len(loaded), confidence=confidence, seed=seed

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from statistics import median
 
 from nephoscope import units
+from nephoscope.grouping import group_by
 from nephoscope.isolation import tables
-from nephoscope.isolation.records import Cell, DoseResponse, Victim
+from nephoscope.isolation.records import Cell, DoseResponse
 from nephoscope.model import Better
 from nephoscope.report import figures, heat_maps, palette, selection, wording
 from nephoscope.report import violins as shapes
@@ -39,11 +40,7 @@ def heat_map(cells: Sequence[Cell]) -> Chart:
         )
         for cell in top
     }
-    head = (
-        *Column.texts("victim", "load"),
-        *Column.numbers("factor", "interval", "n"),
-        Column("verdict"),
-    )
+    head = Column.head(("victim", "load"), ("factor", "interval", "n"), ("verdict",))
     table_rows = tuple(
         (
             names[id(cell.victim)],
@@ -98,9 +95,7 @@ def _square(cell: Cell, row: str) -> Square:
 
 def responses(heat: Sequence[DoseResponse]) -> list[Chart]:
     """A figure for each victim that responds at all: factor over what the load reached."""
-    groups: dict[int, list[DoseResponse]] = {}
-    for one in heat:
-        groups.setdefault(id(one.victim), []).append(one)
+    groups = group_by(heat, lambda one: id(one.victim))
     names = tables.victim_names([one.victim for one in heat])
     charts = []
     for number, own in enumerate(groups.values()):
@@ -168,9 +163,7 @@ def _responses(name: str, drawn: Sequence[DoseResponse], of: int, number: int) -
 
 def violins(cells: Sequence[Cell]) -> list[Chart]:
     """For each victim that loses something: its values before, during and after each load."""
-    groups: dict[int, list[Cell]] = {}
-    for cell in _highest(cells):
-        groups.setdefault(id(cell.victim), []).append(cell)
+    groups = group_by(_highest(cells), lambda cell: id(cell.victim))
     names = tables.victim_names([cell.victim for cell in cells])
     hurt = [own for own in groups.values() if any(cell.excludes_one for cell in own)]
     hurt.sort(key=lambda own: -max(cell.factor.value if cell.factor else 0 for cell in own))
@@ -193,6 +186,7 @@ def _violins(name: str, cells: Sequence[Cell], number: int) -> Chart:
         p for p in (BASELINE, BEFORE, DURING, AFTER) if any(g.phase == p for g in groups)
     ]
     axis = figures.Axis(wording.metric_name(victim.metric), victim.unit)
+    better = "higher" if victim.better is Better.HIGHER else "lower"
     head = (*Column.texts("load", "phase"), *Column.numbers("minimum", "median", "maximum", "n"))
     rows = tuple(
         (
@@ -211,7 +205,7 @@ def _violins(name: str, cells: Sequence[Cell], number: int) -> Chart:
         f"{name}: baseline, loaded, recovery",
         shapes.violins(places, phases_there, groups, axis),
         Table(head, rows),
-        f"Each point is one trial; {_direction(victim)} Boxes span the quartiles with a "
+        f"Each point is one trial; {better} is better. Boxes span the quartiles with a "
         "line at the median. Outlines show the density and end at the extreme values.",
         repeats=True,
     )
@@ -226,7 +220,3 @@ def _phases(cell: Cell) -> dict[str, list[float]]:
     if sides[BEFORE] or sides[AFTER]:
         return sides
     return {BASELINE: [one.quiet for one in cell.rounds], DURING: sides[DURING]}
-
-
-def _direction(victim: Victim) -> str:
-    return "higher is better." if victim.better is Better.HIGHER else "lower is better."

@@ -10,6 +10,7 @@ import numpy as np
 
 from nephoscope.analysis import compare, interference
 from nephoscope.analysis.statistics.values import Array, Refused
+from nephoscope.grouping import group_by
 from nephoscope.isolation import dose_response, fairness, resource_names
 from nephoscope.isolation.records import Cell, DosePoint, DoseResponse, Index
 from nephoscope.isolation.trial_pairs import QUOTA, Trials, WatchedLine, label
@@ -24,10 +25,8 @@ def responses(
     line: WatchedLine, cells: Sequence[Cell], run: Trials, notes: list[str]
 ) -> Iterable[DoseResponse]:
     """One for each resource and number of neighbours with two intensities or more."""
-    groups: dict[tuple[str, int], list[Cell]] = {}
-    for cell in cells:
-        if cell.resource != resources.IDLE:
-            groups.setdefault((cell.resource, cell.neighbours), []).append(cell)
+    loaded = (cell for cell in cells if cell.resource != resources.IDLE)
+    groups = group_by(loaded, lambda cell: (cell.resource, cell.neighbours))
     for (resource, neighbours), own in groups.items():
         if len(own) < 2:
             continue
@@ -90,15 +89,12 @@ def _i_qos(cells: Sequence[Cell], confidence: float) -> Estimate | None:
     low, high = cells[0], cells[-1]
     loads = [one.achieved.value if one.achieved else one.intensity for one in (low, high)]
     better = low.victim.better
-    a = {one.round: one.loaded for one in low.rounds}
-    b = {one.round: one.loaded for one in high.rounds}
-    rounds = sorted(a.keys() & b.keys())
-    if not rounds or min(loads) <= 0:
+    a, b = ({one.round: one.loaded for one in cell.rounds} for cell in (low, high))
+    if not a.keys() & b.keys() or min(loads) <= 0:
         return None
     try:
-        comparison = compare.paired(
-            [a[r] for r in rounds], [b[r] for r in rounds], better=better, confidence=confidence
-        )
+        sides = compare.common_rounds(a, b)
+        comparison = compare.paired(*sides, better=better, confidence=confidence)
         times = interference.turned(comparison.ratio, better)
         return fairness.krebs_of_ratio(times, loads[1] / loads[0]) if times else None
     except Refused:
@@ -112,7 +108,7 @@ def indices(cells: Sequence[Cell], run: Trials) -> list[Index]:
         if cell.resource in (resources.IDLE, QUOTA) or cell.intensity < FULL or not cell.factor:
             continue
         try:
-            index = fairness.isolation_index(cell.factor, cell.neighbours)
+            value = fairness.isolation_index(cell.factor, cell.neighbours)
         except Refused:
             continue
         result.append(
@@ -120,29 +116,16 @@ def indices(cells: Sequence[Cell], run: Trials) -> list[Index]:
                 cell.victim,
                 cell.resource,
                 cell.neighbours,
-                index,
+                value,
                 _jain(cell, run),
                 own=resource_names.canary_of(cell, run.records) == cell.resource,
                 chosen=False,
             )
         )
-    chosen: dict[tuple[str, str, int], Index] = {}
-    for isolation_index in result:
-        group = (
-            isolation_index.victim.target,
-            isolation_index.resource,
-            isolation_index.neighbours,
-        )
-        best = chosen.get(group)
-        if best is None or (not isolation_index.own, isolation_index.index.value) < (
-            not best.own,
-            best.index.value,
-        ):
-            chosen[group] = isolation_index
-    kept = {id(isolation_index) for isolation_index in chosen.values()}
-    return [
-        replace(isolation_index, chosen=id(isolation_index) in kept) for isolation_index in result
-    ]
+    best: dict[tuple[str, str, int], int] = {}
+    for index in sorted(result, key=lambda one: (not one.own, one.index.value)):
+        best.setdefault((index.victim.target, index.resource, index.neighbours), id(index))
+    return [replace(index, chosen=id(index) in best.values()) for index in result]
 
 
 def _jain(cell: Cell, run: Trials) -> Estimate | None:

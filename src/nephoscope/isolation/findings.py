@@ -6,18 +6,15 @@ that stood beside the victim, which is all that is known.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from nephoscope import units
 from nephoscope.analysis.attribution import Word
 from nephoscope.analysis.interference import turned
 from nephoscope.analysis.statistics.values import percent
-from nephoscope.analysis.target_evidence import TargetEvidence, Unchecked, limit_lines
+from nephoscope.analysis.target_evidence import Answers, TargetEvidence, limit_lines
 from nephoscope.isolation.records import KEPT, Cell, Isolation
 from nephoscope.model import Better, Estimate, Finding, Severity
-
-Answers = Iterator[Finding | Unchecked]
 
 _GRAVE = 1.25
 """From a quarter more time on a loss is a warning: a fifth of the rate is gone."""
@@ -93,7 +90,11 @@ def taken(case: TargetEvidence) -> Answers:
         return
     ranked = sorted(worst.values(), key=lambda cell: -cell.factor.value)
     first = ranked[0]
-    evidence = [f"{_loss_text(cell)} (n = {cell.factor.n}); {_put_down(cell)}" for cell in ranked]
+    evidence = []
+    for cell in ranked:
+        by = cell.attribution
+        cause = "not attributed" if by is None else f"attributed to: {by.word.value}"
+        evidence.append(f"{_loss_text(cell)} (n = {cell.factor.n}); {cause}")
     yield Finding(
         "interference",
         Severity.WARNING if (first.factor.low or 0) > _GRAVE else Severity.NOTICE,
@@ -101,12 +102,6 @@ def taken(case: TargetEvidence) -> Answers:
         limit_lines(evidence),
         _NEXT.get(first.resource, _ANY_NEXT),
     )
-
-
-def _put_down(cell: Any) -> str:
-    if cell.attribution is None:
-        return "not attributed"
-    return f"attributed to: {cell.attribution.word.value}"
 
 
 def not_back(case: TargetEvidence) -> Answers:

@@ -12,6 +12,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from nephoscope.report.wording import joined
+
 NONE = "none"
 UNCLEAR = "unclear"
 
@@ -152,7 +154,7 @@ def name(
         ((_distance(known, reference, widths), reference.resource) for reference in references),
         key=lambda pair: pair[0],
     )
-    what = _lost(lost, len(known))
+    what = f"{joined(lost)} lost" if lost else f"None of {len(known)} victims lost significantly"
     if not lost:
         return Named(NONE, f"{what}; other resources may be contended that no victim uses.", lost)
     if ranked[0][0] > FAR:
@@ -167,7 +169,7 @@ def name(
         return Named(NONE, f"{what}, and no victim lost anything.", lost, distance)
     if alike:
         sentence = (
-            f"{what}, which {_all_of((best, *alike))} explain equally well; these {len(known)} "
+            f"{what}, which {joined((best, *alike))} explain equally well; these {len(known)} "
             "victims do not distinguish them."
         )
         return Named(UNCLEAR, sentence, lost, distance, second)
@@ -248,13 +250,3 @@ def _unit(spread: Mapping[str, float], canary: str) -> float:
 def _scale(value: float) -> float:
     """From an effect to what is compared: like it around 0, like its logarithm far from there."""
     return math.asinh(value / SHARPNESS)
-
-
-def _lost(names: Sequence[str], measured: int) -> str:
-    if not names:
-        return f"None of {measured} victims lost significantly"
-    return f"{_all_of(names)} lost"
-
-
-def _all_of(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nephoscope import catalog
-from nephoscope.catalog import BenchmarkSpec, Catalog
+from nephoscope.catalog import Catalog
 from nephoscope.errors import Lacking, UnknownName, UsageError
 from nephoscope.isolation import placement as places
 from nephoscope.plans import resources
@@ -89,7 +89,7 @@ def plan_isolation(
     known = known or catalog.load()
     victims = _victims(request, known)
     aggressors, left_out = _aggressors(request, known)
-    network = any(one.network for one in victims) or any(
+    network = any("peer" in entry for entry in victims) or any(
         resources.RESOURCES[name].aggressor.network for name in aggressors
     )
     values = _common(request, victims, aggressors)
@@ -108,29 +108,30 @@ def plan_isolation(
         values |= _lab(request, assignment, network)
         if request.placement == places.CAPPED:
             _add_quota(values)
-        values["lab"]["name"] = f"iso-{_digest(values)}"
+        digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+        values["lab"]["name"] = f"iso-{digest[:8]}"
     return IsolationPlan(from_values(values, known, lambda _: ""), (*left_out, *warnings))
 
 
-@dataclass(frozen=True, slots=True)
-class _Victim:
-    entry: dict[str, Any]
-    network: bool
-
-
-def _victims(request: IsolationRequest, known: Catalog) -> list[_Victim]:
+def _victims(request: IsolationRequest, known: Catalog) -> list[dict[str, Any]]:
+    """Entries of the plan, one a victim; those of the network have a peer."""
     wanted: list[str] = []
     for name in request.victims:
         wanted += _all(known, victims=True) if name == ALL else [name]
-    twice = [name for name in dict.fromkeys(wanted) if wanted.count(name) > 1]
-    if twice and ALL not in request.victims:
-        raise UsageError(f"The victim '{twice[0]}' is named twice.", "Name each one once.")
+    if ALL not in request.victims:
+        _refuse_repeats("victim", wanted)
     if not wanted:
         raise UsageError(
             "Name at least one victim.",
             f"VICTIM is {ALL}, a benchmark, or a resource: {', '.join(resources.NAMES)}.",
         )
     return [_victim(name, known) for name in dict.fromkeys(wanted)]
+
+
+def _refuse_repeats(role: str, names: Sequence[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"The {role} '{name}' is named twice.", "Name each one once.")
 
 
 def _all(known: Catalog, *, victims: bool) -> list[str]:
@@ -143,7 +144,7 @@ def _all(known: Catalog, *, victims: bool) -> list[str]:
     ]
 
 
-def _victim(name: str, known: Catalog) -> _Victim:
+def _victim(name: str, known: Catalog) -> dict[str, Any]:
     if name in resources.RESOURCES:
         resource = resources.RESOURCES[name]
         if resource.victim is None:
@@ -157,11 +158,11 @@ def _victim(name: str, known: Catalog) -> _Victim:
             "params": dict(resource.victim.params),
             "headline": [resource.victim.metric],
         }
-        return _Victim(_with_roles(entry, resource.victim.network), resource.victim.network)
+        return _with_roles(entry, resource.victim.network)
     return _of_benchmark(name, known)
 
 
-def _of_benchmark(name: str, known: Catalog) -> _Victim:
+def _of_benchmark(name: str, known: Catalog) -> dict[str, Any]:
     try:
         spec = known.benchmark(name)
     except UnknownName:
@@ -175,14 +176,9 @@ def _of_benchmark(name: str, known: Catalog) -> _Victim:
             f"'{name}' is a load and cannot be a victim.",
             "Name a victim, and the load with --aggressor RESOURCE.",
         )
-    network = spec.needs_peer
-    entry = {"benchmark": name, "params": _one_thread(spec)}
-    return _Victim(_with_roles(entry, network), network)
-
-
-def _one_thread(spec: BenchmarkSpec) -> dict[str, Any]:
-    """A victim on one CPU has one thread."""
-    return {"threads": 1} if any(param.id == "threads" for param in spec.params) else {}
+    # A victim on one CPU has one thread.
+    params = {"threads": 1} if any(param.id == "threads" for param in spec.params) else {}
+    return _with_roles({"benchmark": name, "params": params}, spec.needs_peer)
 
 
 def _with_roles(entry: dict[str, Any], network: bool) -> dict[str, Any]:
@@ -201,9 +197,7 @@ def _aggressors(request: IsolationRequest, known: Catalog) -> tuple[list[str], l
     named = [name for name in request.aggressors if name != ALL]
     for name in named:
         _require(resources.resource(name), known)
-    twice = [name for name in dict.fromkeys(named) if named.count(name) > 1]
-    if twice:
-        raise UsageError(f"The aggressor '{twice[0]}' is named twice.", "Name each one once.")
+    _refuse_repeats("aggressor", named)
     if named and ALL not in request.aggressors:
         return list(dict.fromkeys([*named, IDLE])), []
     available = [name for name in _all(known, victims=False) if _fits(name, request)]
@@ -231,14 +225,13 @@ def _require(resource: resources.Resource, known: Catalog) -> None:
 
 
 def _common(
-    request: IsolationRequest, victims: Sequence[_Victim], aggressors: Sequence[str]
+    request: IsolationRequest, victims: Sequence[dict[str, Any]], aggressors: Sequence[str]
 ) -> dict[str, Any]:
     """All that does not depend on where it runs."""
     intensities = _intensities(request)
     if not 1 <= request.neighbours <= MAX_NEIGHBOURS:
         raise UsageError(
-            f"--neighbours: {request.neighbours} is out of range.",
-            f"Use 1 to {MAX_NEIGHBOURS}.",
+            f"--neighbours: {request.neighbours} is out of range.", f"Use 1 to {MAX_NEIGHBOURS}."
         )
     counts = list(range(1, request.neighbours + 1))
     values: dict[str, Any] = {
@@ -246,7 +239,7 @@ def _common(
         "question": "How often does an idle neighbour appear to cause a slowdown?"
         if request.a_a
         else "How much does a neighbour slow each resource, and does performance recover?",
-        "benchmarks": [one.entry for one in victims],
+        "benchmarks": list(victims),
         "backgrounds": [_background(name) for name in aggressors],
         "factors": {
             "resource": {"path": "backgrounds", "levels": [NONE, *aggressors]},
@@ -381,7 +374,3 @@ def _add_quota(values: dict[str, Any]) -> None:
     values["factors"]["resource"]["levels"].append(QUOTA)
     # The quota is part of what is measured.
     values["accept"].append("throttled")
-
-
-def _digest(values: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:8]

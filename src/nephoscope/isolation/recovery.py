@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -17,6 +17,7 @@ from nephoscope.analysis import compare
 from nephoscope.analysis.compare import MARGIN, Comparison
 from nephoscope.analysis.interference import Triple, turned
 from nephoscope.analysis.statistics.dependence import ASSUMED
+from nephoscope.analysis.statistics.estimates import mapped
 from nephoscope.analysis.statistics.values import Array, Numbers, clean
 from nephoscope.isolation import dose_response
 from nephoscope.model import Better, Estimate
@@ -105,12 +106,6 @@ def drift(at: Numbers, quiet: Numbers, *, better: Better, confidence: float = 0.
         return Drift("too few", None, None)
     logs = np.log(values) * (-1 if better is Better.HIGHER else 1)
     slope = dose_response.theil_sen((times - times.min()) / span, logs, confidence=confidence)
-    ratio = replace(
-        slope.estimate,
-        value=math.exp(slope.estimate.value),
-        low=None if slope.estimate.low is None else math.exp(slope.estimate.low),
-        high=None if slope.estimate.high is None else math.exp(slope.estimate.high),
-        n=int(values.size),
-        method="end of the run over its beginning; Theil-Sen slope of logarithms",
-    )
+    method = "end of the run over its beginning; Theil-Sen slope of logarithms"
+    ratio = mapped(slope.estimate, math.exp, method=method)
     return Drift("drifts" if slope.p < 1 - confidence else "steady", ratio, slope.p)

@@ -85,12 +85,10 @@ def _idle(cells: Sequence[Cell], confidence: float) -> IdleControl | None:
 def _drifts(lines: Sequence[WatchedLine], run: Trials) -> Iterable[QuietDrift]:
     """One value a round: quiet trials of one round share its luck and would feign a trend."""
     for line in lines:
-        of_round: dict[int, list[str]] = {}
-        for name in trial_pairs.quiet_trials(line, run.records):
-            of_round.setdefault(run.records[name].key.round, []).append(name)
+        rounds = trial_pairs.quiet_by_round(line, run.records).values()
         drift = recovery.drift(
-            [fmean(run.records[name].started_at for name in own) for own in of_round.values()],
-            [median(line.values[name] for name in own) for own in of_round.values()],
+            [fmean(run.records[name].started_at for name in own) for own in rounds],
+            [median(line.values[name] for name in own) for own in rounds],
             better=line.victim.better,
             confidence=run.confidence,
         )

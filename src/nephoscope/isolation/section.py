@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from nephoscope.isolation import charts, tables
 from nephoscope.isolation.records import KEPT, Cell, Isolation, QuietDrift
 from nephoscope.model import RunResult
 from nephoscope.report import wording
-from nephoscope.report.blocks import Block, Heading, Item, Items, Section, Sentence, Tile
+from nephoscope.report.blocks import Block, Item, Section, Sentence, Tile, items
 from nephoscope.report.sections.excluded_trials import settings_without_results
 
 
@@ -16,8 +18,7 @@ def build(result: RunResult) -> Section | None:
     if isolation is None:
         return None
     blocks: list[Block] = [Sentence(_lead(isolation), lead=True)]
-    items = _items(isolation)
-    blocks += [Items(tuple(items))] if items else []
+    blocks += items(_warnings(isolation))
     if isolation.cells:
         blocks += [charts.heat_map(isolation.cells), tables.factors(isolation.cells)]
         blocks += charts.violins(isolation.cells)
@@ -30,9 +31,7 @@ def build(result: RunResult) -> Section | None:
         blocks += tables.indices(isolation.indices)
     if isolation.named:
         blocks += tables.named(isolation.named)
-    if isolation.notes:
-        notes = tuple(Item(wording.clean(note)) for note in isolation.notes)
-        blocks += [Heading("Unavailable statistics"), Items(notes)]
+    blocks += items(isolation.notes, title="Unavailable statistics")
     return Section("isolation", "Isolation from neighbours", tuple(blocks))
 
 
@@ -95,25 +94,21 @@ def _size(cell: Cell) -> float:
     return cell.factor.value if cell.factor else 0.0
 
 
-def _items(isolation: Isolation) -> list[Item]:
-    items = []
+def _warnings(isolation: Isolation) -> Iterator[Item]:
     if isolation.idle is not None:
         bad = "too many" in isolation.idle.sentence
         share = isolation.idle.share
         details = (f"share: {wording.estimate_text(share)}",) if share else ()
-        items.append(Item(isolation.idle.sentence, "warning" if bad else "info", details))
+        yield Item(isolation.idle.sentence, "warning" if bad else "info", details)
     moved = [one for one in isolation.drifts if one.drift.word == "drifts"]
     if moved:
-        items.append(
-            Item(
-                f"The baseline drifted during the run for {wording.plural(len(moved), 'victim')}. "
-                "Linear drift over three trials cancels in the factors; other drift widens their "
-                "intervals.",
-                "notice",
-                tuple(_drift(one) for one in moved[:8]),
-            )
+        yield Item(
+            f"The baseline drifted during the run for {wording.plural(len(moved), 'victim')}. "
+            "Linear drift over three trials cancels in the factors; other drift widens their "
+            "intervals.",
+            "notice",
+            tuple(_drift(one) for one in moved[:8]),
         )
-    return items
 
 
 def _drift(drift: QuietDrift) -> str:

@@ -21,9 +21,7 @@ def is_idle(cell: Cell) -> bool:
 
 def victim_name(victim: Victim) -> str:
     """'mem.stream throughput (triad)'."""
-    name = wording.full_name(victim.benchmark, victim.metric)
-    own = wording.factors_text(victim.factors)
-    return f"{name} ({own})" if own else name
+    return wording.line_name(victim.benchmark, victim.metric, victim.factors)
 
 
 def victim_names(victims: Sequence[Victim]) -> dict[int, str]:
@@ -41,10 +39,8 @@ def victim_names(victims: Sequence[Victim]) -> dict[int, str]:
             for name, level in victim.factors.items()
             if all(one.factors.get(name) == level for one in alike)
         }
-        text = wording.full_name(victim.benchmark, victim.metric)
-        own = wording.factors_text(victim.factors, leave_out=common)
-        where = f", {wording.clean(victim.target)}" if several else ""
-        names[id(victim)] = f"{text} ({own}){where}" if own else f"{text}{where}"
+        name = wording.line_name(victim.benchmark, victim.metric, victim.factors, common)
+        names[id(victim)] = name + (f", {wording.clean(victim.target)}" if several else "")
     return names
 
 
@@ -80,10 +76,10 @@ def one_cell(estimate: Estimate | None) -> str:
 def factors(cells: Sequence[Cell]) -> Table:
     """Everything that was estimated of each cell, folded away on the page."""
     names = victim_names([cell.victim for cell in cells])
-    head = (
-        *Column.texts("victim", "load"),
-        *Column.numbers("achieved", "of means", "of p99", "of variation"),
-        *Column.texts("verdict", "attributed to"),
+    head = Column.head(
+        ("victim", "load"),
+        ("achieved", "of means", "of p99", "of variation"),
+        ("verdict", "attributed to"),
     )
     rows = tuple(
         (
@@ -98,12 +94,8 @@ def factors(cells: Sequence[Cell]) -> Table:
         )
         for cell in cells[:MAX_ROWS]
     )
-    caption = "All slowdown factors" + _more(len(cells))
-    return Table(head, rows, caption, collapsed=True)
-
-
-def _more(count: int) -> str:
-    return f"; {count - MAX_ROWS} more in result.json" if count > MAX_ROWS else ""
+    more = f"; {len(cells) - MAX_ROWS} more in result.json" if len(cells) > MAX_ROWS else ""
+    return Table(head, rows, f"All slowdown factors{more}", collapsed=True)
 
 
 def recovery(cells: Sequence[Cell]) -> list[Block]:
@@ -112,11 +104,7 @@ def recovery(cells: Sequence[Cell]) -> list[Block]:
     if not recovered:
         return []
     names = victim_names([cell.victim for cell in recovered])
-    head = (
-        *Column.texts("victim", "load"),
-        *Column.numbers("after / before", "interval", "n"),
-        Column("verdict"),
-    )
+    head = Column.head(("victim", "load"), ("after / before", "interval", "n"), ("verdict",))
     order = {"not recovered": 0, "undecided": 1, "better after": 2, "recovered": 3}
     ranked = sorted(recovered, key=lambda cell: order.get(cell.recovery.word, 4))
     rows = tuple(
@@ -202,11 +190,6 @@ def _index(index: Index, names: Mapping[int, str]) -> tuple[str, ...]:
     )
 
 
-def _truth(resource: str) -> str:
-    """Returns what a namer should say beside a load."""
-    return "none" if resource == IDLE else resource
-
-
 def named(found: Sequence[NamedLoad]) -> list[Block]:
     """The resource that the victims' losses name, beside the one that was taken."""
     head = Column.texts("loaded resource", "identified as", "correct", "affected victims")
@@ -216,7 +199,7 @@ def named(found: Sequence[NamedLoad]) -> list[Block]:
                 f"{one.resource} at {100 * one.intensity:g} %{concurrent(one.neighbours)}"
             ),
             wording.clean(one.word),
-            "yes" if one.word == _truth(one.resource) else "no",
+            "yes" if one.word == ("none" if one.resource == IDLE else one.resource) else "no",
             wording.clean(", ".join(one.lost) or "nothing"),
         )
         for one in found[:MAX_ROWS]

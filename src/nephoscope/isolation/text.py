@@ -14,7 +14,7 @@ from nephoscope.report import wording
 from nephoscope.results.execution import Execution
 
 if TYPE_CHECKING:
-    from nephoscope.isolation.records import Cell, DoseResponse, Index, Victim
+    from nephoscope.isolation.records import Cell, DoseResponse, Victim
     from nephoscope.model import Estimate, RunResult
 
 MOST_ODD = 8
@@ -42,9 +42,8 @@ def text(result: RunResult) -> str:
     parts.append(
         _block("Isolation index (1: no slowdown, 0: slowdown of fair sharing)", _indices(isolation))
     )
-    parts.append(_block("Named", _named(isolation)))
-    sentences = [isolation.idle.sentence] if isolation.idle else []
-    parts.append(_block("Control", sentences))
+    parts.append(_block("Named", [one.sentence for one in isolation.named]))
+    parts.append(_block("Control", [isolation.idle.sentence] if isolation.idle else []))
     parts.append(_block("Without results", wording.excluded_rows(result)))
     execution = result.part(Execution)
     warnings = execution.warnings if execution is not None else ()
@@ -70,21 +69,18 @@ def _name(victim: Victim, result: RunResult) -> str:
 
 
 def _table(cells: Iterable[Cell]) -> str:
-    rows = []
-    for cell in cells:
-        value, interval = _factor(cell.factor)
-        rows.append(
-            (
-                f"  {cell.resource}",
-                f"{100 * cell.intensity:g} %" if cell.neighbours else "-",
-                str(cell.neighbours or "-"),
-                str(cell.comparison.n_a),
-                value,
-                interval,
-                cell.recovery.word,
-                cell.attribution.word.value if cell.attribution else "-",
-            )
+    rows = [
+        (
+            f"  {cell.resource}",
+            f"{100 * cell.intensity:g} %" if cell.neighbours else "-",
+            str(cell.neighbours or "-"),
+            str(cell.comparison.n_a),
+            *_factor(cell.factor),
+            cell.recovery.word,
+            cell.attribution.word.value if cell.attribution else "-",
         )
+        for cell in cells
+    ]
     return output.table(_HEAD, rows, right=(1, 2, 3, 4))
 
 
@@ -103,16 +99,11 @@ def _dose(one: DoseResponse) -> str:
 
 
 def _indices(found: Isolation) -> list[str]:
-    chosen: Sequence[Index] = [one for one in found.indices if one.chosen]
-    lines = []
-    for one in chosen:
-        value, interval = _factor(one.index)
-        lines.append(f"{one.resource}: {value} {interval} (by {one.victim.benchmark})")
-    return lines
-
-
-def _named(found: Isolation) -> list[str]:
-    return [one.sentence for one in found.named]
+    return [
+        f"{one.resource}: {' '.join(_factor(one.index))} (by {one.victim.benchmark})"
+        for one in found.indices
+        if one.chosen
+    ]
 
 
 def _odd(isolation: Isolation) -> list[str]:

@@ -13,6 +13,7 @@ from nephoscope.analysis.interference import Triple
 from nephoscope.analysis.statistics import histograms
 from nephoscope.analysis.statistics.histograms import Trial
 from nephoscope.catalog import CPU_GAPS
+from nephoscope.grouping import group_by
 from nephoscope.isolation.records import Victim
 from nephoscope.model import Better, MetricResult, TrialRecord, factors_key
 from nephoscope.results import names
@@ -207,18 +208,17 @@ def by_load(line: WatchedLine, records: Mapping[str, TrialRecord]) -> dict[Load,
     return trials
 
 
-def quiet_trials(line: WatchedLine, records: Mapping[str, TrialRecord]) -> list[str]:
-    """The names of the line's quiet trials in the order of execution."""
+def quiet_by_round(line: WatchedLine, records: Mapping[str, TrialRecord]) -> dict[int, list[str]]:
+    """Round -> the names of the line's quiet trials, in the order of execution."""
     quiet = [name for name in line.values if load_of(records[name].factors) is None]
-    return sorted(quiet, key=lambda name: records[name].position)
+    quiet.sort(key=lambda name: records[name].position)
+    return group_by(quiet, lambda name: records[name].key.round)
 
 
 def paired(line: WatchedLine, loaded: Sequence[str], records: Mapping[str, TrialRecord]) -> Paired:
     """Loaded trials with the quiet ones right before and after them, as the run noted; where it
     noted none, with the median of their round's quiet trials."""
-    of_round: dict[int, list[str]] = {}
-    for name in quiet_trials(line, records):
-        of_round.setdefault(records[name].key.round, []).append(name)
+    of_round = quiet_by_round(line, records)
     triples, used, sides = [], [], 0
     for name in loaded:
         record = records[name]

@@ -51,12 +51,7 @@ def _ladder(result: RunResult, benchmark: str, id: str, title: str) -> Chart | N
     swept = swept[: selection.MAX_CURVES]
     if not swept:
         return None
-    names = charts.sweep_names(swept)
-    curves, rows = [], []
-    for name, sweep in zip(names, swept, strict=True):
-        lengths = [wording.bytes_text(x) for x in sweep.x]
-        curves.append(charts.sweep_curve(name, sweep, lengths))
-        rows += charts.sweep_rows(name, sweep, lengths)
+    names, curves, rows = charts.sweep_curves(swept, wording.bytes_text)
     y_title = wording.metric_name(swept[0].metric)
     figure = figures.lines(
         curves,
@@ -73,7 +68,7 @@ def _ladder(result: RunResult, benchmark: str, id: str, title: str) -> Chart | N
         id,
         title,
         figure,
-        Table(head, tuple(rows)),
+        Table(head, rows),
         caption=_caption(curves),
         brief=_knees_table(names, swept, knees, unit),
         sparks=tuple(

@@ -169,10 +169,7 @@ def _mitigation_summary(known: Any) -> str:
 
 def _memory(known: Any) -> str:
     total, free = (facts.number(known, f"memory.{part}_bytes") for part in ("total", "available"))
-    parts = [
-        f"{_bytes(total)} total" if total else "",
-        f"{_bytes(free)} available" if free else "",
-    ]
+    parts = [f"{_bytes(total)} total" if total else "", f"{_bytes(free)} available" if free else ""]
     return _listed(parts)
 
 

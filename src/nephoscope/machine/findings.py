@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from nephoscope import units
 from nephoscope.analysis import facts
 from nephoscope.analysis.target_evidence import (
+    Answers,
     TargetEvidence,
     Unchecked,
     is_above,
@@ -15,8 +15,6 @@ from nephoscope.analysis.target_evidence import (
     text_of,
 )
 from nephoscope.model import Finding, Severity
-
-Answers = Iterator[Finding | Unchecked]
 
 _GOOD_CLOCKS = ("tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter")
 _SLOW_CLOCK_NS = 100.0  # reading a good clock takes 20 to 50 ns; beyond 100 the kernel is entered
@@ -323,13 +321,6 @@ def _missing(case: TargetEvidence, fact: str, what: str) -> Unchecked:
     return Unchecked(what, facts.reason(case.fingerprint, fact))
 
 
-LIMIT_RULES = (
-    cpu_names_disagree,
-    cpu_models_differ,
-    slow_ports,
-    cpu_quota,
-    cpu_set,
-    memory_limit,
-)
+LIMIT_RULES = (cpu_names_disagree, cpu_models_differ, slow_ports, cpu_quota, cpu_set, memory_limit)
 CLOCK_RULES = (swap_in_use, steal_hidden, pressure_hidden, clock_source, clock_cost)
 PROPERTY_RULES = (vulnerable, huge_pages_off, siblings, microcode_hidden, virtualised)

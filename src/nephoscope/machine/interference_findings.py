@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 from nephoscope import units
 from nephoscope.analysis import facts
 from nephoscope.analysis.target_evidence import (
+    Answers,
     TargetEvidence,
-    Unchecked,
     is_above,
     is_below,
     limit_lines,
     text_of,
 )
 from nephoscope.model import Finding, MetricResult, Severity
-
-Answers = Iterator[Finding | Unchecked]
 
 _FULL_SHARE = 0.99  # a tick, an interrupt and housekeeping take less than 1 % of a free CPU
 _POOR_SHARE = 0.90

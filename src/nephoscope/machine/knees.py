@@ -7,7 +7,7 @@ hides the last-level cache, or tells one of which it owns a slice.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -111,13 +111,12 @@ def _plateaus(y: Array, segments: list[tuple[int, int]]) -> list[tuple[int, int]
 
     merged = _merge(segments, level)
     long = [part for part in merged if part[1] - part[0] >= LEAST_POINTS]
-    if not long:
-        return [(0, y.size)]
-    return _merge(long, level)
+    return _merge(long, level) or [(0, y.size)]
 
 
-def _merge(parts: list[tuple[int, int]], level: object) -> list[tuple[int, int]]:
-    assert callable(level)
+def _merge(
+    parts: list[tuple[int, int]], level: Callable[[tuple[int, int]], float]
+) -> list[tuple[int, int]]:
     knees: list[tuple[int, int]] = []
     for part in parts:
         knees.append(part)

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from statistics import fmean, median, stdev
 
 from nephoscope import units
 from nephoscope.analysis import facts
 from nephoscope.analysis.target_evidence import (
+    Answers,
     TargetEvidence,
-    Unchecked,
     is_below,
     limit_lines,
     metric_label,
     text_of,
 )
-from nephoscope.model import Estimate, Factors, Finding, Severity
+from nephoscope.model import Estimate, Finding, Severity
 from nephoscope.results import names
 from nephoscope.results.machine_figures import MachineFigures
 from nephoscope.results.precision import precision, precision_sentence
-
-Answers = Iterator[Finding | Unchecked]
 
 _POOR_EFFICIENCY = 0.9
 _QUOTA_PERIOD_NS = 100e6
@@ -135,11 +133,6 @@ def _figures(case: TargetEvidence) -> MachineFigures:
     return case.part(MachineFigures) or MachineFigures()
 
 
-def _levels(factors: Factors) -> str:
-    """Returns factors in words."""
-    return ", ".join(f"{name}={level}" for name, level in factors.items()) or "its defaults"
-
-
 def short_trials(case: TargetEvidence) -> Answers:
     """Trials under a CPU quota that end before the quota's period does."""
     quota = facts.number(case.fingerprint, "limits.cpu_quota_cpus")
@@ -175,6 +168,7 @@ def small_cache(case: TargetEvidence) -> Answers:
     for ladder in _figures(case).memory_levels:
         if ladder.benchmark != "mem.latency" or ladder.target != case.target:
             continue
+        levels = ", ".join(f"{name}={level}" for name, level in ladder.factors.items())
         for knee in ladder.knees:
             size = announced.get(knee.level) if knee.level == "L3" else None
             if size and knee.last_length_bytes and knee.last_length_bytes < _SMALL_CACHE * size:
@@ -185,7 +179,7 @@ def small_cache(case: TargetEvidence) -> Answers:
                     "cache, but latency rises beyond "
                     f"{units.format_value(knee.last_length_bytes, 'bytes')}.",
                     (
-                        f"measured by mem.latency with {_levels(ladder.factors)}",
+                        f"measured by mem.latency with {levels or 'its defaults'}",
                         "the cache may be shared or partitioned",
                     ),
                     "Size working sets by the measured capacity.",

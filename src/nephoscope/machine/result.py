@@ -101,8 +101,7 @@ def _scaling(metrics: Sequence[MetricResult], confidence: float) -> Iterable[Thr
 
 
 def _laws(
-    metrics: Sequence[MetricResult],
-    merged: Mapping[LineKey, tuple[Sequence[float], Sequence[int]]],
+    metrics: Sequence[MetricResult], merged: Mapping[LineKey, tuple[Sequence[float], Sequence[int]]]
 ) -> tuple[str, ...]:
     """Little's law of every closed loop: number in flight = rate x mean latency."""
     rates = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from nephoscope.grouping import group_by
 from nephoscope.model import Better, Estimate, MetricResult, RunResult
 from nephoscope.report import charts, figures, palette, selection, wording
 from nephoscope.report.blocks import Block, Chart, Column, Section, Sentence, Table
@@ -67,9 +68,7 @@ def _benchmark(result: RunResult, benchmark: str) -> list[Chart]:
         headline = [metric for metric in metrics if metric.headline] or metrics
         return charts.by_unit(headline, benchmark)
     # One figure a unit: rates of digits and of bytes have no common axis.
-    by_unit: dict[str, list[Sweep]] = {}
-    for sweep in swept:
-        by_unit.setdefault(sweep.points[0].estimate.unit, []).append(sweep)
+    by_unit = group_by(swept, lambda sweep: sweep.points[0].estimate.unit)
     return [
         _chart(result, benchmark, unit, own, number)
         for number, (unit, own) in enumerate(sorted(by_unit.items()))
@@ -79,11 +78,7 @@ def _benchmark(result: RunResult, benchmark: str) -> list[Chart]:
 def _chart(
     result: RunResult, benchmark: str, unit: str, swept: Sequence[Sweep], number: int
 ) -> Chart:
-    names = charts.sweep_names(swept)
-    curves = [
-        charts.sweep_curve(name, sweep, [_threads(x) for x in sweep.x])
-        for name, sweep in zip(names, swept, strict=True)
-    ]
+    names, curves, _ = charts.sweep_curves(swept, lambda x: wording.plural(int(x), "thread"))
     title = wording.metric_name(swept[0].metric)
     most = max(sweep.x[-1] for sweep in swept)
     figure = figures.lines(
@@ -94,21 +89,17 @@ def _chart(
     )
     figure["layout"]["xaxis"] |= _thread_ticks(most)
     _add_ideal(figure, swept)
-    rows = [
-        row for name, sweep in zip(names, swept, strict=True) for row in _rows(result, name, sweep)
-    ]
+    pairs = zip(names, swept, strict=True)
+    rows = tuple(row for name, sweep in pairs for row in _rows(result, name, sweep))
     head = (*charts.estimate_columns("curve", "threads"), *Column.numbers("of ideal", "interval"))
+    table = Table(head, rows)
     return Chart(
         f"scaling-{wording.slug(benchmark)}-{number}",
         f"{wording.full_name(benchmark, swept[0].metric)} by number of threads",
         figure,
-        Table(head, tuple(rows)),
-        brief=Table(head, tuple(rows)),
+        table,
+        brief=table,
     )
-
-
-def _threads(count: float) -> str:
-    return wording.plural(int(count), "thread")
 
 
 def _thread_ticks(most: float) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nephoscope.analysis import facts
+from nephoscope.grouping import group_by
 from nephoscope.machine import fact_rows
 from nephoscope.model import RunResult
 from nephoscope.report import selection, wording
@@ -23,11 +24,8 @@ def build(result: RunResult) -> Section | None:
     """A table of facts for each different machine, then its mitigations and what it hides."""
     targets = selection.target_names(result)
     blocks: list[Block] = []
-    alike: dict[Any, list[str]] = {}
-    for target in targets:
-        known = result.fingerprints.get(target)
-        if not facts.is_simulated(known):
-            alike.setdefault(_identity(known), []).append(target)
+    real = [one for one in targets if not facts.is_simulated(result.fingerprints.get(one))]
+    alike = group_by(real, lambda target: _identity(result.fingerprints.get(target)))
     for names in alike.values():
         if len(targets) > 1:
             title = wording.named(names)

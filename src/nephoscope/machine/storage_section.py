@@ -40,22 +40,13 @@ def _of(metrics: Sequence[MetricResult], name: str) -> list[MetricResult]:
 
 
 def _chart(swept: Sequence[Sweep]) -> Chart:
-    names = charts.sweep_names(swept)
-    curves = [
-        charts.sweep_curve(name, sweep, [units.format_value(x, "bytes") for x in sweep.x])
-        for name, sweep in zip(names, swept, strict=True)
-    ]
+    _, curves, rows = charts.sweep_curves(swept, lambda x: units.format_value(x, "bytes"))
     figure = figures.lines(
         curves,
         figures.Axis("object size", "bytes", log=True),
         figures.Axis("throughput", "bytes_per_s", log=True),
     )
-    rows = [
-        row
-        for name, sweep in zip(names, swept, strict=True)
-        for row in charts.sweep_rows(name, sweep, [units.format_value(x, "bytes") for x in sweep.x])
-    ]
-    table = Table(charts.estimate_columns("operation", "object size"), tuple(rows))
+    table = Table(charts.estimate_columns("operation", "object size"), rows)
     return Chart("storage-throughput", "Throughput by object size", figure, table, brief=table)
 
 
@@ -82,6 +73,7 @@ def _fairness(lines: Sequence[MetricResult]) -> list[Block]:
 
 
 def _named(lines: Sequence[MetricResult]) -> list[tuple[str, ...]]:
+    """Returns the setting of each line with its estimate."""
     targets = len({line.target for line in lines})
     common = selection.common_factors([line.factors for line in lines])
     return [
@@ -95,20 +87,17 @@ def _transactions(metrics: Sequence[MetricResult]) -> list[Block]:
     rates = _of(metrics, "transactions_per_s")
     if not rates:
         return []
-    targets = len({line.target for line in rates})
-    common = selection.common_factors([line.factors for line in rates])
     medians = {
         (line.target, factors_key(line.factors)): line
         for line in _of(metrics, "transaction_latency_p50_ns")
     }
     rows = []
-    for line in rates:
+    for line, cells in zip(rates, _named(rates), strict=True):
         median = medians.get((line.target, factors_key(line.factors)))
         inverse = 1e9 / median.estimate.value if median and median.estimate.value else None
         rows.append(
             (
-                wording.setting_text(line, targets, common) or line.target,
-                *charts.estimate_cells(line),
+                *cells,
                 wording.value_text(median.estimate) if median else "–",
                 units.format_value(inverse, "per_s") if inverse else "–",
             )

@@ -115,6 +115,13 @@ class Column:
         """Returns columns of numbers."""
         return tuple(cls(title, numeric=True) for title in titles)
 
+    @classmethod
+    def head(
+        cls, texts: Sequence[str], numbers: Sequence[str], after: Sequence[str] = ()
+    ) -> tuple[Column, ...]:
+        """Returns columns of text, then of numbers, then of text again."""
+        return (*cls.texts(*texts), *cls.numbers(*numbers), *cls.texts(*after))
+
 
 @dataclass(frozen=True, slots=True)
 class Table:

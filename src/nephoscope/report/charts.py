@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from nephoscope import units
+from nephoscope.grouping import group_by
 from nephoscope.model import MetricResult, RunResult
 from nephoscope.report import figures, selection, wording
 from nephoscope.report.blocks import Chart, Column, Spark, Table
@@ -54,20 +55,12 @@ def cdf(
     figure = figures.lines(
         curves,
         figures.Axis(axis, unit, log=log, from_zero=not log),
-        figures.Axis(
-            "Cumulative share",
-            "ratio",
-            from_zero=True,
-        ),
+        figures.Axis("Cumulative share", "ratio", from_zero=True),
         markers=False,
         reach=reach,
     )
     most = "longest" if unit == "ns" else "greatest"
-    head = (
-        Column("curve"),
-        Column("n", True),
-        *(Column(name or most, True) for _, name in _QUANTILES),
-    )
+    head = (Column("curve"), *Column.numbers("n", *(name or most for _, name in _QUANTILES)))
     data = Table((Column("curve"), *Column.numbers(axis, "share", "count")), tuple(rows))
     quantiles = Table(head, tuple(brief), "Quantiles of all counted events, pooled over trials:")
     return [Chart(id, title, figure, data, caption, brief=quantiles)]
@@ -134,7 +127,9 @@ def dots(metrics: Sequence[MetricResult], *, id: str, title: str, caption: str =
     targets = len({metric.target for metric in metrics})
     common = selection.common_factors([metric.factors for metric in metrics])
     one_name = len({metric.metric for metric in metrics}) == 1
-    names = [_dot_name(metric, targets, common, one_name) for metric in metrics]
+    names = [
+        _name(one.metric, one.target, one.factors, targets, common, one_name) for one in metrics
+    ]
     estimates = [metric.estimate for metric in metrics]
     unit = estimates[0].unit
     values = [one.value for one in estimates]
@@ -156,46 +151,42 @@ def dots(metrics: Sequence[MetricResult], *, id: str, title: str, caption: str =
 
 def by_unit(metrics: Sequence[MetricResult], benchmark: str) -> list[Chart]:
     """One chart of dots for each unit among the metrics of a benchmark, percentiles apart."""
-    groups: dict[tuple[str, str], list[MetricResult]] = {}
-    for metric in metrics:
-        groups.setdefault((metric.estimate.unit, metric.better.value), []).append(metric)
+    groups = group_by(metrics, lambda metric: (metric.estimate.unit, metric.better.value))
     out = []
     for number, ((unit, _), own) in enumerate(sorted(groups.items())):
         names = list(dict.fromkeys(wording.metric_name(metric.metric) for metric in own))
         what = wording.joined(names) if len(names) < 4 else units.quantity_of(unit)
-        cut = own[:MAX_DOTS]
-        left_out = (
-            f"Shows {len(cut)} of {len(own)} results; the tables above list all of them."
-            if len(cut) < len(own)
-            else ""
-        )
-        out.append(
-            dots(
-                cut,
-                id=f"dots-{wording.slug(benchmark)}-{number}",
-                title=f"{wording.clean(benchmark)}: {what}" if len(names) > 1 else what_one(own[0]),
-                caption=left_out,
-            )
-        )
+        title = f"{wording.clean(benchmark)}: {what}"
+        if len(names) == 1:
+            title = wording.full_name(own[0].benchmark, own[0].metric)
+        caption = ""
+        if len(own) > MAX_DOTS:
+            caption = f"Shows {MAX_DOTS} of {len(own)} results; the tables above list all of them."
+        id = f"dots-{wording.slug(benchmark)}-{number}"
+        out.append(dots(own[:MAX_DOTS], id=id, title=title, caption=caption))
     return out
 
 
-def what_one(metric: MetricResult) -> str:
-    """Title of a chart of one metric at several settings."""
-    return wording.full_name(metric.benchmark, metric.metric)
-
-
-def _dot_name(metric: MetricResult, targets: int, common: Mapping[str, Any], one_name: bool) -> str:
-    parts = [] if one_name else [wording.metric_name(metric.metric)]
-    parts += [wording.clean(metric.target)] if targets > 1 else []
-    own = wording.factors_text(metric.factors, leave_out=common)
-    parts += [own] if own else []
-    return ", ".join(parts) or wording.metric_name(metric.metric)
+def _name(
+    metric: str,
+    target: str,
+    factors: Mapping[str, Any],
+    targets: int,
+    common: Mapping[str, Any],
+    one_name: bool,
+) -> str:
+    """Metric, target and factors, each only where it tells lines of a chart apart."""
+    parts = [
+        "" if one_name else wording.metric_name(metric),
+        wording.clean(target) if targets > 1 else "",
+        wording.factors_text(factors, leave_out=common),
+    ]
+    return ", ".join(part for part in parts if part) or wording.metric_name(metric)
 
 
 def estimate_columns(*first: str) -> tuple[Column, ...]:
     """Columns of a table of estimates, behind the columns that say of what."""
-    return (*(Column(title) for title in first), *Column.numbers("value", "interval", "n"))
+    return (*Column.texts(*first), *Column.numbers("value", "interval", "n"))
 
 
 def estimate_cells(metric: MetricResult) -> tuple[str, str, str]:
@@ -204,21 +195,15 @@ def estimate_cells(metric: MetricResult) -> tuple[str, str, str]:
     return wording.value_text(estimate), wording.interval_text(estimate), str(estimate.n)
 
 
-def sweep_name(sweep: Sweep, targets: int, common: Mapping[str, Any], metrics: int) -> str:
-    """A curve's name: metric, target and factors, each only where it tells curves apart."""
-    parts = [wording.metric_name(sweep.metric)] if metrics > 1 else []
-    parts += [wording.clean(sweep.target)] if targets > 1 else []
-    own = wording.factors_text(sweep.fixed, leave_out=common)
-    parts += [own] if own else []
-    return ", ".join(parts) or wording.metric_name(sweep.metric)
-
-
 def sweep_names(sweeps: Sequence[Sweep]) -> list[str]:
-    """The names of curves that share one figure."""
+    """Names of curves that share one figure: metric, target, factors where they tell them apart."""
     targets = len({sweep.target for sweep in sweeps})
-    metrics = len({sweep.metric for sweep in sweeps})
+    one_name = len({sweep.metric for sweep in sweeps}) == 1
     common = selection.common_factors([sweep.fixed for sweep in sweeps])
-    return [sweep_name(sweep, targets, common, metrics) for sweep in sweeps]
+    return [
+        _name(sweep.metric, sweep.target, sweep.fixed, targets, common, one_name)
+        for sweep in sweeps
+    ]
 
 
 def sweep_curve(name: str, sweep: Sweep, x_text: Sequence[str]) -> figures.Curve:
@@ -237,6 +222,20 @@ def sweep_rows(name: str, sweep: Sweep, x_text: Sequence[str]) -> list[tuple[str
         (name, place, *estimate_cells(point))
         for place, point in zip(x_text, sweep.points, strict=True)
     ]
+
+
+def sweep_curves(
+    sweeps: Sequence[Sweep], x_text: Callable[[float], str]
+) -> tuple[list[str], list[figures.Curve], tuple[tuple[str, ...], ...]]:
+    """The names of curves that share one figure, the curves, and the rows of their data table."""
+    names = sweep_names(sweeps)
+    curves: list[figures.Curve] = []
+    rows: list[tuple[str, ...]] = []
+    for name, sweep in zip(names, sweeps, strict=True):
+        places = [x_text(x) for x in sweep.x]
+        curves.append(sweep_curve(name, sweep, places))
+        rows += sweep_rows(name, sweep, places)
+    return names, curves, tuple(rows)
 
 
 def sweep_spark(name: str, sweep: Sweep, unit: str) -> Spark:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,7 +72,7 @@ def curve_of(
 
 
 def trace(
-    name: str, x: Sequence[Any], y: Sequence[Any], hover: Sequence[str], **style: Any
+    name: str, x: Sequence[Any], y: Sequence[Any], hover: Iterable[str], **style: Any
 ) -> dict[str, Any]:
     """Returns points of a figure with the text that the pointer shows; `style` as in plotly."""
     kind = {} if "type" in style else {"type": "scatter", "mode": "markers"}

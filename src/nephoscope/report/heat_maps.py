@@ -47,9 +47,7 @@ def colour(factor: float | None) -> str:
 
 
 def grid(
-    rows: Sequence[str],
-    columns: Sequence[str],
-    squares: Mapping[tuple[int, int], Square],
+    rows: Sequence[str], columns: Sequence[str], squares: Mapping[tuple[int, int], Square]
 ) -> dict[str, Any]:
     """The map as a figure; squares: (row, column) -> Square, the others were not measured."""
     shapes: list[dict[str, Any]] = []
@@ -64,9 +62,7 @@ def grid(
             hover = square.hover if square else f"{rows[row]} with {columns[column]}: not measured"
             points.append((column, row, hover))
     trace = figures.trace(
-        "",
-        *zip(*points, strict=True),
-        marker={"size": 34, "opacity": 0, "color": palette.NEUTRAL},
+        "", *zip(*points, strict=True), marker={"size": 34, "opacity": 0, "color": palette.NEUTRAL}
     )
     layout = figures.layout(
         _axis(columns, reverse=False) | {"side": "top"},

@@ -20,7 +20,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from nephoscope.report import sparklines
-from nephoscope.report.blocks import Block, Chart, Section
+from nephoscope.report.blocks import Chart, Section
 
 PLOTLY = "plotly-cartesian-4.1.1.min.js"
 """The drawing library (static/README.md)."""
@@ -84,11 +84,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    environment.filters["kind"] = _kind
+    environment.filters["kind"] = lambda block: type(block).__name__.lower()
     environment.filters["points"] = sparklines.as_svg_points
     environment.tests["strip"] = lambda cell: not isinstance(cell, str)
     return environment
-
-
-def _kind(block: Block) -> str:
-    return type(block).__name__.lower()

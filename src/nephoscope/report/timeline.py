@@ -142,11 +142,7 @@ def _gap_table(lanes: Sequence[Lane], words: Words) -> Table:
         for start, end, cause in lane.gaps
         if end - start >= LEAST_GAP_NS
     ]
-    head = (
-        *Column.texts(words.group, words.lane),
-        *Column.numbers("start of gap", "for"),
-        Column("cause"),
-    )
+    head = Column.head((words.group, words.lane), ("start of gap", "for"), ("cause",))
     return Table(
         head, tuple(rows[:_ROWS]), f"Gaps of at least 1 ms, {min(_ROWS, len(rows))} of {len(rows)}"
     )

@@ -8,14 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from nephoscope import units
-from nephoscope.model import (
-    Consistency,
-    Estimate,
-    MetricResult,
-    Precision,
-    RunResult,
-    level_name,
-)
+from nephoscope.model import Consistency, Estimate, MetricResult, Precision, RunResult, level_name
 from nephoscope.reading.printable import printable
 from nephoscope.results.excluded import excluded_settings
 from nephoscope.results.precision import precision_sentence
@@ -92,6 +85,20 @@ def full_name(benchmark: str, metric: str) -> str:
     last = benchmark.rpartition(".")[2]
     first, _, rest = name.partition(" ")
     return clean(f"{benchmark} {rest if rest and first.lower() == last else name}")
+
+
+def line_name(
+    benchmark: str, metric: str, factors: Mapping[str, Any], leave_out: Iterable[str] = ()
+) -> str:
+    """A metric with its setting: 'mem.stream throughput (triad)'."""
+    name, own = full_name(benchmark, metric), factors_text(factors, leave_out)
+    return f"{name} ({own})" if own else name
+
+
+def target_text(target: str, conditions: Mapping[str, Any]) -> str:
+    """A target, and the conditions under which something holds of it."""
+    own = factors_text(conditions)
+    return f"{clean(target)}, {own}" if own else clean(target)
 
 
 def level_text(name: str, level: Any) -> str:

@@ -85,10 +85,7 @@ def load(
     """
     source = _source(kind, name, sets or {})
     source.values.update(over or {})
-    if kind.scenarios == GEO.scenarios:
-        time_zones.resolve(source.values, source.place)
-    text = error_location.as_text(source.values)
-    _check(kind, text, source.values, source.place)
+    text = _checked_text(kind, source.values, source.place)
     return Scenario(str(source.values.get("name") or Path(name).stem), source.values, text)
 
 
@@ -103,12 +100,7 @@ def text_of(benchmark: str, values: Mapping[str, Any], place: Callable[[Loc], st
     Raises PlanError for what the simulator refuses.
     """
     kind = next(one for one in (GEO, PLACE, SCHEDULER, SELECTION) if one.benchmark == benchmark)
-    own = copy.deepcopy(dict(values))
-    if kind.scenarios == GEO.scenarios:
-        time_zones.resolve(own, place)
-    text = error_location.as_text(own)
-    _check(kind, text, own, place)
-    return text
+    return _checked_text(kind, copy.deepcopy(dict(values)), place)
 
 
 def _source(kind: Kind, name: str, sets: Mapping[str, str]) -> _Source:
@@ -135,12 +127,11 @@ def _read_source(kind: Kind, name: str, sets: Mapping[str, str]) -> _Source:
     return _Source(str(file), values, text, sets)
 
 
-def _check(
-    kind: Kind,
-    text: str,
-    values: Mapping[str, Any],
-    place: Callable[[Loc], str],
-) -> None:
+def _checked_text(kind: Kind, values: dict[str, Any], place: Callable[[Loc], str]) -> str:
+    """Returns the JSON of a scenario that the simulator accepts; zones in it become hours."""
+    if kind.scenarios == GEO.scenarios:
+        time_zones.resolve(values, place)
+    text = error_location.as_text(values)
     try:
         program.check(kind.benchmark, {"scenario": text})
     except BenchmarkFailed as failure:
@@ -149,6 +140,7 @@ def _check(
         message, loc = error_location.place_in(failure.message, text, values)
         message = message.removeprefix("The scenario cannot be read: ")
         raise PlanError(f"{place(loc)}{_with_near(message)}", failure.hint) from failure
+    return text
 
 
 def _with_near(message: str) -> str:

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from nephoscope.model import Estimate
 from nephoscope.report import wording
-from nephoscope.report.blocks import (
-    Block,
-    Column,
-    Heading,
-    Item,
-    Items,
-    Sentence,
-    Table,
-)
+from nephoscope.report.blocks import Block, Column, Heading, Item, Sentence, Table, items
 from nephoscope.scheduler import charts
-from nephoscope.scheduler.inference import Scheduler, Word
+from nephoscope.scheduler.inference import Fit, Scheduler, Word
 
 MAX_STRIPS = 8
 """Targets with a strip of their own; the others are in the tables."""
@@ -40,20 +33,13 @@ def blocks(schedulers: Sequence[Scheduler]) -> list[Block]:
 
 
 def _verdicts(schedulers: Sequence[Scheduler]) -> Table:
-    rows = tuple((charts.name_of(one), one.word.value, *_fit_cells(one)) for one in schedulers)
-    head = (
-        Column("target"),
-        Column("verdict"),
-        Column("share", True),
-        Column("slice", True),
-        Column("period", True),
-    )
+    rows = tuple((charts.name_of(one), one.word.value, *_fit_cells(one.fit)) for one in schedulers)
+    head = (*Column.texts("target", "verdict"), *Column.numbers("share", "slice", "period"))
     return Table(head, rows)
 
 
-def _fit_cells(one: Scheduler) -> tuple[str, str, str]:
-    fit = one.fit
-    return (_short(fit.share), _short(fit.slice_ns), _short(fit.period_ns))
+def _fit_cells(fit: Fit) -> Iterable[str]:
+    return map(_short, (fit.share, fit.slice_ns, fit.period_ns))
 
 
 def _short(estimate: Estimate | None) -> str:
@@ -63,45 +49,25 @@ def _short(estimate: Estimate | None) -> str:
 def _scheduler_blocks(scheduler: Scheduler, number: int) -> list[Block]:
     word = scheduler.word.value
     out: list[Block] = [
-        Sentence(f"{word[0].upper()}{word[1:]}: {wording.clean(scheduler.sentence)}", lead=True)
+        Sentence(f"{word[0].upper()}{word[1:]}: {wording.clean(scheduler.sentence)}", lead=True),
+        *items(scheduler.contradictions, "warning"),
+        *_fit(scheduler.fit),
     ]
-    out += _contradictions(scheduler)
-    fit = _fit(scheduler)
-    if fit is not None:
-        out.append(fit)
     chart = charts.strip(scheduler, f"scheduler-strip-{number}")
     if chart is not None and number < MAX_STRIPS:
         out.append(chart)
-    out += _obtained(scheduler)
-    out += _evidence(scheduler)
-    return out
+    return [*out, *_obtained(scheduler), *_evidence(scheduler)]
 
 
-def _contradictions(one: Scheduler) -> list[Block]:
-    items = [Item(wording.clean(text), "warning") for text in one.contradictions]
-    return [Items(tuple(items))] if items else []
-
-
-def _fit(scheduler: Scheduler) -> Table | None:
-    named = {
-        "share": scheduler.fit.share,
-        "slice per period": scheduler.fit.slice_ns,
-        "period": scheduler.fit.period_ns,
-    }
+def _fit(fit: Fit) -> list[Block]:
+    named = {"share": fit.share, "slice per period": fit.slice_ns, "period": fit.period_ns}
     rows = tuple(
         (name, wording.value_text(found), wording.interval_text(found), str(found.n))
         for name, found in named.items()
         if found is not None
     )
-    if not rows:
-        return None
-    head = (
-        Column("fitted"),
-        Column("value", True),
-        Column("interval", True),
-        Column("n", True),
-    )
-    return Table(head, rows)
+    head = (Column("fitted"), *Column.numbers("value", "interval", "n"))
+    return [Table(head, rows)] if rows else []
 
 
 def _obtained(one: Scheduler) -> list[Block]:
@@ -122,32 +88,17 @@ def _obtained(one: Scheduler) -> list[Block]:
         )
     if not rows:
         return []
-    head = (
-        Column("observation"),
-        Column("CPU"),
-        Column("loops", True),
-        Column("share of each", True),
-        Column("total", True),
-        Column("interval", True),
-        Column("n", True),
-    )
+    head = Column.head(("observation", "CPU"), ("loops", "share of each", "total", "interval", "n"))
     return [Table(head, tuple(rows), "Share of each CPU:")]
 
 
 def _evidence(scheduler: Scheduler) -> list[Block]:
-    items = [Item(wording.clean(text)) for text in scheduler.evidence]
     tone = "notice" if scheduler.word is Word.UNCLEAR else ""
-    missing = [Item(f"Not observed: {wording.clean(text)}", tone) for text in scheduler.missing]
-    if missing and scheduler.next_step:
-        last = missing[-1]
-        missing[-1] = Item(last.text, last.tone, next_step=wording.clean(scheduler.next_step))
-    elif scheduler.next_step:
-        missing = [
-            Item(
-                "More observations are possible.",
-                tone,
-                next_step=wording.clean(scheduler.next_step),
-            )
-        ]
-    every = (*items, *missing)
-    return [Items(every)] if every else []
+    missing = [f"Not observed: {wording.clean(text)}" for text in scheduler.missing]
+    if scheduler.next_step and not missing:
+        missing = ["More observations are possible."]
+    evidence = [Item(wording.clean(text)) for text in scheduler.evidence]
+    evidence += [Item(text, tone) for text in missing]
+    if scheduler.next_step:
+        evidence[-1] = replace(evidence[-1], next_step=wording.clean(scheduler.next_step))
+    return items(evidence)

@@ -14,7 +14,7 @@ from nephoscope import units
 from nephoscope.report import figures, timeline, wording
 from nephoscope.report.blocks import Chart, Column, Table
 from nephoscope.report.timeline import LEAST_GAP_NS, Lane
-from nephoscope.scheduler.inference import Fit, Gap, Look, Loop, Scheduler, of_kind
+from nephoscope.scheduler.inference import Fit, Look, Scheduler, of_kind
 
 KINDS = {
     "one": "one CPU busy",
@@ -32,9 +32,7 @@ _LEAST_SHOWN_NS = 160e6
 
 def name_of(scheduler: Scheduler) -> str:
     """The target, and the conditions under which it was looked at where a plan varies them."""
-    told = wording.factors_text(scheduler.conditions)
-    target = wording.clean(scheduler.target)
-    return f"{target}, {told}" if told else target
+    return wording.target_text(scheduler.target, scheduler.conditions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +52,11 @@ def lengths(looks: Iterable[Look]) -> Lengths:
     period: list[float] = []
     for look in looks:
         for loop in look.loops:
-            gaps = _long(loop)
+            gaps = [gap for gap in loop.gaps if gap.length_ns >= LEAST_GAP_NS]
             wait += [gap.length_ns for gap in gaps]
             run += [after.start_ns - before.end_ns for before, after in pairwise(gaps)]
             period += [float(after.start_ns - before.start_ns) for before, after in pairwise(gaps)]
     return Lengths(tuple(sorted(run)), tuple(sorted(wait)), tuple(sorted(period)))
-
-
-def _long(loop: Loop) -> list[Gap]:
-    return [gap for gap in loop.gaps if gap.length_ns >= LEAST_GAP_NS]
 
 
 # The strip: when each loop had its CPU ----------------------------------------------------------
@@ -92,7 +86,8 @@ def _lanes(scheduler: Scheduler) -> list[Lane]:
             continue
         ordered = sorted(drawn, key=lambda look: look.obtained_cpus)
         look = ordered[len(ordered) // 2]
-        span = _span_ns(scheduler.fit, look)
+        period = scheduler.fit.period_ns.value if scheduler.fit.period_ns is not None else 0.0
+        span = min(float(look.window_ns), max(_LEAST_SHOWN_NS, SHOWN_PERIODS * period))
         for number, loop in enumerate(look.loops):
             gaps = timeline.clipped(
                 ((gap.start_ns, gap.end_ns, gap.cause) for gap in loop.gaps), span
@@ -109,11 +104,6 @@ def _name(look: Look, number: int) -> str:
     return f"{loop.name}, process {loop.process}" if look.processes > 1 else loop.name
 
 
-def _span_ns(fit: Fit, look: Look) -> float:
-    period = fit.period_ns.value if fit.period_ns is not None else 0.0
-    return min(float(look.window_ns), max(_LEAST_SHOWN_NS, SHOWN_PERIODS * period))
-
-
 # The distributions ------------------------------------------------------------------------------
 
 _PARTS = {"run": "running", "wait": "waiting", "period": "period"}
@@ -127,10 +117,10 @@ def distributions(schedulers: Sequence[Scheduler]) -> list[Chart]:
     out = []
     for part, word in _PARTS.items():
         curves = [
-            (name_of(one), getattr(lengths(of_kind(one.looks, "one", "all")), part))
+            (name_of(one), values)
             for one in schedulers
+            if len(values := getattr(lengths(of_kind(one.looks, "one", "all")), part)) >= 2
         ]
-        curves = [(name, values) for name, values in curves if len(values) >= 2]
         if curves:
             caption = (
                 "One curve per target over all trials, with one busy CPU and with all CPUs busy. "
@@ -183,7 +173,7 @@ def _cdf(
     caption: str,
     marks: Sequence[tuple[str, float]],
 ) -> Chart:
-    drawn, rows, brief = [], [], []
+    drawn, rows = [], []
     for name, values in curves:
         n = len(values)
         step = max(1, n // figures.CDF_POINTS)
@@ -198,9 +188,7 @@ def _cdf(
             )
         )
         tenths = [values[min(n - 1, int(q * n))] for q in (0.1, 0.25, 0.5, 0.75, 0.9)]
-        cells = [units.format_value(value, "ns") for value in tenths]
-        rows.append((name, str(n), *cells))
-        brief.append((name, str(n), *cells))
+        rows.append((name, str(n), *(units.format_value(value, "ns") for value in tenths)))
     figure = figures.lines(
         drawn,
         figures.Axis("length", "ns", from_zero=True),
@@ -215,11 +203,9 @@ def _cdf(
         figures.vertical(figure["layout"], ns, label, log=False)
         # Labels of neighbours would lie on each other.
         figure["layout"]["annotations"][-1] |= {"y": 0.02 + 0.07 * index, "xanchor": "left"}
-    quantiles = ("p10", "p25", "p50", "p75", "p90")
-    head = (Column("curve"), Column("n", True), *(Column(name, True) for name in quantiles))
-    return Chart(
-        id, title, figure, Table(head, tuple(rows)), caption, brief=Table(head, tuple(brief))
-    )
+    head = (Column("curve"), *Column.numbers("n", "p10", "p25", "p50", "p75", "p90"))
+    table = Table(head, tuple(rows))
+    return Chart(id, title, figure, table, caption, brief=table)
 
 
 def _hover(name: str, share: float, ns: float) -> str:

@@ -57,7 +57,6 @@ def _look(record: TrialRecord, table: pa.Table, cpus: int | None) -> Look:
         _samples(table),
         record.beside,
         machine_cpus=cpus,
-        notes=record.notes,
     )
 
 

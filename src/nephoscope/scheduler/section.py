@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nephoscope import units
+from nephoscope.grouping import group_by
 from nephoscope.model import RunResult
 from nephoscope.report import charts, figures, palette, selection, wording
 from nephoscope.report.blocks import Block, Chart, Column, Heading, Section, Sentence, Table
@@ -77,16 +78,12 @@ def _gaps(result: RunResult) -> list[Gap]:
         if key[0] in BENCHMARKS and key[1].startswith("gap"):
             factors = selection.key_factors(key)
             cause = wording.clean(factors.get("cause", "unexplained"))
-            cpu = _place(factors)
+            cpu = wording.factors_text(factors, leave_out=("cause",)) or "any CPU"
             out += [
                 Gap((key[2], cpu, trial), int(at_ns), float(length), cause)
                 for trial, at_ns, length in events
             ]
     return out
-
-
-def _place(factors: Mapping[str, Any]) -> str:
-    return wording.factors_text(factors, leave_out=("cause",)) or "any CPU"
 
 
 def _lane_order(lane: tuple[str, str, str]) -> tuple[str, list[int], str, str]:
@@ -136,25 +133,16 @@ def _marks(gaps: Sequence[Gap], places: Mapping[tuple[str, str, str], int]) -> l
         own = [gap for gap in gaps if gap.cause == cause]
         colour, _, symbol = palette.style(len(palette.CAUSES) + index)
         colour, symbol = palette.CAUSES.get(cause, (colour, symbol))
-        out.append(
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "name": figures.text(cause),
-                "x": [gap.at_ns for gap in own],
-                "y": [places[gap.lane] for gap in own],
-                "marker": {
-                    "color": colour,
-                    "symbol": symbol,
-                    # Area by length: the eye adds areas up.
-                    "size": [round(4 + 16 * (gap.length_ns / longest) ** 0.5, 1) for gap in own],
-                    "opacity": 0.75,
-                    "line": {"width": 1.5 if symbol.endswith("-open") else 0, "color": colour},
-                },
-                "customdata": [figures.text(_gap_text(gap)) for gap in own],
-                "hovertemplate": "%{customdata}<extra></extra>",
-            }
-        )
+        marker = {
+            "color": colour,
+            "symbol": symbol,
+            # Area by length: the eye adds areas up.
+            "size": [round(4 + 16 * (gap.length_ns / longest) ** 0.5, 1) for gap in own],
+            "opacity": 0.75,
+            "line": {"width": 1.5 if symbol.endswith("-open") else 0, "color": colour},
+        }
+        x, y = [gap.at_ns for gap in own], [places[gap.lane] for gap in own]
+        out.append(figures.trace(cause, x, y, map(_gap_text, own), marker=marker))
     return out
 
 
@@ -173,14 +161,9 @@ def _strip_layout(lanes: Sequence[tuple[str, str, str]], gaps: Sequence[Gap]) ->
         name = f"{wording.clean(target)}, {cpu}" if targets > 1 else cpu
         blocks.setdefault(name, []).append(index)
     middles = [sum(rows) / len(rows) for rows in blocks.values()]
-    y_axis = {
-        "tickmode": "array",
-        "tickvals": middles,
-        "ticktext": [figures.text(name) for name in blocks],
-        "range": [len(lanes) - 0.2, -0.8],
-        "automargin": True,
-        "showgrid": False,
-    }
+    y_axis = figures.named_ticks(
+        list(blocks), tickvals=middles, range=[len(lanes) - 0.2, -0.8], showgrid=False
+    )
     layout = figures.layout(x_axis, y_axis, height=min(620, 150 + 16 * max(4, len(lanes))))
     layout["shapes"] = [figures.horizontal(rows[-1] + 0.5) for rows in list(blocks.values())[:-1]]
     layout["legend"] |= {"itemsizing": "constant"}
@@ -188,13 +171,7 @@ def _strip_layout(lanes: Sequence[tuple[str, str, str]], gaps: Sequence[Gap]) ->
 
 
 def _timeline_table(gaps: Sequence[Gap]) -> Table:
-    head = (
-        Column("where"),
-        Column("trial"),
-        Column("start", True),
-        Column("length", True),
-        Column("cause"),
-    )
+    head = Column.head(("where", "trial"), ("start", "length"), ("cause",))
     rows = tuple(
         (
             gap.lane[1],
@@ -210,9 +187,10 @@ def _timeline_table(gaps: Sequence[Gap]) -> Table:
 
 def _causes_table(gaps: Sequence[Gap]) -> Table:
     total = sum(gap.length_ns for gap in gaps)
-    by_cause: dict[str, list[float]] = {}
-    for gap in gaps:
-        by_cause.setdefault(gap.cause, []).append(gap.length_ns)
+    by_cause = {
+        cause: [gap.length_ns for gap in own]
+        for cause, own in group_by(gaps, lambda gap: gap.cause).items()
+    }
     rows = tuple(
         (
             cause,
@@ -222,10 +200,5 @@ def _causes_table(gaps: Sequence[Gap]) -> Table:
         )
         for cause, lengths in sorted(by_cause.items(), key=lambda item: -sum(item[1]))
     )
-    head = (
-        Column("cause"),
-        Column("recorded gaps", True),
-        Column("longest", True),
-        Column("share of lost time", True),
-    )
-    return Table(head, rows)
+    numbers = Column.numbers("recorded gaps", "longest", "share of lost time")
+    return Table((Column("cause"), *numbers), rows)

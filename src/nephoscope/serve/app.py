@@ -17,10 +17,8 @@ from nephoscope.serve.answers import failure
 from nephoscope.serve.dashboard import Dashboard, respond
 from nephoscope.serve.guard import Guard, Refusal
 from nephoscope.serve.launch import RunInProgress
-from nephoscope.serve.live import TooManyReaders
 from nephoscope.serve.settings import ServerSettings
 from nephoscope.serve.worker import status_of
-from nephoscope.serve.workers import Busy, TooSlow
 
 DESCRIPTION = "Stored runs and runs in progress. Every document is that of `--json`."
 
@@ -58,13 +56,7 @@ def make_app(settings: ServerSettings) -> ASGIApp:
 
 async def _on_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, NephoscopeError)
-    status = status_of(error)
-    if isinstance(error, Busy | TooManyReaders):
-        status = 503
-    elif isinstance(error, TooSlow):
-        status = 504
-    elif isinstance(error, RunInProgress):
-        status = 409
+    status = 409 if isinstance(error, RunInProgress) else status_of(error)
     return respond(failure(status, error.message, error.hint))
 
 

@@ -15,7 +15,7 @@ from nephoscope.serve.access import Access
 from nephoscope.serve.answers import NOT_NOW, failure
 from nephoscope.serve.launch import Launcher
 from nephoscope.serve.live import Live
-from nephoscope.serve.overview import Findings, overview
+from nephoscope.serve.overview import overview
 from nephoscope.serve.settings import ServerSettings
 from nephoscope.serve.workers import Answer, Workers
 from nephoscope.store import ABANDONED, StoredRun
@@ -32,7 +32,6 @@ class Dashboard:
         self.live = Live()
         self.access = Access(settings.token)
         self.launcher = Launcher(settings.store.path, settings.data)
-        self._findings = Findings(settings.store)
         self._overview: tuple[Snapshot, bytes] | None = None
 
     async def snapshot(self) -> Snapshot:
@@ -47,7 +46,7 @@ class Dashboard:
         snapshot = self.index.snapshot()
         known = self._overview
         if known is None or known[0] is not snapshot:
-            content = overview(snapshot, self.settings.store, self._findings)
+            content = overview(snapshot, self.settings.store)
             known = self._overview = (snapshot, to_bytes(content))
         return known[1]
 

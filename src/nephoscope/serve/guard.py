@@ -170,7 +170,7 @@ def _headers(scope: Scope) -> dict[str, str]:
 
 def _without_port(host: str) -> str:
     name, colon, port = host.rpartition(":")
-    return (name if colon and port.isdigit() else host).lower()
+    return (name if colon and port.isdecimal() else host).lower()
 
 
 async def _body(headers: Mapping[str, str], receive: Receive) -> bytes:

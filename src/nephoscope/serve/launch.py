@@ -35,6 +35,7 @@ class Launcher:
         self._data = data
         self._process: asyncio.subprocess.Process | None = None
         self._reader: asyncio.Task[None] | None = None
+        self._starting = asyncio.Lock()
 
     async def start(self, plan: str | None, survey: str | None) -> str:
         """Returns the id of the new run of a plan's file, or of a survey's extent.
@@ -43,26 +44,29 @@ class Launcher:
         RunInProgress, and RunFailed with what the command printed.
         """
         words = self._words(plan, survey)
-        if self._process is not None and self._process.returncode is None:
-            raise RunInProgress("A run is in progress already.", "Wait until it ends, or stop it.")
-        self._process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "nephoscope", *words, f"--store={self._store}"),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
-            limit=MAX_LINE_BYTES,
-        )
-        assert self._process.stderr is not None
+        async with self._starting:  # a second request could come before the process is known
+            if self._process is not None and self._process.returncode is None:
+                raise RunInProgress(
+                    "A run is in progress already.", "Wait until it ends, or stop it."
+                )
+            self._process = process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "nephoscope", *words, f"--store={self._store}"),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.PIPE,
+                start_new_session=True,
+                limit=MAX_LINE_BYTES,
+            )
+        assert process.stderr is not None
         try:
             async with asyncio.timeout(START_S):
-                run_id = await _id_of(self._process.stderr)
+                run_id = await _id_of(process.stderr)
         except (TimeoutError, ValueError):
             with contextlib.suppress(ProcessLookupError):
-                self._process.terminate()
+                process.terminate()
             raise RunFailed(f"The run did not begin within {START_S:g} s.") from None
         # A pipe that nobody reads would stop the run once it is full.
-        self._reader = asyncio.create_task(_drain(self._process.stderr))
+        self._reader = asyncio.create_task(_drain(process.stderr))
         return run_id
 
     def _words(self, plan: str | None, survey: str | None) -> list[str]:

@@ -17,9 +17,10 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from nephoscope.documents import to_json
-from nephoscope.errors import NephoscopeError, StoreError
+from nephoscope.errors import StoreError
 from nephoscope.model import Shape, TrialRecord
 from nephoscope.results.counters import COUNTERS
+from nephoscope.serve.workers import Busy
 from nephoscope.store import RUNNING, StoredRun
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ class _Followed:
         while not self.has_ended:
             try:
                 added = await asyncio.to_thread(self.files.look)
-            except NephoscopeError as error:
+            except Exception as error:  # whatever it is, the readers must not wait for ever
                 added = [("problem", {"error": str(error)}), ("end", {"state": "unreadable"})]
             if added:
                 for kind, content in added:
@@ -196,7 +197,7 @@ class _Followed:
                 await asyncio.sleep(LOOK_EVERY_S)
 
 
-class TooManyReaders(NephoscopeError):
+class TooManyReaders(Busy):
     """More than `MAX_READERS` connections follow runs."""
 
 

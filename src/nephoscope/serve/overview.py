@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import Any, Literal
 
 from nephoscope.model import Finding, Severity
@@ -64,30 +66,19 @@ class Overview:
     damaged: tuple[str, ...]
 
 
-class Findings:
-    """The findings of stored results, which are read once for each version of their file."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._findings: OrderedDict[tuple[str, int], tuple[Finding, ...]] = OrderedDict()
-
-    def of(self, run_id: str) -> tuple[Finding, ...]:
-        """Returns the most severe findings of a run; empty where it has no intact result."""
-        run = StoredRun(self._store.runs_path / run_id)
-        try:
-            changed_ns = os.stat(run.report_path / "result.json").st_mtime_ns
-        except OSError:
-            return ()
-        key = (run_id, changed_ns)
-        if key not in self._findings:
-            self._findings[key] = _read(run)
-            while len(self._findings) > MAX_RESULTS:
-                self._findings.popitem(last=False)
-        return self._findings[key]
+def findings_of(run: StoredRun) -> tuple[Finding, ...]:
+    """Returns the most severe findings of a run; empty where it has no intact result."""
+    try:
+        changed_ns = os.stat(run.report_path / "result.json").st_mtime_ns
+    except OSError:
+        return ()
+    return _read(run.path, changed_ns)
 
 
-def _read(run: StoredRun) -> tuple[Finding, ...]:
-    text = stored_result(run)
+@lru_cache(maxsize=MAX_RESULTS)
+def _read(path: Path, changed_ns: int) -> tuple[Finding, ...]:
+    """Returns the findings of a stored result; its time of change only tells versions apart."""
+    text = stored_result(StoredRun(path))
     if text is None:
         return ()
     try:
@@ -100,7 +91,7 @@ def _read(run: StoredRun) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=lambda finding: _RANK[finding.severity])[:MAX_FINDINGS])
 
 
-def overview(snapshot: Snapshot, store: Store, findings: Findings) -> Overview:
+def overview(snapshot: Snapshot, store: Store) -> Overview:
     """Returns the overview of a list of runs."""
     newest: dict[str, IndexedRun] = {}
     reported: dict[str, IndexedRun] = {}
@@ -126,8 +117,7 @@ def overview(snapshot: Snapshot, store: Store, findings: Findings) -> Overview:
         running=tuple(row for row in rows if row.state == RUNNING)[:MAX_RECENT],
         recent=tuple(rows[:MAX_RECENT]),
         targets=tuple(
-            _target(name, newest[name], reported.get(name), counts[name], findings)
-            for name in chosen
+            _target(name, newest[name], reported.get(name), counts[name], store) for name in chosen
         ),
         targets_total=len(newest),
         benchmarks=tuple(sorted(benchmarks)),
@@ -137,9 +127,11 @@ def overview(snapshot: Snapshot, store: Store, findings: Findings) -> Overview:
 
 
 def _target(
-    name: str, run: IndexedRun, reported: IndexedRun | None, runs: int, findings: Findings
+    name: str, run: IndexedRun, reported: IndexedRun | None, runs: int, store: Store
 ) -> TargetHealth:
-    verdicts = () if reported is None else findings.of(reported.row.id)
+    verdicts: tuple[Finding, ...] = ()
+    if reported is not None:
+        verdicts = findings_of(StoredRun(store.runs_path / reported.row.id))
     health, reason = _health(name, run, verdicts)
     return TargetHealth(
         name=name,

@@ -19,6 +19,9 @@ from nephoscope.errors import UnknownName, UsageError
 
 Kind = Literal["text", "file", "run", "source", "contract", "flag"]
 
+FILE_SETTINGS = ("lab", "lab.geo", "lab.geo.latency")
+"""Settings of a plan that may name a file anywhere; requests override none of them."""
+
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:@%-]{0,199}")
 """A name that is no path and no option."""
 
@@ -155,6 +158,12 @@ def words_of(
         )
     if query.needs - {key for key, _ in values}:
         raise UsageError(f"`{name}` needs {' and '.join(sorted(query.needs))} here.")
+    overridden = {text.partition("=")[0].strip() for key, text in values if key == "set"}
+    if name == "run" and not overridden.isdisjoint(FILE_SETTINGS):
+        raise UsageError(
+            f"set: {', '.join(FILE_SETTINGS)} may name files and cannot be overridden here.",
+            "Write them into the plan, or override the values inside.",
+        )
     words = [*name.split(), *query.fixed]
     for key, value in values:
         words += _option(command, key, parameters[key], value, store, data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated
 
 from fastapi import APIRouter, Body, Request, Response
@@ -95,7 +96,7 @@ async def command(name: str, request: Request, shared: Shared) -> Response:
 @router.get(f"{API}/files", **answers_with("files"))
 async def files(shared: Shared) -> Response:
     """Lists the files of the folder of `--data`."""
-    names = files_of(shared.settings.data)
+    names = await asyncio.to_thread(files_of, shared.settings.data)  # a folder may be large
     return json_response({"has_folder": shared.settings.data is not None, "files": names})
 
 

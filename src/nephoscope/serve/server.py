@@ -14,6 +14,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from nephoscope.errors import UsageError
 from nephoscope.serve.app import make_app
+from nephoscope.serve.guard import SEND_S
 from nephoscope.serve.settings import ServerSettings, Tls, url_host
 
 MAX_CONNECTIONS = 256
@@ -62,6 +63,9 @@ def listen(settings: ServerSettings) -> socket.socket:
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # Of every connection: what the server has written and a client does not take keeps the
+        # connection open after the response and after its close, and there are only so many.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(1000 * SEND_S))
         listener.bind((settings.address, settings.port))
         listener.listen(128)
     except OSError as error:

@@ -14,7 +14,7 @@ from typing import IO
 
 from nephoscope.errors import Lacking, NephoscopeError, UnknownName, UsageError
 from nephoscope.serve import answers, measured
-from nephoscope.serve.workers import MAX_ANSWER_BYTES, Answer
+from nephoscope.serve.workers import MAX_ANSWER_BYTES, Answer, Busy, TooSlow
 
 MEMORY_BYTES = 8 << 30
 """Address space of a worker; numerical libraries reserve much more than they use."""
@@ -35,13 +35,18 @@ FUNCTIONS: Mapping[str, Callable[..., Answer]] = {
 """Functions by name; requests reach them through the routes only."""
 
 
+STATUSES: Mapping[type[NephoscopeError], int] = {
+    UnknownName: 404,
+    UsageError: 400,
+    Lacking: 503,
+    Busy: 503,
+    TooSlow: 504,
+}
+
+
 def status_of(error: NephoscopeError) -> int:
     """Returns the HTTP status of an error."""
-    if isinstance(error, UnknownName):
-        return 404
-    if isinstance(error, UsageError):
-        return 400
-    return 503 if isinstance(error, Lacking) else 500
+    return next((status for kind, status in STATUSES.items() if isinstance(error, kind)), 500)
 
 
 def main() -> None:

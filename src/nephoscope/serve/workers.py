@@ -37,7 +37,7 @@ class Answer:
 
 
 class Busy(NephoscopeError):
-    """Too many requests wait for a worker."""
+    """The server has as many requests as it serves at once."""
 
 
 class TooSlow(NephoscopeError):
@@ -106,10 +106,12 @@ class Workers:
                 "Use the command line.",
             ) from error
         finally:
-            if worker is not None and not is_usable:
-                # Also where the client left: what it asked for is nobody's any more.
-                await asyncio.shield(worker.kill())
-            self._idle.put_nowait(worker if is_usable else None)
+            try:
+                if worker is not None and not is_usable:
+                    # Also where the client left: what it asked for is nobody's any more.
+                    await asyncio.shield(worker.kill())
+            finally:
+                self._idle.put_nowait(worker if is_usable else None)
 
     def _remember(self, key: Hashable, answer: Answer) -> None:
         self._answers[key] = answer

@@ -19,40 +19,29 @@ _RESPONSE = "response_time_ns"
 def world_map(deployment: Deployment, name: str, number: int) -> list[Chart]:
     """Users coloured by their mean response time, and the sites; nothing without coordinates."""
     known = [place for place in deployment.places if place.latitude is not None]
-    if not any(place.kind == USER_BASE for place in known):
+    bases = [place for place in known if place.kind == USER_BASE]
+    if not bases:
         return []
-    at = world.apart(
-        {
-            f"{place.kind} {place.name}": (place.latitude or 0.0, place.longitude or 0.0)
-            for place in known
-            if place.kind == USER_BASE
-        }
-    )
-    dots, marks = [], []
-    for place in known:
-        if place.kind == USER_BASE:
-            latitude, longitude = at[f"{place.kind} {place.name}"]
-            mean = _mean_of(deployment, place)
-            dots.append(
-                world.Dot(
-                    place.name,
-                    latitude,
-                    longitude,
-                    place.users,
-                    mean,
-                    _place_text(deployment, place),
-                )
-            )
-        else:
-            hover = f"{place.kind} {place.name}" + (f", {place.region}" if place.region else "")
-            label, minor = wording.clean(place.name), place.kind == CACHE
-            at_site = (place.latitude or 0.0, place.longitude or 0.0)
-            marks.append(world.Mark("" if minor else label, *at_site, hover, minor))
-    turn = (
-        ""
-        if deployment.objective_ns is None
-        else f" The palest colour is the objective of {_time(deployment)}."
-    )
+    at = world.apart({place.name: _position(place) for place in bases})
+    dots = [
+        world.Dot(
+            place.name,
+            *at[place.name],
+            place.users,
+            _mean_of(deployment, place),
+            _place_text(deployment, place),
+        )
+        for place in bases
+    ]
+    marks = []
+    for place in (place for place in known if place.kind != USER_BASE):
+        hover = f"{place.kind} {place.name}" + (f", {place.region}" if place.region else "")
+        minor = place.kind == CACHE
+        label = "" if minor else wording.clean(place.name)
+        marks.append(world.Mark(label, *_position(place), hover, minor))
+    turn = ""
+    if deployment.objective_ns is not None:
+        turn = f" The palest colour is the objective of {_time(deployment)}."
     left_out = len(deployment.places) - len(known)
     if left_out:
         turn += f" {wording.plural(left_out, 'location')} without coordinates: table only."
@@ -65,6 +54,10 @@ def world_map(deployment: Deployment, name: str, number: int) -> list[Chart]:
         f"are sites.{turn}",
     )
     return [chart]
+
+
+def _position(place: Place) -> tuple[float, float]:
+    return place.latitude or 0.0, place.longitude or 0.0
 
 
 def _time(found: Deployment) -> str:

@@ -49,10 +49,8 @@ def front(placement: Placement, name: str, number: int) -> list[Chart]:
         )
         for one in best
     )
-    head = (
-        Column("sites"),
-        *Column.numbers("cost per hour", "within the objective", "mean response"),
-        Column(""),
+    head = Column.head(
+        ("sites",), ("cost per hour", "within the objective", "mean response"), ("",)
     )
     chart = Chart(
         f"front-{number}",
@@ -110,10 +108,7 @@ def surface(saving: Surface, name: str, number: int) -> Chart:
     layout["showlegend"] = False
     columns = sorted({round(i * (len(saving.x) - 1) / 5) for i in range(6)})
     rows = tuple(
-        (
-            units.format_value(p, "ratio"),
-            *(_saving(row[i]) for i in columns),
-        )
+        (units.format_value(p, "ratio"), *(_saving(row[i]) for i in columns))
         for p, row in zip(saving.p, saving.saving, strict=True)
     )
     head = (Column("share of fast"), *(Column(f"{saving.x[i]:.3g} times", True) for i in columns))

@@ -44,8 +44,7 @@ def _deployment_blocks(
         blocks.append(
             Sentence(
                 f"{wording.clean(deployment.compat)} compatibility mode: reproduces that tool's "
-                "known "
-                "errors; do not use the figures for planning."
+                "known errors; do not use the figures for planning."
             )
         )
     blocks += charts.world_map(deployment, name, number)

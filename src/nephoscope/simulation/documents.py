@@ -121,11 +121,7 @@ def sensitivity(document: Any) -> tuple[Sensitivity, ...]:
 def tracks(document: Any) -> tuple[float, tuple[Track, ...]]:
     """Until when it is told which virtual CPU ran, and when each did, in nanoseconds."""
     result = tuple(
-        Track(
-            str(one["vm"]),
-            int(one["vcpu"]),
-            tuple(_spans(one["intervals"])),
-        )
+        Track(str(one["vm"]), int(one["vcpu"]), tuple(_spans(one["intervals"])))
         for one in document["vcpus"]
     )
     last = max((track.runs[-1][1] for track in result if track.runs), default=0.0)

@@ -6,13 +6,13 @@ does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from nephoscope import units
 from nephoscope.analysis.target_evidence import (
+    Answers,
     TargetEvidence,
-    Unchecked,
     is_above,
     is_below,
     limit_lines,
@@ -20,8 +20,6 @@ from nephoscope.analysis.target_evidence import (
 )
 from nephoscope.model import Estimate, Finding, Severity, level_name
 from nephoscope.simulation.records import Simulation
-
-Answers = Iterator[Finding | Unchecked]
 
 ENOUGH = 0.95
 """Less than this share of a region within the objective is reported."""

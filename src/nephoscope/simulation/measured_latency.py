@@ -26,7 +26,7 @@ def latency(name: str, store: Path | None) -> dict[str, Any]:
 
     run = Store(store).open(name)
     settings = run.manifest.get("settings") or ()
-    peers = {histogram.get("index"): str(histogram.get("peer") or "") for histogram in settings}
+    peers = {setting.get("index"): str(setting.get("peer") or "") for setting in settings}
     settings_of = {record.key.name: record.key.setting for record in run.records()}
     pairs: dict[str, dict[str, dict[float, int]]] = {}
     for histogram in query.histograms(run):

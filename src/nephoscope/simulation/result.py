@@ -24,7 +24,6 @@ from nephoscope.simulation.records import (
     Share,
     SimulatedScheduler,
     Simulation,
-    Track,
 )
 
 GEO, PLACE, SCHEDULER, SELECTION = "sim.geo", "sim.place", "sim.scheduler", "sim.selection"
@@ -200,26 +199,18 @@ def _placement(group: _Group, notes: list[str]) -> Placement:
 
 
 def _scheduler(group: _Group, notes: list[str]) -> SimulatedScheduler:
-    seen: list[tuple[str, int | None]] = []
-    for own, _ in group.lines:
+    figures: dict[tuple[str, int | None], dict[str, Estimate]] = {}
+    for own, line in group.lines:
         if "vm" in own:
             vcpu = own.get("vcpu")
-            seen.append((str(own["vm"]), None if vcpu is None else int(vcpu)))
-    guests = []
-    for vm, vcpu in sorted(set(seen), key=lambda one: (one[0], -1 if one[1] is None else one[1])):
-        figures = {
-            line.metric: line.estimate
-            for own, line in group.lines
-            if str(own.get("vm")) == vm
-            and (None if own.get("vcpu") is None else int(own["vcpu"])) == vcpu
-        }
-        guests.append(Guest(vm, vcpu, figures))
-    nothing: tuple[float, tuple[Track, ...]] = (0.0, ())
+            guest = str(own["vm"]), None if vcpu is None else int(vcpu)
+            figures.setdefault(guest, {})[line.metric] = line.estimate
+    ordered = sorted(figures, key=lambda one: (one[0], -1 if one[1] is None else one[1]))
     told = documents.read(group.record.documents, "timeline", documents.tracks, notes)
-    window, tracks = told or nothing
+    window, tracks = told or (0.0, ())
     return SimulatedScheduler(
         **group.head(),
-        guests=tuple(guests),
+        guests=tuple(Guest(*guest, figures[guest]) for guest in ordered),
         tracks=tracks,
         window_ns=window,
         trial=group.record.key.name,

@@ -62,7 +62,7 @@ def _table(found: tuple[Selection, ...], names: list[str]) -> Table:
     )
     n = tables.over(one.figures for one in found)
     caption = f"With its interval over replications{n}"
-    return Table((Column(""), *(Column(name, True) for name in names)), rows, caption)
+    return Table((Column(""), *Column.numbers(*names)), rows, caption)
 
 
 def _cell(found: Selection, metric: str) -> str:

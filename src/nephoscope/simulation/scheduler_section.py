@@ -85,20 +85,12 @@ def _lane(track: Track, span_ns: float) -> Lane:
 
 def _is_wide(result: RunResult, keys: Sequence[selection.HistogramKey]) -> bool:
     """Returns whether the longest would push what is usual against the axis."""
-    merged = sorted(
-        (value, count)
-        for key in keys
-        for value, count in zip(*result.histograms[key], strict=True)
-        if value > 0
-    )
-    if not merged:
+    values, counts = selection.merge_histograms(result.histograms[key] for key in keys)
+    drawn = [pair for pair in zip(values, counts, strict=True) if min(pair) > 0]
+    if not drawn:
         return False
-    half, seen = sum(count for _, count in merged) / 2, 0
-    for value, count in merged:
-        seen += count
-        if seen >= half:
-            return merged[-1][0] > _WIDE * value
-    return False
+    steps = selection.cumulative(*zip(*drawn, strict=True))
+    return steps[-1][0] > _WIDE * selection.nearest_rank(steps, 0.5)
 
 
 def _distributions(

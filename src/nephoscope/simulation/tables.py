@@ -8,7 +8,7 @@ from typing import Any
 from nephoscope import units
 from nephoscope.model import Estimate, RunResult
 from nephoscope.report import selection, wording
-from nephoscope.report.blocks import Block, Column, Heading, Item, Items, Table
+from nephoscope.report.blocks import Block, Column, Heading, Table, items
 from nephoscope.simulation.records import (
     Deployment,
     Placement,
@@ -39,40 +39,25 @@ def blocks_of(
     return [*blocks, *notes(simulation, part)]
 
 
-def notes(deployment: Simulation, part: str) -> list[Block]:
+def notes(simulation: Simulation, part: str) -> list[Block]:
     """Returns what could not be read, for the first section that the simulation has."""
     parts = ("placements", "deployments", "schedulers", "selections")
-    first = next(name for name in parts if getattr(deployment, name))
-    if first != part or not deployment.notes:
-        return []
-    items = tuple(Item(wording.clean(note)) for note in deployment.notes)
-    return [Heading("Unavailable statistics"), Items(items)]
+    first = next(name for name in parts if getattr(simulation, name))
+    return items(simulation.notes, title="Unavailable statistics") if first == part else []
 
 
 def names_of(found: Sequence[Any]) -> list[str]:
     """A name for each of several simulated things: the shortest that tells them apart."""
-    for name in (_by_scenario, _by_target, _by_conditions, _by_all):
-        names = [name(one) for one in found]
+    whole = [wording.target_text(one.target, one.conditions) for one in found]
+    for names in (
+        [wording.clean(one.scenario) for one in found],
+        [wording.clean(one.target) for one in found],
+        [wording.factors_text(one.conditions) for one in found],
+        whole,
+    ):
         if all(names) and len(set(names)) == len(names):
             return names
-    return [f"{_by_all(one)} ({number})" for number, one in enumerate(found, 1)]
-
-
-def _by_scenario(one: Any) -> str:
-    return wording.clean(one.scenario)
-
-
-def _by_target(one: Any) -> str:
-    return wording.clean(one.target)
-
-
-def _by_conditions(one: Any) -> str:
-    return wording.factors_text(one.conditions)
-
-
-def _by_all(one: Any) -> str:
-    told = wording.factors_text(one.conditions)
-    return f"{wording.clean(one.target)}, {told}" if told else wording.clean(one.target)
+    return [f"{name} ({number})" for number, name in enumerate(whole, 1)]
 
 
 def keys_of(
@@ -127,28 +112,23 @@ def money(value: float) -> str:
 
 def comparison(found: Sequence[Deployment], names: Sequence[str]) -> Table:
     """Rows: overall and each region; a column for each deployment; mean response times."""
-    regions = list(dict.fromkeys(one.name for each in found for one in each.regions))
-    rows = [("overall", *(estimate_text(each.overall.figures.get(MEAN)) for each in found))]
-    for region in regions:
-        own = [_named(each.regions, region) for each in found]
-        rows.append(
-            (region, *(estimate_text(one.figures.get(MEAN)) if one else "–" for one in own))
-        )
-    rows.append(
-        (
-            "within the objective",
-            *(estimate_text(each.overall.figures.get(WITHIN)) for each in found),
-        )
-    )
-    rows.append(("cost", *(estimate_text(each.overall.figures.get("cost_usd")) for each in found)))
+    regions = dict.fromkeys(one.name for each in found for one in each.regions)
+    overall = [each.overall for each in found]
+    shares_of = [{one.name: one for one in each.regions} for each in found]
+    lines: list[tuple[str, Sequence[Share | None], str]] = [
+        ("overall", overall, MEAN),
+        *((name, [by_name.get(name) for by_name in shares_of], MEAN) for name in regions),
+        ("within the objective", overall, WITHIN),
+        ("cost", overall, "cost_usd"),
+    ]
+    rows = [
+        (title, *(estimate_text(one.figures.get(metric) if one else None) for one in own))
+        for title, own, metric in lines
+    ]
     known = [row for row in rows if any(cell != "–" for cell in row[1:])]
-    head = (Column("mean response time"), *(Column(name, True) for name in names))
+    head = (Column("mean response time"), *Column.numbers(*names))
     n = over(one.overall.figures for one in found)
     return Table(head, tuple(known), f"Comparison of deployments, with intervals{n}")
-
-
-def _named(shares: Sequence[Share], name: str) -> Share | None:
-    return next((one for one in shares if one.name == name), None)
 
 
 def shares(
@@ -265,7 +245,6 @@ def guests(found: SimulatedScheduler) -> list[Table]:
     machines = [share for vcpu, share in named if vcpu is None]
     cpus = [share for vcpu, share in named if vcpu is not None]
     out = [_filled(cpus, "virtual machine", own, "Shares and lengths", False)] if cpus else []
-    return [
-        *out,
-        *([_filled(machines, "web server", answers, "Response times", False)] if machines else []),
-    ]
+    if machines:
+        out.append(_filled(machines, "web server", answers, "Response times", False))
+    return out

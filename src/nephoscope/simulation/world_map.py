@@ -15,6 +15,7 @@ from importlib import resources
 from typing import Any
 
 from nephoscope import units
+from nephoscope.grouping import group_by
 from nephoscope.report import figures, palette
 
 FAST, SLOW = palette.COLOURS[0], palette.COLOURS[1]
@@ -184,9 +185,7 @@ def _marks(name: str, marks: Sequence[Mark]) -> list[dict[str, Any]]:
 
 def apart(places: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
     """The same places, those that are at one point spread side by side so that each is seen."""
-    groups: dict[tuple[float, float], list[str]] = {}
-    for name, (latitude, longitude) in places.items():
-        groups.setdefault((round(latitude, 1), round(longitude, 1)), []).append(name)
+    groups = group_by(places, lambda name: tuple(round(angle, 1) for angle in places[name]))
     out = {}
     for names in groups.values():
         for index, name in enumerate(names):

@@ -181,7 +181,7 @@ def test_a_shared_core_shows_in_the_cost_of_a_look_only(ratio: float, word: Word
 def test_a_shared_core_is_held_against_the_slowest_look_alone() -> None:
     """Looks differ by themselves: a stranger may have been on the core's other thread."""
     one, every = look(always(1), cost_ns=12.0), look(always(2), cost_ns=17.0)
-    slow = look(Turns(100, [100]), processes=1, cost_ns=16.5, sleep_ns=MS, every_ns=2 * MS)
+    slow = look(Turns(100, [100]), processes=1, cost_ns=16.5, sleep_ns=MS)
     assert verdict(one, every).word is Word.SMT_SIBLING_SHARED
     assert verdict(one, every, slow).word is Word.DEDICATED
 

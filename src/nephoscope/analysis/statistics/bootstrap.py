@@ -75,3 +75,13 @@ def percentile_interval(
     last = ordered.size - 1
     low, high = ordered[math.floor(tail * last)], ordered[math.ceil((1 - tail) * last)]
     return min(float(low), point), max(float(high), point)
+
+
+def interval_of_ratio(
+    over: Array, under: Array, point: float, units: int, confidence: float
+) -> tuple[float, float | None]:
+    """As `percentile_interval`, of the ratio of replicas; the upper bound is None if infinite."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.nan_to_num(over / under, nan=1.0, posinf=np.inf)
+    low, high = percentile_interval(ratios, point, units, confidence)
+    return low, high if math.isfinite(high) else None

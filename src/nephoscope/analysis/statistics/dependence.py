@@ -19,6 +19,7 @@ import numpy as np
 
 from nephoscope.analysis.statistics.distributions import student_cdf, student_quantile
 from nephoscope.analysis.statistics.values import Array, Numbers, clean
+from nephoscope.grouping import group_by
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -172,10 +173,9 @@ def pooled_by_family(
     """
 
     def pool(keys: Iterable[Key], prior: Array) -> Array:
-        settings: dict[Hashable, list[Numbers]] = {}
-        for key in keys:
-            settings.setdefault(setting(key), []).append(series[key])
-        return pooled(settings.values(), prior) if len(settings) > 1 else prior
+        settings = group_by(keys, setting).values()
+        groups = ([series[key] for key in own] for own in settings)
+        return pooled(groups, prior) if len(settings) > 1 else prior
 
     machine, families = pool(series, prior), {family(key) for key in series}
     of_family = {

@@ -10,8 +10,10 @@ Nyblom 1992 (interpolation between ranks).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -33,6 +35,12 @@ from nephoscope.analysis.statistics.values import (
     percent,
 )
 from nephoscope.model import Estimate
+
+
+def mapped(estimate: Estimate, to: Callable[[float], float], **changes: Any) -> Estimate:
+    """Returns an estimate with value and bounds through a rising function, and other changes."""
+    low, high = (None if end is None else to(end) for end in (estimate.low, estimate.high))
+    return replace(estimate, value=to(estimate.value), low=low, high=high, **changes)
 
 
 @lru_cache(maxsize=4096)

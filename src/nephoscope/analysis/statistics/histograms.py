@@ -115,7 +115,7 @@ def quantile_of_trials(
     method = f"p{100 * q:g}, nearest rank of {total} observations; "
     bounds = _t_interval(trials, values, q, point, confidence, prior)
     if bounds is None:
-        replicas = _resampled(trials, values, q, seed, resamples)
+        replicas = quantiles_of_draws(trials, values, q, draws(len(trials), seed, resamples))
         bounds = percentile_interval(replicas, point, len(trials), confidence)
         method += f"bootstrap of {len(trials)} trials, {resamples} resamples, seed {seed}"
     else:
@@ -155,13 +155,6 @@ def _t_interval(
         else (point - half, point + half)
     )
     return max(low, float(values[0])), min(high, float(values[-1]))
-
-
-def _resampled(
-    trials: Sequence[Trial], values: Array, q: float, seed: int, resamples: int
-) -> Array:
-    """The quantile in `resamples` draws of as many trials, with replacement; shape (resamples,)."""
-    return quantiles_of_draws(trials, values, q, draws(len(trials), seed, resamples))
 
 
 @lru_cache(maxsize=1)

@@ -13,6 +13,7 @@ import numpy as np
 
 from nephoscope.analysis.statistics import means
 from nephoscope.analysis.statistics.distributions import normal_quantile
+from nephoscope.analysis.statistics.estimates import mapped
 from nephoscope.analysis.statistics.values import Array, Numbers, Refused
 from nephoscope.model import Estimate
 
@@ -75,18 +76,8 @@ def log_t(
         return None, None
     logs = np.log(b) - np.log(a)
     mean = means.mean_t(logs, unit="ratio", confidence=confidence, widening=widening)
-    assert mean.low is not None
-    assert mean.high is not None
-    ratio = Estimate(
-        math.exp(mean.value),
-        math.exp(mean.low),
-        math.exp(mean.high),
-        confidence,
-        mean.n,
-        "ratio",
-        "geometric mean of the rounds' ratios; Student t on logarithms",
-        mean.note,
-    )
+    method = "geometric mean of the rounds' ratios; Student t on logarithms"
+    ratio = mapped(mean, math.exp, method=method)
     error = means.summary(logs).s / math.sqrt(mean.n)
     return ratio, float(2 * stdtr(mean.n - 1, -abs(mean.value) / error)) if error else None
 
@@ -94,9 +85,7 @@ def log_t(
 def geometric_mean(values: Numbers, *, unit: str, confidence: float = 0.95) -> Estimate:
     """Geometric mean of values above zero with the t interval of their logarithms."""
     logs = means.mean_t(np.log(values), unit=unit, confidence=confidence)
-    low, high = (None if end is None else math.exp(end) for end in (logs.low, logs.high))
-    method = "geometric mean; Student t on logarithms"
-    return Estimate(math.exp(logs.value), low, high, confidence, logs.n, unit, method, logs.note)
+    return mapped(logs, math.exp, method="geometric mean; Student t on logarithms")
 
 
 def log_error(estimate: Estimate) -> float:

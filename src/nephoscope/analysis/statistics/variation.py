@@ -10,7 +10,12 @@ import math
 
 import numpy as np
 
-from nephoscope.analysis.statistics.bootstrap import bca, percentile_interval, resample
+from nephoscope.analysis.statistics.bootstrap import (
+    bca,
+    interval_of_ratio,
+    percentile_interval,
+    resample,
+)
 from nephoscope.analysis.statistics.means import skewness, summary
 from nephoscope.analysis.statistics.values import (
     EQUAL_NOTE,
@@ -52,7 +57,8 @@ def consistency(values: Numbers, *, confidence: float = 0.95, seed: int = 1) -> 
     point = float(robust_cv(array))
     if not math.isfinite(point):  # half of the repetitions are timeouts
         return UNKNOWN
-    low, high = _robust_cv_interval(array, point, confidence, seed)
+    replicas = resample(array, robust_cv, seed=seed, resamples=RESAMPLES)
+    low, high = percentile_interval(replicas, point, array.size, confidence)
     word: ConsistencyWord = (
         "steady" if high < STEADY_BELOW else "erratic" if low > ERRATIC_ABOVE else "variable"
     )
@@ -75,13 +81,6 @@ def robust_cv(rows: Array) -> Array:
         spread = np.median(np.abs(rows - centre), axis=-1)
         ratio = MAD_TO_SIGMA * spread / np.abs(centre[..., 0])
     return np.asarray(np.where(np.isnan(ratio), np.inf, ratio))
-
-
-def _robust_cv_interval(
-    array: Array, point: float, confidence: float, seed: int
-) -> tuple[float, float]:
-    replicas = resample(array, robust_cv, seed=seed, resamples=RESAMPLES)
-    return percentile_interval(replicas, point, array.size, confidence)
 
 
 def cv_point(array: Array, *, corrected: bool = False) -> float | None:
@@ -184,12 +183,9 @@ def ratio_of_robust_cv(
         raise Refused("One side does not vary, or half of it timed out: there is no ratio to give.")
     first = resample(values_a, robust_cv, seed=seed, resamples=resamples)
     second = resample(values_b, robust_cv, seed=seed + 1, resamples=resamples)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = np.nan_to_num(second / first, nan=1.0, posinf=np.inf)
     units = min(values_a.size, values_b.size)
-    low, high = percentile_interval(ratios, above / below, units, confidence)
+    low, top = interval_of_ratio(second, first, above / below, units, confidence)
     method = f"ratio of robust CoVs; bootstrap, {resamples} resamples, seed {seed}"
-    top = high if math.isfinite(high) else None
     note = "" if top is not None else "The upper bound is infinite: A may not vary at all."
     return Estimate(above / below, low, top, confidence, units, "ratio", method, note)
 

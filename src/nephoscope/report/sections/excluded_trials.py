@@ -4,23 +4,13 @@ from __future__ import annotations
 
 from nephoscope.model import InvalidTrial, RunResult
 from nephoscope.report import wording
-from nephoscope.report.blocks import (
-    Block,
-    Column,
-    Heading,
-    Item,
-    Items,
-    Section,
-    Sentence,
-    Table,
-)
+from nephoscope.report.blocks import Block, Column, Section, Sentence, Table, items
 
 
 def build(result: RunResult) -> Section:
     """The trials by reason, and the single ones folded away."""
     if not result.invalid:
-        text = "No trial was excluded."
-        return Section("excluded", "Excluded trials", (Sentence(text),))
+        return Section("excluded", "Excluded trials", (Sentence("No trial was excluded."),))
     count = wording.plural(len(result.invalid), "trial")
     verb = "was" if len(result.invalid) == 1 else "were"
     intro = f"{count} {verb} excluded as invalid or failed. No result above includes them."
@@ -43,7 +33,7 @@ def build(result: RunResult) -> Section:
         )
         for trial in result.invalid
     )
-    single_head = tuple(Column(t) for t in ("trial", "benchmark", "setting", "status", "reasons"))
+    single_head = Column.texts("trial", "benchmark", "setting", "status", "reasons")
     return Section(
         "excluded",
         "Excluded trials",
@@ -57,8 +47,4 @@ def build(result: RunResult) -> Section:
 
 def settings_without_results(result: RunResult) -> list[Block]:
     """Returns the settings that no table of results has, since all their trials were excluded."""
-    rows = wording.excluded_rows(result)
-    if not rows:
-        return []
-    items = tuple(Item(text, "notice") for text in rows)
-    return [Heading("Settings without results"), Items(items)]
+    return items(wording.excluded_rows(result), "notice", title="Settings without results")

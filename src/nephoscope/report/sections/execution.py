@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 from nephoscope import units
 from nephoscope.model import MetricResult, RunResult
-from nephoscope.report import figures, wording
+from nephoscope.report import charts, figures, wording
 from nephoscope.report.blocks import (
     Block,
     Chart,
     Column,
     Heading,
     Item,
-    Items,
     Section,
     Sentence,
     Table,
+    items,
 )
 from nephoscope.results.counters import TrialCounters
 from nephoscope.results.execution import PHASES, Execution, LoadUse, PhaseTime, Skew
@@ -35,24 +35,17 @@ def build(result: RunResult) -> Section | None:
     execution = result.part(Execution)
     if execution is None:
         return None
-    blocks: list[Block] = []
-    items = [Item(wording.clean(text), tone="warning") for text in execution.warnings]
-    items += [
-        Item(
-            wording.clean(
-                f"{lost.target} was "
-                f"{('lost and not retried' if lost.given_up else 'unreachable for a while')}: "
-                f"{wording.plural(lost.trials, 'trial')} not measured. {lost.sentence}"
-            ),
-            tone="warning",
-        )
-        for lost in execution.lost
-    ]
+    states = {True: "lost and not retried", False: "unreachable for a while"}
+    lost = (
+        f"{one.target} was {states[one.given_up]}: "
+        f"{wording.plural(one.trials, 'trial')} not measured. {one.sentence}"
+        for one in execution.lost
+    )
+    notes = [Item(wording.clean(text), "warning") for text in (*execution.warnings, *lost)]
     if execution.tried_again:
         text = f"{wording.plural(execution.tried_again, 'trial')} succeeded only after a retry; "
-        items.append(Item(text + "`nephoscope show --journal` lists every attempt.", tone="notice"))
-    if items:
-        blocks.append(Items(tuple(items)))
+        notes.append(Item(text + "`nephoscope show --journal` lists every attempt.", "notice"))
+    blocks = items(notes)
     if execution.phases:
         blocks.append(_time(execution.phases))
     if execution.skew is not None:
@@ -108,12 +101,11 @@ def _time(times: Sequence[PhaseTime]) -> Chart:
             str(time.n),
             str(time.failed) if time.failed else "–",
         )
-        for time in sorted(times, key=lambda t: (benchmarks.index(t.benchmark), _rank(t.phase)))
+        for time in sorted(
+            times, key=lambda t: (benchmarks.index(t.benchmark), PHASES.index(t.phase))
+        )
     )
-    head = (
-        *Column.texts("benchmark", "phase"),
-        *Column.numbers("total", "median", "longest", "n", "failed"),
-    )
+    head = Column.head(("benchmark", "phase"), ("total", "median", "longest", "n", "failed"))
     whole = sum(time.total_ns for time in times)
     brief = tuple(
         (
@@ -133,10 +125,6 @@ def _time(times: Sequence[PhaseTime]) -> Chart:
         "; ".join(f"{phase}: {_MEANINGS[phase]}" for phase, _ in parts) + ".",
         brief=Table(brief_head, brief),
     )
-
-
-def _rank(phase: str) -> int:
-    return PHASES.index(phase)
 
 
 def _skew(skew: Skew) -> Chart:
@@ -162,14 +150,15 @@ def _skew(skew: Skew) -> Chart:
         str(skew.over),
     )
     head = Column.numbers("synchronised starts", "median", "largest", "over 1 ms")
+    table = Table(head, (row,))
     return Chart(
         "phases-skew",
         "Start skew between participants",
         figure,
-        Table(head, (row,)),
+        table,
         "Difference between the first and the last start of one trial, by the clock of "
         "each participant. Between machines it includes their clock offset.",
-        brief=Table(head, (row,)),
+        brief=table,
     )
 
 
@@ -186,9 +175,8 @@ def _loads(result: RunResult, loads: Sequence[LoadUse]) -> list[Block]:
         )
         for load in loads
     )
-    head = (
-        *Column.texts("load", "benchmark", "target"),
-        *Column.numbers("trials", "died in trials", "minimum coverage"),
+    head = Column.head(
+        ("load", "benchmark", "target"), ("trials", "died in trials", "minimum coverage")
     )
     blocks: list[Block] = [Heading("Loads"), Table(head, rows)]
     names = {load.name for load in loads}
@@ -200,20 +188,14 @@ def _loads(result: RunResult, loads: Sequence[LoadUse]) -> list[Block]:
 
 
 def _achieved(lines: Sequence[MetricResult]) -> Table:
-    head = (
-        *Column.texts("load", "target", "metric", "setting"),
-        *Column.numbers("value", "interval", "n"),
-    )
     rows = tuple(
         (
             wording.clean(line.factors["load"]),
             wording.clean(line.target),
             wording.metric_name(line.metric),
             wording.factors_text(line.factors, ("load",)) or "–",
-            wording.value_text(line.estimate),
-            wording.interval_text(line.estimate),
-            str(line.estimate.n),
+            *charts.estimate_cells(line),
         )
         for line in lines
     )
-    return Table(head, rows)
+    return Table(charts.estimate_columns("load", "target", "metric", "setting"), rows)

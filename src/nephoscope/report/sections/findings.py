@@ -14,8 +14,7 @@ _RANK = {Severity.WARNING: 0, Severity.NOTICE: 1, Severity.INFO: 2}
 def build(result: RunResult) -> Section:
     """Each finding with its evidence and next step."""
     if not result.findings:
-        text = "No anomalies found."
-        return Section("findings", "Findings", (Sentence(text),))
+        return Section("findings", "Findings", (Sentence("No anomalies found."),))
     ordered = sorted(merged(result), key=lambda finding: _RANK[finding.severity])
     intro = "Each finding lists its evidence. A cause is stated only where a counter shows it."
     grave = tuple(_item(one) for one in ordered if one.severity is not Severity.INFO)

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from nephoscope import catalog, units
-from nephoscope.model import RunResult, RunSummary, TrialCounts
+from nephoscope.grouping import group_by
+from nephoscope.model import RunResult, RunSummary
 from nephoscope.report import selection, wording
-from nephoscope.report.blocks import Block, Column, Heading, Item, Items, Section, Table
+from nephoscope.report.blocks import Block, Column, Section, Table, items
 
 _FACTS = Column.texts("", "")
 
@@ -18,13 +19,12 @@ _FACTS = Column.texts("", "")
 def build(result: RunResult) -> Section:
     """Facts of the run, refused statistics, warnings, and what each metric means."""
     blocks: list[Block] = [Table(_FACTS, tuple(_facts(result)))]
-    if result.refused:
-        counts = Counter(result.refused)  # one setting of many targets has one sentence
-        lines = [f"{text} ({n} times)" if n > 1 else text for text, n in counts.items()]
-        blocks += [Heading("Unavailable statistics"), _list(lines)]
+    counts = Counter(result.refused)  # one setting of many targets has one sentence
+    lines = [f"{text} ({n} times)" if n > 1 else text for text, n in counts.items()]
+    blocks += items(lines, title="Unavailable statistics")
     warnings = _warnings(result)
     if warnings:
-        blocks += [Heading("Warnings (marked * above)"), _list(_by_kind(warnings))]
+        blocks += items(_by_kind(warnings), title="Warnings (marked * above)")
         pair = Column.texts("metric", "warning")
         blocks.append(Table(pair, tuple(warnings), "All warnings", collapsed=True))
     meanings = _meanings(result)
@@ -32,10 +32,6 @@ def build(result: RunResult) -> Section:
         head = Column.texts("metric", "meaning", "method")
         blocks.append(Table(head, tuple(meanings), "Definitions of metrics", collapsed=True))
     return Section("method", "Method", tuple(blocks))
-
-
-def _list(lines: tuple[str, ...] | list[str]) -> Items:
-    return Items(tuple(Item(wording.clean(line)) for line in lines))
 
 
 def _facts(result: RunResult) -> list[tuple[str, str]]:
@@ -51,7 +47,7 @@ def _facts(result: RunResult) -> list[tuple[str, str]]:
         ("Finished", run.finished_at or "not finished"),
         ("State", run.state),
         ("Rounds", run.rounds),
-        ("Trials", _trials(run.trials)),
+        ("Trials", ", ".join(f"{count} {name}" for name, count in asdict(run.trials).items())),
         ("Repetitions", _repetitions(result)),
         ("Confidence", units.format_value(run.confidence, "ratio")),
         ("Margin", units.format_value(run.margin, "ratio")),
@@ -66,10 +62,6 @@ def _facts(result: RunResult) -> list[tuple[str, str]]:
 def _versions(run: RunSummary) -> str:
     parts = [("nephoscope", run.nephoscope), ("probe", run.probe)]
     return ", ".join(f"{name} {version}" for name, version in parts if version)
-
-
-def _trials(trials: TrialCounts) -> str:
-    return ", ".join(f"{count} {name}" for name, count in asdict(trials).items())
 
 
 def _repetitions(result: RunResult) -> str:
@@ -113,9 +105,7 @@ def _warnings(result: RunResult) -> list[tuple[str, str]]:
 
 def _by_kind(warnings: Sequence[tuple[str, str]]) -> list[str]:
     """One line for warnings that differ in their numbers only, with an example."""
-    kinds: dict[str, list[tuple[str, str]]] = {}
-    for name, warning in warnings:
-        kinds.setdefault(re.sub(r"\d[\d.,]*", "#", warning), []).append((name, warning))
+    kinds = group_by(warnings, lambda pair: re.sub(r"\d[\d.,]*", "#", pair[1]))
     lines = []
     for own in kinds.values():
         name, warning = own[0]

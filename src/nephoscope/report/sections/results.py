@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from nephoscope.grouping import group_by
 from nephoscope.model import Factors, MetricResult, RunResult, factors_key
 from nephoscope.report import charts, selection, wording
 from nephoscope.report.blocks import Block, Cell, Column, Heading, Section, Sentence, Strip, Table
@@ -88,13 +89,10 @@ def _table(
 
 def _common(metrics: Sequence[MetricResult]) -> dict[str, dict[str, Any]]:
     """Per benchmark the factors that all its lines share, where it has several settings."""
-    by_benchmark: dict[str, list[Factors]] = {}
-    for metric in metrics:
-        by_benchmark.setdefault(metric.benchmark, []).append(metric.factors)
     return {
-        benchmark: selection.common_factors(own)
-        for benchmark, own in by_benchmark.items()
-        if len({factors_key(factors) for factors in own}) > 1
+        benchmark: selection.common_factors([metric.factors for metric in own])
+        for benchmark, own in group_by(metrics, lambda metric: metric.benchmark).items()
+        if len({factors_key(metric.factors) for metric in own}) > 1
     }
 
 

@@ -16,30 +16,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from nephoscope.scheduler.inference import (
-    observation,
-    onset,
-    refills,
-    sentences,
-    shares,
-    timing,
-)
+from nephoscope.analysis.statistics.values import Array
+from nephoscope.scheduler.inference import observation, onset, refills, sentences, shares, timing
 from nephoscope.scheduler.inference.observation import View
 from nephoscope.scheduler.inference.onset import Onset, Onsets
+from nephoscope.scheduler.inference.refills import Refills
 from nephoscope.scheduler.inference.timing import Pattern
-from nephoscope.scheduler.inference.verdict import (
-    Fit,
-    Look,
-    Obtained,
-    Scheduler,
-    Word,
-    of_kind,
-)
+from nephoscope.scheduler.inference.verdict import Fit, Look, Obtained, Scheduler, Word, of_kind
 
 SLOWER = 1.25
 """Look cost with all CPUs busy over one alone from which a shared core is named. Clock rates drop
@@ -105,7 +93,7 @@ def _named(
     if not lossy:
         return _undisturbed(views, slower)
     if all(observation.is_throttled(view) for view in lossy):
-        return _quota(lossy[-1])
+        return Word.OWN_QUOTA, _cap_fit(lossy[-1:]), (sentences.counters(lossy[-1].look),)
     if all(observation.is_caused_by(view, "stopped") for view in lossy):
         return _stopped(lossy)
     if all(view.all_are(Pattern.TURNS) for view in lossy) and not observation.may_be_cap(
@@ -124,15 +112,7 @@ def _named(
 
 def _undisturbed(views: Sequence[View], slower: float | None) -> Named:
     values = [loop.loop.share for view in views for loop in view.loops]
-    total = shares.over_window(observation.loops_of(views[-1]), "cpus")
-    n = len(views[-1].loops)
-    share = replace(
-        total,
-        value=total.value / n,
-        low=None if total.low is None else total.low / n,
-        high=None if total.high is None else total.high / n,
-        unit="ratio",
-    )
+    share = shares.mean_over_window(observation.loops_of(views[-1]))
     said: tuple[str, ...] = (sentences.undisturbed(min(values), len(values)),)
     if slower is not None and slower >= SLOWER:
         return Word.SMT_SIBLING_SHARED, Fit(share), (*said, sentences.slower(slower))
@@ -167,25 +147,14 @@ def _periodic(lossy: Sequence[View], begun: Onsets) -> Named:
     )
 
 
-def _quota(view: View) -> Named:
-    fit = _cap_fit([view])
-    return Word.OWN_QUOTA, fit, (sentences.counters(view.look),)
-
-
 def _turns(single: View | None, every: View | None, lossy: Sequence[View]) -> Named:
     view = lossy[-1]
     contended = [loop.loop for loop in view.lossy]
-    total = shares.over_window(contended, "ratio")
-    share = replace(
-        total,
-        value=total.value / len(contended),
-        low=None if total.low is None else total.low / len(contended),
-        high=None if total.high is None else total.high / len(contended),
-    )
     evidence = [sentences.pattern(loop) for loop in view.lossy]
     if single is not None and every is not None and abs(single.share - every.share) > timing.LITTLE:
         evidence.append(sentences.moved(single.share, every.share))
-    return Word.WEIGHT_ONLY, Fit(share, None, shares.cycle_ns(contended)), tuple(evidence)
+    fit = Fit(shares.mean_over_window(contended), None, shares.cycle_ns(contended))
+    return Word.WEIGHT_ONLY, fit, tuple(evidence)
 
 
 def _budget(single: View | None, every: View | None) -> Named:
@@ -226,28 +195,28 @@ def _one_kind(view: View, said: tuple[str, ...]) -> Named:
 
 def _cap_fit(views: Sequence[View]) -> Fit:
     """Budget of the whole machine: what all loops of each look had together, period by period."""
-    values, grid = [], None
-    for view in views:
-        if (refilled := observation.common_refills(view)) is not None:
-            values.append(shares.together(view.look, refilled))
-            if grid is None or refilled.n >= grid.n:
-                grid = refilled
-    if grid is None:
-        return Fit(shares.over_window(observation.loops_of(views[-1]), "cpus"))
-    return shares.fit_of(shares.share_of(np.concatenate(values), "cpus"), grid)
+    fit = _fit_of_periods(views, shares.together, "cpus")
+    return fit or Fit(shares.over_window(observation.loops_of(views[-1]), "cpus"))
 
 
 def _reservation_fit(views: Sequence[View]) -> Fit:
     """Budget of each CPU: what each loop had in each of its own periods, all in one."""
-    values, grid = [], None
-    for view in views:
-        if (refilled := observation.common_refills(view)) is not None:
-            values.append(shares.apart(view.look.loops, refilled))
-            if grid is None or refilled.n >= grid.n:
-                grid = refilled
-    if grid is None:
-        return Fit()
-    return shares.fit_of(shares.share_of(np.concatenate(values), "ratio"), grid)
+    return (
+        _fit_of_periods(views, lambda look, grid: shares.apart(look.loops, grid), "ratio") or Fit()
+    )
+
+
+def _fit_of_periods(
+    views: Sequence[View], obtained: Callable[[Look, Refills], Array], unit: str
+) -> Fit | None:
+    """Returns the fit of what loops obtained in each period; None where no view has a grid."""
+    grids = [(view.look, grid) for view in views if (grid := observation.common_refills(view))]
+    if not grids:
+        return None
+    values = np.concatenate([obtained(look, grid) for look, grid in grids])
+    # Of several with the most moments of refill the last one.
+    _, longest = max(reversed(grids), key=lambda pair: pair[1].n)
+    return shares.fit_of(shares.share_of(values, unit), longest)
 
 
 def _further(looks: Sequence[Look], word: Word, fit: Fit) -> tuple[str, ...]:

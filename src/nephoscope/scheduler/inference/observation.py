@@ -58,11 +58,7 @@ class View:
 
 
 def view_of_kind(
-    looks: Sequence[Look],
-    kind: str,
-    losing: Sequence[Loop],
-    grid: Refills | None,
-    begun: Onsets,
+    looks: Sequence[Look], kind: str, losing: Sequence[Loop], grid: Refills | None, begun: Onsets
 ) -> View | None:
     """Returns the look of a kind to go by: of the longest ones the one with the median share.
 

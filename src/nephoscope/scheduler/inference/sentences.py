@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from nephoscope.model import Estimate
 from nephoscope.scheduler.inference.onset import Onsets
@@ -117,26 +117,23 @@ def ms(ns: float) -> str:
     return f"{ns / 1e6:.3g} ms" if ns < 1e6 else f"{ns / 1e6:.1f} ms"
 
 
-def interval(estimate: Estimate, text: str, low: str, high: str) -> str:
+def _interval(estimate: Estimate, show: Callable[[float], str]) -> str:
     """'75.1 % (74.9 % to 75.3 %, n = 62)'."""
-    if estimate.low is None or estimate.high is None:
-        return f"{text} (no interval, n = {estimate.n})"
-    return f"{text} ({low} to {high}, n = {estimate.n})"
+    between = "no interval"
+    if estimate.low is not None and estimate.high is not None:
+        between = f"{show(estimate.low)} to {show(estimate.high)}"
+    return f"{show(estimate.value)} ({between}, n = {estimate.n})"
 
 
 def share_text(estimate: Estimate) -> str:
     """A share or a number of CPUs with its interval."""
-    show = percent if estimate.unit == "ratio" else lambda value: f"{value:.3f} CPUs"
-    low = "" if estimate.low is None else show(estimate.low)
-    high = "" if estimate.high is None else show(estimate.high)
-    return interval(estimate, show(estimate.value), low, high)
+    is_share = estimate.unit == "ratio"
+    return _interval(estimate, percent if is_share else lambda value: f"{value:.3f} CPUs")
 
 
 def time_text(estimate: Estimate) -> str:
     """A time with its interval."""
-    low = "" if estimate.low is None else ms(estimate.low)
-    high = "" if estimate.high is None else ms(estimate.high)
-    return interval(estimate, ms(estimate.value), low, high)
+    return _interval(estimate, ms)
 
 
 def sentence(word: Word, fit: Fit, target: str) -> str:

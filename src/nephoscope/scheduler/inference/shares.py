@@ -12,10 +12,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from nephoscope.analysis.statistics.estimates import mapped
 from nephoscope.analysis.statistics.means import mean_t
 from nephoscope.analysis.statistics.values import Array
 from nephoscope.model import Estimate
-from nephoscope.scheduler.inference.refills import Refills
+from nephoscope.scheduler.inference.refills import Refills, long_gaps
 from nephoscope.scheduler.inference.verdict import Fit, Gap, Look, Loop
 
 CONFIDENCE = 0.95
@@ -80,26 +81,14 @@ def fit_of(share: Estimate | None, refills: Refills | None) -> Fit:
         return Fit(share)
     how = f"regression of {refills.n} moments of refill on their numbers"
     period = Estimate(
-        refills.period_ns,
-        refills.low_ns,
-        refills.high_ns,
-        CONFIDENCE,
-        refills.n,
-        "ns",
-        how,
+        refills.period_ns, refills.low_ns, refills.high_ns, CONFIDENCE, refills.n, "ns", how
     )
     if share is None:
         return Fit(None, None, period)
     low = None if share.low is None else share.low * refills.low_ns
     high = None if share.high is None else share.high * refills.high_ns
     slice_ns = Estimate(
-        share.value * refills.period_ns,
-        low,
-        high,
-        CONFIDENCE,
-        share.n,
-        "ns",
-        "share times period",
+        share.value * refills.period_ns, low, high, CONFIDENCE, share.n, "ns", "share times period"
     )
     return Fit(share, slice_ns, period)
 
@@ -128,10 +117,13 @@ def over_window(loops: Sequence[Loop], unit: str) -> Estimate:
     return Estimate(total, low, high, CONFIDENCE, _PARTS, unit, how)
 
 
+def mean_over_window(loops: Sequence[Loop]) -> Estimate:
+    """Returns the mean share of loops over their window; see `over_window`."""
+    return mapped(over_window(loops, "ratio"), lambda share: share / len(loops))
+
+
 def cycle_ns(loops: Sequence[Loop]) -> Estimate | None:
     """Mean time from long gap to long gap of loops that take turns; None below six."""
-    from nephoscope.scheduler.inference.refills import long_gaps
-
     lengths = [np.diff([gap.start_ns for gap in long_gaps(loop.gaps)]) for loop in loops]
     values = np.concatenate([one.astype(float) for one in lengths]) if lengths else np.zeros(0)
     if values.size < _LEAST_CYCLES:

@@ -13,9 +13,6 @@ from typing import Any
 
 from nephoscope.model import INTERNAL, Estimate
 
-Pairs = tuple[tuple[float, int], ...]
-"""(value, count) of a distribution, ascending; values in nanoseconds."""
-
 
 class Word(StrEnum):
     """Scheduling class of a machine's CPUs, as observed from inside."""
@@ -51,20 +48,15 @@ class Loop:
     """CPU time of one loop of a look.
 
     cpu: None for a loop that could not be pinned. process: its number among those of its CPU.
-    share: 1 minus its gaps over the window. cycles_share: over whole cycles, None below three long
-    gaps. thread_cpu_ratio: the same as the kernel accounts it. gaps: the gaps kept one by one, in
-    order; the distributions hold all. sleeps: what the loop was told to sleep, in order.
+    share: 1 minus its gaps over the window. thread_cpu_ratio: the same as the kernel accounts it.
+    gaps: the gaps kept one by one, in order. sleeps: what the loop was told to sleep, in order.
     """
 
     cpu: int | None
     process: int
     share: float
-    cycles_share: float | None = None
     thread_cpu_ratio: float | None = None
     look_cost_ns: float | None = None
-    runs: Pairs = ()
-    gap_lengths: Pairs = ()
-    periods: Pairs = ()
     gaps: tuple[Gap, ...] = ()
     sleeps: tuple[Gap, ...] = ()
 
@@ -79,10 +71,9 @@ class Look:
     """One trial of `cpu.gaps` as the inference reads it.
 
     trial: its name in the run. processes: loops on each CPU. window_ns: how long each looked.
-    sleep_ns, every_ns: each loop slept so long every so often; 0 for a loop that was always busy.
-    threshold_ns: shorter gaps were not seen. machine_cpus: CPUs that the machine has, None where
-    unknown. steal_ratio, psi_ratio: None where the machine hides them. throttled_ratio: None where
-    no control group with counters is visible; throttled_count likewise.
+    sleep_ns: how long each loop slept at a time; 0 for a loop that was always busy. machine_cpus:
+    CPUs that the machine has, None where unknown. steal_ratio: None where the machine hides it.
+    throttled_ratio, throttled_count: None where no control group with counters is visible.
     """
 
     target: str
@@ -91,19 +82,10 @@ class Look:
     window_ns: int
     loops: tuple[Loop, ...]
     sleep_ns: int = 0
-    every_ns: int = 0
-    threshold_ns: int = 100_000
     machine_cpus: int | None = None
     steal_ratio: float | None = None
-    psi_ratio: float | None = None
     throttled_ratio: float | None = None
     throttled_count: int | None = None
-    notes: tuple[str, ...] = ()
-
-    @property
-    def cpus(self) -> int:
-        """Returns how many CPUs were busy at once, as far as loops were spread over them."""
-        return max(1, len(self.loops) // max(1, self.processes))
 
     @property
     def obtained_cpus(self) -> float:
@@ -111,14 +93,9 @@ class Look:
         return sum(loop.share for loop in self.loops)
 
     @property
-    def sleeps(self) -> bool:
-        """Returns whether its loops slept now and then."""
-        return self.sleep_ns > 0
-
-    @property
     def kind(self) -> str:
         """'one', 'all', 'several', 'sleeping': which of the four looks it is."""
-        if self.sleeps:
+        if self.sleep_ns > 0:
             return "sleeping"
         if self.processes > 1:
             return "several"

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from nephoscope.model import Estimate, RunResult
 from nephoscope.scheduler.inference import SchedulerVerdicts
 from nephoscope.studies.catalogue import Number, ReferenceStudy
-from nephoscope.studies.comparison import measured
+from nephoscope.studies.comparison import measured, rules
+from nephoscope.studies.comparison.rules import Range
 from nephoscope.studies.comparison.side_by_side import is_simulated
 from nephoscope.studies.definition.layouts import EmulatedRow, Share
 from nephoscope.studies.definition.study import Part
@@ -107,16 +108,9 @@ def _share(
         estimate = measured.estimate(result, share.measured)
     except measured.Absent as error:
         return replace(outcome, absent=str(error))
-    status = _status(estimate, share.set_to - row.within, share.set_to + row.within)
+    holds = rules.lies_within(estimate, Range(share.set_to - row.within, share.set_to + row.within))
+    status = {True: HOLDS, False: MISSED, None: UNSURE}[holds]
     return replace(outcome, status=status, measured=estimate)
-
-
-def _status(estimate: Estimate, low: float, high: float) -> str:
-    if estimate.low is None or estimate.high is None:
-        return UNSURE
-    if low <= estimate.low and estimate.high <= high:
-        return HOLDS
-    return MISSED if estimate.high < low or estimate.low > high else UNSURE
 
 
 def _inferred(row: EmulatedRow, result: RunResult) -> tuple[str, str]:

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from nephoscope.grouping import group_by
 from nephoscope.model import Estimate
 from nephoscope.studies.comparison import rules
 from nephoscope.studies.comparison.emulation import RowOutcome
-from nephoscope.studies.comparison.rules import Mark, Range
+from nephoscope.studies.comparison.rules import Mark
 from nephoscope.studies.comparison.side_by_side import Location, Outcome
 
 BOTH = "both as published"
@@ -57,9 +58,9 @@ class _Candidate:
 
 def mark_within(published: float, estimate: Estimate, margin: float) -> Mark:
     """Returns whether a figure is the published one, within a margin (ratio)."""
-    if estimate.low is None or estimate.high is None:
+    interval = rules.range_of(estimate)
+    if interval is None:
         return Mark.NOT_COMPARABLE
-    interval = Range(estimate.low, estimate.high)
     return rules.in_number(published, None, interval, margin=margin, neutral=None)[0]
 
 
@@ -114,10 +115,7 @@ def compare_three_ways(outcomes: Sequence[Outcome], rows: Sequence[RowOutcome]) 
 
 def by_table(numbers: Sequence[ThreeWay]) -> Mapping[str, list[ThreeWay]]:
     """Returns the numbers of each published table."""
-    tables: dict[str, list[ThreeWay]] = {}
-    for number in numbers:
-        tables.setdefault(number.location[0], []).append(number)
-    return tables
+    return group_by(numbers, lambda number: number.location[0])
 
 
 def summarise(numbers: Sequence[ThreeWay]) -> str:

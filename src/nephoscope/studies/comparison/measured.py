@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 from nephoscope.analysis import compare
 from nephoscope.analysis.compare import Comparison
 from nephoscope.analysis.statistics import means, variation
+from nephoscope.analysis.statistics.estimates import mapped
 from nephoscope.analysis.statistics.values import Refused
 from nephoscope.model import Better, Estimate, MetricResult, RunResult, level_name
 from nephoscope.results.names import BESIDE
@@ -121,20 +121,15 @@ def _compared(above: MetricResult, below: MetricResult, confidence: float) -> Co
     The autocorrelation is that of these series alone. Nothing is pooled: a figure of a study takes
     one metric of two settings, and other metrics of the same settings share their noise.
     """
-    first, second = below.by_round, above.by_round
-    shared = sorted(first.keys() & second.keys())
+    sides = compare.common_rounds(below.by_round, above.by_round)
     options: dict[str, Any] = {
         "better": Better.NONE,
         "confidence": confidence,
         "replications": above.simulated and below.simulated,
     }
     try:
-        if len(shared) >= compare.LEAST_PAIRED:
-            return compare.paired(
-                [first[number] for number in shared],
-                [second[number] for number in shared],
-                **options,
-            )
+        if sides[0].size >= compare.LEAST_PAIRED:
+            return compare.paired(*sides, **options)
         return compare.independent(below.trial_values, above.trial_values, **options)
     except Refused as error:
         raise Absent(f"they cannot be compared: {error}") from error
@@ -165,7 +160,4 @@ def _ratio_of_spreads(above: MetricResult, below: MetricResult, confidence: floa
 
 
 def _scaled(estimate: Estimate, factor: float) -> Estimate:
-    if factor == 1:
-        return estimate
-    low, high = (None if end is None else end * factor for end in (estimate.low, estimate.high))
-    return replace(estimate, value=estimate.value * factor, low=low, high=high)
+    return estimate if factor == 1 else mapped(estimate, lambda value: value * factor)

@@ -6,7 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 
 from nephoscope.model import Estimate, RunResult
-from nephoscope.studies.comparison import measured
+from nephoscope.studies.comparison import measured, rules
+from nephoscope.studies.comparison.rules import Range
 from nephoscope.studies.comparison.side_by_side import control_failure
 from nephoscope.studies.definition.layouts import PredictionLayout
 from nephoscope.studies.definition.study import Part
@@ -92,7 +93,8 @@ def _value(layout: PredictionLayout, name: str, result: RunResult, obstacle: str
     except measured.Absent as error:
         return PredictedValue(name, ABSENT, absent=str(error))
     ratio = _ratio(lab, model)
-    verdict = UNDECIDED if obstacle else _verdict(ratio, layout.within)
+    agrees = rules.lies_within(ratio, Range(1 / (1 + layout.within), 1 + layout.within))
+    verdict = {True: PREDICTED, False: DIFFERS, None: UNDECIDED}[None if obstacle else agrees]
     return PredictedValue(name, verdict, lab, model, ratio)
 
 
@@ -113,12 +115,3 @@ def _ratio(lab: Estimate, model: Estimate) -> Estimate | None:
         unit="times",
         method="ratio, with the widest interval that both intervals allow",
     )
-
-
-def _verdict(ratio: Estimate | None, within: float) -> str:
-    if ratio is None or ratio.low is None or ratio.high is None:
-        return UNDECIDED
-    low, high = 1 / (1 + within), 1 + within
-    if low <= ratio.low and ratio.high <= high:
-        return PREDICTED
-    return DIFFERS if ratio.high < low or ratio.low > high else UNDECIDED

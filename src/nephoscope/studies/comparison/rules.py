@@ -23,6 +23,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from nephoscope.model import Estimate
+from nephoscope.studies.comparison.published import Figure
+
 
 class Mark(StrEnum):
     """Result of a comparison."""
@@ -59,6 +62,21 @@ class Range:
     def side(self, value: float) -> int:
         """Returns 1 above the value, -1 below it, 0 when it holds it."""
         return 1 if self.low > value else -1 if self.high < value else 0
+
+
+def range_of(estimate: Estimate | Figure | None) -> Range | None:
+    """Returns the interval of an estimate; None where one of its sides does not exist."""
+    if estimate is None or estimate.low is None or estimate.high is None:
+        return None
+    return Range(estimate.low, estimate.high)
+
+
+def lies_within(estimate: Estimate | None, bounds: Range) -> bool | None:
+    """Returns whether the whole interval lies inside the bounds; None where that is open."""
+    interval = range_of(estimate)
+    if interval is None or not (interval.within(bounds) or interval.beyond(bounds)):
+        return None
+    return interval.within(bounds)
 
 
 def in_number(

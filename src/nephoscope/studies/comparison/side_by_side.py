@@ -9,7 +9,7 @@ from nephoscope.model import Estimate, RunResult
 from nephoscope.studies.catalogue import ReferenceStudy
 from nephoscope.studies.comparison import measured, rules
 from nephoscope.studies.comparison.published import Figure, compute_figure
-from nephoscope.studies.comparison.rules import Mark, Range
+from nephoscope.studies.comparison.rules import Mark
 from nephoscope.studies.definition.selectors import Cell
 from nephoscope.studies.definition.study import Comparison, Control, Part
 
@@ -145,13 +145,13 @@ def _judge(
     if obstacle:
         return Mark.NOT_COMPARABLE, obstacle
     if steps:
-        ranges = [interval for step in steps if (interval := _range(step)) is not None]
+        ranges = [interval for step in steps if (interval := rules.range_of(step)) is not None]
         if len(ranges) < len(steps):
             return Mark.NOT_COMPARABLE, _too_few(steps[0])
         return rules.in_order(figure.order, ranges)
     assert estimate is not None
     assert figure.value is not None
-    interval, band = _range(estimate), _range(figure)
+    interval, band = rules.range_of(estimate), rules.range_of(figure)
     if interval is None:
         return Mark.NOT_COMPARABLE, _too_few(estimate)
     if entry.ground == "in kind":
@@ -163,12 +163,6 @@ def _judge(
         return mark, reason + f"; the published interval contains {entry.neutral:g}" * unsure
     assert entry.margin is not None
     return rules.in_number(figure.value, band, interval, margin=entry.margin, neutral=entry.neutral)
-
-
-def _range(estimate: Estimate | Figure) -> Range | None:
-    if estimate.low is None or estimate.high is None:
-        return None
-    return Range(estimate.low, estimate.high)
 
 
 def _too_few(estimate: Estimate) -> str:

@@ -8,12 +8,7 @@ from pydantic import Field, model_validator
 
 from nephoscope.reading.fields import NAME, Record
 from nephoscope.scheduler.inference import Word
-from nephoscope.studies.definition.selectors import (
-    MeasuredFigure,
-    PublishedFigure,
-    Selection,
-    Text,
-)
+from nephoscope.studies.definition.selectors import MeasuredFigure, PublishedFigure, Selection, Text
 
 
 class TableLine(Selection):

@@ -9,7 +9,7 @@ from typing import Any
 
 from nephoscope import documents
 from nephoscope.report import files, wording
-from nephoscope.report.blocks import Block, Column, Heading, Item, Items, Section, Sentence, Table
+from nephoscope.report.blocks import Block, Column, Heading, Item, Section, Sentence, Table, items
 from nephoscope.studies.catalogue import ReferenceStudy
 from nephoscope.studies.comparison import emulation, lab_and_model, predictions
 from nephoscope.studies.comparison.conclusions import ConclusionOutcome
@@ -106,23 +106,21 @@ def _summary(
     study: ReferenceStudy, parts: Sequence[PartResult], conclusions: Sequence[ConclusionOutcome]
 ) -> Section:
     blocks: list[Block] = [Sentence(study.definition.question, lead=True)]
-    if conclusions:
-        outcomes = {outcome.name: outcome for part in parts for outcome in part.outcomes}
-        items = tuple(
-            _marked(each.mark, each.claim, each.sentence, *_evidence(each, outcomes))
-            for each in conclusions
-        )
-        blocks += [Heading("Conclusions of the study"), Items(items)]
+    outcomes = {outcome.name: outcome for part in parts for outcome in part.outcomes}
+    judged = (
+        _marked(each.mark, each.claim, each.sentence, *_evidence(each, outcomes))
+        for each in conclusions
+    )
+    blocks += items(judged, title="Conclusions of the study")
     rows = tuple(
         (result.part.name, result.part.title, count_marks(result.outcomes), result.run)
         for result in parts
     )
     head = Column.texts("part", "title", "comparisons", "run")
     blocks += [Heading("Parts"), Table(head, rows)]
-    missing = [part for part in study.definition.parts if part.not_yet]
-    if missing:
-        items = tuple(Item(f"{part.name}: {part.title}; {part.not_yet}") for part in missing)
-        blocks += [Heading("Parts that are not implemented"), Items(items)]
+    parts_missing = (part for part in study.definition.parts if part.not_yet)
+    texts = (f"{part.name}: {part.title}; {part.not_yet}" for part in parts_missing)
+    blocks += items(texts, title="Parts that are not implemented")
     return Section("summary", "Summary", tuple(blocks))
 
 
@@ -147,11 +145,7 @@ def _three_ways(parts: Sequence[PartResult]) -> list[Section]:
     if not numbers:
         return []
     blocks: list[Block] = [Sentence(lab_and_model.summarise(numbers), lead=True)]
-    head = (
-        *Column.texts("row", "figure"),
-        *Column.numbers("published", "measured in the lab", "simulated"),
-        Column(""),
-    )
+    head = Column.head(("row", "figure"), ("published", "measured in the lab", "simulated"), ("",))
     for table, of_table in lab_and_model.by_table(numbers).items():
         rows = tuple(
             (
@@ -176,27 +170,25 @@ def _three_ways(parts: Sequence[PartResult]) -> list[Section]:
 
 def _part(result: PartResult) -> Section:
     blocks: list[Block] = [Sentence(f"{result.part.section}; run {result.run}.")]
-    if result.warnings:
-        blocks.append(Items(tuple(Item(text, tone="warning") for text in result.warnings)))
+    blocks += items(result.warnings, "warning")
     blocks += _emulated(result.emulated)
     for table in result.tables:
         blocks += [Heading(f"{table.table}: {table.title}"), _table(table), Sentence(table.why)]
     for prediction in result.predictions:
         blocks += _prediction(prediction)
     blocks += [charts.chart(figure) for figure in result.figures]
-    if result.outcomes:
-        items = tuple(
-            _marked(
-                outcome.mark,
-                outcome.claim,
-                f"published: {published_text(outcome)}",
-                f"measured: {measured_text(outcome)}",
-                outcome.sentence,
-                *(f"note on the published figure: {note}" for note in outcome.published.notes),
-            )
-            for outcome in result.outcomes
+    compared = (
+        _marked(
+            outcome.mark,
+            outcome.claim,
+            f"published: {published_text(outcome)}",
+            f"measured: {measured_text(outcome)}",
+            outcome.sentence,
+            *(f"note on the published figure: {note}" for note in outcome.published.notes),
         )
-        blocks += [Heading("Comparisons"), Items(items)]
+        for outcome in result.outcomes
+    )
+    blocks += items(compared, title="Comparisons")
     return Section(result.part.name, result.part.title, tuple(blocks))
 
 
@@ -204,11 +196,7 @@ def _emulated(rows: Sequence[RowOutcome]) -> list[Block]:
     """Set, measured and published, row by row; then the inferred scheduler of each."""
     if not rows:
         return []
-    head = (
-        *Column.texts("row", "share of"),
-        Column("set", True),
-        *Column.texts("measured", "", "published"),
-    )
+    head = Column.head(("row", "share of"), ("set",), ("measured", "", "published"))
     lines = tuple(
         (
             row.title if not index else "",
@@ -221,7 +209,7 @@ def _emulated(rows: Sequence[RowOutcome]) -> list[Block]:
         for row in rows
         for index, share in enumerate(row.shares)
     )
-    items = tuple(
+    inferred = (
         Item(
             wording.clean(f"{row.title}: {verdict_text(row) or 'scheduler not inferred.'}"),
             tone="" if row.verdict == row.expected else "warning",
@@ -233,7 +221,7 @@ def _emulated(rows: Sequence[RowOutcome]) -> list[Block]:
         Heading("Emulated rows: set, measured, published"),
         Sentence(emulation.summarise(rows)),
         Table(head, lines),
-        Items(items),
+        *items(inferred),
     ]
 
 
@@ -250,12 +238,7 @@ def _prediction(prediction: Prediction) -> list[Block]:
         for value in prediction.values
     )
     unit = f" ({prediction.unit})" if prediction.unit else ""
-    head = (
-        Column("condition"),
-        *Column.texts(f"measured{unit}", f"simulated{unit}"),
-        Column("ratio", True),
-        Column(""),
-    )
+    head = Column.head(("condition", f"measured{unit}", f"simulated{unit}"), ("ratio",), ("",))
     return [
         Heading(f"Measured and simulated: {prediction.title}"),
         Sentence(predictions.summarise(prediction)),
