@@ -148,11 +148,11 @@ def analyse(
     waited = math.fsum(entry.seconds * entry.cpu_wait for entry in intervals)
     short_lived = _short_lived(pairs, max(seconds - waited, _LEAST_PART * seconds))
     of_machine = {} if snapshots[0].group_pressure else {"memory": _MACHINE_MEMORY}
-    cpu, *others = (
+    cpu, *further_shares = (
         ResourceShare(name, _mean(intervals, name), meaning)
         for name, meaning in {**_MEANING, **of_machine}.items()
     )
-    shares = (replace(cpu, share=_raised(cpu.share, short_lived)), *others)
+    shares = (replace(cpu, share=_raised(cpu.share, short_lived)), *further_shares)
     name, sentence = dominant_of(shares)
     remote, local = (_moved(pairs, local_only=local_only) for local_only in (False, True))
     times = sorted(

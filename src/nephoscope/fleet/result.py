@@ -128,16 +128,16 @@ def check_fleet(
     odd = [*_odd_facts(fingerprints), *_odd_clocks(offsets)]
     for name, metric in usable.items():
         found = rule.odd_values(metric.values, alpha=alpha, margin=margin)
-        for target, one in found.items():
-            text = f"{target}: {name} is {_beside_the_fleet(one, metric.unit)}."
-            odd.append(OddTarget(target, name, text, one.value, one.typical))
-    for target, one in rule.odd_losses(losses, alpha=alpha).items():
-        lost, usual = wording.percent(one.value), wording.percent(one.typical) or "0 %"
+        for target, deviation in found.items():
+            text = f"{target}: {name} is {_beside_the_fleet(deviation, metric.unit)}."
+            odd.append(OddTarget(target, name, text, deviation.value, deviation.typical))
+    for target, loss in rule.odd_losses(losses, alpha=alpha).items():
+        lost, usual = wording.percent(loss.value), wording.percent(loss.typical) or "0 %"
         text = (
             f"{target}: {lost} of the packets to the reference are lost; {usual} is the fleet's "
             "median."
         )
-        odd.append(OddTarget(target, "packet loss", text, one.value, one.typical))
+        odd.append(OddTarget(target, "packet loss", text, loss.value, loss.typical))
     names = [*usable, *(["packet loss"] if losses else [])]
     compared = [*_FACTS.values(), *(f"{one} of network ports" for one in _PORT_FACTS.values())]
     if offsets:
@@ -183,14 +183,14 @@ def _metrics(data: RunData) -> dict[str, FleetMetric]:
 
 def _losses(data: RunData) -> dict[str, tuple[int, int]]:
     """Lost and sent packets of each target over all trials of round trips."""
-    rows = [one for one in data.values if one.benchmark == "net.rtt"]
-    sent = {(one.target, one.trial): one.value for one in rows if one.metric == "sent_count"}
+    rows = [row for row in data.values if row.benchmark == "net.rtt"]
+    sent = {(row.target, row.trial): row.value for row in rows if row.metric == "sent_count"}
     losses: dict[str, tuple[int, int]] = {}
-    for one in rows:
-        if one.metric == "loss_ratio" and '"both"' in one.factors:
-            packets = round(sent.get((one.target, one.trial), 0))
-            lost, total = losses.get(one.target, (0, 0))
-            losses[one.target] = (lost + round(one.value * packets), total + packets)
+    for row in rows:
+        if row.metric == "loss_ratio" and '"both"' in row.factors:
+            packets = round(sent.get((row.target, row.trial), 0))
+            lost, total = losses.get(row.target, (0, 0))
+            losses[row.target] = (lost + round(row.value * packets), total + packets)
     return losses
 
 
