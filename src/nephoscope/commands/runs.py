@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.group(cls=options.InOrder, invoke_without_command=True)
 @run_filters.add_filters
-@click.option("--ids", is_flag=True, help="Print the run ids only.")
+@options.flag("--ids", "Print the run ids only.")
 @options.STORE
 @options.JSON
 @click.pass_context
@@ -90,7 +90,7 @@ def label(name: str, texts: Sequence[str], store: Path | None, as_json: bool) ->
 
 @runs.command()
 @click.argument("names", metavar="RUN…", nargs=-1, required=True)
-@click.option("--yes", is_flag=True, help="Remove without a question.")
+@options.flag("--yes", "Remove without a question.")
 @options.STORE
 @options.JSON
 def rm(names: Sequence[str], yes: bool, store: Path | None, as_json: bool) -> int:

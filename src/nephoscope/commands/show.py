@@ -11,7 +11,7 @@ from nephoscope.commands import measuring, options, output
 
 @click.command()
 @click.argument("name", metavar="[RUN]", default="latest")
-@click.option("--journal", is_flag=True, help="Print the run's event log instead of its results.")
+@options.flag("--journal", "Print the run's event log instead of its results.")
 @options.STORE
 @options.FULL_REPORT
 @options.JSON

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from nephoscope.commands import measuring, options, output
-from nephoscope.commands.options import ratio
+from nephoscope.commands.options import flag, option, ratio, repeated
 from nephoscope.commands.section_output import present
 from nephoscope.errors import UsageError
 
@@ -22,31 +22,25 @@ ODD = 1
 
 
 @click.command()
-@click.option(
-    "--target",
-    "targets",
-    multiple=True,
-    metavar="TARGET",
-    help="Host to measure; may be repeated. The first serves the network benchmarks.",
+@repeated(
+    "--target targets",
+    "TARGET",
+    "Host to measure; the first one serves the network benchmarks.",
 )
-@click.option("--lab", metavar="LAB", help="Lab that is up, of which all hosts are targets.")
-@click.option("--run", "name", metavar="RUN", help="Stored run to check instead of measuring.")
-@click.option("--no-network", is_flag=True, help="Do not exchange packets between the targets.")
-@click.option(
+@option("--lab", "LAB", "Lab that is up, of which all hosts are targets.")
+@option("--run name", "RUN", "Stored run to check instead of measuring.")
+@flag("--no-network", "Do not exchange packets between the targets.")
+@option(
     "--false-alarms",
+    ratio(0.0001, 0.5),
+    "Probability that a fleet of equal targets raises any alarm.",
     default="5%",
-    metavar="RATIO",
-    show_default=True,
-    callback=ratio(0.0001, 0.5),
-    help="Probability that a fleet of equal targets raises any alarm.",
 )
-@click.option(
+@option(
     "--margin",
+    ratio(0, 0.99),
+    "Relative difference from the fleet's median that counts as none.",
     default="10%",
-    metavar="RATIO",
-    show_default=True,
-    callback=ratio(0, 0.99),
-    help="Relative difference from the fleet's median that counts as none.",
 )
 @options.SEED
 @options.LABELS

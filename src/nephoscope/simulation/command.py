@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nephoscope.commands import measuring, options, output
-from nephoscope.commands.options import Function
+from nephoscope.commands.options import SEEDS, Count, Function, flag, option
 
 if TYPE_CHECKING:
     from nephoscope.plans import Plan
@@ -34,21 +34,14 @@ def _simulation(command: Function) -> Function:
     """Adds the arguments and options of every simulation, and what its scenario may be."""
     parameters: tuple[Callable[[Function], Function], ...] = (
         click.argument("scenario", required=False, metavar="[SCENARIO]"),
-        options.set_option("Override a value of the scenario", "PATH=VALUE"),
-        click.option(
+        options.set_option("Override a value of the scenario.", "PATH=VALUE"),
+        option(
             "--replications",
-            type=click.IntRange(1, 100_000),
+            Count(1, 100_000),
+            "Number of replications, each with its own random seed.",
             default=REPLICATIONS,
-            metavar="N",
-            show_default=True,
-            help="Number of replications, each with its own random seed.",
         ),
-        click.option(
-            "--seed",
-            type=options.SEEDS,
-            metavar="N",
-            help="Random seed of the run [default: the scenario's, else random].",
-        ),
+        option("--seed", SEEDS, "Random seed of the run [default: the scenario's, else random]."),
         options.LABELS,
         options.STORE,
         options.JSON,
@@ -61,15 +54,14 @@ def _simulation(command: Function) -> Function:
 
 @simulate.command()
 @_simulation
-@click.option(
+@flag(
     "--place",
-    is_flag=True,
-    help="Choose sites instead: the cheapest that serve the scenario's share of requests in time.",
+    "Choose sites instead: the cheapest that serve the scenario's share of requests in time.",
 )
-@click.option(
+@option(
     "--latency",
-    metavar="RUN",
-    help="Run whose measured round-trip times (net.rtt) to use as latencies.",
+    "RUN",
+    "Run whose measured round-trip times (net.rtt) to use as latencies.",
 )
 def geo(scenario: str | None, place: bool, latency: str | None, **given: Any) -> int:
     """Simulate response times and cost of sites for users worldwide."""

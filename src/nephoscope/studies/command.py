@@ -66,20 +66,13 @@ def show(name: str, store: Path | None, as_json: bool) -> None:
 
 @study.command()
 @click.argument("name")
-@click.option(
+@options.option(
     "--scale",
-    type=click.Choice(["small", "paper"]),
+    click.Choice(["small", "paper"]),
+    "Scale of the experiment: minutes on two CPUs, or as published.",
     default="small",
-    show_default=True,
-    help="Scale of the experiment: minutes on two CPUs, or as published.",
 )
-@click.option(
-    "--part",
-    "parts",
-    multiple=True,
-    metavar="PART",
-    help="Part of the study to run [default: all]; may be repeated.",
-)
+@options.repeated("--part parts", "PART", "Part of the study to run [default: all].")
 @options.SEED
 @options.LABELS
 @options.STORE
