@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("file", required=False, type=options.PATH, metavar="[FILE]")
-@options.set_option("Answer to a question, instead of FILE or over it.")
+@options.set_option("Answer to a question; replaces the one of FILE.")
 @flag("--questions", "Print a file of all questions with example answers.")
-@option("--pid", click.IntRange(1), "Process to observe.", metavar="PID")
+@option("--pid", click.IntRange(1), "Id of the process to observe.", metavar="PID")
 @option(
     "--command line",
     "COMMAND",
     "Command to start and observe, without a shell; ended after --time.",
 )
-@option("--time time_s", duration("1 s", "1 d"), "Time for which to observe.", default="60s")
+@option("--time time_s", duration("1 s", "1 d"), "Duration of the observation.", default="60s")
 @option(
     "--group-by grouping",
     click.Choice(["type", "model", "machine"]),

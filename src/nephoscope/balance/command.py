@@ -25,7 +25,7 @@ def _list_of(read: Callable[[str], Any], example: str) -> Parsed:
             return tuple(read(part.strip()) for part in text.split(",")) if text else ()
         except (ValueError, UsageError):
             raise UsageError(
-                f"'{text}' is not understood.", f"Write, for example, {example}."
+                f"'{text}' is not a list of such values.", f"Write, for example, {example}."
             ) from None
 
     return Parsed("LIST", values)
@@ -33,11 +33,9 @@ def _list_of(read: Callable[[str], Any], example: str) -> Parsed:
 
 @click.command()
 @repeated(
-    "--balancer balancers",
-    click.Choice(["haproxy", "nginx"]),
-    "Load balancer [default: both].",
+    "--balancer balancers", click.Choice(["haproxy", "nginx"]), "Load balancer [default: both]."
 )
-@option("--url", "URL", "A load balancer that runs already, instead of a lab.", default="")
+@option("--url", "URL", "Running load balancer to measure, instead of a lab.", default="")
 @option("--servers", Count(1, 32), "Number of web servers behind the balancer.", default=3)
 @option(
     "--server",
@@ -73,7 +71,7 @@ def _list_of(read: Callable[[str], Any], example: str) -> Parsed:
 @repeated(
     "--algorithm algorithms",
     click.Choice(["round_robin", "least_connections", "source_hash", "random_two"]),
-    "Choice of the server of a request [default: round_robin].",
+    "Algorithm that chooses the server of a request [default: round_robin].",
 )
 @option(
     "--server-keep-alive",
@@ -160,14 +158,12 @@ def balance(
         targets=tuple(parse(target) for target in targets or ("local",)),
         **request,
     )
-    plan = balance_plan.plan_balance(wanted)
-    if dry_run:
-        from nephoscope.commands import dry_run as preview
-
-        return preview.of_plan(plan, Store(store), as_json=as_json)
-    if not url:
-        from nephoscope.lab import needs
-
-        needs.require("nephoscope balance", Store(store).path)
-    run = measuring.executed(plan, Store(store), fresh=fresh)
-    return measuring.present(run, as_json=as_json, text_of=text.text)
+    return measuring.run_or_preview(
+        balance_plan.plan_balance(wanted),
+        Store(store),
+        lab_for="" if url else "nephoscope balance",
+        text_of=text.text,
+        as_json=as_json,
+        fresh=fresh,
+        dry_run=dry_run,
+    )

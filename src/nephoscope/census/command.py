@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @repeated(
     "--at-least",
     click.FloatRange(0, min_open=True),
-    "Also print the probability of X times the slowest speed.",
+    "Also print the probability of at least X times the slowest speed.",
     metavar="X",
 )
 @options.CONFIDENCE
@@ -113,9 +113,7 @@ def _measured(
 
     plan = measuring.fitted(plans.census(budget, seed, metadata=metadata), targets)
     stored = measuring.executed(plan, store, fresh=True)
-    result, page = measuring.reported(stored)
-    output.log(f"Report: {page}")
-    return [stored], measuring.exit_code(result, stored)
+    return [stored], measuring.exit_code(measuring.reported(stored), stored)
 
 
 def stored_runs(
@@ -129,11 +127,7 @@ def stored_runs(
 
     What was read of a run is forgotten when the next one is asked for.
     """
-    chosen = (
-        map(store.open, names)
-        if names
-        else store.each(lambda text: output.log(f"nephoscope: {output.one_line(text)}"))
-    )
+    chosen = map(store.open, names) if names else store.each(output.warn)
     end = None if last is None else last + timedelta(days=1).total_seconds()
     for stored in chosen:
         at = float(stored.manifest.get("started_at") or 0)

@@ -172,6 +172,6 @@ def _report_failures(lines: Sequence[CommandLine], by_label: dict[str, Execution
         own = by_label.get(line.label)
         if own is None or not own.wall_ns:
             reason = own.failed_trials[0] if own and own.failed_trials else "it was not measured."
-            output.log(f"nephoscope: {output.one_line(f'{line.label}: {reason}')}")
+            output.warn(f"{line.label}: {reason}")
             code = measuring.NOTHING_VALID
     return code

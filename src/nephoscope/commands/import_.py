@@ -13,9 +13,7 @@ from nephoscope.errors import UsageError
 @click.command("import")
 @click.argument("files", type=options.PATH, nargs=-1, required=True, metavar="FILE...")
 @options.repeated(
-    "--where",
-    "KEY=VALUE",
-    "Import only figures with this test, metric or factor, e.g. vendor=aws.",
+    "--where", "KEY=VALUE", "Import only figures with this test, metric or factor, e.g. vendor=aws."
 )
 @options.STORE
 @options.JSON

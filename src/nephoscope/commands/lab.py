@@ -307,16 +307,12 @@ def _state_text(state: Provisioned, lab: Lab | None) -> str:
 
 
 def _counted(removed: Removed) -> str:
-    counts = {
-        "namespaces": removed.namespaces,
-        "processes": removed.processes,
-        "cgroups": removed.cgroups,
-        "mounts": removed.mounts,
-        "files": removed.files,
-    }
-    words = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+    names = ("namespaces", "processes", "cgroups", "mounts", "files")
+    counts = ", ".join(
+        f"{getattr(removed, name)} {name}" for name in names if getattr(removed, name)
+    )
     return (
-        f"Removed lab {removed.name}: {words or 'nothing to remove'} ({removed.elapsed_s:.1f} s)."
+        f"Removed lab {removed.name}: {counts or 'nothing to remove'} ({removed.elapsed_s:.1f} s)."
     )
 
 

@@ -259,7 +259,5 @@ SETS = set_option("Override a benchmark parameter.")
 TARGETS = repeated("--target targets", "TARGET", "Host to measure [default: local].")
 NO_KEEP_ALIVE = flag("--no-keep-alive", "Open a new connection for each request.")
 AUTHORISED_HOSTS = repeated(
-    "--i-own-this-host authorised_hosts",
-    "HOST",
-    "Allow load on a host other than this machine.",
+    "--i-own-this-host authorised_hosts", "HOST", "Allow load on a host other than this machine."
 )

@@ -1,4 +1,4 @@
-"""`nephoscope run PLAN`: runs a plan, or goes on with a run of it that was interrupted."""
+"""`nephoscope run PLAN`: runs a plan, or resumes its unfinished run."""
 
 from __future__ import annotations
 

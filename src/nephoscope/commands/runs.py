@@ -46,11 +46,11 @@ def runs(context: click.Context, /, store: Path | None, as_json: bool, **conditi
     snapshot = RunIndex(shelf).whole()
     rows = [run.row for run in snapshot.runs if run.meets(wanted)]
     for sentence in snapshot.damaged:
-        output.log(f"nephoscope: {output.one_line(sentence)}")
+        output.warn(sentence)
     days = day_files.day_files(shelf.path)
     if days:
-        output.log(
-            f"nephoscope: The trials of older runs were compacted into {len(days)} day "
+        output.warn(
+            f"The trials of older runs were compacted into {len(days)} day "
             f"file{'s'[: len(days) > 1]}, {days[0].day} to {days[-1].day}; `nephoscope history "
             "METRIC` reads them."
         )
@@ -103,7 +103,7 @@ def rm(names: Sequence[str], yes: bool, store: Path | None, as_json: bool) -> in
     shelf = Store(store)
     chosen = list({run.id: run for run in map(shelf.find, names)}.values())
     if not yes and not _confirmed(chosen):
-        output.log("nephoscope: Nothing was removed.")
+        output.warn("Nothing was removed.")
         return 0
     removed, code = [], 0
     for run in chosen:

@@ -1,4 +1,4 @@
-"""`nephoscope survey`: what did I really get? A built-in plan sent down the road of every plan."""
+"""`nephoscope survey`: measures a machine by a built-in plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`nephoscope version`: which program, which probe, which protocol."""
+"""`nephoscope version`: versions of the program, its probe and their protocol."""
 
 from __future__ import annotations
 

@@ -21,15 +21,11 @@ SIZE = Checked("SIZE", units.parse_bytes)
 
 @click.command()
 @option(
-    "--keep-raw",
-    AGE,
-    "Age of a run at which its trials are merged into its day file, e.g. 7d.",
+    "--keep-raw", AGE, "Age of a run at which its trials are merged into its day file, e.g. 7d."
 )
 @option("--keep", AGE, "Age at which a day file is removed, e.g. 2y.")
 @option(
-    "--max-size",
-    SIZE,
-    "Size of the day files, beyond which the oldest is removed, e.g. 200MB.",
+    "--max-size", SIZE, "Size of the day files, beyond which the oldest is removed, e.g. 200MB."
 )
 @option("--watch", "NAME", "Only runs of this watch, and their day files.")
 @flag("--dry-run", "Print what would be done; change nothing.")
@@ -56,11 +52,12 @@ def compact(
     policy = policy_of(keep_raw, keep, max_size)
     if policy == Policy():
         raise UsageError(
-            "Nothing says what to compact.", "Add --keep-raw 7d, --keep 2y or --max-size 200MB."
+            "`compact` needs a maximum age or size.",
+            "Add --keep-raw 7d, --keep 2y or --max-size 200MB.",
         )
     done = compacted(Store(store), policy, watch=watch, is_dry_run=dry_run)
     for sentence in done.skipped:
-        output.log(f"nephoscope: {output.one_line(sentence)}")
+        output.warn(sentence)
     if as_json:
         output.document(done)
     else:

@@ -48,7 +48,7 @@ class _Side:
 @repeated(
     "--fail-on conditions",
     click.Choice(["worse", "different", "undecided"]),
-    "Exit with code 1 if any metric of B is so.",
+    "Exit with code 1 if any metric of B has this verdict.",
 )
 @options.LABELS
 @options.STORE
@@ -116,7 +116,7 @@ def compare(
     from nephoscope.comparison.failing import check
 
     outcome = check(comparisons, conditions, rules)
-    output.log(f"nephoscope: {outcome.sentence}")
+    output.warn(outcome.sentence)
     return outcome.exit_code
 
 
@@ -184,8 +184,7 @@ def _interleaved(
     )
     merged = interleave(*sides, budget_s)
     run = measuring.executed(merged, runs)
-    _, page = measuring.reported(run)
-    output.log(f"Report: {page}")
+    measuring.reported(run)
     return run.id, names_of_sides(*sides, merged)
 
 

@@ -99,19 +99,12 @@ def work(file: Path, book: Path | None, to: Path | None, as_json: bool) -> int:
 @option("--benchmark", "NAME", "Benchmark of the census that gives the speeds.")
 @repeated("--speed speeds", "MODEL=X", "Speed of a model, instead of a benchmark's.")
 @option(
-    "--rest",
-    "SPEED",
-    "Speed of launches whose speed is unknown, or `normalise` to leave them out.",
+    "--rest", "SPEED", "Speed of launches whose speed is unknown, or `normalise` to leave them out."
 )
 @repeated("--keep", "MODEL", "CPU model to keep [default: the fastest].")
 @option("--offer", "NAME", "Offer of the price book.")
-@option("--price", "X", "Price of an hour, instead of an offer.")
-@option(
-    "--instances",
-    Count(1, 1_000_000),
-    "Size of the job: instances of speed 1.",
-    default=1,
-)
+@option("--price", "X", "Price of an instance per hour, instead of an offer.")
+@option("--instances", Count(1, 1_000_000), "Size of the job: instances of speed 1.", default=1)
 @option("--hours", "H", "Hours of the job at speed 1.", default="730")
 @option(
     "--trial trial_s",
@@ -182,11 +175,14 @@ def _mix(values: Mapping[str, Any]) -> Mix:
     if values["parts"]:
         if values["speeds"] or values["kind"] or values["benchmark"]:
             raise UsageError(
-                "--speed, --type and --benchmark are of a census.", "Write the speed into --mix."
+                "--speed, --type and --benchmark select values of a census, which --mix replaces.",
+                "Write the speed into --mix.",
             )
         return mix.stated(values["parts"], values["machines"])
     if values["machines"] is not None:
-        raise UsageError("--machines is the number behind percentages.", "Use it with --mix.")
+        raise UsageError(
+            "--machines is the number of machines behind the percentages of --mix.", "Add --mix."
+        )
     return mix.of_census(
         _census(values),
         kind=values["kind"],

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nephoscope.commands import measuring, options, output
+from nephoscope.commands import measuring, options
 from nephoscope.commands.options import flag, option, ratio, repeated
 from nephoscope.commands.section_output import present
 from nephoscope.errors import UsageError
 
 if TYPE_CHECKING:
+    from nephoscope.fleet.result import FleetCheck
     from nephoscope.store import Store, StoredRun
 
 ODD = 1
@@ -23,9 +24,7 @@ ODD = 1
 
 @click.command()
 @repeated(
-    "--target targets",
-    "TARGET",
-    "Host to measure; the first one serves the network benchmarks.",
+    "--target targets", "TARGET", "Host to measure; the first one serves the network benchmarks."
 )
 @option("--lab", "LAB", "Lab that is up, of which all hosts are targets.")
 @option("--run name", "RUN", "Stored run to check instead of measuring.")
@@ -39,7 +38,7 @@ ODD = 1
 @option(
     "--margin",
     ratio(0, 0.99),
-    "Relative difference from the fleet's median that counts as none.",
+    "Largest relative difference from the fleet's median that counts as normal.",
     default="10%",
 )
 @options.SEED
@@ -78,14 +77,12 @@ def fleet(
         return _stored(runs.open(name), settings, as_json=as_json)
     run, offsets = _measured(targets or _hosts(str(lab)), runs, network=not no_network, seed=seed)
     run.update(**{SETTINGS: {**settings, "clock_offsets": offsets}})
-    result, page = measuring.reported(run)
-    output.log(f"Report: {page}")
+    result = measuring.reported(run)
     code = measuring.exit_code(result, run)
     fleet_check = result.part(FleetCheck)
-    if fleet_check is not None:
-        _print(fleet_check, as_json=as_json)
-        code = code or (ODD if fleet_check.odd else 0)
-    return code
+    if fleet_check is None:
+        return code
+    return max(code, _print(fleet_check, as_json=as_json))
 
 
 def _hosts(lab: str) -> list[str]:
@@ -104,8 +101,8 @@ def _measured(
     records = options.targets(texts)
     if len(records) < rule.FEWEST_OF_FACTS:
         raise UsageError(
-            f"{len(records)} targets are no fleet.",
-            f"Name {rule.FEWEST_OF_FACTS} or more; metrics need {rule.FEWEST}.",
+            f"A fleet needs {rule.FEWEST_OF_FACTS} targets or more, not {len(records)}.",
+            f"Name more hosts; metrics are compared from {rule.FEWEST} targets on.",
         )
     run = measuring.executed(
         plan.fleet_plan(records, network=network, seed=seed), store, fresh=True
@@ -119,14 +116,12 @@ def _stored(run: StoredRun, settings: dict[str, float], *, as_json: bool) -> int
     from nephoscope.fleet.result import SETTINGS, check
 
     known = run.manifest.get(SETTINGS) or {}
-    fleet_check = check(capabilities.run_data(run), {**known, **settings})
-    _print(fleet_check, as_json=as_json)
-    return ODD if fleet_check.odd else 0
+    return _print(check(capabilities.run_data(run), {**known, **settings}), as_json=as_json)
 
 
-def _print(fleet_check: object, *, as_json: bool) -> None:
-    from nephoscope.fleet.result import FleetCheck
+def _print(fleet_check: FleetCheck, *, as_json: bool) -> int:
+    """Prints the check; returns the exit code."""
     from nephoscope.fleet.section import section
 
-    assert isinstance(fleet_check, FleetCheck)
     present(fleet_check, section(fleet_check), as_json=as_json)
+    return ODD if fleet_check.odd else 0

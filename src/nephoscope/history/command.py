@@ -38,7 +38,7 @@ REGRESSION = 1
 @option(
     "--margin",
     ratio(0.0, 0.99),
-    "Largest relative change for the worse that is no regression.",
+    "Largest relative change for the worse that does not count as a regression.",
     default="3%",
 )
 @options.CONFIDENCE
@@ -51,15 +51,9 @@ REGRESSION = 1
 @flag("--forecast", "Predict the next week, and the last one beside its values.")
 @flag("--back-test", "Test predictions of all past weeks.")
 @option(
-    "--confirm",
-    "RUN",
-    "Repeat RUN interleaved with a reference, to confirm the change before it.",
+    "--confirm", "RUN", "Repeat RUN interleaved with a reference, to confirm the change before it."
 )
-@option(
-    "--against",
-    "RUN",
-    "Run before the change, to interleave with instead of a reference.",
-)
+@option("--against", "RUN", "Run before the change, to interleave with instead of a reference.")
 @options.BUDGET
 @options.REPORT_FILE
 @options.STORE
@@ -110,7 +104,7 @@ def history(
         runs = StoredSummaries(shelf, wanted, [repetition])
     analysis = _history(shelf, runs, metric, settings, window_s, forecast, back_test, **chosen)
     for sentence in runs.problems:
-        output.log(f"nephoscope: {output.one_line(sentence)}")
+        output.warn(sentence)
     regressed = REGRESSION if check and analysis.regressions else 0
     if check and not as_json and to is None:
         for sentence in analysis.regressions:
@@ -211,16 +205,15 @@ def _repeated(
     else:
         reference = confirm.reference_of(run, series, runs, settings.confidence)
         if reference is None:
-            output.log(
-                "nephoscope: No other benchmark of this plan has a steady history, so the "
+            output.warn(
+                "No other benchmark of this plan has a steady history, so the "
                 "repetition has no reference."
             )
         plan = confirm.repetition_plan(run, series, reference)
     if budget_s is not None:
         plan = plan.model_copy(update={"budget_s": budget_s})
     repetition = measuring.executed(plan, store, fresh=True, labels=labels)
-    _, page = measuring.reported(repetition)
-    output.log(f"Report: {page}")
+    measuring.reported(repetition)
     return repetition
 
 

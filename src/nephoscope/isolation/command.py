@@ -30,9 +30,7 @@ def _intensities(text: str) -> tuple[float, ...]:
 @click.command()
 @click.argument("victims", nargs=-1, metavar="VICTIM…")
 @repeated(
-    "--aggressor aggressors",
-    "RESOURCE",
-    "Resource for the aggressor to load [default: all].",
+    "--aggressor aggressors", "RESOURCE", "Resource for the aggressor to load [default: all]."
 )
 @option(
     "--intensity intensities",
@@ -47,11 +45,7 @@ def _intensities(text: str) -> tuple[float, ...]:
     default=1,
     metavar="K",
 )
-@repeated(
-    "--target targets",
-    "ROLE=TARGET",
-    "Host for a role [default: hosts of a new lab].",
-)
+@repeated("--target targets", "ROLE=TARGET", "Host for a role [default: hosts of a new lab].")
 @option(
     "--placement",
     click.Choice(PLACEMENTS),
@@ -99,17 +93,16 @@ def isolate(
     )
     result = isolation_plan.plan_isolation(request)
     for warning in result.warnings:
-        output.log(f"nephoscope: {output.one_line(warning)}")
-    if dry_run:
-        from nephoscope.commands import dry_run as preview
-
-        return preview.of_plan(result.plan, Store(store), as_json=as_json)
-    if not request.targets:
-        from nephoscope.lab import needs
-
-        needs.require(f"nephoscope isolate {' '.join(victims)}", Store(store).path)
-    run = measuring.executed(result.plan, Store(store), fresh=fresh)
-    return measuring.present(run, as_json=as_json, text_of=text.text)
+        output.warn(warning)
+    return measuring.run_or_preview(
+        result.plan,
+        Store(store),
+        as_json=as_json,
+        fresh=fresh,
+        dry_run=dry_run,
+        lab_for="" if request.targets else f"nephoscope isolate {' '.join(victims)}",
+        text_of=text.text,
+    )
 
 
 def _targets(texts: Sequence[str]) -> tuple[tuple[str, Target], ...]:

@@ -25,10 +25,7 @@ _SHARED = (
     option("--body", "TEXT", "Body of each request.", default=""),
     flag("--http2", "Use HTTP/2; without TLS the server has to expect it (prior knowledge)."),
     option(
-        "--streams",
-        Count(1, 10_000),
-        "Concurrent requests on each HTTP/2 connection.",
-        default=1,
+        "--streams", Count(1, 10_000), "Concurrent requests on each HTTP/2 connection.", default=1
     ),
     flag("-k --insecure", "Accept any TLS certificate of the server."),
     options.NO_KEEP_ALIVE,

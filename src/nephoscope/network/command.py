@@ -145,7 +145,7 @@ def _counts(text: str) -> dict[str, int]:
 @option("--retransmitted retransmitted_bytes", SIZE, "Bytes retransmitted.")
 @option("--base-rtt base_rtt_ns", _TIME_NS, "Round-trip time without load.")
 @option("--loaded-rtt loaded_rtt_ns", _TIME_NS, "Round-trip time during the transfer.")
-@option("--actual actual_s", _TIME, "Duration of the transfer.")
+@option("--actual actual_s", _TIME, "Measured duration of the transfer.")
 @option(
     "--ideal ideal_s",
     _TIME,
@@ -192,7 +192,9 @@ def link(goodput: float, as_json: bool, **path: Any) -> int:
 
 @network.command()
 @click.argument("files", nargs=-1, required=True, type=options.PATH, metavar="FILE...")
-@option("--margin", ratio(0, 0.99), "Relative difference that counts as none.", default="3%")
+@option(
+    "--margin", ratio(0, 0.99), "Largest relative difference that counts as equal.", default="3%"
+)
 @options.REPORT_FILE
 @options.JSON
 def groups(files: Sequence[Path], margin: float, to: Path | None, as_json: bool) -> int:

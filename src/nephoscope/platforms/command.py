@@ -29,17 +29,14 @@ def _guest_memory(text: str) -> int:
     size = units.parse_bytes(text)
     if size < LEAST_MEMORY_BYTES:
         least = units.format_value(LEAST_MEMORY_BYTES, "bytes")
-        raise UsageError(f"{text} are too few for a guest.", f"The minimum is {least}.")
+        raise UsageError(f"{text} is too little memory for a guest.", f"The minimum is {least}.")
     return size
 
 
 @click.command()
 @repeated("--platform names", click.Choice(NAMES), "Platform to measure [default: all].")
 @option(
-    "--boots",
-    Count(5, 1000),
-    "Number of boots of each platform, after a warm-up boot.",
-    default=5,
+    "--boots", Count(5, 1000), "Number of boots of each platform, after a warm-up boot.", default=5
 )
 @option(
     "--memory memory_bytes",
@@ -48,10 +45,7 @@ def _guest_memory(text: str) -> int:
     default="256MiB",
 )
 @option(
-    "--max-guests",
-    Count(1, LAB_HOSTS),
-    "Maximum number of guests that run at once.",
-    default=8,
+    "--max-guests", Count(1, LAB_HOSTS), "Maximum number of guests that run at once.", default=8
 )
 @option(
     "--rate rate_per_s",

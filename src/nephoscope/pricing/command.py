@@ -13,9 +13,7 @@ from nephoscope.commands.section_output import present
 @click.command()
 @click.argument("file", type=options.PATH)
 @options.option(
-    "--run name",
-    "RUN",
-    "Stored run of net.throughput whose targets have the names of the classes.",
+    "--run name", "RUN", "Stored run of net.throughput whose targets have the names of the classes."
 )
 @options.REPORT_FILE
 @options.STORE

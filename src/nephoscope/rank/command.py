@@ -42,10 +42,7 @@ def _weights(context: click.Context, _: click.Parameter, texts: Sequence[str]) -
 @option("--by", "FACTOR", "Factor whose levels are ranked.", default="")
 @repeated("--metric metrics", "NAME", "Metric to rank by [default: headline metrics].")
 @option(
-    "--reference",
-    "NAME",
-    "Alternative to which ratios relate [default: the first].",
-    default="",
+    "--reference", "NAME", "Alternative to which ratios relate [default: the first].", default=""
 )
 @repeated(
     "--weight weights",
@@ -60,10 +57,7 @@ def _weights(context: click.Context, _: click.Parameter, texts: Sequence[str]) -
     default="3%",
 )
 @option(
-    "--confidence",
-    ratio(0.5, 0.9999),
-    "Confidence level of intervals and ranks.",
-    default="95%",
+    "--confidence", ratio(0.5, 0.9999), "Confidence level of intervals and ranks.", default="95%"
 )
 @flag("--ranks-only", "Print a table of ranks by parameter only.")
 @option("--seed", SEEDS, "Random seed of rank probabilities and bootstraps.", default=1)

@@ -32,12 +32,8 @@ if TYPE_CHECKING:
     "serve-token in the store].",
 )
 @option("--tls-cert", FILE, "Certificate (PEM).")
-@option("--tls-key", FILE, "Key of the certificate (PEM).")
-@option(
-    "--client-ca",
-    FILE,
-    "Require client certificates that are signed by this authority (PEM).",
-)
+@option("--tls-key", FILE, "Private key of the certificate (PEM).")
+@option("--client-ca", FILE, "Require client certificates that are signed by this authority (PEM).")
 @option(
     "--data",
     DIRECTORY,
@@ -103,9 +99,9 @@ def serve(
     listener = server.listen(settings)
     if token is not None:
         where = "the environment" if kept_in is None else kept_in
-        output.log(f"nephoscope: The token is in {where}.")
+        output.warn(f"The token is in {where}.")
     if not is_loopback(place) and tls is None:
-        output.log("nephoscope: Without --tls-cert the token and all data travel unencrypted.")
+        output.warn("Without --tls-cert the token and all data travel unencrypted.")
     server.serve(settings, listener, context, lambda: output.say(server.url_of(settings, listener)))
 
 

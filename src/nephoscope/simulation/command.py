@@ -1,4 +1,4 @@
-"""`nephoscope simulate`: the same road as a measurement, with a simulation at its beginning."""
+"""`nephoscope simulate`: runs a simulation as a plan, so that its results are those of a run."""
 
 from __future__ import annotations
 
@@ -58,11 +58,7 @@ def _simulation(command: Function) -> Function:
     "--place",
     "Choose sites instead: the cheapest that serve the scenario's share of requests in time.",
 )
-@option(
-    "--latency",
-    "RUN",
-    "Run whose measured round-trip times (net.rtt) to use as latencies.",
-)
+@option("--latency", "RUN", "Run whose measured round-trip times (net.rtt) to use as latencies.")
 def geo(scenario: str | None, place: bool, latency: str | None, **given: Any) -> int:
     """Simulate response times and cost of sites for users worldwide."""
     from nephoscope import scenarios
@@ -110,7 +106,7 @@ def _simulate(
     fresh: bool,
     over: Mapping[str, Any] | None = None,
 ) -> int:
-    """Checks the scenario, then sends it down the road of every plan; returns the exit code."""
+    """Checks the scenario and runs it as a plan; returns the exit code."""
     if scenario is None:
         return _list(kind, as_json=as_json)
     from nephoscope import scenarios

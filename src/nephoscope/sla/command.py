@@ -20,9 +20,7 @@ VIOLATED = 1
 """Exit code where an objective is violated, as of the other checks."""
 
 _EXCLUDE = repeated(
-    "--exclude exclusions",
-    "FROM/TO",
-    "Time that does not count, e.g. maintenance, ISO 8601.",
+    "--exclude exclusions", "FROM/TO", "Time that does not count, e.g. maintenance, ISO 8601."
 )
 _HOLDS = option(
     "--holds holds_s",
@@ -42,12 +40,12 @@ def sla() -> None:
 def contracts(name: str | None, as_json: bool) -> int:
     """List the built-in contracts, or print one as a file."""
     from nephoscope.sla import files
-    from nephoscope.sla.listing import ContractList, contract_list
+    from nephoscope.sla.listing import contract_list
 
     if name is not None and not as_json:
         output.say(files.text_of(name)[0].rstrip("\n"))
         return 0
-    listed: ContractList = contract_list([name] if name else files.names())
+    listed = contract_list([name] if name else files.names())
     if as_json:
         output.document(listed)
         return 0
@@ -65,7 +63,7 @@ def contracts(name: str | None, as_json: bool) -> int:
 @repeated("--period periods", "NAME", "Period to judge, e.g. 2026-06 [default: all].")
 @BILL
 @option("--bills", FILE, "CSV file of bills.")
-@option("--loss-per-hour", "AMOUNT", "Business loss of an hour of downtime.")
+@option("--loss-per-hour", "AMOUNT", "Business loss per hour of downtime.")
 @_EXCLUDE
 @_HOLDS
 @NOW
@@ -178,8 +176,8 @@ def verify(bundle: Path, head: str | None, as_json: bool) -> int:
     "OpenSLO v1 documents, or recording and alerting rules.",
     required=True,
 )
-@option("--errors", "QUERY", "PromQL of failed requests, with [$window].")
-@option("--total", "QUERY", "PromQL of all requests, with [$window].")
+@option("--errors", "QUERY", "PromQL query of failed requests; [$window] stands for its range.")
+@option("--total", "QUERY", "PromQL query of all requests; [$window] stands for its range.")
 def export(contract: str, form: str, errors: str | None, total: str | None) -> int:
     """Print a contract as OpenSLO or as rules for Prometheus."""
     import yaml

@@ -179,10 +179,7 @@ def promise(
 @option("--tls-round-trips", Count(0, 10), "Round trips of the TLS handshake.", default=0)
 @option("--size size_bytes", SIZE, "Bytes of a response.")
 @option(
-    "--initial-window window_bytes",
-    SIZE,
-    "Initial congestion window in bytes.",
-    default="14600",
+    "--initial-window window_bytes", SIZE, "Initial congestion window in bytes.", default="14600"
 )
 @option("--server-time server_s", _TIME, "Mean response time at the server.")
 @options.JSON

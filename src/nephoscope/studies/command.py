@@ -144,10 +144,10 @@ def _measured(
     from nephoscope.studies.report import page
 
     stored = measuring.executed(plan, store, fresh=fresh)
-    result, report = measuring.reported(stored)
+    result = measuring.reported(stored)
     part_result = compare_part(study, part, result, text.warnings(stored))
     path = page.write(study, [part_result], stored.report_path)
-    output.log(f"Report: {report}\nComparison: {path}")
+    output.log(f"Comparison: {path}")
     return stored, part_result
 
 

@@ -27,10 +27,7 @@ _RADIOS = ("wifi", "wifi-psm", "3g", "lte")
 )
 @repeated("--radio names", click.Choice(_RADIOS), "Radio of the receiver [default: all].")
 @options.set_option("Override a parameter of the radio, in W or s.")
-@flag(
-    "--playback",
-    "Take the traffic as the download of a video; print the phases of its playback.",
-)
+@flag("--playback", "Treat the traffic as a video download, and print the phases of its playback.")
 @options.STORE
 @options.JSON
 def traffic(

@@ -105,11 +105,7 @@ _OPTIONS = (
     ),
     option("-D --parameter-step-size scan_step", "DELTA", "Step of --parameter-scan [default: 1]."),
     option("-w --warmup", Count(0, 100), "Number of warm-up rounds.", default=1),
-    option(
-        "-r --runs",
-        _RUNS,
-        "Number of executions of each command, rounded up to full rounds.",
-    ),
+    option("-r --runs", _RUNS, "Number of executions of each command, rounded up to full rounds."),
     option(
         "-m --min-runs minimum_runs",
         _RUNS,
