@@ -22,7 +22,7 @@ ROLES = ("victim", "aggressor", "server")
 
 def _intensities(text: str) -> tuple[float, ...]:
     try:
-        return tuple(units.parse_ratio(part) for part in text.split(",")) if text else ()
+        return tuple(units.parse_ratio(part) for part in text.split(","))
     except UsageError as error:
         raise UsageError(error.message, "Use a list such as 0.25,0.5,1 or 25%,50%.") from None
 
@@ -36,7 +36,6 @@ def _intensities(text: str) -> tuple[float, ...]:
     "--intensity intensities",
     Parsed("LIST", _intensities),
     "Load levels as fractions of full load, e.g. 0.25,0.5,1.",
-    default="",
 )
 @option(
     "--neighbours",
@@ -64,6 +63,7 @@ def _intensities(text: str) -> tuple[float, ...]:
 def isolate(
     victims: Sequence[str],
     aggressors: Sequence[str],
+    intensities: tuple[float, ...] | None,
     targets: Sequence[str],
     dry_run: bool,
     budget: float | None,
@@ -86,6 +86,7 @@ def isolate(
     request = isolation_plan.IsolationRequest(
         victims=tuple(victims),
         aggressors=tuple(aggressors),
+        intensities=intensities or (),
         targets=_targets(targets),
         budget_s=budget,
         seed=seed,

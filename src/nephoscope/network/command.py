@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from nephoscope.commands import options
-from nephoscope.commands.options import BITS_PER_S, SIZE, Count, duration, option, ratio
+from nephoscope.commands.options import BITS_PER_S, SIZE, Count, Function, duration, option, ratio
 from nephoscope.commands.section_output import present
 from nephoscope.errors import UsageError
 
@@ -30,7 +30,7 @@ _MTU = option(
 )
 
 
-def _protocol(doc: str) -> Any:
+def _protocol(doc: str) -> Callable[[Function], Function]:
     return option("--protocol", click.Choice(("tcp", "udp")), doc, default="tcp")
 
 

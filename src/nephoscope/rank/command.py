@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from nephoscope.rank.result import Settings
 
 
-def _weights(context: click.Context, _: click.Parameter, texts: Sequence[str]) -> dict[str, float]:
-    """Name to weight of each `--weight NAME=NUMBER`."""
+def _weights(texts: Sequence[str]) -> dict[str, float]:
+    """Returns name to weight of each `--weight NAME=NUMBER`."""
     weights = {}
     for text in texts:
         name, _, number = text.rpartition("=")
@@ -48,7 +48,7 @@ def _weights(context: click.Context, _: click.Parameter, texts: Sequence[str]) -
     "--weight weights",
     "NAME=NUMBER",
     "Weight of a benchmark or of a group of benchmarks; all others count 0.",
-    callback=_weights,
+    callback=lambda context, parameter, texts: _weights(texts),
 )
 @option(
     "--margin",
