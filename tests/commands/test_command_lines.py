@@ -216,8 +216,8 @@ def test_figures_are_parameters_of_every_command() -> None:
 
 @pytest.mark.parametrize("figure", ["rate", "=x", "rate="])
 def test_a_figure_needs_a_name_and_a_pattern(figure: str) -> None:
-    with pytest.raises(UsageError, match="--figure takes NAME=PATTERN"):
-        command_options._figures((figure,))
+    with pytest.raises(UsageError, match="is not of the form NAME=PATTERN"):
+        command_options._figure(figure)
 
 
 def test_figures_are_compared_in_their_own_direction() -> None:

@@ -46,6 +46,6 @@ def test_an_abandoned_run_is_called_that_and_not_shown_as_the_latest(
     assert cli.main(["show", "--json", "--store", str(tmp_path)]) == 0
     out, err = capsys.readouterr()
     assert json.loads(out)["run"]["id"] == finished
-    assert f"run {abandoned} is newer, but killed" in err
+    assert f"Run {abandoned} is newer, but killed" in err
     assert cli.main(["show", "--json", abandoned, "--store", str(tmp_path)]) == 0
     assert json.loads(capsys.readouterr().out)["run"]["state"] == "killed"

@@ -80,7 +80,7 @@ def test_verify_and_history_name_a_damaged_line(call: Call, store: Path) -> None
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ((), "Nothing says what to compact."),
+        ((), "`compact` needs a maximum age or size."),
         (("--keep-raw", "week"), "--keep-raw: 'week' is no duration."),
         (("--keep", "0s"), "--keep: '0s' is out of range"),
         (("--max-size", "much"), "--max-size: 'much' is no size."),

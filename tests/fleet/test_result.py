@@ -129,7 +129,7 @@ def test_ports_quotas_and_clocks() -> None:
     [
         ((), "needs either targets, a lab or a stored run"),
         (("--run", "x", "--lab", "y"), "needs either"),
-        (("--target", "local"), "1 targets are no fleet"),
+        (("--target", "local"), "A fleet needs 3 targets or more, not 1."),
         (("--lab", "nothing"), "nothing"),
         (("--run", "nothing"), "There is no run"),
         (("--target", "local", "--false-alarms", "0"), "out of range"),

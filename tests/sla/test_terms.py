@@ -96,7 +96,7 @@ def test_an_agreement_of_another_version(tmp_path: Path, capsys: Capture) -> Non
         (["--bill", "-1"], "is no amount of money"),
         (["--now", "soon"], "is no time"),
         (["--holds", "-3s"], "is no duration"),
-        (["--confidence", "20%"], "--confidence must lie between"),
+        (["--confidence", "20%"], "--confidence: '20%' is out of range"),
     ],
 )
 def test_bad_options_are_one_sentence(

@@ -11,58 +11,38 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nephoscope.commands import options, output
-from nephoscope.commands.options import ratio
+from nephoscope.commands.options import duration, flag, option, ratio
 from nephoscope.commands.section_output import present
 from nephoscope.errors import UsageError
 
 if TYPE_CHECKING:
     from nephoscope.advise.telemetry import Telemetry
 
-_SHORTEST_S, _LONGEST_S = 1.0, 86_400.0
-
 
 @click.command()
 @click.argument("file", required=False, type=options.PATH, metavar="[FILE]")
-@options.set_option("Answer to a question, instead of FILE or over it")
-@click.option(
-    "--questions", is_flag=True, help="Print a file of all questions with example answers."
+@options.set_option("Answer to a question; replaces the one of FILE.")
+@flag("--questions", "Print a file of all questions with example answers.")
+@option("--pid", click.IntRange(1), "Id of the process to observe.", metavar="PID")
+@option(
+    "--command line",
+    "COMMAND",
+    "Command to start and observe, without a shell; ended after --time.",
 )
-@click.option("--pid", type=click.IntRange(1), metavar="PID", help="Process to observe.")
-@click.option(
-    "--command",
-    "line",
-    metavar="COMMAND",
-    help="Command to start and observe, without a shell; ended after --time.",
-)
-@click.option(
-    "--time",
-    "duration",
-    default="60s",
-    show_default=True,
-    metavar="TIME",
-    help="Time for which to observe.",
-)
-@click.option(
-    "--group-by",
-    "grouping",
-    type=click.Choice(["type", "model", "machine"]),
+@option("--time time_s", duration("1 s", "1 d"), "Duration of the observation.", default="60s")
+@option(
+    "--group-by grouping",
+    click.Choice(["type", "model", "machine"]),
+    "What counts as a platform: instance type (else CPU model), CPU model, or machine.",
     default="type",
-    show_default=True,
-    help="What counts as a platform: instance type (else CPU model), CPU model, or machine.",
 )
-@click.option(
+@option(
     "--confidence",
+    ratio(0.5, 0.999),
+    "Probability with which a prediction interval holds the value of a new machine.",
     default="90%",
-    metavar="RATIO",
-    show_default=True,
-    callback=ratio(0.5, 0.999),
-    help="Probability with which a prediction interval holds the value of a new machine.",
 )
-@click.option(
-    "--back-test",
-    is_flag=True,
-    help="Predict each stored machine from the others; print error and coverage.",
-)
+@flag("--back-test", "Predict each stored machine from the others; print error and coverage.")
 @options.REPORT_FILE
 @options.STORE
 @options.JSON
@@ -72,7 +52,7 @@ def advise(
     questions: bool,
     pid: int | None,
     line: str | None,
-    duration: str,
+    time_s: float,
     grouping: Any,
     confidence: float,
     back_test: bool,
@@ -94,12 +74,10 @@ def advise(
         return 0
     if pid is not None and line is not None:
         raise UsageError("--pid and --command exclude each other.", "Use only one of them.")
-    seconds = options.seconds_of("--time", duration, (_SHORTEST_S, _LONGEST_S), "1 s to 1 d")
-    assert seconds is not None
     application = answers.read(file, values)
     if pid is None and line is None and not back_test:
         answers.refuse_empty(application)
-    telemetry = _observed(pid, line, seconds)
+    telemetry = _observed(pid, line, time_s)
     advice = result.advise(application, telemetry)
     runs = Store(store).runs()
     if runs or back_test:

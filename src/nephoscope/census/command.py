@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from nephoscope.commands import measuring, options, output
+from nephoscope.commands.options import CSV_FILE, flag, option, repeated
 from nephoscope.commands.section_output import present
 from nephoscope.errors import UsageError
 
@@ -19,47 +20,20 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option(
-    "--target",
-    "targets",
-    multiple=True,
-    metavar="TARGET",
-    help="Host to measure now; may be repeated.",
-)
-@click.option(
-    "--metadata",
-    is_flag=True,
-    help="Query the cloud's metadata service for instance type and zone.",
-)
-@click.option(
-    "--run", "names", multiple=True, metavar="RUN", help="Stored run to include; may be repeated."
-)
-@click.option(
-    "--plan", multiple=True, metavar="NAME", help="Include only runs of this plan; may be repeated."
-)
-@click.option(
-    "--of-target",
-    multiple=True,
-    metavar="NAME",
-    help="Include only targets of this name; may be repeated.",
-)
-@click.option("--since", metavar="DATE", help="Earliest day to include (UTC).")
-@click.option("--until", metavar="DATE", help="Latest day to include (UTC).")
-@click.option(
-    "--import",
-    "files",
-    multiple=True,
-    type=options.PATH,
-    metavar="FILE.csv",
-    help="CSV file of observed CPU models; may be repeated.",
-)
-@click.option("--study", metavar="NAME", help="Study whose published census to use.")
-@click.option(
+@repeated("--target targets", "TARGET", "Host to measure now.")
+@flag("--metadata", "Query the cloud's metadata service for instance type and zone.")
+@repeated("--run names", "RUN", "Stored run to include.")
+@repeated("--plan", "NAME", "Include only runs of this plan.")
+@repeated("--of-target", "NAME", "Include only targets of this name.")
+@option("--since", "DATE", "Include only runs from this day on, e.g. 2026-06-01 (UTC).")
+@option("--until", "DATE", "Include only runs up to this day, e.g. 2026-06-30 (UTC).")
+@repeated("--import files", CSV_FILE, "CSV file of observed CPU models.")
+@option("--study", "NAME", "Study whose published census to use.")
+@repeated(
     "--at-least",
-    multiple=True,
-    type=options.FiniteRange(0, min_open=True),
+    options.FiniteRange(0, min_open=True),
+    "Also print the probability of at least X times the slowest speed.",
     metavar="X",
-    help="Also print the probability of X times the slowest speed; may be repeated.",
 )
 @options.CONFIDENCE
 @options.REPORT_FILE
@@ -78,7 +52,7 @@ def census(
     files: Sequence[Path],
     study: str | None,
     at_least: Sequence[float],
-    confidence: str,
+    confidence: float,
     budget: float | None,
     seed: int | None,
     to: Path | None,
@@ -90,7 +64,6 @@ def census(
     Uses all stored runs by default. TARGET is local, ssh:[user@]host[:port] or lab:LAB/HOST;
     docs/how-to/census.md describes the columns of FILE.csv.
     """
-    level = options.confidence(confidence)
     from nephoscope.store.selection import day_s
 
     first, last = day_s("--since", since), day_s("--until", until)
@@ -104,11 +77,11 @@ def census(
     if metadata and not targets:
         raise UsageError("--metadata needs a target to measure.", "Add --target TARGET.")
     if study is not None:
-        result, code = of_study(study, level, at_least), 0
+        result, code = of_study(study, confidence, at_least), 0
     elif files:
         from nephoscope.census.result import of_files
 
-        result, code = of_files(files, confidence=level, at_least=at_least), 0
+        result, code = of_files(files, confidence=confidence, at_least=at_least), 0
     else:
         from nephoscope.store import Store
 
@@ -120,7 +93,7 @@ def census(
         result = of_runs(
             runs,
             place,
-            level,
+            confidence,
             targets=of_target,
             at_least=at_least,
             with_lab=bool(targets or of_target),
@@ -140,9 +113,7 @@ def _measured(
 
     plan = measuring.fitted(plans.census(budget, seed, metadata=metadata), targets)
     stored = measuring.executed(plan, store, fresh=True)
-    result, page = measuring.reported(stored)
-    output.log(f"Report: {page}")
-    return [stored], measuring.exit_code(result, stored)
+    return [stored], measuring.exit_code(measuring.reported(stored), stored)
 
 
 def stored_runs(
@@ -156,11 +127,7 @@ def stored_runs(
 
     What was read of a run is forgotten when the next one is asked for.
     """
-    chosen = (
-        map(store.open, names)
-        if names
-        else store.each(lambda text: output.log(f"nephoscope: {output.one_line(text)}"))
-    )
+    chosen = map(store.open, names) if names else store.each(output.warn)
     end = None if last is None else last + timedelta(days=1).total_seconds()
     for stored in chosen:
         at = float(stored.manifest.get("started_at") or 0)

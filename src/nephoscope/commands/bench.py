@@ -10,6 +10,7 @@ import click
 
 from nephoscope.commands import measuring, options, output
 from nephoscope.commands.command_lines.options import CommandOptions, with_command_options
+from nephoscope.commands.options import Count, option
 from nephoscope.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,17 +25,13 @@ DEFAULT_BUDGET_S = 10.0
 @click.argument("benchmark", metavar="[ID]", required=False)
 @with_command_options
 @options.SETS
-@click.option(
-    "--target", default="local", metavar="TARGET", show_default=True, help="Host to measure."
-)
-@click.option(
+@option("--target", "TARGET", "Host to measure.", default="local")
+@option(
     "--peer",
-    metavar="TARGET",
-    help="Far end of a benchmark with two ends [default: the host itself, for local only].",
+    "TARGET",
+    "Far end of a benchmark with two ends [default: the host itself, for local only].",
 )
-@click.option(
-    "--repetitions", type=click.IntRange(1, 100_000), metavar="N", help="Number of trials."
-)
+@option("--repetitions", Count(1, 100_000), "Number of trials.")
 @options.BUDGET
 @options.SEED
 @options.LABELS
@@ -175,6 +172,6 @@ def _report_failures(lines: Sequence[CommandLine], by_label: dict[str, Execution
         own = by_label.get(line.label)
         if own is None or not own.wall_ns:
             reason = own.failed_trials[0] if own and own.failed_trials else "it was not measured."
-            output.log(f"nephoscope: {output.one_line(f'{line.label}: {reason}')}")
+            output.warn(f"{line.label}: {reason}")
             code = measuring.NOTHING_VALID
     return code

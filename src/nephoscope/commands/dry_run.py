@@ -1,6 +1,6 @@
-"""`--dry-run`: what would be measured, in which order, for how long, and what it touches.
+"""`--dry-run`: prints the settings, schedule, duration, cost and side effects of a plan.
 
-Nothing is made, opened or written for it.
+Creates, opens and writes nothing.
 """
 
 from __future__ import annotations

@@ -18,23 +18,14 @@ EARLIER_FORMATS = ("json",)
 
 @click.command()
 @click.argument("names", nargs=-1, required=True, metavar="RUN…")
-@click.option(
-    "--format",
-    "file_format",
-    type=click.Choice((*FORMATS, *EARLIER_FORMATS)),
+@options.option(
+    "--format file_format",
+    click.Choice((*FORMATS, *EARLIER_FORMATS)),
+    "Format of the output; jsonl is one JSON object per line.",
     metavar=f"[{'|'.join(FORMATS)}]",
     default="csv",
-    show_default=True,
-    help="Format of the output; jsonl is one JSON object per line.",
 )
-@click.option(
-    "-o",
-    "--output",
-    "to",
-    type=options.PATH,
-    metavar="FILE",
-    help="File to write [default: stdout].",
-)
+@options.option("-o --output to", options.FILE, "File to write [default: stdout].")
 @options.STORE
 def export(names: Sequence[str], file_format: str, to: Path | None, store: Path | None) -> None:
     """Export the samples of runs as CSV, JSON lines or Parquet.

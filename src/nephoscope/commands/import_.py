@@ -12,11 +12,8 @@ from nephoscope.errors import UsageError
 
 @click.command("import")
 @click.argument("files", type=options.PATH, nargs=-1, required=True, metavar="FILE...")
-@click.option(
-    "--where",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Import only figures with this test, metric or factor, e.g. vendor=aws; may be repeated.",
+@options.repeated(
+    "--where", "KEY=VALUE", "Import only figures with this test, metric or factor, e.g. vendor=aws."
 )
 @options.STORE
 @options.JSON

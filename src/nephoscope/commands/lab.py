@@ -60,7 +60,7 @@ def up(topology: Path, as_json: bool) -> None:
 
 @lab.command()
 @click.argument("name", required=False, metavar="[NAME|TOPOLOGY.yaml]")
-@click.option("--all", "everything", is_flag=True, help="Remove all labs on this machine.")
+@options.flag("--all everything", "Remove all labs on this machine.")
 @options.JSON
 def down(name: str | None, everything: bool, as_json: bool) -> None:
     """Remove a lab, including the remains of a killed one."""
@@ -192,9 +192,7 @@ def inside(host: Host, program: list[str]) -> list[str]:
 
 @lab.command()
 @click.argument("topology", type=options.PATH, required=False)
-@click.option(
-    "--only", multiple=True, metavar="ID", help="Prefix of the checks to run; may be repeated."
-)
+@options.repeated("--only", "ID", "Prefix of the checks to run.")
 @options.JSON
 def check(topology: Path | None, only: Sequence[str], as_json: bool) -> int:
     """Verify emulated limits and links by measuring them.
@@ -309,16 +307,12 @@ def _state_text(state: Provisioned, lab: Lab | None) -> str:
 
 
 def _counted(removed: Removed) -> str:
-    counts = {
-        "namespaces": removed.namespaces,
-        "processes": removed.processes,
-        "cgroups": removed.cgroups,
-        "mounts": removed.mounts,
-        "files": removed.files,
-    }
-    words = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+    names = ("namespaces", "processes", "cgroups", "mounts", "files")
+    counts = ", ".join(
+        f"{getattr(removed, name)} {name}" for name in names if getattr(removed, name)
+    )
     return (
-        f"Removed lab {removed.name}: {words or 'nothing to remove'} ({removed.elapsed_s:.1f} s)."
+        f"Removed lab {removed.name}: {counts or 'nothing to remove'} ({removed.elapsed_s:.1f} s)."
     )
 
 

@@ -1,4 +1,4 @@
-"""`nephoscope list`: what can be measured, read from the contracts alone."""
+"""`nephoscope list`: benchmarks, their parameters and metrics, read from the contracts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The live line of a terminal: apart, because its library is loaded only where a person looks."""
+"""The live line of a terminal, in a module of its own so that a pipe never loads its library."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nephoscope.runs import Status
 
 
 class LiveLine:
-    """A bar, the time left, and what is being measured; what is said scrolls above it."""
+    """A bar, the time left, and the trial that is measured; messages scroll above it."""
 
     def __init__(self, stream: TextIO) -> None:
         console = Console(
@@ -39,20 +39,20 @@ class LiveLine:
         self._bar.start()
 
     def stop(self) -> None:
-        """Takes the line away; what was said stays."""
+        """Removes the line; messages stay."""
         self._bar.stop()
 
     def say(self, text: str) -> None:
-        """A line that stays."""
+        """Prints a message that stays."""
         self._bar.console.print(escape(printable(text)), soft_wrap=True)
 
     def preparing(self, text: str) -> None:
-        """What is made ready before measuring begins."""
+        """Shows what is prepared before measuring begins."""
         self._bar.update(self._task, total=None, description=escape(printable(text)), left="")
         self._bar.refresh()
 
     def update(self, text: str, status: Status) -> None:
-        """What is measured now, and how far the run is."""
+        """Shows what is measured now, and how far the run is."""
         if status.budget_s:
             total, done = status.budget_s, min(status.spent_s, status.budget_s)
             left = progress.left(status)

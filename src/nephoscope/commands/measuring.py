@@ -1,4 +1,4 @@
-"""The road that survey, run and bench share: plan -> run -> result -> report -> exit code."""
+"""The steps that all measuring commands share: plan, run, result, report, exit code."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def measure(
     table: bool = False,
     repeat: options.Repetition = ONCE,
 ) -> int:
-    """Runs the plan (or goes on with its unfinished run) and presents the result.
+    """Runs the plan, or resumes its unfinished run, and presents the result.
 
     full, table: as for `present`.
     """
@@ -47,10 +47,36 @@ def measure(
     return _measure_repeatedly(plan, runs, repeat, as_json=as_json, fresh=fresh)
 
 
+def run_or_preview(
+    plan: Plan,
+    store: Store,
+    *,
+    as_json: bool,
+    fresh: bool,
+    dry_run: bool,
+    lab_for: str,
+    text_of: Callable[[RunResult], str],
+) -> int:
+    """Runs the plan as `measure` does, or prints its preview; returns the exit code.
+
+    lab_for: command line that needs a lab for the plan, whose requirements are checked; empty for
+    none. text_of: as for `present`.
+    """
+    if dry_run:
+        from nephoscope.commands import dry_run as preview
+
+        return preview.of_plan(plan, store, as_json=as_json)
+    if lab_for:
+        from nephoscope.lab import needs
+
+        needs.require(lab_for, store.path)
+    return present(executed(plan, store, fresh=fresh), as_json=as_json, text_of=text_of)
+
+
 def _measure_repeatedly(
     plan: Plan, store: Store, repeat: options.Repetition, *, as_json: bool, fresh: bool
 ) -> int:
-    """Makes complete runs with gaps, and presents them together; the worst exit code."""
+    """Makes complete runs with gaps and presents them together; returns the worst exit code."""
     from nephoscope.comparison.repeats import analyse_repeats
     from nephoscope.comparison.text import print_repeats
 
@@ -60,8 +86,7 @@ def _measure_repeatedly(
             output.log(f"Run {number} of {repeat.runs} is complete; the next in {repeat.gap_s:g} s")
             time.sleep(repeat.gap_s)
         run = executed(plan, store, fresh=fresh or number > 0)
-        result, page = reported(run)
-        output.log(f"Report: {page}")
+        result = reported(run)
         results.append(result)
         code = max(code, exit_code(result, run))
     repeats = analyse_repeats(results)
@@ -108,9 +133,10 @@ def executed(
     progress: Callable[[TextIO], Progress] | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> StoredRun:
-    """Runs the plan, or goes on with its unfinished run; progress goes to stderr.
+    """Runs the plan, or resumes its unfinished run; progress goes to stderr.
 
-    progress: what shows it, where a command has its own. labels: of the run besides the user's.
+    progress: class that prints it, where a command has its own. labels: of the run besides the
+    user's.
     """
     from nephoscope import runs
     from nephoscope.commands.progress import Progress
@@ -134,7 +160,7 @@ def present(
     """Analyses the run, writes its report, prints it; returns 3 when nothing valid was measured.
 
     full: the whole report instead of one screen. table: all metrics as a table, where they fit on
-    one screen or `full` asks for them. text_of: the text that a verb of its own prints instead.
+    one screen or `full` asks for them. text_of: text that a command prints instead.
     stored: the run was measured earlier, so a report that cannot be written (a read-only archive)
     is stated and no error.
     """
@@ -149,7 +175,7 @@ def present(
     except StoreError as error:
         if not stored:
             raise
-        output.log(f"nephoscope: {error.message} The report is printed, and not written.")
+        output.warn(f"{error.message} The report is printed, and not written.")
     if as_json:
         output.document(capabilities.document(result))
         if page is not None:
@@ -161,10 +187,11 @@ def present(
     return exit_code(result, run)
 
 
-def reported(run: StoredRun) -> tuple[RunResult, Path]:
-    """Analyses the run and writes its report, with which it is finished; result and page."""
+def reported(run: StoredRun) -> RunResult:
+    """Analyses the run, writes its report and prints its path; the run is finished then."""
     result = _analysed(run)
-    return result, _written(result, run)
+    output.log(f"Report: {_written(result, run)}")
+    return result
 
 
 def _analysed(run: StoredRun) -> RunResult:
@@ -200,20 +227,12 @@ def _text(result: RunResult, *, full: bool, table: bool) -> str:
 
 
 def exit_code(result: RunResult, run: StoredRun) -> int:
-    """0, or 3 with a sentence: nothing valid was measured, or a target was lost."""
-    trials = result.run.trials
-    if trials.valid:
-        return _told_of_lost(run)
-    reasons = {reason: None for trial in result.invalid for reason in trial.reasons}
-    why = f" {next(iter(reasons))}" if reasons else ""
-    output.log("nephoscope: " + output.one_line(f"No valid trial.{why} Run `nephoscope doctor`."))
-    return NOTHING_VALID
-
-
-def _told_of_lost(run: StoredRun) -> int:
-    """0, or 3 and a sentence for each target that was given up on the way."""
+    """Returns 0, or 3 with a sentence: nothing valid was measured, or a target was lost."""
+    if not result.run.trials.valid:
+        reasons = [f" {reason}" for trial in result.invalid for reason in trial.reasons]
+        output.warn(f"No valid trial.{reasons[0] if reasons else ''} Run `nephoscope doctor`.")
+        return NOTHING_VALID
     lost = run.manifest.get("lost") or {}
     for name, sentence in lost.items():
-        told = f"{name} was lost during the run: {sentence} Completed trials are kept."
-        output.log(f"nephoscope: {output.one_line(told)}")
+        output.warn(f"{name} was lost during the run: {sentence} Completed trials are kept.")
     return TARGET_LOST if lost else 0

@@ -17,7 +17,7 @@ def table(result: RunResult) -> str:
         blocks.setdefault(_head(line.benchmark, line.factors, line.target, result), []).append(line)
     parts = [result.run.question, *(f"{head}\n{_lines(found)}" for head, found in blocks.items())]
     parts.extend(_notes(result))
-    parts.append(_foot(result))
+    parts.append(foot(result))
     return "\n\n".join(part for part in parts if part)
 
 
@@ -72,7 +72,8 @@ def _notes(result: RunResult) -> list[str]:
     ]
 
 
-def _foot(result: RunResult) -> str:
+def foot(result: RunResult) -> str:
+    """Returns the line below all metrics: trials, confidence, seed and run."""
     run = result.run
     trials = run.trials
     return (

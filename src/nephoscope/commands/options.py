@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import click
 
-from nephoscope import limits, units
+from nephoscope import units
 from nephoscope.errors import UsageError
 
 if TYPE_CHECKING:
     from nephoscope.targets.kinds.record import TargetRecord as Target
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-Value = TypeVar("Value")
 _DEFAULT_GAP_S = 600.0
 
 
@@ -27,62 +27,101 @@ class Repetition(NamedTuple):
     gap_s: float = _DEFAULT_GAP_S
 
 
-def repetition(runs: int, gap: str | None) -> Repetition:
+def repetition(runs: int, gap_s: float | None) -> Repetition:
     """Returns the values of `--repeat-runs` and `--gap`."""
-    if gap is None:
+    if gap_s is None:
         return Repetition(runs)
     if runs == 1:
         raise UsageError("--gap is the time between repeated runs.", "Add --repeat-runs 3.")
-    seconds = parsed("--gap", gap, units.parse_duration_ns) / 1e9
-    if seconds > limits.SECONDS:
-        raise UsageError(f"--gap: '{gap}' is longer than 30 d.", "Use, for example, 10min.")
-    return Repetition(runs, seconds)
+    return Repetition(runs, gap_s)
 
 
-def budget_s(text: str | None) -> float | None:
-    """Seconds of `--budget`; None where the plan's own budget stands."""
-    return seconds_of("--budget", text, (1, limits.SECONDS), "1 s to 30 d")
+class Parsed(click.ParamType[Any]):
+    """A value that `read` makes of the text of an option, or of the default of one.
+
+    name: what the help calls the value. read: raises UsageError; the option's name is put before.
+    """
+
+    def __init__(self, name: str, read: Callable[[str], Any]) -> None:
+        self.name = name
+        self.read = read
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Returns the value; one that click hands over twice stays as it is."""
+        if not isinstance(value, str):
+            return value
+        try:
+            return self.read(value)
+        except UsageError as error:
+            name = max(param.opts, key=len) if param else self.name
+            raise UsageError(f"{name}: {error.message}", error.hint) from None
 
 
-def parsed(option: str, text: str, parse: Callable[[str], Value]) -> Value:
-    """Returns the value of an option's text. Raises UsageError with the option's name."""
-    try:
-        return parse(text)
-    except UsageError as error:
-        raise UsageError(f"{option}: {error.message}", error.hint) from None
+class Checked(Parsed):
+    """A text that `read` accepts, as it was written: for commands that print or repeat it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Returns the text."""
+        super().convert(value, param, ctx)
+        return value
 
 
-def seconds_of(
-    option: str, text: str | None, bounds_s: tuple[float, float], bounds: str
-) -> float | None:
-    """Seconds of an option with a duration; None where it is not given. bounds: both, as text."""
-    if text is None:
-        return None
-    seconds = parsed(option, text, units.parse_duration_ns) / 1e9
-    if not bounds_s[0] <= seconds <= bounds_s[1]:
-        raise UsageError(
-            f"{option}: '{text}' is out of range ({bounds}).",
-            "Use a duration such as 60s or 10min.",
-        )
-    return seconds
+SIZE = Parsed("SIZE", units.parse_bytes)
+BITS_PER_S = Parsed("RATE", units.parse_bits_per_s)
 
 
-def ratio(low: float, high: float) -> Callable[..., float | None]:
-    """Returns the callback of an option with a ratio within these bounds."""
+def duration(low: str, high: str, *, unit: Literal["s", "ns"] = "s") -> Parsed:
+    """Returns the type of an option with a duration within these bounds; its value is in `unit`."""
 
-    def callback(context: click.Context, option: click.Parameter, text: str | None) -> float | None:
-        if text is None:
-            return None
-        name = option.opts[0]
-        value = parsed(name, text, units.parse_ratio)
-        if not low <= value <= high:
+    def read(text: str) -> float:
+        ns = units.parse_duration_ns(text)
+        if not units.parse_duration_ns(low) <= ns <= units.parse_duration_ns(high):
             raise UsageError(
-                f"{name}: '{text}' is out of range ({100 * low:g} % to {100 * high:g} %).",
+                f"'{text}' is out of range ({low} to {high}).",
+                "Use a duration such as 60s or 10min.",
+            )
+        return float(ns) if unit == "ns" else ns / 1e9
+
+    return Parsed("TIME", read)
+
+
+def ratio(low: float, high: float, *, is_open: bool = False) -> Parsed:
+    """Returns the type of an option with a ratio within these bounds; without them if `is_open`."""
+
+    def read(text: str) -> float:
+        value = units.parse_ratio(text)
+        if not low <= value <= high or (is_open and value in (low, high)):
+            between = "between " if is_open else ""
+            raise UsageError(
+                f"'{text}' is out of range ({between}{100 * low:g} % "
+                f"{'and' if is_open else 'to'} {100 * high:g} %).",
                 "Use, for example, 5%.",
             )
         return value
 
-    return callback
+    return Parsed("RATIO", read)
+
+
+class _NamedPath(click.Path):
+    """A path, which the help calls by its name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(path_type=Path)
+        self._metavar = name
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        """Returns the name."""
+        return self._metavar
+
+
+class Count(click.IntRange):
+    """A whole number within bounds, which the help calls N."""
+
+    name = "whole number"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        """Returns N."""
+        return "N"
 
 
 def sets(texts: Sequence[str], option: str = "--set") -> dict[str, str]:
@@ -97,14 +136,6 @@ def sets(texts: Sequence[str], option: str = "--set") -> dict[str, str]:
             )
         values[name.strip()] = value.strip()
     return values
-
-
-def confidence(text: str) -> float:
-    """The ratio of `--confidence`. UsageError outside 50 % to 99.99 %."""
-    value = parsed("--confidence", text, units.parse_ratio)
-    if not 0.5 <= value < 0.9999:
-        raise UsageError(f"--confidence must lie between 50 % and 99.99 %, not at '{text}'.")
-    return value
 
 
 def targets(texts: Sequence[str]) -> list[Target]:
@@ -136,10 +167,11 @@ def given_labels() -> dict[str, str]:
     return labels
 
 
-def _report_file(path: Path | None) -> Path | None:
-    """A file whose ending names a form of report; UsageError for any other."""
-    if path is not None and path.suffix not in (".html", ".md", ".json"):
-        raise UsageError(f"-o {path}: unsupported file type.", "Use .html, .md or .json.")
+def _report_file(text: str) -> Path:
+    """Returns a file whose ending names a form of report; UsageError for any other."""
+    path = Path(text)
+    if path.suffix not in (".html", ".md", ".json"):
+        raise UsageError(f"{text}: unsupported file type.", "Use .html, .md or .json.")
     return path
 
 
@@ -162,98 +194,82 @@ class FiniteRange(click.FloatRange):
         return number
 
 
-_LABELS = "nephoscope.labels"
-PATH = click.Path(path_type=Path)
-SEEDS = click.IntRange(0, 2**63 - 1)
+def option(
+    names: str, kind: str | click.ParamType[Any], doc: str, **settings: Any
+) -> Callable[[Function], Function]:
+    """Returns an option with a value; its help shows the default.
 
-JSON = click.option(
-    "--json", "as_json", is_flag=True, help="Print the results as JSON instead of text."
-)
-STORE = click.option(
-    "--store",
-    type=PATH,
-    metavar="DIR",
-    help="Directory of stored runs [default: $NEPHOSCOPE_STORE].",
-)
-REPORT_FILE = click.option(
-    "-o",
-    "--output",
-    "to",
-    type=PATH,
-    metavar="FILE",
-    callback=lambda context, option, path: _report_file(path),
-    help="Report to write: .html, .md or .json.",
-)
-FULL_REPORT = click.option(
-    "--full-report", is_flag=True, help="Print all sections of the report, not only the summary."
-)
-SEED = click.option(
-    "--seed",
-    type=SEEDS,
-    metavar="N",
-    help="Random seed of the order of trials and of what they draw.",
-)
-BUDGET = click.option(
-    "--budget",
-    metavar="TIME",
-    callback=lambda context, option, text: budget_s(text),
-    help="Maximum duration, e.g. 60s or 10min.",
-)
-CONFIDENCE = click.option(
-    "--confidence",
-    default="95%",
-    metavar="RATIO",
-    show_default=True,
-    help="Confidence level of the intervals.",
-)
-LABELS = click.option(
-    "--label",
-    multiple=True,
-    metavar="KEY=VALUE",
-    expose_value=False,
-    callback=_remember_labels,
-    help="Label of the stored run; may be repeated.",
-)
-REPEAT_RUNS = click.option(
-    "--repeat-runs",
-    type=click.IntRange(1, 1000),
-    default=1,
-    metavar="N",
-    help="Number of complete runs, each stored, analysed together at the end.",
-)
-GAP = click.option("--gap", metavar="TIME", help="Time between repeated runs [default: 10min].")
-FRESH = click.option(
-    "--fresh", is_flag=True, help="Start a new run even if an unfinished run of this plan exists."
-)
-DRY_RUN = click.option(
-    "--dry-run", is_flag=True, help="Print schedule, time, cost and side effects; run nothing."
-)
+    names: those of `click.option`, separated by blanks. kind: type of the value, or what the help
+    calls a text. settings: further ones of `click.option`.
+    """
+    settings |= {"metavar": kind} if isinstance(kind, str) else {"type": kind}
+    settings.setdefault("show_default", settings.get("default") != "")
+    return click.option(*names.split(), help=doc, **settings)
 
 
-def add_options(command: Function, parameters: Sequence[Callable[[Any], Any]]) -> Function:
-    """Returns the command with these options, which its help lists in this order."""
-    for parameter in reversed(parameters):
-        command = parameter(command)
-    return command
+def repeated(
+    names: str, kind: str | click.ParamType[Any], doc: str, **settings: Any
+) -> Callable[[Function], Function]:
+    """Returns an option that may be repeated, as its help says; the value is a tuple."""
+    doc = f"{doc.removesuffix('.')}; may be repeated."
+    return option(names, kind, doc, multiple=True, **settings)
+
+
+def flag(names: str, doc: str) -> Callable[[Function], Function]:
+    """Returns an option without a value."""
+    return click.option(*names.split(), is_flag=True, help=doc)
 
 
 def set_option(doc: str, metavar: str = "NAME=VALUE") -> Callable[[Function], Function]:
     """Returns `--set`, whose value is a mapping of names to texts."""
-    return click.option(
-        "--set",
-        "values",
-        multiple=True,
-        metavar=metavar,
-        callback=lambda context, option, texts: sets(texts),
-        help=f"{doc}; may be repeated.",
+    return repeated(
+        "--set values", metavar, doc, callback=lambda context, option, texts: sets(texts)
     )
 
 
-SETS = set_option("Override a benchmark parameter")
-TARGETS = click.option(
-    "--target",
-    "targets",
-    multiple=True,
-    metavar="TARGET",
-    help="Host to measure [default: local]; may be repeated.",
+def add_options(command: Function, parameters: Sequence[Callable[[Any], Any]]) -> Function:
+    """Returns the command with these options, which its help lists in this order."""
+    return reduce(lambda added, parameter: parameter(added), reversed(parameters), command)
+
+
+_LABELS = "nephoscope.labels"
+PATH = click.Path(path_type=Path)
+FILE, CSV_FILE, DIRECTORY = map(_NamedPath, ("FILE", "FILE.csv", "DIR"))
+SEEDS = Count(0, 2**63 - 1)
+
+JSON = flag("--json as_json", "Print the results as JSON instead of text.")
+STORE = option("--store", DIRECTORY, "Directory of stored runs [default: $NEPHOSCOPE_STORE].")
+REPORT_FILE = option(
+    "-o --output to", Parsed("FILE", _report_file), "Report to write: .html, .md or .json."
+)
+FULL_REPORT = flag("--full-report", "Print all sections of the report, not only the summary.")
+SEED = option("--seed", SEEDS, "Random seed of the order of trials and of what they draw.")
+BUDGET = option("--budget", duration("1 s", "30 d"), "Maximum duration, e.g. 60s or 10min.")
+CONFIDENCE = option(
+    "--confidence",
+    ratio(0.5, 0.9999, is_open=True),
+    "Confidence level of the intervals.",
+    default="95%",
+)
+LABELS = repeated(
+    "--label",
+    "KEY=VALUE",
+    "Label of the stored run.",
+    expose_value=False,
+    callback=_remember_labels,
+)
+REPEAT_RUNS = option(
+    "--repeat-runs",
+    Count(1, 1000),
+    "Number of complete runs, each stored, analysed together at the end.",
+    default=1,
+)
+GAP = option("--gap", duration("0 s", "30 d"), "Time between repeated runs [default: 10min].")
+FRESH = flag("--fresh", "Start a new run even if an unfinished run of this plan exists.")
+DRY_RUN = flag("--dry-run", "Print schedule, time, cost and side effects; run nothing.")
+SETS = set_option("Override a benchmark parameter.")
+TARGETS = repeated("--target targets", "TARGET", "Host to measure [default: local].")
+NO_KEEP_ALIVE = flag("--no-keep-alive", "Open a new connection for each request.")
+AUTHORISED_HOSTS = repeated(
+    "--i-own-this-host authorised_hosts", "HOST", "Allow load on a host other than this machine."
 )

@@ -32,7 +32,7 @@ MEMORY_MIN = 640 << 20
 
 
 def prepare_streams() -> None:
-    """A character that the terminal cannot show becomes '?', never an exception."""
+    """Replaces characters that the terminal cannot show by '?', so that none is an exception."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
@@ -51,12 +51,12 @@ def refuse_undecodable(arguments: Sequence[str]) -> None:
 
 
 def say(text: str = "") -> None:
-    """One line (or more) of data on stdout, without control characters."""
+    """Prints a line or more of data on stdout, without control characters."""
     sys.stdout.write(printable(text, styled=colour_wanted()) + "\n")
 
 
 def log(text: str) -> None:
-    """One line on stderr; a closed stderr is no reason to fail."""
+    """Prints a line on stderr; a closed stderr is no reason to fail."""
     with contextlib.suppress(OSError, ValueError):
         sys.stderr.write(printable(text) + "\n")
         sys.stderr.flush()
@@ -75,7 +75,7 @@ def is_terminal(stream: TextIO) -> bool:
 
 
 def colour_wanted(stream: TextIO | None = None) -> bool:
-    """Colour only on a terminal, and never when NO_COLOR is set to anything."""
+    """Returns whether to print colours: on a terminal only, and never when NO_COLOR is set."""
     return is_terminal(stream or sys.stdout) and not os.environ.get("NO_COLOR")
 
 
@@ -91,7 +91,7 @@ def paragraph(text: str) -> None:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[int] = ()) -> str:
-    """Columns as wide as their widest cell, two spaces apart; `right` are aligned to the right.
+    """Returns columns as wide as their widest cell, two spaces apart; `right` align to the right.
 
     On a terminal that is narrower, cells take several lines, and words stay whole.
     """
@@ -123,7 +123,7 @@ def _wrapped(cell: str, room: int) -> list[str]:
 
 
 def one_line(text: str) -> str:
-    """The text without line breaks, control characters and doubled spaces; long words are cut."""
+    """Returns the text without line breaks, control characters, doubled spaces and long words."""
     return " ".join(map(_cut, printable(text).split()))
 
 
@@ -134,9 +134,14 @@ def _cut(word: str) -> str:
     return f"{word[: MAX_WORD // 2]}…{word[-MAX_WORD // 4 :]}"
 
 
-def complain(sentence: str, code: int) -> int:
-    """One line on stderr; returns the exit code, for the caller to return."""
+def warn(sentence: str) -> None:
+    """Prints a sentence on stderr, on one line that begins with the program's name."""
     log(f"nephoscope: {one_line(sentence)}")
+
+
+def complain(sentence: str, code: int) -> int:
+    """Prints a sentence as `warn` does; returns the exit code, for the caller to return."""
+    warn(sentence)
     return code
 
 
@@ -165,7 +170,7 @@ def complain_of_usage(error: Any) -> int:
 
 
 def reader_left() -> int:
-    """The reader of stdout closed it (`| head`): that is no failure."""
+    """Returns 0 after the reader of stdout has closed it (`| head`), which is no failure."""
     with contextlib.suppress(OSError):
         # The interpreter flushes stdout once more at exit; it has to go somewhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

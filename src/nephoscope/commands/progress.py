@@ -1,4 +1,4 @@
-"""What a person sees while it measures: on stderr, a live line on a terminal, else now and then."""
+"""Prints the progress of a run on stderr: a live line on a terminal, else a line every 10 s."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from nephoscope.runs import LOST, Observer, Outcome, Status
 from nephoscope.store import StoredRun
 
 LINE_EVERY_S = 10.0
-"""Where nobody looks (a log, a pipe) a line so often is enough to see that it lives."""
+"""Interval of lines in a log or a pipe, where they only show that the run goes on."""
 
 _WORTH_TELLING = frozenset({"refused", "no_valid"})
 
 
 class Progress(Observer):
-    """Tells how far a run is and how long it will still take; used as a context."""
+    """Prints how far a run is and how long it will still take; used as a context."""
 
     def __init__(self, stream: TextIO, now: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream

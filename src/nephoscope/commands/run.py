@@ -1,4 +1,4 @@
-"""`nephoscope run PLAN`: runs a plan, or goes on with a run of it that was interrupted."""
+"""`nephoscope run PLAN`: runs a plan, or resumes its unfinished run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nephoscope.commands import measuring, options
 
 @click.command()
 @click.argument("plan", type=options.PATH)
-@options.set_option("Override a value of the plan by its path, e.g. repeat.min=20", "PATH=VALUE")
+@options.set_option("Override a value of the plan by its path, e.g. repeat.min=20.", "PATH=VALUE")
 @options.SEED
 @options.BUDGET
 @options.REPEAT_RUNS
@@ -28,7 +28,7 @@ def run(
     seed: int | None,
     budget: float | None,
     repeat_runs: int,
-    gap: str | None,
+    gap: float | None,
     store: Path | None,
     full_report: bool,
     as_json: bool,

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import click
-
+from nephoscope.commands.options import add_options, option, repeated
 from nephoscope.errors import UsageError
 
 if TYPE_CHECKING:
@@ -17,42 +15,18 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _OPTIONS = (
-    click.option(
-        "--label",
-        "labels",
-        multiple=True,
-        metavar="KEY=VALUE",
-        help="Only runs with this label; may be repeated.",
-    ),
-    click.option(
-        "--target",
-        "targets",
-        multiple=True,
-        metavar="NAME",
-        help="Only runs with a target of this name; may be repeated.",
-    ),
-    click.option(
-        "--benchmark",
-        "benchmarks",
-        multiple=True,
-        metavar="ID",
-        help="Only runs of this benchmark; may be repeated.",
-    ),
-    click.option(
-        "--state",
-        "states",
-        multiple=True,
-        metavar="STATE",
-        help="Only runs in this state, e.g. finished or killed; may be repeated.",
-    ),
-    click.option("--since", metavar="DATE", help="Earliest day to list (UTC)."),
-    click.option("--until", metavar="DATE", help="Latest day to list (UTC)."),
+    repeated("--label labels", "KEY=VALUE", "Only runs with this label."),
+    repeated("--target targets", "NAME", "Only runs with a target of this name."),
+    repeated("--benchmark benchmarks", "ID", "Only runs of this benchmark."),
+    repeated("--state states", "STATE", "Only runs in this state, e.g. finished or killed."),
+    option("--since", "DATE", "Only runs from this day on, e.g. 2026-06-01 (UTC)."),
+    option("--until", "DATE", "Only runs up to this day, e.g. 2026-06-30 (UTC)."),
 )
 
 
 def add_filters(function: Function) -> Function:
     """Adds the options to a command, in this order."""
-    return reduce(lambda wrapped, option: option(wrapped), reversed(_OPTIONS), function)
+    return add_options(function, _OPTIONS)
 
 
 def selected(shelf: Store, **conditions: Any) -> list[StoredRun]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.group(cls=options.InOrder, invoke_without_command=True)
 @run_filters.add_filters
-@click.option("--ids", is_flag=True, help="Print the run ids only.")
+@options.flag("--ids", "Print the run ids only.")
 @options.STORE
 @options.JSON
 @click.pass_context
@@ -46,11 +46,11 @@ def runs(context: click.Context, /, store: Path | None, as_json: bool, **conditi
     snapshot = RunIndex(shelf).whole()
     rows = [run.row for run in snapshot.runs if run.meets(wanted)]
     for sentence in snapshot.damaged:
-        output.log(f"nephoscope: {output.one_line(sentence)}")
+        output.warn(sentence)
     days = day_files.day_files(shelf.path)
     if days:
-        output.log(
-            f"nephoscope: The trials of older runs were compacted into {len(days)} day "
+        output.warn(
+            f"The trials of older runs were compacted into {len(days)} day "
             f"file{'s'[: len(days) > 1]}, {days[0].day} to {days[-1].day}; `nephoscope history "
             "METRIC` reads them."
         )
@@ -90,7 +90,7 @@ def label(name: str, texts: Sequence[str], store: Path | None, as_json: bool) ->
 
 @runs.command()
 @click.argument("names", metavar="RUN…", nargs=-1, required=True)
-@click.option("--yes", is_flag=True, help="Remove without a question.")
+@options.flag("--yes", "Remove without a question.")
 @options.STORE
 @options.JSON
 def rm(names: Sequence[str], yes: bool, store: Path | None, as_json: bool) -> int:
@@ -103,7 +103,7 @@ def rm(names: Sequence[str], yes: bool, store: Path | None, as_json: bool) -> in
     shelf = Store(store)
     chosen = list({run.id: run for run in map(shelf.find, names)}.values())
     if not yes and not _confirmed(chosen):
-        output.log("nephoscope: Nothing was removed.")
+        output.warn("Nothing was removed.")
         return 0
     removed, code = [], 0
     for run in chosen:

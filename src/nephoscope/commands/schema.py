@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from nephoscope.commands import output
+from nephoscope.commands import options, output
 from nephoscope.errors import UnknownName
 
 SUFFIX = ".schema.json"
@@ -20,7 +20,7 @@ def names() -> list[str]:
 
 @click.command()
 @click.argument("name", required=False)
-@click.option("--path", is_flag=True, help="Print the path of the schema's file instead.")
+@options.flag("--path", "Print the path of the schema's file instead.")
 def schema(name: str | None, path: bool) -> None:
     """Print a JSON Schema; without NAME, list the schemas.
 

@@ -11,7 +11,7 @@ from nephoscope.commands import measuring, options, output
 
 @click.command()
 @click.argument("name", metavar="[RUN]", default="latest")
-@click.option("--journal", is_flag=True, help="Print the run's event log instead of its results.")
+@options.flag("--journal", "Print the run's event log instead of its results.")
 @options.STORE
 @options.FULL_REPORT
 @options.JSON
@@ -26,8 +26,8 @@ def show(name: str, journal: bool, full_report: bool, store: Path | None, as_jso
     run = runs.open(name)
     newest = runs.newest() if name == "latest" else None
     if newest is not None and newest.id != run.id:
-        output.log(
-            f"nephoscope: run {newest.id} is newer, but {newest.status}; "
+        output.warn(
+            f"Run {newest.id} is newer, but {newest.status}; "
             f"`nephoscope show {newest.id}` shows it."
         )
     if not journal:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -25,14 +26,7 @@ def stop(name: str, store: Path | None, as_json: bool) -> None:
     stopped = stopping.stop(run)
     trials = "1 trial is" if stopped.trials == 1 else f"{stopped.trials} trials are"
     if as_json:
-        output.document(
-            {
-                "run": stopped.run,
-                "pid": stopped.pid,
-                "trials": stopped.trials,
-                "waited_s": round(stopped.waited_s, 3),
-            }
-        )
+        output.document(replace(stopped, waited_s=round(stopped.waited_s, 3)))
     elif stopped.pid is None:
         output.say(f"Run {stopped.run} is not running (state: {run.status}); {trials} kept.")
     else:

@@ -1,4 +1,4 @@
-"""`nephoscope survey`: what did I really get? A built-in plan sent down the road of every plan."""
+"""`nephoscope survey`: measures a machine by a built-in plan."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ from nephoscope.errors import UsageError
 
 
 @click.command()
-@click.option("--quick", is_flag=True, help="Run a reduced survey that takes less than one minute.")
-@click.option(
-    "--full", is_flag=True, help="Run all benchmarks at full resolution (about 20 minutes)."
-)
+@options.flag("--quick", "Run a reduced survey that takes less than one minute.")
+@options.flag("--full", "Run all benchmarks at full resolution (about 20 minutes).")
 @options.TARGETS
 @options.BUDGET
 @options.REPEAT_RUNS
@@ -32,7 +30,7 @@ def survey(
     targets: Sequence[str],
     budget: float | None,
     repeat_runs: int,
-    gap: str | None,
+    gap: float | None,
     seed: int | None,
     store: Path | None,
     full_report: bool,

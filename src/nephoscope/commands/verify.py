@@ -1,4 +1,4 @@
-"""`nephoscope verify [RUN…]`: are the files of a store what was stored?"""
+"""`nephoscope verify [RUN…]`: compares the files of a store with their digests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`nephoscope version`: which program, which probe, which protocol."""
+"""`nephoscope version`: versions of the program, its probe and their protocol."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nephoscope.commands import options, output
 
 
 @click.command()
-@click.option("--licences", is_flag=True, help="Print the licences of third-party software.")
+@options.flag("--licences", "Print the licences of third-party software.")
 @options.JSON
 def version(licences: bool, as_json: bool) -> None:
     """Print the versions of the program and of its probe."""

@@ -9,28 +9,26 @@ import click
 
 from nephoscope import units
 from nephoscope.commands import options, output
+from nephoscope.commands.options import Checked, duration, flag, option
 from nephoscope.errors import UsageError
 
 if TYPE_CHECKING:
     from nephoscope.compaction.compact import Compaction, Policy
 
-_MAX_S = 100 * 366 * 86_400.0
+AGE = Checked("TIME", duration("1 s", "36600 d").read)
+SIZE = Checked("SIZE", units.parse_bytes)
 
 
 @click.command()
-@click.option(
-    "--keep-raw",
-    metavar="TIME",
-    help="Age of a run at which its trials are merged into its day file, e.g. 7d.",
+@option(
+    "--keep-raw", AGE, "Age of a run at which its trials are merged into its day file, e.g. 7d."
 )
-@click.option("--keep", metavar="TIME", help="Age at which a day file is removed, e.g. 2y.")
-@click.option(
-    "--max-size",
-    metavar="SIZE",
-    help="Size of the day files, beyond which the oldest is removed, e.g. 200MB.",
+@option("--keep", AGE, "Age at which a day file is removed, e.g. 2y.")
+@option(
+    "--max-size", SIZE, "Size of the day files, beyond which the oldest is removed, e.g. 200MB."
 )
-@click.option("--watch", metavar="NAME", help="Only runs of this watch, and their day files.")
-@click.option("--dry-run", is_flag=True, help="Print what would be done; change nothing.")
+@option("--watch", "NAME", "Only runs of this watch, and their day files.")
+@flag("--dry-run", "Print what would be done; change nothing.")
 @options.STORE
 @options.JSON
 def compact(
@@ -54,11 +52,12 @@ def compact(
     policy = policy_of(keep_raw, keep, max_size)
     if policy == Policy():
         raise UsageError(
-            "Nothing says what to compact.", "Add --keep-raw 7d, --keep 2y or --max-size 200MB."
+            "`compact` needs a maximum age or size.",
+            "Add --keep-raw 7d, --keep 2y or --max-size 200MB.",
         )
     done = compacted(Store(store), policy, watch=watch, is_dry_run=dry_run)
     for sentence in done.skipped:
-        output.log(f"nephoscope: {output.one_line(sentence)}")
+        output.warn(sentence)
     if as_json:
         output.document(done)
     else:
@@ -70,19 +69,15 @@ def policy_of(keep_raw: str | None, keep: str | None, max_size: str | None) -> P
     from nephoscope.compaction.compact import Policy
 
     policy = Policy(
-        _seconds("--keep-raw", keep_raw),
-        _seconds("--keep", keep),
-        None if max_size is None else options.parsed("--max-size", max_size, units.parse_bytes),
+        None if keep_raw is None else AGE.read(keep_raw),
+        None if keep is None else AGE.read(keep),
+        None if max_size is None else SIZE.read(max_size),
     )
     if policy.keep_s is not None and policy.keep_s < (policy.keep_raw_s or 0):
         raise UsageError(
             f"--keep {keep} is shorter than --keep-raw {keep_raw}.", "Keep days for longer."
         )
     return policy
-
-
-def _seconds(option: str, text: str | None) -> float | None:
-    return options.seconds_of(option, text, (1, _MAX_S), "1 s to 100 years")
 
 
 def _text(done: Compaction) -> str:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nephoscope import units
 from nephoscope.commands import options, output
+from nephoscope.commands.options import flag, option, ratio, repeated
 from nephoscope.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,43 +28,27 @@ class _Side:
 @click.command()
 @click.argument("a")
 @click.argument("b", required=False)
-@click.option(
-    "--paired", is_flag=True, help="Treat line i of file A and line i of file B as one pair."
-)
-@click.option(
-    "--interleave",
-    is_flag=True,
-    help="Measure A and B alternately in a new run, then compare them.",
-)
+@flag("--paired", "Treat line i of file A and line i of file B as one pair.")
+@flag("--interleave", "Measure A and B alternately in a new run, then compare them.")
 @options.BUDGET
-@click.option(
+@option(
     "--margin",
+    ratio(0, 1, is_open=True),
+    "Largest relative difference that counts as equivalent.",
     default="3%",
-    metavar="RATIO",
-    show_default=True,
-    help="Largest relative difference that counts as equivalent.",
 )
 @options.CONFIDENCE
-@click.option(
-    "--metric",
-    "metrics",
-    multiple=True,
-    metavar="NAME",
-    help="Metric to compare [default: all]; may be repeated.",
-)
-@click.option(
+@repeated("--metric metrics", "NAME", "Metric to compare [default: all].")
+@option(
     "--better",
-    type=click.Choice(["lower", "higher"]),
+    click.Choice(["lower", "higher"]),
+    "Whether lower or higher numbers in plain files are better.",
     default="lower",
-    show_default=True,
-    help="Whether lower or higher numbers in plain files are better.",
 )
-@click.option(
-    "--fail-on",
-    "conditions",
-    type=click.Choice(["worse", "different", "undecided"]),
-    multiple=True,
-    help="Exit with code 1 if any metric of B is so; may be repeated.",
+@repeated(
+    "--fail-on conditions",
+    click.Choice(["worse", "different", "undecided"]),
+    "Exit with code 1 if any metric of B has this verdict.",
 )
 @options.LABELS
 @options.STORE
@@ -75,8 +59,8 @@ def compare(
     paired: bool,
     interleave: bool,
     budget: float | None,
-    margin: str,
-    confidence: str,
+    margin: float,
+    confidence: float,
     metrics: Sequence[str],
     better: str,
     conditions: Sequence[str],
@@ -92,11 +76,7 @@ def compare(
     """
     from nephoscope.comparison.result import Rules
 
-    rules = Rules(
-        margin=_between("--margin", margin, 0.0, 1.0),
-        confidence=_between("--confidence", confidence, 0.5, 0.9999),
-        metrics=frozenset(metrics),
-    )
+    rules = Rules(margin=margin, confidence=confidence, metrics=frozenset(metrics))
     ignored: Ignored = {}
     if interleave:
         run_id, ignored = _interleaved(a, b, budget, paired=paired, store=store)
@@ -136,18 +116,8 @@ def compare(
     from nephoscope.comparison.failing import check
 
     outcome = check(comparisons, conditions, rules)
-    output.log(f"nephoscope: {outcome.sentence}")
+    output.warn(outcome.sentence)
     return outcome.exit_code
-
-
-def _between(option: str, text: str, low: float, high: float) -> float:
-    value = options.parsed(option, text, units.parse_ratio)
-    if not low < value < high:
-        raise UsageError(
-            f"{option} must lie between {low:g} and {high:g}, not at '{text}'.",
-            "Use a ratio such as 3% or 0.03.",
-        )
-    return value
 
 
 def _side(text: str) -> _Side:
@@ -214,8 +184,7 @@ def _interleaved(
     )
     merged = interleave(*sides, budget_s)
     run = measuring.executed(merged, runs)
-    _, page = measuring.reported(run)
-    output.log(f"Report: {page}")
+    measuring.reported(run)
     return run.id, names_of_sides(*sides, merged)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nephoscope.commands import options, output
+from nephoscope.commands.options import CSV_FILE, FILE, Count, Parsed, duration, option, repeated
 from nephoscope.commands.section_output import present
 from nephoscope.errors import UsageError
 
@@ -19,28 +20,14 @@ if TYPE_CHECKING:
     from nephoscope.cost.mix import Mix
     from nephoscope.cost.price_book import PriceBook
 
-_BOOK = click.option(
-    "--book",
-    type=options.PATH,
-    metavar="FILE",
-    help="Price book, YAML or CSV [default: a few published prices].",
-)
-_DATE = click.option(
-    "--date",
-    "day",
-    metavar="DATE",
-    callback=lambda context, option, text: _day(text),
-    help="Day of the prices [default: the latest].",
-)
+_BOOK = option("--book", FILE, "Price book, YAML or CSV [default: a few published prices].")
 
 
-def _day(text: str | None) -> Date | None:
+def _day(text: str) -> Date:
     try:
-        return None if text is None else Date.fromisoformat(text)
+        return Date.fromisoformat(text)
     except ValueError:
-        raise UsageError(
-            f"--date: '{text}' is no day.", "Write, for example, 2026-11-23."
-        ) from None
+        raise UsageError(f"'{text}' is no day.", "Write, for example, 2026-11-23.") from None
 
 
 @click.group(cls=options.InOrder)
@@ -50,16 +37,8 @@ def cost() -> None:
 
 @cost.command()
 @_BOOK
-@click.option(
-    "--import",
-    "bill",
-    type=options.PATH,
-    metavar="FILE.csv",
-    help="Bill in the FOCUS format to take prices from.",
-)
-@click.option(
-    "-o", "--output", "to", type=options.PATH, metavar="FILE", help="Price book to write (YAML)."
-)
+@option("--import bill", CSV_FILE, "Bill in the FOCUS format to take prices from.")
+@option("-o --output to", FILE, "Price book to write (YAML).")
 @options.JSON
 def prices(book: Path | None, bill: Path | None, to: Path | None, as_json: bool) -> int:
     """List the prices of a price book, or take them from a bill."""
@@ -108,80 +87,40 @@ def work(file: Path, book: Path | None, to: Path | None, as_json: bool) -> int:
 
 
 @cost.command()
-@click.option(
-    "--mix",
-    "parts",
-    multiple=True,
-    metavar="MODEL=SHARE:SPEED",
-    help="Model, its number of machines or percentage, and its speed; may be repeated.",
+@repeated(
+    "--mix parts",
+    "MODEL=SHARE:SPEED",
+    "CPU model, its number of machines or percentage, and its speed.",
 )
-@click.option(
-    "--machines",
-    type=click.IntRange(1, 10**9),
-    metavar="N",
-    help="Number of machines behind the percentages.",
+@option("--machines", Count(1, 10**9), "Number of machines behind the percentages.")
+@option("--study", "NAME", "Study whose published census to use.")
+@repeated("--import files", CSV_FILE, "CSV file of a census.")
+@option("--type kind", "NAME", "Instance type of the census.")
+@option("--benchmark", "NAME", "Benchmark of the census that gives the speeds.")
+@repeated("--speed speeds", "MODEL=X", "Speed of a model, instead of a benchmark's.")
+@option(
+    "--rest", "SPEED", "Speed of launches whose speed is unknown, or `normalise` to leave them out."
 )
-@click.option("--study", metavar="NAME", help="Study whose published census to use.")
-@click.option(
-    "--import",
-    "files",
-    multiple=True,
-    type=options.PATH,
-    metavar="FILE.csv",
-    help="CSV file of a census; may be repeated.",
-)
-@click.option("--type", "kind", metavar="NAME", help="Instance type of the census.")
-@click.option("--benchmark", metavar="NAME", help="Benchmark of the census that gives the speeds.")
-@click.option(
-    "--speed",
-    "speeds",
-    multiple=True,
-    metavar="MODEL=X",
-    help="Speed of a model, instead of a benchmark's; may be repeated.",
-)
-@click.option(
-    "--rest",
-    metavar="SPEED",
-    help="Speed of launches whose speed is unknown, or `normalise` to leave them out.",
-)
-@click.option("--keep", multiple=True, metavar="MODEL", help="Model to keep [default: fastest].")
-@click.option("--offer", metavar="NAME", help="Offer of the price book.")
-@click.option(
-    "--price",
-    metavar="X",
-    help="Price of an hour, instead of an offer.",
-)
-@click.option(
-    "--instances",
-    type=click.IntRange(1, 1_000_000),
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="Size of the job: instances of speed 1.",
-)
-@click.option(
-    "--hours",
-    default="730",
-    show_default=True,
-    metavar="H",
-    help="Hours of the job at speed 1.",
-)
-@click.option(
-    "--trial",
-    metavar="TIME",
+@repeated("--keep", "MODEL", "CPU model to keep [default: the fastest].")
+@option("--offer", "NAME", "Offer of the price book.")
+@option("--price", "X", "Price of an instance per hour, instead of an offer.")
+@option("--instances", Count(1, 1_000_000), "Size of the job: instances of speed 1.", default=1)
+@option("--hours", "H", "Hours of the job at speed 1.", default="730")
+@option(
+    "--trial trial_s",
+    duration("0 s", "1 d"),
+    "Time from a launch until its model is known, which is billed.",
     default="2min",
-    show_default=True,
-    help="Time from a launch until its model is known, which is billed.",
 )
-@click.option(
+@option(
     "--fleets",
-    type=click.IntRange(0, 10_000_000),
+    Count(0, 10_000_000),
+    "Number of fleets to simulate with each strategy [default: none].",
     default=0,
-    metavar="N",
-    help="Number of fleets to simulate with each strategy [default: none].",
+    show_default=False,
 )
 @_BOOK
-@_DATE
+@option("--date day", Parsed("DATE", _day), "Day of the prices [default: the latest].")
 @options.CONFIDENCE
 @options.REPORT_FILE
 @options.STORE
@@ -200,7 +139,7 @@ def saving(to: Path | None, as_json: bool, fleets: int, **values: Any) -> int:
         _job(values),
         rest=values["rest"],
         keep=values["keep"],
-        confidence=options.confidence(values["confidence"]),
+        confidence=values["confidence"],
     )
     if fleets:
         from nephoscope.cost.fleets import simulate
@@ -215,9 +154,7 @@ def _job(values: Mapping[str, Any]) -> Any:
     from nephoscope.cost.mix import number
     from nephoscope.cost.saving import Job
 
-    trial_s = options.seconds_of("--trial", values["trial"], (0, 86_400), "0 to 1 d")
-    assert trial_s is not None
-    trial_h, currency, price = trial_s / 3600, "USD", 0.0
+    trial_h, currency, price = values["trial_s"] / 3600, "USD", 0.0
     if (values["offer"] is None) == (values["price"] is None):
         raise UsageError("The saving needs a price.", "Use --price X or --offer NAME.")
     if values["price"] is not None:
@@ -238,11 +175,14 @@ def _mix(values: Mapping[str, Any]) -> Mix:
     if values["parts"]:
         if values["speeds"] or values["kind"] or values["benchmark"]:
             raise UsageError(
-                "--speed, --type and --benchmark are of a census.", "Write the speed into --mix."
+                "--speed, --type and --benchmark select values of a census, which --mix replaces.",
+                "Write the speed into --mix.",
             )
         return mix.stated(values["parts"], values["machines"])
     if values["machines"] is not None:
-        raise UsageError("--machines is the number behind percentages.", "Use it with --mix.")
+        raise UsageError(
+            "--machines is the number of machines behind the percentages of --mix.", "Add --mix."
+        )
     return mix.of_census(
         _census(values),
         kind=values["kind"],
@@ -255,7 +195,7 @@ def _census(values: Mapping[str, Any]) -> Census:
     from nephoscope.census import command as census
     from nephoscope.census.result import of_files
 
-    level = options.confidence(values["confidence"])
+    level = values["confidence"]
     if values["study"] is not None:
         return census.of_study(values["study"], level)
     if values["files"]:

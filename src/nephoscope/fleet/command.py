@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nephoscope.commands import measuring, options, output
-from nephoscope.commands.options import ratio
+from nephoscope.commands import measuring, options
+from nephoscope.commands.options import flag, option, ratio, repeated
 from nephoscope.commands.section_output import present
 from nephoscope.errors import UsageError
 
 if TYPE_CHECKING:
+    from nephoscope.fleet.result import FleetCheck
     from nephoscope.store import Store, StoredRun
 
 ODD = 1
@@ -22,31 +23,23 @@ ODD = 1
 
 
 @click.command()
-@click.option(
-    "--target",
-    "targets",
-    multiple=True,
-    metavar="TARGET",
-    help="Host to measure; may be repeated. The first serves the network benchmarks.",
+@repeated(
+    "--target targets", "TARGET", "Host to measure; the first one serves the network benchmarks."
 )
-@click.option("--lab", metavar="LAB", help="Lab that is up, of which all hosts are targets.")
-@click.option("--run", "name", metavar="RUN", help="Stored run to check instead of measuring.")
-@click.option("--no-network", is_flag=True, help="Do not exchange packets between the targets.")
-@click.option(
+@option("--lab", "LAB", "Lab that is up, of which all hosts are targets.")
+@option("--run name", "RUN", "Stored run to check instead of measuring.")
+@flag("--no-network", "Do not exchange packets between the targets.")
+@option(
     "--false-alarms",
+    ratio(0.0001, 0.5),
+    "Probability that a fleet of equal targets raises any alarm.",
     default="5%",
-    metavar="RATIO",
-    show_default=True,
-    callback=ratio(0.0001, 0.5),
-    help="Probability that a fleet of equal targets raises any alarm.",
 )
-@click.option(
+@option(
     "--margin",
+    ratio(0, 0.99),
+    "Largest relative difference from the fleet's median that counts as normal.",
     default="10%",
-    metavar="RATIO",
-    show_default=True,
-    callback=ratio(0, 0.99),
-    help="Relative difference from the fleet's median that counts as none.",
 )
 @options.SEED
 @options.LABELS
@@ -84,14 +77,12 @@ def fleet(
         return _stored(runs.open(name), settings, as_json=as_json)
     run, offsets = _measured(targets or _hosts(str(lab)), runs, network=not no_network, seed=seed)
     run.update(**{SETTINGS: {**settings, "clock_offsets": offsets}})
-    result, page = measuring.reported(run)
-    output.log(f"Report: {page}")
+    result = measuring.reported(run)
     code = measuring.exit_code(result, run)
     fleet_check = result.part(FleetCheck)
-    if fleet_check is not None:
-        _print(fleet_check, as_json=as_json)
-        code = code or (ODD if fleet_check.odd else 0)
-    return code
+    if fleet_check is None:
+        return code
+    return max(code, _print(fleet_check, as_json=as_json))
 
 
 def _hosts(lab: str) -> list[str]:
@@ -110,8 +101,8 @@ def _measured(
     records = options.targets(texts)
     if len(records) < rule.FEWEST_OF_FACTS:
         raise UsageError(
-            f"{len(records)} targets are no fleet.",
-            f"Name {rule.FEWEST_OF_FACTS} or more; metrics need {rule.FEWEST}.",
+            f"A fleet needs {rule.FEWEST_OF_FACTS} targets or more, not {len(records)}.",
+            f"Name more hosts; metrics are compared from {rule.FEWEST} targets on.",
         )
     run = measuring.executed(
         plan.fleet_plan(records, network=network, seed=seed), store, fresh=True
@@ -125,14 +116,12 @@ def _stored(run: StoredRun, settings: dict[str, float], *, as_json: bool) -> int
     from nephoscope.fleet.result import SETTINGS, check
 
     known = run.manifest.get(SETTINGS) or {}
-    fleet_check = check(capabilities.run_data(run), {**known, **settings})
-    _print(fleet_check, as_json=as_json)
-    return ODD if fleet_check.odd else 0
+    return _print(check(capabilities.run_data(run), {**known, **settings}), as_json=as_json)
 
 
-def _print(fleet_check: object, *, as_json: bool) -> None:
-    from nephoscope.fleet.result import FleetCheck
+def _print(fleet_check: FleetCheck, *, as_json: bool) -> int:
+    """Prints the check; returns the exit code."""
     from nephoscope.fleet.section import section
 
-    assert isinstance(fleet_check, FleetCheck)
     present(fleet_check, section(fleet_check), as_json=as_json)
+    return ODD if fleet_check.odd else 0

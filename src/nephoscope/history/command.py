@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nephoscope.commands import measuring, options, output, run_filters
-from nephoscope.commands.options import ratio
+from nephoscope.commands.options import duration, flag, option, ratio
 from nephoscope.commands.section_output import present
 from nephoscope.errors import UsageError
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from nephoscope.store import Store, StoredRun
     from nephoscope.store.summary import RunSummary
 
-_MAX_WINDOW_S = 366 * 86_400.0
-
 REGRESSION = 1
 """Exit code of --check where a metric is worse."""
 
@@ -31,43 +29,31 @@ REGRESSION = 1
 @click.command()
 @click.argument("metric")
 @run_filters.add_filters
-@click.option(
+@option(
     "--false-alarms",
+    ratio(0.01, 0.2),
+    "Probability of a change point in 200 runs of a stationary series.",
     default="5%",
-    metavar="RATIO",
-    show_default=True,
-    callback=ratio(0.01, 0.2),
-    help="Probability of a change point in 200 runs of a stationary series.",
 )
-@click.option(
+@option(
     "--margin",
+    ratio(0.0, 0.99),
+    "Largest relative change for the worse that does not count as a regression.",
     default="3%",
-    metavar="RATIO",
-    show_default=True,
-    callback=ratio(0.0, 0.99),
-    help="Largest relative change for the worse that is no regression.",
 )
 @options.CONFIDENCE
-@click.option(
-    "--window",
-    metavar="TIME",
-    help="Merge the trials of all runs within this time into one point, e.g. 1h.",
+@option(
+    "--window window_s",
+    duration("1 s", "366 d"),
+    "Merge the trials of all runs within this time into one point, e.g. 1h.",
 )
-@click.option("--check", is_flag=True, help="Exit with code 1 on a regression; print no others.")
-@click.option(
-    "--forecast", is_flag=True, help="Predict the next week, and the last one beside its values."
+@flag("--check", "Exit with code 1 on a regression; print regressions only.")
+@flag("--forecast", "Predict the next week, and the last one beside its values.")
+@flag("--back-test", "Test predictions of all past weeks.")
+@option(
+    "--confirm", "RUN", "Repeat RUN interleaved with a reference, to confirm the change before it."
 )
-@click.option("--back-test", is_flag=True, help="Test predictions of all past weeks.")
-@click.option(
-    "--confirm",
-    metavar="RUN",
-    help="Repeat RUN interleaved with a reference, to confirm the change before it.",
-)
-@click.option(
-    "--against",
-    metavar="RUN",
-    help="Run before the change, to interleave with instead of a reference.",
-)
+@option("--against", "RUN", "Run before the change, to interleave with instead of a reference.")
 @options.BUDGET
 @options.REPORT_FILE
 @options.STORE
@@ -76,8 +62,8 @@ def history(
     metric: str,
     false_alarms: float,
     margin: float,
-    confidence: str,
-    window: str | None,
+    confidence: float,
+    window_s: float | None,
     check: bool,
     forecast: bool,
     back_test: bool,
@@ -96,16 +82,15 @@ def history(
     """
     if (against or budget) and not confirm:
         raise UsageError("--against and --budget are for a repetition.", "Add --confirm RUN.")
-    if window and confirm:
+    if window_s and confirm:
         raise UsageError("--confirm repeats a run, and a window has several.", "Omit --window.")
-    window_s = options.seconds_of("--window", window, (1, _MAX_WINDOW_S), "1 s to 366 d")
     from nephoscope.compaction.reading import StoredSummaries
     from nephoscope.history.page import section
     from nephoscope.history.result import Settings
     from nephoscope.store import Store
 
     shelf = Store(store)
-    settings = Settings(false_alarms, margin, options.confidence(confidence))
+    settings = Settings(false_alarms, margin, confidence)
     # A machine may have had another name before: `read` selects its whole series.
     wanted = run_filters.selection_of(**(conditions | {"targets": ()}))
     runs = StoredSummaries(shelf, wanted)
@@ -133,7 +118,7 @@ def history(
 
 def _log_problems(runs: StoredSummaries) -> None:
     for sentence in runs.problems:
-        output.log(f"nephoscope: {output.one_line(sentence)}")
+        output.warn(sentence)
 
 
 def _has_target(run: StoredRun | RunSummary, wanted: Sequence[str]) -> bool:
@@ -225,16 +210,15 @@ def _repeated(
     else:
         reference = confirm.reference_of(run, series, runs, settings.confidence)
         if reference is None:
-            output.log(
-                "nephoscope: No other benchmark of this plan has a steady history, so the "
+            output.warn(
+                "No other benchmark of this plan has a steady history, so the "
                 "repetition has no reference."
             )
         plan = confirm.repetition_plan(run, series, reference)
     if budget_s is not None:
         plan = plan.model_copy(update={"budget_s": budget_s})
     repetition = measuring.executed(plan, store, fresh=True, labels=labels)
-    _, page = measuring.reported(repetition)
-    output.log(f"Report: {page}")
+    measuring.reported(repetition)
     return repetition
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from nephoscope import units
 from nephoscope.commands import measuring, options, output
+from nephoscope.commands.options import Parsed, flag, option, repeated
 from nephoscope.errors import UsageError
 from nephoscope.isolation.placement import PLACEMENTS
 
@@ -18,44 +20,39 @@ if TYPE_CHECKING:
 ROLES = ("victim", "aggressor", "server")
 
 
+def _intensities(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(units.parse_ratio(part) for part in text.split(","))
+    except UsageError as error:
+        raise UsageError(error.message, "Use a list such as 0.25,0.5,1 or 25%,50%.") from None
+
+
 @click.command()
 @click.argument("victims", nargs=-1, metavar="VICTIM…")
-@click.option(
-    "--aggressor",
-    "aggressors",
-    multiple=True,
-    metavar="RESOURCE",
-    help="Resource for the aggressor to load [default: all]; may be repeated.",
+@repeated(
+    "--aggressor aggressors", "RESOURCE", "Resource for the aggressor to load [default: all]."
 )
-@click.option(
-    "--intensity", metavar="LIST", help="Load levels as fractions of full load, e.g. 0.25,0.5,1."
+@option(
+    "--intensity intensities",
+    Parsed("LIST", _intensities),
+    "Load levels as fractions of full load, e.g. 0.25,0.5,1.",
 )
-@click.option(
+@option(
     "--neighbours",
-    type=click.IntRange(1),
+    click.IntRange(1),
+    "Run with 1 to K concurrent aggressors.",
     default=1,
     metavar="K",
-    show_default=True,
-    help="Run with 1 to K concurrent aggressors.",
 )
-@click.option(
-    "--target",
-    "targets",
-    multiple=True,
-    metavar="ROLE=TARGET",
-    help="Host for a role [default: hosts of a new lab]; may be repeated.",
-)
-@click.option(
+@repeated("--target targets", "ROLE=TARGET", "Host for a role [default: hosts of a new lab].")
+@option(
     "--placement",
-    type=click.Choice(PLACEMENTS),
+    click.Choice(PLACEMENTS),
+    "CPU placement: one CPU per host, one shared CPU, or one each with a quota.",
     default="own",
-    show_default=True,
-    help="CPU placement: one CPU per host, one shared CPU, or one each with a quota.",
 )
-@click.option(
-    "--a-a", is_flag=True, help="Use idle aggressors only, to measure the false-positive rate."
-)
-@click.option("--quick", is_flag=True, help="Measure at full load only, in six rounds.")
+@flag("--a-a", "Use idle aggressors only, to measure the false-positive rate.")
+@flag("--quick", "Measure at full load only, in six rounds.")
 @options.DRY_RUN
 @options.BUDGET
 @options.SEED
@@ -66,18 +63,15 @@ ROLES = ("victim", "aggressor", "server")
 def isolate(
     victims: Sequence[str],
     aggressors: Sequence[str],
-    intensity: str | None,
-    neighbours: int,
+    intensities: tuple[float, ...] | None,
     targets: Sequence[str],
-    placement: str,
-    a_a: bool,
-    quick: bool,
     dry_run: bool,
     budget: float | None,
     seed: int | None,
     store: Path | None,
     as_json: bool,
     fresh: bool,
+    **conditions: Any,
 ) -> int:
     """Measure how much a neighbour on the same host slows you.
 
@@ -85,7 +79,6 @@ def isolate(
     net_send, net_receive, packets, switches. RESOURCE takes the same names, and `idle`. ROLE is
     victim, aggressor or server. TARGET is local, ssh:[user@]host[:port] or lab:LAB/HOST.
     """
-    strengths = _intensities(intensity)
     from nephoscope.isolation import plan as isolation_plan
     from nephoscope.isolation import text
     from nephoscope.store import Store
@@ -93,42 +86,24 @@ def isolate(
     request = isolation_plan.IsolationRequest(
         victims=tuple(victims),
         aggressors=tuple(aggressors),
-        intensities=strengths,
-        neighbours=neighbours,
-        placement=placement,
+        intensities=intensities or (),
         targets=_targets(targets),
-        a_a=a_a,
-        quick=quick,
         budget_s=budget,
         seed=seed,
+        **conditions,
     )
     result = isolation_plan.plan_isolation(request)
     for warning in result.warnings:
-        output.log(f"nephoscope: {output.one_line(warning)}")
-    if dry_run:
-        from nephoscope.commands import dry_run as preview
-
-        return preview.of_plan(result.plan, Store(store), as_json=as_json)
-    if not request.targets:
-        from nephoscope.lab import needs
-
-        needs.require(f"nephoscope isolate {' '.join(victims)}", Store(store).path)
-    run = measuring.executed(result.plan, Store(store), fresh=fresh)
-    return measuring.present(run, as_json=as_json, text_of=text.text)
-
-
-def _intensities(text: str | None) -> tuple[float, ...]:
-    """Ratios of `--intensity 0.25,0.5` or `25%,50%`."""
-    if text is None:
-        return ()
-    from nephoscope.units import parse_ratio
-
-    try:
-        return tuple(parse_ratio(part) for part in text.split(","))
-    except UsageError as error:
-        raise UsageError(
-            f"--intensity: {error.message}", "Use a list such as 0.25,0.5,1 or 25%,50%."
-        ) from None
+        output.warn(warning)
+    return measuring.run_or_preview(
+        result.plan,
+        Store(store),
+        as_json=as_json,
+        fresh=fresh,
+        dry_run=dry_run,
+        lab_for="" if request.targets else f"nephoscope isolate {' '.join(victims)}",
+        text_of=text.text,
+    )
 
 
 def _targets(texts: Sequence[str]) -> tuple[tuple[str, Target], ...]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nephoscope.commands import measuring, options, output
+from nephoscope.commands.options import option
 from nephoscope.errors import Interrupted, RunFailed, TargetError
 from nephoscope.load.options import params_of, with_request_options
 
@@ -33,25 +34,20 @@ NO_RESPONSE = "no_valid_response"
 
 @click.command()
 @click.argument("url")
-@click.option(
-    "--objective",
-    "objective_text",
+@option(
+    "--objective objective_text",
+    "'pN < TIME'",
+    "Objective of response time, e.g. 'p99 < 20ms'.",
     required=True,
-    metavar="'pN < TIME'",
-    help="Objective of response time, e.g. 'p99 < 20ms'.",
 )
-@click.option(
+@option(
     "--precision",
-    type=options.FiniteRange(0.005, 0.5),
+    options.FiniteRange(0.005, 0.5),
+    "Half-width of the interval, relative to the rate, at which the search ends.",
     default=0.05,
-    show_default=True,
     metavar="RATIO",
-    help="Half-width of the interval, relative to the rate, at which the search ends.",
 )
 @with_request_options
-@click.option(
-    "--target", default="local", metavar="TARGET", show_default=True, help="Host of the generator."
-)
 @options.REPORT_FILE
 @options.BUDGET
 @options.SEED

@@ -8,41 +8,31 @@ from typing import Any
 import click
 
 from nephoscope.commands import measuring, options
+from nephoscope.commands.options import Count, duration, option
 from nephoscope.errors import UsageError
-from nephoscope.load.options import params_of, rate_of, sentence_of, with_request_options
-
-DEFAULT_DURATION = "30s"
-_DURATION_S = (1.0, 86_400.0)
+from nephoscope.load.options import RATE, params_of, sentence_of, with_request_options
 
 
 @click.command()
 @click.argument("url")
-@click.option(
-    "-r",
-    "--rate",
-    metavar="RATE",
-    help="Requests per second of an open loop, e.g. 1000 or 60/min [default: closed loop].",
+@option(
+    "-r --rate",
+    RATE,
+    "Requests per second of an open loop, e.g. 1000 or 60/min [default: closed loop].",
 )
-@click.option(
-    "-d",
-    "--duration",
-    default=DEFAULT_DURATION,
-    show_default=True,
-    metavar="TIME",
-    help="Time under load, over all trials.",
+@option(
+    "-d --duration duration_s",
+    duration("1 s", "24 h"),
+    "Time under load, over all trials.",
+    default="30s",
 )
-@click.option(
+@option(
     "--trials",
-    type=click.IntRange(1, 1000),
+    Count(1, 1000),
+    "Number of trials that the time is divided into; 6 or more give intervals.",
     default=10,
-    show_default=True,
-    metavar="N",
-    help="Number of trials that the time is divided into; 6 or more give intervals.",
 )
 @with_request_options
-@click.option(
-    "--target", default="local", metavar="TARGET", show_default=True, help="Host of the generator."
-)
 @options.SEED
 @options.LABELS
 @options.STORE
@@ -50,8 +40,8 @@ _DURATION_S = (1.0, 86_400.0)
 @options.JSON
 def load(
     url: str,
-    rate: str | None,
-    duration: str,
+    rate: float | None,
+    duration_s: float,
     trials: int,
     values: dict[str, str],
     target: str,
@@ -78,21 +68,20 @@ def load(
     from nephoscope.store import Store
     from nephoscope.targets.kinds import parse
 
-    seconds = options.seconds_of("--duration", duration, _DURATION_S, "1s to 24h")
-    assert seconds is not None
-    trials = max(1, min(trials, int(seconds / MIN_TRIAL_S)))
+    trials = max(1, min(trials, int(duration_s / MIN_TRIAL_S)))
+    trial_s = duration_s / trials
     params = params_of(url, requests)
     if rate is not None:
         params |= {
-            "rate_per_s": rate_of(rate),
+            "rate_per_s": rate,
             "arrivals": "poisson" if requests["poisson"] else "constant",
         }
     elif requests["poisson"]:
         raise UsageError("--poisson needs a rate.", "Add --rate 1000, for example.")
     params |= {name: yamltext.parse_scalar(value) for name, value in values.items()}
-    plan = plan_of(params, parse(target), trials=trials, trial_s=seconds / trials, seed=seed)
+    plan = plan_of(params, parse(target), trials=trials, trial_s=trial_s, seed=seed)
     run = measuring.executed(plan, Store(store), fresh=True, progress=LoadProgress)
-    head = sentence_of(params, trials, seconds / trials)
+    head = sentence_of(params, trials, trial_s)
     return measuring.present(
         run,
         as_json=as_json,

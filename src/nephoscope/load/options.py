@@ -5,81 +5,36 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-import click
-
 from nephoscope import units
 from nephoscope.commands import options
+from nephoscope.commands.options import Count, Parsed, duration, flag, option, repeated
 from nephoscope.errors import UsageError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_TIMEOUT_S = (0.001, 3600.0)
-
 _SHARED = (
-    click.option(
-        "-c",
-        "--connections",
-        type=click.IntRange(1, 1_000_000),
-        default=10,
-        show_default=True,
-        metavar="N",
-        help="Number of connections.",
-    ),
-    click.option(
-        "-t",
-        "--threads",
-        type=click.IntRange(0, 1024),
+    option("-c --connections", Count(1, 1_000_000), "Number of connections.", default=10),
+    option(
+        "-t --threads",
+        Count(0, 1024),
+        "Number of threads of the generator; 0 takes one per CPU.",
         default=1,
-        show_default=True,
-        metavar="N",
-        help="Number of threads of the generator; 0 takes one per CPU.",
     ),
-    click.option(
-        "-X", "--method", default="GET", show_default=True, metavar="NAME", help="HTTP method."
+    option("-X --method", "NAME", "HTTP method.", default="GET"),
+    repeated("-H --header headers", "'NAME: VALUE'", "Header of each request."),
+    option("--body", "TEXT", "Body of each request.", default=""),
+    flag("--http2", "Use HTTP/2; without TLS the server has to expect it (prior knowledge)."),
+    option(
+        "--streams", Count(1, 10_000), "Concurrent requests on each HTTP/2 connection.", default=1
     ),
-    click.option(
-        "-H",
-        "--header",
-        "headers",
-        multiple=True,
-        metavar="'NAME: VALUE'",
-        help="Header of each request; may be repeated.",
+    flag("-k --insecure", "Accept any TLS certificate of the server."),
+    options.NO_KEEP_ALIVE,
+    flag("--poisson", "Poisson arrivals instead of evenly spaced requests."),
+    option(
+        "--timeout timeout_s", duration("1 ms", "1 h"), "Time limit of a request.", default="10s"
     ),
-    click.option("--body", default="", metavar="TEXT", help="Body of each request."),
-    click.option(
-        "--http2",
-        is_flag=True,
-        help="Use HTTP/2; without TLS the server has to expect it (prior knowledge).",
-    ),
-    click.option(
-        "--streams",
-        type=click.IntRange(1, 10_000),
-        default=1,
-        show_default=True,
-        metavar="N",
-        help="Concurrent requests on each HTTP/2 connection.",
-    ),
-    click.option(
-        "-k", "--insecure", is_flag=True, help="Accept any TLS certificate of the server."
-    ),
-    click.option("--no-keep-alive", is_flag=True, help="Open a new connection for each request."),
-    click.option(
-        "--poisson", is_flag=True, help="Poisson arrivals instead of evenly spaced requests."
-    ),
-    click.option(
-        "--timeout",
-        default="10s",
-        show_default=True,
-        metavar="TIME",
-        help="Time limit of a request.",
-    ),
-    click.option(
-        "--i-own-this-host",
-        "authorised_hosts",
-        multiple=True,
-        metavar="HOST",
-        help="Allow load on a host other than this machine; may be repeated.",
-    ),
+    options.AUTHORISED_HOSTS,
+    option("--target", "TARGET", "Host of the generator.", default="local"),
 )
 
 
@@ -91,13 +46,11 @@ def with_request_options(function: Function) -> Function:
 def params_of(url: str, options_by_name: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the parameters of http.load that the shared options describe.
 
-    options_by_name: values by name of the option's variable. Raises UsageError for a timeout out of
-    range, and for several streams that HTTP/1.1 does not have.
+    options_by_name: values by name of the option's variable. Raises UsageError for several streams
+    that HTTP/1.1 does not have.
     """
     if options_by_name["streams"] > 1 and not options_by_name["http2"]:
         raise UsageError("HTTP/1.1 connections have no streams.", "Add --http2.")
-    timeout_s = options.seconds_of("--timeout", options_by_name["timeout"], _TIMEOUT_S, "1ms to 1h")
-    assert timeout_s is not None
     return {
         "url": url if "://" in url else f"http://{url}",
         "connections": options_by_name["connections"],
@@ -109,13 +62,13 @@ def params_of(url: str, options_by_name: Mapping[str, Any]) -> dict[str, Any]:
         "streams": options_by_name["streams"],
         "tls_verify": not options_by_name["insecure"],
         "keep_alive": not options_by_name["no_keep_alive"],
-        "timeout_ns": round(timeout_s * 1e9),
+        "timeout_ns": round(options_by_name["timeout_s"] * 1e9),
         "authorised_hosts": list(options_by_name["authorised_hosts"]),
     }
 
 
 def rate_of(text: str) -> float:
-    """Requests per second of '1000', '1000/s', '1k/s' or '60/min'."""
+    """Returns the requests per second of '1000', '1000/s', '1k/s' or '60/min'."""
     number, _, per = text.strip().partition("/")
     seconds = {"": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}.get(per.strip())
     factor = {"k": 1e3, "M": 1e6}.get(number.strip()[-1:], 1.0)
@@ -129,6 +82,9 @@ def rate_of(text: str) -> float:
             "Write, for example, 1000, 1000/s or 60/min.",
         )
     return rate
+
+
+RATE = Parsed("RATE", rate_of)
 
 
 def sentence_of(params: Mapping[str, Any], trials: int, trial_s: float) -> str:

@@ -2,52 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 
-from nephoscope import units
 from nephoscope.commands import options
+from nephoscope.commands.options import BITS_PER_S, SIZE, Count, Function, duration, option, ratio
 from nephoscope.commands.section_output import present
 from nephoscope.errors import UsageError
 
-_CODECS = ("g711", "g711-plain", "g729a", "g723.1", "gsm-efr")
-_CODEC = click.option(
+_TIME = duration("0 s", "1 d")
+_TIME_NS = duration("0 s", "1 d", unit="ns")
+_CODEC = option(
     "--codec",
-    type=click.Choice(_CODECS),
+    click.Choice(("g711", "g711-plain", "g729a", "g723.1", "gsm-efr")),
+    "Codec of the calls that are rated.",
     default="g711",
-    show_default=True,
-    help="Codec of the calls that are rated.",
 )
-_MTU = click.option(
-    "--mtu",
-    "mtu_bytes",
-    type=click.IntRange(68, 65_535),
+_MTU = option(
+    "--mtu mtu_bytes",
+    click.IntRange(68, 65_535),
+    "Largest IP packet of the path (MTU).",
     default=1500,
     metavar="BYTES",
-    show_default=True,
-    help="Largest IP packet of the path.",
 )
 
 
-def _duration(context: click.Context, option: click.Parameter, text: str | None) -> float | None:
-    """Nanoseconds of an option with a duration of at most a day."""
-    name = option.opts[0]
-    seconds = options.seconds_of(name, text, (0, 86_400), "0 to 1 d")
-    return None if seconds is None else seconds * 1e9
-
-
-def _parsed(parse: Any) -> Any:
-    def callback(context: click.Context, option: click.Parameter, text: str | None) -> Any:
-        return None if text is None else options.parsed(option.opts[0], text, parse)
-
-    return callback
-
-
-_BYTES, _RATE = map(_parsed, (units.parse_bytes, units.parse_bits_per_s))
+def _protocol(doc: str) -> Callable[[Function], Function]:
+    return option("--protocol", click.Choice(("tcp", "udp")), doc, default="tcp")
 
 
 @contextmanager
@@ -68,31 +53,16 @@ def network() -> None:
 
 @network.command()
 @click.argument("file", type=options.PATH)
-@click.option(
-    "--protocol",
-    type=click.Choice(("tcp", "udp")),
-    default="tcp",
-    show_default=True,
-    help="Protocol of the rates in a CSV or JSON file.",
-)
+@_protocol("Protocol of the rates in a CSV or JSON file.")
 @_CODEC
-@click.option(
-    "--buffer",
-    "buffer_ns",
-    metavar="TIME",
-    callback=_duration,
-    help="De-jitter buffer of the receiver [default: the one with the highest rating].",
+@option(
+    "--buffer buffer_ns",
+    _TIME_NS,
+    "De-jitter buffer of the receiver [default: the one with the highest rating].",
 )
 @_MTU
 @options.JSON
-def series(
-    file: Path,
-    protocol: str,
-    codec: str,
-    buffer_ns: float | None,
-    mtu_bytes: int,
-    as_json: bool,
-) -> int:
+def series(file: Path, protocol: str, as_json: bool, **path: Any) -> int:
     """Analyse a series of delays or rates.
 
     FILE is the output of ping, of `iperf3 --json`, or CSV or JSON with columns such as rtt_ms,
@@ -102,89 +72,51 @@ def series(
     from nephoscope.network.series import analyse_series
 
     with _refusals_of(str(file)):
-        analysis = analyse_series(
-            files.read(file, protocol), codec=codec, buffer_ns=buffer_ns, mtu_bytes=mtu_bytes
-        )
+        analysis = analyse_series(files.read(file, protocol), **path)
     return present(analysis, section.path_section(analysis), as_json=as_json)
 
 
 @network.command()
-@click.option(
-    "--delay",
-    "delay_ns",
+@option(
+    "--delay delay_ns",
+    _TIME_NS,
+    "Mouth-to-ear delay: network, codec and de-jitter buffer.",
     required=True,
-    metavar="TIME",
-    callback=_duration,
-    help="Mouth-to-ear delay: network, codec and de-jitter buffer.",
 )
-@click.option(
-    "--loss",
-    "lost_ratio",
-    default="0",
-    metavar="RATIO",
-    show_default=True,
-    callback=options.ratio(0, 1),
-    help="Share of packets that are lost or late.",
-)
-@click.option(
-    "--burst-ratio",
-    type=options.FiniteRange(1, 1000),
+@option("--loss", ratio(0, 1), "Share of packets that are lost or late.", default="0")
+@option(
+    "--burst-ratio burst",
+    options.FiniteRange(1, 1000),
+    "Mean length of runs of lost packets relative to that of random loss.",
     default=1.0,
     metavar="X",
-    show_default=True,
-    help="Mean length of runs of lost packets relative to that of random loss.",
 )
-@click.option(
-    "--jitter",
-    "jitter_ns",
-    metavar="TIME",
-    callback=_duration,
-    help="Jitter, to check its limits.",
-)
+@option("--jitter jitter_ns", _TIME_NS, "Jitter, to check whether calls tolerate it.")
 @_CODEC
 @options.JSON
-def voice(
-    delay_ns: float,
-    lost_ratio: float,
-    burst_ratio: float,
-    jitter_ns: float | None,
-    codec: str,
-    as_json: bool,
-) -> int:
+def voice(delay_ns: float, loss: float, as_json: bool, **path: Any) -> int:
     """Rate calls (VoIP) by the E-model of ITU-T G.107."""
     from nephoscope.network import section
     from nephoscope.network import voice as calls
     from nephoscope.report.blocks import Section
 
-    analysis = calls.quality(
-        delay_ns, lost_ratio, burst=burst_ratio, codec=codec, jitter_ns=jitter_ns
-    )
+    analysis = calls.quality(delay_ns, loss, **path)
     page = Section("network", "Calls (voice over IP)", tuple(section.voice_blocks(analysis)))
     return present(analysis, page, as_json=as_json)
 
 
 @network.command()
-@click.option(
+@option(
     "--outcomes",
-    metavar="COUNTS",
-    help="Numbers of pairs of probes by outcome, e.g. 00=980,01=5,10=5,11=10; 1 is loss.",
+    "COUNTS",
+    "Numbers of pairs of probes by outcome, e.g. 00=980,01=5,10=5,11=10; 1 is loss.",
 )
-@click.option(
-    "--slot",
-    "slot_ns",
-    metavar="TIME",
-    callback=_duration,
-    help="Time between the two probes of a pair.",
-)
-@click.option(
-    "--sent", type=click.IntRange(1, 2**53), metavar="N", help="Number of packets that were sent."
-)
-@click.option(
-    "--lost", type=click.IntRange(0, 2**53), metavar="N", help="Number of packets that were lost."
-)
+@option("--slot slot_s", _TIME, "Time between the two probes of a pair.")
+@option("--sent", Count(1, 2**53), "Number of packets that were sent.")
+@option("--lost", Count(0, 2**53), "Number of packets that were lost.")
 @options.JSON
 def loss(
-    outcomes: str | None, slot_ns: float | None, sent: int | None, lost: int | None, as_json: bool
+    outcomes: str | None, slot_s: float | None, sent: int | None, lost: int | None, as_json: bool
 ) -> int:
     """Estimate the loss ratio and loss episodes.
 
@@ -203,7 +135,7 @@ def loss(
         analysis = losses.of_counts(lost, sent)
     else:
         with _refusals_of("--outcomes"):
-            analysis = losses.of_pairs(_counts(outcomes), slot_s=slot_ns / 1e9 if slot_ns else None)
+            analysis = losses.of_pairs(_counts(outcomes), slot_s=slot_s or None)
     return present(analysis, section.loss_section(analysis), as_json=as_json)
 
 
@@ -223,61 +155,30 @@ def _counts(text: str) -> dict[str, int]:
 
 
 @network.command()
-@click.option(
-    "--sent", "sent_bytes", metavar="SIZE", callback=_BYTES, help="Bytes sent, all transmissions."
+@option("--sent sent_bytes", SIZE, "Bytes sent, retransmissions included.")
+@option("--retransmitted retransmitted_bytes", SIZE, "Bytes retransmitted.")
+@option("--base-rtt base_rtt_ns", _TIME_NS, "Round-trip time without load.")
+@option("--loaded-rtt loaded_rtt_ns", _TIME_NS, "Round-trip time during the transfer.")
+@option("--actual actual_s", _TIME, "Measured duration of the transfer.")
+@option(
+    "--ideal ideal_s",
+    _TIME,
+    "Ideal duration [default: sent bytes at the bottleneck, less headers].",
 )
-@click.option(
-    "--retransmitted",
-    "retransmitted_bytes",
-    metavar="SIZE",
-    callback=_BYTES,
-    help="Bytes retransmitted.",
-)
-@click.option(
-    "--base-rtt", "base_rtt_ns", metavar="TIME", callback=_duration, help="Round trip without load."
-)
-@click.option(
-    "--loaded-rtt",
-    "loaded_rtt_ns",
-    metavar="TIME",
-    callback=_duration,
-    help="Round trip during the transfer.",
-)
-@click.option(
-    "--actual", "actual_ns", metavar="TIME", callback=_duration, help="Duration of the transfer."
-)
-@click.option(
-    "--ideal",
-    "ideal_ns",
-    metavar="TIME",
-    callback=_duration,
-    help="Ideal duration [default: sent bytes at the bottleneck, less headers].",
-)
-@click.option(
-    "--bottleneck",
-    "bottleneck_bits_per_s",
-    metavar="RATE",
-    callback=_RATE,
-    help="Rate of the slowest link.",
-)
-@click.option(
-    "--window", "window_bytes", metavar="SIZE", callback=_BYTES, help="Receive window of TCP."
-)
+@option("--bottleneck bottleneck_bits_per_s", BITS_PER_S, "Rate of the slowest link.")
+@option("--window window_bytes", SIZE, "Receive window of TCP.")
 @_MTU
 @options.JSON
-def tcp(actual_ns: float | None, ideal_ns: float | None, as_json: bool, **inputs: Any) -> int:
+def tcp(as_json: bool, **inputs: Any) -> int:
     """Compute the TCP figures of RFC 6349.
 
     They are efficiency, buffer delay and transfer-time ratio.
     """
     from nephoscope.network import section, transport
 
-    ideal_s = None if ideal_ns is None else ideal_ns / 1e9
     with _refusals_of("network tcp"):
-        analysis = transport.tcp_figures(
-            actual_s=None if actual_ns is None else actual_ns / 1e9, ideal_s=ideal_s, **inputs
-        )
-    if analysis == transport.TcpFigures(ideal_s=ideal_s):
+        analysis = transport.tcp_figures(**inputs)
+    if analysis == transport.TcpFigures(ideal_s=inputs["ideal_s"]):
         raise UsageError(
             "These values give no figure of RFC 6349.",
             "Use --sent and --retransmitted, --base-rtt and --loaded-rtt, or --actual and --ideal.",
@@ -286,25 +187,12 @@ def tcp(actual_ns: float | None, ideal_ns: float | None, as_json: bool, **inputs
 
 
 @network.command()
-@click.argument("goodput", metavar="GOODPUT", callback=_RATE)
-@click.option(
-    "--protocol",
-    type=click.Choice(("tcp", "udp")),
-    default="tcp",
-    show_default=True,
-    help="Protocol that carried the payload.",
-)
-@click.option(
-    "--variation",
-    metavar="RATIO",
-    callback=options.ratio(0, 1),
-    help="Coefficient of variation of the goodput over time.",
-)
+@click.argument("goodput", metavar="GOODPUT", type=BITS_PER_S)
+@_protocol("Protocol that carried the payload.")
+@option("--variation", ratio(0, 1), "Coefficient of variation of the goodput over time.")
 @_MTU
 @options.JSON
-def link(
-    goodput: float, protocol: str, variation: float | None, mtu_bytes: int, as_json: bool
-) -> int:
+def link(goodput: float, as_json: bool, **path: Any) -> int:
     """Infer link technology or shaper from a goodput.
 
     GOODPUT is the rate of the payload, e.g. 941Mbit/s.
@@ -313,22 +201,15 @@ def link(
     from nephoscope.report.blocks import Section, Sentence
 
     with _refusals_of("GOODPUT"):
-        analysis = bandwidth.link(
-            goodput, protocol=protocol, mtu_bytes=mtu_bytes, variation=variation
-        )
+        analysis = bandwidth.link(goodput, **path)
     page = Section("network", "Link technology", (Sentence(analysis.sentence),))
     return present(analysis, page, as_json=as_json)
 
 
 @network.command()
 @click.argument("files", nargs=-1, required=True, type=options.PATH, metavar="FILE...")
-@click.option(
-    "--margin",
-    default="3%",
-    metavar="RATIO",
-    show_default=True,
-    callback=options.ratio(0, 0.99),
-    help="Relative difference that counts as none.",
+@option(
+    "--margin", ratio(0, 0.99), "Largest relative difference that counts as equal.", default="3%"
 )
 @options.REPORT_FILE
 @options.JSON

@@ -12,8 +12,9 @@ import click
 
 from nephoscope import units
 from nephoscope.commands import options, output
+from nephoscope.commands.options import Count, Parsed, flag, option, repeated
 from nephoscope.commands.section_output import present
-from nephoscope.errors import Interrupted
+from nephoscope.errors import Interrupted, UsageError
 from nephoscope.limits import LAB_HOSTS
 
 if TYPE_CHECKING:
@@ -24,57 +25,36 @@ LEAST_MEMORY_BYTES = 224 << 20
 """QEMU's own memory and the least of a guest."""
 
 
-def _size(context: click.Context, option: click.Parameter, text: str) -> int:
+def _guest_memory(text: str) -> int:
     size = units.parse_bytes(text)
     if size < LEAST_MEMORY_BYTES:
         least = units.format_value(LEAST_MEMORY_BYTES, "bytes")
-        raise click.BadParameter(f"{text} are too few for a guest; the minimum is {least}.")
+        raise UsageError(f"{text} is too little memory for a guest.", f"The minimum is {least}.")
     return size
 
 
 @click.command()
-@click.option(
-    "--platform",
-    "names",
-    type=click.Choice(NAMES),
-    multiple=True,
-    help="Platform to measure [default: all]; may be repeated.",
+@repeated("--platform names", click.Choice(NAMES), "Platform to measure [default: all].")
+@option(
+    "--boots", Count(5, 1000), "Number of boots of each platform, after a warm-up boot.", default=5
 )
-@click.option(
-    "--boots",
-    type=click.IntRange(5, 1000),
-    default=5,
-    show_default=True,
-    metavar="N",
-    help="Number of boots of each platform, after a warm-up boot.",
-)
-@click.option(
-    "--memory",
-    "memory_bytes",
+@option(
+    "--memory memory_bytes",
+    Parsed("SIZE", _guest_memory),
+    "Memory of a guest that has its own kernel.",
     default="256MiB",
-    show_default=True,
-    metavar="SIZE",
-    callback=_size,
-    help="Memory of a guest that has its own kernel.",
 )
-@click.option(
-    "--max-guests",
-    type=click.IntRange(1, LAB_HOSTS),
-    default=8,
-    show_default=True,
-    metavar="N",
-    help="Maximum number of guests that run at once.",
+@option(
+    "--max-guests", Count(1, LAB_HOSTS), "Maximum number of guests that run at once.", default=8
 )
-@click.option(
-    "--rate",
-    "rate_per_s",
-    type=options.FiniteRange(70, 100_000),
+@option(
+    "--rate rate_per_s",
+    options.FiniteRange(70, 100_000),
+    "Requests per second of each guest.",
     default=100.0,
-    show_default=True,
     metavar="PER_S",
-    help="Requests per second of each guest.",
 )
-@click.option("--no-density", is_flag=True, help="Measure boots and memory only.")
+@flag("--no-density", "Measure boots and memory only.")
 @options.SEED
 @options.REPORT_FILE
 @options.JSON

@@ -12,11 +12,8 @@ from nephoscope.commands.section_output import present
 
 @click.command()
 @click.argument("file", type=options.PATH)
-@click.option(
-    "--run",
-    "name",
-    metavar="RUN",
-    help="Stored run of net.throughput whose targets have the names of the classes.",
+@options.option(
+    "--run name", "RUN", "Stored run of net.throughput whose targets have the names of the classes."
 )
 @options.REPORT_FILE
 @options.STORE

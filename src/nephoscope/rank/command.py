@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from nephoscope.commands import options
-from nephoscope.commands.options import ratio
+from nephoscope.commands.options import SEEDS, flag, option, ratio, repeated
 from nephoscope.commands.section_output import present
 from nephoscope.errors import UsageError
 
@@ -17,10 +17,8 @@ if TYPE_CHECKING:
     from nephoscope.rank.records import Ranking, Settings
 
 
-def _weights(
-    context: click.Context, option: click.Parameter, texts: Sequence[str]
-) -> dict[str, float]:
-    """Name to weight of each `--weight NAME=NUMBER`."""
+def _weights(texts: Sequence[str]) -> dict[str, float]:
+    """Returns name to weight of each `--weight NAME=NUMBER`."""
     weights = {}
     for text in texts:
         name, _, number = text.rpartition("=")
@@ -39,53 +37,28 @@ def _weights(
 
 @click.command()
 @click.argument("sources", nargs=-1, required=True, metavar="RUN|FILE.csv...")
-@click.option("--by", metavar="FACTOR", default="", help="Factor whose levels are ranked.")
-@click.option(
-    "--metric",
-    "metrics",
-    multiple=True,
-    metavar="NAME",
-    help="Metric to rank by [default: headline metrics]; may be repeated.",
+@option("--by", "FACTOR", "Factor whose levels are ranked.", default="")
+@repeated("--metric metrics", "NAME", "Metric to rank by [default: headline metrics].")
+@option(
+    "--reference", "NAME", "Alternative to which ratios relate [default: the first].", default=""
 )
-@click.option(
-    "--reference",
-    metavar="NAME",
-    default="",
-    help="Alternative to which ratios relate [default: the first].",
+@repeated(
+    "--weight weights",
+    "NAME=NUMBER",
+    "Weight of a benchmark or of a group of benchmarks; all others count 0.",
+    callback=lambda context, parameter, texts: _weights(texts),
 )
-@click.option(
-    "--weight",
-    "weights",
-    multiple=True,
-    metavar="NAME=NUMBER",
-    callback=_weights,
-    help="Weight of a benchmark or a group of them; may be repeated; the rest count 0.",
-)
-@click.option(
+@option(
     "--margin",
+    ratio(0.0001, 0.99),
+    "Relative difference that is not worth a change of platform.",
     default="3%",
-    metavar="RATIO",
-    show_default=True,
-    callback=ratio(0.0001, 0.99),
-    help="Relative difference that is not worth a change of platform.",
 )
-@click.option(
-    "--confidence",
-    default="95%",
-    metavar="RATIO",
-    show_default=True,
-    callback=ratio(0.5, 0.9999),
-    help="Confidence level of intervals and ranks.",
+@option(
+    "--confidence", ratio(0.5, 0.9999), "Confidence level of intervals and ranks.", default="95%"
 )
-@click.option("--ranks-only", is_flag=True, help="Print a table of ranks by parameter only.")
-@click.option(
-    "--seed",
-    type=options.SEEDS,
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="Random seed of rank probabilities and bootstraps.",
-)
+@flag("--ranks-only", "Print a table of ranks by parameter only.")
+@option("--seed", SEEDS, "Random seed of rank probabilities and bootstraps.", default=1)
 @options.REPORT_FILE
 @options.STORE
 @options.JSON

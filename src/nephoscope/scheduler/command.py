@@ -14,16 +14,12 @@ if TYPE_CHECKING:
     from nephoscope.model import RunResult
 
 
-_DURATION_S = (5.0, 3600.0)
-"""Bounds of `--duration`: ten periods of 100 ms in each observation, and an hour of one trial."""
-
-
 @click.command()
 @options.TARGETS
-@click.option(
-    "--duration",
-    metavar="DURATION",
-    help="Time that all observations take together, 5s to 1h [default: 8.5s].",
+@options.option(
+    "--duration duration_s",
+    options.duration("5 s", "1 h"),
+    "Time that all observations take together, 5s to 1h [default: 8.5s].",
 )
 @options.SEED
 @options.LABELS
@@ -31,22 +27,21 @@ _DURATION_S = (5.0, 3600.0)
 @options.JSON
 def scheduler(
     targets: Sequence[str],
-    duration: str | None,
+    duration_s: float | None,
     seed: int | None,
     store: Path | None,
     as_json: bool,
 ) -> int:
     """Infer the hypervisor's CPU scheduling policy (takes 9 s).
 
-    A longer DURATION decides what 9 s leave unclear: long periods, and shares near 0 or 100 %.
+    A longer TIME decides what 9 s leave unclear: long periods, and shares near 0 or 100 %.
 
     TARGET is local, ssh:[user@]host[:port], lab:LAB/HOST or sim[:[VM@]SCENARIO].
     """
     from nephoscope.scheduler import plan as scheduler_plan
     from nephoscope.store import Store
 
-    seconds = options.seconds_of("--duration", duration, _DURATION_S, "5 s to 1 h")
-    plan = scheduler_plan.scheduler(seed, duration_s=seconds)
+    plan = scheduler_plan.scheduler(seed, duration_s=duration_s)
     if targets:
         plan = plan.model_copy(update={"targets": tuple(options.targets(targets))})
     # Always a new run: what a machine was yesterday says nothing of now.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from nephoscope.commands import options, output
+from nephoscope.commands.options import DIRECTORY, FILE, Count, flag, option, repeated
 from nephoscope.errors import UsageError
 
 if TYPE_CHECKING:
@@ -15,55 +16,33 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option(
+@option(
     "--address",
+    "ADDRESS",
+    "IP address to listen on; beyond loopback a token is required.",
     default="127.0.0.1",
-    show_default=True,
-    metavar="ADDRESS",
-    help="IP address to listen on; beyond loopback a token is required.",
 )
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=8765,
-    show_default=True,
-    metavar="N",
-    help="TCP port; 0 takes a free one.",
-)
-@click.option(
-    "--host-name",
-    "host_names",
-    multiple=True,
-    metavar="NAME",
-    help="Host name by which browsers reach the server; may be repeated.",
-)
-@click.option("--token", "with_token", is_flag=True, help="Require a token on loopback too.")
-@click.option(
+@option("--port", Count(0, 65535), "TCP port; 0 takes a free one.", default=8765)
+@repeated("--host-name host_names", "NAME", "Host name by which browsers reach the server.")
+@flag("--token with_token", "Require a token on loopback too.")
+@option(
     "--token-file",
-    type=options.PATH,
-    metavar="FILE",
-    help="File of the token, created if missing [default: $NEPHOSCOPE_SERVE_TOKEN, else "
+    FILE,
+    "File of the token, created if missing [default: $NEPHOSCOPE_SERVE_TOKEN, else "
     "serve-token in the store].",
 )
-@click.option("--tls-cert", type=options.PATH, metavar="FILE", help="Certificate (PEM).")
-@click.option("--tls-key", type=options.PATH, metavar="FILE", help="Key of the certificate (PEM).")
-@click.option(
-    "--client-ca",
-    type=options.PATH,
-    metavar="FILE",
-    help="Require client certificates that are signed by this authority (PEM).",
-)
-@click.option(
+@option("--tls-cert", FILE, "Certificate (PEM).")
+@option("--tls-key", FILE, "Private key of the certificate (PEM).")
+@option("--client-ca", FILE, "Require client certificates that are signed by this authority (PEM).")
+@option(
     "--data",
-    type=options.PATH,
-    metavar="DIR",
-    help="Directory of files that requests may name: plans, SLA events, price books.",
+    DIRECTORY,
+    "Directory of files that requests may name: plans, SLA events, price books.",
 )
-@click.option("--allow-runs", is_flag=True, help="Let requests start and stop runs.")
-@click.option(
+@flag("--allow-runs", "Let requests start and stop runs.")
+@flag(
     "--analyse-during-runs",
-    is_flag=True,
-    help="Analyse also while a run is measured on this machine, which may disturb it.",
+    "Analyse also while a run is measured on this machine, which may disturb it.",
 )
 @options.STORE
 def serve(
@@ -120,9 +99,9 @@ def serve(
     listener = server.listen(settings)
     if token is not None:
         where = "the environment" if kept_in is None else kept_in
-        output.log(f"nephoscope: The token is in {where}.")
+        output.warn(f"The token is in {where}.")
     if not is_loopback(place) and tls is None:
-        output.log("nephoscope: Without --tls-cert the token and all data travel unencrypted.")
+        output.warn("Without --tls-cert the token and all data travel unencrypted.")
     server.serve(settings, listener, context, lambda: output.say(server.url_of(settings, listener)))
 
 

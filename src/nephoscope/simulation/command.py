@@ -1,4 +1,4 @@
-"""`nephoscope simulate`: the same road as a measurement, with a simulation at its beginning."""
+"""`nephoscope simulate`: runs a simulation as a plan, so that its results are those of a run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nephoscope.commands import measuring, options, output
-from nephoscope.commands.options import Function
+from nephoscope.commands.options import SEEDS, Count, Function, flag, option
 
 if TYPE_CHECKING:
     from nephoscope.plans import Plan
@@ -34,21 +34,14 @@ def _simulation(command: Function) -> Function:
     """Adds the arguments and options of every simulation, and what its scenario may be."""
     parameters: tuple[Callable[[Function], Function], ...] = (
         click.argument("scenario", required=False, metavar="[SCENARIO]"),
-        options.set_option("Override a value of the scenario", "PATH=VALUE"),
-        click.option(
+        options.set_option("Override a value of the scenario.", "PATH=VALUE"),
+        option(
             "--replications",
-            type=click.IntRange(1, 100_000),
+            Count(1, 100_000),
+            "Number of replications, each with its own random seed.",
             default=REPLICATIONS,
-            metavar="N",
-            show_default=True,
-            help="Number of replications, each with its own random seed.",
         ),
-        click.option(
-            "--seed",
-            type=options.SEEDS,
-            metavar="N",
-            help="Random seed of the run [default: the scenario's, else random].",
-        ),
+        option("--seed", SEEDS, "Random seed of the run [default: the scenario's, else random]."),
         options.LABELS,
         options.STORE,
         options.JSON,
@@ -61,16 +54,11 @@ def _simulation(command: Function) -> Function:
 
 @simulate.command()
 @_simulation
-@click.option(
+@flag(
     "--place",
-    is_flag=True,
-    help="Choose sites instead: the cheapest that serve the scenario's share of requests in time.",
+    "Choose sites instead: the cheapest that serve the scenario's share of requests in time.",
 )
-@click.option(
-    "--latency",
-    metavar="RUN",
-    help="Run whose measured round-trip times (net.rtt) to use as latencies.",
-)
+@option("--latency", "RUN", "Run whose measured round-trip times (net.rtt) to use as latencies.")
 def geo(scenario: str | None, place: bool, latency: str | None, **given: Any) -> int:
     """Simulate response times and cost of sites for users worldwide."""
     from nephoscope import scenarios
@@ -118,7 +106,7 @@ def _simulate(
     fresh: bool,
     over: Mapping[str, Any] | None = None,
 ) -> int:
-    """Checks the scenario, then sends it down the road of every plan; returns the exit code."""
+    """Checks the scenario and runs it as a plan; returns the exit code."""
     if scenario is None:
         return _list(kind, as_json=as_json)
     from nephoscope import scenarios

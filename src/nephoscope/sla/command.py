@@ -5,37 +5,27 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from nephoscope.commands import options, output
+from nephoscope.commands.options import FILE, duration, option, repeated
 from nephoscope.commands.section_output import present
 from nephoscope.errors import UsageError
 from nephoscope.sla import watch_command, what_if_command
-
-if TYPE_CHECKING:
-    pass
+from nephoscope.sla.options import BILL, CONFIDENCE, CONTRACT, EVENTS, NOW
 
 VIOLATED = 1
 """Exit code where an objective is violated, as of the other checks."""
 
-_EVENTS = click.argument("events", nargs=-1, required=True, type=options.PATH, metavar="EVENTS...")
-_CONTRACT = click.argument("contract", metavar="CONTRACT")
-_NOW = click.option(
-    "--now", metavar="TIME", help="Time of the verdict, ISO 8601 [default: the clock's]."
+_EXCLUDE = repeated(
+    "--exclude exclusions", "FROM/TO", "Time that does not count, e.g. maintenance, ISO 8601."
 )
-_EXCLUDE = click.option(
-    "--exclude",
-    "exclusions",
-    multiple=True,
-    metavar="FROM/TO",
-    help="Time that does not count, e.g. maintenance, ISO 8601; may be repeated.",
-)
-_HOLDS = click.option(
-    "--holds",
-    metavar="TIME",
-    help="Time for which a slot without events keeps the state before it [default: none].",
+_HOLDS = option(
+    "--holds holds_s",
+    duration("1 s", "1 d"),
+    "Time for which a slot without events keeps the state before it [default: none].",
 )
 
 
@@ -50,12 +40,12 @@ def sla() -> None:
 def contracts(name: str | None, as_json: bool) -> int:
     """List the built-in contracts, or print one as a file."""
     from nephoscope.sla import files
-    from nephoscope.sla.listing import ContractList, contract_list
+    from nephoscope.sla.listing import contract_list
 
     if name is not None and not as_json:
         output.say(files.text_of(name)[0].rstrip("\n"))
         return 0
-    listed: ContractList = contract_list([name] if name else files.names())
+    listed = contract_list([name] if name else files.names())
     if as_json:
         output.document(listed)
         return 0
@@ -67,29 +57,17 @@ def contracts(name: str | None, as_json: bool) -> int:
 
 
 @sla.command()
-@_CONTRACT
-@_EVENTS
-@click.option(
-    "--service",
-    "services",
-    multiple=True,
-    metavar="NAME",
-    help="Service to judge; may be repeated.",
-)
-@click.option(
-    "--period",
-    "periods",
-    multiple=True,
-    metavar="NAME",
-    help="Period to judge, e.g. 2026-06; may be repeated.",
-)
-@click.option("--bill", metavar="AMOUNT", help="Bill of each service and period.")
-@click.option("--bills", type=options.PATH, metavar="FILE", help="CSV file of bills.")
-@click.option("--loss-per-hour", metavar="AMOUNT", help="Business loss of an hour of downtime.")
+@CONTRACT
+@EVENTS
+@repeated("--service services", "NAME", "Service to judge [default: all].")
+@repeated("--period periods", "NAME", "Period to judge, e.g. 2026-06 [default: all].")
+@BILL
+@option("--bills", FILE, "CSV file of bills.")
+@option("--loss-per-hour", "AMOUNT", "Business loss per hour of downtime.")
 @_EXCLUDE
 @_HOLDS
-@_NOW
-@options.CONFIDENCE
+@NOW
+@CONFIDENCE
 @options.REPORT_FILE
 @options.JSON
 def verdict(
@@ -132,22 +110,14 @@ def verdict(
 
 
 @sla.command()
-@_CONTRACT
-@_EVENTS
-@click.option(
-    "-o",
-    "--output",
-    "to",
-    type=options.PATH,
-    required=True,
-    metavar="FILE",
-    help="Bundle to write.",
-)
-@click.option("--bill", metavar="AMOUNT", help="Bill of each service and period.")
+@CONTRACT
+@EVENTS
+@option("-o --output to", FILE, "Bundle to write.", required=True)
+@BILL
 @_EXCLUDE
 @_HOLDS
-@_NOW
-@options.CONFIDENCE
+@NOW
+@CONFIDENCE
 @options.JSON
 def evidence(
     contract: str,
@@ -177,7 +147,7 @@ def evidence(
 
 @sla.command()
 @click.argument("bundle", type=options.PATH, metavar="BUNDLE")
-@click.option("--head", metavar="DIGEST", help="Head that was noted when the bundle was made.")
+@option("--head", "DIGEST", "Head that `sla evidence` printed when the bundle was made.")
 @options.JSON
 def verify(bundle: Path, head: str | None, as_json: bool) -> int:
     """Verify the digests and the verdict of a bundle.
@@ -199,16 +169,15 @@ def verify(bundle: Path, head: str | None, as_json: bool) -> int:
 
 
 @sla.command()
-@_CONTRACT
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(("openslo", "prometheus")),
+@CONTRACT
+@option(
+    "--format form",
+    click.Choice(("openslo", "prometheus")),
+    "OpenSLO v1 documents, or recording and alerting rules.",
     required=True,
-    help="OpenSLO v1 documents, or recording and alerting rules.",
 )
-@click.option("--errors", metavar="QUERY", help="PromQL of failed requests, with [$window].")
-@click.option("--total", metavar="QUERY", help="PromQL of all requests, with [$window].")
+@option("--errors", "QUERY", "PromQL query of failed requests; [$window] stands for its range.")
+@option("--total", "QUERY", "PromQL query of all requests; [$window] stands for its range.")
 def export(contract: str, form: str, errors: str | None, total: str | None) -> int:
     """Print a contract as OpenSLO or as rules for Prometheus."""
     import yaml
@@ -229,7 +198,11 @@ def export(contract: str, form: str, errors: str | None, total: str | None) -> i
 
 
 def _judging(
-    agreement: Any, now: str | None, exclusions: Sequence[str], holds: str | None, confidence: str
+    agreement: Any,
+    now: str | None,
+    exclusions: Sequence[str],
+    holds_s: float | None,
+    confidence: float,
 ) -> dict[str, Any]:
     """The settings that verdicts and evidence share."""
     from nephoscope.sla.periods import instant_ns
@@ -244,12 +217,11 @@ def _judging(
                 "Use, for example, 2026-06-01T00:00Z/2026-06-01T02:00Z.",
             )
         times.append(Exclusion(**{"from": start, "to": end}))
-    seconds = options.seconds_of("--holds", holds, (1, 86_400), "1 s to 1 d")
     return {
         "now_ns": time.time_ns() if now is None else instant_ns(now, agreement.time_zone),
         "exclusions": tuple(times),
-        "holds_ns": round((seconds or 0) * 1e9),
-        "confidence": options.confidence(confidence),
+        "holds_ns": round((holds_s or 0) * 1e9),
+        "confidence": confidence,
     }
 
 

@@ -11,68 +11,56 @@ from typing import TYPE_CHECKING
 import click
 
 from nephoscope.commands import options, output
+from nephoscope.commands.options import (
+    CSV_FILE,
+    FILE,
+    SEEDS,
+    duration,
+    option,
+    ratio,
+    repeated,
+)
 from nephoscope.errors import UsageError
 
 if TYPE_CHECKING:
     from nephoscope.targets.kinds.record import TargetRecord
 
+_TIME = duration("50 ms", "30 d")
+
 
 @click.command()
 @click.argument("services", nargs=-1, required=True, metavar="[NAME=]ADDRESS...")
-@click.option(
-    "-o",
-    "--output",
-    "to",
-    type=options.PATH,
-    required=True,
-    metavar="FILE.csv",
-    help="File to append the events to.",
-)
-@click.option(
-    "--interval", metavar="TIME", default="60s", show_default=True, help="Time between probes."
-)
-@click.option(
+@option("-o --output to", CSV_FILE, "File to append the events to.", required=True)
+@option("--interval interval_s", _TIME, "Time between probes.", default="60s")
+@option(
     "--jitter",
-    metavar="RATIO",
+    ratio(0, 1),
+    "Largest random delay of a probe, as a share of the interval.",
     default="10%",
-    show_default=True,
-    callback=options.ratio(0, 1),
-    help="Random part of the interval by which each probe is later.",
 )
-@click.option(
-    "--timeout", metavar="TIME", default="5s", show_default=True, help="Longest wait for an answer."
+@option("--timeout timeout_s", _TIME, "Longest wait for a response.", default="5s")
+@option("--for duration_s", _TIME, "Duration [default: until interrupted].")
+@repeated(
+    "--from targets",
+    "[NAME=]TARGET",
+    "Host that probes the services, an observer of its own [default: local].",
 )
-@click.option("--for", "duration", metavar="TIME", help="Duration [default: until interrupted].")
-@click.option(
-    "--from",
-    "targets",
-    multiple=True,
-    metavar="[NAME=]TARGET",
-    help="Host that probes the services, an observer of its own [default: local]; may be repeated.",
-)
-@click.option(
-    "--observer", metavar="NAME", help="Name of this host as an observer [default: the host's]."
-)
-@click.option(
+@option("--observer", "NAME", "Name of this host as an observer [default: its host name].")
+@option(
     "--control",
-    metavar="ADDRESS",
-    help="Address near each observer; while it fails too, failures are unknown.",
+    "ADDRESS",
+    "Address near each observer; while its probes fail too, failures count as unknown.",
 )
-@click.option(
-    "--metrics",
-    type=options.PATH,
-    metavar="FILE",
-    help="File of counters for Prometheus (textfile collector).",
-)
-@click.option("--seed", type=options.SEEDS, metavar="N", help="Random seed of the schedule.")
+@option("--metrics", FILE, "File of counters for Prometheus (textfile collector).")
+@option("--seed", SEEDS, "Random seed of the schedule.")
 @options.JSON
 def watch(
     services: Sequence[str],
     to: Path,
-    interval: str,
+    interval_s: float,
     jitter: float,
-    timeout: str,
-    duration: str | None,
+    timeout_s: float,
+    duration_s: float | None,
     targets: Sequence[str],
     observer: str | None,
     control: str | None,
@@ -96,13 +84,7 @@ def watch(
     if control is not None:
         probes.request_of(control)
     records = _records(targets or ("local",), observer)
-    schedule = Schedule(
-        _seconds("--interval", interval),
-        jitter,
-        _seconds("--timeout", timeout),
-        0.0 if duration is None else _seconds("--for", duration),
-        seed,
-    )
+    schedule = Schedule(interval_s, jitter, timeout_s, duration_s or 0.0, seed)
     observers = [Observer(name, record, output.log) for name, record in records.items()]
     watching = Watch(watched, schedule, observers, EventFile(to), to, control, metrics)
     outcome = asyncio.run(watching.run())
@@ -153,9 +135,3 @@ def _records(texts: Sequence[str], here: str | None) -> dict[str, TargetRecord]:
             "--observer names this host, and no --from is local.", "Use --from NAME=TARGET."
         )
     return records
-
-
-def _seconds(option: str, text: str) -> float:
-    seconds = options.seconds_of(option, text, (0.05, 30 * 86_400), "50 ms to 30 d")
-    assert seconds is not None
-    return seconds

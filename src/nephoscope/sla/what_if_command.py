@@ -11,7 +11,12 @@ import click
 
 from nephoscope import units
 from nephoscope.commands import options, output
+from nephoscope.commands.options import SIZE, Checked, Count, duration, option, ratio
 from nephoscope.errors import UsageError
+from nephoscope.sla.options import CONFIDENCE, CONTRACT, EVENTS, NOW
+
+_TIME = duration("0 s", "1 h")
+_WINDOW = Checked("TIME", duration("1 min", "3660 d").read)
 
 
 @click.command("what-if")
@@ -43,29 +48,30 @@ def what_if(expression: str, as_json: bool) -> int:
 
 @click.command()
 @click.argument("objective", metavar="OBJECTIVE")
-@click.option(
-    "--window", metavar="TIME", default="30d", show_default=True, help="Window of the objective."
-)
-@click.option(
+@option("--window", _WINDOW, "Window of the objective.", default="30d")
+@option(
     "--burn-rate",
-    type=options.FiniteRange(0, 1e6),
+    options.FiniteRange(0, 1e6),
+    "Share of bad events relative to the share that the objective allows.",
     default=1.0,
     metavar="X",
-    show_default=True,
-    help="Bad share relative to the allowed one.",
 )
-@click.option(
+@option(
     "--years",
-    type=options.FiniteRange(0, 1000),
+    options.FiniteRange(0, 1000),
+    "Years over which a yearly share has to hold, for durability.",
     default=1.0,
     metavar="T",
-    show_default=True,
-    help="Years over which a yearly share has to hold, for durability.",
 )
-@options.CONFIDENCE
+@CONFIDENCE
 @options.JSON
 def budget(
-    objective: str, window: str, burn_rate: float, years: float, confidence: str, as_json: bool
+    objective: str,
+    window: str,
+    burn_rate: float,
+    years: float,
+    confidence: float,
+    as_json: bool,
 ) -> int:
     """Compute the error budget of an objective such as 99.9%."""
     from nephoscope.sla.terms import exact_share
@@ -75,10 +81,7 @@ def budget(
         share = exact_share(objective)
     except ValueError as error:
         raise UsageError(f"OBJECTIVE: {error}.", "Use, for example, 99.9%.") from None
-    seconds = options.seconds_of("--window", window, (60, 3660 * 86_400), "1 min to 10 years")
-    assert seconds is not None
-    level = options.confidence(confidence)
-    plan = plan_of(share, seconds, burn_rate, level, years)
+    plan = plan_of(share, _WINDOW.read(window), burn_rate, confidence, years)
     if as_json:
         output.document(plan)
         return 0
@@ -91,7 +94,7 @@ def budget(
     if plan.least_n is not None:
         output.say(
             f"{plan.least_n:,} successes without a failure prove it at "
-            f"{100 * level:g} % confidence."
+            f"{100 * confidence:g} % confidence."
         )
     unit = "year" if years == 1 else "years"
     output.say(f"As a yearly share it is {plan.over_years:.9g} over {years:g} {unit}.")
@@ -99,18 +102,18 @@ def budget(
 
 
 @click.command()
-@click.argument("contract", metavar="CONTRACT")
-@click.argument("events", nargs=-1, required=True, type=options.PATH, metavar="EVENTS...")
-@click.option("--bill", metavar="AMOUNT", help="Bill of a period, for the expected credit.")
-@click.option("--now", metavar="TIME", help="Time of the verdict [default: the clock's].")
-@options.CONFIDENCE
+@CONTRACT
+@EVENTS
+@option("--bill", "AMOUNT", "Bill of a period, for the expected credit.")
+@NOW
+@CONFIDENCE
 @options.JSON
 def promise(
     contract: str,
     events: Sequence[Path],
     bill: str | None,
     now: str | None,
-    confidence: str,
+    confidence: float,
     as_json: bool,
 ) -> int:
     """Find the objective that a service could have promised.
@@ -124,9 +127,8 @@ def promise(
     from nephoscope.sla.what_if import promises
 
     agreement = files.load(contract)
-    level = options.confidence(confidence)
     now_ns = time.time_ns() if now is None else instant_ns(now, agreement.time_zone)
-    judged = result.judge(agreement, reading.read(events), result.Settings(now_ns, level))
+    judged = result.judge(agreement, reading.read(events), result.Settings(now_ns, confidence))
     answer = promises(judged, None if bill is None else credit.amount_of(bill, "--bill"))
     if as_json:
         output.document(answer)
@@ -158,57 +160,35 @@ def promise(
 
 
 @click.command("client-time")
-@click.option(
-    "--drop", metavar="RATIO", callback=options.ratio(0, 0.4999), help="Share of dropped SYNs."
-)
-@click.option(
+@option("--drop", ratio(0, 0.4999), "Share of dropped SYNs.")
+@option(
     "--counters",
+    "BEFORE AFTER",
+    "Copies of /proc/net/netstat and /proc/net/snmp of the server, instead of --drop.",
     nargs=2,
     type=options.PATH,
-    metavar="BEFORE AFTER",
-    help="Copies of /proc/net/netstat and /proc/net/snmp of the server, instead of --drop.",
 )
-@click.option(
-    "--rto", default="1s", show_default=True, help="First timeout of a SYN.", metavar="TIME"
-)
-@click.option(
-    "--linear-timeouts",
-    type=click.IntRange(0, 100),
+@option("--rto rto_s", _TIME, "First retransmission timeout of a SYN.", default="1s")
+@option(
+    "--linear-timeouts linear",
+    Count(0, 100),
+    "Timeouts of the clients before they double; Linux 6.5 and later have 4.",
     default=0,
-    metavar="N",
-    show_default=True,
-    help="Timeouts of the clients before they double; Linux 6.5 and later have 4.",
 )
-@click.option("--rtt", help="Round trip between client and server.", metavar="TIME")
-@click.option(
-    "--tls-round-trips",
-    type=click.IntRange(0, 10),
-    default=0,
-    metavar="N",
-    show_default=True,
-    help="Round trips of the TLS handshake.",
+@option("--rtt rtt_s", _TIME, "Round-trip time between client and server.")
+@option("--tls-round-trips", Count(0, 10), "Round trips of the TLS handshake.", default=0)
+@option("--size size_bytes", SIZE, "Bytes of a response.")
+@option(
+    "--initial-window window_bytes", SIZE, "Initial congestion window in bytes.", default="14600"
 )
-@click.option("--size", metavar="SIZE", help="Bytes of an answer.")
-@click.option(
-    "--initial-window",
-    metavar="SIZE",
-    default="14600",
-    show_default=True,
-    help="Initial congestion window in bytes.",
-)
-@click.option("--server-time", help="Mean response time at the server.", metavar="TIME")
+@option("--server-time server_s", _TIME, "Mean response time at the server.")
 @options.JSON
 def client_time(
     drop: float | None,
     counters: tuple[Path, Path] | None,
-    rto: str,
-    linear_timeouts: int,
-    rtt: str | None,
-    tls_round_trips: int,
-    size: str | None,
-    initial_window: str,
-    server_time: str | None,
+    window_bytes: int,
     as_json: bool,
+    **connection: Any,
 ) -> int:
     """Estimate clients' response time from server counters.
 
@@ -223,26 +203,10 @@ def client_time(
         dropped, attempts = certes.drops_between(*map(certes.counters, counters))
         if not attempts:
             raise UsageError("The counters show no connection.", "Copy them at a longer distance.")
-    times: dict[str, Any] = {
-        name: options.seconds_of(option, text, (0, 3600), "0 to 1 h")
-        for name, option, text in (
-            ("rto_s", "--rto", rto),
-            ("rtt_s", "--rtt", rtt),
-            ("server_s", "--server-time", server_time),
-        )
-    }
-    window = units.parse_bytes(initial_window)
-    if not window:
+    if not window_bytes:
         raise UsageError("--initial-window is zero.", "Use, for example, 14600.")
     estimate = certes.estimate(
-        dropped,
-        attempts,
-        **times,
-        linear=linear_timeouts,
-        tls_round_trips=tls_round_trips,
-        size_bytes=None if size is None else units.parse_bytes(size),
-        window_bytes=window,
-        drop=drop,
+        dropped, attempts, window_bytes=window_bytes, drop=drop, **connection
     )
     if as_json:
         output.document(estimate)

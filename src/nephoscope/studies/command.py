@@ -66,20 +66,13 @@ def show(name: str, store: Path | None, as_json: bool) -> None:
 
 @study.command()
 @click.argument("name")
-@click.option(
+@options.option(
     "--scale",
-    type=click.Choice(["small", "paper"]),
+    click.Choice(["small", "paper"]),
+    "Scale of the experiment: minutes on two CPUs, or as published.",
     default="small",
-    show_default=True,
-    help="Scale of the experiment: minutes on two CPUs, or as published.",
 )
-@click.option(
-    "--part",
-    "parts",
-    multiple=True,
-    metavar="PART",
-    help="Part of the study to run [default: all]; may be repeated.",
-)
+@options.repeated("--part parts", "PART", "Part of the study to run [default: all].")
 @options.SEED
 @options.LABELS
 @options.STORE
@@ -151,10 +144,10 @@ def _measured(
     from nephoscope.studies.report import page
 
     stored = measuring.executed(plan, store, fresh=fresh)
-    result, report = measuring.reported(stored)
+    result = measuring.reported(stored)
     part_result = compare_part(study, part, result, text.warnings(stored))
     path = page.write(study, [part_result], stored.report_path)
-    output.log(f"Report: {report}\nComparison: {path}")
+    output.log(f"Comparison: {path}")
     return stored, part_result
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
 from nephoscope.commands import options
+from nephoscope.commands.options import duration, flag, option, repeated
 from nephoscope.commands.section_output import present
 from nephoscope.errors import UsageError
 
@@ -17,35 +17,24 @@ _RADIOS = ("wifi", "wifi-psm", "3g", "lte")
 
 @click.command()
 @click.argument("file", required=False, type=options.PATH, metavar="[FILE]")
-@click.option("--run", "name", metavar="RUN", help="Stored run with transfers, instead of FILE.")
-@click.option("--to", metavar="ADDRESS", help="Count only packets to this IP address.")
-@click.option(
-    "--gap",
-    metavar="TIME",
+@option("--run name", "RUN", "Stored run with transfers, instead of FILE.")
+@option("--to", "ADDRESS", "Count only packets to this IP address.")
+@option(
+    "--gap gap_s",
+    duration("1 us", "1 h"),
+    "Time without packets that ends a burst.",
     default="10ms",
-    show_default=True,
-    help="Time without packets that ends a burst.",
 )
-@click.option(
-    "--radio",
-    "names",
-    multiple=True,
-    type=click.Choice(_RADIOS),
-    help="Radio of the receiver; may be repeated [default: all].",
-)
-@options.set_option("Override a parameter of the radio, in W or s")
-@click.option(
-    "--playback",
-    is_flag=True,
-    help="Take the traffic as the download of a video; print the phases of its playback.",
-)
+@repeated("--radio names", click.Choice(_RADIOS), "Radio of the receiver [default: all].")
+@options.set_option("Override a parameter of the radio, in W or s.")
+@flag("--playback", "Treat the traffic as a video download, and print the phases of its playback.")
 @options.STORE
 @options.JSON
 def traffic(
     file: Path | None,
     name: str | None,
     to: str | None,
-    gap: str,
+    gap_s: float,
     names: Sequence[str],
     values: Mapping[str, str],
     playback: bool,
@@ -62,7 +51,6 @@ def traffic(
         raise UsageError("`traffic` needs a capture or a stored run.", "Use FILE or --run RUN.")
     if to is not None and file is None:
         raise UsageError("--to selects packets of a capture.", "Use it with FILE.")
-    gap_s: Any = options.seconds_of("--gap", gap, (1e-6, 3600), "1 µs to 1 h")
     if file is not None:
         sources = result.of_capture(file, None if to is None else captures.address_of(to))
     else:

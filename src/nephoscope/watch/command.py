@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nephoscope import limits
 from nephoscope.commands import options, output
 from nephoscope.errors import Interrupted, UsageError
-from nephoscope.watch.options import repeated_options, watch_options
+from nephoscope.watch.options import EVERY, repeated_options, watch_options
 
 if TYPE_CHECKING:
     from nephoscope.store import Store
@@ -80,8 +79,8 @@ def _definition(plan: Path, plan_name: str, more: Mapping[str, Any]) -> Definiti
     from nephoscope.compaction.command import policy_of
     from nephoscope.watch.records import Definition
 
-    every_s = options.seconds_of("--every", more["every"], (1, limits.SECONDS), "1 s to 30 d")
-    if (every_s is None) == (more["cron"] is None):
+    every = more["every"]
+    if (every is None) == (more["cron"] is None):
         raise UsageError("A watch has one schedule.", "Give either --every or --cron.")
     for option, user in (("token_file", "listen"), ("otlp_headers", "otlp")):
         if more[option] is not None and more[user] is None:
@@ -93,7 +92,7 @@ def _definition(plan: Path, plan_name: str, more: Mapping[str, Any]) -> Definiti
     return Definition(
         name=name,
         plan=str(plan.absolute()),
-        every_s=every_s,
+        every_s=None if every is None else EVERY.read(every),
         cron=more["cron"],
         time_zone=more["time_zone"],
         jitter=more["jitter"],

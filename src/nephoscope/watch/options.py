@@ -10,100 +10,72 @@ import click
 from click.core import ParameterSource
 
 from nephoscope.commands import options
+from nephoscope.commands.options import FILE, Checked, Count, duration, flag, option, ratio
+from nephoscope.compaction.command import AGE, SIZE
 
 _NOT_IN_UNIT = {"install", "uninstall", "list_all", "scope", "as_json", "plan", "store", "name"}
 
 
+EVERY = Checked("TIME", duration("1 s", "30 d").read)
+
 _OPTIONS = (
-    click.option("--every", metavar="TIME", help="Interval between starts, e.g. 5min."),
-    click.option(
-        "--cron", metavar="EXPR", help="Cron expression of the starts, instead of --every."
-    ),
-    click.option(
-        "--time-zone",
-        default="UTC",
-        show_default=True,
-        metavar="NAME",
-        help="Time zone of --cron, e.g. Europe/Berlin.",
-    ),
-    click.option(
+    option("--every", EVERY, "Interval between starts, e.g. 5min."),
+    option("--cron", "EXPR", "Cron expression of the starts, instead of --every."),
+    option("--time-zone", "NAME", "Time zone of --cron, e.g. Europe/Berlin.", default="UTC"),
+    option(
         "--jitter",
-        metavar="RATIO",
+        ratio(0, 1),
+        "Largest random delay of a start, as a share of the interval.",
         default="10%",
-        show_default=True,
-        callback=options.ratio(0, 1),
-        help="Random part of the interval by which each start is later.",
     ),
-    click.option("--name", metavar="NAME", help="Name of the watch [default: the plan's]."),
-    click.option(
-        "--runs",
-        "repetitions",
-        type=click.IntRange(1, 10**9),
-        metavar="N",
-        help="Number of starts, then end [default: until interrupted].",
+    option("--name", "NAME", "Name of the watch [default: the plan's]."),
+    option(
+        "--runs repetitions",
+        Count(1, 10**9),
+        "Number of starts, then end [default: until interrupted].",
     ),
-    click.option(
+    option(
         "--max-runs",
-        type=click.IntRange(1, 1000),
+        Count(1, 1000),
+        "Maximum number of runs at once of all watches in the store.",
         default=1,
-        show_default=True,
-        metavar="N",
-        help="Maximum number of runs at once of all watches in the store.",
     ),
-    click.option(
+    option(
         "--max-share",
-        metavar="RATIO",
+        ratio(0.0001, 1),
+        "Maximum share of time that is spent measuring.",
         default="100%",
-        show_default=True,
-        callback=options.ratio(0.0001, 1),
-        help="Maximum share of time that is spent measuring.",
     ),
-    click.option(
+    option(
         "--keep-raw",
-        metavar="TIME",
+        AGE,
+        "Age of a run at which its trials are merged into its day file.",
         default="7d",
-        show_default=True,
-        help="Age of a run at which its trials are merged into its day file.",
     ),
-    click.option(
-        "--keep",
-        metavar="TIME",
-        default="2y",
-        show_default=True,
-        help="Age at which a day file is removed.",
-    ),
-    click.option(
-        "--max-size",
-        metavar="SIZE",
-        help="Size of the day files, beyond which the oldest is removed.",
-    ),
-    click.option(
+    option("--keep", AGE, "Age at which a day file is removed.", default="2y"),
+    option("--max-size", SIZE, "Size of the day files, beyond which the oldest is removed."),
+    option(
         "--listen",
-        metavar="[ADDRESS:]PORT",
-        help="Serve OpenMetrics at /metrics; beyond loopback a token is required.",
+        "[ADDRESS:]PORT",
+        "Serve OpenMetrics at /metrics; beyond loopback a token is required.",
     ),
-    click.option(
-        "--token-file", type=options.PATH, metavar="FILE", help="File of the token for --listen."
-    ),
-    click.option("--otlp", metavar="URL", help="OTLP/HTTP receiver to which metrics are sent."),
-    click.option(
+    option("--token-file", FILE, "File of the token for --listen."),
+    option("--otlp", "URL", "OTLP/HTTP receiver to which metrics are sent."),
+    option(
         "--otlp-headers",
-        type=options.PATH,
-        metavar="FILE",
-        help="File of HTTP headers for --otlp [default: $OTEL_EXPORTER_OTLP_HEADERS].",
+        FILE,
+        "File of HTTP headers for --otlp [default: $OTEL_EXPORTER_OTLP_HEADERS].",
     ),
     options.SETS,
     options.LABELS,
-    click.option(
-        "--install", is_flag=True, help="Write a systemd unit of this watch, run nothing."
-    ),
-    click.option("--uninstall", metavar="NAME", help="Remove the systemd unit of a watch."),
-    click.option(
+    flag("--install", "Write a systemd unit of this watch; run nothing."),
+    option("--uninstall", "NAME", "Remove the systemd unit of a watch."),
+    option(
         "--scope",
-        type=click.Choice(["user", "system"]),
-        help="Manager of the unit [default: system for root, else user].",
+        click.Choice(["user", "system"]),
+        "systemd manager of the unit [default: system for root, else user].",
     ),
-    click.option("--list", "list_all", is_flag=True, help="Print the watches of the store."),
+    flag("--list list_all", "Print the watches of the store."),
     options.STORE,
     options.JSON,
 )
@@ -116,14 +88,14 @@ def watch_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def repeated_options(context: click.Context) -> Iterator[str]:
     """Yields the options of this command line that the unit repeats, with absolute paths."""
-    for option in context.command.params:
-        name = str(option.name)
-        if name in _NOT_IN_UNIT or not isinstance(option, click.Option):
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        if name in _NOT_IN_UNIT or not isinstance(parameter, click.Option):
             continue
-        long = next(text for text in option.opts if text.startswith("--"))
+        long = next(text for text in parameter.opts if text.startswith("--"))
         if name == "values":
             yield from (f"{long}={key}={value}" for key, value in context.params[name].items())
-        elif name == "multiple_labels" or long == "--label":
+        elif long == "--label":
             yield from (f"{long}={key}={value}" for key, value in options.given_labels().items())
         elif context.get_parameter_source(name) is not ParameterSource.DEFAULT:
             yield f"{long}={_text(context.params[name])}"

@@ -8,14 +8,20 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
-import click
-
-from nephoscope import units
-from nephoscope.commands.options import PATH, add_options, parsed, seconds_of
+from nephoscope.commands.options import (
+    FILE,
+    Count,
+    Parsed,
+    add_options,
+    duration,
+    option,
+    ratio,
+    repeated,
+)
 from nephoscope.errors import UsageError
 
 DEFAULT_TIMEOUT_S = 3600.0
-_MAX_TIMEOUT_S = 86_400.0
+_RUNS = Count(1, 1_000_000)
 _ALL = "all-non-zero"
 _DEFAULT_SHELL = "sh"
 
@@ -50,213 +56,123 @@ class CommandOptions:
     export_json: Path | None = None
 
 
-def _ignored(text: str | None) -> tuple[int, ...] | None:
-    if text is None:
-        return None
+def _ignored(text: str) -> tuple[int, ...]:
     if text == _ALL:
         return ()
     words = [word.strip() for word in text.split(",")]
     if not all(word.isdecimal() and len(word) <= 3 and int(word) < 256 for word in words):
         raise UsageError(
-            f"--ignore-failure takes exit codes from 0 to 255, not '{text}'.",
+            f"'{text}' is no list of exit codes from 0 to 255.",
             "Write --ignore-failure for all of them, or for example --ignore-failure=1,2.",
         )
     return tuple(int(word) for word in words)
 
 
-def _shell(text: str | None) -> str:
-    return {None: "", "none": "", "default": _DEFAULT_SHELL}.get(text, text or "")
+def _shell(text: str) -> str:
+    return {"none": "", "default": _DEFAULT_SHELL}.get(text, text)
 
 
-def _margin(text: str) -> float:
-    return parsed("--margin", text, units.parse_ratio)
-
-
-def _timeout(text: str | None) -> float:
-    seconds = seconds_of("--timeout", text, (1, _MAX_TIMEOUT_S), "1 s to 1 d")
-    return DEFAULT_TIMEOUT_S if seconds is None else seconds
-
-
-def _figures(texts: tuple[str, ...]) -> tuple[str, ...]:
-    for text in texts:
-        name, equals, pattern = text.partition("=")
-        if not (name and equals and pattern):
-            raise UsageError(
-                f"--figure takes NAME=PATTERN, not '{text}'.",
-                "Write, for example, --figure 'rate:higher=([0-9.]+) requests/s'.",
-            )
-    return texts
-
-
-def _option(*names: str, read: Callable[[Any], Any] | None = None, **settings: Any) -> Any:
-    if read is not None:
-        settings["callback"] = lambda context, option, value: read(value)
-    return click.option(*names, **settings)
+def _figure(text: str) -> str:
+    name, equals, pattern = text.partition("=")
+    if not (name and equals and pattern):
+        raise UsageError(
+            f"'{text}' is not of the form NAME=PATTERN.",
+            "Write, for example, --figure 'rate:higher=([0-9.]+) requests/s'.",
+        )
+    return text
 
 
 _OPTIONS = (
-    _option(
-        "--command",
-        "commands",
-        multiple=True,
-        metavar="CMD",
-        help="Command line to measure instead of ID; may be repeated.",
+    repeated("--command commands", "CMD", "Command line to measure instead of ID."),
+    repeated(
+        "-n --command-name names",
+        "NAME",
+        "Name of a command in results, in the order of --command.",
     ),
-    _option(
-        "-n",
-        "--command-name",
-        "names",
-        multiple=True,
-        metavar="NAME",
-        help="Name of a command in results, in the order of --command; may be repeated.",
-    ),
-    _option(
-        "-L",
-        "--parameter-list",
-        "lists",
+    option(
+        "-L --parameter-list lists",
+        "VAR VALUES",
+        "Measure each command once per value: {VAR} stands for the values, which are "
+        "separated by commas; may be repeated, for all combinations.",
         type=(str, str),
         multiple=True,
-        metavar="VAR VALUES",
-        help="Measure each command once per value: {VAR} stands for the values, which are "
-        "separated by commas; may be repeated, for all combinations.",
     ),
-    _option(
-        "-P",
-        "--parameter-scan",
-        "scan",
+    option(
+        "-P --parameter-scan scan",
+        "VAR MIN MAX",
+        "Measure each command once per number from MIN to MAX, for which {VAR} stands.",
         type=(str, str, str),
-        metavar="VAR MIN MAX",
-        help="The same with the numbers from MIN to MAX.",
     ),
-    _option(
-        "-D",
-        "--parameter-step-size",
-        "scan_step",
-        metavar="DELTA",
-        help="Step of --parameter-scan [default: 1].",
+    option("-D --parameter-step-size scan_step", "DELTA", "Step of --parameter-scan [default: 1]."),
+    option("-w --warmup", Count(0, 100), "Number of warm-up rounds.", default=1),
+    option("-r --runs", _RUNS, "Number of executions of each command, rounded up to full rounds."),
+    option(
+        "-m --min-runs minimum_runs",
+        _RUNS,
+        "Minimum number of executions of each command [default: 10].",
     ),
-    _option(
-        "-w",
-        "--warmup",
-        type=click.IntRange(0, 100),
-        default=1,
-        metavar="N",
-        show_default=True,
-        help="Number of warm-up rounds.",
-    ),
-    _option(
-        "-r",
-        "--runs",
-        type=click.IntRange(1, 1_000_000),
-        metavar="N",
-        help="Number of executions of each command, rounded up to full rounds.",
-    ),
-    _option(
-        "-m",
-        "--min-runs",
-        "minimum_runs",
-        type=click.IntRange(1, 1_000_000),
-        metavar="N",
-        help="Minimum number of executions of each command [default: 10].",
-    ),
-    _option(
-        "-M",
-        "--max-runs",
-        "maximum_runs",
-        type=click.IntRange(1, 1_000_000),
-        metavar="N",
-        help="Maximum number of executions of each command.",
-    ),
-    _option(
-        "-s",
-        "--setup",
-        metavar="CMD",
-        help="Command that runs before the executions of each trial.",
-    ),
-    _option(
-        "-p",
-        "--prepare",
+    option("-M --max-runs maximum_runs", _RUNS, "Maximum number of executions of each command."),
+    option("-s --setup", "CMD", "Command that runs before the executions of each trial."),
+    option(
+        "-p --prepare",
+        "CMD",
+        "Command that runs before each execution; once for all commands, or once per command.",
         multiple=True,
-        metavar="CMD",
-        help="Command that runs before each execution; once for all commands, or once per command.",
     ),
-    _option(
-        "-C",
-        "--conclude",
+    option(
+        "-C --conclude",
+        "CMD",
+        "Command that runs after each execution; once for all commands, or once per command.",
         multiple=True,
-        metavar="CMD",
-        help="Command that runs after each execution; once for all commands, or once per command.",
     ),
-    _option(
-        "-c",
-        "--cleanup",
-        metavar="CMD",
-        help="Command that runs after the executions of each trial.",
-    ),
-    _option(
-        "-S",
-        "--shell",
-        metavar="SHELL",
-        read=_shell,
-        help="Shell that interprets the commands, e.g. sh or 'bash --norc'; its own start is "
+    option("-c --cleanup", "CMD", "Command that runs after the executions of each trial."),
+    option(
+        "-S --shell",
+        Parsed("SHELL", _shell),
+        "Shell that interprets the commands, e.g. sh or 'bash --norc'; its own start is "
         "measured and subtracted [default: none].",
+        default="",
     ),
-    _option(
-        "-i",
-        "--ignore-failure",
-        "ignored_exit_codes",
+    option(
+        "-i --ignore-failure ignored_exit_codes",
+        Parsed("CODES", _ignored),
+        "Accept these exit codes, e.g. --ignore-failure=1,2; without a value, all failures.",
         is_flag=False,
         flag_value=_ALL,
-        metavar="CODES",
-        read=_ignored,
-        help="Accept these exit codes, e.g. --ignore-failure=1,2; without a value, all failures.",
     ),
-    _option(
+    option(
         "--input",
+        Parsed("FILE", lambda text: "" if text == "null" else text),
+        "Standard input of the commands [default: null].",
         default="",
-        metavar="FILE",
-        read=lambda text: "" if text == "null" else text,
-        help="Standard input of the commands [default: null].",
     ),
-    _option(
-        "--output",
-        "outputs",
-        multiple=True,
-        metavar="WHERE",
-        help="Destination of standard output: null, pipe or a file; once for all commands, or once "
+    option(
+        "--output outputs",
+        "WHERE",
+        "Destination of standard output: null, pipe or a file; once for all commands, or once "
         "per command [default: null].",
-    ),
-    _option(
-        "--figure",
-        "figures",
         multiple=True,
-        metavar="NAME=PATTERN",
-        read=_figures,
-        help="Figure that the commands print: a regular expression with one group around the "
+    ),
+    repeated(
+        "--figure figures",
+        Parsed("NAME=PATTERN", _figure),
+        "Figure that the commands print: a regular expression with one group around the "
         "number, or a JSON path such as $.results[0].mean; NAME:higher or NAME:lower states what "
-        "is better; may be repeated.",
+        "is better.",
     ),
-    _option(
-        "--timeout",
-        "timeout_s",
-        metavar="TIME",
-        read=_timeout,
-        help="Maximum duration of a trial and of its setup [default: 1h].",
+    option(
+        "--timeout timeout_s",
+        duration("1 s", "1 d"),
+        "Maximum duration of a trial and of its setup.",
+        default="1h",
     ),
-    _option(
+    option(
         "--margin",
+        ratio(0, 1),
+        "Largest relative difference that counts as equivalent.",
         default="3%",
-        metavar="RATIO",
-        show_default=True,
-        read=_margin,
-        help="Largest relative difference that counts as equivalent.",
     ),
-    _option(
-        "--export-json",
-        type=PATH,
-        metavar="FILE",
-        help="Write the executions to FILE, in hyperfine's format.",
-    ),
+    option("--export-json", FILE, "Write the executions to FILE, in hyperfine's format."),
 )
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from nephoscope import units
 from nephoscope.analysis.statistics.values import percent
-from nephoscope.commands import output
+from nephoscope.commands import metric_table, output
 from nephoscope.commands.command_lines.executions import Executions
 from nephoscope.commands.command_lines.plan import LABEL, CommandLine
 from nephoscope.experiments.records import Against, Experiment
@@ -51,11 +51,7 @@ def text(
     if compared is not None:
         blocks.append(comparison(compared.comparisons, lines))
     blocks.append(_notes(lines, by_label, executions, shell))
-    trials = result.run.trials
-    blocks.append(
-        f"{trials.valid} valid trials, {trials.invalid + trials.failed} excluded; confidence "
-        f"{percent(result.run.confidence)}; seed {result.run.seed}; run {result.run.id}"
-    )
+    blocks.append(metric_table.foot(result))
     return "\n\n".join(block for block in blocks if block)
 
 
