@@ -57,7 +57,7 @@ def test_all_platforms_of_the_lab_are_the_default(
     [
         (["--platform", "lxc"], "lxc"),
         (["--boots", "4"], "5<=x<=1000"),
-        (["--memory", "16MiB"], "too few for a guest"),
+        (["--memory", "16MiB"], "too little memory for a guest"),
         (["--memory", "much"], "much"),
         (["--rate", "1"], "70"),
         (["-o", "page.pdf"], "unsupported file type"),
