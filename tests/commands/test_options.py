@@ -31,7 +31,7 @@ def test_a_budget_has_a_unit_or_is_seconds(text: str, seconds: float) -> None:
 @pytest.mark.parametrize("text", ["nan", "49%", "99.995%", ""])
 def test_what_is_no_confidence_names_the_option(text: str) -> None:
     with pytest.raises(UsageError, match=r"^--confidence"):
-        options.confidence(text)
+        value_of(options.CONFIDENCE, "--confidence", text)
 
 
 def test_no_budget_leaves_the_plans_own() -> None:

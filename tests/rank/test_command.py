@@ -214,7 +214,7 @@ def test_other_parameters_are_no_alternative(
         ("metric,alternative,value,round\nm,a,1,1\nm,a,2,1\n", "two values of 'm' in round 1"),
         ("metric,alternative,value\nm,a,1\nn,b,1\n", "such as m of 'a'; b: no value"),
         ("metric,alternative,value\nm,a,nan\n", "no number above zero"),
-        ("metric,alternative,value\nm,a,1e200\n", "v.csv:2: '1e200' is out of range"),
+        ("metric,alternative,value\nm,a,1e200\n", "v.csv:2: '1e200' is too large or too small"),
         ("metric,alternative,value\nm,,1\n", "'alternative' is empty"),
         ("metric,alternative,value\nm,a\n", "2 fields under 3 columns"),
         ("metric,alternative,value,better\nm,a,1,more\n", "unknown better 'more'"),
