@@ -11,7 +11,7 @@ import difflib
 import json
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -66,7 +66,7 @@ HOST = "host"
 """The parameter that names any machine as the other end, instead of a target that serves."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BenchmarkSpec:
     """A benchmark's declaration.
 
@@ -113,15 +113,23 @@ class BenchmarkSpec:
         seed."""
         return any(param.id == "seed" and param.default == 0 for param in self.params)
 
+    @cached_property
+    def positions(self) -> Mapping[str, int]:
+        """Returns the positions of the metrics by name; an import may have thousands of them."""
+        return {metric.id: position for position, metric in enumerate(self.metrics)}
+
+    @cached_property
+    def headline_metrics(self) -> frozenset[str]:
+        """Returns the names of the headline metrics."""
+        return frozenset(metric.id for metric in self.metrics if metric.headline)
+
     def metric(self, metric_id: str) -> MetricSpec:
         """The metric of that name; UnknownName if there is none."""
-        for metric in self.metrics:
-            if metric.id == metric_id:
-                return metric
-        raise UnknownName(
-            f"{self.id} has no metric '{metric_id}'.",
-            f"It has: {', '.join(metric.id for metric in self.metrics)}.",
-        )
+        if metric_id not in self.positions:
+            raise UnknownName(
+                f"{self.id} has no metric '{metric_id}'.", f"It has: {', '.join(self.positions)}."
+            )
+        return self.metrics[self.positions[metric_id]]
 
     def param(self, param_id: str) -> ParamSpec:
         """The parameter of that name; UnknownName if there is none."""

@@ -28,6 +28,8 @@ _KEYS: dict[type[Any], tuple[str, ...]] = {}
 
 def to_json(value: Any) -> Any:
     """Returns the JSON document of a record; a number that JSON does not have becomes null."""
+    if value is None or type(value) in (str, int, bool):
+        return value
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, float):

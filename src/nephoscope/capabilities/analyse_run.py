@@ -174,8 +174,8 @@ class _WantedOf:
     def order(self, key: Key, trial: str) -> tuple[int, int]:
         """Place among the lines: the plan's settings first, then the spec's metrics."""
         spec = self._spec(key.benchmark)
-        known = [metric.id for metric in spec.metrics] if spec else []
-        at = known.index(key.metric) if key.metric in known else len(known)
+        positions = spec.positions if spec else {}
+        at = positions.get(key.metric, len(positions))
         return int(self._setting(trial).get("index", len(self._settings))), at
 
     def _spec(self, benchmark: str) -> BenchmarkSpec | None:

@@ -295,7 +295,7 @@ def wanted_of(
     """Returns what the plan asked of a benchmark; without headlines of its own, the spec's."""
     own = frozenset(headline)
     if not own and spec is not None:
-        own = frozenset(metric.id for metric in spec.metrics if metric.headline)
+        own = spec.headline_metrics
     return Wanted(
         n_min=int(repeat.get("min", 10)),
         n_max=int(repeat.get("max", 100)),

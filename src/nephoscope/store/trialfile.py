@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +107,9 @@ def record_values(record: TrialRecord) -> dict[str, Any]:
     """Returns what `record_from_json` reads."""
     # Not asdict of the whole: it copies every counter deeply, which takes longer than the rest.
     fields = {name: getattr(record, name) for name in record.__slots__}
-    return {**fields, "key": asdict(record.key)}
+    key = record.key
+    fields["key"] = {name: getattr(key, name) for name in key.__slots__}
+    return fields
 
 
 def table_of(
