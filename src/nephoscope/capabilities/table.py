@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from nephoscope import catalog
-
 if TYPE_CHECKING:
     from nephoscope.results.run_data import RunData
 
@@ -91,6 +89,8 @@ def load(reference: str) -> Any:
 
 def _has_tools(data: RunData) -> bool:
     """States whether a run has trials of a third-party tool and of a native benchmark."""
+    from nephoscope import catalog  # each start of the program imports this file
+
     known = catalog.load().benchmarks
     kinds = {known[name].kind for name in data.benchmarks if name in known}
     return {catalog.ADAPTER, catalog.NATIVE} <= kinds
