@@ -115,7 +115,8 @@ def test_the_end_names_slow_tests_and_the_seconds_of_each_part(tmp_path: Path) -
     assert all(int(seconds) >= 0 for seconds, _ in parts)
     assert [name for _, name in parts] == [
         "Python without measurements",
-        "Rust without measurements, what is left of it",
+        "Building the Rust tests, what is left of it",
+        "Rust without measurements",
         "Rust that measures",
         "Python that measures",
         "in all",

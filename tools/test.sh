@@ -24,28 +24,20 @@ pythons() { # marks, further options
   .venv/bin/python -m pytest -q -rs -m "$@"
 }
 
-rust_without_measurements() {
-  local failed=0
-  nice cargo test --locked --workspace "${kinds[@]}" --no-run || failed=1
-  nice cargo test --locked --workspace "${kinds[@]}" "${measuring[@]/#/--exclude=}" "${ignored[@]}" || failed=1
-  return $failed
-}
-
-finish_rust() {
-  local failed=0
-  wait "$rust" || failed=1
-  cat "$rust_log"
-  return $failed
+finish_building() {
+  wait "$building" && return
+  cat "$build_log"
+  return 1
 }
 
 # No examples: the lints compile them, and nothing runs them.
 kinds=(--lib --bins --tests)
 measuring=(nephoscope-probe nephoscope-lab nephoscope-programs)
 targets=(--bin=nephoscope-probe --bin=nephoscope-lab --test=programs)
-rust_log=$(mktemp)
+build_log=$(mktemp)
 NEPHOSCOPE_TEST_DURATIONS=$(mktemp)
 export NEPHOSCOPE_TEST_DURATIONS
-trap 'rm -f "$NEPHOSCOPE_TEST_DURATIONS" "$rust_log"' EXIT
+trap 'rm -f "$NEPHOSCOPE_TEST_DURATIONS" "$build_log"' EXIT
 
 # The libraries of storage services take minutes to compile; without them those tests are skipped.
 if [ "${1:-}" = --all ]; then
@@ -54,11 +46,12 @@ if [ "${1:-}" = --all ]; then
   part "Rust of the storage program" cargo test --locked --package nephoscope-probe --features storage storage::
 fi
 
-# Tests that measure nothing wait often: one worker more than there are CPUs, and the Rust tests beside.
-rust_without_measurements >"$rust_log" 2>&1 &
-rust=$!
+# Tests that measure nothing wait often: one worker more than there are CPUs, and the compiler beside.
+nice cargo test --locked --workspace "${kinds[@]}" --no-run >"$build_log" 2>&1 &
+building=$!
 part "Python without measurements" pythons "${slow}not alone" -n "$(($(nproc) + 1))" --dist loadfile --no-loadscope-reorder
-part "Rust without measurements, what is left of it" finish_rust
+part "Building the Rust tests, what is left of it" finish_building
+part "Rust without measurements" cargo test --locked --workspace "${kinds[@]}" "${measuring[@]/#/--exclude=}" "${ignored[@]}"
 if [ "${1:-}" != --fast ]; then
   # One test at a time: a truth test shares its core with nobody. Chosen by target, because a choice
   # of packages would compile the dependencies with other features once more.
