@@ -28,6 +28,7 @@ from nephoscope.store.digests import digest_of
 from nephoscope.store.files import translating_os_errors, writing_atomically
 from nephoscope.store.journal import parsed_line, with_checksum
 from nephoscope.store.manifest import has_types
+from nephoscope.store.trial_folder import Batch
 
 GROUPS, GROUP_TRIALS = 16, 4
 """Row groups of a run, and the fewest trials of one. Each group takes some kB in the file's footer
@@ -43,9 +44,7 @@ def paths(folder: Path) -> tuple[Path, Path]:
     return folder / "samples.parquet", folder / "records.jsonl"
 
 
-def write(
-    folder: Path, trials: Iterable[tuple[TrialRecord, pa.Table]], count: int
-) -> dict[str, Any]:
+def write(folder: Path, batches: Iterable[Batch], count: int) -> dict[str, Any]:
     """Writes so many trials (`count`), durably; returns their entry in the manifest.
 
     Holds the samples of one row group at a time.
@@ -59,17 +58,14 @@ def write(
                 sink, trialfile.SCHEMA, compression="zstd", write_page_checksum=True
             ) as writer,
         ):
-            for group in _groups(trials, max(math.ceil(count / GROUPS), GROUP_TRIALS)):
-                for record, table in group:
+            for group in _groups(batches, max(math.ceil(count / GROUPS), GROUP_TRIALS)):
+                for record, rows in group.trials:
                     values = trialfile.record_values(record)
-                    line = {"row": row, "rows": table.num_rows, "record": values}
-                    lines.write(with_checksum(line))
-                    row += table.num_rows
+                    lines.write(with_checksum({"row": row, "rows": rows, "record": values}))
+                    row += rows
                     warmup += record.key.round < 1
-                tables = [table for _, table in group if table.num_rows]
-                if tables:
-                    together = pa.concat_tables(tables)
-                    writer.write_table(together, row_group_size=together.num_rows)
+                if group.table.num_rows:
+                    writer.write_table(group.table, row_group_size=group.table.num_rows)
         ends = _ends(samples)
         digests = list(_range_digests(samples, ends))
         lines.write(with_checksum({"ends": ends, "sha256": digests}))
@@ -81,19 +77,25 @@ def write(
     }
 
 
-def _groups(
-    trials: Iterable[tuple[TrialRecord, pa.Table]], size: int
-) -> Iterator[list[tuple[TrialRecord, pa.Table]]]:
-    group: list[tuple[TrialRecord, pa.Table]] = []
-    rows = 0
-    for record, table in trials:
-        group.append((record, table))
-        rows += table.num_rows
-        if len(group) >= size or rows >= CHUNK_ROWS:
-            yield group
-            group, rows = [], 0
-    if group:
-        yield group
+def _groups(batches: Iterable[Batch], size: int) -> Iterator[Batch]:
+    """Yields the trials in groups of so many, or of fewer where they reach `CHUNK_ROWS`."""
+    trials: list[tuple[TrialRecord, int]] = []
+    tables: list[pa.Table] = []
+    held = 0
+    for batch in batches:
+        begin = end = 0
+        for record, rows in batch.trials:
+            trials.append((record, rows))
+            held += rows
+            end += rows
+            if len(trials) >= size or held >= CHUNK_ROWS:
+                yield Batch(
+                    trials, pa.concat_tables([*tables, batch.table.slice(begin, end - begin)])
+                )
+                trials, tables, held, begin = [], [], 0, end
+        tables.append(batch.table.slice(begin))
+    if trials:
+        yield Batch(trials, pa.concat_tables(tables))
 
 
 def _ends(samples: Path) -> list[int]:

@@ -7,19 +7,16 @@ locks the run next, and neither is read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from nephoscope.model import TrialRecord
 from nephoscope.store import journal
 from nephoscope.store.files import remove_leftovers, translating_os_errors
 from nephoscope.store.manifest import MERGED_SINCE
-from nephoscope.store.trial_folder import TrialFile, forget_read_files
+from nephoscope.store.trial_folder import Batch, TrialFile, forget_read_files
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pyarrow as pa
 
     from nephoscope.store.run import StoredRun
 
@@ -33,33 +30,31 @@ def merge_ended(run: StoredRun, looked: Sequence[TrialFile]) -> dict[str, Any]:
     is_new = manifest["version"] >= MERGED_SINCE and "merged_trials" not in manifest
     if not is_new or not looked or not all(file.readable and file.digest for file in looked):
         return {}
-    return merge(run, run.tables(), [file.record.key.name for file in looked])
+    return merge(run, run.batches(), [file.record.key.name for file in looked])
 
 
-def merge(
-    run: StoredRun, trials: Iterable[tuple[TrialRecord, pa.Table]], names: Sequence[str]
-) -> dict[str, Any]:
-    """Writes trials (names: theirs) together; returns the changes of the manifest."""
+def merge(run: StoredRun, batches: Iterable[Batch], names: Sequence[str]) -> dict[str, Any]:
+    """Writes trials of these names together; returns the changes of the manifest."""
     from nephoscope.store import merged_trials
 
     remove_leftovers(run.trials_path)  # of a process that was killed while it did this
-    entry = merged_trials.write(run.trials_path, trials, len(names))
+    entry = merged_trials.write(run.trials_path, batches, len(names))
     forget_read_files()
     run.event(journal.merged_event(names))
     entry["journal_bytes"] = journal.extent(run.journal_path)["bytes"]
     return {"merged_trials": entry}
 
 
-def remove_unused(folder: Path, looked: Sequence[TrialFile] | None) -> None:
+def remove_unused(folder: Path, look: Callable[[], Sequence[TrialFile]] | None) -> None:
     """Removes what does not count: files of merged trials; merged files that nothing names.
 
-    looked: the trials of a run whose manifest names merged files; None for another.
+    look: returns the trials of a run whose manifest names merged files; None for another.
     """
-    if looked is None:
+    if look is None:
         unused = [folder / name for name in ("samples.parquet", "records.jsonl")]
-    else:
-        merged = {file.record.key.name for file in looked if file.merged is not None}
-        unused = [path for path in folder.glob("[rw]*.parquet") if path.stem in merged]
+    elif unused := [*folder.glob("[rw]*.parquet")]:
+        merged = {file.record.key.name for file in look() if file.merged is not None}
+        unused = [path for path in unused if path.stem in merged]
     for path in unused:
         with translating_os_errors(path, "removed"):
             path.unlink(missing_ok=True)

@@ -9,7 +9,6 @@ import re
 import secrets
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from nephoscope import __version__
 from nephoscope.catalog import BenchmarkSpec, Catalog
+from nephoscope.documents import to_json
 from nephoscope.errors import StoreError, UnknownName, UsageError
 from nephoscope.model import Setting
 from nephoscope.store import day_files
@@ -83,7 +83,7 @@ class Store:
             "probe": catalog.probe,
             "protocol": catalog.protocol,
             "targets": [target.model_dump() for target in plan.targets],
-            "settings": [asdict(setting) for setting in settings],
+            "settings": to_json(settings),
             "specs": [spec_json(spec) for spec in catalog.benchmarks.values() if spec.id in used],
             "confidence": plan.confidence,
             "margin": plan.margin,
@@ -285,4 +285,4 @@ def _created_s(run: StoredRun) -> float:
 
 def spec_json(spec: BenchmarkSpec) -> dict[str, Any]:
     """A benchmark's declaration as contracts/benchmarks.json has it, without its page."""
-    return {**asdict(spec), "page": ""}
+    return {**to_json(spec), "page": ""}

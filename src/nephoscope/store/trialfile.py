@@ -28,6 +28,7 @@ from nephoscope.reading import jsontext
 from nephoscope.store.digests import digest_of
 from nephoscope.store.files import translating_os_errors
 from nephoscope.store.manifest import has_types, is_moment
+from nephoscope.store.trial_folder import Batch
 
 SCHEMA = pa.schema(
     [
@@ -78,6 +79,9 @@ class Beside:
     samples: Sequence[Sample]
 
 
+MeasuredTrial = tuple[TrialRecord, Sequence[Sample], BenchmarkSpec, Sequence[Beside]]
+
+
 def is_beside(factors: str) -> bool:
     """States whether a row with these factors (canonical text) is of a load or a hook."""
     is_likely = any(f'"{name}":' in factors for name in BESIDE)
@@ -95,7 +99,9 @@ def encode(
     metadata = {RECORD_KEY: json.dumps(record_values(record), allow_nan=False).encode()}
     sink = pa.BufferOutputStream()
     pq.write_table(
-        table_of(run, record, samples, spec, loads_and_hooks).replace_schema_metadata(metadata),
+        together(run, [(record, samples, spec, loads_and_hooks)]).table.replace_schema_metadata(
+            metadata
+        ),
         sink,
         compression="zstd",
         write_page_checksum=True,
@@ -112,16 +118,17 @@ def record_values(record: TrialRecord) -> dict[str, Any]:
     return fields
 
 
-def table_of(
-    run: str,
-    record: TrialRecord,
-    samples: Sequence[Sample],
-    spec: BenchmarkSpec,
-    loads_and_hooks: Sequence[Beside] = (),
-) -> pa.Table:
-    """Returns the rows of a trial. UnknownName for a metric that a spec has not."""
-    own = Beside(spec, record.key.target, {}, samples)
-    return pa.concat_tables([_rows(run, record, block) for block in (own, *loads_and_hooks)])
+def together(run: str, trials: Iterable[MeasuredTrial]) -> Batch:
+    """Returns trials with their rows. UnknownName for a metric that a spec has not."""
+    columns: dict[str, list[Any]] = {name: [] for name in SCHEMA.names}
+    sizes = []
+    for record, samples, spec, loads_and_hooks in trials:
+        before = len(columns["run"])
+        for block in (Beside(spec, record.key.target, {}, samples), *loads_and_hooks):
+            for name, values in _columns(run, record, block).items():
+                columns[name] += values
+        sizes.append((record, len(columns["run"]) - before))
+    return Batch(sizes, pa.table(columns, schema=SCHEMA))
 
 
 def column_lists(table: pa.Table, names: Iterable[str]) -> list[list[Any]]:
@@ -142,14 +149,14 @@ def _column_list(column: pa.ChunkedArray) -> list[Any]:
     return column.to_numpy().tolist()  # type: ignore[no-any-return]
 
 
-def _rows(run: str, record: TrialRecord, block: Beside) -> pa.Table:
+def _columns(run: str, record: TrialRecord, block: Beside) -> dict[str, list[Any]]:
     samples, spec = block.samples, block.spec
     names = [sample.metric for sample in samples]
     metrics = {name: spec.metric(name) for name in set(names)}
     units = {name: metric.unit for name, metric in metrics.items()}
     directions = {name: metric.better.value for name, metric in metrics.items()}
     n = len(samples)
-    columns: dict[str, Any] = {
+    return {
         "run": [run] * n,
         "trial": [record.key.name] * n,
         "round": [record.key.round] * n,
@@ -163,7 +170,6 @@ def _rows(run: str, record: TrialRecord, block: Beside) -> pa.Table:
         "at_ns": [sample.at_ns for sample in samples],
         "factors": list(_factor_texts({**record.factors, **block.factors}, samples)),
     }
-    return pa.table(columns, schema=SCHEMA)
 
 
 def _factor_texts(factors: Mapping[str, Any], samples: Sequence[Sample]) -> Iterable[str]:

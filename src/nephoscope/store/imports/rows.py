@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from nephoscope import limits
 from nephoscope.catalog import BenchmarkSpec, MetricSpec
+from nephoscope.documents import to_json
 from nephoscope.errors import StoreError, UsageError
 from nephoscope.model import (
     Sample,
@@ -194,7 +195,7 @@ def write_run(
         "probe": None,
         "protocol": None,
         "targets": [{"name": TARGET, "kind": "imported"}],
-        "settings": [asdict(setting) for setting in settings],
+        "settings": to_json(settings),
         "specs": [spec_json(spec) for spec in specs.values()],
         "confidence": 0.95,
         "margin": 0.03,
