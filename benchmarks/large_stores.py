@@ -108,10 +108,31 @@ def make_runs(store: Path, runs: int) -> None:
         run.finish("finished")
 
 
+def make_surveys(store: Path, runs: int) -> None:
+    """Makes finished runs of the plan of `nephoscope survey`, each with four trials of a kind."""
+    from _stored import valid_trial
+
+    from nephoscope import catalog, plans
+    from nephoscope.model import Sample
+    from nephoscope.store import Store
+
+    known = catalog.load()
+    plan = plans.survey("standard", 60.0, 7)
+    settings = plans.expand(plan, known)
+    setting = next(one for one in settings if one.benchmark == "cpu.pi")
+    for _ in range(runs):
+        run = Store(store).create(plan, 7, catalog=known, settings=settings)
+        for number in range(4):
+            record = valid_trial(setting, number + 1, number, float(number), **COUNTERS)
+            run.append(record, [Sample("pi_digits_per_s", 1e6 + number)], known.benchmark("cpu.pi"))
+        run.finish("finished")
+
+
 def make_metrics(folder: Path, metrics: int) -> None:
-    """Writes PerfKit Benchmarker's lines, one for each of so many metrics."""
+    """Writes PerfKit Benchmarker's lines, five for each of so many metrics."""
     lines = (
-        {"test": "t", "metric": f"metric {n}", "value": n + 1.5, "unit": "s", "timestamp": 1}
+        {"test": "t", "metric": f"metric {n}", "value": n + k + 1.5, "unit": "s", "timestamp": k}
+        for k in range(1, 6)
         for n in range(metrics)
     )
     text = "".join(json.dumps({**line, "labels": ""}) + "\n" for line in lines)
@@ -128,9 +149,9 @@ CASES = {
         170.0,
     ),
     "import": Case(
-        5000, make_metrics, ("import", "{store}/samples.json", "--store", "{scratch}/store")
+        5000, make_metrics, ("import", "{store}/samples.json", "--store", "{scratch}/store"), 170.0
     ),
-    "runs": Case(1000, make_runs, ("runs", "--json", "--store", "{store}")),
+    "runs": Case(1000, make_surveys, ("runs", "--json", "--store", "{store}")),
 }
 
 

@@ -7,7 +7,6 @@ round, run, estimate, verdict, finding.
 from __future__ import annotations
 
 import json
-import statistics
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -311,6 +310,8 @@ class MetricResult:
     @property
     def by_round(self) -> dict[int, float]:
         """Round -> its value; the median where a round has several (a baseline gone around)."""
+        import statistics
+
         found: dict[int, list[float]] = {}
         for round, value in zip(self.rounds, self.trial_values, strict=False):
             found.setdefault(round, []).append(value)

@@ -42,8 +42,8 @@ def test_a_new_run_says_what_it_is(tmp_path: Path) -> None:
 def test_runs_that_begin_within_a_second_have_identifiers_of_their_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    drawn = iter(["aaaa", "aaaa", "bbbb"])
-    monkeypatch.setattr("nephoscope.store.store.secrets.token_hex", lambda _: next(drawn))
+    drawn = map(bytes.fromhex, ["aaaa", "aaaa", "bbbb"])
+    monkeypatch.setattr("nephoscope.store.store.os.urandom", lambda _: next(drawn))
     store = Store(tmp_path)
     store.runs_path.mkdir()
     assert store._unused_id("20261124-002028-p") == "20261124-002028-p-aaaa"

@@ -10,7 +10,6 @@ import os
 import resource
 import shutil
 import sys
-import tempfile
 import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
@@ -192,6 +191,7 @@ def complain_of_defect(error: Exception) -> int:
             "`ulimit -u`) to at least 1 GiB and 64; what is measured already is stored.",
             3,
         )
+    import tempfile
     import traceback
 
     if os.environ.get("NEPHOSCOPE_DEBUG"):

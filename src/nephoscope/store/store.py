@@ -6,7 +6,6 @@ import contextlib
 import fcntl
 import os
 import re
-import secrets
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -135,7 +134,7 @@ class Store:
     def _unused_id(self, prefix: str) -> str:
         """An identifier that no run has: many runs may begin within a second."""
         while True:
-            run_id = f"{prefix}-{secrets.token_hex(2)}"
+            run_id = f"{prefix}-{os.urandom(2).hex()}"
             if not (self.runs_path / run_id).exists():
                 return run_id
 
