@@ -10,6 +10,7 @@ from nephoscope.advise.prediction import LEAST_MACHINES, BackTest
 from nephoscope.advise.result import Advice
 from nephoscope.advise.service_levels import MINIMA, ServiceLevel
 from nephoscope.advise.telemetry import Telemetry
+from nephoscope.grouping import group_by
 from nephoscope.model import Estimate
 from nephoscope.report import wording
 from nephoscope.report.blocks import Block, Column, Heading, Section, Sentence, Table, facts, items
@@ -127,11 +128,8 @@ def _forecast(forecast: Forecast) -> Iterator[Block]:
             f"From stored runs. {100 * forecast.confidence:g} % of new {counted}s of the platform "
             "lie in the interval, if they are drawn as the measured ones were."
         )
-    by_platform: dict[str, list[Prediction]] = {}
-    for entry in forecast.predictions:
-        by_platform.setdefault(entry.platform, []).append(entry)
     few = []
-    for name, entries in by_platform.items():
+    for name, entries in group_by(forecast.predictions, lambda entry: entry.platform).items():
         predicted = [entry for entry in entries if entry.estimate.low is not None]
         if predicted:
             yield _platform_table(name, predicted, forecast.counted)
@@ -157,9 +155,7 @@ def _forecast(forecast: Forecast) -> Iterator[Block]:
 
 def _platform_table(name: str, predictions: Sequence[Prediction], counted: str) -> Table:
     """Returns the predictions of a platform: of each metric the first and the last setting."""
-    by_metric: dict[str, list[Prediction]] = {}
-    for entry in predictions:
-        by_metric.setdefault(wording.full_name(entry.benchmark, entry.metric), []).append(entry)
+    by_metric = group_by(predictions, lambda one: wording.full_name(one.benchmark, one.metric))
     rows = []
     for metric, entries in by_metric.items():
         ordered = sorted(entries, key=_levels_in_order)
