@@ -109,11 +109,9 @@ class Bench:
     @property
     def label(self) -> str:
         """Its name in a sentence."""
-        return (
-            names.label(self.benchmark, self.metric, self.factors)
-            if self.metric
-            else self.benchmark
-        )
+        if not self.metric:
+            return self.benchmark
+        return names.label(self.benchmark, self.metric, self.factors)
 
 
 @dataclass(frozen=True, slots=True)

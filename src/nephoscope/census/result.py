@@ -7,7 +7,6 @@ Its input are counts and speeds, wherever they come from: stored runs (sightings
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from nephoscope.census.records import (
     Count,
     Group,
     Kind,
+    Measured,
     Observations,
     StatedSpeed,
 )
@@ -41,6 +41,7 @@ def build(
     at_least: further speeds whose chance is wanted. A type that was measured and not counted is
     there too, with no shares.
     """
+    rows: tuple[Count | Measured | StatedSpeed, ...]
     rows = (*given.counts, *given.measured, *given.stated)
     types = dict.fromkeys(row.instance_type for row in rows)
     kinds = [_kind(name, given, confidence, at_least) for name in types]
@@ -79,27 +80,19 @@ def _kind(name: str, given: Observations, confidence: float, at_least: Sequence[
     models = judged.shares(total, confidence=confidence) if machines else []
     if given.sources:
         models.sort(key=lambda share: list(total).index(share.model))
-    benches = [
-        _with_expectation(bench, total, confidence, at_least)
-        for bench in (
-            *_measured_benches(name, given, confidence),
-            *_stated_benches(name, given, confidence),
-        )
-    ]
+    benches = (
+        *_measured_benches(name, given, confidence),
+        *_stated_benches(name, given, confidence),
+    )
     uncounted = tuple(dict.fromkeys(c.model for c in counts if c.machines is None))
+    by_hour = [(f"{c.hour:02d}", c) for c in counts if c.hour is not None]
     return Kind(
         name,
         machines,
         tuple(models),
         _groups([(c.zone, c) for c in counts if c.zone], confidence),
-        _groups(
-            sorted(
-                ((f"{c.hour:02d}", c) for c in counts if c.hour is not None),
-                key=lambda named: named[0],
-            ),
-            confidence,
-        ),
-        tuple(benches),
+        _groups(sorted(by_hour, key=lambda named: named[0]), confidence),
+        tuple(_with_expectation(bench, total, confidence, at_least) for bench in benches),
         {c.model: c.clock_hz for c in counts if c.clock_hz is not None},
         uncounted,
         judged.unseen(machines, confidence=confidence) if machines else None,
@@ -128,12 +121,13 @@ def _groups(named: Iterable[tuple[str, Count]], confidence: float) -> tuple[Grou
 
 
 def _measured_benches(name: str, given: Observations, confidence: float) -> Iterator[Bench]:
-    for one in given.measured:
-        if one.instance_type == name:
-            with suppress(Refused):  # nothing measured of it is above zero: it has no speed
-                speeds = judged.speeds(one.values, one.better, confidence=confidence)
-                factors = dict(one.factors)
-                yield Bench(one.benchmark, one.metric, factors, "measured", tuple(speeds), None)
+    for one in (one for one in given.measured if one.instance_type == name):
+        try:
+            speeds = judged.speeds(one.values, one.better, confidence=confidence)
+        except Refused:
+            continue  # nothing measured of it is above zero: it has no speed
+        factors = dict(one.factors)
+        yield Bench(one.benchmark, one.metric, factors, "measured", tuple(speeds), None)
 
 
 def _stated_benches(name: str, given: Observations, confidence: float) -> Iterator[Bench]:

@@ -65,8 +65,8 @@ def cells(
 
 
 def _order(cell: Cell) -> tuple[int, str, int, float]:
-    places = {name: place for place, name in enumerate(resources.RESOURCES)}
-    place = places.get(cell.resource, len(places))
+    known = list(resources.RESOURCES)
+    place = known.index(cell.resource) if cell.resource in known else len(known)
     return place, cell.resource, cell.neighbours, cell.intensity
 
 

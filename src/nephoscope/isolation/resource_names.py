@@ -57,8 +57,8 @@ def named(cells: Sequence[Cell], records: Mapping[str, TrialRecord]) -> tuple[Na
                 f"Load on {resource} at {100 * intensity:g} %, {neighbours} concurrent: "
                 f"identified as {found.word}. {found.sentence}"
             )
-            name = (found.word, sentence, found.lost, found.distance, found.second or None)
-            out.append(NamedLoad(*key, *name))
+            second = found.second or None
+            out.append(NamedLoad(*key, found.word, sentence, found.lost, found.distance, second))
     return tuple(out)
 
 

@@ -163,7 +163,8 @@ def analyse(data: RunData) -> Ranking | None:
         if record.reasons and PLATFORM in record.factors:
             key = (level_name(record.factors[PLATFORM]), record.benchmark, "")
             reasons.setdefault(key, "; ".join(record.reasons))
-    names = list(dict.fromkeys(name for name, *_ in (*labelled, *reasons)))
+    failed = [name for name, _, _ in reasons]
+    names = list(dict.fromkeys([*(name for name, _ in labelled), *failed]))
     measurements = [Measurement(name, 0, line) for name, line in labelled]
     alternatives = Alternatives(data.confidence, names, measurements, reasons)
     margin = float(data.manifest.get("margin") or MARGIN)

@@ -63,8 +63,8 @@ def _blocks(analysis: Traffic, number: int) -> Iterator[Block]:
             times = (f"{s:.4g} s" for s in (phase.start_s, phase.duration_s))
             energies = (f"{j:.4g} J" for j in (phase.radio_j, phase.playback_j))
             phases.append((phase.phase, *times, *energies, _watts(phase.mean_w)))
-        numbers = ("start", "duration", "radio", "playback", "mean")
-        yield Table(Column.head(("phase",), numbers), thin(phases, _ROWS))
+        head = Column.head(("phase",), ("start", "duration", "radio", "playback", "mean"))
+        yield Table(head, thin(phases, _ROWS))
     sources = dict.fromkeys(one.source for one in analysis.energies)
     yield from items(
         [*analysis.notes, *(f"Parameters of the radio: {source}." for source in sources)]
