@@ -274,10 +274,10 @@ def failures_table(balance: Balance) -> Table:
     """Returns time to notice, return and errors of each balancer and failure."""
     numbers = ("noticed after", "first response after recovery", "failed requests", "slowest")
     rows = []
-    for one in balance.failures:
-        estimates = (one.noticed, one.returned, one.errors, one.slowest)
+    for failure in balance.failures:
+        estimates = (failure.noticed, failure.returned, failure.errors, failure.slowest)
         texts = (wording.estimate_text(known) if known else "never" for known in estimates)
-        rows.append((wording.clean(one.balancer), one.failure, *texts))
+        rows.append((wording.clean(failure.balancer), failure.failure, *texts))
     head = Column.head(("balancer", "failure"), numbers)
     return Table(head, tuple(rows), "Medians of the rounds, with intervals.")
 

@@ -34,7 +34,7 @@ _DIGITS = 2
 
 
 def build(
-    given: Observations, *, confidence: float = 0.95, at_least: Sequence[float] = ()
+    observations: Observations, *, confidence: float = 0.95, at_least: Sequence[float] = ()
 ) -> Census:
     """The census of these counts and speeds.
 
@@ -42,20 +42,20 @@ def build(
     there too, with no shares.
     """
     rows: tuple[Count | Measured | StatedSpeed, ...]
-    rows = (*given.counts, *given.measured, *given.stated)
+    rows = (*observations.counts, *observations.measured, *observations.stated)
     types = dict.fromkeys(row.instance_type for row in rows)
-    kinds = [_kind(name, given, confidence, at_least) for name in types]
-    if not given.sources:  # of runs; a printed table keeps its order
+    kinds = [_kind(name, observations, confidence, at_least) for name in types]
+    if not observations.sources:  # of runs; a printed table keeps its order
         kinds.sort(key=lambda kind: (-kind.machines, kind.name))
     return Census(
         tuple(kinds),
         confidence,
-        given.runs,
-        given.sources,
-        IDENTITY if given.runs else None,
-        (*given.flags, *_clock_flags(given.counts)),
-        given.left_out,
-        tuple(_source_notes(given.counts, given.stated)),
+        observations.runs,
+        observations.sources,
+        IDENTITY if observations.runs else None,
+        (*observations.flags, *_clock_flags(observations.counts)),
+        observations.left_out,
+        tuple(_source_notes(observations.counts, observations.stated)),
     )
 
 
@@ -64,25 +64,27 @@ def of_files(
 ) -> Census:
     """Returns the census of CSV files. Raises UsageError with file and line."""
     read = [census_files.read(file) for file in files]
-    given = Observations(
+    observations = Observations(
         tuple(count for file in read for count in file.counts),
         stated=tuple(speed for file in read for speed in file.stated),
         sources=tuple(source for file in read for source in file.sources),
         flags=tuple(flag for file in read for flag in file.flags),
     )
-    return build(given, confidence=confidence, at_least=at_least)
+    return build(observations, confidence=confidence, at_least=at_least)
 
 
-def _kind(name: str, given: Observations, confidence: float, at_least: Sequence[float]) -> Kind:
-    counts = [count for count in given.counts if count.instance_type == name]
+def _kind(
+    name: str, observations: Observations, confidence: float, at_least: Sequence[float]
+) -> Kind:
+    counts = [count for count in observations.counts if count.instance_type == name]
     total = _total(counts)
     machines = sum(total.values())
     models = judged.shares(total, confidence=confidence) if machines else []
-    if given.sources:
+    if observations.sources:
         models.sort(key=lambda share: list(total).index(share.model))
     benches = (
-        *_measured_benches(name, given, confidence),
-        *_stated_benches(name, given, confidence),
+        *_measured_benches(name, observations, confidence),
+        *_stated_benches(name, observations, confidence),
     )
     uncounted = tuple(dict.fromkeys(c.model for c in counts if c.machines is None))
     by_hour = [(f"{c.hour:02d}", c) for c in counts if c.hour is not None]
@@ -120,18 +122,18 @@ def _groups(named: Iterable[tuple[str, Count]], confidence: float) -> tuple[Grou
     )
 
 
-def _measured_benches(name: str, given: Observations, confidence: float) -> Iterator[Bench]:
-    for one in (one for one in given.measured if one.instance_type == name):
+def _measured_benches(name: str, observations: Observations, confidence: float) -> Iterator[Bench]:
+    for line in (line for line in observations.measured if line.instance_type == name):
         try:
-            speeds = judged.speeds(one.values, one.better, confidence=confidence)
+            speeds = judged.speeds(line.values, line.better, confidence=confidence)
         except Refused:
             continue  # nothing measured of it is above zero: it has no speed
-        factors = dict(one.factors)
-        yield Bench(one.benchmark, one.metric, factors, "measured", tuple(speeds), None)
+        factors = dict(line.factors)
+        yield Bench(line.benchmark, line.metric, factors, "measured", tuple(speeds), None)
 
 
-def _stated_benches(name: str, given: Observations, confidence: float) -> Iterator[Bench]:
-    stated = (one for one in given.stated if one.instance_type == name)
+def _stated_benches(name: str, observations: Observations, confidence: float) -> Iterator[Bench]:
+    stated = (one for one in observations.stated if one.instance_type == name)
     for benchmark, own in group_by(stated, lambda one: one.benchmark).items():
         method = "as printed" if all(one.low is None for one in own) else "as the source gives it"
         speeds = [

@@ -51,14 +51,14 @@ def named(cells: Sequence[Cell], records: Mapping[str, TrialRecord]) -> tuple[Na
     out: list[NamedLoad] = []
     for key, effects in groups.items():
         if len(effects.keys() & RESOURCES.keys()) >= FEWEST:
-            found = naming.name(effects, REFERENCES)
+            name = naming.name(effects, REFERENCES)
             _, resource, intensity, neighbours = key
             sentence = (
                 f"Load on {resource} at {100 * intensity:g} %, {neighbours} concurrent: "
-                f"identified as {found.word}. {found.sentence}"
+                f"identified as {name.word}. {name.sentence}"
             )
-            second = found.second or None
-            out.append(NamedLoad(*key, found.word, sentence, found.lost, found.distance, second))
+            second = name.second or None
+            out.append(NamedLoad(*key, name.word, sentence, name.lost, name.distance, second))
     return tuple(out)
 
 

@@ -50,10 +50,11 @@ def _blocks(analysis: Traffic, number: int) -> Iterator[Block]:
     if shape.bursts_count > 1:
         yield _chart(analysis, number)
     rows = []
-    for one in analysis.energies:
-        parts = (one.active_j + one.promotion_j, one.tail_j, one.sleep_j, one.total_j)
-        per_mb = "" if one.joules_per_mb is None else f"{one.joules_per_mb:.3g} J"
-        rows.append((one.radio, *(f"{j:.4g} J" for j in parts), per_mb, _watts(one.mean_w)))
+    for energy in analysis.energies:
+        active_j = energy.active_j + energy.promotion_j
+        parts = (active_j, energy.tail_j, energy.sleep_j, energy.total_j)
+        per_mb = "" if energy.joules_per_mb is None else f"{energy.joules_per_mb:.3g} J"
+        rows.append((energy.radio, *(f"{j:.4g} J" for j in parts), per_mb, _watts(energy.mean_w)))
     numbers = ("active", "tail", "sleep", "total", "per MB", "mean")
     yield Table(Column.head(("radio",), numbers), tuple(rows))
     if analysis.phases:
