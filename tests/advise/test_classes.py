@@ -134,7 +134,7 @@ def test_the_questions_are_a_file_of_answers(
 
 
 def test_every_kind_has_service_levels_with_sources() -> None:
-    kinds = service_levels.titles()
+    kinds = service_levels._document()["kinds"]
     assert sorted(kinds) == sorted(answers.Kind.__args__)
     for kind in kinds:
         levels = service_levels.to_ask_for(of(kind=kind))

@@ -11,7 +11,7 @@ from tests.balance.made import failing_trial
 
 from nephoscope.analysis.statistics import histograms
 from nephoscope.balance.failover import failover_of
-from nephoscope.balance.trials import merged_latency
+from nephoscope.balance.trials import BalancedTrial
 from nephoscope.model import Sample
 
 
@@ -37,7 +37,7 @@ def test_merged_percentiles_of_three_generators_are_those_of_the_pooled_requests
         random.lognormal(math.log(mean_ns), 0.8, size=count)
         for mean_ns, count in ((1e6, 40_000), (3e6, 5_000), (20e6, 1_500))
     ]
-    values, counts = merged_latency([histogram(own) for own in raw])
+    values, counts = BalancedTrial(1, "haproxy", [], [histogram(own) for own in raw]).latency
     pooled = np.sort(np.concatenate(raw))
     assert int(counts.sum()) == pooled.size
     merged = histograms.quantile_of_counts(values, counts, q)

@@ -18,7 +18,7 @@ from nephoscope.capabilities import build
 from nephoscope.census import files, records, sightings
 from nephoscope.census import result as census
 from nephoscope.census.command import stored_runs
-from nephoscope.census.records import UNKNOWN_TYPE, Census, Count, StatedSpeed
+from nephoscope.census.records import UNKNOWN_TYPE, Census, Count, Observations, StatedSpeed
 from nephoscope.documents import schema_of
 from nephoscope.errors import UsageError
 from nephoscope.model import Sample, Setting
@@ -95,10 +95,7 @@ def shares(kind: records.Kind) -> dict[str, int]:
 
 
 def of(runs: list[StoredRun], **options: Any) -> records.Census:
-    seen = sightings.seen(runs, **options)
-    return census.build(
-        seen.counts, seen.measured, runs=seen.runs, flags=seen.flags, left_out=seen.left_out
-    )
+    return census.build(sightings.seen(runs, **options))
 
 
 def test_a_machine_counts_once_however_often_it_was_measured(tmp_path: Path) -> None:
@@ -262,8 +259,9 @@ def test_a_file_gives_counts_and_speeds(tmp_path: Path) -> None:
         ("C", 10, "z2", None),
     ]
     assert read.counts[1].notes == ("seen, twice",)
-    assert read.speeds[0] == StatedSpeed("m1", "A", "pi", 1.4, 1.3, 1.5, 10, str(file))
-    found = census.build(read.counts, stated=read.speeds, sources=[str(file)])
+    assert read.stated[0] == StatedSpeed("m1", "A", "pi", 1.4, 1.3, 1.5, 10, str(file))
+    found = census.build(read)
+    assert found.sources == (str(file),)
     schemas.validate(documents.versioned(found), schema_of(Census, "census"))
     assert found.machines == 50
 
@@ -310,7 +308,7 @@ def test_a_model_that_stands_twice_is_added_up_and_told(tmp_path: Path) -> None:
     file.write_text("instance_type,model,machines\nm1,A,3\nm1,A,4\n")
     read = files.read(file)
     assert "lines 2, 3" in read.flags[0]
-    assert census.build(read.counts, sources=["x"]).machines == 7
+    assert census.build(read).machines == 7
 
 
 # The study ---------------------------------------------------------------------------------------
@@ -379,14 +377,15 @@ def test_a_study_without_a_census_names_those_that_have_one() -> None:
 
 
 def study() -> records.Census:
-    found = published(catalogue.load("zhuang-2012"))
-    return census.build(found.counts, stated=found.speeds, sources=found.sources, flags=found.flags)
+    return census.build(published(catalogue.load("zhuang-2012")))
 
 
 def test_small_n_says_so() -> None:
-    (kind,) = census.build([Count("m1", "A", 5)]).kinds
-    assert "Small sample" in kind.notes[0]
-    assert not [n for n in census.build([Count("m1", "A", 30)]).kinds[0].notes if "small" in n]
+    (small, large) = (
+        census.build(Observations((Count("m1", "A", machines),))).kinds[0] for machines in (5, 30)
+    )
+    assert "Small sample" in small.notes[0]
+    assert not [note for note in large.notes if "small" in note]
 
 
 def test_an_empty_store_has_no_census(tmp_path: Path) -> None:

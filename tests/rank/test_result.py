@@ -11,10 +11,10 @@ import pytest
 from nephoscope.analysis.statistics import estimates, variation
 from nephoscope.errors import UsageError
 from nephoscope.model import Better, MetricResult
-from nephoscope.rank.pairs import of_one_run, places
+from nephoscope.rank.pairs import places
 from nephoscope.rank.records import Advice, Ranking, Settings
 from nephoscope.rank.result import rank
-from nephoscope.rank.rows import Measurement
+from nephoscope.rank.rows import Alternatives, Measurement
 
 ROUNDS = 8
 
@@ -46,13 +46,14 @@ def ranking(
     reasons: dict[str, str] | None = None,
 ) -> Ranking:
     names = list(dict.fromkeys(item.alternative for item in measurements))
-    return rank(
-        measurements,
-        names,
-        lambda a, b, prior: of_one_run(a.line, b.line, 0.95, prior),
-        lambda name, line: (reasons or {}).get(name, "not measured"),
-        settings or Settings(),
-    )
+    benchmarks = {item.line.benchmark for item in measurements}
+    because = {
+        (name, benchmark, ""): reason
+        for name, reason in (reasons or {}).items()
+        for benchmark in benchmarks
+    }
+    alternatives = Alternatives(0.95, names, list(measurements), because)
+    return rank(alternatives, settings or Settings())
 
 
 def noisy(

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -14,9 +14,6 @@ from nephoscope.commands import options, output
 from nephoscope.commands.options import duration, flag, option, ratio
 from nephoscope.commands.section_output import present
 from nephoscope.errors import UsageError
-
-if TYPE_CHECKING:
-    from nephoscope.advise.telemetry import Telemetry
 
 
 @click.command()
@@ -65,7 +62,7 @@ def advise(
     FILE has the answers to the questions of `--questions` as YAML. Prints class, dominant
     resource, service levels to ask for, benchmarks to run, and predictions from stored runs.
     """
-    from nephoscope.advise import answers, forecast, result, stored_values
+    from nephoscope.advise import answers, forecast, observe, result, stored_values
     from nephoscope.advise.text import section
     from nephoscope.store import Store
 
@@ -77,7 +74,13 @@ def advise(
     application = answers.read(file, values)
     if pid is None and line is None and not back_test:
         answers.refuse_empty(application)
-    telemetry = _observed(pid, line, time_s)
+    telemetry = None
+    if pid is not None or line is not None:
+        output.log(f"Observing for up to {time_s:g} s …")
+    if pid is not None:
+        telemetry = observe.of_process(pid, time_s)
+    elif line is not None:
+        telemetry = observe.of_command(line, time_s)
     advice = result.advise(application, telemetry)
     runs = Store(store).runs()
     if runs or back_test:
@@ -90,14 +93,3 @@ def advise(
             tested = forecast.back_test(stored, confidence=confidence)
             advice = replace(advice, back_test=tested)
     return present(advice, section(advice), as_json=as_json, to=to)
-
-
-def _observed(pid: int | None, line: str | None, seconds: float) -> Telemetry | None:
-    from nephoscope.advise import observe
-
-    if pid is None and line is None:
-        return None
-    output.log(f"Observing for up to {seconds:g} s …")
-    if line is not None:
-        return observe.of_command(line, seconds)
-    return observe.of_process(int(pid or 0), seconds)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,21 +43,13 @@ def pressure(folder: Path | None = None) -> dict[str, int]:
 
     folder: of a control group; the whole machine without one.
     """
-    return dict(_stalls(folder))
-
-
-def _stalls(folder: Path | None) -> Iterator[tuple[str, int]]:
+    stalls = {}
     for resource in ("cpu", "memory", "io"):
         file = _PRESSURE / resource if folder is None else folder / f"{resource}.pressure"
-        try:
-            lines = file.read_text(encoding="utf-8").splitlines()
-        except OSError:
-            continue
-        for line in lines:
-            kind, *pairs = line.split()
-            total = dict(pair.split("=") for pair in pairs).get("total")
-            if total is not None:
-                yield f"{resource} {kind}", int(total)
+        with suppress(OSError):
+            for kind, total in re.findall(r"^(\w+) .*\btotal=(\d+)", file.read_text(), re.M):
+                stalls[f"{resource} {kind}"] = int(total)
+    return stalls
 
 
 def own_group(pid: int, members: frozenset[int]) -> Path | None:

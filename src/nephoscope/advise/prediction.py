@@ -15,6 +15,7 @@ from nephoscope.analysis.statistics.dependence import INDEPENDENT
 from nephoscope.analysis.statistics.means import summary, t_quantile
 from nephoscope.analysis.statistics.proportions import wilson
 from nephoscope.analysis.statistics.values import EQUAL_NOTE, Array, all_equal, finite
+from nephoscope.grouping import group_by
 from nephoscope.model import Estimate
 
 LEAST_MACHINES = 3
@@ -120,20 +121,20 @@ def spread(values: Values) -> Spread:
             else [value for trials in runs.values() for value in trials]
         )
         for runs in values.values()
+        if any(runs.values())
     ]
-    groups = [group for group in groups if group.size]
     if not groups or min(float(group.min()) for group in groups) <= 0:
         return Spread(None, None)
     logs = [np.log(group) for group in groups]
     freedom = sum(group.size - 1 for group in logs)
     squares = sum(float(((group - group.mean()) ** 2).sum()) for group in logs)
-    within = squares / freedom if freedom else None
+    variance = squares / freedom if freedom else 0.0
+    within = math.sqrt(variance) if freedom else None
     if len(logs) < LEAST_MACHINES:
-        return Spread(None, None if within is None else math.sqrt(within))
+        return Spread(None, within)
     total = summary([float(group.mean()) for group in logs]).s ** 2
-    noise = (within or 0.0) * sum(1 / group.size for group in logs) / len(logs)
-    between = math.sqrt(max(0.0, total - noise))
-    return Spread(between, None if within is None else math.sqrt(within))
+    noise = variance * sum(1 / group.size for group in logs) / len(logs)
+    return Spread(math.sqrt(max(0.0, total - noise)), within)
 
 
 def relative_time(shares: Mapping[str, float], speeds: Mapping[str, float]) -> float:
@@ -235,10 +236,6 @@ def _coverage(outcomes: Sequence[_Outcome], machines: int) -> Estimate:
 
 def _median_error(errors: Iterable[tuple[str, float]]) -> Estimate | None:
     """The median over the machines of each one's median error, whose metrics are one draw."""
-    by_machine: dict[str, list[float]] = {}
-    for machine, error in errors:
-        by_machine.setdefault(machine, []).append(error)
-    if not by_machine:
-        return None
-    medians = [median(values) for values in by_machine.values()]
-    return estimates.median(medians, unit="ratio", prior=INDEPENDENT)
+    by_machine = group_by(errors, lambda pair: pair[0])
+    medians = [median(error for _, error in own) for own in by_machine.values()]
+    return estimates.median(medians, unit="ratio", prior=INDEPENDENT) if medians else None

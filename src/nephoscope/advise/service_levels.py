@@ -59,17 +59,7 @@ def _document() -> Mapping[str, Any]:
     return document
 
 
-def titles() -> dict[str, str]:
-    """Returns the kinds of applications with their titles."""
-    return {name: str(kind["title"]) for name, kind in _document()["kinds"].items()}
-
-
-def published(kind: str) -> list[ServiceLevel]:
-    """Returns the published limits of a kind of application."""
-    return [_level(row) for row in _document()["kinds"][kind]["levels"]]
-
-
-def _level(row: Mapping[str, Any]) -> ServiceLevel:
+def _published(row: Mapping[str, Any]) -> ServiceLevel:
     unit = _UNITS[row["quantity"]]
     source = _document()["sources"][row["source"]]
     maximum = row.get("maximum")
@@ -87,28 +77,26 @@ def _level(row: Mapping[str, Any]) -> ServiceLevel:
 
 def declared(application: Application) -> list[ServiceLevel]:
     """Returns the limits that follow from the answers."""
-    levels = []
-    for quantity, seconds in (
-        ("response time", application.response),
-        ("delay variation", application.jitter),
-    ):
-        if seconds is not None:
-            levels.append(ServiceLevel(quantity, 1e9 * seconds, None, "ns", DECLARED))
+    rate = None
     if application.data is not None and application.turnaround is not None:
         rate = 8 * application.data / application.turnaround
-        note = "to upload the data in time"
-        levels.append(ServiceLevel("bandwidth", rate, None, "bits_per_s", DECLARED, note=note))
-    if application.availability is not None:
-        share = application.availability
-        levels.append(ServiceLevel("availability", share, None, "ratio", DECLARED))
-    return levels
+    return [
+        ServiceLevel(quantity, factor * value, None, _UNITS[quantity], DECLARED, note=note)
+        for quantity, value, factor, note in (
+            ("response time", application.response, 1e9, ""),
+            ("delay variation", application.jitter, 1e9, ""),
+            ("bandwidth", rate, 1, "to upload the data in time"),
+            ("availability", application.availability, 1, ""),
+        )
+        if value is not None
+    ]
 
 
 def to_ask_for(application: Application) -> tuple[ServiceLevel, ...]:
     """Returns all limits that concern an application, the strictest of each quantity marked."""
     levels = declared(application)
     if application.kind is not None:
-        levels += published(application.kind)
+        levels += map(_published, _document()["kinds"][application.kind]["levels"])
     return tuple(_marked(levels))
 
 

@@ -11,6 +11,7 @@ from nephoscope.advise.hardware_counters import HardwareCounts
 from nephoscope.advise.machine_counters import Device, stall_ratios
 from nephoscope.advise.processes import Process, ProcessId, Thread
 from nephoscope.advise.sockets import TcpSocket
+from nephoscope.analysis.statistics.estimates import mapped
 from nephoscope.analysis.statistics.means import mean_of_skewed
 from nephoscope.model import Estimate
 
@@ -152,7 +153,8 @@ def analyse(
         ResourceShare(name, _mean(intervals, name), meaning)
         for name, meaning in {**_MEANING, **of_machine}.items()
     )
-    shares = (replace(cpu, share=_raised(cpu.share, short_lived)), *further_shares)
+    raised = mapped(cpu.share, lambda share: _ratio(share + short_lived))
+    shares = (replace(cpu, share=raised), *further_shares)
     name, sentence = dominant_of(shares)
     remote, local = (_moved(pairs, local_only=local_only) for local_only in (False, True))
     times = sorted(
@@ -285,11 +287,6 @@ def _short_lived(pairs: Sequence[tuple[Snapshot, Snapshot]], seconds: float) -> 
     return share if share >= _LEAST_SHORT_LIVED else 0.0
 
 
-def _raised(share: Estimate, more: float) -> Estimate:
-    low, high = (None if end is None else _ratio(end + more) for end in (share.low, share.high))
-    return replace(share, value=_ratio(share.value + more), low=low, high=high)
-
-
 def _mean(intervals: Sequence[_Interval], name: str, unit: str = "ratio") -> Estimate:
     """The mean over the time with an interval from the means of batches."""
     count = min(BATCHES, len(intervals))
@@ -316,9 +313,9 @@ def _moved(pairs: Sequence[tuple[Snapshot, Snapshot]], *, local_only: bool) -> t
     for first, last in pairs:
         for key, entry in last.connections.items():
             if entry.local_only == local_only:
-                before = first.connections.get(key)
-                sent += entry.sent_bytes - (before.sent_bytes if before else 0)
-                received += entry.received_bytes - (before.received_bytes if before else 0)
+                before = first.connections.get(key, replace(entry, sent_bytes=0, received_bytes=0))
+                sent += entry.sent_bytes - before.sent_bytes
+                received += entry.received_bytes - before.received_bytes
     return sent, received
 
 

@@ -10,6 +10,7 @@ from nephoscope.advise.prediction import LEAST_MACHINES, BackTest
 from nephoscope.advise.result import Advice
 from nephoscope.advise.service_levels import MINIMA, ServiceLevel
 from nephoscope.advise.telemetry import Telemetry
+from nephoscope.grouping import group_by
 from nephoscope.model import Estimate
 from nephoscope.report import wording
 from nephoscope.report.blocks import Block, Column, Heading, Section, Sentence, Table, facts, items
@@ -33,18 +34,16 @@ def _application(advice: Advice) -> Iterator[Block]:
     yield Sentence(_lead(advice), lead=True)
     yield from items(advice.notes, "notice")
     yield Heading("Classes")
-    yield Table(
-        (Column("class"), Column("score", True), Column("attached"), Column("reason")),
-        tuple(
-            (
-                entry.name,
-                "unknown" if entry.score is None else f"{entry.score:.2f}",
-                "yes" if entry.attached else "",
-                wording.clean(entry.reason),
-            )
-            for entry in advice.classes
-        ),
+    rows = tuple(
+        (
+            entry.name,
+            "unknown" if entry.score is None else f"{entry.score:.2f}",
+            "yes" if entry.attached else "",
+            wording.clean(entry.reason),
+        )
+        for entry in advice.classes
     )
+    yield Table(Column.head(("class",), ("score",), ("attached", "reason")), rows)
     yield from items(advice.facts)
     yield from _levels(advice)
     if advice.telemetry is not None:
@@ -75,18 +74,11 @@ def _telemetry(telemetry: Telemetry) -> Iterator[Block]:
         f"{wording.clean(telemetry.process)}, for {telemetry.seconds:.1f} s: "
         f"{telemetry.dominant}. {telemetry.sentence}"
     )
-    yield Table(
-        (Column("resource"), Column("share", True), Column("interval", True), Column("meaning")),
-        tuple(
-            (
-                entry.resource,
-                wording.value_text(entry.share),
-                wording.interval_text(entry.share),
-                entry.meaning,
-            )
-            for entry in telemetry.shares
-        ),
-    )
+    rows = []
+    for entry in telemetry.shares:
+        cells = (wording.value_text(entry.share), wording.interval_text(entry.share))
+        rows.append((entry.resource, *cells, entry.meaning))
+    yield Table(Column.head(("resource",), ("share", "interval"), ("meaning",)), tuple(rows))
     yield facts(_counters(telemetry))
     yield from items(telemetry.notes, "notice")
 
@@ -127,11 +119,8 @@ def _forecast(forecast: Forecast) -> Iterator[Block]:
             f"From stored runs. {100 * forecast.confidence:g} % of new {counted}s of the platform "
             "lie in the interval, if they are drawn as the measured ones were."
         )
-    by_platform: dict[str, list[Prediction]] = {}
-    for entry in forecast.predictions:
-        by_platform.setdefault(entry.platform, []).append(entry)
     few = []
-    for name, entries in by_platform.items():
+    for name, entries in group_by(forecast.predictions, lambda entry: entry.platform).items():
         predicted = [entry for entry in entries if entry.estimate.low is not None]
         if predicted:
             yield _platform_table(name, predicted, forecast.counted)
@@ -146,7 +135,7 @@ def _forecast(forecast: Forecast) -> Iterator[Block]:
             f"Relative to {wording.clean(forecast.times[0].reference)}, where it was observed. The "
             "interval covers the differences between machines, not the error of the shares."
         )
-        head = (Column("platform"), *Column.numbers("run time", "interval", f"{forecast.counted}s"))
+        head = Column.head(("platform",), ("run time", "interval", f"{forecast.counted}s"))
         times = tuple(
             (wording.clean(entry.platform), *_predicted(entry.estimate), str(entry.estimate.n))
             for entry in forecast.times
@@ -157,9 +146,7 @@ def _forecast(forecast: Forecast) -> Iterator[Block]:
 
 def _platform_table(name: str, predictions: Sequence[Prediction], counted: str) -> Table:
     """Returns the predictions of a platform: of each metric the first and the last setting."""
-    by_metric: dict[str, list[Prediction]] = {}
-    for entry in predictions:
-        by_metric.setdefault(wording.full_name(entry.benchmark, entry.metric), []).append(entry)
+    by_metric = group_by(predictions, lambda one: wording.full_name(one.benchmark, one.metric))
     rows = []
     for metric, entries in by_metric.items():
         ordered = sorted(entries, key=_levels_in_order)
@@ -169,8 +156,7 @@ def _platform_table(name: str, predictions: Sequence[Prediction], counted: str) 
             rows.append((metric, setting, *cells))
     left = len(predictions) - len(rows)
     more = f"; {wording.plural(left, 'further setting')} with --json" if left else ""
-    numbers = Column.numbers("predicted", "interval", f"{counted}s", "age")
-    head = (*Column.texts("metric", "setting"), *numbers)
+    head = Column.head(("metric", "setting"), ("predicted", "interval", f"{counted}s", "age"))
     return Table(head, tuple(rows), f"{wording.clean(name)}{more}:")
 
 
@@ -239,14 +225,8 @@ def _levels(advice: Advice) -> Iterator[Block]:
         )
         for level in sorted(advice.levels, key=lambda level: level.quantity)
     ]
-    head = (
-        Column("quantity"),
-        *Column.numbers("target", "acceptable"),
-        Column("strictest"),
-        Column("of", roomy=True),
-        Column("source"),
-    )
-    yield Table(head, tuple(rows))
+    head = Column.head(("quantity",), ("target", "acceptable"), ("strictest",))
+    yield Table((*head, Column("of", roomy=True), Column("source")), tuple(rows))
     references = {level.source: level.reference for level in advice.levels if level.reference}
     sources = (f"{name}: {reference}" for name, reference in references.items())
     yield from items(sources, folded="Sources")

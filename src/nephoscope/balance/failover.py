@@ -9,6 +9,7 @@ from nephoscope.adapters.http_nginx import INTERVAL_NS
 from nephoscope.analysis.statistics import estimates
 from nephoscope.balance.records import Failover, FailoverSummary, Interval
 from nephoscope.balance.trials import BalancedTrial, Counter
+from nephoscope.grouping import group_by
 from nephoscope.model import Estimate
 
 _RATE, _ERRORS = "interval_requests_per_s", "interval_errors_count"
@@ -79,9 +80,7 @@ def _timeline(trial: BalancedTrial, failing: Counter, failed_ns: int) -> Iterabl
 
 def summaries(failovers: Sequence[Failover], confidence: float) -> Iterable[FailoverSummary]:
     """Returns medians over the rounds, by balancer and failure."""
-    groups: dict[tuple[str, str], list[Failover]] = defaultdict(list)
-    for one in failovers:
-        groups[one.balancer, one.failure].append(one)
+    groups = group_by(failovers, lambda one: (one.balancer, one.failure))
 
     def median(values: Iterable[float | None], unit: str) -> Estimate | None:
         known = [value for value in values if value is not None]

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from nephoscope.analysis.target_evidence import TargetEvidence, Unchecked
+from nephoscope.analysis.target_evidence import Answers, TargetEvidence
 from nephoscope.balance.records import Balance
 from nephoscope.model import Finding, Severity
 from nephoscope.report import wording
 
-Answers = Iterator[Finding | Unchecked]
-
 _UNEVEN = 0.99
 """With a Jain index below it a server of three has 15 % more or less than its share."""
 _LITTLE_TOLERANCE = 0.10
-
 
 _NOTHING = Balance("", (), (), (), (), (), ())
 

@@ -208,19 +208,6 @@ def _lab(request: BalanceRequest) -> dict[str, Any]:
     entries = _entries(request, url, clients)
     for entry in entries:
         entry["params"] = {**entry["params"], "authorised_hosts": [addresses[BALANCER]]}
-    if request.failure == NONE:
-        backgrounds.append({**_server(request, DIRECT, addresses[BALANCER], 0), "on": BALANCER})
-        levels.insert(0, [DIRECT])
-        for entry in entries:
-            entry["served_by"] = [*webs, DIRECT]
-        entries.append(
-            {
-                "benchmark": "net.rtt",
-                "on": clients[0],
-                "peer": BALANCER,
-                "params": {"rate_per_s": 200.0, "duration_ns": "1s"},
-            }
-        )
     values: dict[str, Any] = {
         "lab": lab,
         "targets": [{"name": name, "kind": "lab"} for name in addresses],
@@ -229,18 +216,24 @@ def _lab(request: BalanceRequest) -> dict[str, Any]:
         "benchmarks": entries,
     }
     if request.failure == NONE:
+        backgrounds.append({**_server(request, DIRECT, addresses[BALANCER], 0), "on": BALANCER})
+        for entry in entries:
+            entry["served_by"] = [*webs, DIRECT]
+        params = {"rate_per_s": 200.0, "duration_ns": "1s"}
+        network = {"benchmark": "net.rtt", "on": clients[0], "peer": BALANCER, "params": params}
+        entries.append(network)
         # The network is measured once a round.
-        values["design"] = {
-            "exclude": [{"benchmark": "net.rtt", BALANCER: level} for level in levels[1:]]
-        }
-    lab["name"] = f"bal-{_digest(values)}"
+        excluded = [{"benchmark": "net.rtt", BALANCER: level} for level in levels]
+        values["design"] = {"exclude": excluded}
+        levels.insert(0, [DIRECT])
+    digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+    lab["name"] = f"bal-{digest[:8]}"
     return values
 
 
 def _server(request: BalanceRequest, name: str, address: str, number: int) -> dict[str, Any]:
-    params: dict[str, Any] = {"address": address, "port": PORT}
+    params: dict[str, Any] = {"address": address, "port": PORT, "body_bytes": 166}
     kind = NGINX if request.failure != NONE else request.server
-    params["body_bytes"] = 166
     if request.service_times_ns:
         params["service_mean_ns"] = request.service_times_ns[number]
     if request.failure != NONE and number == 0:
@@ -262,30 +255,19 @@ def _entries(request: BalanceRequest, url: str, clients: Sequence[str]) -> list[
     }
     entry = {"benchmark": "http.load", "timeout": trial_s + _SPARE_S}
     constant = {**common, "arrivals": "constant", "connections": 50, "interval_ns": "100ms"}
+    rates = {RATE: [request.rate_per_s]}
+    open_loop = {**entry, "on": clients[0], "params": constant, "factors": rates}
     if request.failure != NONE:
         constant |= {"connections": 200, "warmup_ns": 0, "timeout_ns": "5s"}
-    open_loop = {
-        **entry,
-        "on": clients[0],
-        "params": constant,
-        "factors": {RATE: [request.rate_per_s]},
-    }
-    if request.failure != NONE:
         return [open_loop]
-    return [
-        *(
-            {
-                **entry,
-                "on": list(clients[:number]),
-                "together": number > 1,
-                "params": common,
-                "factors": {CONNECTIONS: [c // number for c in request.concurrency]},
-            }
-            for number in request.generators
-        ),
-        open_loop,
+    closed_loops = [
+        {
+            **entry,
+            "on": list(clients[:number]),
+            "together": number > 1,
+            "params": common,
+            "factors": {CONNECTIONS: [c // number for c in request.concurrency]},
+        }
+        for number in request.generators
     ]
-
-
-def _digest(values: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:8]
+    return [*closed_loops, open_loop]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from nephoscope.analysis import compare
 from nephoscope.analysis.statistics import estimates, histograms
@@ -13,7 +11,8 @@ from nephoscope.analysis.statistics.values import Refused
 from nephoscope.balance import failover
 from nephoscope.balance.plan import DIRECT
 from nephoscope.balance.records import AddedLatency, Balance, GeneratorEffect, Sharing, Throughput
-from nephoscope.balance.trials import BalancedTrial, balanced_trials, served
+from nephoscope.balance.trials import BalancedTrial, balanced_trials
+from nephoscope.grouping import group_by
 from nephoscope.isolation.fairness import jain_of_rounds
 from nephoscope.model import Better, Estimate
 from nephoscope.results.run_data import RunData
@@ -41,40 +40,26 @@ def analyse(data: RunData) -> Balance | None:
     )
 
 
-def _grouped(
-    trials: Iterable[BalancedTrial], key: Callable[[BalancedTrial], Any]
-) -> dict[Any, list[BalancedTrial]]:
-    groups: dict[Any, list[BalancedTrial]] = defaultdict(list)
-    for trial in trials:
-        groups[key(trial)].append(trial)
-    return groups
-
-
 def _throughputs(trials: Sequence[BalancedTrial], confidence: float) -> Iterable[Throughput]:
-    closed = _grouped(
-        [trial for trial in trials if trial.is_closed],
-        lambda trial: (trial.balancer, trial.generators, trial.connections),
+    closed = group_by(
+        (trial for trial in trials if trial.is_closed),
+        # The direct server first, then balancers by name.
+        lambda t: (t.balancer != DIRECT, t.balancer, t.generators, t.connections),
     )
-    for (balancer, generators, connections), own in sorted(closed.items(), key=_place):
-        ratios = [
-            trial.sum("requests_per_s") * trial.mean_ns() / 1e9 / connections for trial in own
-        ]
+    for (_, balancer, generators, connections), own in sorted(closed.items()):
+        rates = [trial.sum("requests_per_s") for trial in own]
+        means_ns = [trial.mean_ns() for trial in own]
+        in_flight = [rate * ns / 1e9 for rate, ns in zip(rates, means_ns, strict=True)]
         yield Throughput(
             balancer,
             generators,
             connections,
-            _median([trial.sum("requests_per_s") for trial in own], "per_s", confidence),
-            _median([trial.mean_ns() for trial in own], "ns", confidence),
+            _median(rates, "per_s", confidence),
+            _median(means_ns, "ns", confidence),
             _p99(own, confidence),
             _cpu(own, confidence),
-            _median(ratios, "ratio", confidence),
+            _median([number / connections for number in in_flight], "ratio", confidence),
         )
-
-
-def _place(item: tuple[tuple[str, int, int], Any]) -> tuple[bool, str, int, int]:
-    """The direct server first, then balancers by name."""
-    (balancer, generators, connections), _ = item
-    return balancer != DIRECT, balancer, generators, connections
 
 
 def _median(
@@ -114,8 +99,8 @@ def _network(data: RunData) -> Mapping[int, float]:
 def _latencies(
     trials: Sequence[BalancedTrial], network: Mapping[int, float], confidence: float
 ) -> Iterable[AddedLatency]:
-    opened = _grouped(
-        [trial for trial in trials if not trial.is_closed],
+    opened = group_by(
+        (trial for trial in trials if not trial.is_closed),
         lambda trial: (float(trial.params["rate_per_s"]), trial.balancer),
     )
     for (rate, balancer), own in sorted(opened.items()):
@@ -148,8 +133,8 @@ def _latencies(
 
 def _effects(trials: Sequence[BalancedTrial], confidence: float) -> list[GeneratorEffect]:
     """Several generators against one, round by round, corrected over all comparisons (Holm)."""
-    closed = _grouped(
-        [trial for trial in trials if trial.is_closed],
+    closed = group_by(
+        (trial for trial in trials if trial.is_closed),
         lambda trial: (trial.balancer, trial.connections, trial.generators),
     )
     effects: list[GeneratorEffect] = []
@@ -175,19 +160,19 @@ def _effects(trials: Sequence[BalancedTrial], confidence: float) -> list[Generat
 
 
 def _sharings(trials: Sequence[BalancedTrial], confidence: float) -> Iterable[Sharing]:
-    balanced = _grouped(
-        [trial for trial in trials if trial.forwarder is not None and len(trial.servers) > 1],
+    balanced = group_by(
+        (trial for trial in trials if trial.forwarder is not None and len(trial.servers) > 1),
         lambda trial: trial.balancer,
     )
     for balancer, own in sorted(balanced.items()):
         forwarder = own[0].forwarder
         assert forwarder is not None
-        weights = _weights(forwarder.params["backends"])
+        backends = (text.partition(" ") for text in forwarder.params["backends"])
+        weights = {address: float(weight or 1) for address, _, weight in backends}
         names = sorted(own[0].servers, key=lambda name: (len(name), name))
-        by_round = _grouped(own, lambda trial: trial.round)
         shares = []
-        for _, same in sorted(by_round.items()):
-            numbers = [sum(served(trial.servers[name]) for trial in same) for name in names]
+        for _, same in sorted(group_by(own, lambda trial: trial.round).items()):
+            numbers = [sum(trial.servers[name].served for trial in same) for name in names]
             shares.append([number / sum(numbers) for number in numbers])
         due = [weights.get(own[0].servers[name].address, 1.0) for name in names]
         yield Sharing(
@@ -202,9 +187,3 @@ def _sharings(trials: Sequence[BalancedTrial], confidence: float) -> Iterable[Sh
                 confidence=confidence,
             ),
         )
-
-
-def _weights(backends: Sequence[str]) -> dict[str, float]:
-    """Address -> weight of 'address:port weight'."""
-    pairs = [text.partition(" ") for text in backends]
-    return {address: float(weight or 1) for address, _, weight in pairs}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from nephoscope import units
 from nephoscope.balance.records import Balance, Failover, Sharing, Throughput
+from nephoscope.grouping import group_by
 from nephoscope.model import Estimate, RunResult
 from nephoscope.report import charts, figures, wording
 from nephoscope.report.blocks import Block, Chart, Column, Heading, Section, Sentence, Table, items
@@ -41,17 +42,13 @@ def answer(result: RunResult) -> list[str]:
     if balance is None:
         return []
     sentences = []
-    highest: dict[str, Throughput] = {}
-    for point in balance.throughputs:
-        best = highest.setdefault(point.balancer, point)
-        if point.throughput.value > best.throughput.value:
-            highest[point.balancer] = point
+    highest = [
+        f"{wording.clean(name)} "
+        + wording.estimate_text(max((one.throughput for one in own), key=lambda one: one.value))
+        for name, own in group_by(balance.throughputs, lambda one: one.balancer).items()
+    ]
     if highest:
-        parts = [
-            f"{wording.clean(name)} {wording.estimate_text(one.throughput)}"
-            for name, one in highest.items()
-        ]
-        sentences.append(f"Highest throughput: {'; '.join(parts)}.")
+        sentences.append(f"Highest throughput: {'; '.join(highest)}.")
     for latency in balance.latencies:
         added = latency.comparison.difference
         if added is not None:
@@ -79,15 +76,13 @@ def _curve_name(one: Throughput) -> str:
 
 
 def _throughput(points: Sequence[Throughput]) -> Iterable[Block]:
-    names = list(dict.fromkeys(_curve_name(one) for one in points))
     parts: Sequence[tuple[str, str, str, Callable[[Throughput], Estimate]]] = (
         ("throughput", "throughput", "per_s", lambda one: one.throughput),
         ("response", "mean response time", "ns", lambda one: one.response_mean),
     )
     for slug, title, unit, of in parts:
         curves = []
-        for name in names:
-            own = [one for one in points if _curve_name(one) == name]
+        for name, own in group_by(points, _curve_name).items():
             hover = [
                 f"{name}, {one.connections} connections: {wording.estimate_text(of(one))}"
                 for one in own
@@ -136,11 +131,8 @@ def throughput_table(points: Sequence[Throughput]) -> Table:
 
 def effects_table(balance: Balance) -> Table:
     """Returns the ratio of throughputs of several generators and one, with its verdict."""
-    head = (
-        *Column.texts("balancer", "generators", "connections"),
-        *Column.numbers("ratio", "interval", "n"),
-        Column("verdict"),
-    )
+    texts = ("balancer", "generators", "connections")
+    head = Column.head(texts, ("ratio", "interval", "n"), ("verdict",))
     rows = tuple(
         (
             wording.clean(one.balancer),
@@ -192,28 +184,14 @@ def _sharing(sharings: Sequence[Sharing]) -> Chart:
         for server in servers
     ]
     figure = figures.stacked(names, parts, figures.Axis("share of the requests", "ratio"))
-    head = (*Column.texts("balancer", "server"), *Column.numbers("share", "interval", "due", "n"))
+    head = Column.head(("balancer", "server"), ("share", "interval", "due", "n"))
     rows = []
-    for sharing in sharings:
-        rows += [
-            (
-                wording.clean(sharing.balancer),
-                server,
-                *_cells(share),
-                units.format_value(sharing.due[server], "ratio"),
-                str(share.n),
-            )
-            for server, share in sharing.shares.items()
-        ]
-        rows.append(
-            (
-                wording.clean(sharing.balancer),
-                "Jain's index",
-                *_cells(sharing.fairness),
-                "",
-                str(sharing.fairness.n),
-            )
-        )
+    for name, sharing in zip(names, sharings, strict=True):
+        for server, share in sharing.shares.items():
+            due = units.format_value(sharing.due[server], "ratio")
+            rows.append((name, server, *_cells(share), due, str(share.n)))
+        index = sharing.fairness
+        rows.append((name, "Jain's index", *_cells(index), "", str(index.n)))
     table = Table(head, tuple(rows))
     caption = (
         "Requests by server from the servers' own counters. Jain's index of requests over "
@@ -223,12 +201,9 @@ def _sharing(sharings: Sequence[Sharing]) -> Chart:
 
 
 def _failovers(balance: Balance) -> Iterable[Block]:
-    drawn: set[tuple[str, str]] = set()
-    for failover in balance.failovers:
-        name = (failover.balancer, failover.failure)
-        if name not in drawn and len(drawn) < MAX_TIMELINES:
-            drawn.add(name)
-            yield _timeline(failover)
+    alike = group_by(balance.failovers, lambda one: (one.balancer, one.failure))
+    for first, *_ in list(alike.values())[:MAX_TIMELINES]:
+        yield _timeline(first)
     yield Heading("Failures")
     yield failures_table(balance)
     yield failovers_table(balance)
@@ -276,10 +251,8 @@ def _timeline(failover: Failover) -> Chart:
         )
         for point in points
     )
-    head = (
-        Column("time since the failure"),
-        *Column.numbers("responses/s", "of the failing server/s", "failed requests"),
-    )
+    numbers = ("responses/s", "of the failing server/s", "failed requests")
+    head = Column.head(("time since the failure",), numbers)
     name = wording.clean(failover.balancer)
     return Chart(
         f"balance-failover-{wording.slug(failover.balancer)}-{failover.failure}",
@@ -299,24 +272,14 @@ def _per_s(one: Failover) -> float:
 
 def failures_table(balance: Balance) -> Table:
     """Returns time to notice, return and errors of each balancer and failure."""
-    head = (
-        *Column.texts("balancer", "failure"),
-        *Column.numbers(
-            "noticed after", "first response after recovery", "failed requests", "slowest"
-        ),
-    )
-    rows = tuple(
-        (
-            wording.clean(one.balancer),
-            one.failure,
-            *(
-                wording.estimate_text(estimate) if estimate else "never"
-                for estimate in (one.noticed, one.returned, one.errors, one.slowest)
-            ),
-        )
-        for one in balance.failures
-    )
-    return Table(head, rows, "Medians of the rounds, with intervals.")
+    numbers = ("noticed after", "first response after recovery", "failed requests", "slowest")
+    rows = []
+    for failure in balance.failures:
+        estimates = (failure.noticed, failure.returned, failure.errors, failure.slowest)
+        texts = (wording.estimate_text(known) if known else "never" for known in estimates)
+        rows.append((wording.clean(failure.balancer), failure.failure, *texts))
+    head = Column.head(("balancer", "failure"), numbers)
+    return Table(head, tuple(rows), "Medians of the rounds, with intervals.")
 
 
 def failovers_table(balance: Balance) -> Table:

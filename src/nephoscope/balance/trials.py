@@ -14,6 +14,7 @@ from nephoscope.adapters.http_nginx import ID as NGINX_SERVER
 from nephoscope.analysis.statistics import histograms
 from nephoscope.analysis.statistics.values import Array
 from nephoscope.balance.plan import BALANCER, BALANCERS, DIRECT, SERVERS
+from nephoscope.grouping import group_by
 from nephoscope.model import Sample, TrialRecord
 from nephoscope.results.run_data import RunData
 from nephoscope.runs.trials.served import SERVED
@@ -51,6 +52,11 @@ class Counter:
     def address(self) -> str:
         """Returns where it listens."""
         return f"{self.params['address']}:{self.params['port']}"
+
+    @property
+    def served(self) -> float:
+        """Returns the responses that a server counted."""
+        return self.sum(SERVED[self.benchmark])
 
 
 @dataclass(frozen=True)
@@ -98,7 +104,10 @@ class BalancedTrial:
     @cached_property
     def latency(self) -> tuple[Array, histograms.Counts]:
         """Returns the merged histogram of the response times of all generators, in ns."""
-        return merged_latency(self.samples)
+        times = [[one for one in own if one.metric == "latency_ns"] for own in self.samples]
+        return histograms.merge(
+            [([one.value for one in own], [one.count for one in own]) for own in times]
+        )
 
     def mean_ns(self) -> float:
         """Returns the mean response time."""
@@ -131,49 +140,34 @@ class BalancedTrial:
         return (one for samples in self.samples for one in samples if one.metric == metric)
 
 
-def merged_latency(generators: Iterable[Sequence[Sample]]) -> tuple[Array, histograms.Counts]:
-    """Returns one histogram of the response times of all generators: values, and how often."""
-    return histograms.merge(
-        [
-            (
-                [sample.value for sample in samples if sample.metric == "latency_ns"],
-                [sample.count for sample in samples if sample.metric == "latency_ns"],
-            )
-            for samples in generators
-        ]
-    )
-
-
-def served(counter: Counter) -> float:
-    """Returns the responses that a server counted."""
-    return counter.sum(SERVED[counter.benchmark])
-
-
 def balanced_trials(data: RunData) -> list[BalancedTrial]:
     """Returns the trials of which every generator's record counts, by round."""
     plan = data.manifest.get("plan") or {}
     loads = {load["name"]: load for load in plan.get("backgrounds") or ()}
-    groups: dict[tuple[int, int], list[tuple[TrialRecord, list[Sample], dict[str, Counter]]]]
-    groups = defaultdict(list)
-    for record, table in data.run.tables():
-        if record.benchmark == GENERATOR and counts(record):
-            own, beside = _split(table, loads)
-            groups[record.key.round, record.key.setting].append((record, own, beside))
+    members = (
+        (record, *_split(table, loads))
+        for record, table in data.run.tables()
+        if record.benchmark == GENERATOR and counts(record)
+    )
+    groups = group_by(members, lambda member: (member[0].key.round, member[0].key.setting))
     targets = {
         setting["index"]: len(setting["targets"]) for setting in data.manifest.get("settings") or ()
     }
     trials = []
-    for (number, setting), members in sorted(groups.items(), key=lambda item: item[0]):
-        together = members[0][0].skew_ns is not None
-        if together and len(members) < targets.get(setting, len(members)):
+    for (number, setting), own in sorted(groups.items(), key=lambda item: item[0]):
+        records, samples, beside = zip(*own, strict=True)
+        together = records[0].skew_ns is not None
+        if together and len(own) < targets.get(setting, len(own)):
             continue
-        counters = {name: one for _, _, beside in members for name, one in beside.items()}
-        name = _balancer_of(members[0][0], loads)
-        sets = [members] if together else [[member] for member in members]
-        trials += [
-            BalancedTrial(number, name, [m[0] for m in own], [m[1] for m in own], counters)
-            for own in sets
-        ]
+        counters = {name: one for by_name in beside for name, one in by_name.items()}
+        name = _balancer_of(records[0], loads)
+        if together:
+            trials.append(BalancedTrial(number, name, records, samples, counters))
+        else:
+            trials += [
+                BalancedTrial(number, name, [record], [values], counters)
+                for record, values, _ in own
+            ]
     return trials
 
 
@@ -193,9 +187,8 @@ def _split(
     own: list[Sample] = []
     by_load: dict[str, list[Sample]] = defaultdict(list)
     names = ("metric", "value", "count", "at_ns", "factors")
-    for metric, value, count, at_ns, text in zip(
-        *(table.column(name).to_pylist() for name in names), strict=True
-    ):
+    columns = (table.column(name).to_pylist() for name in names)
+    for metric, value, count, at_ns, text in zip(*columns, strict=True):
         factors = json.loads(text)
         sample = Sample(metric, value, count, at_ns, factors)
         if "load" in factors:

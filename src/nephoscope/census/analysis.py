@@ -221,11 +221,12 @@ def expected(
     if len(names) == 1:
         note = "one model: its own speed, no mix observed"
         mean = Estimate(value, None, None, confidence, total, "none", method, note)
-    levels = sorted({*(float(value) for value in x), *at_least})
-    chances = [
-        _chance(level, mix, {name: known[name].value for name in names}, confidence)
-        for level in levels
-    ]
+    chances = []
+    for level in sorted({*map(float, x), *at_least}):
+        # A speed that was computed must count as reaching itself, whatever its last digit.
+        fast = tuple(name for name in names if known[name].value >= level * (1 - 1e-9))
+        share_of_fast = wilson(sum(mix[name] for name in fast), total, confidence=confidence)
+        chances.append(Chance(level, fast, share_of_fast))
     return Expected(mean, tuple(chances), left_out)
 
 
@@ -242,12 +243,3 @@ def draw_mix(
     errors = [ratios.log_error(speed) for speed in speeds]
     logs = np.log([speed.value for speed in speeds])
     return share, np.exp(logs + rng.standard_normal(share.shape) * errors)
-
-
-def _chance(
-    level: float, mix: Mapping[str, int], value: Mapping[str, float], confidence: float
-) -> Chance:
-    # A speed that was computed must count as reaching itself, whatever its last digit.
-    fast = tuple(sorted(name for name in mix if value[name] >= level * (1 - 1e-9)))
-    hits = sum(mix[name] for name in fast)
-    return Chance(level, fast, wilson(hits, sum(mix.values()), confidence=confidence))

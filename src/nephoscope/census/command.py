@@ -150,8 +150,8 @@ def of_runs(
     with_lab: bool = False,
 ) -> Census:
     """Returns the census of stored runs. Raises UsageError where no machine can be counted."""
-    from nephoscope.census import records, sightings
-    from nephoscope.census import result as census
+    from nephoscope.census import sightings
+    from nephoscope.census.result import build
 
     seen = sightings.seen(runs, targets=targets, with_lab=with_lab)
     if not seen.looked_at:
@@ -166,30 +166,13 @@ def of_runs(
             f"machine that can be counted. {why}".strip(),
             "Run `nephoscope census --target local`.",
         )
-    return census.build(
-        seen.counts,
-        seen.measured,
-        confidence=confidence,
-        at_least=at_least,
-        runs=seen.runs,
-        identity=records.IDENTITY,
-        flags=seen.flags,
-        left_out=seen.left_out,
-    )
+    return build(seen, confidence=confidence, at_least=at_least)
 
 
 def of_study(name: str, confidence: float, at_least: Sequence[float] = ()) -> Census:
     """Returns the published census of a study."""
-    from nephoscope.census import result as census
+    from nephoscope.census.result import build
     from nephoscope.studies import catalogue
     from nephoscope.studies.census import published
 
-    published_census = published(catalogue.load(name))
-    return census.build(
-        published_census.counts,
-        stated=published_census.speeds,
-        confidence=confidence,
-        at_least=at_least,
-        sources=published_census.sources,
-        flags=published_census.flags,
-    )
+    return build(published(catalogue.load(name)), confidence=confidence, at_least=at_least)

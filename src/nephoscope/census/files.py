@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from nephoscope.census.records import Count, StatedSpeed
+from nephoscope.census.records import Count, Observations, StatedSpeed
 from nephoscope.errors import UsageError
 from nephoscope.reading import textfile
 
@@ -34,16 +34,7 @@ COLUMNS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Imported:
-    """Content of a file."""
-
-    counts: tuple[Count, ...]
-    speeds: tuple[StatedSpeed, ...]
-    flags: tuple[str, ...] = ()
-
-
-def read(file: Path) -> Imported:
+def read(file: Path) -> Observations:
     """The counts and speeds of a CSV file. UsageError with file and line for whatever is wrong."""
     text = textfile.read(file, "list of counts", UsageError)
     counts: list[Count] = []
@@ -59,7 +50,12 @@ def read(file: Path) -> Imported:
             f"{file}: no rows of counts or speeds.",
             f"The first line must name columns: {', '.join(COLUMNS)}.",
         )
-    return Imported(tuple(counts), tuple(speeds), tuple(_sums(counts, file)))
+    return Observations(
+        tuple(counts),
+        stated=tuple(speeds),
+        sources=(str(file),),
+        flags=tuple(_sums(counts, file)),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,24 @@ class StatedSpeed:
 
 
 @dataclass(frozen=True, slots=True)
+class Observations:
+    """Counts and speeds from which a census is made.
+
+    looked_at: stored runs that were read; runs: those of them that show a machine. sources: files
+    or tables, of which a census keeps the order. flags, left_out: as of the census.
+    """
+
+    counts: tuple[Count, ...] = ()
+    measured: tuple[Measured, ...] = ()
+    stated: tuple[StatedSpeed, ...] = ()
+    looked_at: int = 0
+    runs: int = 0
+    sources: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Group:
     """Shares within a zone or an hour."""
 
@@ -91,11 +109,9 @@ class Bench:
     @property
     def label(self) -> str:
         """Its name in a sentence."""
-        return (
-            names.label(self.benchmark, self.metric, self.factors)
-            if self.metric
-            else self.benchmark
-        )
+        if not self.metric:
+            return self.benchmark
+        return names.label(self.benchmark, self.metric, self.factors)
 
 
 @dataclass(frozen=True, slots=True)

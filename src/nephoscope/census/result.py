@@ -6,14 +6,16 @@ Its input are counts and speeds, wherever they come from: stored runs (sightings
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from nephoscope.analysis.statistics.values import Refused
 from nephoscope.census import analysis as judged
 from nephoscope.census import files as census_files
-from nephoscope.census.analysis import Expected, Share, Speed
+from nephoscope.census.analysis import Share, Speed
 from nephoscope.census.records import (
+    IDENTITY,
     UNKNOWN_TYPE,
     Bench,
     Census,
@@ -21,8 +23,10 @@ from nephoscope.census.records import (
     Group,
     Kind,
     Measured,
+    Observations,
     StatedSpeed,
 )
+from nephoscope.grouping import group_by
 from nephoscope.model import Estimate
 from nephoscope.results import names
 
@@ -30,50 +34,28 @@ _DIGITS = 2
 
 
 def build(
-    counts: Sequence[Count],
-    measured: Sequence[Measured] = (),
-    stated: Sequence[StatedSpeed] = (),
-    *,
-    confidence: float = 0.95,
-    at_least: Sequence[float] = (),
-    runs: int = 0,
-    sources: Sequence[str] = (),
-    identity: str | None = None,
-    flags: Sequence[str] = (),
-    left_out: Sequence[str] = (),
+    observations: Observations, *, confidence: float = 0.95, at_least: Sequence[float] = ()
 ) -> Census:
     """The census of these counts and speeds.
 
     at_least: further speeds whose chance is wanted. A type that was measured and not counted is
     there too, with no shares.
     """
-    types = dict.fromkeys(
-        [*(c.instance_type for c in counts), *(m.instance_type for m in measured)]
-        + [t.instance_type for t in stated]
-    )
-    kinds = [
-        _kind(
-            name,
-            [c for c in counts if c.instance_type == name],
-            [m for m in measured if m.instance_type == name],
-            [t for t in stated if t.instance_type == name],
-            confidence,
-            at_least,
-            as_printed=bool(sources),
-        )
-        for name in types
-    ]
-    if not sources:  # of runs; a printed table keeps its order
+    rows: tuple[Count | Measured | StatedSpeed, ...]
+    rows = (*observations.counts, *observations.measured, *observations.stated)
+    types = dict.fromkeys(row.instance_type for row in rows)
+    kinds = [_kind(name, observations, confidence, at_least) for name in types]
+    if not observations.sources:  # of runs; a printed table keeps its order
         kinds.sort(key=lambda kind: (-kind.machines, kind.name))
     return Census(
         tuple(kinds),
         confidence,
-        runs,
-        tuple(sources),
-        identity,
-        (*flags, *_clock_flags(counts)),
-        tuple(left_out),
-        tuple(_source_notes(counts, stated)),
+        observations.runs,
+        observations.sources,
+        IDENTITY if observations.runs else None,
+        (*observations.flags, *_clock_flags(observations.counts)),
+        observations.left_out,
+        tuple(_source_notes(observations.counts, observations.stated)),
     )
 
 
@@ -82,47 +64,37 @@ def of_files(
 ) -> Census:
     """Returns the census of CSV files. Raises UsageError with file and line."""
     read = [census_files.read(file) for file in files]
-    return build(
-        [count for file in read for count in file.counts],
-        stated=[speed for file in read for speed in file.speeds],
-        confidence=confidence,
-        at_least=at_least,
-        sources=[str(file) for file in files],
-        flags=[flag for file in read for flag in file.flags],
+    observations = Observations(
+        tuple(count for file in read for count in file.counts),
+        stated=tuple(speed for file in read for speed in file.stated),
+        sources=tuple(source for file in read for source in file.sources),
+        flags=tuple(flag for file in read for flag in file.flags),
     )
+    return build(observations, confidence=confidence, at_least=at_least)
 
 
 def _kind(
-    name: str,
-    counts: Sequence[Count],
-    measured: Sequence[Measured],
-    stated: Sequence[StatedSpeed],
-    confidence: float,
-    at_least: Sequence[float],
-    *,
-    as_printed: bool,
+    name: str, observations: Observations, confidence: float, at_least: Sequence[float]
 ) -> Kind:
+    counts = [count for count in observations.counts if count.instance_type == name]
     total = _total(counts)
     machines = sum(total.values())
     models = judged.shares(total, confidence=confidence) if machines else []
-    if as_printed:
+    if observations.sources:
         models.sort(key=lambda share: list(total).index(share.model))
-    benches = [_bench(one, total, confidence, at_least) for one in measured]
-    benches += _stated_benches(stated, total, confidence, at_least)
+    benches = (
+        *_measured_benches(name, observations, confidence),
+        *_stated_benches(name, observations, confidence),
+    )
     uncounted = tuple(dict.fromkeys(c.model for c in counts if c.machines is None))
+    by_hour = [(f"{c.hour:02d}", c) for c in counts if c.hour is not None]
     return Kind(
         name,
         machines,
         tuple(models),
         _groups([(c.zone, c) for c in counts if c.zone], confidence),
-        _groups(
-            sorted(
-                ((f"{c.hour:02d}", c) for c in counts if c.hour is not None),
-                key=lambda named: named[0],
-            ),
-            confidence,
-        ),
-        tuple(bench for bench in benches if bench is not None),
+        _groups(sorted(by_hour, key=lambda named: named[0]), confidence),
+        tuple(_with_expectation(bench, total, confidence, at_least) for bench in benches),
         {c.model: c.clock_hz for c in counts if c.clock_hz is not None},
         uncounted,
         judged.unseen(machines, confidence=confidence) if machines else None,
@@ -139,78 +111,59 @@ def _total(counts: Iterable[Count]) -> dict[str, int]:
 
 
 def _groups(named: Iterable[tuple[str, Count]], confidence: float) -> tuple[Group, ...]:
-    by_name: dict[str, list[Count]] = {}
-    for name, count in named:
-        by_name.setdefault(name, []).append(count)
-    out = []
-    for name, counts in by_name.items():
-        if total := _total(counts):
-            models = tuple(judged.shares(total, confidence=confidence))
-            out.append(Group(name, sum(total.values()), models))
-    return tuple(out)
-
-
-def _bench(
-    measured: Measured, total: Mapping[str, int], confidence: float, at_least: Sequence[float]
-) -> Bench | None:
-    try:
-        estimates = judged.speeds(measured.values, measured.better, confidence=confidence)
-    except Refused:
-        return None  # nothing measured of it is above zero: it has no speed
-    known = {speed.model: speed.ratio for speed in estimates}
-    expected, why = _expected(
-        total, known, confidence, at_least, (measured.benchmark, measured.metric)
-    )
-    factors = dict(measured.factors)
-    return Bench(
-        measured.benchmark, measured.metric, factors, "measured", tuple(estimates), expected, why
+    totals = {
+        name: _total(count for _, count in own)
+        for name, own in group_by(named, lambda pair: pair[0]).items()
+    }
+    return tuple(
+        Group(name, sum(total.values()), tuple(judged.shares(total, confidence=confidence)))
+        for name, total in totals.items()
+        if total
     )
 
 
-def _stated_benches(
-    stated: Sequence[StatedSpeed],
-    total: Mapping[str, int],
-    confidence: float,
-    at_least: Sequence[float],
-) -> list[Bench | None]:
-    out: list[Bench | None] = []
-    for benchmark in dict.fromkeys(one.benchmark for one in stated):
-        own = [one for one in stated if one.benchmark == benchmark]
+def _measured_benches(name: str, observations: Observations, confidence: float) -> Iterator[Bench]:
+    for line in (line for line in observations.measured if line.instance_type == name):
+        try:
+            speeds = judged.speeds(line.values, line.better, confidence=confidence)
+        except Refused:
+            continue  # nothing measured of it is above zero: it has no speed
+        factors = dict(line.factors)
+        yield Bench(line.benchmark, line.metric, factors, "measured", tuple(speeds), None)
+
+
+def _stated_benches(name: str, observations: Observations, confidence: float) -> Iterator[Bench]:
+    stated = (one for one in observations.stated if one.instance_type == name)
+    for benchmark, own in group_by(stated, lambda one: one.benchmark).items():
         method = "as printed" if all(one.low is None for one in own) else "as the source gives it"
         speeds = [
             Speed(
                 one.model,
                 Estimate(one.speed, one.low, one.high, confidence, one.n, "none", method),
-                None,
-                one.n,
-                0,
-                0,
-                one.note,
+                unit=None,
+                machines=one.n,
+                runs=0,
+                trials=0,
+                note=one.note,
             )
             for one in own
         ]
         speeds.sort(key=lambda speed: (-speed.ratio.value, speed.model))
-        known = {speed.model: speed.ratio for speed in speeds}
-        expected, why = _expected(total, known, confidence, at_least, (benchmark,))
-        out.append(Bench(benchmark, None, {}, own[0].source, tuple(speeds), expected, why))
-    return out
+        yield Bench(benchmark, None, {}, own[0].source, tuple(speeds), None)
 
 
-def _expected(
-    total: Mapping[str, int],
-    known: Mapping[str, Estimate],
-    confidence: float,
-    at_least: Sequence[float],
-    seeds: Sequence[str],
-) -> tuple[Expected | None, str | None]:
+def _with_expectation(
+    bench: Bench, total: Mapping[str, int], confidence: float, at_least: Sequence[float]
+) -> Bench:
+    known = {speed.model: speed.ratio for speed in bench.speeds}
+    seed = names.seed_of("census", bench.benchmark, *([bench.metric] if bench.metric else []))
     try:
-        seed = names.seed_of("census", *seeds)
-        expectation = judged.expected(
+        expected = judged.expected(
             total, known, at_least=at_least, confidence=confidence, seed=seed
         )
     except Refused as error:
-        return None, str(error)
-    return expectation, None
+        return replace(bench, refused=str(error))
+    return replace(bench, expected=expected)
 
 
 def _notes(name: str, models: Sequence[Share], machines: int) -> Iterable[str]:

@@ -89,16 +89,13 @@ def _models(census: Census) -> list[Block]:
 
 def _stacked(bars: Sequence[tuple[str, Sequence[Share]]]) -> dict[str, object]:
     """Stacked bars of shares, the interval of each segment as its whisker."""
-    models = list(dict.fromkeys(one.model for _, shares in bars for one in shares))
-    parts = []
-    for model in models:
-        own = [next((s for s in shares if s.model == model), None) for _, shares in bars]
-        parts.append((wording.clean(model), [s.share.value if s else 0.0 for s in own], own))
+    by_bar = [{one.model: one for one in shares} for _, shares in bars]
+    models = dict.fromkeys(model for of in by_bar for model in of)
+    parts = [(wording.clean(model), [of.get(model) for of in by_bar]) for model in models]
+    heights = [(name, [s.share.value if s else 0.0 for s in own]) for name, own in parts]
     axis = figures.Axis("share of machines", "ratio")
-    figure = figures.stacked(
-        [name for name, _ in bars], [(name, values) for name, values, _ in parts], axis
-    )
-    for index, (trace, (name, _, own)) in enumerate(zip(figure["data"], parts, strict=True)):
+    figure = figures.stacked([name for name, _ in bars], heights, axis)
+    for index, (trace, (name, own)) in enumerate(zip(figure["data"], parts, strict=True)):
         colours = len(palette.COLOURS)
         trace["marker"]["pattern"] = {
             "shape": _PATTERNS[(index // colours) % len(_PATTERNS)],
@@ -136,10 +133,7 @@ def _places(what: str, groups: Sequence[tuple[Kind, Sequence[Group]]]) -> list[B
                 rows.append((*first, wording.clean(one.model), *_share_cells(one)))
     if not rows:
         return []
-    head = (
-        *Column.texts("type", what, "CPU model"),
-        *Column.numbers("machines", "share", "interval"),
-    )
+    head = Column.head(("type", what, "CPU model"), ("machines", "share", "interval"))
     table = Table(head, tuple(rows))
     word = what.partition(" ")[0]
     chart = Chart(
@@ -211,12 +205,8 @@ def _long(benches: Sequence[Bench]) -> Table:
                     speed.note,
                 )
             )
-    head = (
-        *Column.texts("benchmark", "CPU model"),
-        *Column.numbers("speed", "interval", "n"),
-        Column("note", roomy=True),
-    )
-    return Table(head, tuple(rows))
+    head = Column.head(("benchmark", "CPU model"), ("speed", "interval", "n"))
+    return Table((*head, Column("note", roomy=True)), tuple(rows))
 
 
 def _speed_chart(kind: Kind, benches: Sequence[Bench]) -> Chart:
@@ -250,38 +240,35 @@ def _plain(estimate: Estimate) -> str:
 def _expected(census: Census) -> list[Block]:
     rows: list[tuple[str, ...]] = []
     chances: list[tuple[str, ...]] = []
-    refused: dict[str, None] = {}
-    left_out: dict[str, None] = {}
-    for kind in census.kinds:
-        name = wording.clean(kind.name)
-        for bench in kind.benches:
-            label = wording.clean(bench.label)
-            if bench.expected is None:
-                refused[f"{name}, {label}: no expected speed: {bench.refused}"] = None
-                continue
-            mean = bench.expected.mean
-            rows.append((name, label, _plain(mean), _interval(mean), str(mean.n)))
-            for model in bench.expected.left_out:
-                text = (
-                    f"{name}: {wording.clean(model)} was counted but not measured and is excluded."
-                )
-                left_out[text] = None
-            for speed in bench.expected.chances:
-                if round(speed.share.value * mean.n) == mean.n and speed.at_least <= 1:
-                    continue  # that all are at least as fast as the slowest is no news
-                chances.append(
-                    (
-                        name,
-                        label,
-                        f"≥ {units.format_number(speed.at_least, 3)}",
-                        wording.percent(speed.share.value, 3),
-                        _interval(speed.share),
-                        wording.joined(wording.clean(model) for model in speed.models) or "none",
-                    )
-                )
+    refused, left_out = [], []
+    benches = [(wording.clean(kind.name), bench) for kind in census.kinds for bench in kind.benches]
+    for name, bench in benches:
+        label = wording.clean(bench.label)
+        if bench.expected is None:
+            refused.append(f"{name}, {label}: no expected speed: {bench.refused}")
+            continue
+        mean = bench.expected.mean
+        rows.append((name, label, _plain(mean), _interval(mean), str(mean.n)))
+        left_out += [
+            f"{name}: {wording.clean(model)} was counted but not measured and is excluded."
+            for model in bench.expected.left_out
+        ]
+        chances += [
+            (
+                name,
+                label,
+                f"≥ {units.format_number(speed.at_least, 3)}",
+                wording.percent(speed.share.value, 3),
+                _interval(speed.share),
+                wording.joined(wording.clean(model) for model in speed.models) or "none",
+            )
+            for speed in bench.expected.chances
+            # That all are at least as fast as the slowest is no news.
+            if round(speed.share.value * mean.n) != mean.n or speed.at_least > 1
+        ]
     if not rows:
         return []
-    head = (*Column.texts("type", "benchmark"), *Column.numbers("expected speed", "interval", "n"))
+    head = Column.head(("type", "benchmark"), ("expected speed", "interval", "n"))
     blocks: list[Block] = [
         Heading("Expected speed of a new instance"),
         Sentence(
@@ -291,13 +278,10 @@ def _expected(census: Census) -> list[Block]:
         Table(head, tuple(rows)),
     ]
     if chances:
-        columns = (
-            *Column.texts("type", "benchmark"),
-            *Column.numbers("speed", "probability", "interval"),
-            Column("by", roomy=True),
-        )
+        head = Column.head(("type", "benchmark"), ("speed", "probability", "interval"))
+        columns = (*head, Column("by", roomy=True))
         blocks.append(Table(columns, tuple(chances), "Probability of at least this speed:"))
-    return [*blocks, *items((*left_out, *refused))]
+    return [*blocks, *items(dict.fromkeys((*left_out, *refused)))]
 
 
 def _notes(census: Census) -> Iterator[str]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from nephoscope.analysis import facts
 from nephoscope.catalog import CPU_GAPS, FINGERPRINT
-from nephoscope.census.records import IDENTITY, UNKNOWN_TYPE, Census, Count, Measured
+from nephoscope.census.records import UNKNOWN_TYPE, Census, Count, Measured, Observations
 from nephoscope.census.result import build
 from nephoscope.errors import StoreError
 from nephoscope.model import Better, TrialRecord, factors_key
@@ -82,23 +82,10 @@ class UsedRun:
     speeds: tuple[Speed, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """Counts and speeds of several runs, and a sentence for whatever was not counted.
-
-    runs: those that show a machine; looked_at: all of them.
-    """
-
-    counts: tuple[Count, ...]
-    measured: tuple[Measured, ...]
-    runs: int
-    looked_at: int
-    flags: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ()
-
-
-def seen(runs: Iterable[StoredRun], *, targets: Iterable[str] = (), with_lab: bool = False) -> Seen:
-    """The machines and speeds of these runs.
+def seen(
+    runs: Iterable[StoredRun], *, targets: Iterable[str] = (), with_lab: bool = False
+) -> Observations:
+    """The machines and speeds of these runs, and a sentence for whatever was not counted.
 
     targets: only these names; all when none is given. with_lab: hosts of a lab too, which are no
     machines of their own and count as the machine that they live on.
@@ -106,15 +93,14 @@ def seen(runs: Iterable[StoredRun], *, targets: Iterable[str] = (), with_lab: bo
     reasons: Counter[str] = Counter()
     used, sightings, looked_at = sighted(runs, frozenset(targets), with_lab, reasons)
     first = _first(sightings)
-    flags = _flags(sightings, first)
     measured, otherwise = _measured(used, sightings)
-    return Seen(
+    return Observations(
         tuple(_count(one) for one in first.values()),
         measured,
-        len(used),
-        looked_at,
-        tuple(flags),
-        (*left_out(reasons), *otherwise),
+        looked_at=looked_at,
+        runs=len(used),
+        flags=tuple(_flags(sightings, first)),
+        left_out=(*left_out(reasons), *otherwise),
     )
 
 
@@ -155,15 +141,7 @@ def analyse(data: RunData) -> Census | None:
     observed = seen([data.run]) if len(apart) > 1 else None
     if observed is None or len(observed.counts) < 2:
         return None
-    return build(
-        observed.counts,
-        observed.measured,
-        confidence=data.confidence,
-        runs=1,
-        identity=IDENTITY,
-        flags=observed.flags,
-        left_out=observed.left_out,
-    )
+    return build(observed, confidence=data.confidence)
 
 
 def _of_run(
@@ -180,13 +158,10 @@ def _of_run(
             continue
         if target.get("kind") == _LAB and not with_lab:
             reasons["lab"] += 1
-            continue
-        document, at = _fingerprint(run, name, records)
-        sighting = _sighting(run, name, document, at)
-        if sighting is None:
-            reasons["nameless"] += 1
-        else:
+        elif sighting := _sighting(run, name, *_fingerprint(run, name, records)):
             out.append(sighting)
+        else:
+            reasons["nameless"] += 1
     return out
 
 
@@ -284,31 +259,29 @@ def _first(sightings: Sequence[Sighting]) -> dict[str, Sighting]:
     return out
 
 
-def _flags(sightings: Sequence[Sighting], first: Mapping[str, Sighting]) -> list[str]:
-    out = []
+def _flags(sightings: Sequence[Sighting], first: Mapping[str, Sighting]) -> Iterator[str]:
     moved = {one.machine for one in sightings if one.model != first[one.machine].model}
-    if moved:
-        out.append(
-            f"{_machines(len(moved))} later seen with another CPU model (migrated, or stopped "
-            "and started). Shares use the first measurement; speeds use the measured model."
-        )
     torn = {one.machine for one in sightings if not one.agree}
-    if torn:
-        out.append(
-            f"{_machines(len(torn))} seen with a /proc/cpuinfo that contradicts the cpuid "
-            "instruction; the census uses the instruction."
-        )
-    hidden = [one for one in first.values() if one.machine.startswith("run ")]
-    if hidden:
-        out.append(
-            f"{_machines(len(hidden))} counted without an identity; a machine measured in "
-            "several of these runs is counted several times."
-        )
-    return out
-
-
-def _machines(number: int) -> str:
-    return f"{number} machine{'s were' if number != 1 else ' was'}"
+    hidden = {machine for machine in first if machine.startswith("run ")}
+    for machines, text in (
+        (
+            moved,
+            "later seen with another CPU model (migrated, or stopped and started). Shares use the "
+            "first measurement; speeds use the measured model.",
+        ),
+        (
+            torn,
+            "seen with a /proc/cpuinfo that contradicts the cpuid instruction; the census uses the "
+            "instruction.",
+        ),
+        (
+            hidden,
+            "counted without an identity; a machine measured in several of these runs is counted "
+            "several times.",
+        ),
+    ):
+        if machines:
+            yield f"{len(machines)} machine{'s were' if len(machines) != 1 else ' was'} {text}"
 
 
 def _count(sighting: Sighting) -> Count:
@@ -325,21 +298,41 @@ def _count(sighting: Sighting) -> Count:
 
 _Line = tuple[str, str, str, str]
 """Instance type, benchmark, metric, factors."""
+_Models = dict[str, dict[str, dict[str, list[float]]]]
+"""CPU model -> machine -> run -> trial values."""
 
 
 def _measured(
     runs: Sequence[UsedRun], sightings: Sequence[Sighting]
 ) -> tuple[tuple[Measured, ...], list[str]]:
+    """Of each line the parameters with which most machines were measured, two models at least."""
     better: dict[_Line, Better] = {}
-    values: dict[_Line, dict[str, dict[str, dict[str, dict[str, list[float]]]]]] = {}
+    values: dict[_Line, dict[str, _Models]] = {}
     for sighting, speed in speeds_of(runs, sightings):
         line = (sighting.instance_type, speed.key.benchmark, speed.key.metric, speed.key.factors)
         better[line] = speed.trials.better
-        by_model = values.setdefault(line, {}).setdefault(speed.params, {})
-        by_run = by_model.setdefault(sighting.model, {}).setdefault(sighting.machine, {})
+        models = values.setdefault(line, {}).setdefault(speed.params, {})
+        by_run = models.setdefault(sighting.model, {}).setdefault(sighting.machine, {})
         # Several targets of one run may live on one machine.
         by_run.setdefault(sighting.run, []).extend(speed.trials.values)
-    return _chosen(values, better)
+    measured = []
+    for line, by_params in sorted(values.items()):
+        models = min(by_params.items(), key=lambda item: (*_narrowness(item[1]), item[0]))[1]
+        if len(models) > 1:
+            kind, benchmark, metric, factors = line
+            of = json.loads(factors)
+            measured.append(Measured(kind, benchmark, metric, of, better[line], models))
+    ambiguous = sorted({line[1] for line, by_params in values.items() if len(by_params) > 1})
+    remark = (
+        f"Measured with several sets of parameters: {', '.join(ambiguous)}; each speed uses the "
+        "most common set."
+    )
+    return tuple(measured), [remark] if ambiguous else []
+
+
+def _narrowness(models: _Models) -> tuple[int, int]:
+    """Returns a key that puts the most models first, of as many the most machines."""
+    return -len(models), -sum(map(len, models.values()))
 
 
 def speeds_of(
@@ -374,31 +367,3 @@ def _speeds(
             continue  # a lab's limit or a second machine made it, not this model
         fixed = {k: v for k, v in record.params.items() if k not in record.factors and k != "seed"}
         yield Speed(key, factors_key(fixed), trials)
-
-
-def _chosen(
-    values: Mapping[_Line, Mapping[str, Mapping[str, Mapping[str, Mapping[str, list[float]]]]]],
-    better: Mapping[_Line, Better],
-) -> tuple[tuple[Measured, ...], list[str]]:
-    """Of each line the parameters with which most machines were measured, two models at least."""
-    out, ambiguous = [], set()
-    for line, by_params in sorted(values.items()):
-        ordered = sorted(by_params.items(), key=lambda item: (-_breadth(item[1]), item[0]))
-        if len(ordered) > 1:
-            ambiguous.add(line[1])
-        models = ordered[0][1]
-        if len(models) > 1:
-            kind, benchmark, metric, factors = line
-            of = json.loads(factors)
-            out.append(Measured(kind, benchmark, metric, of, better[line], models))
-    if not ambiguous:
-        return tuple(out), []
-    remark = (
-        f"Measured with several sets of parameters: {', '.join(sorted(ambiguous))}; each speed "
-        "uses the most common set."
-    )
-    return tuple(out), [remark]
-
-
-def _breadth(models: Mapping[str, Mapping[str, Any]]) -> int:
-    return len(models) * 1_000_000 + sum(len(machines) for machines in models.values())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from nephoscope import catalog
@@ -102,7 +102,7 @@ def _ratio(native: MetricResult, tool: MetricResult, confidence: float) -> Estim
         return None
 
 
-Parameters = Mapping[tuple[str, str], Mapping[str, frozenset[str]]]
+Parameters = Mapping[tuple[str, str], Mapping[str, set[str]]]
 """Benchmark and target -> the texts of the values of each parameter in a run."""
 
 
@@ -115,19 +115,15 @@ def _parameters(data: RunData) -> Parameters:
             value = record.params.get(param.id, param.default)
             is_text = not isinstance(value, list | dict | bool)
             own.setdefault(param.id, set()).add(str(value) if is_text else json.dumps(value))
-    return {
-        key: {name: frozenset(values) for name, values in own.items()} for key, own in texts.items()
-    }
+    return texts
 
 
 def _differences(parameters: Parameters, native: MetricResult, tool: MetricResult) -> Iterator[str]:
     """Yields each parameter of both, but a factor of both, that has other values there."""
-    left: Mapping[str, frozenset[str]] = parameters.get((native.benchmark, native.target), {})
-    right: Mapping[str, frozenset[str]] = parameters.get((tool.benchmark, tool.target), {})
+    sides = [parameters.get((one.benchmark, one.target), {}) for one in (native, tool)]
+    left, right = sides
     for name in sorted(left.keys() & right.keys() - _common(native, tool)):
         if left[name] != right[name]:
-            yield f"{name}: {_joined(left[name])} and {_joined(right[name])}"
-
-
-def _joined(texts: Sequence[str] | frozenset[str]) -> str:
-    return " or ".join(sorted(texts)) or "''"
+            yield f"{name}: " + " and ".join(
+                " or ".join(sorted(own[name])) or "''" for own in sides
+            )

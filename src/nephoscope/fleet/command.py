@@ -15,7 +15,6 @@ from nephoscope.commands.section_output import present
 from nephoscope.errors import UsageError
 
 if TYPE_CHECKING:
-    from nephoscope.fleet.result import FleetCheck
     from nephoscope.store import Store, StoredRun
 
 ODD = 1
@@ -63,7 +62,9 @@ def fleet(
 
     TARGET is local, ssh:[user@]host[:port] or lab:LAB/HOST.
     """
-    from nephoscope.fleet.result import SETTINGS, FleetCheck
+    from nephoscope import capabilities
+    from nephoscope.fleet.result import SETTINGS, FleetCheck, check
+    from nephoscope.fleet.section import section
     from nephoscope.store import Store
 
     if sum((bool(targets), lab is not None, name is not None)) != 1:
@@ -73,16 +74,21 @@ def fleet(
         )
     runs = Store(store)
     settings = {"false_alarms": false_alarms, "margin": margin}
+    fleet_check: FleetCheck | None
     if name is not None:
-        return _stored(runs.open(name), settings, as_json=as_json)
-    run, offsets = _measured(targets or _hosts(str(lab)), runs, network=not no_network, seed=seed)
-    run.update(**{SETTINGS: {**settings, "clock_offsets": offsets}})
-    result = measuring.reported(run)
-    code = measuring.exit_code(result, run)
-    fleet_check = result.part(FleetCheck)
+        run = runs.open(name)
+        known = run.manifest.get(SETTINGS) or {}
+        fleet_check, code = check(capabilities.run_data(run), {**known, **settings}), 0
+    else:
+        hosts = targets or _hosts(str(lab))
+        run, offsets = _measured(hosts, runs, network=not no_network, seed=seed)
+        run.update(**{SETTINGS: {**settings, "clock_offsets": offsets}})
+        result = measuring.reported(run)
+        fleet_check, code = result.part(FleetCheck), measuring.exit_code(result, run)
     if fleet_check is None:
         return code
-    return max(code, _print(fleet_check, as_json=as_json))
+    present(fleet_check, section(fleet_check), as_json=as_json)
+    return max(code, ODD if fleet_check.odd else 0)
 
 
 def _hosts(lab: str) -> list[str]:
@@ -108,20 +114,3 @@ def _measured(
         plan.fleet_plan(records, network=network, seed=seed), store, fresh=True
     )
     return run, asyncio.run(clock.clock_offsets(records))
-
-
-def _stored(run: StoredRun, settings: dict[str, float], *, as_json: bool) -> int:
-    """Checks a stored run again, with the given rate and margin."""
-    from nephoscope import capabilities
-    from nephoscope.fleet.result import SETTINGS, check
-
-    known = run.manifest.get(SETTINGS) or {}
-    return _print(check(capabilities.run_data(run), {**known, **settings}), as_json=as_json)
-
-
-def _print(fleet_check: FleetCheck, *, as_json: bool) -> int:
-    """Prints the check; returns the exit code."""
-    from nephoscope.fleet.section import section
-
-    present(fleet_check, section(fleet_check), as_json=as_json)
-    return ODD if fleet_check.odd else 0

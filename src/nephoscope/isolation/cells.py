@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import statistics
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from nephoscope.analysis import attribution, compare, interference
@@ -31,15 +33,15 @@ def pairs_by_load(line: WatchedLine, run: Trials) -> dict[Load, Paired]:
 
 def pool_dependence(pairs: Iterable[tuple[WatchedLine, Mapping[Load, Paired]]]) -> Array:
     """Returns the distribution of the autocorrelation that all ratios of a run share."""
-    groups: dict[tuple[str, str, Load, str], list[list[float]]] = {}
+    groups: dict[tuple[str, str, Load, str], list[list[float]]] = defaultdict(list)
     for line, by_load in pairs:
         # Metrics of one benchmark come from the same trials and share their noise.
         trials = line.victim.target, line.victim.benchmark
         for load, own in by_load.items():
             taken = [one.loaded / one.quiet for one in own.triples if one.quiet]
             after = [one.after / one.before for one in own.triples if one.before and one.after]
-            groups.setdefault((*trials, load, "loaded"), []).append(taken)
-            groups.setdefault((*trials, load, "after"), []).append(after)
+            groups[*trials, load, "loaded"].append(taken)
+            groups[*trials, load, "after"].append(after)
     return dependence.shared([values for values in group if values] for group in groups.values())
 
 
@@ -80,14 +82,15 @@ def _cell(
     comparison = interference.factor(
         triples, better=better, margin=run.margin, confidence=level, prior=prior
     )
-    seed = names.seed_of(*_key(victim), load.resource, str(load.intensity), str(load.neighbours))
+    setting = str(sorted(victim.factors.items()))
+    place = (victim.benchmark, victim.metric, victim.target, setting, load.resource)
+    seed = names.seed_of(*place, str(load.intensity), str(load.neighbours))
     notes: list[str] = []
     factor = interference.turned(comparison.ratio, better)
-    by_mean, by_tail = (
-        _or_note(notes, lambda: interference.factor_of_means(
-            triples, better=better, confidence=level)),
-        _or_note(notes, lambda: _tail_factor(pairs, tail[1], level, seed)),
-    )  # fmt: skip
+    of_means = partial(interference.factor_of_means, triples, better=better, confidence=level)
+    by_mean = _or_note(notes, of_means)
+    by_tail = _or_note(notes, partial(_tail_factor, pairs, tail[1], level, seed))
+    loaded = tuple(used[0] for used in pairs.names)
     return Cell(
         victim=victim,
         resource=load.resource,
@@ -102,12 +105,12 @@ def _cell(
         recovery=recovery.recovery(
             triples, better=better, margin=run.margin, confidence=level, prior=prior
         ),
-        achieved=_achieved([used[0] for used in pairs.names], run),
+        achieved=_achieved(loaded, run),
         attribution=_attributed(
             factor, interference.turned(comparison.equivalence, better), pairs, run
         ),
         rounds=triples,
-        trials=tuple(used[0] for used in pairs.names),
+        trials=loaded,
         rounds_left_out=pairs.left_out,
         pairing=BY_NEIGHBOUR if pairs.around else BY_ROUND,
         notes=tuple(notes),
@@ -183,13 +186,9 @@ def _reading(trial: str, run: Trials) -> dict[str, Any]:
 
 def corrected(cells: Sequence[Cell], confidence: float) -> list[Cell]:
     """Holm's correction of the verdicts over all cells but those of idle neighbours."""
-    out = list(cells)
-    asked = [i for i, cell in enumerate(out) if cell.resource != resources.IDLE]
-    corrected = compare.over_report([out[i].comparison for i in asked], confidence=confidence)
-    for i, comparison in zip(asked, corrected, strict=True):
-        out[i] = replace(out[i], comparison=comparison)
-    return out
-
-
-def _key(victim: Victim) -> tuple[str, str, str, str]:
-    return victim.benchmark, victim.metric, victim.target, str(sorted(victim.factors.items()))
+    asked = (cell.comparison for cell in cells if cell.resource != resources.IDLE)
+    verdicts = iter(compare.over_report(list(asked), confidence=confidence))
+    return [
+        cell if cell.resource == resources.IDLE else replace(cell, comparison=next(verdicts))
+        for cell in cells
+    ]

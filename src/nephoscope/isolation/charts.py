@@ -34,12 +34,10 @@ def heat_map(cells: Sequence[Cell]) -> Chart:
 
     rows = list(dict.fromkeys(row_of(cell) for cell in top))
     columns = list(dict.fromkeys(tables.resource_name(cell.resource) for cell in top))
-    squares = {
-        (rows.index(row_of(cell)), columns.index(tables.resource_name(cell.resource))): _square(
-            cell, row_of(cell)
-        )
-        for cell in top
-    }
+    squares = {}
+    for cell in top:
+        row, column = row_of(cell), tables.resource_name(cell.resource)
+        squares[rows.index(row), columns.index(column)] = _square(cell, row)
     head = Column.head(("victim", "load"), ("factor", "interval", "n"), ("verdict",))
     table_rows = tuple(
         (
@@ -57,32 +55,26 @@ def heat_map(cells: Sequence[Cell]) -> Chart:
         "verdicts are adjusted for all pairs (Holm). Equivalence is decided by the 90 % interval "
         "where the interval shown is at 95 %."
     )
-    brief = Table(head, tuple(row for row, cell in zip(table_rows, cells, strict=True)
-                              if cell in top)[: tables.MAX_ROWS])  # fmt: skip
+    of_top = [row for row, cell in zip(table_rows, cells, strict=True) if cell in top]
     return Chart(
         "isolation-map",
         "Slowdown under full load",
         heat_maps.grid(rows, columns, squares),
         Table(head, table_rows),
         caption,
-        brief=brief,
+        brief=Table(head, tuple(of_top[: tables.MAX_ROWS])),
     )
 
 
 def _highest(cells: Sequence[Cell]) -> list[Cell]:
     """Of each victim, resource and number of neighbours the cell of the highest intensity."""
-    best: dict[tuple[int, str, int], Cell] = {}
-    for cell in cells:
-        key = (id(cell.victim), cell.resource, cell.neighbours)
-        if key not in best or best[key].intensity < cell.intensity:
-            best[key] = cell
-    return list(best.values())
+    groups = group_by(cells, lambda cell: (id(cell.victim), cell.resource, cell.neighbours))
+    return [max(own, key=lambda cell: cell.intensity) for own in groups.values()]
 
 
 def _square(cell: Cell, row: str) -> Square:
     value, interval, n = wording.ratio_cells(cell.factor, cell.comparison.n_a)
-    known = cell.factor is not None and cell.has_interval
-    lines = (value, interval if known else "no interval", f"n {n}")
+    lines = (value, interval if cell.has_interval else "no interval", f"n {n}")
     words = [
         f"{row} with {tables.load_name(cell)}: {value} {interval} (n = {n})",
         cell.comparison.verdict.word,
@@ -175,13 +167,12 @@ def violins(cells: Sequence[Cell]) -> list[Chart]:
 
 def _violins(name: str, cells: Sequence[Cell], number: int) -> Chart:
     victim = cells[0].victim
-    groups: list[shapes.Group] = []
-    places = []
-    for cell in cells:
-        place = tables.load_name(cell)
-        places.append(place)
-        phases = _phases(cell)
-        groups += [shapes.Group(place, phase, tuple(own)) for phase, own in phases.items() if own]
+    groups = [
+        shapes.Group(tables.load_name(cell), phase, tuple(values))
+        for cell in cells
+        for phase, values in _phases(cell).items()
+        if values
+    ]
     phases_there = [
         p for p in (BASELINE, BEFORE, DURING, AFTER) if any(g.phase == p for g in groups)
     ]
@@ -192,10 +183,7 @@ def _violins(name: str, cells: Sequence[Cell], number: int) -> Chart:
         (
             one.place,
             one.phase,
-            *(
-                units.format_value(value, victim.unit)
-                for value in (min(one.values), median(one.values), max(one.values))
-            ),
+            *(units.format_value(of(one.values), victim.unit) for of in (min, median, max)),
             str(len(one.values)),
         )
         for one in groups
@@ -203,7 +191,7 @@ def _violins(name: str, cells: Sequence[Cell], number: int) -> Chart:
     return Chart(
         f"isolation-around-{number}",
         f"{name}: baseline, loaded, recovery",
-        shapes.violins(places, phases_there, groups, axis),
+        shapes.violins(list(map(tables.load_name, cells)), phases_there, groups, axis),
         Table(head, rows),
         f"Each point is one trial; {better} is better. Boxes span the quartiles with a "
         "line at the median. Outlines show the density and end at the extreme values.",

@@ -202,11 +202,8 @@ def respond(
         return Response("too few", text, None, None)
     if np.any(table <= 0) or not np.all(np.isfinite(table)):
         raise Refused("A factor is zero, negative or infinite: it has no logarithm.")
-    slope = slope_of_rounds(
-        [(x, y) for x, y in zip(np.asarray(doses), table, strict=True)],
-        unit="ratio",
-        confidence=confidence,
-    )
+    rounds = list(zip(np.asarray(doses), table, strict=True))
+    slope = slope_of_rounds(rounds, unit="ratio", confidence=confidence)
     trend = page(table)
     word, sentence = _word(np.log(table), levels, trend, margin, 1 - confidence)
     return Response(word, sentence, slope, trend)

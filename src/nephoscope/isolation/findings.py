@@ -19,19 +19,17 @@ from nephoscope.model import Better, Estimate, Finding, Severity
 _GRAVE = 1.25
 """From a quarter more time on a loss is a warning: a fifth of the rate is gone."""
 
+_DISK = "Request a volume with guaranteed operations per second, or a local disk."
+_LINK = "Request guaranteed throughput, and check latency, which traffic shaping may not protect."
 _NEXT = {
     "cpu": "Request dedicated CPUs or another placement, or plan with the remaining share.",
     "memory": "Place memory-intensive programs on separate machines.",
     "cache": "Keep working sets within the per-core caches, or request a partitioned cache.",
-    "disk_read": "Request a volume with guaranteed operations per second, or a local disk.",
-    "disk_write": "Request a volume with guaranteed operations per second, or a local disk.",
+    "disk_read": _DISK,
+    "disk_write": _DISK,
     "fsync": "Put durable data on a separate volume and batch its writes.",
-    "net_send": (
-        "Request guaranteed throughput, and check latency, which traffic shaping may not protect."
-    ),
-    "net_receive": (
-        "Request guaranteed throughput, and check latency, which traffic shaping may not protect."
-    ),
+    "net_send": _LINK,
+    "net_receive": _LINK,
     "packets": (
         "Batch small messages, or request an instance type with guaranteed packets per second."
     ),

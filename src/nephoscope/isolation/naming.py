@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from nephoscope.grouping import group_by
 from nephoscope.report.wording import joined
 
 NONE = "none"
@@ -214,17 +215,13 @@ def spread_of(references: Sequence[Reference]) -> dict[str, float]:
     (pooled)."""
     out = {}
     for canary in CANARIES:
+        known = (one for one in references if canary in one.effects)
         squares, degrees = 0.0, 0
-        for resource in {one.resource for one in references}:
-            own = [
-                _scale(one.effects[canary])
-                for one in references
-                if one.resource == resource and canary in one.effects
-            ]
-            if len(own) > 1:
-                mean = sum(own) / len(own)
-                squares += sum((value - mean) ** 2 for value in own)
-                degrees += len(own) - 1
+        for own in group_by(known, lambda one: one.resource).values():
+            values = [_scale(one.effects[canary]) for one in own]
+            mean = sum(values) / len(values)
+            squares += sum((value - mean) ** 2 for value in values)
+            degrees += len(values) - 1
         out[canary] = math.sqrt(squares / degrees) if degrees else 0.0
     return out
 

@@ -145,21 +145,26 @@ def _all(known: Catalog, *, victims: bool) -> list[str]:
 
 
 def _victim(name: str, known: Catalog) -> dict[str, Any]:
-    if name in resources.RESOURCES:
-        resource = resources.RESOURCES[name]
-        if resource.victim is None:
-            raise UsageError(
-                f"'{name}' cannot be a victim.",
-                f"Use a benchmark or one of {', '.join(resources.NAMES)}.",
-            )
-        _require(resource, known)
-        entry = {
-            "benchmark": resource.victim.benchmark,
-            "params": dict(resource.victim.params),
-            "headline": [resource.victim.metric],
-        }
-        return _with_roles(entry, resource.victim.network)
-    return _of_benchmark(name, known)
+    if name not in resources.RESOURCES:
+        return _of_benchmark(name, known)
+    resource = resources.RESOURCES[name]
+    if resource.victim is None:
+        raise UsageError(
+            f"'{name}' cannot be a victim.",
+            f"Use a benchmark or one of {', '.join(resources.NAMES)}.",
+        )
+    _require(resource, known)
+    return {
+        "benchmark": resource.victim.benchmark,
+        "params": dict(resource.victim.params),
+        "headline": [resource.victim.metric],
+        "on": VICTIM,
+        **_peer(resource.victim.network),
+    }
+
+
+def _peer(network: bool) -> dict[str, str]:
+    return {"peer": SERVER} if network else {}
 
 
 def _of_benchmark(name: str, known: Catalog) -> dict[str, Any]:
@@ -178,11 +183,7 @@ def _of_benchmark(name: str, known: Catalog) -> dict[str, Any]:
         )
     # A victim on one CPU has one thread.
     params = {"threads": 1} if any(param.id == "threads" for param in spec.params) else {}
-    return _with_roles({"benchmark": name, "params": params}, spec.needs_peer)
-
-
-def _with_roles(entry: dict[str, Any], network: bool) -> dict[str, Any]:
-    return {**entry, "on": VICTIM, **({"peer": SERVER} if network else {})}
+    return {"benchmark": name, "params": params, "on": VICTIM, **_peer(spec.needs_peer)}
 
 
 def _aggressors(request: IsolationRequest, known: Catalog) -> tuple[list[str], list[str]]:
@@ -200,18 +201,16 @@ def _aggressors(request: IsolationRequest, known: Catalog) -> tuple[list[str], l
     _refuse_repeats("aggressor", named)
     if named and ALL not in request.aggressors:
         return list(dict.fromkeys([*named, IDLE])), []
-    available = [name for name in _all(known, victims=False) if _fits(name, request)]
-    left = [name for name in resources.NAMES if name not in available]
-    warnings = (
-        [f"Omitted aggressors (unsupported on this host): {', '.join(left)}."] if left else []
-    )
+    # A network load needs a far side, which a new lab has.
+    has_far = not request.targets or SERVER in dict(request.targets)
+    available = [
+        name
+        for name in _all(known, victims=False)
+        if has_far or not resources.RESOURCES[name].aggressor.network
+    ]
+    left = ", ".join(name for name in resources.NAMES if name not in available)
+    warnings = [f"Omitted aggressors (unsupported on this host): {left}."] if left else []
     return [*available, IDLE], warnings
-
-
-def _fits(name: str, request: IsolationRequest) -> bool:
-    """Returns whether targets that were given can run it: a network load needs a far side."""
-    needs_far = resources.RESOURCES[name].aggressor.network
-    return not (needs_far and request.targets and SERVER not in dict(request.targets))
 
 
 def _require(resource: resources.Resource, known: Catalog) -> None:
@@ -290,7 +289,7 @@ def _idle_once(
 def _background(name: str) -> dict[str, Any]:
     load = resources.RESOURCES[name].aggressor
     values = {"name": name, "benchmark": load.benchmark, "params": dict(load.params)}
-    return {**values, **({"peer": SERVER} if load.network else {})}
+    return {**values, **_peer(load.network)}
 
 
 def _target_records(request: IsolationRequest, network: bool) -> list[dict[str, Any]]:
@@ -318,10 +317,11 @@ def _target_records(request: IsolationRequest, network: bool) -> list[dict[str, 
             "targets.",
             "Add aggressor targets, or reduce --neighbours.",
         )
-    names = _names_of(roles)
+    words = {AGGRESSOR: NEIGHBOUR, SERVER: FAR}
     records = []
     seen: dict[str, str] = {}
-    for (role, target), name in zip(request.targets, names, strict=True):
+    for place, (role, target) in enumerate(request.targets):
+        name = VICTIM if role == VICTIM else f"{words[role]}-{roles[: place + 1].count(role)}"
         traits = target.traits()
         # Programs on this very machine are neighbours of one another; another machine that is
         # named twice would be its own.
@@ -334,16 +334,6 @@ def _target_records(request: IsolationRequest, network: bool) -> list[dict[str, 
         values = target.model_dump(mode="json", by_alias=True, exclude_defaults=True)
         records.append({**values, "name": name, "kind": target.kind, "roles": [role]})
     return records
-
-
-def _names_of(roles: Sequence[str]) -> list[str]:
-    numbers: dict[str, int] = {}
-    names = []
-    words = {AGGRESSOR: NEIGHBOUR, SERVER: FAR}
-    for role in roles:
-        numbers[role] = numbers.get(role, 0) + 1
-        names.append(VICTIM if role == VICTIM else f"{words[role]}-{numbers[role]}")
-    return names
 
 
 def _lab(request: IsolationRequest, cpus: places.CpuAssignment, network: bool) -> dict[str, Any]:

@@ -49,24 +49,16 @@ def named(cells: Sequence[Cell], records: Mapping[str, TrialRecord]) -> tuple[Na
             counted = _of_the_kernel(cell, records)
             groups[key] = {**counted, **groups.get(key, {})}
     out: list[NamedLoad] = []
-    for (target, resource, intensity, neighbours), effects in groups.items():
-        if len(effects.keys() & RESOURCES.keys()) < FEWEST:
-            continue
-        ranking = naming.name(effects, REFERENCES)
-        out.append(
-            NamedLoad(
-                target,
-                resource,
-                intensity,
-                neighbours,
-                ranking.word,
+    for key, effects in groups.items():
+        if len(effects.keys() & RESOURCES.keys()) >= FEWEST:
+            name = naming.name(effects, REFERENCES)
+            _, resource, intensity, neighbours = key
+            sentence = (
                 f"Load on {resource} at {100 * intensity:g} %, {neighbours} concurrent: "
-                f"identified as {ranking.word}. {ranking.sentence}",
-                ranking.lost,
-                ranking.distance,
-                ranking.second or None,
+                f"identified as {name.word}. {name.sentence}"
             )
-        )
+            second = name.second or None
+            out.append(NamedLoad(*key, name.word, sentence, name.lost, name.distance, second))
     return tuple(out)
 
 

@@ -50,18 +50,10 @@ def headline(result: RunResult) -> list[Tile]:
     ]
     tiles = []
     for cell in sorted(full, key=_size, reverse=True):
-        assert cell.factor is not None
+        label, victim = f"Slowdown by {tables.load_name(cell)}", tables.victim_name(cell.victim)
         value, interval, n = wording.ratio_cells(cell.factor)
-        tiles.append(
-            Tile(
-                f"Slowdown by {tables.load_name(cell)}",
-                tables.victim_name(cell.victim),
-                f"{value} ×",
-                interval,
-                n,
-                cell.comparison.verdict.word,
-            )
-        )
+        word = cell.comparison.verdict.word
+        tiles.append(Tile(label, victim, f"{value} ×", interval, n, word))
     return tiles
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from nephoscope.grouping import group_by
 from nephoscope.isolation.records import Cell, DoseResponse, Index, NamedLoad, Victim
 from nephoscope.model import Estimate
 from nephoscope.plans.resources import IDLE, RESOURCES
 from nephoscope.report import wording
 from nephoscope.report.blocks import Block, Column, Heading, Sentence, Table
+from nephoscope.report.selection import common_factors
 
 MAX_ROWS = 80
 """Lines of one table; the others are in result.json."""
@@ -28,19 +30,11 @@ def victim_names(victims: Sequence[Victim]) -> dict[int, str]:
     """id() of each victim -> its name, with the factors and targets that tell it from others."""
     several = len({victim.target for victim in victims}) > 1
     names = {}
-    for victim in victims:
-        alike = [
-            one
-            for one in victims
-            if (one.benchmark, one.metric) == (victim.benchmark, victim.metric)
-        ]
-        common = {
-            name
-            for name, level in victim.factors.items()
-            if all(one.factors.get(name) == level for one in alike)
-        }
-        name = wording.line_name(victim.benchmark, victim.metric, victim.factors, common)
-        names[id(victim)] = name + (f", {wording.clean(victim.target)}" if several else "")
+    for alike in group_by(victims, lambda victim: (victim.benchmark, victim.metric)).values():
+        common = common_factors([victim.factors for victim in alike])
+        for victim in alike:
+            name = wording.line_name(victim.benchmark, victim.metric, victim.factors, common)
+            names[id(victim)] = name + (f", {wording.clean(victim.target)}" if several else "")
     return names
 
 
@@ -128,10 +122,8 @@ def responses(found: Sequence[DoseResponse]) -> list[Block]:
     """Word, slope, test and Krebs' metric of each victim and resource."""
     names = victim_names([one.victim for one in found])
     head = (
-        *Column.texts("victim", "load", "response"),
-        *Column.numbers("slope", "interval", "n"),
-        Column("p", True, roomy=True),
-        Column("I_QoS", True, roomy=True),
+        *Column.head(("victim", "load", "response"), ("slope", "interval", "n")),
+        *(Column(title, True, roomy=True) for title in ("p", "I_QoS")),
     )
     rows = tuple(
         (
@@ -155,12 +147,8 @@ def responses(found: Sequence[DoseResponse]) -> list[Block]:
 def indices(found: Sequence[Index]) -> list[Block]:
     """The index of each resource, by the victim that stands for it; the others folded away."""
     names = victim_names([one.victim for one in found])
-    head = (
-        Column("resource"),
-        *Column.numbers("index", "interval", "n"),
-        Column("by"),
-        Column("fairness (Jain)", True),
-    )
+    head = Column.head(("resource",), ("index", "interval", "n"), ("by",))
+    head += Column.numbers("fairness (Jain)")
     chosen = sorted((one for one in found if one.chosen), key=lambda one: one.index.value)
     text = (
         "1: full load causes no slowdown. 0: the slowdown equals fair sharing with that "

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from nephoscope import units
 from nephoscope.commands import output
+from nephoscope.grouping import group_by
 from nephoscope.isolation.records import Isolation
 from nephoscope.report import wording
 from nephoscope.results.execution import Execution
@@ -30,36 +31,31 @@ def text(result: RunResult) -> str:
     isolation = result.part(Isolation)
     if isolation is None:
         return "No slowdown can be computed: no loaded trial is valid."
-    victims: list[Victim] = []
-    for cell in isolation.cells:
-        if cell.victim not in victims:
-            victims.append(cell.victim)
-    parts = [_intro(result)]
-    for victim in victims:
-        own = [cell for cell in isolation.cells if cell.victim == victim]
-        parts.append(f"{_name(victim, result)}\n{_table(own)}")
-    parts.append(_block("Dose-response", [_dose(one) for one in isolation.responses]))
-    parts.append(
-        _block("Isolation index (1: no slowdown, 0: slowdown of fair sharing)", _indices(isolation))
+    intro = _wrapped(
+        "Factor: slowdown relative to the baseline trials directly before and after; above 1 is "
+        f"worse. Confidence {100 * result.run.confidence:g} %; n counts rounds; "
+        f"{result.run.trials.valid} valid trials."
     )
-    parts.append(_block("Named", [one.sentence for one in isolation.named]))
-    parts.append(_block("Control", [isolation.idle.sentence] if isolation.idle else []))
-    parts.append(_block("Without results", wording.excluded_rows(result)))
+    by_victim = group_by(isolation.cells, lambda cell: _name(cell.victim, result))
+    tables = [f"{name}\n{_table(own)}" for name, own in by_victim.items()]
     execution = result.part(Execution)
     warnings = execution.warnings if execution is not None else ()
     odd = [*warnings, *_invalid(result), *_odd(isolation)]
     more = [f"… and {len(odd) - MOST_ODD} more (--json)."] if len(odd) > MOST_ODD else []
-    parts.append(_block("Odd", [*odd[:MOST_ODD], *more]))
-    return "\n\n".join(part for part in parts if part)
-
-
-def _intro(result: RunResult) -> str:
-    trials = result.run.trials
-    level = f"{100 * result.run.confidence:g} %"
-    return _wrapped(
-        "Factor: slowdown relative to the baseline trials directly before and after; above "
-        f"1 is worse. Confidence {level}; n counts rounds; {trials.valid} valid trials."
-    )
+    lists = {
+        "Dose-response": [_dose(one) for one in isolation.responses],
+        "Isolation index (1: no slowdown, 0: slowdown of fair sharing)": _indices(isolation),
+        "Named": [one.sentence for one in isolation.named],
+        "Control": [isolation.idle.sentence] if isolation.idle else [],
+        "Without results": wording.excluded_rows(result),
+        "Odd": [*odd[:MOST_ODD], *more],
+    }
+    blocks = [
+        "\n".join([f"{head}:", *(_wrapped(line, "  ") for line in lines)])
+        for head, lines in lists.items()
+        if lines
+    ]
+    return "\n\n".join([intro, *tables, *blocks])
 
 
 def _name(victim: Victim, result: RunResult) -> str:
@@ -118,17 +114,9 @@ def _odd(isolation: Isolation) -> list[str]:
 def _invalid(result: RunResult) -> list[str]:
     """Returns how many trials do not count, by the reason; those that differ in figures only are
     one."""
-    reasons: dict[str, list[str]] = {}
-    for trial in result.invalid:
-        for reason in trial.reasons[:1]:
-            reasons.setdefault(_FIGURES.sub("#", reason), []).append(reason)
-    return [f"{len(found)} trials excluded, for example: {found[0]}" for found in reasons.values()]
-
-
-def _block(head: str, lines: Sequence[str]) -> str:
-    if not lines:
-        return ""
-    return "\n".join([f"{head}:", *(_wrapped(line, "  ") for line in lines)])
+    first_reasons = (trial.reasons[0] for trial in result.invalid if trial.reasons)
+    alike = group_by(first_reasons, lambda reason: _FIGURES.sub("#", reason))
+    return [f"{len(found)} trials excluded, for example: {found[0]}" for found in alike.values()]
 
 
 def _wrapped(line: str, indent: str = "") -> str:

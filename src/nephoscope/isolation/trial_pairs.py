@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import statistics
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -103,17 +104,11 @@ def watched(
         if line is not None and row.trial in records:
             line.values[row.trial] = row.value
     for histogram in distributions:
-        line = _line(
-            lines,
-            wanted,
-            histogram,
-            names.percentile_metric(histogram.metric, histogram.unit, _MIDDLE),
-        )
+        median = names.percentile_metric(histogram.metric, histogram.unit, _MIDDLE)
+        line = _line(lines, wanted, histogram, median)
         if line is not None and histogram.trial in records and any(histogram.counts):
             trial = (histogram.values, histogram.counts)
-            line.values[histogram.trial] = histograms.quantile_of_counts(
-                *histograms.merge([trial]), _MIDDLE
-            )
+            line.values[histogram.trial] = histograms.quantile([trial], _MIDDLE)
             line.histograms[histogram.trial] = trial
     return list(lines.values())
 
@@ -132,6 +127,10 @@ def _is_beside(factors: Mapping[str, Any]) -> bool:
     return bool(names.BESIDE & factors.keys())
 
 
+def _own_factors(factors: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: level for name, level in factors.items() if name not in LOAD_FACTORS}
+
+
 def _line(
     lines: dict[tuple[str, str, str, str], WatchedLine],
     wanted: set[tuple[str, str]],
@@ -141,7 +140,7 @@ def _line(
     factors = json.loads(row.factors)
     if (row.benchmark, metric) not in wanted or RESOURCE not in factors or _is_beside(factors):
         return None
-    own = {name: level for name, level in factors.items() if name not in LOAD_FACTORS}
+    own = _own_factors(factors)
     key = (row.benchmark, metric, row.target, factors_key(own))
     if key not in lines:
         victim = Victim(row.benchmark, metric, row.target, own, Better(row.better), row.unit)
@@ -157,55 +156,47 @@ def tails(
     victim = line.victim
     if line.histograms:
         return victim.metric, line.histograms
-    names = [one.metric for one in distributions if _tells(one, victim)]
-    if not names:
-        return "", {}
-    chosen = names[0]
-    return chosen, {
+    telling = [one for one in distributions if _tells(one, victim)]
+    metric = telling[0].metric if telling else ""
+    return metric, {
         one.trial: (one.values, one.counts)
-        for one in distributions
-        if one.metric == chosen and _tells(one, victim) and any(one.counts)
+        for one in telling
+        if one.metric == metric and any(one.counts)
     }
 
 
 def _tells(histogram: TrialHistogram, victim: Victim) -> bool:
-    if (histogram.benchmark, histogram.target, histogram.better) != (
-        victim.benchmark,
-        victim.target,
-        "lower",
-    ):
+    place = (histogram.benchmark, histogram.target, histogram.better)
+    if place != (victim.benchmark, victim.target, "lower"):
         return False
     factors = json.loads(histogram.factors)
-    own = {name: level for name, level in factors.items() if name not in LOAD_FACTORS}
-    return not _is_beside(factors) and factors_key(own) == factors_key(victim.factors)
+    own = factors_key(_own_factors(factors))
+    return not _is_beside(factors) and own == factors_key(victim.factors)
 
 
 def shares(values: Iterable[TrialValue]) -> dict[str, float]:
     """Trial -> the mean share of a CPU that its loops obtained, where it measured that."""
-    covered: dict[str, list[float]] = {}
+    covered: dict[str, list[float]] = defaultdict(list)
     for row in values:
         if row.benchmark == CPU_GAPS and row.metric == "cpu_share_ratio":
-            covered.setdefault(row.trial, []).append(row.value)
+            covered[row.trial].append(row.value)
     return {trial: statistics.fmean(own) for trial, own in covered.items()}
 
 
 def achieved(values: Iterable[TrialValue]) -> dict[str, list[float]]:
     """Trial -> what each load beside it reached of what it reaches alone at intensity 1."""
-    loads: dict[str, list[float]] = {}
+    loads: dict[str, list[float]] = defaultdict(list)
     for row in values:
         if row.metric == ACHIEVED and "load" in json.loads(row.factors):
-            loads.setdefault(row.trial, []).append(row.value)
-    return loads
+            loads[row.trial].append(row.value)
+    return dict(loads)
 
 
 def by_load(line: WatchedLine, records: Mapping[str, TrialRecord]) -> dict[Load, list[str]]:
     """Load -> the names of the line's trials beside it, in the order of execution."""
-    trials: dict[Load, list[str]] = {}
-    for name in sorted(line.values, key=lambda name: records[name].position):
-        load = load_of(records[name].factors)
-        if load is not None:
-            trials.setdefault(load, []).append(name)
-    return trials
+    trials = sorted(line.values, key=lambda name: records[name].position)
+    groups = group_by(trials, lambda name: load_of(records[name].factors))
+    return {load: own for load, own in groups.items() if load is not None}
 
 
 def quiet_by_round(line: WatchedLine, records: Mapping[str, TrialRecord]) -> dict[int, list[str]]:

@@ -107,23 +107,34 @@ def link(
     if not goodput_bits_per_s > 0:
         raise Refused("No payload arrived, so that the link cannot be told from the goodput.")
     share = payload_share(protocol, mtu_bytes, _WIRE)
-    fitting = [
-        (name, rate * share)
-        for name, rate in TECHNOLOGIES.items()
-        if goodput_bits_per_s <= rate * share * _BEYOND
-    ]
-    name, limit = fitting[0] if fitting else (None, None)
-    of_limit = None if limit is None else goodput_bits_per_s / limit
-    shaped = None
-    if of_limit is None:
+    limits = {name: rate * share for name, rate in TECHNOLOGIES.items()}
+    name = next((name for name in limits if goodput_bits_per_s <= limits[name] * _BEYOND), None)
+    limit = of_limit = shaped = None
+    sentence = f"{units.format_value(goodput_bits_per_s, 'bits_per_s')} of payload is "
+    if name is None:
         verdict = "unknown"
-    elif of_limit >= _NEAR:
-        verdict = "link"
-    elif variation is not None and variation > _STEADY:
-        verdict = "variable"
+        sentence += "more than any known Ethernet carries."
     else:
-        verdict = "shaped"
-        shaped = rounded(goodput_bits_per_s / payload_share(protocol, mtu_bytes, _FRAME))
+        limit = limits[name]
+        of_limit = goodput_bits_per_s / limit
+        sentence += f"{100 * of_limit:.1f} % of what {name} can carry"
+        if of_limit >= _NEAR:
+            verdict = "link"
+            sentence += " after headers: the link is the limit."
+        elif variation is not None and variation > _STEADY:
+            verdict = "variable"
+            sentence += (
+                f" and varies by {100 * variation:.0f} %: neither the link nor a constant shaper "
+                "limits it."
+            )
+        else:
+            verdict = "shaped"
+            shaped = rounded(goodput_bits_per_s / payload_share(protocol, mtu_bytes, _FRAME))
+            constant = "" if variation is not None else " if the rate is constant over time"
+            sentence += (
+                f" after headers: the path is shaped to {units.format_value(shaped, 'bits_per_s')}"
+                f"{constant}, or a sender, receiver or window holds this rate."
+            )
     return LinkTechnology(
         goodput_bits_per_s,
         protocol,
@@ -134,7 +145,7 @@ def link(
         of_limit,
         shaped,
         variation,
-        _sentence(verdict, goodput_bits_per_s, name, of_limit, shaped, variation),
+        sentence,
     )
 
 
@@ -142,35 +153,6 @@ def rounded(rate: float) -> float:
     """Returns the number of two digits that is within 1.5 % of a rate, else the rate."""
     near = float(f"{rate:.1e}")
     return near if abs(near / rate - 1) <= _ROUND else rate
-
-
-def _sentence(
-    verdict: str,
-    goodput: float,
-    name: str | None,
-    of_limit: float | None,
-    shaped: float | None,
-    variation: float | None,
-) -> str:
-    measured = units.format_value(goodput, "bits_per_s")
-    if of_limit is None:
-        return f"{measured} of payload is more than any known Ethernet carries."
-    if verdict == "link":
-        return (
-            f"{measured} of payload is {100 * of_limit:.1f} % of what {name} can carry after "
-            "headers: the link is the limit."
-        )
-    if shaped is None:
-        return (
-            f"{measured} of payload is {100 * of_limit:.1f} % of what {name} can carry and varies "
-            f"by {100 * (variation or 0):.0f} %: neither the link nor a constant shaper limits it."
-        )
-    constant = "" if variation is not None else " if the rate is constant over time"
-    return (
-        f"{measured} of payload is {100 * of_limit:.1f} % of what {name} can carry after headers: "
-        f"the path is shaped to {units.format_value(shaped, 'bits_per_s')}{constant}, or a sender, "
-        "receiver or window holds this rate."
-    )
 
 
 def token_bucket(

@@ -73,7 +73,8 @@ def series(file: Path, protocol: str, as_json: bool, **path: Any) -> int:
 
     with _refusals_of(str(file)):
         analysis = analyse_series(files.read(file, protocol), **path)
-    return present(analysis, section.path_section(analysis), as_json=as_json)
+    page = section.page("Network path", section.path_blocks(analysis))
+    return present(analysis, page, as_json=as_json)
 
 
 @network.command()
@@ -98,10 +99,9 @@ def voice(delay_ns: float, loss: float, as_json: bool, **path: Any) -> int:
     """Rate calls (VoIP) by the E-model of ITU-T G.107."""
     from nephoscope.network import section
     from nephoscope.network import voice as calls
-    from nephoscope.report.blocks import Section
 
     analysis = calls.quality(delay_ns, loss, **path)
-    page = Section("network", "Calls (voice over IP)", tuple(section.voice_blocks(analysis)))
+    page = section.page("Calls (voice over IP)", section.voice_blocks(analysis))
     return present(analysis, page, as_json=as_json)
 
 
@@ -124,6 +124,7 @@ def loss(
     """
     from nephoscope.network import loss as losses
     from nephoscope.network import section
+    from nephoscope.report.blocks import facts
 
     if (outcomes is None) == (sent is None or lost is None):
         raise UsageError("`network loss` needs counts.", "Use --outcomes, or --sent and --lost.")
@@ -136,7 +137,8 @@ def loss(
     else:
         with _refusals_of("--outcomes"):
             analysis = losses.of_pairs(_counts(outcomes), slot_s=slot_s or None)
-    return present(analysis, section.loss_section(analysis), as_json=as_json)
+    page = section.page("Packet loss", [facts(section.loss_facts(analysis))])
+    return present(analysis, page, as_json=as_json)
 
 
 def _counts(text: str) -> dict[str, int]:
@@ -175,6 +177,7 @@ def tcp(as_json: bool, **inputs: Any) -> int:
     They are efficiency, buffer delay and transfer-time ratio.
     """
     from nephoscope.network import section, transport
+    from nephoscope.report.blocks import facts
 
     with _refusals_of("network tcp"):
         analysis = transport.tcp_figures(**inputs)
@@ -183,7 +186,8 @@ def tcp(as_json: bool, **inputs: Any) -> int:
             "These values give no figure of RFC 6349.",
             "Use --sent and --retransmitted, --base-rtt and --loaded-rtt, or --actual and --ideal.",
         )
-    return present(analysis, section.tcp_section(analysis), as_json=as_json)
+    page = section.page("TCP (RFC 6349)", [facts(section.tcp_facts(analysis))])
+    return present(analysis, page, as_json=as_json)
 
 
 @network.command()
@@ -197,12 +201,12 @@ def link(goodput: float, as_json: bool, **path: Any) -> int:
 
     GOODPUT is the rate of the payload, e.g. 941Mbit/s.
     """
-    from nephoscope.network import bandwidth
-    from nephoscope.report.blocks import Section, Sentence
+    from nephoscope.network import bandwidth, section
+    from nephoscope.report.blocks import Sentence
 
     with _refusals_of("GOODPUT"):
         analysis = bandwidth.link(goodput, **path)
-    page = Section("network", "Link technology", (Sentence(analysis.sentence),))
+    page = section.page("Link technology", [Sentence(analysis.sentence)])
     return present(analysis, page, as_json=as_json)
 
 
@@ -224,5 +228,7 @@ def groups(files: Sequence[Path], margin: float, to: Path | None, as_json: bool)
     names = [str(file) for file in files]
     with _refusals_of(", ".join(names)):
         analysis = grouping.group(grouping.read(files), margin=margin, sources=names)
-    page = section.groups_section(analysis)
+    page = section.page(
+        "Instance types by network", section.groups_blocks(analysis), id="network_groups"
+    )
     return present(analysis, page, as_json=as_json, to=to, source=", ".join(names))

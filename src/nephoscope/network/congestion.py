@@ -36,11 +36,7 @@ class Congestion:
 
 
 def signs(
-    *,
-    rtts_ns: Array | None = None,
-    rates: Array | None = None,
-    link: LinkTechnology | None = None,
-    loss: Loss | None = None,
+    *, rtts_ns: Array | None, rates: Array | None, link: LinkTechnology | None, loss: Loss | None
 ) -> Congestion | None:
     """Returns the signs of congestion for which there are values; None without any.
 

@@ -10,6 +10,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,35 +44,29 @@ _LARGEST = 1e24
 _SEQUENCES = 65_536
 """Numbers after which the 16 bits of an ICMP sequence number begin again."""
 
+_HINT = "Use CSV with a column such as rtt_ms or bits_per_s, `iperf3 --json` or `ping` output."
+
 Columns = Mapping[str, Sequence[float]]
 """Column -> a number for each row, not a number where the cell is empty."""
 
 
 def read(file: Path, protocol: str = "tcp") -> PathSeries:
     """Returns the series in a file. UsageError with file and line for whatever is wrong."""
-    text = _text(file)
-    if not text.strip():
-        raise UsageError(f"{file}: the file is empty.", _hint())
-    if re.search(r"icmp_seq[= ]\d", text):
-        return _ping(file, text)
-    if text.lstrip()[0] in "{[":
-        return _json(file, text, protocol)
-    return _series(str(file), _csv(file, text), protocol)
-
-
-def _text(file: Path) -> str:
     raw = textfile.large_bytes(file, "Use a part of the series.")
     try:
-        return raw.decode("utf-8-sig")
+        text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise UsageError(
             f"{file} is not a text file.",
             "Captures (pcap) are read by `nephoscope network traffic`.",
         ) from None
-
-
-def _hint() -> str:
-    return "Use CSV with a column such as rtt_ms or bits_per_s, `iperf3 --json` or `ping` output."
+    if not text.strip():
+        raise UsageError(f"{file}: the file is empty.", _HINT)
+    if re.search(r"icmp_seq[= ]\d", text):
+        return _ping(file, text)
+    if text.lstrip()[0] in "{[":
+        return _json(file, text, protocol)
+    return _series(str(file), _csv(file, text), protocol)
 
 
 def _csv(file: Path, text: str) -> dict[str, list[float]]:
@@ -107,15 +102,15 @@ def _json(file: Path, text: str, protocol: str) -> PathSeries:
         reason = str(error) if isinstance(error, ValueError) else "it is nested too deeply"
         raise UsageError(f"{file}: invalid JSON: {reason}.", "Check the file.") from None
     if isinstance(document, dict) and "intervals" in document:
-        return _Iperf(file, document).series()
+        return _iperf(str(file), document)
     if isinstance(document, list):  # of rows
         rows = document
         if not rows or not all(isinstance(row, dict) for row in rows):
-            raise UsageError(f"{file}: the JSON array is no list of rows (objects).", _hint())
+            raise UsageError(f"{file}: the JSON array is no list of rows (objects).", _HINT)
         names = list(dict.fromkeys(name for row in rows for name in row))
         document = {name: [row.get(name) for row in rows] for name in names}
     if not isinstance(document, dict) or not all(isinstance(v, list) for v in document.values()):
-        raise UsageError(f"{file}: the JSON object has no lists of numbers by column.", _hint())
+        raise UsageError(f"{file}: the JSON object has no lists of numbers by column.", _HINT)
     lengths = {len(column) for column in document.values()}
     if len(lengths) != 1:
         raise UsageError(f"{file}: the columns have different lengths.", "Use null for lost.")
@@ -131,11 +126,11 @@ def _json(file: Path, text: str, protocol: str) -> PathSeries:
 def _series(source: str, columns: Columns, protocol: str) -> PathSeries:
     rows = len(next(iter(columns.values()), ()))
     if not rows:
-        raise UsageError(f"{source}: no rows of numbers.", _hint())
+        raise UsageError(f"{source}: no rows of numbers.", _HINT)
     delays, one_way = _delays(source, columns)
     rates, lengths = _rates(source, columns)
     if delays is None and rates is None:
-        raise UsageError(f"{source}: no column with delays or rates.", _hint())
+        raise UsageError(f"{source}: no column with delays or rates.", _HINT)
     loaded = columns.get("loaded")
     flags = None if loaded is None else np.nan_to_num(np.asarray(loaded)) != 0
     if loaded is not None and delays is not None and np.isnan(loaded)[~np.isnan(delays)].any():
@@ -306,66 +301,53 @@ def _size(cell: Any) -> float:
     return value
 
 
-class _Iperf:
-    """A report of `iperf3 --json`."""
+def _iperf(source: str, document: Mapping[str, Any]) -> PathSeries:
+    """The intervals' rates, retransmissions, round trips, and losses of UDP, of iperf3."""
+    if error := document.get("error"):
+        raise UsageError(f"{source}: iperf3 failed: {str(error)[:200]}.", "Run it again.")
+    try:
+        return _iperf_series(source, document)
+    except KeyError as error:
+        problem = f"lacks {error}"
+    except (IndexError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        problem = f"is damaged: {error}"
+    raise UsageError(f"{source}: the report of iperf3 {problem}.", "Use `iperf3 --json`.")
 
-    def __init__(self, file: Path, document: Mapping[str, Any]) -> None:
-        self._file, self._document = file, document
 
-    def series(self) -> PathSeries:
-        """The intervals' rates, retransmissions, round trips, and losses of UDP."""
-        if error := self._document.get("error"):
-            raise UsageError(f"{self._file}: iperf3 failed: {str(error)[:200]}.", "Run it again.")
-        try:
-            return self._series()
-        except KeyError as error:
-            raise UsageError(
-                f"{self._file}: the report of iperf3 lacks {error}.", "Use `iperf3 --json`."
-            ) from None
-        except (IndexError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise UsageError(
-                f"{self._file}: the report of iperf3 is damaged: {error}.", "Use `iperf3 --json`."
-            ) from None
-
-    def _series(self) -> PathSeries:
-        protocol = str(self._document["start"]["test_start"]["protocol"]).lower()
-        if protocol not in HEADERS:
-            raise ValueError(f"its protocol '{protocol[:40]}' is neither TCP nor UDP")
-        # The last interval may be a sliver of a few ms; those of --omit are no part of the test.
-        intervals = [
-            one
-            for one in self._document["intervals"]
-            if _size(one["sum"]["seconds"]) > 0.01 and not one["sum"].get("omitted")
-        ]
-        if not intervals:
-            raise KeyError("intervals")
-        end = self._document["end"]
-        lengths = np.array([_size(one["sum"]["seconds"]) for one in intervals])
-        rates = np.array([_size(one["sum"]["bytes"]) for one in intervals]) / lengths
-        common: dict[str, Any] = {
-            "source": str(self._file),
-            "bytes_per_s": rates,
-            "interval_s": lengths,
-            "protocol": protocol,
-        }
-        if protocol == "udp":
-            lost, sent = int(end["sum"]["lost_packets"]), int(end["sum"]["packets"])
-            if not 0 <= lost <= sent:  # of reordered packets iperf3 counts some below 0
-                note = f"The report has {lost} of {sent} packets as lost, which is no loss ratio."
-                return PathSeries(**common, notes=(note,))
-            return PathSeries(**common, lost=lost, sent=sent)
-        retransmits = end["sum_sent"].get("retransmits")
-        segment = _size(self._document["start"].get("tcp_mss_default") or 1448)
-        senders = [stream.get("sender", {}) for stream in end.get("streams", ())]
-        rtts = [
-            max((_size(one["rtt"]) for one in interval["streams"] if one.get("rtt")), default=0.0)
-            for interval in intervals
-        ]
-        least = [_size(one["min_rtt"]) for one in senders if one.get("min_rtt")]
-        return PathSeries(
-            **common,
-            sent_bytes=_size(end["sum_sent"]["bytes"]),
-            retransmitted_bytes=None if retransmits is None else _size(retransmits) * segment,
-            bulk_rtts_ns=np.array(rtts) * 1e3 if all(rtts) else None,
-            base_rtt_ns=1e3 * min(least) if least else None,
-        )
+def _iperf_series(source: str, document: Mapping[str, Any]) -> PathSeries:
+    protocol = str(document["start"]["test_start"]["protocol"]).lower()
+    if protocol not in HEADERS:
+        raise ValueError(f"its protocol '{protocol[:40]}' is neither TCP nor UDP")
+    # The last interval may be a sliver of a few ms; those of --omit are no part of the test.
+    intervals = [
+        one
+        for one in document["intervals"]
+        if _size(one["sum"]["seconds"]) > 0.01 and not one["sum"].get("omitted")
+    ]
+    if not intervals:
+        raise KeyError("intervals")
+    end = document["end"]
+    lengths = np.array([_size(one["sum"]["seconds"]) for one in intervals])
+    rates = np.array([_size(one["sum"]["bytes"]) for one in intervals]) / lengths
+    series = PathSeries(source, bytes_per_s=rates, interval_s=lengths, protocol=protocol)
+    if protocol == "udp":
+        lost, sent = int(end["sum"]["lost_packets"]), int(end["sum"]["packets"])
+        if not 0 <= lost <= sent:  # of reordered packets iperf3 counts some below 0
+            note = f"The report has {lost} of {sent} packets as lost, which is no loss ratio."
+            return replace(series, notes=(note,))
+        return replace(series, lost=lost, sent=sent)
+    retransmits = end["sum_sent"].get("retransmits")
+    segment = _size(document["start"].get("tcp_mss_default") or 1448)
+    senders = [stream.get("sender", {}) for stream in end.get("streams", ())]
+    rtts = [
+        max((_size(one["rtt"]) for one in interval["streams"] if one.get("rtt")), default=0.0)
+        for interval in intervals
+    ]
+    least = [_size(one["min_rtt"]) for one in senders if one.get("min_rtt")]
+    return replace(
+        series,
+        sent_bytes=_size(end["sum_sent"]["bytes"]),
+        retransmitted_bytes=None if retransmits is None else _size(retransmits) * segment,
+        bulk_rtts_ns=np.array(rtts) * 1e3 if all(rtts) else None,
+        base_rtt_ns=1e3 * min(least) if least else None,
+    )

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nephoscope import units
-from nephoscope.analysis.target_evidence import TargetEvidence, Unchecked
+from nephoscope.analysis.target_evidence import Answers, TargetEvidence
 from nephoscope.model import Finding, Severity
 from nephoscope.network.result import MeasuredPath, NetworkPaths
 from nephoscope.report import wording
-
-Answers = Iterator[Finding | Unchecked]
 
 _BAD_GRADES = ("C", "D", "F")
 _POOR_CALLS = 70.0

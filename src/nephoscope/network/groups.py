@@ -107,12 +107,11 @@ def group(
         for metric, by_type in values.items()
         for first, second in combinations(by_type, 2)
     ]
-    in_common = {frozenset(pair) for _, *pair in asked}
-    for pair in combinations(names, 2):
-        if frozenset(pair) not in in_common:
+    for first, second in combinations(names, 2):
+        if not any(first in by_type and second in by_type for by_type in values.values()):
             raise Refused(
-                f"The types '{pair[0]}' and '{pair[1]}' have no metric in common; measure one "
-                "metric of all types."
+                f"The types '{first}' and '{second}' have no metric in common; measure one metric "
+                "of all types."
             )
     compared = [
         compare.independent(
@@ -142,7 +141,7 @@ def group(
         for clique in _cliques(set(), set(names), set(), alike)
     ]
     return NetworkGroups(
-        tuple(sorted(cliques, key=lambda one: [names.index(name) for name in one])),
+        tuple(sorted(cliques, key=lambda one: list(map(names.index, one)))),
         tuple(
             TypeValues(
                 name,

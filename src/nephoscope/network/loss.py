@@ -7,7 +7,7 @@ End-to-end Packet Loss Measurement, SIGCOMM 2005 (Badabing).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,14 +77,17 @@ def of_series(lost: Flags, *, slot_s: float | None = None, confidence: float = 0
     if not counted.lost:
         return counted
     runs = run_lengths(flags)
-    ratio = burst_ratio(runs, counted.ratio.value)
     episodes = None
     if flags.size > 1:
-        first, second = flags[:-1], flags[1:]
-        codes = np.bincount(2 * first.astype(int) + second, minlength=4)
+        codes = np.bincount(2 * flags[:-1].astype(int) + flags[1:], minlength=4)
         outcomes = dict(zip(OUTCOMES, map(int, codes), strict=True))
         episodes = loss_episodes(outcomes, slot_s=slot_s, confidence=confidence)
-    return Loss(counted.sent, counted.lost, counted.ratio, ratio, int(runs.max()), episodes)
+    return replace(
+        counted,
+        burst_ratio=burst_ratio(runs, counted.ratio.value),
+        longest_run=int(runs.max()),
+        episodes=episodes,
+    )
 
 
 def of_pairs(outcomes: Mapping[str, int], *, slot_s: float | None = None) -> Loss:
@@ -92,8 +95,7 @@ def of_pairs(outcomes: Mapping[str, int], *, slot_s: float | None = None) -> Los
     episodes = loss_episodes(outcomes, slot_s=slot_s)
     counts = episodes.outcomes
     lost = counts["01"] + counts["10"] + 2 * counts["11"]
-    counted = of_counts(lost, 2 * episodes.pairs)
-    return Loss(counted.sent, lost, counted.ratio, episodes=episodes)
+    return replace(of_counts(lost, 2 * episodes.pairs), episodes=episodes)
 
 
 def run_lengths(flags: Flags) -> Array:

@@ -65,19 +65,17 @@ class NetworkPaths:
 
 @dataclass
 class _Path:
-    """Samples of one path: metric -> trial -> values, in order of time."""
+    """Samples of one path: metric -> trial -> values, in order of time.
+
+    counts: of round trips, of all distributions together.
+    """
 
     series: dict[str, dict[str, list[tuple[int, float]]]] = field(
         default_factory=lambda: defaultdict(lambda: defaultdict(list))
     )
     scalars: dict[str, dict[str, float]] = field(default_factory=lambda: defaultdict(dict))
-    counts: dict[str, list[tuple[float, int]]] = field(default_factory=lambda: defaultdict(list))
+    counts: list[tuple[float, int]] = field(default_factory=list)
     setting: int = -1
-
-    def scalar(self, metric: str) -> float | None:
-        """Returns the median of a metric over the trials."""
-        values = list(self.scalars[metric].values())
-        return float(np.median(values)) if values else None
 
 
 Place = tuple[str, str, str]
@@ -142,9 +140,7 @@ def _paths(data: RunData) -> dict[Place, _Path]:
         if distribution.metric in ("rtt_sent_ns", "query_rtt_ns") and (
             (path := path_of(distribution)) is not None
         ):
-            path.counts[distribution.metric] += zip(
-                distribution.values, distribution.counts, strict=True
-            )
+            path.counts += zip(distribution.values, distribution.counts, strict=True)
     for point in query.series(data.run):
         if (path := path_of(point)) is not None:
             path.series[point.metric][point.trial].append((point.at_ns, point.value))
@@ -208,22 +204,22 @@ def _probes(path: _Path) -> Iterator[PathSeries]:
         yield _with_losses(sorted(points), sorted(runs))
     if stored:
         return
-    values = [pair for pairs in path.counts.values() for pair in pairs]
-    total = sum(count for _, count in values)
+    total = sum(count for _, count in path.counts)
     sent, back = (sum(path.scalars[name].values()) for name in ("sent_count", "returned_count"))
     if not total:
         return
     drawn = min(total, _MOST_PACKETS)
-    ordered = np.array(sorted(values))
+    ordered = np.array(sorted(path.counts))
     places = (np.arange(drawn) + 0.5) / drawn * total
     delays = ordered[:, 0][np.searchsorted(np.cumsum(ordered[:, 1]), places)]
     missing = round(drawn * max(0.0, sent - back) / back) if back else 0
     # The order is not known: any order without dependence gives the same calls.
     mixed = np.random.default_rng(1).permutation(np.append(delays, np.full(missing, np.nan)))
+    jitters = list(path.scalars["jitter_ns"].values())
     yield PathSeries(
         delays_ns=mixed,
         unordered=True,
-        jitter_ns=path.scalar("jitter_ns"),
+        jitter_ns=float(np.median(jitters)) if jitters else None,
         sent=round(sent) if sent else None,
         lost=round(sent - back) if sent else None,
     )

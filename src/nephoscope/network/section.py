@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from nephoscope import units
+from nephoscope.grouping import group_by
 from nephoscope.model import RunResult
 from nephoscope.network.distance import DistanceFit
-from nephoscope.network.groups import NetworkGroups
+from nephoscope.network.groups import NetworkGroups, TypeValues
 from nephoscope.network.loss import Loss
 from nephoscope.network.result import MeasuredPath, NetworkPaths
 from nephoscope.network.series import PathAnalysis
@@ -94,43 +95,39 @@ def distance_blocks(fit: DistanceFit) -> Iterable[Block]:
 
 
 def _overview(paths: Sequence[MeasuredPath]) -> Table:
-    rows = []
-    for path in paths:
-        row = path.analysis
-        goodput = row.goodput_bytes_per_s
-        rows.append(
-            (
-                wording.clean(path.target),
-                wording.clean(path.peer),
-                path.benchmark,
-                wording.factors_text(path.factors),
-                "" if goodput is None else units.format_value(8 * goodput, "bits_per_s"),
-                "" if row.link is None else row.link.verdict,
-                "" if row.voice is None else f"{row.voice.rating:.0f}, {row.voice.verdict}",
-                "" if row.latency_under_load is None else row.latency_under_load.grade,
-                "" if row.congestion is None else row.congestion.verdict,
-            )
-        )
-    return Table(
-        (
-            *Column.texts("target", "peer", "benchmark"),
-            Column("setting", roomy=True),
-            Column("goodput", numeric=True),
-            *Column.texts("limit", "calls", "under load"),
-            Column("congestion", roomy=True),
-        ),
-        tuple(rows),
+    head = (
+        *Column.texts("target", "peer", "benchmark"),
+        Column("setting", roomy=True),
+        Column("goodput", numeric=True),
+        *Column.texts("limit", "calls", "under load"),
+        Column("congestion", roomy=True),
+    )
+    return Table(head, tuple(map(_overview_row, paths)))
+
+
+def _overview_row(path: MeasuredPath) -> tuple[str, ...]:
+    row, goodput = path.analysis, path.analysis.goodput_bytes_per_s
+    return (
+        wording.clean(path.target),
+        wording.clean(path.peer),
+        path.benchmark,
+        wording.factors_text(path.factors),
+        "" if goodput is None else units.format_value(8 * goodput, "bits_per_s"),
+        "" if row.link is None else row.link.verdict,
+        "" if row.voice is None else f"{row.voice.rating:.0f}, {row.voice.verdict}",
+        "" if row.latency_under_load is None else row.latency_under_load.grade,
+        "" if row.congestion is None else row.congestion.verdict,
     )
 
 
-def path_section(analysis: PathAnalysis) -> Section:
-    """Returns the section of one series."""
-    return Section("network", "Network path", tuple(path_blocks(analysis)))
+def page(title: str, blocks: Iterable[Block], *, id: str = "network") -> Section:
+    """Returns the section of one analysis."""
+    return Section(id, title, tuple(blocks))
 
 
 def path_blocks(analysis: PathAnalysis, prefix: str = "network") -> Iterable[Block]:
     """Yields facts, charts and notes of one path."""
-    lines = [*_delay_facts(analysis), *_loss_facts(analysis.loss), *_rate_facts(analysis)]
+    lines = [*_delay_facts(analysis), *loss_facts(analysis.loss), *_rate_facts(analysis)]
     if lines:
         yield facts(lines)
     if analysis.link is not None:
@@ -171,45 +168,14 @@ def voice_blocks(analysis: VoiceQuality) -> Iterable[Block]:
             ("MOS by the formula of ping tools, not validated", f"{analysis.ping_tool_mos:.2f}")
         )
     yield facts(lines)
-    rows = [
-        (
-            limit.quantity,
-            units.format_value(limit.value, limit.unit),
-            units.format_value(limit.good, limit.unit),
-            units.format_value(limit.maximum, limit.unit),
-            limit.verdict,
-        )
-        for limit in analysis.limits
-    ]
-    head = (
-        Column("limit"),
-        *Column.numbers("measured", "good up to", "maximum"),
-        Column("verdict"),
-    )
+    rows = []
+    for limit in analysis.limits:
+        values = (limit.value, limit.good, limit.maximum)
+        texts = (units.format_value(value, limit.unit) for value in values)
+        rows.append((limit.quantity, *texts, limit.verdict))
+    head = Column.head(("limit",), ("measured", "good up to", "maximum"), ("verdict",))
     yield Table(head, tuple(rows))
     yield from items(analysis.notes)
-
-
-def loss_section(analysis: Loss) -> Section:
-    """Returns the section of a loss alone."""
-    return Section("network", "Packet loss", (facts(_loss_facts(analysis)),))
-
-
-def tcp_section(analysis: TcpFigures) -> Section:
-    """Returns the section of figures of RFC 6349 alone."""
-    lines = list(_tcp_facts(analysis))
-    if analysis.bandwidth_delay_bytes is not None:
-        product = units.format_value(analysis.bandwidth_delay_bytes, "bytes")
-        lines.append(("window that fills the path", product))
-    if analysis.window_limit_bits_per_s is not None:
-        limit = units.format_value(analysis.window_limit_bits_per_s, "bits_per_s")
-        lines.append(("limit of the window", limit))
-    return Section("network", "TCP (RFC 6349)", (facts(lines),))
-
-
-def groups_section(analysis: NetworkGroups) -> Section:
-    """Returns the section of instance types grouped by similar network."""
-    return Section("network_groups", "Instance types by network", tuple(groups_blocks(analysis)))
 
 
 def groups_blocks(analysis: NetworkGroups) -> Iterable[Block]:
@@ -239,40 +205,30 @@ def groups_blocks(analysis: NetworkGroups) -> Iterable[Block]:
             for row in analysis.types
         ),
     )
-    for metric in dict.fromkeys(row.metric for row in analysis.types):
-        own = [row for row in analysis.types if row.metric == metric]
-        yield _violins(metric, [(row.instance_type, row.values) for row in own], own[0].median.unit)
+    for metric, own in group_by(analysis.types, lambda row: row.metric).items():
+        yield _violins(metric, own)
     different = (f"{row.metric}: {row.sentence}" for row in analysis.pairs if row.differ)
     yield from items(different, folded="Differences")
 
 
-def _violins(metric: str, named: Sequence[tuple[str, Sequence[float]]], unit: str) -> Chart:
-    places = [wording.clean(name) for name, _ in named]
-    violin_groups = [
-        violins.Group(place, metric, tuple(values))
-        for place, (_, values) in zip(places, named, strict=True)
-    ]
-    points = sum(len(values) for _, values in named)
-    table = Table(
-        (Column("type"), *Column.numbers("n", "minimum", "maximum")),
-        tuple(
-            (
-                place,
-                str(len(values)),
-                units.format_value(min(values), unit),
-                units.format_value(max(values), unit),
-            )
-            for place, (_, values) in zip(places, named, strict=True)
-        ),
+def _violins(metric: str, types: Sequence[TypeValues]) -> Chart:
+    unit = types[0].median.unit
+    groups = [violins.Group(wording.clean(one.instance_type), metric, one.values) for one in types]
+    rows = tuple(
+        (
+            one.place,
+            str(len(one.values)),
+            *(units.format_value(of(one.values), unit) for of in (min, max)),
+        )
+        for one in groups
     )
+    axis = figures.Axis(metric, unit, from_zero=True)
     return Chart(
         f"network-groups-{wording.slug(metric)}",
         f"{metric.capitalize()} by instance type",
-        violins.violins(
-            places, [metric], violin_groups, figures.Axis(metric, unit, from_zero=True)
-        ),
-        table,
-        f"All {points:,} values are drawn.",
+        violins.violins([one.place for one in groups], [metric], groups, axis),
+        Table(Column.head(("type",), ("n", "minimum", "maximum")), rows),
+        f"All {sum(len(one.values) for one in types):,} values are drawn.",
     )
 
 
@@ -296,7 +252,8 @@ def _delay_facts(analysis: PathAnalysis) -> Iterable[Fact]:
             yield "round trips per minute under load", f"{load.round_trips_per_minute:,.0f}"
 
 
-def _loss_facts(analysis: Loss | None) -> Iterable[Fact]:
+def loss_facts(analysis: Loss | None) -> Iterable[Fact]:
+    """Yields ratio, clusters and episodes of loss."""
     if analysis is None:
         return
     yield "loss", f"{wording.estimate_text(analysis.ratio)}; {analysis.lost} of {analysis.sent}"
@@ -324,10 +281,11 @@ def _rate_facts(analysis: PathAnalysis) -> Iterable[Fact]:
         yield "token bucket", f"{units.format_value(bucket.bucket_bytes, 'bytes')} of payload"
         yield "burst until the bucket is empty", f"{bucket.burst_s:.3g} s"
     if analysis.tcp is not None:
-        yield from _tcp_facts(analysis.tcp)
+        yield from tcp_facts(analysis.tcp)
 
 
-def _tcp_facts(analysis: TcpFigures) -> Iterable[Fact]:
+def tcp_facts(analysis: TcpFigures) -> Iterable[Fact]:
+    """Yields the figures of RFC 6349 that are known."""
     for title, value in (
         ("TCP efficiency", analysis.efficiency_ratio),
         ("buffer delay", analysis.buffer_delay_ratio),
@@ -336,6 +294,12 @@ def _tcp_facts(analysis: TcpFigures) -> Iterable[Fact]:
             yield f"{title} (RFC 6349)", wording.percent(value, 4) or "0 %"
     if analysis.transfer_time_ratio is not None:
         yield "transfer time ratio (RFC 6349)", f"{analysis.transfer_time_ratio:.3f}"
+    for title, value, unit in (
+        ("window that fills the path", analysis.bandwidth_delay_bytes, "bytes"),
+        ("limit of the window", analysis.window_limit_bits_per_s, "bits_per_s"),
+    ):
+        if value is not None:
+            yield title, units.format_value(value, unit)
 
 
 def _rate_chart(analysis: PathAnalysis, prefix: str) -> Iterable[Chart]:

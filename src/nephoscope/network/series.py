@@ -18,6 +18,10 @@ from nephoscope.network.transport import LatencyUnderLoad, TcpFigures
 from nephoscope.network.voice import VoiceQuality
 
 _LEAST_IN_PLATEAU = 4
+_HALVED = (
+    "One-way delay is taken as half of the shortest round trip, and delay variation and loss of "
+    "the round trip as those of one direction: an upper bound."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +98,15 @@ def analyse_series(
         if not series.unordered:
             losses = loss.of_series(lost, slot_s=series.spacing_s, confidence=confidence)
         if arrived.size:
-            jitter_ns = varied.jitter_max_ns if varied else series.jitter_ns
-            calls = _voice(series, delays, lost, jitter_ns, codec, buffer_ns)
+            # Of round trips the half, with their whole variation as its upper bound.
+            calls = voice.of_packets(
+                delays if series.one_way else delays - arrived.min() / 2,
+                lost,
+                codec=codec,
+                buffer_ns=buffer_ns,
+                jitter_ns=varied.jitter_max_ns if varied else series.jitter_ns,
+                notes=() if series.one_way else (_HALVED,),
+            )
         else:
             notes.append("All packets are lost, so that there is no delay to analyse.")
     if losses is None and series.sent:
@@ -134,29 +145,6 @@ def _under_load(
     if not idle.size or not under.size:
         return None
     return transport.latency_under_load(idle, under, one_way=series.one_way)
-
-
-def _voice(
-    series: PathSeries,
-    delays: Array,
-    lost: Flags,
-    jitter_ns: float | None,
-    codec: str,
-    buffer_ns: float | None,
-) -> VoiceQuality:
-    """Rates calls; of round trips the half, with their whole variation as its upper bound."""
-    notes: tuple[str, ...] = ()
-    one_way = delays
-    if not series.one_way:
-        least = float(np.nanmin(delays))
-        one_way = delays - least / 2
-        notes = (
-            "One-way delay is taken as half of the shortest round trip, and delay variation and "
-            "loss of the round trip as those of one direction: an upper bound.",
-        )
-    return voice.of_packets(
-        one_way, lost, codec=codec, buffer_ns=buffer_ns, jitter_ns=jitter_ns, notes=notes
-    )
 
 
 def _limits(

@@ -94,9 +94,7 @@ def latency_under_load(
     """Returns the increase of the round trip, or one-way delay, under load with its grade
     (bufferbloat).
     """
-    idle, loaded = (
-        finite(values, least=1, statistic="latency under load") for values in (idle_ns, loaded_ns)
-    )
+    idle, loaded = (finite(ns, statistic="latency under load") for ns in (idle_ns, loaded_ns))
     before, under = float(np.median(idle)), float(np.median(loaded))
     if under <= 0 and not one_way:  # of two clocks, the minimum is 0
         raise Refused("A round trip under load is not above 0; check the times.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -12,9 +11,6 @@ from nephoscope.commands import options
 from nephoscope.commands.options import SEEDS, flag, option, ratio, repeated
 from nephoscope.commands.section_output import present
 from nephoscope.errors import UsageError
-
-if TYPE_CHECKING:
-    from nephoscope.rank.records import Ranking, Settings
 
 
 def _weights(texts: Sequence[str]) -> dict[str, float]:
@@ -82,46 +78,20 @@ def rank(
     a CSV file; a run is RUN, RUN:TARGET or NAME=RUN:TARGET. Alternatives that cannot be told apart
     share a rank. docs/how-to/rank.md describes the columns of FILE.csv.
     """
+    from nephoscope.rank import figures_file, result, stored
     from nephoscope.rank.records import Settings
     from nephoscope.rank.section import ranks_section, section
+    from nephoscope.store import Store
 
-    settings = Settings(reference, weights, margin, confidence, seed)
-    ranking = _ranking(sources, by, metrics, store, settings)
+    if files := [text for text in sources if text.endswith(".csv")]:
+        if len(sources) > 1 or by or metrics:
+            raise UsageError(
+                "A file of values is ranked alone.", "Omit runs, --by and --metric, or the file."
+            )
+        alternatives = figures_file.read(Path(files[0]), confidence)
+    else:
+        alternatives = stored.of_runs(sources, Store(store), by, frozenset(metrics), confidence)
+    ranking = result.rank(alternatives, Settings(reference, weights, margin, confidence, seed))
     page = ranks_section(ranking) if ranks_only else section(ranking)
     subtitle = ", ".join(ranking.alternatives)
     return present(ranking, page, as_json=as_json, to=to, source=subtitle)
-
-
-def _ranking(
-    sources: Sequence[str],
-    by: str,
-    metrics: Sequence[str],
-    store: Path | None,
-    settings: Settings,
-) -> Ranking:
-    """Ranks runs, or the values of a file."""
-    from nephoscope.rank import figures_file, result, stored
-    from nephoscope.rank.pairs import of_one_run
-    from nephoscope.store import Store
-
-    confidence = settings.confidence
-    files = [text for text in sources if text.endswith(".csv")]
-    if not files:
-        runs = stored.of_runs(sources, Store(store), by, frozenset(metrics), confidence)
-        return result.rank(
-            runs.measurements, runs.names, runs.comparing, runs.reason, settings, runs.warnings
-        )
-    if len(sources) > 1 or by or metrics:
-        raise UsageError(
-            "A file of values is ranked alone.", "Omit runs, --by and --metric, or the file."
-        )
-    figures = figures_file.read(Path(files[0]), confidence)
-    return result.rank(
-        figures.measurements,
-        figures.alternatives,
-        lambda a, b, prior: of_one_run(a.line, b.line, confidence, prior),
-        lambda name, line: figures.gaps.get(
-            (name, line.benchmark, line.metric), "no value in the file"
-        ),
-        settings,
-    )

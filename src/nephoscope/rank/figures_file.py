@@ -17,7 +17,7 @@ from nephoscope.errors import UsageError
 from nephoscope.model import Better, MetricResult
 from nephoscope.rank.records import RowKind
 from nephoscope.rank.resources import RESOURCES
-from nephoscope.rank.rows import Measurement
+from nephoscope.rank.rows import Alternatives, Measurement
 from nephoscope.reading import textfile
 from nephoscope.reading.sentences import did_you_mean
 
@@ -28,24 +28,12 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "resource": RESOURCES,
     "better": ("lower", "higher"),
 }
+_NO_VALUE = "no value in the file"
 MAX_ALTERNATIVES = 50
 _LARGEST = 1e100
 """Of a value, so that ratios and squares of values stay finite; its inverse is the smallest."""
 MAX_VALUES = 10_000
 """Repetitions of one metric and alternative."""
-
-
-@dataclass(slots=True)
-class Figures:
-    """Content of a file.
-
-    gaps: reason by alternative, benchmark and metric. heads: the first row of each metric.
-    """
-
-    alternatives: list[str] = field(default_factory=list)
-    measurements: list[Measurement] = field(default_factory=list)
-    gaps: dict[tuple[str, str, str], str] = field(default_factory=dict)
-    heads: dict[tuple[str, ...], Mapping[str, str]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -56,13 +44,14 @@ class _Series:
     notes: dict[str, None] = field(default_factory=dict)
 
 
-def read(file: Path, confidence: float) -> Figures:
+def read(file: Path, confidence: float) -> Alternatives:
     """Reads the values of a CSV file. UsageError with file and line for whatever is wrong."""
     text = textfile.read(file, "list of values", UsageError, pipe=True)
-    figures = Figures()
+    figures = Alternatives(confidence, no_reason=_NO_VALUE)
+    heads: dict[tuple[str, ...], Mapping[str, str]] = {}
     series: dict[tuple[str, ...], _Series] = {}
     for where, row in textfile.csv_records(text, str(file), COLUMNS, NEEDED):
-        _add(row, where, figures, series)
+        _add(row, where, figures, heads, series)
     figures.measurements = [_measurement(item, confidence) for item in series.values()]
     if not figures.measurements:
         raise UsageError(
@@ -72,20 +61,27 @@ def read(file: Path, confidence: float) -> Figures:
 
 
 def _add(
-    row: dict[str, str], where: str, figures: Figures, series: dict[tuple[str, ...], _Series]
+    row: dict[str, str],
+    where: str,
+    figures: Alternatives,
+    heads: dict[tuple[str, ...], Mapping[str, str]],
+    series: dict[tuple[str, ...], _Series],
 ) -> None:
-    """Adds one row of the file to the series that it belongs to, or as a gap."""
+    """Adds one row of the file to the series that it belongs to, or as a gap.
+
+    heads: the first row of each metric.
+    """
     _check_words(row, where)
     row["benchmark"] = row.get("benchmark") or row["metric"]
     alternative = row["alternative"]
-    if alternative not in figures.alternatives:
-        figures.alternatives.append(alternative)
-        if len(figures.alternatives) > MAX_ALTERNATIVES:
+    if alternative not in figures.names:
+        figures.names.append(alternative)
+        if len(figures.names) > MAX_ALTERNATIVES:
             raise UsageError(
                 f"{where}: more than {MAX_ALTERNATIVES} alternatives.", "Rank fewer at a time."
             )
     metric = tuple(row.get(name, "") for name in ("kind", "parameter", "benchmark", "metric"))
-    first = figures.heads.setdefault(metric, row)
+    first = heads.setdefault(metric, row)
     for name in ("unit", "better", "resource"):
         if row.get(name, "") != first.get(name, ""):
             raise UsageError(
@@ -94,7 +90,7 @@ def _add(
             )
     if not row["value"]:
         key = (alternative, row["benchmark"], row["metric"])
-        figures.gaps[key] = row.get("note") or "no value in the file"
+        figures.reasons[key] = row.get("note") or _NO_VALUE
         return
     item = series.setdefault((*metric, alternative), _Series(row))
     item.values.append(_positive(row["value"], where))

@@ -13,7 +13,7 @@ from itertools import combinations
 
 import numpy as np
 
-from nephoscope.analysis.statistics import friedman, ratios, variation
+from nephoscope.analysis.statistics import friedman, ratios
 from nephoscope.analysis.statistics.dominance import dominates
 from nephoscope.analysis.statistics.values import Array
 from nephoscope.errors import UsageError
@@ -212,9 +212,3 @@ def pareto_front(ranked: Sequence[RankedRow], names: Sequence[str]) -> set[str]:
     return {
         name for name in names if not any(dominates(ranks[rival], ranks[name]) for rival in names)
     }
-
-
-def consistency_apart(a: Sequence[float], b: Sequence[float], confidence: float, seed: int) -> bool:
-    """Returns whether the bootstrap interval of the ratio of robust variations excludes 1."""
-    ratio = variation.ratio_of_robust_cv(a, b, confidence=confidence, seed=seed)
-    return bool((ratio.low or 0.0) > 1 or (ratio.high is not None and ratio.high < 1))

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations
 
+from nephoscope.analysis.statistics import variation
 from nephoscope.analysis.statistics.values import Refused
-from nephoscope.analysis.statistics.variation import LEAST_N
 from nephoscope.errors import UsageError
 from nephoscope.model import level_name
 from nephoscope.rank.domains import advise
-from nephoscope.rank.overall import consistency_apart, overall
-from nephoscope.rank.pairs import Names, Place, of_one_run, places, told_apart
+from nephoscope.rank.overall import overall
+from nephoscope.rank.pairs import Names, Place, places, told_apart
 from nephoscope.rank.records import MARGIN, RankedCell, RankedRow, Ranking, Settings
-from nephoscope.rank.rows import NOT_MEASURED, Comparing, GapReason, Measurement, Row, rows_of
+from nephoscope.rank.rows import NOT_MEASURED, Alternatives, Measurement, Row, rows_of
 from nephoscope.rank.stored import labelled_lines
 from nephoscope.results.run_data import RunData
 
@@ -23,30 +24,24 @@ PLATFORM = "platform"
 METHOD = "ratio of costs; Student t on logarithms"
 
 
-def rank(
-    measurements: Sequence[Measurement],
-    names: Sequence[str],
-    comparing: Comparing,
-    reason: GapReason,
-    settings: Settings,
-    warnings: Sequence[str] = (),
-) -> Ranking:
+def rank(alternatives: Alternatives, settings: Settings) -> Ranking:
     """Ranks alternatives by row, overall and by domain.
 
     Raises UsageError for fewer than two alternatives, for a metric that one has twice, and for an
     unknown weight.
     """
+    names = alternatives.names
     if len(names) < 2:
         held = f"'{names[0]}' is the only alternative" if names else "There is no alternative"
         raise UsageError(
             f"{held}, and a ranking needs two.",
             "Name several runs as A=RUN B=RUN, or a factor of the plan with --by.",
         )
-    rows, excluded = rows_of(measurements, names, comparing, reason)
+    rows, excluded = rows_of(alternatives)
     ranked_names = [name for name in names if any(name in row.lines for row in rows)]
     excluded += [
         f"'{name}' is left out: it has no metric in common with another alternative"
-        f"{_because(rows, reason, name)}."
+        f"{_because(rows, name)}."
         for name in names
         if name not in ranked_names
     ]
@@ -76,13 +71,12 @@ def rank(
         overall(rows, ranked, ranked_names, settings),
         advise(rows, ranked_names, settings),
         tuple(excluded),
-        tuple(warnings),
+        tuple(alternatives.warnings),
     )
 
 
-def _because(rows: Sequence[Row], reason: GapReason, name: str) -> str:
-    reasons = [reason(name, next(iter(row.lines.values()))) for row in rows]
-    known = [text for text in reasons if text != NOT_MEASURED]
+def _because(rows: Iterable[Row], name: str) -> str:
+    known = [row.gaps[name] for row in rows if row.gaps[name] != NOT_MEASURED]
     return f" ({known[0]})" if known else ""
 
 
@@ -144,7 +138,7 @@ def _consistency_ranks(row: Row, names: Sequence[str], settings: Settings) -> di
     variations = {
         name: row.lines[name].consistency.robust_cv
         for name in names
-        if len(row.lines[name].trial_values) >= LEAST_N
+        if len(row.lines[name].trial_values) >= variation.LEAST_N
     }
     known = {name: value for name, value in variations.items() if value is not None}
     if len(known) < 2:
@@ -153,35 +147,28 @@ def _consistency_ranks(row: Row, names: Sequence[str], settings: Settings) -> di
     level = 1 - (1 - settings.confidence) / len(pairs)
     apart: set[Names] = set()
     for a, b in pairs:
-        try:
-            values = (row.lines[a].trial_values, row.lines[b].trial_values)
-            if consistency_apart(*values, level, settings.seed):
+        values = (row.lines[a].trial_values, row.lines[b].trial_values)
+        with suppress(Refused):  # a side that does not vary at all has no ratio
+            ratio = variation.ratio_of_robust_cv(*values, confidence=level, seed=settings.seed)
+            if (ratio.low or 0.0) > 1 or (ratio.high is not None and ratio.high < 1):
                 apart.add((a, b))
-        except Refused:  # a side that does not vary at all has no ratio
-            continue
     return places(known, apart)
 
 
 def analyse(data: RunData) -> Ranking | None:
     """Returns the ranking of the levels of the factor `platform` in a run."""
     labelled = list(labelled_lines(data.metrics, PLATFORM, ()))
-    reasons: dict[tuple[str, str], str] = {}
+    reasons: dict[tuple[str, str, str], str] = {}
     for record in data.records:
         if record.reasons and PLATFORM in record.factors:
-            key = (level_name(record.factors[PLATFORM]), record.benchmark)
+            key = (level_name(record.factors[PLATFORM]), record.benchmark, "")
             reasons.setdefault(key, "; ".join(record.reasons))
-    failed = [name for name, _ in reasons]
+    failed = [name for name, _, _ in reasons]
     names = list(dict.fromkeys([*(name for name, _ in labelled), *failed]))
     measurements = [Measurement(name, 0, line) for name, line in labelled]
+    alternatives = Alternatives(data.confidence, names, measurements, reasons)
+    margin = float(data.manifest.get("margin") or MARGIN)
     try:
-        return rank(
-            measurements,
-            names,
-            lambda a, b, prior: of_one_run(a.line, b.line, data.confidence, prior),
-            lambda name, line: reasons.get((name, line.benchmark), NOT_MEASURED),
-            Settings(
-                margin=float(data.manifest.get("margin") or MARGIN), confidence=data.confidence
-            ),
-        )
+        return rank(alternatives, Settings(margin=margin, confidence=data.confidence))
     except UsageError:  # one level, or levels without a common metric: there is no order to state
         return None

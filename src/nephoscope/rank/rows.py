@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
@@ -14,7 +14,7 @@ from nephoscope.analysis.statistics.dependence import ASSUMED
 from nephoscope.analysis.statistics.values import Array
 from nephoscope.errors import UsageError
 from nephoscope.model import Better, Factors, LineKey, MetricResult, factors_key
-from nephoscope.rank.pairs import MIN_N, Names, Pair
+from nephoscope.rank.pairs import MIN_N, Names, Pair, of_one_run
 from nephoscope.rank.records import RowKind
 from nephoscope.rank.resources import parameter_of, resource_of
 from nephoscope.results import names as naming
@@ -22,7 +22,6 @@ from nephoscope.results.lines import pool_comparisons
 
 RANK = "rank"
 """Unit of a value that is a rank itself, as some publications print."""
-
 
 NOT_MEASURED = "not measured"
 
@@ -89,24 +88,38 @@ class Row:
         return all(name in self.lines for name in alternatives)
 
 
-Comparing = Callable[[Measurement, Measurement, Array], Pair]
-"""Compares two lines, given a prior of the autocorrelation of their rounds."""
-GapReason = Callable[[str, MetricResult], str]
-"""Reason why an alternative lacks a line like this one."""
+@dataclass
+class Alternatives:
+    """Lines of all alternatives, measured in one run, and why some lack a line.
+
+    reasons: by alternative, benchmark and metric, '' of which stands for all metrics; `no_reason`
+    where there is none.
+    """
+
+    confidence: float
+    names: list[str] = field(default_factory=list)
+    measurements: list[Measurement] = field(default_factory=list)
+    reasons: dict[tuple[str, str, str], str] = field(default_factory=dict)
+    no_reason: str = NOT_MEASURED
+    warnings: list[str] = field(default_factory=list)
+
+    def compare(self, a: Measurement, b: Measurement, prior: Array) -> Pair:
+        """Compares two lines. prior: of the autocorrelation of their rounds."""
+        return of_one_run(a.line, b.line, self.confidence, prior)
+
+    def reason(self, alternative: str, line: MetricResult) -> str:
+        """Returns why an alternative lacks a line like this one."""
+        of_all = self.reasons.get((alternative, line.benchmark, ""), self.no_reason)
+        return self.reasons.get((alternative, line.benchmark, line.metric), of_all)
 
 
-def rows_of(
-    measurements: Sequence[Measurement],
-    alternatives: Sequence[str],
-    comparing: Comparing,
-    reason: GapReason,
-) -> tuple[list[Row], list[str]]:
+def rows_of(alternatives: Alternatives) -> tuple[list[Row], list[str]]:
     """Returns the rows that at least two alternatives have, and a sentence on what is excluded.
 
     Raises UsageError where one alternative has two lines of one metric and setting.
     """
     by_row: dict[tuple[str, ...], dict[str, Measurement]] = {}
-    for item in measurements:
+    for item in alternatives.measurements:
         line = item.line
         key = (item.kind, item.parameter, line.benchmark, line.metric, factors_key(line.factors))
         if item.alternative in by_row.setdefault(key, {}):
@@ -119,7 +132,7 @@ def rows_of(
     pairs = sum(len(cells) * (len(cells) - 1) // 2 for cells in by_row.values())
     if pairs > MAX_PAIRS:
         raise UsageError(
-            f"{len(alternatives)} alternatives and {len(by_row)} metrics make {pairs:,} "
+            f"{len(alternatives.names)} alternatives and {len(by_row)} metrics make {pairs:,} "
             f"comparisons; the limit is {MAX_PAIRS:,}.",
             "Rank fewer alternatives or metrics.",
         )
@@ -130,12 +143,12 @@ def rows_of(
         label = naming.label(first.line.benchmark, first.line.metric, first.line.factors)
         values = [value for item in cells.values() for value in item.line.trial_values]
         if len(cells) < 2:
-            single.append(_single(label, first, alternatives, reason))
+            single.append(_single(label, first, alternatives))
         elif min(values) <= 0:
             excluded.append(f"{label}: a value is not above zero, so that it has no ratio.")
         else:
             prior = priors.get(first.line.benchmark, ASSUMED)
-            rows.append(_row(cells, alternatives, comparing, reason, prior))
+            rows.append(_row(cells, alternatives, prior))
     if single:
         excluded.append(
             f"{len(single)} metric{'s'[: len(single) > 1]} of one alternative only, such as "
@@ -144,8 +157,9 @@ def rows_of(
     return rows, excluded
 
 
-def _single(label: str, only: Measurement, alternatives: Sequence[str], reason: GapReason) -> str:
-    reasons = {name: reason(name, only.line) for name in alternatives if name != only.alternative}
+def _single(label: str, only: Measurement, alternatives: Alternatives) -> str:
+    others = (name for name in alternatives.names if name != only.alternative)
+    reasons = {name: alternatives.reason(name, only.line) for name in others}
     known = [f"; {name}: {text}" for name, text in reasons.items() if text != NOT_MEASURED]
     return f"{label} of '{only.alternative}'{''.join(known)}"
 
@@ -164,14 +178,9 @@ def _round_shifts(rows: Iterable[Mapping[str, Measurement]]) -> Iterator[tuple[L
                 yield (a.line.benchmark, series, "", factors), round_shifts(*sides)
 
 
-def _row(
-    cells: Mapping[str, Measurement],
-    alternatives: Sequence[str],
-    comparing: Comparing,
-    reason: GapReason,
-    prior: Array,
-) -> Row:
-    present = [name for name in alternatives if name in cells]
+def _row(cells: Mapping[str, Measurement], alternatives: Alternatives, prior: Array) -> Row:
+    present = [name for name in alternatives.names if name in cells]
+    absent = [name for name in alternatives.names if name not in cells]
     first = cells[present[0]]
     line = first.line
     notes = dict.fromkeys(item.note for item in cells.values() if item.note)
@@ -185,8 +194,11 @@ def _row(
         line.better,
         line.estimate.unit,
         {name: cells[name].line for name in present},
-        {name: reason(name, line) for name in alternatives if name not in cells},
-        {(a, b): comparing(cells[a], cells[b], prior) for a, b in combinations(present, 2)},
+        {name: alternatives.reason(name, line) for name in absent},
+        {
+            (a, b): alternatives.compare(cells[a], cells[b], prior)
+            for a, b in combinations(present, 2)
+        },
         " ".join(notes),
     )
 

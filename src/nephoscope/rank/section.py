@@ -10,6 +10,7 @@ from statistics import fmean
 from nephoscope import units
 from nephoscope.analysis.statistics.dominance import dominates
 from nephoscope.analysis.statistics.values import percent
+from nephoscope.grouping import group_by
 from nephoscope.model import Estimate, RunResult
 from nephoscope.rank.pairs import places
 from nephoscope.rank.records import RankedCell, RankedRow, Ranking
@@ -86,10 +87,8 @@ def lead(ranking: Ranking) -> str:
         )
     test = f"(Friedman p = {mean.p:.2g}, {wording.plural(mean.benchmarks, 'benchmark')})"
     order = sorted(ranking.alternatives, key=lambda name: (mean.ranks[name], mean.mean_ranks[name]))
-    groups: dict[int, list[str]] = {}
-    for name in order:
-        groups.setdefault(mean.ranks[name], []).append(wording.clean(name))
-    text = ", then ".join(" = ".join(group) for group in groups.values())
+    groups = group_by(order, lambda name: mean.ranks[name])
+    text = ", then ".join(" = ".join(_clean(group)) for group in groups.values())
     if len(groups) > 1:
         return f"Overall order: {text} {test}."
     apart = [pair for pair, p in mean.pairs.items() if p <= 1 - ranking.confidence]
@@ -101,21 +100,19 @@ def lead(ranking: Ranking) -> str:
 
 def _overall(ranking: Ranking) -> Iterator[Block]:
     mean, varied = ranking.overall.performance, ranking.overall.consistency
-    rows = []
-    for cell in ranking.overall.cells:
-        name = cell.alternative
-        rows.append(
-            (
-                wording.clean(name),
-                GAP if mean is None else f"{mean.ranks[name]}",
-                GAP if mean is None else f"{mean.mean_ranks[name]:.2f}",
-                _interval(cell.ratio),
-                _interval(cell.weighted_ratio),
-                percent(cell.rank_probabilities[0]) if cell.rank_probabilities else GAP,
-                "yes" if cell.on_pareto_front else "no",
-                GAP if varied is None else f"{varied.ranks[name]}",
-            )
+    rows = [
+        (
+            wording.clean(cell.alternative),
+            GAP if mean is None else f"{mean.ranks[cell.alternative]}",
+            GAP if mean is None else f"{mean.mean_ranks[cell.alternative]:.2f}",
+            _interval(cell.ratio),
+            _interval(cell.weighted_ratio),
+            percent(cell.rank_probabilities[0]) if cell.rank_probabilities else GAP,
+            "yes" if cell.on_pareto_front else "no",
+            GAP if varied is None else f"{varied.ranks[cell.alternative]}",
         )
+        for cell in ranking.overall.cells
+    ]
     heads = ("Rank", "Mean rank", "Ratio", "Weighted ratio", "P(rank 1)", "Front", "Consistency")
     roomy = {"Weighted ratio", "Consistency"}
     columns = (Column("Alternative"), *(Column(head, True, head in roomy) for head in heads))
@@ -186,10 +183,8 @@ def _dots(ranking: Ranking) -> Iterator[Block]:
         reference = wording.clean(ranking.reference)
         title = f"{wording.clean(name)} relative to {reference}"
         axis = figures.Axis("cost ratio (above 1 is worse)", "ratio", log=True)
-        table = Table(
-            (Column("Metric"), *Column.numbers("ratio")),
-            tuple((label, _interval(ratio)) for label, ratio in own),
-        )
+        rows = tuple((label, _interval(ratio)) for label, ratio in own)
+        table = Table(Column.head(("Metric",), ("ratio",)), rows)
         caption = "Time, or the inverse of a rate, relative to the reference; bars are intervals."
         yield Chart(
             f"ranking-{number}", title, figures.dots(own, axis), table, caption, repeats=True
@@ -200,16 +195,13 @@ def _remarks(ranking: Ranking) -> Iterator[Block]:
     labels = _labels(ranking)
     notes = [f"{labels[id(row)]}: {row.note}" for row in ranking.rows if row.note]
     yield from items(notes, title="Notes of the source")
-    gaps: dict[tuple[str, str], list[str]] = {}
-    for row in ranking.rows:
-        for cell in row.cells:
-            if cell.rank is None:
-                gaps.setdefault((cell.alternative, cell.reason), []).append(labels[id(row)])
+    absent = ((cell, row) for row in ranking.rows for cell in row.cells if cell.rank is None)
+    gaps = group_by(absent, lambda gap: (gap[0].alternative, gap[0].reason))
     missing = [
-        f"{name} has no {rows[0]}"
-        + (f" and {len(rows) - 1} more" if len(rows) > 1 else "")
+        f"{name} has no {labels[id(own[0][1])]}"
+        + (f" and {len(own) - 1} more" if len(own) > 1 else "")
         + f": {reason.removesuffix('.')}."
-        for (name, reason), rows in gaps.items()
+        for (name, reason), own in gaps.items()
     ]
     warnings = [Item(wording.clean(text), "warning") for text in ranking.warnings]
     yield from items([*missing, *ranking.excluded, *warnings], title="Gaps and exclusions")

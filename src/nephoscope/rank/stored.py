@@ -14,8 +14,8 @@ from nephoscope.comparison.prior import prior_of
 from nephoscope.comparison.settings import measured_otherwise, settings_of
 from nephoscope.errors import UnknownName, UsageError
 from nephoscope.model import Better, InvalidTrial, MetricResult, RunResult, factors_key, level_name
-from nephoscope.rank.pairs import Pair, of_comparison, of_one_run
-from nephoscope.rank.rows import NOT_MEASURED, Measurement
+from nephoscope.rank.pairs import Pair, of_comparison
+from nephoscope.rank.rows import Alternatives, Measurement
 from nephoscope.reading.sentences import did_you_mean
 from nephoscope.store import Store, StoredRun
 
@@ -42,22 +42,18 @@ def named(word: str) -> Named:
 
 
 @dataclass
-class Alternatives:
-    """Lines of the alternatives of one or several runs, and how to compare them."""
+class StoredAlternatives(Alternatives):
+    """Alternatives of one or several runs. _gaps: reason by alternative, benchmark and setting."""
 
-    confidence: float
-    names: list[str] = field(default_factory=list)
-    measurements: list[Measurement] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
     _runs: list[StoredRun] = field(default_factory=list)
     _histories: list[History] = field(default_factory=list)
     _ids: set[str] = field(default_factory=set)
-    _reasons: dict[tuple[str, str, str], str] = field(default_factory=dict)
+    _gaps: dict[tuple[str, str, str], str] = field(default_factory=dict)
 
-    def comparing(self, a: Measurement, b: Measurement, prior: Array) -> Pair:
+    def compare(self, a: Measurement, b: Measurement, prior: Array) -> Pair:
         """Compares two lines; of separate runs the interval includes the variance between runs."""
         if a.source == b.source or (a.line.simulated and b.line.simulated):
-            return of_one_run(a.line, b.line, self.confidence, prior)
+            return super().compare(a, b, prior)
         targets = (a.line.target, b.line.target)
         runs = (self._runs[a.source], self._runs[b.source])
         machines = [machine_of(run, target) for run, target in zip(runs, targets, strict=True)]
@@ -80,9 +76,8 @@ class Alternatives:
 
     def reason(self, alternative: str, line: MetricResult) -> str:
         """Returns why an alternative has no such line."""
-        keys = [(alternative, line.benchmark, factors_key(line.factors))]
-        keys += [(alternative, line.benchmark, "")]
-        return next((self._reasons[key] for key in keys if key in self._reasons), NOT_MEASURED)
+        of_setting = self._gaps.get((alternative, line.benchmark, factors_key(line.factors)))
+        return of_setting or super().reason(alternative, line)
 
     def add(self, item: Named, store: Store, by: str, metrics: Collection[str]) -> None:
         """Adds the alternatives of one run. UsageError where it names none."""
@@ -111,7 +106,7 @@ class Alternatives:
             if label not in self.names:
                 self.names.append(label)
             if line.benchmark in otherwise:
-                self._reasons[label, line.benchmark, ""] = otherwise[line.benchmark]
+                self.reasons[label, line.benchmark, ""] = otherwise[line.benchmark]
             else:
                 self.measurements.append(Measurement(label, source, line))
         for trial in result.invalid:
@@ -139,9 +134,9 @@ class Alternatives:
             self.names.append(alternative)
         reason = "; ".join(trial.reasons)
         factors = _without(trial.factors, by)
-        self._reasons.setdefault((alternative, trial.benchmark, factors_key(factors)), reason)
+        self._gaps.setdefault((alternative, trial.benchmark, factors_key(factors)), reason)
         # A trial does not have the factors inside it, such as the kernel of mem.stream.
-        self._reasons.setdefault((alternative, trial.benchmark, ""), reason)
+        self.reasons.setdefault((alternative, trial.benchmark, ""), reason)
 
     def check_separate(self) -> None:
         """Warns where alternatives come from runs that were not interleaved."""
@@ -159,7 +154,7 @@ def of_runs(
     words: Sequence[str], store: Store, by: str, metrics: Collection[str], confidence: float
 ) -> Alternatives:
     """Returns the alternatives that the words of the command name."""
-    alternatives = Alternatives(confidence)
+    alternatives = StoredAlternatives(confidence)
     for word in words:
         alternatives.add(named(word), store, by, metrics)
     known = {item.line.metric for item in alternatives.measurements}

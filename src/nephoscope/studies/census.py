@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from nephoscope.census.files import whole_machines
-from nephoscope.census.records import Count, StatedSpeed
+from nephoscope.census.records import Count, Observations, StatedSpeed
 from nephoscope.errors import UsageError
 from nephoscope.studies.catalogue import Number, ReferenceStudy, load_all
 from nephoscope.studies.definition.layouts import CountedModels, RelativeSpeeds
@@ -15,17 +14,7 @@ SUM_MARGIN = 0.5
 """How far shares in per cent may differ from 100 by rounding; beyond, a flag says so."""
 
 
-@dataclass(frozen=True, slots=True)
-class Published:
-    """The published census of a study."""
-
-    counts: tuple[Count, ...]
-    speeds: tuple[StatedSpeed, ...]
-    sources: tuple[str, ...]
-    flags: tuple[str, ...]
-
-
-def published(study: ReferenceStudy) -> Published:
+def published(study: ReferenceStudy) -> Observations:
     """Returns the counts and speeds of a study. UsageError where it has none."""
     layout = study.definition.census
     if layout is None:
@@ -38,7 +27,8 @@ def published(study: ReferenceStudy) -> Published:
     speeds = tuple(speed for table in layout.speeds for speed in _speeds(study, table))
     tables = [layout.counted.table, *(table.table for table in layout.speeds)]
     sources = tuple(f"{study.name}, {table}" for table in tables)
-    return Published(counts, speeds, sources, tuple(_sums(study, layout.counted)))
+    flags = tuple(_sums(study, layout.counted))
+    return Observations(counts, stated=speeds, sources=sources, flags=flags)
 
 
 def _counts(study: ReferenceStudy, table: CountedModels) -> Iterable[Count]:

@@ -25,6 +25,7 @@ _PCAP = {
 }
 """First bytes of a file -> byte order, units of its fractions in a second."""
 _PCAPNG = b"\x0a\x0d\x0d\x0a"
+_BYTE_ORDERS = {b"\x4d\x3c\x2b\x1a": "<", b"\x1a\x2b\x3c\x4d": ">"}
 _INTERFACE, _OLD_PACKET, _SIMPLE, _ENHANCED = 1, 2, 3, 6
 _TIME_RESOLUTION = 9
 
@@ -51,16 +52,6 @@ class Packets:
     notes: tuple[str, ...] = ()
 
 
-@dataclass
-class _Found:
-    """Packets that were read so far. times: ns."""
-
-    times: list[int] = field(default_factory=list)
-    sizes: list[int] = field(default_factory=list)
-    left_out: int = 0
-    cut_at: int | None = None
-
-
 def read(file: Path, to: Address | None = None) -> Packets:
     """Returns the packets of a capture. UsageError with the offset for whatever is damaged.
 
@@ -68,125 +59,146 @@ def read(file: Path, to: Address | None = None) -> Packets:
     a capture that was interrupted, with a note.
     """
     raw = textfile.large_bytes(file, "Capture headers only: tcpdump -s 96.")
-    packets = _Found()
+    capture = _Capture(file, raw, to)
     if raw[:4] in _PCAP:
-        _read_pcap(file, raw, packets, to)
+        capture.read_pcap()
     elif raw[:4] == _PCAPNG:
-        _read_pcapng(file, raw, packets, to)
+        capture.read_pcapng()
     else:
         raise UsageError(
             f"{file} is no capture: its first bytes are those of neither pcap nor pcapng.",
             "Use a file of `tcpdump -w` or Wireshark.",
         )
-    return _packets(file, packets)
+    return capture.packets()
 
 
-def _packets(file: Path, packets: _Found) -> Packets:
-    if not packets.times:
-        wrong = f" ({packets.left_out} go elsewhere)" if packets.left_out else ""
-        raise UsageError(f"{file} has no packets{wrong}.", "Check the capture and its filter.")
-    # Differences of whole nanoseconds: seconds since 1970 as floats are 238 ns apart.
-    first = min(packets.times)
-    times = np.array([time - first for time in packets.times], dtype=float) / 1e9
-    sizes = np.array(packets.sizes, dtype=float)
-    order = np.argsort(times, kind="stable")
-    notes = []
-    if (np.diff(times) < 0).any():
-        notes.append("The packets were not in order of time and have been sorted.")
-    if packets.cut_at is not None:
-        notes.append(f"The capture is cut off at byte {packets.cut_at:,}; the rest is missing.")
-    if packets.left_out:
-        notes.append(f"{packets.left_out:,} packets to other addresses are left out.")
-    return Packets(times[order], sizes[order], tuple(notes))
+@dataclass
+class _Capture:
+    """A capture file and the packets that were read so far. times: ns."""
 
+    file: Path
+    raw: bytes
+    to: Address | None
+    times: list[int] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    left_out: int = 0
+    cut_at: int | None = None
 
-def _add(file: Path, packets: _Found, time_ns: int, size: int, wanted: bool) -> None:
-    if not wanted:
-        packets.left_out += 1
-        return
-    if len(packets.times) >= _MOST_PACKETS:
-        raise UsageError(f"{file} has more than {_MOST_PACKETS:,} packets.", "Use a part of it.")
-    packets.times.append(time_ns)
-    packets.sizes.append(size)
+    def packets(self) -> Packets:
+        """Returns the packets. UsageError without any."""
+        if not self.times:
+            wrong = f" ({self.left_out} go elsewhere)" if self.left_out else ""
+            message = f"{self.file} has no packets{wrong}."
+            raise UsageError(message, "Check the capture and its filter.")
+        # Differences of whole nanoseconds: seconds since 1970 as floats are 238 ns apart.
+        first = min(self.times)
+        times = np.array([time - first for time in self.times], dtype=float) / 1e9
+        order = np.argsort(times, kind="stable")
+        notes = []
+        if (np.diff(times) < 0).any():
+            notes.append("The packets were not in order of time and have been sorted.")
+        if self.cut_at is not None:
+            notes.append(f"The capture is cut off at byte {self.cut_at:,}; the rest is missing.")
+        if self.left_out:
+            notes.append(f"{self.left_out:,} packets to other addresses are left out.")
+        return Packets(times[order], np.array(self.sizes, dtype=float)[order], tuple(notes))
 
+    def read_pcap(self) -> None:
+        """Reads the records of a pcap file."""
+        raw = self.raw
+        order, per_s = _PCAP[raw[:4]]
+        if len(raw) < 24:
+            raise self._damaged(len(raw), "the header is incomplete")
+        link = struct.unpack_from(f"{order}I", raw, 20)[0] & 0xFFFF
+        record = struct.Struct(f"{order}IIII")
+        at = 24
+        while at < len(raw):
+            if at + 16 > len(raw):
+                self.cut_at = at
+                return
+            seconds, fraction, captured, size = record.unpack_from(raw, at)
+            if captured > _MOST_BYTES or size > _MOST_BYTES:
+                raise self._damaged(at, f"a packet of {max(captured, size):,} bytes")
+            if fraction >= per_s:
+                raise self._damaged(at, "a fraction of a second that is a second or more")
+            if at + 16 + captured > len(raw):
+                self.cut_at = at
+                return
+            time_ns = seconds * 10**9 + fraction * (10**9 // per_s)
+            self._add(time_ns, size, link, raw, at + 16, captured)
+            at += 16 + captured
 
-def _damaged(file: Path, at: int, what: str) -> UsageError:
-    return UsageError(f"{file}: damaged at byte {at:,}: {what}.", "Capture again.")
+    def read_pcapng(self) -> None:
+        """Reads the blocks of a pcapng file."""
+        raw, order, at = self.raw, "<", 0
+        interfaces: list[tuple[int, int]] = []
+        while at < len(raw):
+            if raw[at : at + 4] == _PCAPNG:  # the same in both byte orders
+                order, interfaces = _BYTE_ORDERS.get(raw[at + 8 : at + 12], ""), []
+                if not order:
+                    raise self._damaged(at, "a section without byte order")
+            length = self._block_length(at, order)
+            if length is None:
+                self.cut_at = at
+                return
+            kind = struct.unpack_from(f"{order}I", raw, at)[0]
+            body = raw[at + 8 : at + length - 4]
+            if len(interfaces) > _MOST_INTERFACES:
+                raise self._damaged(at, f"more than {_MOST_INTERFACES:,} interfaces")
+            try:
+                if kind == _INTERFACE:
+                    interfaces.append(_interface(order, body))
+                elif kind in (_ENHANCED, _OLD_PACKET):
+                    self._add_block(order, body, kind, interfaces)
+            except (struct.error, IndexError, OverflowError) as error:
+                raise self._damaged(at, "a block without its contents") from error
+            if kind == _SIMPLE:
+                raise UsageError(
+                    f"{self.file}: packets without times (simple packet blocks at byte {at:,}).",
+                    "Capture with times, for example by tcpdump.",
+                )
+            at += length
 
+    def _block_length(self, at: int, order: str) -> int | None:
+        """Length of the block at an offset; None where the file ends within it."""
+        if at + 12 > len(self.raw):
+            return None
+        length: int = struct.unpack_from(f"{order}I", self.raw, at + 4)[0]
+        if length < 12 or length % 4 or length > _MOST_BYTES:
+            raise self._damaged(at, f"a block of {length:,} bytes")
+        if at + length > len(self.raw):
+            return None
+        if struct.unpack_from(f"{order}I", self.raw, at + length - 4)[0] != length:
+            raise self._damaged(at, "a block whose two lengths differ")
+        return length
 
-def _read_pcap(file: Path, raw: bytes, packets: _Found, to: Address | None) -> None:
-    order, per_s = _PCAP[raw[:4]]
-    if len(raw) < 24:
-        raise _damaged(file, len(raw), "the header is incomplete")
-    link = struct.unpack_from(f"{order}I", raw, 20)[0] & 0xFFFF
-    record = struct.Struct(f"{order}IIII")
-    at = 24
-    while at < len(raw):
-        if at + 16 > len(raw):
-            packets.cut_at = at
-            return
-        seconds, fraction, captured, size = record.unpack_from(raw, at)
-        if captured > _MOST_BYTES or size > _MOST_BYTES:
-            raise _damaged(file, at, f"a packet of {max(captured, size):,} bytes")
-        if fraction >= per_s:
-            raise _damaged(file, at, "a fraction of a second that is a second or more")
-        if at + 16 + captured > len(raw):
-            packets.cut_at = at
-            return
-        wanted = to is None or _goes_to(file, raw, at + 16, captured, link, to)
-        _add(file, packets, seconds * 10**9 + fraction * (10**9 // per_s), size, wanted)
-        at += 16 + captured
+    def _add_block(
+        self, order: str, body: bytes, kind: int, interfaces: list[tuple[int, int]]
+    ) -> None:
+        if kind == _ENHANCED:
+            number, high, low, captured, size = struct.unpack_from(f"{order}IIIII", body, 0)
+        else:
+            number, _, high, low, captured, size = struct.unpack_from(f"{order}HHIIII", body, 0)
+        link, per_s = interfaces[number]
+        if captured > len(body) - 20 or size > _MOST_BYTES:
+            raise struct.error
+        self._add(((high << 32) | low) * 10**9 // per_s, size, link, body, 20, captured)
 
+    def _add(
+        self, time_ns: int, size: int, link: int, raw: bytes, start: int, captured: int
+    ) -> None:
+        """Adds a packet if it goes to the address; its captured bytes begin at `start` of `raw`."""
+        if self.to is not None and not _goes_to(self.file, raw, start, captured, link, self.to):
+            self.left_out += 1
+        elif len(self.times) >= _MOST_PACKETS:
+            message = f"{self.file} has more than {_MOST_PACKETS:,} packets."
+            raise UsageError(message, "Use a part of it.")
+        else:
+            self.times.append(time_ns)
+            self.sizes.append(size)
 
-def _read_pcapng(file: Path, raw: bytes, packets: _Found, to: Address | None) -> None:
-    order = "<"
-    interfaces: list[tuple[int, int]] = []
-    at = 0
-    while at < len(raw):
-        if raw[at : at + 4] == _PCAPNG:  # the same in both byte orders
-            order, interfaces = _order_of(file, raw, at), []
-        length = _block_length(file, raw, at, order)
-        if length is None:
-            packets.cut_at = at
-            return
-        kind = struct.unpack_from(f"{order}I", raw, at)[0]
-        body = raw[at + 8 : at + length - 4]
-        if len(interfaces) > _MOST_INTERFACES:
-            raise _damaged(file, at, f"more than {_MOST_INTERFACES:,} interfaces")
-        try:
-            if kind == _INTERFACE:
-                interfaces.append(_interface(order, body))
-            elif kind in (_ENHANCED, _OLD_PACKET):
-                _add_block(file, packets, order, body, kind, interfaces, to)
-        except (struct.error, IndexError, OverflowError) as error:
-            raise _damaged(file, at, "a block without its contents") from error
-        if kind == _SIMPLE:
-            raise UsageError(
-                f"{file}: packets without times (simple packet blocks at byte {at:,}).",
-                "Capture with times, for example by tcpdump.",
-            )
-        at += length
-
-
-def _block_length(file: Path, raw: bytes, at: int, order: str) -> int | None:
-    """Length of the block at an offset; None where the file ends within it."""
-    if at + 12 > len(raw):
-        return None
-    length: int = struct.unpack_from(f"{order}I", raw, at + 4)[0]
-    if length < 12 or length % 4 or length > _MOST_BYTES:
-        raise _damaged(file, at, f"a block of {length:,} bytes")
-    if at + length > len(raw):
-        return None
-    if struct.unpack_from(f"{order}I", raw, at + length - 4)[0] != length:
-        raise _damaged(file, at, "a block whose two lengths differ")
-    return length
-
-
-def _order_of(file: Path, raw: bytes, at: int) -> str:
-    magic = raw[at + 8 : at + 12]
-    if magic not in (b"\x4d\x3c\x2b\x1a", b"\x1a\x2b\x3c\x4d"):
-        raise _damaged(file, at, "a section without byte order")
-    return "<" if magic == b"\x4d\x3c\x2b\x1a" else ">"
+    def _damaged(self, at: int, what: str) -> UsageError:
+        return UsageError(f"{self.file}: damaged at byte {at:,}: {what}.", "Capture again.")
 
 
 def _interface(order: str, body: bytes) -> tuple[int, int]:
@@ -202,26 +214,6 @@ def _interface(order: str, body: bytes) -> tuple[int, int]:
             per_s = 2 ** (value & 0x7F) if value & 0x80 else 10**value
         at += 4 + (length + 3) // 4 * 4
     return link, per_s
-
-
-def _add_block(
-    file: Path,
-    packets: _Found,
-    order: str,
-    body: bytes,
-    kind: int,
-    interfaces: list[tuple[int, int]],
-    to: Address | None,
-) -> None:
-    if kind == _ENHANCED:
-        number, high, low, captured, size = struct.unpack_from(f"{order}IIIII", body, 0)
-    else:
-        number, _, high, low, captured, size = struct.unpack_from(f"{order}HHIIII", body, 0)
-    link, per_s = interfaces[number]
-    if captured > len(body) - 20 or size > _MOST_BYTES:
-        raise struct.error
-    wanted = to is None or _goes_to(file, body, 20, captured, link, to)
-    _add(file, packets, ((high << 32) | low) * 10**9 // per_s, size, wanted)
 
 
 def _goes_to(file: Path, raw: bytes, start: int, captured: int, link: int, to: Address) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -51,12 +51,14 @@ def traffic(
         raise UsageError("`traffic` needs a capture or a stored run.", "Use FILE or --run RUN.")
     if to is not None and file is None:
         raise UsageError("--to selects packets of a capture.", "Use it with FILE.")
+    radios = [energy.radio_of(one, values) for one in names or _RADIOS]
+    sources: Iterable[tuple[str, captures.Packets]]
     if file is not None:
-        sources = result.of_capture(file, None if to is None else captures.address_of(to))
+        address = None if to is None else captures.address_of(to)
+        sources = [(str(file), captures.read(file, address))]
     else:
         from nephoscope.store import Store
 
         sources = result.of_run(Store(store).open(str(name)))
-    radios = [energy.radio_of(one, values) for one in names or _RADIOS]
     analysis = result.analyse(sources, radios, gap_s=gap_s, playback=playback)
     return present(analysis, text.section(analysis), as_json=as_json)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from nephoscope.errors import UsageError
 from nephoscope.store import StoredRun, query
-from nephoscope.traffic import captures, energy
-from nephoscope.traffic.captures import Address, Packets
+from nephoscope.traffic import energy
+from nephoscope.traffic.captures import Packets
 from nephoscope.traffic.energy import PlaybackPhase, Radio, RadioEnergy
 from nephoscope.traffic.shape import GAP_S, TrafficShape, bursts_of, shape_of
 
@@ -39,11 +38,6 @@ class TrafficAnalysis:
     """Traffic of one or several sources."""
 
     traffic: tuple[Traffic, ...]
-
-
-def of_capture(file: Path, to: Address | None) -> Iterator[tuple[str, Packets]]:
-    """Yields the packets of a capture under the file's name."""
-    yield str(file), captures.read(file, to)
 
 
 def of_run(run: StoredRun) -> Iterator[tuple[str, Packets]]:

@@ -49,39 +49,23 @@ def _blocks(analysis: Traffic, number: int) -> Iterator[Block]:
     yield facts(lines)
     if shape.bursts_count > 1:
         yield _chart(analysis, number)
-    yield Table(
-        (Column("radio"), *Column.numbers("active", "tail", "sleep", "total", "per MB", "mean")),
-        tuple(
-            (
-                one.radio,
-                *(f"{part:.4g} J" for part in (one.active_j + one.promotion_j, one.tail_j)),
-                f"{one.sleep_j:.4g} J",
-                f"{one.total_j:.4g} J",
-                "" if one.joules_per_mb is None else f"{one.joules_per_mb:.3g} J",
-                _watts(one.mean_w),
-            )
-            for one in analysis.energies
-        ),
-    )
+    rows = []
+    for energy in analysis.energies:
+        active_j = energy.active_j + energy.promotion_j
+        parts = (active_j, energy.tail_j, energy.sleep_j, energy.total_j)
+        per_mb = "" if energy.joules_per_mb is None else f"{energy.joules_per_mb:.3g} J"
+        rows.append((energy.radio, *(f"{j:.4g} J" for j in parts), per_mb, _watts(energy.mean_w)))
+    numbers = ("active", "tail", "sleep", "total", "per MB", "mean")
+    yield Table(Column.head(("radio",), numbers), tuple(rows))
     if analysis.phases:
         yield Heading("Phases of playback")
-        yield Table(
-            (Column("phase"), *Column.numbers("start", "duration", "radio", "playback", "mean")),
-            thin(
-                [
-                    (
-                        one.phase,
-                        f"{one.start_s:.4g} s",
-                        f"{one.duration_s:.4g} s",
-                        f"{one.radio_j:.4g} J",
-                        f"{one.playback_j:.4g} J",
-                        _watts(one.mean_w),
-                    )
-                    for one in analysis.phases
-                ],
-                _ROWS,
-            ),
-        )
+        phases = []
+        for phase in analysis.phases:
+            times = (f"{s:.4g} s" for s in (phase.start_s, phase.duration_s))
+            energies = (f"{j:.4g} J" for j in (phase.radio_j, phase.playback_j))
+            phases.append((phase.phase, *times, *energies, _watts(phase.mean_w)))
+        head = Column.head(("phase",), ("start", "duration", "radio", "playback", "mean"))
+        yield Table(head, thin(phases, _ROWS))
     sources = dict.fromkeys(one.source for one in analysis.energies)
     yield from items(
         [*analysis.notes, *(f"Parameters of the radio: {source}." for source in sources)]
