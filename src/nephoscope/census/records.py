@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nephoscope.census.analysis import Expected, Machines, Share, Speed
-from nephoscope.model import Better, stated
-from nephoscope.results import names
+from nephoscope.model import Better, line_label, stated
 
 UNKNOWN_TYPE = "unknown type"
 
@@ -92,9 +91,7 @@ class Bench:
     def label(self) -> str:
         """Its name in a sentence."""
         return (
-            names.label(self.benchmark, self.metric, self.factors)
-            if self.metric
-            else self.benchmark
+            line_label(self.benchmark, self.metric, self.factors) if self.metric else self.benchmark
         )
 
 
