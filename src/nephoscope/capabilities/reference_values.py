@@ -199,7 +199,7 @@ def _row(
     reference, _, span = ends.partition("[")
     return (
         f"{label} ({setting})" if setting else label,
-        *charts.estimate_cells(metric),
+        *wording.estimate_cells(metric.estimate),
         reference.strip(),
         f"[{span}",
         *([_rank(metric, medians)] if ranked else []),
