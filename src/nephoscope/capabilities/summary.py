@@ -171,9 +171,7 @@ def _kind(known: Any) -> str:
     if not virtual:
         return "a physical machine"
     hypervisor = facts.text(known, "hypervisor.name")
-    return f"a virtual machine under {wording.clean(hypervisor)}" if hypervisor else (
-        "a virtual machine"
-    )  # fmt: skip
+    return "a virtual machine" + (f" under {wording.clean(hypervisor)}" if hypervisor else "")
 
 
 def headline_tiles(result: RunResult, limit: int) -> list[Tile]:

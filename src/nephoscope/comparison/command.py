@@ -71,13 +71,13 @@ def compare(
     ignored: Ignored = {}
     if interleave:
         run_id, ignored = _interleaved(a, b, budget, paired=paired, store=store)
-        sides = [run_id]
+        sides, is_file = [run_id], [False]
     elif budget is not None or options.given_labels():
         option = "--label is for" if budget is None else "--budget limits"
         raise UsageError(f"{option} a new run.", "Use it with --interleave.")
     else:
         sides = [side for side in (a, b) if side is not None]
-    is_file = [_is_file(side) for side in sides]
+        is_file = [_is_file(side) for side in sides]
     if all(is_file):
         comparisons = _files(sides, paired=paired, better=better, rules=rules)
     elif any(is_file):
