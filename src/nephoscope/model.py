@@ -70,6 +70,12 @@ def factors_key(factors: Factors) -> str:
     return json.dumps(dict(factors), sort_keys=True, separators=(",", ":"))
 
 
+def as_number(value: Any) -> float | None:
+    """Returns a number as a float; None for anything else, truth values among it."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number else None
+
+
 def level_name(level: Any) -> str:
     """A level in a few words; a whole JSON document, such as a scenario, by its own name."""
     if not (isinstance(level, str) and level.lstrip().startswith("{")):
@@ -79,6 +85,17 @@ def level_name(level: Any) -> str:
     except ValueError:
         return f"{level[:24]}…"
     return str(document.get("name") or "a scenario of its own")
+
+
+def levels_text(factors: Factors) -> str:
+    """Returns factors with their levels, in the order of names: 'depth=32, op=read'."""
+    return ", ".join(f"{name}={level_name(factors[name])}" for name in sorted(factors))
+
+
+def line_label(benchmark: str, metric: str, factors: Factors) -> str:
+    """A line's name in a sentence: `disk.io latency_p99_ns (depth=32, op=read)`."""
+    line = metric if benchmark == metric else f"{benchmark} {metric}"  # of files without benchmarks
+    return f"{line} ({levels_text(factors)})" if factors else line
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,6 +325,11 @@ class MetricResult:
     single_rounds: tuple[int, ...] = field(default=(), metadata=INTERNAL)
 
     @property
+    def label(self) -> str:
+        """Returns the line's name in a sentence."""
+        return line_label(self.benchmark, self.metric, self.factors)
+
+    @property
     def by_round(self) -> dict[int, float]:
         """Round -> its value; the median where a round has several (a baseline gone around)."""
         import statistics
@@ -335,6 +357,12 @@ class Finding:
     sentence: str
     evidence: tuple[str, ...]
     next_step: str = ""
+
+
+def gravest_first(findings: Iterable[Finding]) -> list[Finding]:
+    """Returns findings by severity; those of one severity keep their order."""
+    rising = list(Severity)
+    return sorted(findings, key=lambda finding: -rising.index(finding.severity))
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from nephoscope.model import (
 )
 from nephoscope.results.execution import Execution, analyse
 from nephoscope.results.machine_figures import Knee, MachineFigures, MemoryLevels, ThreadScaling
-from nephoscope.scheduler.inference import SchedulerVerdicts
+from nephoscope.scheduler.inference.verdict import SchedulerVerdicts
 from report.fingerprint import fingerprint
 
 TRIALS = 12

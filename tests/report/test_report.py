@@ -32,7 +32,7 @@ from nephoscope.report.blocks import (
     Tiles,
 )
 from nephoscope.results.machine_figures import MachineFigures
-from nephoscope.scheduler.inference import SchedulerVerdicts
+from nephoscope.scheduler.inference.verdict import SchedulerVerdicts
 from report import made
 
 HOSTILE = "<script>alert(1)</script> & \"q\" 'a' | `b` *c* [d](http://e) \x1b[31m \u202e </details>"

@@ -9,29 +9,29 @@ import pytest
 
 from nephoscope.report import html_output, markdown_output, terminal_output
 from nephoscope.report.blocks import Chart, Section, Table
-from nephoscope.scheduler import blocks
 from nephoscope.scheduler import charts as scheduler_charts
-from nephoscope.scheduler.inference import Scheduler, of_kind
+from nephoscope.scheduler.inference.verdict import Scheduler, of_kind
+from nephoscope.scheduler.section import scheduler_blocks
 from report.schedulers import MS, WINDOW_NS, cap, reservation, unclear
 
 EVERY = [reservation(), cap(), unclear()]
 
 
 def charts(schedulers: list[Scheduler]) -> list[Chart]:
-    return [block for block in blocks.blocks(schedulers) if isinstance(block, Chart)]
+    return [block for block in scheduler_blocks(schedulers) if isinstance(block, Chart)]
 
 
 def page(schedulers: list[Scheduler]) -> list[Section]:
-    return [Section("scheduling", "CPU scheduling", blocks.blocks(schedulers))]
+    return [Section("scheduling", "CPU scheduling", scheduler_blocks(schedulers))]
 
 
 def test_runs_waits_and_periods_are_those_that_were_made() -> None:
     found = scheduler_charts.lengths(of_kind(reservation().looks, "one"))
-    assert set(found.run) == {30 * MS}  # interrupts do not cut a run
-    assert set(found.wait) == {10 * MS}
-    assert set(found.period) == {40 * MS}
+    assert set(found["run"]) == {30 * MS}  # interrupts do not cut a run
+    assert set(found["wait"]) == {10 * MS}
+    assert set(found["period"]) == {40 * MS}
     # Of n gaps there are n - 1 whole runs; the cut ones at both ends do not count.
-    assert len(found.run) == len(found.period) == len(found.wait) - 3
+    assert len(found["run"]) == len(found["period"]) == len(found["wait"]) - 3
 
 
 def test_the_strip_shows_every_look_and_where_the_cpu_was_gone() -> None:
@@ -114,7 +114,7 @@ def test_verdict_fit_evidence_and_contradiction_are_in_every_form() -> None:
 
 
 def test_several_targets_begin_with_a_table_of_verdicts() -> None:
-    table = next(block for block in blocks.blocks(EVERY) if isinstance(block, Table))
+    table = next(block for block in scheduler_blocks(EVERY) if isinstance(block, Table))
     assert [row[:2] for row in table.rows] == [
         ("sedf", "reservation per CPU"),
         ("credit", "cap per machine"),
@@ -138,7 +138,7 @@ def test_ids_are_unique_and_figures_are_plain_json() -> None:
 
 
 def test_no_scheduler_no_blocks() -> None:
-    assert blocks.blocks([]) == []
+    assert scheduler_blocks([]) == []
 
 
 def test_names_of_targets_cannot_run_in_the_page() -> None:
@@ -150,7 +150,7 @@ def test_one_target_under_two_conditions_is_told_apart() -> None:
     alone, beside = (
         replace(reservation(), conditions={"loads": name}) for name in ("none", "memory")
     )
-    table = next(block for block in blocks.blocks([alone, beside]) if isinstance(block, Table))
+    table = next(block for block in scheduler_blocks([alone, beside]) if isinstance(block, Table))
     assert [row[0] for row in table.rows] == ["sedf, loads none", "sedf, memory"]
     found = charts([alone, beside])
     assert len({chart.id for chart in found}) == len(found)

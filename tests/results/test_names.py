@@ -2,6 +2,7 @@
 
 import pytest
 
+from nephoscope.model import line_label
 from nephoscope.results import names
 
 
@@ -23,10 +24,10 @@ def test_the_percentile_stands_before_the_unit(
 
 
 def test_a_label_lists_factors_in_the_order_of_their_names() -> None:
-    assert names.label("disk.io", "x_ns", {"op": "read", "depth": 32}) == (
+    assert line_label("disk.io", "x_ns", {"op": "read", "depth": 32}) == (
         "disk.io x_ns (depth=32, op=read)"
     )
-    assert names.label("disk.io", "x_ns", {}) == "disk.io x_ns"
+    assert line_label("disk.io", "x_ns", {}) == "disk.io x_ns"
 
 
 def test_seeds_depend_on_names_and_nothing_else() -> None:

@@ -13,7 +13,7 @@ from tests.results.made import NULL_PLAN, make_run
 from nephoscope import capabilities
 from nephoscope.model import RunResult, Sample, Setting
 from nephoscope.scheduler import text as scheduler_text
-from nephoscope.scheduler.inference import Look, Scheduler, SchedulerVerdicts, Word
+from nephoscope.scheduler.inference.verdict import Look, Scheduler, SchedulerVerdicts, Word
 
 MS = 1_000_000
 

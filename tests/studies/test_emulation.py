@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from nephoscope import catalog, plans
 from nephoscope.lab.topology import Topology
 from nephoscope.model import Better, Consistency, Estimate, MetricResult, RunResult, RunSummary
-from nephoscope.scheduler.inference import Scheduler, SchedulerVerdicts, Word
+from nephoscope.scheduler.inference.verdict import Scheduler, SchedulerVerdicts, Word
 from nephoscope.studies import catalogue
 from nephoscope.studies import text as study_text
 from nephoscope.studies.comparison import emulation

@@ -13,7 +13,8 @@ import scheduler_lab
 from scheduler_settings import Setting, draw, draw_wide
 
 from nephoscope.model import Sample
-from nephoscope.scheduler.inference import Scheduler, Word, infer
+from nephoscope.scheduler.inference.infer import infer
+from nephoscope.scheduler.inference.verdict import Scheduler, Word
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,8 @@ from nephoscope.lab.handle import Lab
 from nephoscope.lab.limits import cgroups
 from nephoscope.lab.provisioner import LABS
 from nephoscope.scheduler import plan as scheduler_plan
-from nephoscope.scheduler.inference import Look
-from nephoscope.scheduler.observations import look_of
+from nephoscope.scheduler.inference.verdict import Look
+from nephoscope.scheduler.result import look_of
 from nephoscope.targets.lab import LabTarget
 
 TIMEOUT_S = 60.0

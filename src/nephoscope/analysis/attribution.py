@@ -18,8 +18,9 @@ from nephoscope import units
 from nephoscope.analysis.compare import MARGIN
 from nephoscope.analysis.statistics import means, ranks
 from nephoscope.analysis.statistics.values import Array, percent
+from nephoscope.analysis.target_evidence import text_of
 from nephoscope.analysis.verdicts import margin_bounds
-from nephoscope.model import INTERNAL, Estimate
+from nephoscope.model import INTERNAL, Estimate, as_number
 
 Reading = Mapping[str, Any]
 """The `beside` object of one trial."""
@@ -95,24 +96,12 @@ class Change:
     estimate: Estimate | None
     rose: bool
 
-    @property
-    def known(self) -> bool:
-        """Returns whether there is an interval at all."""
-        return self.estimate is not None
-
     def sentence(self) -> str:
         """One line of evidence."""
         if self.estimate is None:
             return f"{self.counter.name}: not shown here, which is no evidence"
-        factor = units.format_interval(
-            self.estimate.value,
-            self.estimate.low,
-            self.estimate.high,
-            self.counter.unit,
-            units.interval_digits(self.estimate.value, self.estimate.low, self.estimate.high),
-        )
         verb = "rose" if self.rose else "did not rise"
-        return f"{self.counter.name} {verb}: change {factor} (n = {self.estimate.n})"
+        return f"{self.counter.name} {verb}: change {text_of(self.estimate)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +142,7 @@ def attribute(
     )
     word, sentence = _judge(rises)
     # What nobody looks for here (the gaps of a loop that there was not) is not told as hidden.
-    told = [one for one in rises if one.known or one.counter.key != "own_gap_ratio"]
+    told = [one for one in rises if one.estimate or one.counter.key != "own_gap_ratio"]
     told.sort(key=lambda one: not one.rose)
     return Attribution(word, sentence, tuple(one.sentence() for one in told), rises)
 
@@ -168,7 +157,7 @@ def change(
     confidence: float = 0.95,
 ) -> Change:
     """Returns how a counter changed. lost: share of the time that the slowdown cost, 0 to 1."""
-    a, b = _values(counter.key, quiet), _values(counter.key, noisy)
+    a, b = ([as_number(reading.get(counter.key)) for reading in side] for side in (quiet, noisy))
     if paired and len(a) == len(b):
         both = [(x, y) for x, y in zip(a, b, strict=True) if x is not None and y is not None]
         left, right = np.array([x for x, _ in both]), np.array([y for _, y in both])
@@ -186,14 +175,6 @@ def change(
     return Change(counter, estimate, rose)
 
 
-def _values(key: str, readings: Sequence[Reading]) -> list[float | None]:
-    found = (reading.get(key) for reading in readings)
-    return [
-        float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-        for value in found
-    ]
-
-
 def _paired(quiet: Array, noisy: Array, unit: str, confidence: float) -> Estimate:
     differences = noisy - quiet
     shift = ranks.one_sample_shift(differences, confidence)
@@ -206,7 +187,7 @@ def _paired(quiet: Array, noisy: Array, unit: str, confidence: float) -> Estimat
 
 def _apart(quiet: Array, noisy: Array, unit: str, confidence: float) -> Estimate:
     n = int(min(quiet.size, noisy.size))
-    shift = ranks.hodges_lehmann(quiet, noisy, confidence, unequal_spread=True)
+    shift = ranks.SafeShift(quiet, noisy)(confidence)
     if shift.low is not None and n > FEWEST:
         method = "Hodges-Lehmann difference"
         return Estimate(shift.value, shift.low, shift.high, confidence, n, unit, method)
@@ -235,7 +216,9 @@ def _judge(changes: Sequence[Change]) -> tuple[Word, str]:
         return Word.UNEXPLAINED, "No counter that could explain it rose with it."
     names = _names(outside)
     unknown = [
-        one for one in changes if not one.known and one.counter.key in _MUST_BE_KNOWN_TO_ACCUSE
+        one
+        for one in changes
+        if one.estimate is None and one.counter.key in _MUST_BE_KNOWN_TO_ACCUSE
     ]
     if unknown and not rose[Side.HYPERVISOR]:
         return Word.UNEXPLAINED, (

@@ -133,13 +133,6 @@ def independent(
     return _with_warnings(result, texts, result.ratio_of_means)
 
 
-def shared_rounds(a: MetricResult, b: MetricResult) -> tuple[Array, Array]:
-    """Returns the values of two lines in the rounds that both have, in order of rounds."""
-    left, right = a.by_round, b.by_round
-    rounds = sorted(left.keys() & right.keys())
-    return np.array([left[r] for r in rounds]), np.array([right[r] for r in rounds])
-
-
 def paired(
     a: Numbers,
     b: Numbers,
@@ -200,6 +193,11 @@ def common_rounds(a: Mapping[int, float], b: Mapping[int, float]) -> tuple[Array
     return np.array([a[r] for r in rounds]), np.array([b[r] for r in rounds])
 
 
+def shared_rounds(a: MetricResult, b: MetricResult) -> tuple[Array, Array]:
+    """Returns `common_rounds` of two lines."""
+    return common_rounds(a.by_round, b.by_round)
+
+
 def over_report(comparisons: Sequence[Comparison], *, confidence: float = 0.95) -> list[Comparison]:
     """Holm's correction over one report: better or worse must hold among all that was asked.
 
@@ -242,10 +240,11 @@ def _dependence(
         dependence.INDEPENDENT if all_equal(values) else own
         for values, own in zip(series, posteriors, strict=True)
     ]
-    said = [
-        dependence.sentence(values.size, own) for values, own in zip(series, weights, strict=True)
+    texts = [
+        f"{name}: {text}"
+        for name, values, own in zip(names, series, weights, strict=True)
+        if (text := dependence.sentence(values.size, own))
     ]
-    texts = [f"{name}: {text}" for name, text in zip(names, said, strict=True) if text]
     factors = [
         dependence.widening(values.size, own)
         if own is not dependence.INDEPENDENT
@@ -334,9 +333,19 @@ def _draft(
 
 
 def _with_warnings(result: Comparison, texts: Sequence[str], means: Estimate | None) -> Comparison:
-    """Returns the comparison with the warnings on dependence, and on means that disagree."""
-    warnings = (*texts, *result.warnings, *_disagreement(result, means))
-    return replace(result, warnings=warnings)
+    """Returns the comparison with the warnings on dependence, and on means that disagree.
+
+    Ranks and means draw opposite conclusions from outliers, or from skewed values.
+    """
+    warnings = [*texts, *result.warnings]
+    both = [Band(e.low, e.high) for e in (result.ratio, means) if e and e.low and e.high]
+    if len(both) == 2 and both[0].excludes_one != both[1].excludes_one:
+        ranks, of_means = (f"[{change(band.low)}, {change(band.high)}]" for band in both)
+        warnings.append(
+            f"Ranks ({ranks}) and means ({of_means}) disagree on whether there is a difference: a "
+            "few repetitions are far off; look at the values before relying on means."
+        )
+    return replace(result, warnings=tuple(warnings))
 
 
 def _lacking(sizes: Comparison, at: ranks.Shift, least: int, confidence: float) -> str:
@@ -385,15 +394,3 @@ def _p_of(holds: Callable[[float], bool], alpha: float, largest: float) -> float
         middle = math.sqrt(low * high)
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high
-
-
-def _disagreement(found: Comparison, means: Estimate | None) -> list[str]:
-    """Said when ranks and means draw opposite conclusions: outliers, or skewed values."""
-    both = [Band(e.low, e.high) for e in (found.ratio, means) if e and e.low and e.high]
-    if len(both) < 2 or both[0].excludes_one == both[1].excludes_one:
-        return []
-    ranks, of_means = (f"[{change(band.low)}, {change(band.high)}]" for band in both)
-    return [
-        f"Ranks ({ranks}) and means ({of_means}) disagree on whether there is a difference: a few "
-        "repetitions are far off; look at the values before relying on means."
-    ]

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from nephoscope.model import as_number
+
 
 def fact(document: Any, name: str) -> Any:
     """The fact of a dotted name ('cpu.by_cpuid.brand'); None where it is missing."""
@@ -23,10 +25,7 @@ def fact(document: Any, name: str) -> Any:
 
 def number(document: Any, name: str) -> float | None:
     """A fact that is a number; None where it is missing or something else."""
-    value = fact(document, name)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value)
+    return as_number(fact(document, name))
 
 
 def text(document: Any, name: str) -> str | None:

@@ -16,6 +16,7 @@ import numpy as np
 from nephoscope.analysis.statistics.dependence import ASSUMED
 from nephoscope.analysis.statistics.estimates import median
 from nephoscope.analysis.statistics.values import Array, Numbers, Refused, clean
+from nephoscope.analysis.statistics.variation import MAD_TO_SIGMA
 from nephoscope.model import Estimate
 
 LEAST_N = 10
@@ -95,8 +96,9 @@ def look(
         return Stop("max_reached" if full else "continue", None, None, str(refused))
     noise = _noise(array)
     half = _half_width(estimate)
+    reached = f"±{half:.2%} at n = {n}"
     if n >= max(n_min, LEAST_N) and half <= relative_half_width:
-        return Stop("converged", estimate, noise, f"±{half:.2%} at n = {n}")
+        return Stop("converged", estimate, noise, reached)
     if full:
         return Stop("max_reached", estimate, noise, f"±{half:.2%} at the limit of n = {n}")
     # What independent repetitions would need: an apparent dependence of 30 is often randomness.
@@ -104,9 +106,9 @@ def look(
     needed = worth * (half / relative_half_width) ** 2 if relative_half_width > 0 else math.inf
     if n >= max(n_min, NOISE_LEAST_N) and needed > n_max and _noise_is_stable(array, look_every):
         told = "" if noise is None else f"{noise:.1%} noise from repetition to repetition, "
-        reason = f"{told}±{half:.2%} at n = {n}: the width asked for is out of reach by n = {n_max}"
+        reason = f"{told}{reached}: the width asked for is out of reach by n = {n_max}"
         return Stop("noise_known", estimate, noise, reason)
-    return Stop("continue", estimate, noise, f"±{half:.2%} at n = {n}")
+    return Stop("continue", estimate, noise, reached)
 
 
 def relative_half_width(values: Numbers, confidence: float) -> float | None:
@@ -130,9 +132,8 @@ def _half_width(estimate: Estimate) -> float:
 
 
 def _spread(array: Array) -> float:
-    centre = np.median(array)
     with np.errstate(invalid="ignore"):
-        return float(1.4826 * np.median(np.abs(array - centre)))
+        return float(MAD_TO_SIGMA * np.median(np.abs(array - np.median(array))))
 
 
 def _noise(array: Array) -> float | None:
@@ -145,7 +146,5 @@ def _noise_is_stable(array: Array, look_every: int) -> bool:
     now = _spread(array)
     if not now or not math.isfinite(now):
         return False
-    before = [
-        _spread(array[: array.size - back * look_every]) for back in range(1, NOISE_LOOKS + 1)
-    ]
-    return all(abs(past / now - 1) < NOISE_CHANGE for past in before)
+    sizes = (array.size - back * look_every for back in range(1, NOISE_LOOKS + 1))
+    return all(abs(_spread(array[:size]) / now - 1) < NOISE_CHANGE for size in sizes)

@@ -10,7 +10,14 @@ import numpy as np
 
 from nephoscope import units
 from nephoscope.analysis.statistics import means
-from nephoscope.model import Estimate, Finding, MetricResult, PartType, level_name, part_of
+from nephoscope.model import (
+    Estimate,
+    Finding,
+    MetricResult,
+    PartType,
+    as_number,
+    part_of,
+)
 
 Series = Mapping[tuple[str, str, str, str], Sequence[tuple[str, int, float]]]
 """As RunResult.series: (benchmark, metric, target, factors key) -> (trial, at_ns, value)."""
@@ -60,12 +67,8 @@ class Trials:
 
     def readings(self, counter: str) -> list[float]:
         """The readings of one counter, of the trials that have it; null is no reading."""
-        found = (reading.get(counter) for reading in self.beside)
-        return [
-            float(value)
-            for value in found
-            if isinstance(value, int | float) and not isinstance(value, bool)
-        ]
+        found = (as_number(reading.get(counter)) for reading in self.beside)
+        return [value for value in found if value is not None]
 
     def steal(self, confidence: float = 0.95) -> Estimate | None:
         """Returns the steal time of all trials over their duration; None where it is hidden.
@@ -131,14 +134,6 @@ def text_of(estimate: Estimate) -> str:
         estimate.value, estimate.low, estimate.high, estimate.unit, digits
     )
     return f"{interval} (n = {estimate.n})"
-
-
-def metric_label(metric: MetricResult) -> str:
-    """A metric and its setting: 'disk.io disk_latency_p99_ns (queue_depth=32)'."""
-    levels = ", ".join(
-        f"{name}={level_name(level)}" for name, level in sorted(metric.factors.items())
-    )
-    return f"{metric.benchmark} {metric.metric}" + (f" ({levels})" if levels else "")
 
 
 def is_below(estimate: Estimate, bound: float) -> bool:

@@ -11,25 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nephoscope.capabilities.analyse_run import build, run_data
-    from nephoscope.capabilities.report_files import (
-        SCREEN_LINES,
-        ReportPaths,
-        document,
-        result_schema,
-        terminal,
-        write,
-    )
+    from nephoscope.capabilities.report_files import document, result_schema, terminal, write
 
-__all__ = [
-    "SCREEN_LINES",
-    "ReportPaths",
-    "build",
-    "document",
-    "result_schema",
-    "run_data",
-    "terminal",
-    "write",
-]
+__all__ = ["build", "document", "result_schema", "run_data", "terminal", "write"]
 
 _MODULES = ("analyse_run", "report_files")
 

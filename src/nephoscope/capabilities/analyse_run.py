@@ -14,6 +14,7 @@ from nephoscope.capabilities import findings as judged
 from nephoscope.capabilities import table
 from nephoscope.catalog import FINGERPRINT, SIMULATED, BenchmarkSpec
 from nephoscope.errors import UnknownName
+from nephoscope.grouping import group_by
 from nephoscope.model import (
     InvalidTrial,
     LineKey,
@@ -55,7 +56,14 @@ def build(run: StoredRun, *, confidence: float | None = None) -> RunResult:
             data.fingerprints, data.metrics, judged.summarise(data.records), parts, series
         ),
         invalid=tuple(
-            _invalid(record)
+            InvalidTrial(
+                trial=record.key.name,
+                benchmark=record.benchmark,
+                target=record.key.target,
+                factors=record.factors,
+                status=record.status,
+                reasons=record.reasons or ("no reason recorded",),
+            )
             for record in data.records
             if record.status is not TrialStatus.VALID and record.key.round > 0
         ),
@@ -202,17 +210,6 @@ class _WantedOf:
         return values
 
 
-def _invalid(record: TrialRecord) -> InvalidTrial:
-    return InvalidTrial(
-        trial=record.key.name,
-        benchmark=record.benchmark,
-        target=record.key.target,
-        factors=record.factors,
-        status=record.status,
-        reasons=record.reasons or ("no reason recorded",),
-    )
-
-
 def _fingerprints(records: Iterable[TrialRecord]) -> dict[str, Any]:
     """The first fingerprint document of each target."""
     fingerprints: dict[str, Any] = {}
@@ -222,12 +219,9 @@ def _fingerprints(records: Iterable[TrialRecord]) -> dict[str, Any]:
     return fingerprints
 
 
-def _series(run: StoredRun) -> dict[tuple[str, str, str, str], list[tuple[str, int, float]]]:
-    series: dict[tuple[str, str, str, str], list[tuple[str, int, float]]] = {}
-    for point in query.series(run):
-        key = (point.benchmark, point.metric, point.target, point.factors)
-        series.setdefault(key, []).append((point.trial, point.at_ns, point.value))
-    return series
+def _series(run: StoredRun) -> dict[LineKey, list[tuple[str, int, float]]]:
+    by_line = group_by(query.series(run), lambda p: (p.benchmark, p.metric, p.target, p.factors))
+    return {key: [(p.trial, p.at_ns, p.value) for p in own] for key, own in by_line.items()}
 
 
 def _moment(seconds: Any) -> str | None:
@@ -252,8 +246,7 @@ def _summary(
 ) -> RunSummary:
     manifest = run.manifest
     wide = [
-        names.label(line.benchmark, line.metric, line.factors)
-        + ("" if len(manifest["targets"]) == 1 else f" on {line.target}")
+        line.label + ("" if len(manifest["targets"]) == 1 else f" on {line.target}")
         for line in metrics
         if any(warning.startswith(names.NOT_CONVERGED) for warning in line.warnings)
     ]

@@ -8,6 +8,7 @@ without evidence: only the rule of attribution.py blames a neighbour.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,11 +17,16 @@ from nephoscope.analysis import facts
 from nephoscope.analysis.target_evidence import Series, TargetEvidence, Trials, Unchecked
 from nephoscope.capabilities.table import contributing, load
 from nephoscope.grouping import group_by
-from nephoscope.model import Finding, MetricResult, Severity, TrialRecord, TrialStatus
+from nephoscope.model import (
+    Finding,
+    MetricResult,
+    Severity,
+    TrialRecord,
+    TrialStatus,
+    gravest_first,
+)
 
 Rule = Callable[[TargetEvidence], Iterable[Finding | Unchecked]]
-
-_RANK = {Severity.WARNING: 0, Severity.NOTICE: 1, Severity.INFO: 2}
 
 
 def summarise(records: Iterable[TrialRecord]) -> dict[str, Trials]:
@@ -32,23 +38,19 @@ def summarise(records: Iterable[TrialRecord]) -> dict[str, Trials]:
 
 def _trials(records: Sequence[TrialRecord]) -> Trials:
     valid = [record for record in records if record.status is TrialStatus.VALID]
-    failures: dict[str, int] = {}
-    for record in records:
-        if record.status is TrialStatus.FAILED:
-            name = record.failure_name or "unnamed failure"
-            failures[name] = failures.get(name, 0) + 1
-    placed: dict[tuple[str, int], list[tuple[Mapping[str, Any], Mapping[str, Any]]]] = {}
-    for record in valid:
-        place = (record.benchmark, record.key.round)
-        placed.setdefault(place, []).append((dict(record.factors), dict(record.beside)))
+    failed = [record for record in records if record.status is TrialStatus.FAILED]
+    by_place = group_by(valid, lambda record: (record.benchmark, record.key.round))
     return Trials(
         valid=len(valid),
         invalid=sum(record.status is TrialStatus.INVALID for record in records),
-        failed=sum(record.status is TrialStatus.FAILED for record in records),
+        failed=len(failed),
         # Invalid trials too: what made them invalid is what the reader should hear of.
         beside=tuple(dict(record.beside) for record in records),
-        failures=failures,
-        placed=placed,
+        failures=Counter(record.failure_name or "unnamed failure" for record in failed),
+        placed={
+            place: [(dict(record.factors), dict(record.beside)) for record in own]
+            for place, own in by_place.items()
+        },
     )
 
 
@@ -84,7 +86,7 @@ def findings(
         if len(targets) > 1:
             found = [replace(one, sentence=f"{target}: {one.sentence}") for one in found]
         out += found
-    return tuple(sorted(out, key=lambda finding: _RANK[finding.severity]))
+    return tuple(gravest_first(out))
 
 
 def rules_of(parts: tuple[Any, ...]) -> list[Rule]:
@@ -100,16 +102,8 @@ def _judge(case: TargetEvidence, rules: Sequence[Rule]) -> list[Finding]:
     out = [answer for answer in answers if isinstance(answer, Finding)]
     unchecked = [answer for answer in answers if isinstance(answer, Unchecked)]
     if unchecked:
-        out.append(_told_unchecked(unchecked))
+        what = "One check was" if len(unchecked) == 1 else f"{len(unchecked)} checks were"
+        sentence = f"{what} skipped: the required counters are unavailable on this host."
+        reasons = tuple(f"{one.what}: {one.reason}" for one in unchecked)
+        out.append(Finding("unchecked", Severity.INFO, sentence, reasons))
     return out
-
-
-def _told_unchecked(unchecked: Sequence[Unchecked]) -> Finding:
-    count = len(unchecked)
-    what = "One check was" if count == 1 else f"{count} checks were"
-    return Finding(
-        "unchecked",
-        Severity.INFO,
-        f"{what} skipped: the required counters are unavailable on this host.",
-        tuple(f"{one.what}: {one.reason}" for one in unchecked),
-    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any
@@ -47,15 +47,14 @@ class ReferenceMachine:
 
 def load() -> list[ReferenceMachine]:
     """Returns the machines of the data set, oldest first."""
-    return sorted(map(read, _documents()), key=lambda machine: machine.date)
-
-
-def _documents() -> Iterator[Any]:
-    for path in _FOLDERS:
-        folder = resources.files("nephoscope").joinpath(*path)
-        for file in folder.iterdir() if folder.is_dir() else ():
-            if file.name.endswith(".json"):
-                yield json.loads(file.read_text(encoding="utf-8"))
+    folders = (resources.files("nephoscope").joinpath(*path) for path in _FOLDERS)
+    files = [file for folder in folders if folder.is_dir() for file in folder.iterdir()]
+    machines = (
+        read(json.loads(file.read_text(encoding="utf-8")))
+        for file in files
+        if file.name.endswith(".json")
+    )
+    return sorted(machines, key=lambda machine: machine.date)
 
 
 def read(document: Any) -> ReferenceMachine:
@@ -199,7 +198,7 @@ def _row(
     reference, _, span = ends.partition("[")
     return (
         f"{label} ({setting})" if setting else label,
-        *charts.estimate_cells(metric),
+        *wording.estimate_cells(metric.estimate),
         reference.strip(),
         f"[{span}",
         *([_rank(metric, medians)] if ranked else []),

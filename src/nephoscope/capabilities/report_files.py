@@ -12,8 +12,6 @@ from nephoscope.capabilities.sections import build_all
 from nephoscope.model import RunResult
 from nephoscope.report import files, selection, terminal_output, wording
 
-SCREEN_LINES = first_screen.MAX_LINES
-
 
 @dataclass(frozen=True, slots=True)
 class ReportPaths:

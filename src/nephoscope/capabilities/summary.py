@@ -150,8 +150,11 @@ def _description(known: Any) -> str:
     model = wording.clean(facts.text(known, "cpu.model") or "of an unknown model")
     memory = facts.number(known, "memory.total_bytes")
     size = "an unknown amount" if memory is None else units.format_value(memory, "bytes")
-    parts = [f"{_kind(known)} with {count} ({model}) and {size} of memory", _system(known)]
-    text = ", ".join(part for part in parts if part) + "."
+    text = f"{_kind(known)} with {count} ({model}) and {size} of memory"
+    system, kernel = facts.text(known, "os.pretty_name"), facts.text(known, "kernel.release")
+    software = [wording.clean(system)] if system else []
+    software += [f"kernel {wording.clean(kernel)}"] if kernel else []
+    text += f", running {' on '.join(software)}." if software else "."
     quota = facts.number(known, "limits.cpu_quota_cpus")
     if quota is not None:
         text += f" A cgroup quota limits it to {units.format_number(quota)} CPUs."
@@ -168,17 +171,7 @@ def _kind(known: Any) -> str:
     if not virtual:
         return "a physical machine"
     hypervisor = facts.text(known, "hypervisor.name")
-    return f"a virtual machine under {wording.clean(hypervisor)}" if hypervisor else (
-        "a virtual machine"
-    )  # fmt: skip
-
-
-def _system(known: Any) -> str:
-    system = facts.text(known, "os.pretty_name")
-    kernel = facts.text(known, "kernel.release")
-    parts = [wording.clean(system)] if system else []
-    parts += [f"kernel {wording.clean(kernel)}"] if kernel else []
-    return "running " + " on ".join(parts) if parts else ""
+    return "a virtual machine" + (f" under {wording.clean(hypervisor)}" if hypervisor else "")
 
 
 def headline_tiles(result: RunResult, limit: int) -> list[Tile]:

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nephoscope.census.analysis import Expected, Machines, Share, Speed
-from nephoscope.model import Better, stated
-from nephoscope.results import names
+from nephoscope.model import Better, line_label, stated
 
 UNKNOWN_TYPE = "unknown type"
 
@@ -109,9 +108,9 @@ class Bench:
     @property
     def label(self) -> str:
         """Its name in a sentence."""
-        if not self.metric:
-            return self.benchmark
-        return names.label(self.benchmark, self.metric, self.factors)
+        return (
+            line_label(self.benchmark, self.metric, self.factors) if self.metric else self.benchmark
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -215,11 +215,12 @@ def _written(result: RunResult, run: StoredRun) -> Path:
 
 def _text(result: RunResult, *, full: bool, table: bool) -> str:
     from nephoscope import capabilities
+    from nephoscope.capabilities import first_screen
     from nephoscope.commands import metric_table
 
     if table:
         text = metric_table.table(result)
-        if full or text.count("\n") < capabilities.SCREEN_LINES:
+        if full or text.count("\n") < first_screen.MAX_LINES:
             return text
     return capabilities.terminal(
         result, colour=output.colour_wanted(), width=output.width(), full=full

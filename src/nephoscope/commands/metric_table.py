@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from nephoscope import units
 from nephoscope.commands import output
 from nephoscope.model import Factors, MetricResult, RunResult, Severity
+from nephoscope.report import wording
 
 
 def table(result: RunResult) -> str:
@@ -17,7 +18,7 @@ def table(result: RunResult) -> str:
         blocks.setdefault(_head(line.benchmark, line.factors, line.target, result), []).append(line)
     parts = [result.run.question, *(f"{head}\n{_lines(found)}" for head, found in blocks.items())]
     parts.extend(_notes(result))
-    parts.append(foot(result))
+    parts.append(wording.run_line(result))
     return "\n\n".join(part for part in parts if part)
 
 
@@ -70,13 +71,3 @@ def _notes(result: RunResult) -> list[str]:
             for note in dict.fromkeys(told)
         )
     ]
-
-
-def foot(result: RunResult) -> str:
-    """Returns the line below all metrics: trials, confidence, seed and run."""
-    run = result.run
-    trials = run.trials
-    return (
-        f"{trials.valid} valid trials, {trials.invalid + trials.failed} excluded; "
-        f"confidence {run.confidence * 100:g} %; seed {run.seed}; run {run.id}"
-    )

@@ -9,7 +9,7 @@ from typing import Any, TextIO
 
 from nephoscope import units
 from nephoscope.commands import output
-from nephoscope.model import Setting, TrialKey, TrialRecord, TrialStatus, level_name
+from nephoscope.model import Setting, TrialKey, TrialRecord, TrialStatus, levels_text
 from nephoscope.runs import LOST, Observer, Outcome, Status
 from nephoscope.store import StoredRun
 
@@ -105,10 +105,7 @@ def _stage(key: TrialKey) -> str:
 
 
 def _levels(setting: Setting) -> str:
-    levels = ", ".join(
-        f"{name}={level_name(level)}" for name, level in sorted(setting.factors.items())
-    )
-    return f" ({levels})" if levels else ""
+    return f" ({levels_text(setting.factors)})" if setting.factors else ""
 
 
 def _now(running: Mapping[str, tuple[TrialKey, Setting]], last: TrialKey) -> str:

@@ -19,7 +19,15 @@ from nephoscope.analysis.shift_scales import band_estimate, scale_of
 from nephoscope.analysis.statistics.dependence import ASSUMED
 from nephoscope.analysis.statistics.means import t_quantile
 from nephoscope.analysis.statistics.values import Array, Numbers, clean, finite, percent
-from nephoscope.analysis.verdicts import Band, Word, equivalence_confidence, judge, say, verdict_of
+from nephoscope.analysis.verdicts import (
+    NO_BAND,
+    Band,
+    Word,
+    equivalence_confidence,
+    judge,
+    say,
+    verdict_of,
+)
 from nephoscope.comparison.prior import Prior
 from nephoscope.model import Better, Estimate
 
@@ -72,15 +80,18 @@ def separate_runs(
         prior=dependence,
     )
     values_a, values_b = clean(a), clean(b)
-    history = clean_history(a_history, b_history)
+    history = [
+        finite(medians, least=0, statistic="variance between runs")
+        for medians in (a_history, b_history)
+    ]
     scale = scale_of(values_a, values_b)
     if scale is None or plain.ratio is None or plain.ratio.low is None:
         return replace(plain, warnings=(NOT_INTERLEAVED, *plain.warnings))
-    groups = [history[0]]
+    groups = history[:1]
     if not same_machine:
         groups = [
-            np.append(history[0], np.median(values_a)),
-            np.append(history[1], np.median(values_b)),
+            np.append(medians, np.median(values))
+            for medians, values in zip(history, (values_a, values_b), strict=True)
         ]
     sd, df, own = posterior(groups, prior)
     level = equivalence_confidence(confidence)
@@ -112,14 +123,6 @@ def separate_runs(
         p_between_runs=_p(centre, half, df, confidence),
         verdict=verdict_of(word, sentence, ratio, inside),
         warnings=(NOT_INTERLEAVED, f"The interval includes {words}.", *plain.warnings),
-    )
-
-
-def clean_history(a_history: Numbers, b_history: Numbers) -> tuple[Array, Array]:
-    """The medians of other runs of either machine; timeouts are refused."""
-    return (
-        finite(a_history, least=0, statistic="variance between runs"),
-        finite(b_history, least=0, statistic="variance between runs"),
     )
 
 
@@ -184,7 +187,7 @@ def _drift(a: Array, b: Array, confidence: float) -> float:
 def _union(estimate: Estimate | None, band: Band) -> Band:
     """The wider of both on either side."""
     if estimate is None or estimate.low is None:
-        return Band(0.0, math.inf)
+        return NO_BAND
     high = math.inf if estimate.high is None else estimate.high
     return Band(min(estimate.low, band.low), max(high, band.high))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,14 +14,6 @@ from nephoscope.errors import UsageError
 
 if TYPE_CHECKING:
     from nephoscope.comparison.result import Comparisons, Ignored, Rules
-
-
-@dataclass(frozen=True, slots=True)
-class _Side:
-    """Source that the user named: a file of numbers, or a run and perhaps one of its targets."""
-
-    text: str
-    file: Path | None
 
 
 @click.command()
@@ -80,15 +71,16 @@ def compare(
     ignored: Ignored = {}
     if interleave:
         run_id, ignored = _interleaved(a, b, budget, paired=paired, store=store)
-        sides = [_Side(run_id, None)]
+        sides, is_file = [run_id], [False]
     elif budget is not None or options.given_labels():
         option = "--label is for" if budget is None else "--budget limits"
         raise UsageError(f"{option} a new run.", "Use it with --interleave.")
     else:
-        sides = [_side(a), *([_side(b)] if b is not None else [])]
-    if all(side.file for side in sides):
+        sides = [side for side in (a, b) if side is not None]
+        is_file = [_is_file(side) for side in sides]
+    if all(is_file):
         comparisons = _files(sides, paired=paired, better=better, rules=rules)
-    elif any(side.file for side in sides):
+    elif any(is_file):
         raise UsageError(
             "A file of numbers cannot be compared with a run.", "Name two files or two runs."
         )
@@ -98,19 +90,22 @@ def compare(
 
         comparisons = of_stored_runs(
             Store(store),
-            [side.text for side in sides],
+            sides,
             rules,
             paired=paired,
             ignored=ignored,
             folder=store,
         )
-    _refuse_nothing(comparisons, rules)
+    if not comparisons.comparisons:
+        wanted = f" named {', '.join(sorted(metrics))}" if metrics else ""
+        reason = f" {comparisons.warnings[-1]}" if comparisons.warnings else ""
+        raise UsageError(f"The two sides have no common metric{wanted}.{reason}")
     if as_json:
         output.document(comparisons)
     else:
         from nephoscope.comparison.text import print_comparisons
 
-        print_comparisons(comparisons, rules, better if sides[0].file else "")
+        print_comparisons(comparisons, rules, better if is_file[0] else "")
     if not conditions:
         return 0
     from nephoscope.comparison.failing import check
@@ -120,18 +115,17 @@ def compare(
     return outcome.exit_code
 
 
-def _side(text: str) -> _Side:
+def _is_file(text: str) -> bool:
+    """Returns whether a source is a file of numbers; else it is a run, perhaps with a target."""
     path = Path(text)
-    if path.is_file():
-        return _Side(text, path)
-    if "/" in text or path.suffix or path.exists():
+    if not path.is_file() and ("/" in text or path.suffix or path.exists()):
         raise UsageError(
             f"There is no file '{text}'.", "Use a file with one number per line, or a run id."
         )
-    return _Side(text, None)
+    return path.is_file()
 
 
-def _files(sides: Sequence[_Side], *, paired: bool, better: str, rules: Rules) -> Comparisons:
+def _files(sides: Sequence[str], *, paired: bool, better: str, rules: Rules) -> Comparisons:
     from nephoscope.analysis.statistics.values import Refused
     from nephoscope.comparison import number_files
     from nephoscope.comparison import result as comparing
@@ -139,21 +133,16 @@ def _files(sides: Sequence[_Side], *, paired: bool, better: str, rules: Rules) -
 
     if len(sides) != 2:
         raise UsageError("A comparison needs two files.", "Name a second file.")
-    values = [number_files.read(side.file) for side in sides if side.file]
-    if paired and len(values[0]) != len(values[1]):
+    a, b = (number_files.read(Path(side)) for side in sides)
+    if paired and len(a) != len(b):
         raise UsageError(
-            f"--paired needs equally many numbers in both files: {sides[0].text} has "
-            f"{len(values[0])}, {sides[1].text} has {len(values[1])}.",
+            f"--paired needs equally many numbers in both files: {sides[0]} has {len(a)}, "
+            f"{sides[1]} has {len(b)}.",
             "Omit --paired, or make the files equally long.",
         )
     try:
         return comparing.of_numbers(
-            values[0],
-            values[1],
-            labels=(sides[0].text, sides[1].text),
-            better=Better(better),
-            paired=paired,
-            rules=rules,
+            a, b, labels=(sides[0], sides[1]), better=Better(better), paired=paired, rules=rules
         )
     except Refused as reason:
         raise UsageError(f"These files cannot be compared: {reason}") from None
@@ -186,11 +175,3 @@ def _interleaved(
     run = measuring.executed(merged, runs)
     measuring.reported(run)
     return run.id, names_of_sides(*sides, merged)
-
-
-def _refuse_nothing(comparisons: Comparisons, rules: Rules) -> None:
-    if comparisons.comparisons:
-        return
-    wanted = f" named {', '.join(sorted(rules.metrics))}" if rules.metrics else ""
-    reason = f" {comparisons.warnings[-1]}" if comparisons.warnings else ""
-    raise UsageError(f"The two sides have no common metric{wanted}.{reason}")

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from nephoscope import plans
 from nephoscope.comparison.history import machine_of
+from nephoscope.comparison.settings import measured_otherwise, settings_of
 from nephoscope.errors import UnknownName, UsageError
 from nephoscope.plans import Plan
 from nephoscope.store import Store, StoredRun
@@ -58,42 +59,39 @@ def plans_of(
 
     A target takes the benchmarks of the other side; two targets take those of `survey`.
     """
-    sides = [_target_or_plan(text, store) for text in (a, b)]
-    runs = [_run_of(text, store) for text in (a, b)]
-    if runs[0] and runs[1]:
-        _refuse_alike(runs[0], runs[1], folder)
-    plan = next((side for side in sides if isinstance(side, Plan)), None)
+    (left, left_run), (right, right_run) = (_source(text, store) for text in (a, b))
+    if left_run and right_run:
+        _refuse_alike(left_run, right_run, folder)
+    plan = next((side for side in (left, right) if isinstance(side, Plan)), None)
 
     def on_target(side: Plan | TargetRecord) -> Plan:
         if isinstance(side, Plan):
             return side
         return survey(side) if plan is None else plan.model_copy(update={"targets": (side,)})
 
-    return on_target(sides[0]), on_target(sides[1])
+    return on_target(left), on_target(right)
 
 
-def _target_or_plan(text: str, store: Store) -> Plan | TargetRecord:
+def _source(text: str, store: Store) -> tuple[Plan | TargetRecord, tuple[StoredRun, str] | None]:
+    """The target or plan that a word names; of a run, also the run and its target."""
     if text.partition(":")[0] in KINDS:
-        return parse(text)
+        return parse(text), None
     if Path(text).is_file():
-        return plans.load(text)
+        return plans.load(text), None
     if "/" in text or Path(text).suffix:
         raise UsageError(f"There is no plan '{text}'.", "Name a plan file, a target or a run id.")
-    run, target = _run_of(text, store) or (None, "")
-    assert run is not None
+    run, target = _run_of(text, store)
     try:
         plan = Plan.model_validate(run.manifest["plan"])
     except ValidationError:
         raise UsageError(
             f"Run {run.id} has no plan that can be run again.", "Name a plan file instead."
         ) from None
-    return plan.model_copy(update={"targets": (_record(run, target),)})
+    return plan.model_copy(update={"targets": (_record(run, target),)}), (run, target)
 
 
-def _run_of(text: str, store: Store) -> tuple[StoredRun, str] | None:
-    """The run and the target that a word names; None when it names a target or a file."""
-    if text.partition(":")[0] in KINDS or Path(text).is_file():
-        return None
+def _run_of(text: str, store: Store) -> tuple[StoredRun, str]:
+    """The run and the target that a word names."""
     name, _, target = text.partition(":")
     run = store.open(name)
     known = [str(entry["name"]) for entry in run.manifest["targets"]]
@@ -116,8 +114,6 @@ def _record(run: StoredRun, name: str) -> TargetRecord:
 
 def _refuse_alike(a: tuple[StoredRun, str], b: tuple[StoredRun, str], folder: Path | None) -> None:
     """Raises UsageError where a new run would measure one thing twice."""
-    from nephoscope.comparison.settings import measured_otherwise, settings_of
-
     places = [_record(*side).traits().place for side in (a, b)]
     otherwise = measured_otherwise(*(settings_of(run.records()) for run, _ in (a, b)))
     if places[0] != places[1] or otherwise:

@@ -39,8 +39,13 @@ def check(comparisons: Comparisons, conditions: Sequence[str], rules: Rules) -> 
     compared, or there are too few repetitions for so many metrics.
     """
     lines = comparisons.comparisons
-    _require_wanted(lines, rules)
-    if not frozenset(conditions) & {"undecided"}:
+    missing = sorted(rules.metrics - {line.metric for line in lines})
+    if missing:
+        raise UsageError(
+            f"--fail-on: {', '.join(missing)} of --metric was not compared.",
+            "The sides have no such metric in common; `nephoscope show RUN` lists the metrics.",
+        )
+    if "undecided" not in conditions:
         _require_power([line.comparison for line in lines], rules)
     words = frozenset().union(*(CONDITIONS[condition] for condition in conditions))
     failing = [line for line in lines if line.comparison.verdict.word in words]
@@ -57,15 +62,6 @@ def _named(line: Compared) -> str:
     comparison = line.comparison
     size = f" ({change(comparison.ratio.value)})" if comparison.ratio is not None else ""
     return f"{line.label or line.metric} {comparison.verdict.word}{size}"
-
-
-def _require_wanted(lines: Sequence[Compared], rules: Rules) -> None:
-    missing = sorted(rules.metrics - {line.metric for line in lines})
-    if missing:
-        raise UsageError(
-            f"--fail-on: {', '.join(missing)} of --metric was not compared.",
-            "The sides have no such metric in common; `nephoscope show RUN` lists the metrics.",
-        )
 
 
 def _require_power(comparisons: Sequence[Comparison], rules: Rules) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import islice
 
+from nephoscope.analysis import facts
 from nephoscope.capabilities.analyse_run import DEFAULT_CONFIDENCE
 from nephoscope.comparison import settings
 from nephoscope.comparison.result import LineKey
@@ -39,7 +41,14 @@ class History:
         machines = {machine_of(self._stored, name) for name in _targets(self._stored)} - {""}
         collected: dict[tuple[str, LineKey], list[float]] = {}
         own = settings.settings_of(self._stored.records())
-        for run in self._runs_of(machines):
+        runs = (
+            run
+            for run in reversed(self._store.runs())
+            if run.state == FINISHED
+            and run.id not in self._left_out
+            and machines & {machine_of(run, name) for name in _targets(run)}
+        )
+        for run in islice(runs, MAX_RUNS):
             # What was measured with other parameters says nothing about this variance.
             otherwise = settings.measured_otherwise(own, settings.settings_of(run.records()))
             for key, values in _trial_values(run):
@@ -48,16 +57,6 @@ class History:
                     line = (key.benchmark, key.metric, key.factors)
                     collected.setdefault((machine, line), []).append(statistics.median(values))
         return collected
-
-    def _runs_of(self, machines: set[str]) -> list[StoredRun]:
-        fleet_runs = [
-            run
-            for run in reversed(self._store.runs())
-            if run.state == FINISHED
-            and run.id not in self._left_out
-            and machines & {machine_of(run, name) for name in _targets(run)}
-        ]
-        return fleet_runs[:MAX_RUNS]
 
 
 def _trial_values(run: StoredRun) -> Iterator[tuple[Key, Sequence[float]]]:
@@ -80,6 +79,5 @@ def _targets(run: StoredRun) -> list[str]:
 
 def machine_of(run: StoredRun, target: str) -> str:
     """The hash that tells machines apart; empty where the fingerprint hides it."""
-    document = (run.manifest.get("fingerprints") or {}).get(target) or {}
-    identity = document.get("identity") or {}
-    return str(identity.get("machine_id_hash") or document.get("machine_id_hash") or "")
+    known = (run.manifest.get("fingerprints") or {}).get(target)
+    return facts.text(known, "identity.machine_id_hash") or ""

@@ -10,7 +10,6 @@ from nephoscope.errors import UsageError
 from nephoscope.plans import Plan, expand, plan_values
 from nephoscope.plans.files.load import from_values
 from nephoscope.plans.model import Entry
-from nephoscope.targets.kinds.record import TargetRecord
 
 NAME = "interleaved"
 SIMPLE = ("lab", "factors", "design", "backgrounds", "before", "after", "money")
@@ -31,10 +30,12 @@ def interleave(a: Plan, b: Plan, budget_s: float | None = None) -> Plan:
     names = (a.targets[0].name, b.targets[0].name)
     if names[0] == names[1]:
         names = (f"{names[0]}-a", f"{names[1]}-b")
-    targets = [
-        plan.targets[0].model_copy(update={"name": name, "roles": (), **_host_of(plan.targets[0])})
-        for plan, name in zip((a, b), names, strict=True)
-    ]
+    targets = []
+    for plan, name in zip((a, b), names, strict=True):
+        (target,) = plan.targets
+        # A target whose host is found by its name, which changes here, keeps the host.
+        host = {"host": target.topology_host} if target.topology_host else {}
+        targets.append(target.model_copy(update={"name": name, "roles": (), **host}))
     if budget_s is None and a.budget_s is not None and b.budget_s is not None:
         budget_s = a.budget_s + b.budget_s
     merged = a.model_copy(
@@ -83,11 +84,6 @@ def _require_simple(plan: Plan) -> None:
                 f"The plan '{plan.name}' sets `{key}`, which --interleave cannot merge.",
                 "Write one plan with both targets and run it.",
             )
-
-
-def _host_of(target: TargetRecord) -> dict[str, str]:
-    """The host behind a target that is found by its name, which is about to change."""
-    return {"host": target.topology_host} if target.topology_host else {}
 
 
 def _entries(a: Sequence[Entry], b: Sequence[Entry], names: tuple[str, str]) -> list[Entry]:

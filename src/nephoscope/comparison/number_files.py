@@ -24,24 +24,20 @@ def read(path: Path) -> list[float]:
         ) from None
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
-    numbers = [
-        _number(path, line, content.split("#", 1)[0].strip())
-        for line, content in enumerate(text.splitlines(), start=1)
-        if content.split("#", 1)[0].strip()
-    ]
+    numbers = []
+    for line, content in enumerate(text.splitlines(), start=1):
+        word = content.partition("#")[0].strip()
+        if not word:
+            continue
+        try:
+            numbers.append(float(word))
+        except ValueError:
+            numbers.append(math.nan)
+        if not math.isfinite(numbers[-1]):
+            raise UsageError(
+                f"{path}:{line}: '{word[:40]}' is not a number.",
+                "Write one number per line; '#' starts a comment.",
+            )
     if not numbers:
         raise UsageError(f"{path} has no numbers.", "Write one number per line.")
     return numbers
-
-
-def _number(path: Path, line: int, word: str) -> float:
-    try:
-        value = float(word)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise UsageError(
-            f"{path}:{line}: '{word[:40]}' is not a number.",
-            "Write one number per line; '#' starts a comment.",
-        )
-    return value

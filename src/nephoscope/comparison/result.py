@@ -17,8 +17,7 @@ from nephoscope.analysis.statistics.dependence import ASSUMED
 from nephoscope.analysis.statistics.values import Refused
 from nephoscope.comparison import between_runs, settings
 from nephoscope.comparison.prior import prior_of
-from nephoscope.model import Better, Factors, MetricResult, RunResult, factors_key
-from nephoscope.results import names
+from nephoscope.model import Better, Factors, MetricResult, RunResult, factors_key, line_label
 from nephoscope.results.lines import Key, pool_comparisons
 
 PAIRED_BY_ROUND = "paired by round"
@@ -68,7 +67,7 @@ class Compared:
         """Name of the line in sentences; empty for plain numbers."""
         if not self.benchmark:
             return ""
-        return names.label(self.benchmark, self.metric, self.factors)
+        return line_label(self.benchmark, self.metric, self.factors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +128,7 @@ def of_targets(
 
     left, right = _index(result, a, ignored or {}), _index(result, b, ignored or {})
     rounds = {
-        key: compare.common_rounds(left[key].by_round, right[key].by_round)
-        for key in left.keys() & right.keys()
+        key: compare.shared_rounds(left[key], right[key]) for key in left.keys() & right.keys()
     }
     priors = pool_comparisons(
         {
@@ -227,7 +225,7 @@ def _compare(
         try:
             comparison = pairing(line, right[key])
         except Refused as reason:
-            warnings.append(f"{_text(line)}: {reason}")
+            warnings.append(f"{line.label}: {reason}")
             continue
         lines.append(
             Compared(line.benchmark, line.metric, line.factors, *labels, design, comparison)
@@ -269,13 +267,8 @@ def _only_in_one(
     if not single:
         return []
     return [
-        f"{len(single)} metrics exist on one side only and are excluded, such as "
-        f"{_text(single[0])}."
+        f"{len(single)} metrics exist on one side only and are excluded, such as {single[0].label}."
     ]
-
-
-def _text(line: MetricResult) -> str:
-    return names.label(line.benchmark, line.metric, line.factors)
 
 
 def _corrected(lines: Sequence[Compared], warnings: Sequence[str], rules: Rules) -> Comparisons:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from nephoscope import capabilities
@@ -16,11 +16,8 @@ from nephoscope.errors import UnknownName, UsageError
 from nephoscope.model import RunResult
 from nephoscope.store import Store
 
-
-@dataclass(frozen=True, slots=True)
-class _Side:
-    run: str
-    target: str
+Side = tuple[str, str]
+"""A run and one of its targets, '' where none was named."""
 
 
 def of_stored_runs(
@@ -37,8 +34,8 @@ def of_stored_runs(
     One name compares the two targets of that run. folder: the store as the user named it, for the
     command in `next_step`. Raises UsageError or UnknownName where the names do not make a pair.
     """
-    sides = [_Side(run, target) for run, _, target in (name.partition(":") for name in names)]
-    stored = [store.open(side.run) for side in sides]
+    sides = [(run, target) for run, _, target in (name.partition(":") for name in names)]
+    stored = [store.open(run) for run, _ in sides]
     built = [capabilities.build(run, confidence=rules.confidence) for run in stored]
     ids = {str(result.run.id) for result in built}
     if len(ids) == 1:
@@ -67,17 +64,16 @@ def _target_names(result: RunResult) -> list[str]:
     return list(dict.fromkeys(line.target for line in result.metrics))
 
 
-def _check_target(side: _Side, known: Sequence[str]) -> str:
-    if side.target not in known:
-        raise UnknownName(
-            f"Run {side.run} has no target '{side.target}'.", f"Targets: {', '.join(known)}."
-        )
-    return side.target
+def _check_target(side: Side, known: Sequence[str]) -> str:
+    run, target = side
+    if target not in known:
+        raise UnknownName(f"Run {run} has no target '{target}'.", f"Targets: {', '.join(known)}.")
+    return target
 
 
-def _two_targets(sides: Sequence[_Side], result: RunResult) -> tuple[str, str]:
+def _two_targets(sides: Sequence[Side], result: RunResult) -> tuple[str, str]:
     known = _target_names(result)
-    if len(sides) == 2 and all(side.target for side in sides):
+    if len(sides) == 2 and all(target for _, target in sides):
         a, b = (_check_target(side, known) for side in sides)
         if a == b:
             raise UsageError(f"A and B are the same target '{a}'.", "Name two targets.")
@@ -91,13 +87,13 @@ def _two_targets(sides: Sequence[_Side], result: RunResult) -> tuple[str, str]:
     return known[0], known[1]
 
 
-def _one_target(side: _Side, result: RunResult) -> str:
+def _one_target(side: Side, result: RunResult) -> str:
     known = _target_names(result)
-    if side.target:
+    if side[1]:
         return _check_target(side, known)
     if len(known) != 1:
         raise UsageError(
-            f"Run {side.run} has {len(known)} targets ({', '.join(known)}).",
+            f"Run {side[0]} has {len(known)} targets ({', '.join(known)}).",
             "Select one as RUN:TARGET.",
         )
     return known[0]

@@ -9,17 +9,15 @@ from nephoscope.analysis.statistics.values import percent
 from nephoscope.commands import output
 from nephoscope.comparison.repeats import RepeatedRuns
 from nephoscope.comparison.result import Compared, Comparisons, Rules
-from nephoscope.results import names
+from nephoscope.model import line_label
 
 
 def print_comparisons(comparisons: Comparisons, rules: Rules, better: str) -> None:
     """Prints every comparison, the warnings, and the next step. better: of plain numbers, or ''."""
     first = comparisons.comparisons[0]
     output.say(f"A = {first.a}\nB = {first.b}")
-    facts = [first.design, f"margin {rules.margin * 100:g} %"]
-    if better:
-        facts.append(f"{better} is better")
-    output.say(f"({'; '.join(facts)})\n")
+    direction = f"; {better} is better" if better else ""
+    output.say(f"({first.design}; margin {rules.margin * 100:g} %{direction})\n")
     for line in comparisons.comparisons:
         output.say(_block(line))
     for warning in comparisons.warnings:
@@ -67,7 +65,7 @@ def print_repeats(repeats: RepeatedRuns) -> None:
     several = len({line.target for line in repeats.metrics}) > 1
     rows = [
         (
-            names.label(line.benchmark, line.metric, line.factors)
+            line_label(line.benchmark, line.metric, line.factors)
             + (f" on {line.target}" if several else ""),
             units.format_interval(
                 line.estimate.value, line.estimate.low, line.estimate.high, line.estimate.unit

@@ -21,7 +21,6 @@ from nephoscope.experiments.records import Against, Components, Controls, Experi
 from nephoscope.grouping import group_by
 from nephoscope.model import MetricResult, factors_key
 from nephoscope.plans import Plan, nest_of
-from nephoscope.results import names
 from nephoscope.results.lines import pool_comparisons
 from nephoscope.results.run_data import RunData
 
@@ -63,7 +62,7 @@ def _baselines(lines: Sequence[Line], rules: _Rules, notes: list[str]) -> list[A
             continue
         baseline = at.get(line.place_of(int(pair[0]), str(pair[1])))
         if baseline is None:
-            notes.append(f"{_label(line.result)}: its baseline has no values.")
+            notes.append(f"{line.result.label}: its baseline has no values.")
             continue
         pairs.append((baseline.result, line.result))
     held = _held(pairs, rules, notes)
@@ -103,7 +102,7 @@ def _held(
                 prior=priors.get(line.benchmark, ASSUMED),
             )
         except Refused as reason:
-            notes.append(f"{_label(line)}: {reason}")
+            notes.append(f"{line.label}: {reason}")
             continue
         held.append(
             Against(
@@ -245,7 +244,7 @@ def _components(
                 confidence=rules.confidence,
             )
         except Refused as reason:
-            notes.append(f"{_label(result)}: no components of variance. {reason}")
+            notes.append(f"{result.label}: no components of variance. {reason}")
             continue
         yield Components(
             result.benchmark,
@@ -255,7 +254,3 @@ def _components(
             result.factors,
             components,
         )
-
-
-def _label(line: MetricResult) -> str:
-    return names.label(line.benchmark, line.metric, line.factors)

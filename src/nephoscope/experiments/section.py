@@ -213,9 +213,7 @@ def _components(found: Sequence[Components]) -> list[Block]:
             (
                 wording.line_name(component.benchmark, component.metric, component.factors),
                 *cells,
-                wording.value_text(mean),
-                wording.interval_text(mean),
-                str(mean.n),
+                *wording.estimate_cells(mean),
             )
         )
     head = (

@@ -124,18 +124,15 @@ def _chart(series: SeriesHistory, number: int) -> Chart:
         (
             moment(point.at_s),
             point.run,
-            wording.value_text(point.estimate),
-            wording.interval_text(point.estimate),
-            str(point.estimate.n),
+            *wording.estimate_cells(point.estimate),
         )
         for point in points
     ]
     listed = thin(rows, TABLE_ROWS)
     count = "" if len(listed) == len(rows) else f"{len(listed)} of {len(rows)} runs, evenly spaced"
-    sparse = thin([(f"{point.estimate.value!r}",) for point in points], SPARK_POINTS)
     spark = Spark(
         wording.clean(series.target),
-        tuple(float(str(row[0])) for row in sparse),
+        thin([point.estimate.value for point in points], SPARK_POINTS),
         moment(points[0].at_s)[:10],
         moment(points[-1].at_s)[:10],
     )

@@ -8,7 +8,7 @@ from nephoscope.commands import output
 from nephoscope.load.result import Load
 from nephoscope.load.section import errors_text, notes_of
 from nephoscope.model import RunResult, Severity
-from nephoscope.report import charts, wording
+from nephoscope.report import wording
 
 _ROWS = (
     ("requests_per_s", "Requests per second"),
@@ -28,7 +28,7 @@ def text(result: RunResult, url: str, head: str) -> str:
     """Returns the load, its table, the errors and the warnings."""
     metrics = {line.metric: line for line in result.metrics if not line.factors}
     rows = [
-        (title, *charts.estimate_cells(metrics[metric]))
+        (title, *wording.estimate_cells(metrics[metric].estimate))
         for metric, title in _ROWS
         if metric in metrics
     ]

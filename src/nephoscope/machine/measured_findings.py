@@ -13,7 +13,6 @@ from nephoscope.analysis.target_evidence import (
     TargetEvidence,
     is_below,
     limit_lines,
-    metric_label,
     text_of,
 )
 from nephoscope.model import Estimate, Finding, Severity
@@ -57,7 +56,7 @@ def disk_tail(case: TargetEvidence) -> Answers:
     """The slow hundredth of a disk's operations takes ten times as long as the typical one."""
     lines = [metric for metric in case.metrics if metric.benchmark.startswith("disk.")]
     middles = {
-        (m.benchmark, m.metric.replace("_p50_ns", ""), metric_label(m).partition(" (")[2]): m
+        (m.benchmark, m.metric.replace("_p50_ns", ""), m.label.partition(" (")[2]): m
         for m in lines
         if m.metric.endswith("_p50_ns")
     }
@@ -65,13 +64,13 @@ def disk_tail(case: TargetEvidence) -> Answers:
     for metric in lines:
         if metric.metric.endswith("_p99_ns"):
             stem = metric.metric.replace("_p99_ns", "")
-            middle = middles.get((metric.benchmark, stem, metric_label(metric).partition(" (")[2]))
+            middle = middles.get((metric.benchmark, stem, metric.label.partition(" (")[2]))
             if middle and metric.estimate.value > _LONG_TAIL * middle.estimate.value > 0:
                 tails.append((metric.estimate.value / middle.estimate.value, metric, middle))
     if tails:
         tails.sort(key=lambda tail: -tail[0])
         evidence = [
-            f"{metric_label(slow)}: {text_of(slow.estimate)}; p50: {text_of(middle.estimate)}"
+            f"{slow.label}: {text_of(slow.estimate)}; p50: {text_of(middle.estimate)}"
             for _, slow, middle in tails
         ]
         yield Finding(
@@ -194,7 +193,7 @@ def erratic(case: TargetEvidence) -> Answers:
     if wild:
         wild.sort(key=lambda metric: -(metric.consistency.robust_cv or 0))
         evidence = [
-            f"{metric_label(m)}: robust CV "
+            f"{m.label}: robust CV "
             f"{units.format_value(m.consistency.robust_cv or 0, 'ratio')}, n = {m.estimate.n}"
             for m in wild
         ]
@@ -217,7 +216,7 @@ def two_modes(case: TargetEvidence) -> Answers:
             low, high = split
             unit = metric.estimate.unit
             bimodal.append(
-                f"{metric_label(metric)}: {len(low)} trials around "
+                f"{metric.label}: {len(low)} trials around "
                 f"{units.format_value(median(low), unit)}, {len(high)} around "
                 f"{units.format_value(median(high), unit)}"
             )

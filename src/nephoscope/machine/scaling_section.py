@@ -150,7 +150,7 @@ def _rows(result: RunResult, name: str, sweep: Sweep) -> list[tuple[str, ...]]:
         (
             name,
             str(int(x)),
-            *charts.estimate_cells(point),
+            *wording.estimate_cells(point.estimate),
             *_ideal(efficiency.get(int(x)), point.estimate.n),
         )
         for x, point in zip(sweep.x, sweep.points, strict=True)

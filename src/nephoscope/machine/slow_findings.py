@@ -12,7 +12,7 @@ from nephoscope import units
 from nephoscope.analysis import attribution
 from nephoscope.analysis.attribution import Attribution, Reading, Word
 from nephoscope.analysis.statistics import ranks
-from nephoscope.analysis.target_evidence import TargetEvidence, limit_lines, metric_label
+from nephoscope.analysis.target_evidence import TargetEvidence, limit_lines
 from nephoscope.machine.measured_findings import modes
 from nephoscope.model import Better, Estimate, Finding, MetricResult, Severity
 
@@ -88,7 +88,7 @@ def _slow(case: TargetEvidence, line: MetricResult) -> _Slow | None:
     if slowdown.low is None or slowdown.value < _NOTABLE:
         return None
     told = units.format_interval(slowdown.value, slowdown.low, slowdown.high, "")
-    what = f"{metric_label(line)}: {when} {told} times as slow as the others"
+    what = f"{line.label}: {when} {told} times as slow as the others"
     readings = [case.trials.reading(line, number) for number in line.rounds]
     return _Slow(line, what, slowdown, [readings[i] for i in quick], [readings[i] for i in slow])
 

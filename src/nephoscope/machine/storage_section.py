@@ -77,7 +77,10 @@ def _named(lines: Sequence[MetricResult]) -> list[tuple[str, ...]]:
     targets = len({line.target for line in lines})
     common = selection.common_factors([line.factors for line in lines])
     return [
-        (wording.setting_text(line, targets, common) or line.target, *charts.estimate_cells(line))
+        (
+            wording.setting_text(line, targets, common) or line.target,
+            *wording.estimate_cells(line.estimate),
+        )
         for line in lines
     ]
 

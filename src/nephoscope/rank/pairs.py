@@ -11,7 +11,7 @@ import numpy as np
 from nephoscope.analysis import compare
 from nephoscope.analysis.compare import Comparison
 from nephoscope.analysis.statistics.dependence import ASSUMED
-from nephoscope.analysis.statistics.means import t_quantile
+from nephoscope.analysis.statistics.means import t_quantile, two_sided_p
 from nephoscope.analysis.statistics.values import Array, Numbers, Refused
 from nephoscope.model import Better, Estimate, MetricResult
 
@@ -88,16 +88,8 @@ def of_comparison(comparison: Comparison, a: MetricResult, b: MetricResult) -> P
     log_ratio = math.log(ratio.value)
     half = max(math.log(ratio.high) - log_ratio, log_ratio - math.log(ratio.low))
     error = half / t_quantile(df, ratio.confidence)
-    p = _p_of_t(log_ratio, error, df) if by_t else comparison.p
+    p = two_sided_p(log_ratio, error, df) if by_t else comparison.p
     return Pair(sign * log_ratio, error, p, df)
-
-
-def _p_of_t(log_ratio: float, error: float, df: int) -> float:
-    from scipy.special import stdtr
-
-    if error == 0:
-        return 1.0 if log_ratio == 0 else 0.0
-    return float(2 * stdtr(df, -abs(log_ratio) / error))
 
 
 def _untested(a: MetricResult, b: MetricResult) -> Pair:

@@ -13,11 +13,10 @@ from nephoscope.analysis.compare import round_shifts, shared_rounds
 from nephoscope.analysis.statistics.dependence import ASSUMED
 from nephoscope.analysis.statistics.values import Array
 from nephoscope.errors import UsageError
-from nephoscope.model import Better, Factors, LineKey, MetricResult, factors_key
+from nephoscope.model import Better, Factors, LineKey, MetricResult, factors_key, line_label
 from nephoscope.rank.pairs import MIN_N, Names, Pair, of_one_run
 from nephoscope.rank.records import RowKind
 from nephoscope.rank.resources import parameter_of, resource_of
-from nephoscope.results import names as naming
 from nephoscope.results.lines import pool_comparisons
 
 RANK = "rank"
@@ -65,7 +64,7 @@ class Row:
     @property
     def label(self) -> str:
         """Returns the row's name in a sentence."""
-        return naming.label(self.benchmark, self.metric, self.factors)
+        return line_label(self.benchmark, self.metric, self.factors)
 
     @property
     def tested(self) -> bool:
@@ -124,8 +123,7 @@ def rows_of(alternatives: Alternatives) -> tuple[list[Row], list[str]]:
         key = (item.kind, item.parameter, line.benchmark, line.metric, factors_key(line.factors))
         if item.alternative in by_row.setdefault(key, {}):
             raise UsageError(
-                f"'{item.alternative}' has two values of "
-                f"{naming.label(line.benchmark, line.metric, line.factors)}.",
+                f"'{item.alternative}' has two values of {line.label}.",
                 "Name the alternatives: A=RUN B=RUN; or name a factor of the plan with --by.",
             )
         by_row[key][item.alternative] = item
@@ -140,7 +138,7 @@ def rows_of(alternatives: Alternatives) -> tuple[list[Row], list[str]]:
     rows, excluded, single = [], [], []
     for cells in by_row.values():
         first = next(iter(cells.values()))
-        label = naming.label(first.line.benchmark, first.line.metric, first.line.factors)
+        label = first.line.label
         values = [value for item in cells.values() for value in item.line.trial_values]
         if len(cells) < 2:
             single.append(_single(label, first, alternatives))

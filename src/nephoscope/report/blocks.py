@@ -13,9 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from nephoscope.report import wording
+
+Entry = TypeVar("Entry")
 
 Figure = Mapping[str, Any]
 """A plotly figure as plain data: {"data": […], "layout": {…}}."""
@@ -194,10 +196,10 @@ def facts(rows: Iterable[tuple[str, str]]) -> Table:
     return Table((Column(""), Column("", numeric=True)), tuple(rows))
 
 
-def thin(rows: Sequence[tuple[Cell, ...]], limit: int) -> tuple[tuple[Cell, ...], ...]:
-    """At most `limit` rows, evenly spaced, the first and the last among them."""
-    if len(rows) <= limit:
-        return tuple(rows)
-    last = len(rows) - 1
+def thin(entries: Sequence[Entry], limit: int) -> tuple[Entry, ...]:
+    """At most `limit` entries, evenly spaced, the first and the last among them."""
+    if len(entries) <= limit:
+        return tuple(entries)
+    last = len(entries) - 1
     picks = sorted({round(index * last / (limit - 1)) for index in range(limit)})
-    return tuple(rows[pick] for pick in picks)
+    return tuple(entries[pick] for pick in picks)

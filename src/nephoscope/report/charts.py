@@ -69,18 +69,16 @@ def cdf(
 def _named_histograms(
     result: RunResult, keys: Sequence[HistogramKey]
 ) -> list[tuple[str, tuple[list[float], list[int]]]]:
-    targets = len({key[2] for key in keys})
     if len(keys) <= selection.MAX_CURVES:
-        common = selection.common_factors([selection.key_factors(key) for key in keys])
-        return [(selection.key_name(key, targets, common), _sorted(result, [key])) for key in keys]
+        names = _distinct_names([(key[1], key[2], selection.key_factors(key)) for key in keys])
+        return [(name, _sorted(result, [key])) for name, key in zip(names, keys, strict=True)]
     # Too many to tell apart (one a CPU, say): one curve a target, of all of them together.
-    names = dict.fromkeys(key[2] for key in keys)
     return [
         (
             f"{wording.clean(target)}, all {sum(key[2] == target for key in keys)} together",
             _sorted(result, [key for key in keys if key[2] == target]),
         )
-        for target in names
+        for target in dict.fromkeys(key[2] for key in keys)
     ]
 
 
@@ -115,35 +113,35 @@ def _share(share: float) -> str:
 def _quantiles(steps: Sequence[tuple[float, float, int]], unit: str) -> list[str]:
     """Quantiles of the merged counts; '' where fewer than ten events lie beyond."""
     total = steps[-1][2]
-    out = []
-    for q, _ in _QUANTILES:
-        enough = q in (0.5, 1.0) or total * (1 - q) >= 10
-        out.append(units.format_value(selection.nearest_rank(steps, q), unit) if enough else "–")
-    return out
+    return [
+        units.format_value(selection.nearest_rank(steps, q), unit)
+        if q in (0.5, 1.0) or total * (1 - q) >= 10
+        else "–"
+        for q, _ in _QUANTILES
+    ]
 
 
 def dots(metrics: Sequence[MetricResult], *, id: str, title: str, caption: str = "") -> Chart:
     """Values of one unit as dots with their intervals."""
-    targets = len({metric.target for metric in metrics})
-    common = selection.common_factors([metric.factors for metric in metrics])
+    names = _distinct_names([(one.metric, one.target, one.factors) for one in metrics])
     one_name = len({metric.metric for metric in metrics}) == 1
-    names = [
-        _name(one.metric, one.target, one.factors, targets, common, one_name) for one in metrics
-    ]
     estimates = [metric.estimate for metric in metrics]
     unit = estimates[0].unit
     values = [one.value for one in estimates]
     axis = wording.metric_name(metrics[0].metric) if one_name else "value"
     wide = min(values) > 0 and max(values) / min(values) > 30
     # Dots need no zero, and on an axis from zero the intervals of steady figures would vanish.
-    ends = [end for one in estimates for end in (one.value, one.low, one.high) if end is not None]
+    ends = figures.ends_of(estimates)
     narrow = min(ends) > 0.7 * max(ends) > 0
     axis += " (axis does not start at 0)" if narrow and not wide else ""
     figure = figures.dots(
         list(zip(names, estimates, strict=True)),
         figures.Axis(axis, unit, log=wide, from_zero=not wide and not narrow),
     )
-    rows = [(name, *estimate_cells(metric)) for name, metric in zip(names, metrics, strict=True)]
+    rows = [
+        (name, *wording.estimate_cells(estimate))
+        for name, estimate in zip(names, estimates, strict=True)
+    ]
     table = Table(estimate_columns("what"), tuple(rows))
     told = all(metric.headline for metric in metrics)  # in the tables of what is delivered
     return Chart(id, title, figure, table, caption, repeats=told)
@@ -167,21 +165,22 @@ def by_unit(metrics: Sequence[MetricResult], benchmark: str) -> list[Chart]:
     return out
 
 
-def _name(
-    metric: str,
-    target: str,
-    factors: Mapping[str, Any],
-    targets: int,
-    common: Mapping[str, Any],
-    one_name: bool,
-) -> str:
-    """Metric, target and factors, each only where it tells lines of a chart apart."""
-    parts = [
-        "" if one_name else wording.metric_name(metric),
-        wording.clean(target) if targets > 1 else "",
-        wording.factors_text(factors, leave_out=common),
-    ]
-    return ", ".join(part for part in parts if part) or wording.metric_name(metric)
+def _distinct_names(lines: Sequence[tuple[str, str, Mapping[str, Any]]]) -> list[str]:
+    """Returns metric, target and factors of each line of a chart, where they tell lines apart.
+
+    Where nothing does, the name is that of the metric.
+    """
+    metrics, targets = ({line[part] for line in lines} for part in (0, 1))
+    common = selection.common_factors([factors for _, _, factors in lines])
+    names = []
+    for metric, target, factors in lines:
+        parts = [
+            wording.metric_name(metric) if len(metrics) > 1 else "",
+            wording.clean(target) if len(targets) > 1 else "",
+            wording.factors_text(factors, leave_out=common),
+        ]
+        names.append(", ".join(filter(None, parts)) or wording.metric_name(metric))
+    return names
 
 
 def estimate_columns(*first: str) -> tuple[Column, ...]:
@@ -189,52 +188,27 @@ def estimate_columns(*first: str) -> tuple[Column, ...]:
     return (*Column.texts(*first), *Column.numbers("value", "interval", "n"))
 
 
-def estimate_cells(metric: MetricResult) -> tuple[str, str, str]:
-    """Value, interval and n of a metric, for a table's row."""
-    estimate = metric.estimate
-    return wording.value_text(estimate), wording.interval_text(estimate), str(estimate.n)
-
-
 def sweep_names(sweeps: Sequence[Sweep]) -> list[str]:
     """Names of curves that share one figure: metric, target, factors where they tell them apart."""
-    targets = len({sweep.target for sweep in sweeps})
-    one_name = len({sweep.metric for sweep in sweeps}) == 1
-    common = selection.common_factors([sweep.fixed for sweep in sweeps])
-    return [
-        _name(sweep.metric, sweep.target, sweep.fixed, targets, common, one_name)
-        for sweep in sweeps
-    ]
-
-
-def sweep_curve(name: str, sweep: Sweep, x_text: Sequence[str]) -> figures.Curve:
-    """A curve with the interval of each of its points."""
-    estimates = [point.estimate for point in sweep.points]
-    hover = [
-        f"{name}, {place}: {wording.estimate_text(estimate)}"
-        for place, estimate in zip(x_text, estimates, strict=True)
-    ]
-    return figures.curve_of(name, sweep.x, estimates, hover)
-
-
-def sweep_rows(name: str, sweep: Sweep, x_text: Sequence[str]) -> list[tuple[str, ...]]:
-    """Rows of the data table: curve, level, value, interval, n."""
-    return [
-        (name, place, *estimate_cells(point))
-        for place, point in zip(x_text, sweep.points, strict=True)
-    ]
+    return _distinct_names([(sweep.metric, sweep.target, sweep.fixed) for sweep in sweeps])
 
 
 def sweep_curves(
     sweeps: Sequence[Sweep], x_text: Callable[[float], str]
 ) -> tuple[list[str], list[figures.Curve], tuple[tuple[str, ...], ...]]:
-    """The names of curves that share one figure, the curves, and the rows of their data table."""
+    """The names of curves that share one figure, the curves, and the rows of their data table.
+
+    Points have intervals; a row has curve, level, value, interval and n.
+    """
     names = sweep_names(sweeps)
     curves: list[figures.Curve] = []
     rows: list[tuple[str, ...]] = []
     for name, sweep in zip(names, sweeps, strict=True):
-        places = [x_text(x) for x in sweep.x]
-        curves.append(sweep_curve(name, sweep, places))
-        rows += sweep_rows(name, sweep, places)
+        estimates = [point.estimate for point in sweep.points]
+        points = list(zip(map(x_text, sweep.x), estimates, strict=True))
+        hover = [f"{name}, {place}: {wording.estimate_text(one)}" for place, one in points]
+        curves.append(figures.curve_of(name, sweep.x, estimates, hover))
+        rows += [(name, place, *wording.estimate_cells(one)) for place, one in points]
     return names, curves, tuple(rows)
 
 

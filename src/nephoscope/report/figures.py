@@ -231,14 +231,23 @@ def _band(curve: Curve, colour: str) -> dict[str, Any]:
         for x, low, high in zip(curve.x, curve.low, curve.high, strict=True)
         if low is not None and high is not None
     ]
+    x = [x for x, _, _ in known] + [x for x, _, _ in reversed(known)]
+    y = [low for _, low, _ in known] + [high for _, _, high in reversed(known)]
+    return area(x, y, palette.translucent(colour, 0.18), {"width": 0})
+
+
+def area(
+    x: Sequence[float | None], y: Sequence[float | None], colour: str, line: dict[str, Any]
+) -> dict[str, Any]:
+    """Returns filled outlines that the pointer passes over; None separates two of them."""
     return {
         "type": "scatter",
         "mode": "lines",
-        "x": [x for x, _, _ in known] + [x for x, _, _ in reversed(known)],
-        "y": [low for _, low, _ in known] + [high for _, _, high in reversed(known)],
+        "x": x,
+        "y": y,
         "fill": "toself",
-        "fillcolor": palette.translucent(colour, 0.18),
-        "line": {"width": 0},
+        "fillcolor": colour,
+        "line": line,
         "hoverinfo": "skip",
         "showlegend": False,
     }

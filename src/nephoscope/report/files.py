@@ -41,15 +41,12 @@ def write(
             else:
                 text = documents.to_text(documents.versioned(document)) + "\n"
             _replace(path, text)
-        _replace(sums, "".join(f"{_digest(path)}  {path.name}\n" for path in paths))
+        digests = [(hashlib.sha256(path.read_bytes()).hexdigest(), path.name) for path in paths]
+        _replace(sums, "".join(f"{digest}  {name}\n" for digest, name in digests))
     except OSError as error:
         raise StoreError(
             f"Cannot write the report to '{folder}': {error.strerror or error}.", next_step
         ) from error
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _replace(path: Path, text: str) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
-from nephoscope.model import MetricResult, RunResult, factors_key
+from nephoscope.model import MetricResult, RunResult, as_number, factors_key
 from nephoscope.report import wording
 from nephoscope.results.machine_figures import MachineFigures
 
@@ -56,10 +58,7 @@ def of_benchmark(result: RunResult, *benchmarks: str) -> list[MetricResult]:
 
 def numeric_level(metric: MetricResult, factor: str) -> float | None:
     """The level of a numeric factor; None where it is absent or no number."""
-    level = metric.factors.get(factor)
-    if isinstance(level, bool) or not isinstance(level, int | float):
-        return None
-    return float(level)
+    return as_number(metric.factors.get(factor))
 
 
 def sweeps(metrics: Iterable[MetricResult], factor: str, *, at_least: int = 2) -> list[Sweep]:
@@ -166,13 +165,6 @@ def key_factors(key: HistogramKey) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def key_name(key: HistogramKey, targets: int, common: Mapping[str, Any]) -> str:
-    """Returns a curve's name: its distinguishing factors, and the target if there are several."""
-    own = wording.factors_text(key_factors(key), leave_out=common)
-    parts = [wording.clean(key[2])] if targets > 1 else []
-    return ", ".join([*parts, own] if own else parts) or wording.metric_name(key[1])
-
-
 def common_factors(factor_sets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Factors that have the same level in all sets (and are in all of them)."""
     if not factor_sets:
@@ -201,11 +193,8 @@ def cumulative(values: Sequence[float], counts: Sequence[int]) -> list[tuple[flo
     """(value, share of all that is at most this value, count up to here), values ascending."""
     pairs = sorted(zip(values, counts, strict=True))
     total = sum(counts)
-    out, seen = [], 0
-    for value, count in pairs:
-        seen += count
-        out.append((value, seen / total, seen))
-    return out
+    up_to = accumulate(count for _, count in pairs)
+    return [(value, seen / total, seen) for (value, _), seen in zip(pairs, up_to, strict=True)]
 
 
 def thin_steps(
@@ -221,18 +210,11 @@ def thin_steps(
     last = len(steps) - 1
     half = max(2, limit // 2)
     keep = {round(index * last / (half - 1)) for index in range(half)}
-    shares = [index / half for index in range(1, half)]
-    cursor = 0
-    for share in shares:
-        while cursor < last and steps[cursor][1] < share:
-            cursor += 1
-        keep.add(cursor)
+    for index in range(1, half):
+        keep.add(min(last, bisect_left(steps, index / half, key=lambda step: step[1])))
     return [steps[index] for index in sorted(keep)]
 
 
 def nearest_rank(steps: Sequence[tuple[float, float, int]], q: float) -> float:
     """The smallest value whose cumulative share reaches q."""
-    for value, share, _ in steps:
-        if share >= q - 1e-12:
-            return value
-    return steps[-1][0]
+    return next((value for value, share, _ in steps if share >= q - 1e-12), steps[-1][0])

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from statistics import median
 
-from nephoscope.report.blocks import Strip
+from nephoscope.report.blocks import Strip, thin
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _WIDTH, _HEIGHT, _PAD = 96.0, 22.0, 3.0
@@ -49,9 +49,6 @@ def curve(values: Sequence[float], *, log: bool, width: int) -> str:
     usable = [v for v in values if math.isfinite(v) and (v > 0 or not log)]
     if not usable:
         return ""
-    if len(usable) > width:
-        last = len(usable) - 1
-        usable = [usable[round(i * last / (width - 1))] for i in range(width)]
-    levels = [math.log(v) for v in usable] if log else list(usable)
+    levels = [math.log(v) if log else v for v in thin(usable, width)]
     low, span = min(levels), max(levels) - min(levels)
     return blocks([0.5 if span == 0 else (level - low) / span for level in levels])

@@ -32,25 +32,22 @@ class Lane:
     span_ns: float
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
-    """Names of groups and lanes in the tables."""
-
-    group: str
-    lane: str
-
-
 def clipped(gaps: Iterable[Gap], span_ns: float) -> tuple[Gap, ...]:
     """The gaps as far as they lie in the span."""
     inside = ((max(start, 0.0), min(end, span_ns), cause) for start, end, cause in gaps)
     return tuple(gap for gap in inside if gap[1] > gap[0])
 
 
-def strip(lanes: Sequence[Lane], id: str, title: str, caption: str, words: Words) -> Chart:
-    """The strip, its gaps as a table, and each lane in one line of text for the terminal."""
+def strip(
+    lanes: Sequence[Lane], id: str, title: str, caption: str, names: tuple[str, str]
+) -> Chart:
+    """The strip, its gaps as a table, and each lane in one line of text for the terminal.
+
+    names: of a group and a lane in the tables.
+    """
     span = units.format_value(max(lane.span_ns for lane in lanes), "ns")
     text = Table(
-        Column.texts(words.group, words.lane, f"the first {span}"),
+        Column.texts(*names, f"the first {span}"),
         tuple(
             (
                 lane.group if not index or lanes[index - 1].group != lane.group else "",
@@ -61,46 +58,39 @@ def strip(lanes: Sequence[Lane], id: str, title: str, caption: str, words: Words
         ),
     )
     figure = {"data": _running(lanes), "layout": _layout(lanes)}
-    return Chart(id, title, figure, _gap_table(lanes, words), caption, brief=text)
+    return Chart(id, title, figure, _gap_table(lanes, names), caption, brief=text)
 
 
 def _running(lanes: Sequence[Lane]) -> list[dict[str, object]]:
     """Thick lines for what was had, thin ones by cause for what was not; None breaks a line."""
-    x: list[float | None] = []
-    y: list[float | None] = []
-    causes: dict[str, tuple[list[float | None], list[float | None]]] = {}
+    # The cause of what was had is None.
+    spans: dict[str | None, list[tuple[float, float, int]]] = {None: []}
     for place, lane in enumerate(lanes):
         at = 0.0
         for start, end, cause in [*lane.gaps, (lane.span_ns, lane.span_ns, "")]:
-            x += [at, start, None]
-            y += [place, place, None]
+            spans[None].append((at, start, place))
             at = end
             if end > start:
-                own_x, own_y = causes.setdefault(cause, ([], []))
-                own_x += [start, end, None]
-                own_y += [place, place, None]
-    out = [_line("running", x, y, {"color": palette.COLOURS[0], "width": 13})]
-    for cause, (own_x, own_y) in causes.items():
-        colour = palette.CAUSES.get(cause, (palette.NEUTRAL, ""))[0]
-        if cause == "unexplained":
+                spans.setdefault(cause, []).append((start, end, place))
+    out: list[dict[str, object]] = []
+    for name, own in spans.items():
+        colour = palette.CAUSES.get(name or "", (palette.NEUTRAL, ""))[0]
+        if name == "unexplained":
             colour = palette.NEUTRAL  # the blue of the bars would hide it
-        out.append(_line(f"gap: {cause}", own_x, own_y, {"color": colour, "width": 3}))
+        bar, gap = {"color": palette.COLOURS[0], "width": 13}, {"color": colour, "width": 3}
+        out.append(
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "name": "running" if name is None else figures.text(f"gap: {name}"),
+                "x": [x for start, end, _ in own for x in (start, end, None)],
+                "y": [y for *_, place in own for y in (place, place, None)],
+                "line": bar if name is None else gap,
+                "hoverinfo": "name",
+                "connectgaps": False,
+            }
+        )
     return out
-
-
-def _line(
-    name: str, x: list[float | None], y: list[float | None], line: dict[str, object]
-) -> dict[str, object]:
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": figures.text(name),
-        "x": x,
-        "y": y,
-        "line": line,
-        "hoverinfo": "name",
-        "connectgaps": False,
-    }
 
 
 def _layout(lanes: Sequence[Lane]) -> dict[str, object]:
@@ -129,7 +119,7 @@ def _as_text(lane: Lane) -> str:
     return "".join(_BLOCKS[min(top, max(0, round(top * part / step)))] for part in had)
 
 
-def _gap_table(lanes: Sequence[Lane], words: Words) -> Table:
+def _gap_table(lanes: Sequence[Lane], names: tuple[str, str]) -> Table:
     rows = [
         (
             lane.group,
@@ -142,7 +132,7 @@ def _gap_table(lanes: Sequence[Lane], words: Words) -> Table:
         for start, end, cause in lane.gaps
         if end - start >= LEAST_GAP_NS
     ]
-    head = Column.head((words.group, words.lane), ("start of gap", "for"), ("cause",))
+    head = Column.head(names, ("start of gap", "for"), ("cause",))
     return Table(
         head, tuple(rows[:_ROWS]), f"Gaps of at least 1 ms, {min(_ROWS, len(rows))} of {len(rows)}"
     )

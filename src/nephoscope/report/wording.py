@@ -8,7 +8,15 @@ from dataclasses import replace
 from typing import Any
 
 from nephoscope import units
-from nephoscope.model import Consistency, Estimate, MetricResult, Precision, RunResult, level_name
+from nephoscope.model import (
+    Consistency,
+    Estimate,
+    MetricResult,
+    Precision,
+    RunResult,
+    as_number,
+    level_name,
+)
 from nephoscope.reading.printable import printable
 from nephoscope.results.excluded import excluded_settings
 from nephoscope.results.precision import precision_sentence
@@ -103,7 +111,7 @@ def target_text(target: str, conditions: Mapping[str, Any]) -> str:
 
 def level_text(name: str, level: Any) -> str:
     """One factor with its level: '2 threads', 'block 4 KiB', 'direct', 'triad', 'CPU 0'."""
-    stem = name
+    number = as_number(level)
     if isinstance(level, str) and level.lstrip().startswith("{"):
         return clean(level_name(level))
     if name in ("threads", "streams") and isinstance(level, int) and not isinstance(level, bool):
@@ -113,18 +121,16 @@ def level_text(name: str, level: Any) -> str:
     if isinstance(level, bool):
         words = " ".join(_ACRONYMS.get(word, word) for word in name.split("_"))
         return clean(words if level else f"not {words}")
-    if name.endswith("_bytes") and _is_number(level):
-        stem, text = name.removesuffix("_bytes"), bytes_text(float(level))
-    elif name.endswith("_ns") and _is_number(level):
-        stem, text = name.removesuffix("_ns"), units.format_value(float(level), "ns")
-    elif name == "user_base":
-        text = clean(level)  # a region may bear the same name
-    elif isinstance(level, str) and (name == "arm" or level == "none" or level[:1].isdigit()):
-        text = clean(level)  # 'a', 'none' and '50ms' say nothing without their factor
-    elif isinstance(level, str):
-        return clean(level)
-    else:
-        text = clean(level)
+    stem, text = name, clean(level)
+    if name.endswith("_bytes") and number is not None:
+        stem, text = name.removesuffix("_bytes"), bytes_text(number)
+    elif name.endswith("_ns") and number is not None:
+        stem, text = name.removesuffix("_ns"), units.format_value(number, "ns")
+    elif isinstance(level, str) and not (
+        # A region may bear the name of a user base; 'a', 'none' and '50ms' alone say nothing.
+        name in ("user_base", "arm") or level == "none" or level[:1].isdigit()
+    ):
+        return text
     words = " ".join(_ACRONYMS.get(word, word) for word in stem.split("_"))
     return f"{words} {text}"
 
@@ -148,13 +154,8 @@ def bytes_text(value: float) -> str:
 
 def setting_text(metric: MetricResult, targets: int, leave_out: Iterable[str] = ()) -> str:
     """The setting of a metric in words, with its target where there are several."""
-    parts = [clean(metric.target)] if targets > 1 else []
-    text = factors_text(metric.factors, leave_out)
-    return ", ".join([*parts, text] if text else parts)
-
-
-def _is_number(level: Any) -> bool:
-    return isinstance(level, int | float) and not isinstance(level, bool)
+    target = clean(metric.target) if targets > 1 else ""
+    return ", ".join(filter(None, (target, factors_text(metric.factors, leave_out))))
 
 
 def digits_for(estimate: Estimate) -> int:
@@ -206,6 +207,11 @@ def estimate_text(estimate: Estimate) -> str:
     return f"{value_text(estimate)} {interval} (n = {estimate.n})"
 
 
+def estimate_cells(estimate: Estimate) -> tuple[str, str, str]:
+    """Value, interval and n of an estimate, for a table's row."""
+    return value_text(estimate), interval_text(estimate), str(estimate.n)
+
+
 def plain(estimate: Estimate) -> Estimate:
     """A ratio as a number: 1.05, not 105 %."""
     return replace(estimate, unit="none")
@@ -215,8 +221,7 @@ def ratio_cells(estimate: Estimate | None, n: int | None = None) -> tuple[str, s
     """Value, interval and n of a ratio for a table's row; n: of what has no estimate."""
     if estimate is None:
         return "–", "none", "–" if n is None else str(n)
-    shown = plain(estimate)
-    return value_text(shown), interval_text(shown), str(estimate.n)
+    return estimate_cells(plain(estimate))
 
 
 def percent(ratio: float | None, digits: int = 2) -> str:

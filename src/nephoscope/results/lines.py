@@ -16,7 +16,7 @@ from nephoscope.analysis.statistics.dependence import ASSUMED, INDEPENDENT, pool
 from nephoscope.analysis.statistics.histograms import Trial
 from nephoscope.analysis.statistics.values import Array, Refused
 from nephoscope.catalog import BenchmarkSpec
-from nephoscope.model import Better, Estimate, LineKey, MetricResult
+from nephoscope.model import Better, Estimate, LineKey, MetricResult, line_label
 from nephoscope.results import names
 from nephoscope.results.precision import relative_half_width
 
@@ -241,7 +241,7 @@ def percentile_lines(
                 simulated=simulated,
             )
         )
-    return lines, _refusal(names.label(key.benchmark, key.metric, factors), group, refused)
+    return lines, _refusal(line_label(key.benchmark, key.metric, factors), group, refused)
 
 
 def _refusal(label: str, group: Histograms, refused: Sequence[tuple[float, str]]) -> str:

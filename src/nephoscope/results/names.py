@@ -1,11 +1,10 @@
-"""Names in results: percentiles inside metric names, labels for sentences, seeds from names."""
+"""Names in results: percentiles inside metric names, and seeds from names."""
 
 from __future__ import annotations
 
 import hashlib
 
 from nephoscope.model import BESIDE as BESIDE
-from nephoscope.model import Factors, level_name
 
 NOT_CONVERGED = "Not converged"
 """How the warning of a line begins whose interval stayed wider than wanted."""
@@ -22,13 +21,6 @@ def percentile_metric(metric: str, unit: str, quantile: float) -> str:
     if metric.endswith(suffix):
         return f"{metric[: -len(suffix)]}_{mark}{suffix}"
     return f"{metric}_{mark}"
-
-
-def label(benchmark: str, metric: str, factors: Factors) -> str:
-    """A line's name in a sentence: `disk.io latency_p99_ns (depth=32, op=read)`."""
-    levels = ", ".join(f"{name}={level_name(factors[name])}" for name in sorted(factors))
-    line = metric if benchmark == metric else f"{benchmark} {metric}"  # of files without benchmarks
-    return f"{line} ({levels})" if levels else line
 
 
 def seed_of(*parts: str) -> int:

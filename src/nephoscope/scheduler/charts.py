@@ -7,14 +7,13 @@ interrupts, which are shorter, would cut every run to pieces.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from nephoscope import units
 from nephoscope.report import figures, timeline, wording
 from nephoscope.report.blocks import Chart, Column, Table
 from nephoscope.report.timeline import LEAST_GAP_NS, Lane
-from nephoscope.scheduler.inference import Fit, Look, Scheduler, of_kind
+from nephoscope.scheduler.inference.verdict import Fit, Look, Scheduler, of_kind
 
 KINDS = {
     "one": "one CPU busy",
@@ -35,28 +34,19 @@ def name_of(scheduler: Scheduler) -> str:
     return wording.target_text(scheduler.target, scheduler.conditions)
 
 
-@dataclass(frozen=True, slots=True)
-class Lengths:
-    """Lengths of runs, waits and periods, in nanoseconds, ascending."""
+def lengths(looks: Iterable[Look]) -> dict[str, list[float]]:
+    """Returns the lengths of `_PARTS` that the loops of these looks saw, in ns, ascending.
 
-    run: tuple[float, ...]
-    wait: tuple[float, ...]
-    period: tuple[float, ...]
-
-
-def lengths(looks: Iterable[Look]) -> Lengths:
-    """Returns what the loops of these looks saw, all together; cut runs at either end are left
-    out."""
-    run: list[float] = []
-    wait: list[float] = []
-    period: list[float] = []
-    for look in looks:
-        for loop in look.loops:
-            gaps = [gap for gap in loop.gaps if gap.length_ns >= LEAST_GAP_NS]
-            wait += [gap.length_ns for gap in gaps]
-            run += [after.start_ns - before.end_ns for before, after in pairwise(gaps)]
-            period += [float(after.start_ns - before.start_ns) for before, after in pairwise(gaps)]
-    return Lengths(tuple(sorted(run)), tuple(sorted(wait)), tuple(sorted(period)))
+    Cut runs at either end are left out.
+    """
+    by_part: dict[str, list[float]] = {"run": [], "wait": [], "period": []}
+    for loop in (loop for look in looks for loop in look.loops):
+        gaps = [gap for gap in loop.gaps if gap.length_ns >= LEAST_GAP_NS]
+        by_part["wait"] += [gap.length_ns for gap in gaps]
+        for before, after in pairwise(gaps):
+            by_part["run"].append(after.start_ns - before.end_ns)
+            by_part["period"].append(float(after.start_ns - before.start_ns))
+    return {part: sorted(values) for part, values in by_part.items()}
 
 
 # The strip: when each loop had its CPU ----------------------------------------------------------
@@ -75,7 +65,7 @@ def strip(scheduler: Scheduler, id: str) -> Chart | None:
     if not any(lane.gaps for lane in drawn):
         caption += " The CPU was never taken away."
     title = f"Timeline of CPU use: {name_of(scheduler)}"
-    return timeline.strip(drawn, id, title, caption, timeline.Words("observation", "loop"))
+    return timeline.strip(drawn, id, title, caption, ("observation", "loop"))
 
 
 def _lanes(scheduler: Scheduler) -> list[Lane]:
@@ -111,44 +101,34 @@ _PARTS = {"run": "running", "wait": "waiting", "period": "period"}
 
 def distributions(schedulers: Sequence[Scheduler]) -> list[Chart]:
     """CDFs of run, wait and period; one chart with all three for one target, else one for each."""
-    if len(schedulers) == 1:
-        chart = _of_one(schedulers[0])
-        return [chart] if chart is not None else []
-    out = []
-    for part, word in _PARTS.items():
-        curves = [
-            (name_of(one), values)
-            for one in schedulers
-            if len(values := getattr(lengths(of_kind(one.looks, "one", "all")), part)) >= 2
-        ]
-        if curves:
-            caption = (
-                "One curve per target over all trials, with one busy CPU and with all CPUs busy. "
-                "Gaps of 1 ms or more."
+    if len(schedulers) > 1:
+        found = [(name_of(one), lengths(of_kind(one.looks, "one", "all"))) for one in schedulers]
+        caption = (
+            "One curve per target over all trials, with one busy CPU and with all CPUs busy. "
+            "Gaps of 1 ms or more."
+        )
+        return [
+            chart
+            for part, word in _PARTS.items()
+            for chart in _cdf(
+                f"scheduler-{part}",
+                f"Length: {word}",
+                [(name, own[part]) for name, own in found],
+                caption,
             )
-            out.append(_cdf(f"scheduler-{part}", f"Length: {word}", curves, caption, ()))
-    return out
-
-
-def _of_one(scheduler: Scheduler) -> Chart | None:
-    curves = []
-    for kind in ("one", "all"):
-        found = lengths(of_kind(scheduler.looks, kind))
-        for part, word in _PARTS.items():
-            values = getattr(found, part)
-            if len(values) >= 2:
-                curves.append((f"{word}, {KINDS[kind]}", values))
-    if not curves:
-        return None
-    caption = (
-        "Cumulative distribution of run, wait and period lengths over all trials; gaps of "
-        "1 ms or more. Vertical lines mark fitted values."
-    )
+        ]
+    (scheduler,) = schedulers
+    by_kind = {kind: lengths(of_kind(scheduler.looks, kind)) for kind in ("one", "all")}
     return _cdf(
         "scheduler-lengths",
         "Lengths of runs, waits and periods",
-        curves,
-        caption,
+        [
+            (f"{word}, {KINDS[kind]}", own[part])
+            for kind, own in by_kind.items()
+            for part, word in _PARTS.items()
+        ],
+        "Cumulative distribution of run, wait and period lengths over all trials; gaps of "
+        "1 ms or more. Vertical lines mark fitted values.",
         _marks(scheduler.fit),
     )
 
@@ -171,8 +151,12 @@ def _cdf(
     title: str,
     curves: Sequence[tuple[str, Sequence[float]]],
     caption: str,
-    marks: Sequence[tuple[str, float]],
-) -> Chart:
+    marks: Sequence[tuple[str, float]] = (),
+) -> list[Chart]:
+    """The CDFs of the curves with two values or more; nothing without any."""
+    curves = [(name, values) for name, values in curves if len(values) >= 2]
+    if not curves:
+        return []
     drawn, rows = [], []
     for name, values in curves:
         n = len(values)
@@ -205,7 +189,7 @@ def _cdf(
         figure["layout"]["annotations"][-1] |= {"y": 0.02 + 0.07 * index, "xanchor": "left"}
     head = (Column("curve"), *Column.numbers("n", "p10", "p25", "p50", "p75", "p90"))
     table = Table(head, tuple(rows))
-    return Chart(id, title, figure, table, caption, brief=table)
+    return [Chart(id, title, figure, table, caption, brief=table)]
 
 
 def _hover(name: str, share: float, ns: float) -> str:

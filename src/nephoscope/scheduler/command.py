@@ -51,7 +51,7 @@ def scheduler(
 
 def _text(result: RunResult) -> str:
     from nephoscope.scheduler import text
-    from nephoscope.scheduler.inference import SchedulerVerdicts
+    from nephoscope.scheduler.inference.verdict import SchedulerVerdicts
 
     verdicts = result.part(SchedulerVerdicts)
     return text.text(verdicts.targets if verdicts is not None else ())

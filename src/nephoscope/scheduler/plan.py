@@ -13,12 +13,7 @@ from nephoscope.reading import yamltext
 NAME = "builtin/scheduler.yaml"
 
 
-def scheduler(
-    seed: int | None = None,
-    *,
-    duration_s: float | None = None,
-    known: catalog.Catalog | None = None,
-) -> Plan:
+def scheduler(seed: int | None = None, *, duration_s: float | None = None) -> Plan:
     """One process busy alone, one on every CPU, two on one CPU, one that sleeps: under 10 s.
 
     duration_s: how long all of them take together; each keeps its part of it.
@@ -28,14 +23,10 @@ def scheduler(
     if seed is not None:
         values["seed"] = seed
     if duration_s is not None:
-        _stretch(values["benchmarks"], duration_s)
-    return from_values(values, known or catalog.load(), lambda _: f"{NAME}: ")
-
-
-def _stretch(entries: list[dict[str, Any]], duration_s: float) -> None:
-    """Gives the observations so much time together."""
-    lengths_ns = [units.parse_duration_ns(entry["params"]["duration_ns"]) for entry in entries]
-    for entry, length_ns in zip(entries, lengths_ns, strict=True):
-        stretched_ns = round(length_ns / sum(lengths_ns) * duration_s * 1e9)
-        entry["params"]["duration_ns"] = stretched_ns
-        entry["timeout"] = f"{20 + stretched_ns / 1e9:.0f}s"
+        entries = values["benchmarks"]
+        lengths_ns = [units.parse_duration_ns(entry["params"]["duration_ns"]) for entry in entries]
+        for entry, length_ns in zip(entries, lengths_ns, strict=True):
+            stretched_ns = round(length_ns / sum(lengths_ns) * duration_s * 1e9)
+            entry["params"]["duration_ns"] = stretched_ns
+            entry["timeout"] = f"{20 + stretched_ns / 1e9:.0f}s"
+    return from_values(values, catalog.load(), lambda _: f"{NAME}: ")

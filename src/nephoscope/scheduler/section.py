@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from nephoscope import units
 from nephoscope.grouping import group_by
-from nephoscope.model import RunResult
+from nephoscope.model import Estimate, RunResult
 from nephoscope.report import charts, figures, palette, selection, wording
-from nephoscope.report.blocks import Block, Chart, Column, Heading, Section, Sentence, Table
-from nephoscope.scheduler import blocks as scheduler_text
-from nephoscope.scheduler.inference import SchedulerVerdicts
+from nephoscope.report.blocks import (
+    Block,
+    Chart,
+    Column,
+    Heading,
+    Item,
+    Section,
+    Sentence,
+    Table,
+    items,
+)
+from nephoscope.scheduler import charts as pictures
+from nephoscope.scheduler.inference.verdict import Fit, Scheduler, SchedulerVerdicts, Word
 
 BENCHMARKS = ("cpu.gaps",)
+
+MAX_STRIPS = 8
+"""Targets with a strip of their own; the others are in the tables."""
 
 MAX_MARKS = 3000
 """Gaps drawn in the timeline: the longest; more would only blacken it."""
@@ -43,7 +56,7 @@ def build(result: RunResult) -> Section | None:
     if not metrics and not gaps and not keys and not schedulers:
         return None
     blocks: list[Block] = [
-        *scheduler_text.blocks(schedulers),
+        *scheduler_blocks(schedulers),
         *([Heading("All gaps")] if schedulers else []),
         Sentence(
             "One loop per CPU reads the clock continuously. An interval between two reads "
@@ -70,6 +83,88 @@ def build(result: RunResult) -> Section | None:
         caption="Cumulative distribution of gap lengths; further right is worse.",
     )
     return Section("scheduling", "CPU scheduling", tuple(blocks))
+
+
+def scheduler_blocks(schedulers: Sequence[Scheduler]) -> list[Block]:
+    """Everything that is known of the schedulers of a run's targets."""
+    if not schedulers:
+        return []
+    several = len(schedulers) > 1
+    out: list[Block] = []
+    if several:
+        out += [Heading("Scheduling policy"), _verdicts(schedulers)]
+    for number, scheduler in enumerate(schedulers):
+        if several:
+            out.append(Heading(pictures.name_of(scheduler)))
+        out += _verdict_blocks(scheduler, number)
+    if several:
+        out.append(Heading("Run, wait and period lengths"))
+    return [*out, *pictures.distributions(schedulers)]
+
+
+def _verdicts(schedulers: Sequence[Scheduler]) -> Table:
+    rows = tuple(
+        (
+            pictures.name_of(one),
+            one.word.value,
+            *map(_short, (one.fit.share, one.fit.slice_ns, one.fit.period_ns)),
+        )
+        for one in schedulers
+    )
+    head = (*Column.texts("target", "verdict"), *Column.numbers("share", "slice", "period"))
+    return Table(head, rows)
+
+
+def _short(estimate: Estimate | None) -> str:
+    return "–" if estimate is None else wording.value_text(estimate)
+
+
+def _verdict_blocks(scheduler: Scheduler, number: int) -> list[Block]:
+    word = scheduler.word.value
+    out: list[Block] = [
+        Sentence(f"{word[0].upper()}{word[1:]}: {wording.clean(scheduler.sentence)}", lead=True),
+        *items(scheduler.contradictions, "warning"),
+        *_fit_table(scheduler.fit),
+    ]
+    chart = pictures.strip(scheduler, f"scheduler-strip-{number}")
+    if chart is not None and number < MAX_STRIPS:
+        out.append(chart)
+    return [*out, *_obtained(scheduler), *_evidence(scheduler)]
+
+
+def _fit_table(fit: Fit) -> list[Block]:
+    named = {"share": fit.share, "slice per period": fit.slice_ns, "period": fit.period_ns}
+    rows = tuple(
+        (name, *wording.estimate_cells(found)) for name, found in named.items() if found is not None
+    )
+    return [Table(charts.estimate_columns("fitted"), rows)] if rows else []
+
+
+def _obtained(one: Scheduler) -> list[Block]:
+    rows = tuple(
+        (
+            pictures.KINDS.get(obtained.look, wording.clean(obtained.look)),
+            "unpinned" if obtained.cpu is None else f"CPU {obtained.cpu}",
+            str(obtained.processes),
+            ", ".join(wording.percent(share, 3) for share in obtained.share),
+            *wording.estimate_cells(obtained.total),
+        )
+        for obtained in one.per_cpu
+    )
+    head = Column.head(("observation", "CPU"), ("loops", "share of each", "total", "interval", "n"))
+    return [Table(head, rows, "Share of each CPU:")] if rows else []
+
+
+def _evidence(scheduler: Scheduler) -> list[Block]:
+    tone = "notice" if scheduler.word is Word.UNCLEAR else ""
+    missing = [f"Not observed: {wording.clean(text)}" for text in scheduler.missing]
+    if scheduler.next_step and not missing:
+        missing = ["More observations are possible."]
+    evidence = [Item(wording.clean(text)) for text in scheduler.evidence]
+    evidence += [Item(text, tone) for text in missing]
+    if scheduler.next_step:
+        evidence[-1] = replace(evidence[-1], next_step=wording.clean(scheduler.next_step))
+    return items(evidence)
 
 
 def _gaps(result: RunResult) -> list[Gap]:
@@ -100,28 +195,22 @@ def _timeline(gaps: Sequence[Gap]) -> Chart:
     places = {lane: index for index, lane in enumerate(lanes)}
     drawn = [gap for gap in gaps if gap.lane in places]
     drawn = sorted(drawn, key=lambda gap: -gap.length_ns)[:MAX_MARKS]
+    caption = (
+        "Each row is one trial on one CPU. Each mark is the start of a gap; its size shows "
+        "the length, its colour and symbol the cause by the kernel's counters."
+    )
+    if len(lanes) < len(lost):
+        caption += f" Shows the {len(lanes)} rows with the most lost time, of {len(lost)}."
+    if len(drawn) < len(gaps):
+        caption += f" Shows the {len(drawn)} longest of {len(gaps)} gaps."
     return Chart(
         "gap-timeline",
         "Timeline of scheduling gaps",
         {"data": _marks(drawn, places), "layout": _strip_layout(lanes, drawn)},
         _timeline_table(drawn),
-        _timeline_caption(gaps, drawn, lanes, len(lost)),
+        caption,
         brief=_causes_table(gaps),
     )
-
-
-def _timeline_caption(
-    gaps: Sequence[Gap], drawn: Sequence[Gap], lanes: Sequence[object], all_lanes: int
-) -> str:
-    text = (
-        "Each row is one trial on one CPU. Each mark is the start of a gap; its size shows "
-        "the length, its colour and symbol the cause by the kernel's counters."
-    )
-    if len(lanes) < all_lanes:
-        text += f" Shows the {len(lanes)} rows with the most lost time, of {all_lanes}."
-    if len(drawn) < len(gaps):
-        text += f" Shows the {len(drawn)} longest of {len(gaps)} gaps."
-    return text
 
 
 def _marks(gaps: Sequence[Gap], places: Mapping[tuple[str, str, str], int]) -> list[dict[str, Any]]:

@@ -6,8 +6,8 @@ import textwrap
 from collections.abc import Iterable
 
 from nephoscope.commands import output
-from nephoscope.scheduler.inference import Obtained, Scheduler
 from nephoscope.scheduler.inference.sentences import percent
+from nephoscope.scheduler.inference.verdict import Obtained, Scheduler
 
 _LOOKS = {
     "one": "one busy loop",
@@ -36,13 +36,12 @@ def block(scheduler: Scheduler) -> str:
 
 def _shares(obtained: Iterable[Obtained]) -> str:
     rows = []
-    for obtained_share in obtained:
-        total = obtained_share.total
-        known = total.low is not None and total.high is not None
-        between = f"[{percent(total.low or 0)}, {percent(total.high or 0)}]" if known else "-"
-        cpu = "any" if obtained_share.cpu is None else str(obtained_share.cpu)
-        each = ", ".join(percent(share) for share in obtained_share.share)
-        rows.append((f"  {_LOOKS[obtained_share.look]}", cpu, each, between, str(total.n)))
+    for observed in obtained:
+        low, high = observed.total.low, observed.total.high
+        between = "-" if low is None or high is None else f"[{percent(low)}, {percent(high)}]"
+        cpu = "any" if observed.cpu is None else str(observed.cpu)
+        each = ", ".join(map(percent, observed.share))
+        rows.append((f"  {_LOOKS[observed.look]}", cpu, each, between, str(observed.total.n)))
     if not rows:
         return ""
     return output.table(("  OBSERVATION", "CPU", "SHARE", "TOTAL", "N"), rows, right=(1, 3, 4))

@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from nephoscope.model import Finding, Severity
+from nephoscope.model import Finding, Severity, gravest_first
 from nephoscope.serve.answers import stored_result
 from nephoscope.store import FAILED, FINISHED, MEASURED, RUNNING, Store, StoredRun
 from nephoscope.store.holder import INTERRUPTED, KILLED
@@ -25,7 +25,6 @@ MAX_RESULTS = 1000
 """Runs of which the findings are remembered."""
 
 Health = Literal["measuring", "ok", "warning", "failed", "lost", "unknown"]
-_RANK = {Severity.WARNING: 0, Severity.NOTICE: 1, Severity.INFO: 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +87,7 @@ def _read(path: Path, changed_ns: int) -> tuple[Finding, ...]:
         ]
     except (ValueError, LookupError, TypeError):
         return ()
-    return tuple(sorted(findings, key=lambda finding: _RANK[finding.severity])[:MAX_FINDINGS])
+    return tuple(gravest_first(findings)[:MAX_FINDINGS])
 
 
 def overview(snapshot: Snapshot, store: Store) -> Overview:

@@ -80,33 +80,29 @@ def _place_text(found: Deployment, place: Place) -> str:
     return f"{place.name}{users}: {waits}"
 
 
-def _places_table(found: Deployment) -> Table:
-    rows = tuple(
-        (
-            wording.clean(one.name),
-            "users" if one.kind == USER_BASE else one.kind,
-            wording.clean(one.region),
-            "–" if one.users is None else f"{one.users:,.0f}",
-            _waits(found, one),
-            "not known"
-            if one.latitude is None
-            else f"{_degrees(one.latitude, 'NS')} {_degrees(one.longitude or 0.0, 'EW')}",
+def _places_table(deployment: Deployment) -> Table:
+    rows = []
+    for place in deployment.places:
+        mean, where, is_base = _mean_of(deployment, place), "not known", place.kind == USER_BASE
+        if place.latitude is not None:
+            where = f"{_degrees(place.latitude, 'NS')} {_degrees(place.longitude or 0.0, 'EW')}"
+        waits = "–" if mean is None else units.format_value(mean, "ns")
+        rows.append(
+            (
+                wording.clean(place.name),
+                "users" if is_base else place.kind,
+                wording.clean(place.region),
+                "–" if place.users is None else f"{place.users:,.0f}",
+                waits if is_base else "",
+                where,
+            )
         )
-        for one in found.places
-    )
     head = (
         *Column.texts("location", "kind", "region"),
         *Column.numbers("users", "mean response"),
         Column("where", True, roomy=True),
     )
-    return Table(head, rows)
-
-
-def _waits(deployment: Deployment, place: Place) -> str:
-    if place.kind != USER_BASE:
-        return ""
-    mean = _mean_of(deployment, place)
-    return "–" if mean is None else units.format_value(mean, "ns")
+    return Table(head, tuple(rows))
 
 
 def _degrees(value: float, letters: str) -> str:
@@ -147,10 +143,9 @@ def _hourly(own: Sequence[HourCurve], title: str, axis: str, unit: str, id: str)
         middles = [hour + 0.5 for hour in result.hours]
         curves.append(figures.curve_of(label, middles, result.estimates, hover))
         rows += [
-            (label, f"{hour:02d} h", wording.value_text(estimate), wording.interval_text(estimate),
-             str(estimate.n))
+            (label, f"{hour:02d} h", *wording.estimate_cells(estimate))
             for hour, estimate in zip(result.hours, result.estimates, strict=True)
-        ]  # fmt: skip
+        ]
         ends = (f"{result.hours[0]:02d} h", f"{result.hours[-1] + 1:02d} h")
         sparks.append(Spark(label, curves[-1].y, *ends))
     figure = figures.lines(
@@ -169,12 +164,11 @@ def _hourly(own: Sequence[HourCurve], title: str, axis: str, unit: str, id: str)
     }
     figure["layout"]["showlegend"] = True
     more = f" Shows the {len(drawn)} largest of {len(own)}." if len(drawn) < len(own) else ""
-    head = (*Column.texts("curve", "hour"), *Column.numbers("value", "interval", "n"))  # fmt: skip
     return Chart(
         id,
         title,
         figure,
-        Table(head, tuple(rows)),
+        Table(charts.estimate_columns("curve", "hour"), tuple(rows)),
         f"One point per hour; bands show intervals over replications.{more}",
         sparks=tuple(sparks),
     )

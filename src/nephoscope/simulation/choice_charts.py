@@ -7,7 +7,7 @@ from typing import Any
 
 from nephoscope import units
 from nephoscope.report import figures, palette, wording
-from nephoscope.report.blocks import Chart, Column, Table
+from nephoscope.report.blocks import Chart, Column, Table, thin
 from nephoscope.simulation import tables
 from nephoscope.simulation.records import Option, Placement, Surface
 
@@ -106,7 +106,7 @@ def surface(saving: Surface, name: str, number: int) -> Chart:
     layout["xaxis"]["range"] = [min(saving.x), max(saving.x)]
     layout["yaxis"]["range"] = [min(saving.p), max(saving.p)]
     layout["showlegend"] = False
-    columns = sorted({round(i * (len(saving.x) - 1) / 5) for i in range(6)})
+    columns = thin(range(len(saving.x)), 6)
     rows = tuple(
         (units.format_value(p, "ratio"), *(_saving(row[i]) for i in columns))
         for p, row in zip(saving.p, saving.saving, strict=True)

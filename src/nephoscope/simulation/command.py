@@ -154,7 +154,7 @@ def _list(kind: Kind, *, as_json: bool) -> int:
     for name, values in known.items():
         output.say(
             textwrap.fill(
-                f"{name:<{width}}  {_first_sentence(values)}",
+                f"{name:<{width}}  {str(values.get('note', '')).split('. ')[0].rstrip('.')}",
                 output.width(),
                 subsequent_indent=" " * (width + 2),
             )
@@ -174,7 +174,3 @@ def _target_share(values: Mapping[str, Any]) -> str:
             "(no place.within_ratio is set; with it, the cheapest sites that reach it)."
         )
     return f"Target: {100 * share:g} % of requests within {time}, at the lowest cost."
-
-
-def _first_sentence(values: Mapping[str, Any]) -> str:
-    return str(values.get("note", "")).split(". ")[0].rstrip(".")

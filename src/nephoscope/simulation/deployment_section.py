@@ -5,7 +5,7 @@ from __future__ import annotations
 from nephoscope import units
 from nephoscope.model import RunResult
 from nephoscope.report import wording
-from nephoscope.report.blocks import Block, Heading, Section, Sentence
+from nephoscope.report.blocks import Block, Section, Sentence
 from nephoscope.simulation import charts, tables
 from nephoscope.simulation.records import Deployment, Simulation
 
@@ -17,22 +17,19 @@ MAX_SHOWN = 6
 
 def build(result: RunResult) -> Section | None:
     """Every simulated deployment, and all beside each other where there are several."""
-    deployments = result.part(Simulation)
-    if deployments is None or not deployments.deployments:
+    simulation = result.part(Simulation)
+    if simulation is None or not simulation.deployments:
         return None
-    several = len(deployments.deployments) > 1
-    names = tables.names_of(deployments.deployments)
+    deployments = simulation.deployments
     blocks: list[Block] = []
-    if several:
-        blocks.append(tables.comparison(deployments.deployments, names))
-    for number, (deployment, name) in enumerate(zip(deployments.deployments, names, strict=True)):
-        if number >= MAX_SHOWN:
-            left = wording.plural(len(names) - MAX_SHOWN, "further deployment")
-            blocks.append(Sentence(f"{left}: see the table above."))
-            break
-        blocks += [Heading(name)] if several else []
-        blocks += _deployment_blocks(result, deployment, name, number)
-    blocks += tables.notes(deployments, "deployments")
+    if len(deployments) > 1:
+        blocks.append(tables.comparison(deployments, tables.names_of(deployments)))
+    blocks += tables.blocks_of(
+        simulation,
+        "deployments",
+        lambda deployment, name, number: _deployment_blocks(result, deployment, name, number),
+        MAX_SHOWN,
+    )
     return Section("deployments", "Response time and cost", tuple(blocks))
 
 

@@ -13,9 +13,10 @@ surface      {"share_of_fast": [p], "factor": [x], "saving_ratio": [[…]]}, a r
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from nephoscope.model import as_number
 from nephoscope.simulation.records import (
     CACHE,
     SITE,
@@ -75,16 +76,11 @@ def places(document: Any) -> tuple[Place, ...]:
     return tuple(out)
 
 
-def chosen(document: Any) -> tuple[str, ...]:
-    """Names of the sites that were chosen."""
-    return _names(document["sites"])
-
-
-def met(document: Any) -> tuple[bool | None, bool | None]:
-    """Returns whether they do what was asked for: in closed form, and in the simulation."""
+def chosen(document: Any) -> tuple[tuple[str, ...], bool | None, bool | None]:
+    """Names of the chosen sites; whether they meet the demand in closed form, and simulated."""
     told = (document.get(name) for name in ("met", "confirmed"))
-    first, second = (one if isinstance(one, bool) else None for one in told)
-    return first, second
+    met, confirmed = (one if isinstance(one, bool) else None for one in told)
+    return _names(document["sites"]), met, confirmed
 
 
 def front(document: Any, taken: tuple[str, ...]) -> tuple[Option, ...]:
@@ -121,25 +117,22 @@ def sensitivity(document: Any) -> tuple[Sensitivity, ...]:
 def tracks(document: Any) -> tuple[float, tuple[Track, ...]]:
     """Until when it is told which virtual CPU ran, and when each did, in nanoseconds."""
     result = tuple(
-        Track(str(one["vm"]), int(one["vcpu"]), tuple(_spans(one["intervals"])))
+        Track(str(one["vm"]), int(one["vcpu"]), _spans(one["intervals"]))
         for one in document["vcpus"]
     )
     last = max((track.runs[-1][1] for track in result if track.runs), default=0.0)
     return last, result
 
 
-def _spans(runs: Any) -> Iterator[tuple[float, float]]:
+def _spans(runs: Any) -> tuple[tuple[float, float], ...]:
     """Ascending; two on different processors that touch are one."""
-    last: tuple[float, float] | None = None
+    spans: list[tuple[float, float]] = []
     for start, end in sorted((float(one[0]), float(one[1])) for one in runs):
-        if last is not None and start <= last[1]:
-            last = (last[0], max(end, last[1]))
-            continue
-        if last is not None:
-            yield last
-        last = (start, end)
-    if last is not None:
-        yield last
+        if spans and start <= spans[-1][1]:
+            spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
+        else:
+            spans.append((start, end))
+    return tuple(spans)
 
 
 def surface(document: Any) -> Surface:
@@ -157,6 +150,5 @@ def _names(value: Any) -> tuple[str, ...]:
 
 
 def _number(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if math.isfinite(value) else None
+    number = as_number(value)
+    return number if number is not None and math.isfinite(number) else None

@@ -18,7 +18,7 @@ from nephoscope.analysis.target_evidence import (
     limit_lines,
     text_of,
 )
-from nephoscope.model import Estimate, Finding, Severity, level_name
+from nephoscope.model import Estimate, Finding, Severity, levels_text
 from nephoscope.simulation.records import Simulation
 
 ENOUGH = 0.95
@@ -40,8 +40,7 @@ def _of(case: TargetEvidence, part: str) -> list[Any]:
 
 
 def _name(found: Any) -> str:
-    levels = [f"{name}={level_name(level)}" for name, level in sorted(found.conditions.items())]
-    return f" ({', '.join(levels)})" if levels else ""
+    return f" ({levels_text(found.conditions)})" if found.conditions else ""
 
 
 def beyond_objective(case: TargetEvidence) -> Answers:
@@ -175,10 +174,8 @@ def choices(case: TargetEvidence) -> Answers:
                 Severity.WARNING,
                 f"No choice of sites meets the objective{_name(placement)}.",
                 tuple(
-                    (
-                        f"for {one.cost_usd_per_h:.4g} $ per hour: "
-                        f"{units.format_value(one.within_ratio, 'ratio')} within the objective"
-                    )
+                    f"for {one.cost_usd_per_h:.4g} $ per hour: "
+                    f"{units.format_value(one.within_ratio, 'ratio')} within the objective"
                     for one in placement.front[-3:]
                 ),
                 "Raise the budget, relax the objective, or add candidate sites.",
@@ -212,10 +209,8 @@ def choices(case: TargetEvidence) -> Answers:
                 f"{len(placement.sensitivity)} changed assumptions{_name(placement)}.",
                 limit_lines(
                     [
-                        (
-                            f"latency × {one.latency:g}, load × {one.growth:g}: "
-                            f"{', '.join(one.best) or 'no choice'} would be best"
-                        )
+                        f"latency × {one.latency:g}, load × {one.growth:g}: "
+                        f"{', '.join(one.best) or 'no choice'} would be best"
                         for one in moved
                     ]
                 ),

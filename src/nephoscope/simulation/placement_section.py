@@ -53,17 +53,11 @@ def _lead(placement: Placement) -> str:
     cost = placement.figures.get("cost_usd_per_h")
     if cost is not None:
         text += f", at {tables.priced(cost)} per hour"
-    return " ".join(part for part in (f"{text}.", _bound(placement), _confirmed(placement)) if part)
-
-
-def _confirmed(placement: Placement) -> str:
-    if placement.confirmed is None or placement.met is False:
-        return ""
-    return (
-        "The simulation confirms it."
-        if placement.confirmed
-        else "The simulation does not confirm it."
-    )
+    parts = [f"{text}.", _bound(placement)]
+    if placement.confirmed is not None and placement.met is not False:
+        verb = "confirms" if placement.confirmed else "does not confirm"
+        parts.append(f"The simulation {verb} it.")
+    return " ".join(filter(None, parts))
 
 
 def _bound(found: Placement) -> str:

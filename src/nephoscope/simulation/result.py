@@ -9,9 +9,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypedDict
+from typing import Any
 
-from nephoscope.model import Estimate, Factors, MetricResult, TrialRecord, TrialStatus, factors_key
+from nephoscope.model import (
+    Estimate,
+    Factors,
+    MetricResult,
+    TrialRecord,
+    TrialStatus,
+    as_number,
+    factors_key,
+)
 from nephoscope.results.run_data import RunData
 from nephoscope.simulation import documents
 from nephoscope.simulation.records import (
@@ -33,12 +41,6 @@ _UNSAID = ("seed",)
 """Factors that tell replications apart and are no conditions."""
 
 
-class _Head(TypedDict):
-    target: str
-    conditions: Mapping[str, Any]
-    scenario: str
-
-
 @dataclass(slots=True)
 class _Group:
     """One benchmark on one target under one combination of conditions.
@@ -56,7 +58,7 @@ class _Group:
         """Metric -> estimate of the lines with exactly these factors."""
         return {line.metric: line.estimate for factors, line in self.lines if factors == own}
 
-    def head(self) -> _Head:
+    def head(self) -> dict[str, Any]:
         """The fields that all records of a simulation have."""
         return {"target": self.target, "conditions": self.conditions, "scenario": _name(self)}
 
@@ -72,16 +74,12 @@ def analyse(data: RunData) -> Simulation | None:
     if not groups:
         return None
     notes: list[str] = []
-    made: dict[str, list[Any]] = {name: [] for name in (GEO, PLACE, SCHEDULER, SELECTION)}
-    makers = {GEO: _deployment, PLACE: _placement, SCHEDULER: _scheduler, SELECTION: _selection}
-    for group in groups:
-        made[group.benchmark].append(makers[group.benchmark](group, notes))
     return Simulation(
-        tuple(made[GEO]),
-        tuple(made[PLACE]),
-        tuple(made[SCHEDULER]),
-        tuple(made[SELECTION]),
-        tuple(dict.fromkeys(notes)),
+        deployments=tuple(_deployment(one, notes) for one in groups if one.benchmark == GEO),
+        placements=tuple(_placement(one, notes) for one in groups if one.benchmark == PLACE),
+        schedulers=tuple(_scheduler(one, notes) for one in groups if one.benchmark == SCHEDULER),
+        selections=tuple(_selection(one, notes) for one in groups if one.benchmark == SELECTION),
+        notes=tuple(dict.fromkeys(notes)),
     )
 
 
@@ -119,11 +117,10 @@ def scenario_of(record: TrialRecord) -> Mapping[str, Any]:
 
 def _name(group: _Group) -> str:
     """The scenario's own name; a built-in one is given by it."""
-    text = group.record.params.get("scenario")
-    found = scenario_of(group.record).get("name", "")
-    if not found and isinstance(text, str) and not text.lstrip().startswith("{"):
-        found = text.strip()
-    return str(found)
+    text, name = group.record.params.get("scenario"), scenario_of(group.record).get("name", "")
+    if not name and isinstance(text, str) and not text.lstrip().startswith("{"):
+        return text.strip()
+    return str(name)
 
 
 def _scenario_value(group: _Group, key: str) -> Any:
@@ -136,9 +133,8 @@ def _scenario_value(group: _Group, key: str) -> Any:
 
 
 def _objective(group: _Group) -> float | None:
-    value = _scenario_value(group, "objective_ms")
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) * 1e6 if is_number and value > 0 else None
+    value = as_number(_scenario_value(group, "objective_ms"))
+    return value * 1e6 if value is not None and value > 0 else None
 
 
 def _deployment(group: _Group, notes: list[str]) -> Deployment:
@@ -183,9 +179,9 @@ def _curves(group: _Group) -> Iterable[HourCurve]:
 
 def _placement(group: _Group, notes: list[str]) -> Placement:
     results = group.record.documents
-    taken = documents.read(results, "chosen", documents.chosen, notes) or ()
+    chosen = documents.read(results, "chosen", documents.chosen, notes)
+    taken, met, confirmed = chosen or ((), None, None)
     front = documents.read(results, "front", lambda one: documents.front(one, taken), notes)
-    met, confirmed = documents.read(results, "chosen", documents.met, notes) or (None, None)
     return Placement(
         **group.head(),
         front=front or (),
@@ -218,6 +214,5 @@ def _scheduler(group: _Group, notes: list[str]) -> SimulatedScheduler:
 
 
 def _selection(group: _Group, notes: list[str]) -> Selection:
-    told = group.record.documents
-    found = documents.read(told, "surface", documents.surface, notes)
-    return Selection(**group.head(), figures=group.figures(), surface=found)
+    surface = documents.read(group.record.documents, "surface", documents.surface, notes)
+    return Selection(**group.head(), figures=group.figures(), surface=surface)

@@ -60,9 +60,9 @@ def _strip(scheduler: SimulatedScheduler, name: str, number: int) -> list[Chart]
     )
     if more > 0:
         caption += f" {more} more virtual CPUs are not shown."
-    words = timeline.Words("virtual machine", "virtual CPU")
+    names = ("virtual machine", "virtual CPU")
     title = f"Timeline of CPU use: {name}"
-    return [timeline.strip(drawn, f"simulated-strip-{number}", title, caption, words)]
+    return [timeline.strip(drawn, f"simulated-strip-{number}", title, caption, names)]
 
 
 def _span(tracks: tuple[Track, ...]) -> float:

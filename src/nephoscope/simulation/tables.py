@@ -8,7 +8,7 @@ from typing import Any
 from nephoscope import units
 from nephoscope.model import Estimate, RunResult
 from nephoscope.report import selection, wording
-from nephoscope.report.blocks import Block, Column, Heading, Table, items
+from nephoscope.report.blocks import Block, Column, Heading, Sentence, Table, items
 from nephoscope.simulation.records import (
     Deployment,
     Placement,
@@ -26,24 +26,29 @@ _ROOMY = ("least", "greatest", "fixed work, median", "response, mean")
 
 
 def blocks_of(
-    simulation: Simulation, part: str, build: Callable[[Any, str, int], list[Block]]
+    simulation: Simulation,
+    part: str,
+    build: Callable[[Any, str, int], list[Block]],
+    limit: int | None = None,
 ) -> list[Block]:
-    """The blocks of each simulated thing of a part, under its name where there are several, and
-    the notes."""
+    """The blocks of each simulated thing of a part, under its name where there are several.
+
+    limit: things that have blocks, where a table above holds all. The notes on what could not be
+    read end the first section that the simulation has.
+    """
     things = getattr(simulation, part)
     names = names_of(things)
     blocks: list[Block] = []
-    for number, (thing, name) in enumerate(zip(things, names, strict=True)):
+    for number, (thing, name) in enumerate(zip(things[:limit], names, strict=False)):
         own = build(thing, name, number)
         blocks += [Heading(name), *own] if own and len(names) > 1 else own
-    return [*blocks, *notes(simulation, part)]
-
-
-def notes(simulation: Simulation, part: str) -> list[Block]:
-    """Returns what could not be read, for the first section that the simulation has."""
+    if limit is not None and len(things) > limit:
+        left = wording.plural(len(things) - limit, f"further {part.removesuffix('s')}")
+        blocks.append(Sentence(f"{left}: see the table above."))
     parts = ("placements", "deployments", "schedulers", "selections")
     first = next(name for name in parts if getattr(simulation, name))
-    return items(simulation.notes, title="Unavailable statistics") if first == part else []
+    notes = simulation.notes if first == part else ()
+    return [*blocks, *items(notes, title="Unavailable statistics")]
 
 
 def names_of(found: Sequence[Any]) -> list[str]:

@@ -69,18 +69,7 @@ def figure(dots: Sequence[Dot], marks: Sequence[Mark], *, middle: float | None) 
 
     middle: where the colour turns from blue to vermilion, such as an objective.
     """
-    x, y = land()
-    ground = {
-        "type": "scatter",
-        "mode": "lines",
-        "x": x,
-        "y": y,
-        "fill": "toself",
-        "fillcolor": _LAND,
-        "line": {"color": palette.NEUTRAL, "width": 0.5},
-        "hoverinfo": "skip",
-        "showlegend": False,
-    }
+    ground = figures.area(*land(), _LAND, {"color": palette.NEUTRAL, "width": 0.5})
     places = [(dot.longitude, dot.latitude) for dot in dots]
     places += [(mark.longitude, mark.latitude) for mark in marks]
     data = [ground, *_dots(dots, middle)]

@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from nephoscope.scheduler.inference import Gap, Look, Loop
+from nephoscope.scheduler.inference.verdict import Gap, Look, Loop
 
 STEP_NS = 100_000
 Runs = Callable[[int], list[bool]]

@@ -20,8 +20,10 @@ from tests.profiles import by_profile
 from tests.rates import holds_rate
 
 from nephoscope import documents
-from nephoscope.scheduler.inference import Gap, Look, Scheduler, Word, infer, sentences
+from nephoscope.scheduler.inference import sentences
+from nephoscope.scheduler.inference.infer import infer
 from nephoscope.scheduler.inference.refills import find, to_nearest
+from nephoscope.scheduler.inference.verdict import Gap, Look, Scheduler, Word
 
 MS = 1_000_000
 TICK_NS = 4 * MS

@@ -223,7 +223,7 @@ def effective_n(n: int, weights: Array) -> float:
     return max(1.0, n / float(weights @ mean_inflation(n)))
 
 
-def sentence(n: int, weights: Array, coverage: float = 1.0, subject: str = "repetitions") -> str:
+def sentence(n: int, weights: Array, coverage: float = 1.0) -> str:
     """Returns what the dependence did to an interval; empty below `STATED_FROM`.
 
     coverage: attained by the widest interval that the values allow.
@@ -231,14 +231,14 @@ def sentence(n: int, weights: Array, coverage: float = 1.0, subject: str = "repe
     rho = autocorrelation(weights)
     bound = (
         "The interval is a lower bound: "
-        f"{n} {subject} cannot show how far values drift that depend so strongly on each other."
+        f"{n} repetitions cannot show how far values drift that depend so strongly on each other."
         if rho >= LOWER_BOUND_FROM or coverage < 0.9
         else ""
     )
     if rho < STATED_FROM:
         return bound
     text = (
-        f"Consecutive {subject} depend on each other (autocorrelation about {rho:.1f}): {n} of "
+        f"Consecutive repetitions depend on each other (autocorrelation about {rho:.1f}): {n} of "
         f"them are worth about {effective_n(n, weights):.0f}, and the interval is widened for it."
     )
     return f"{text} {bound}".rstrip()

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nephoscope.analysis.statistics.dependence import midranks
 from nephoscope.analysis.statistics.values import Array, Refused
 
 
@@ -30,9 +31,7 @@ class FriedmanTest:
 
 def mid_ranks(rows: Array) -> Array:
     """Returns the ranks along the last axis, from 1; equal values share their mean rank."""
-    below = (rows[..., None, :] < rows[..., :, None]).sum(axis=-1)
-    equal = (rows[..., None, :] == rows[..., :, None]).sum(axis=-1)
-    return np.asarray(below + (equal + 1) / 2, dtype=np.float64)
+    return np.apply_along_axis(midranks, -1, rows)
 
 
 def friedman(rows: Array) -> FriedmanTest:

@@ -167,17 +167,23 @@ class Welch:
         return self.difference - half, self.difference + half
 
 
-def welch(a: Summary, b: Summary) -> Welch:
-    """Welch's unequal-variances t test. Raises Refused when neither side varies."""
+def two_sided_p(difference: float, error: float, df: float) -> float:
+    """Student's two-sided p that a difference is zero, from its standard error."""
     from scipy.special import stdtr
 
+    if error == 0:
+        return float(difference == 0)
+    return float(2 * stdtr(df, -abs(difference) / error))
+
+
+def welch(a: Summary, b: Summary) -> Welch:
+    """Welch's unequal-variances t test. Raises Refused when neither side varies."""
     va, vb = a.s**2 / a.n, b.s**2 / b.n
     if va + vb == 0:
         raise Refused("Neither side varies: a t test has nothing to measure the difference by.")
     df = (va + vb) ** 2 / (va**2 / (a.n - 1) + vb**2 / (b.n - 1))
     difference, error = b.mean - a.mean, math.sqrt(va + vb)
-    t = difference / error
-    return Welch(difference, error, t, df, float(2 * stdtr(df, -abs(t))))
+    return Welch(difference, error, difference / error, df, two_sided_p(difference, error, df))
 
 
 def fieller(

@@ -15,6 +15,7 @@ import numpy as np
 
 from nephoscope.analysis.statistics.dependence import midranks
 from nephoscope.analysis.statistics.distributions import normal_quantile
+from nephoscope.analysis.statistics.means import two_sided_p
 from nephoscope.analysis.statistics.values import Array
 
 EXACT_PAIRS = 400  # 20 against 20; counts stay below 2**53
@@ -95,15 +96,7 @@ def brunner_munzel(a: Array, b: Array) -> float | None:
     if min(a.size, b.size) < 2:
         return None
     p_hat, error, df = _superiority(np.sort(a), np.sort(b))
-    return _p_of_superiority(p_hat, error, df) if error else None
-
-
-def _p_of_superiority(p_hat: float, error: float, df: float) -> float:
-    from scipy.special import stdtr
-
-    if error == 0:
-        return float(p_hat == 0.5)
-    return float(2 * stdtr(df, -abs(p_hat - 0.5) / error))
+    return two_sided_p(p_hat - 0.5, error, df) if error else None
 
 
 def _superiority(a: Array, b: Array) -> tuple[float, float, float]:
@@ -128,14 +121,11 @@ def _placements(values: Array, ordered: Array) -> Array:
     return np.asarray((below + upto) / (2 * ordered.size))
 
 
-def hodges_lehmann(a: Array, b: Array, confidence: float, *, unequal_spread: bool = False) -> Shift:
+def hodges_lehmann(a: Array, b: Array, confidence: float) -> Shift:
     """Median of all differences b - a, between its k-th smallest and k-th largest.
 
-    k = floor(mn/2 - z sqrt(mn(m+n+1)/12)), which holds for equal spreads alone. unequal_spread:
-    the interval of `SafeShift` instead.
+    k = floor(mn/2 - z sqrt(mn(m+n+1)/12)), which holds for equal spreads alone.
     """
-    if unequal_spread:
-        return SafeShift(a, b)(confidence)
     m, n = a.size, b.size
     pick = _differences(np.sort(a), np.sort(b))
     total = m * n
@@ -184,7 +174,7 @@ class SafeShift:
         """The p-value of the shifts between the k-th difference and the next."""
         shift = (self._pick(k) + self._pick(k + 1)) / 2
         p_hat, error, df = _superiority(self._a, self._b - shift)
-        return _p_of_superiority(p_hat, error * self._few, df)
+        return two_sided_p(p_hat - 0.5, error * self._few, df)
 
 
 def _differences(a: Array, b: Array) -> Callable[[int], float]:

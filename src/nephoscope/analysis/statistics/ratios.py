@@ -69,8 +69,6 @@ def log_t(
     a: Array, b: Array, confidence: float, widening: float = 1.0
 ) -> tuple[Estimate | None, float | None]:
     """Geometric mean of the rounds' ratios with its t interval, and the paired t test's p."""
-    from scipy.special import stdtr
-
     values = np.concatenate([a, b])
     if a.size < 2 or not np.all((values > 0) & np.isfinite(values)):
         return None, None
@@ -79,7 +77,7 @@ def log_t(
     method = "geometric mean of the rounds' ratios; Student t on logarithms"
     ratio = mapped(mean, math.exp, method=method)
     error = means.summary(logs).s / math.sqrt(mean.n)
-    return ratio, float(2 * stdtr(mean.n - 1, -abs(mean.value) / error)) if error else None
+    return ratio, means.two_sided_p(mean.value, error, mean.n - 1) if error else None
 
 
 def geometric_mean(values: Numbers, *, unit: str, confidence: float = 0.95) -> Estimate:

@@ -37,7 +37,7 @@ ERRATIC_ABOVE = 0.10
 = 151 repetitions, more than the 100 that a plan allows by default."""
 
 LEAST_N = 6
-RESAMPLES = 1999
+RESAMPLES, BCA_RESAMPLES = 1999, 9999
 UNKNOWN = Consistency(None, None, None, None, None, "unknown")
 MAD_TO_SIGMA = 1.4826
 
@@ -52,7 +52,9 @@ def consistency(values: Numbers, *, confidence: float = 0.95, seed: int = 1) -> 
     repetitions; its coverage is checked in the tests.
     """
     array = clean(values, least=0)
-    if array.size < LEAST_N or not _is_ratio_scale(array):
+    # "Per cent of the value" means something only with one sign, and not around zero.
+    one_sign = bool(np.all(array >= 0) or np.all(array <= 0))
+    if array.size < LEAST_N or not one_sign or float(np.median(array)) == 0:
         return UNKNOWN
     point = float(robust_cv(array))
     if not math.isfinite(point):  # half of the repetitions are timeouts
@@ -65,13 +67,6 @@ def consistency(values: Numbers, *, confidence: float = 0.95, seed: int = 1) -> 
     top = high if math.isfinite(high) else None
     cv = cv_point(array) if np.all(np.isfinite(array)) else None
     return Consistency(point, cv, quartile_dispersion(array), low, top, word)
-
-
-def _is_ratio_scale(array: Array) -> bool:
-    """Returns whether "per cent of the value" means anything: one sign, and not zero in the
-    middle."""
-    one_sign = bool(np.all(array >= 0) or np.all(array <= 0))
-    return one_sign and float(np.median(array)) != 0
 
 
 def robust_cv(rows: Array) -> Array:
@@ -110,9 +105,7 @@ def quartile_dispersion(array: Array) -> float | None:
     return (q3 - q1) / abs(q3 + q1) if q3 + q1 else None
 
 
-def coefficient_of_variation(
-    values: Numbers, *, confidence: float = 0.95, seed: int = 1, resamples: int = 9999
-) -> Estimate:
+def coefficient_of_variation(values: Numbers, *, confidence: float = 0.95) -> Estimate:
     """CoV = s / |mean| with Vangel's interval when the values look normal, else BCa; unit ratio.
 
     "Look normal": skewness and excess kurtosis within two standard errors. Raises Refused below 6
@@ -131,8 +124,8 @@ def coefficient_of_variation(
     if looks_normal(array):
         low, high = vangel(point, n, confidence)
         return Estimate(point, low, high, confidence, n, "ratio", "s / mean; Vangel")
-    low, high = bca(array, cv_rows, confidence=confidence, seed=seed, resamples=resamples)
-    method = f"s / mean; BCa bootstrap, {resamples} resamples, seed {seed}"
+    low, high = bca(array, cv_rows, confidence=confidence, seed=1, resamples=BCA_RESAMPLES)
+    method = f"s / mean; BCa bootstrap, {BCA_RESAMPLES} resamples, seed 1"
     return Estimate(point, low, high, confidence, n, "ratio", method)
 
 
@@ -190,9 +183,7 @@ def ratio_of_robust_cv(
     return Estimate(above / below, low, top, confidence, units, "ratio", method, note)
 
 
-def standard_deviation(
-    values: Numbers, *, unit: str, confidence: float = 0.95, seed: int = 1, resamples: int = 9999
-) -> Estimate:
+def standard_deviation(values: Numbers, *, unit: str, confidence: float = 0.95) -> Estimate:
     """Sample standard deviation: the chi-square interval when the values look normal, else BCa.
 
     Raises Refused below 6 values and for timeouts.
@@ -205,8 +196,8 @@ def standard_deviation(
     if looks_normal(array):
         low, high = deviation_interval(point, n, confidence)
         return Estimate(point, low, high, confidence, n, unit, "s; chi-square")
-    low, high = bca(array, _s_rows, confidence=confidence, seed=seed, resamples=resamples)
-    method = f"s; BCa bootstrap, {resamples} resamples, seed {seed}"
+    low, high = bca(array, _s_rows, confidence=confidence, seed=1, resamples=BCA_RESAMPLES)
+    method = f"s; BCa bootstrap, {BCA_RESAMPLES} resamples, seed 1"
     return Estimate(point, low, high, confidence, n, unit, method)
 
 

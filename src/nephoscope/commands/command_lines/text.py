@@ -9,11 +9,12 @@ from dataclasses import replace
 
 from nephoscope import units
 from nephoscope.analysis.statistics.values import percent
-from nephoscope.commands import metric_table, output
+from nephoscope.commands import output
 from nephoscope.commands.command_lines.executions import Executions
 from nephoscope.commands.command_lines.plan import LABEL, CommandLine
 from nephoscope.experiments.records import Against, Experiment
 from nephoscope.model import Estimate, MetricResult, RunResult
+from nephoscope.report import wording
 
 WALL = "wall_ns"
 FIGURE = "figure"
@@ -51,7 +52,7 @@ def text(
     if compared is not None:
         blocks.append(comparison(compared.comparisons, lines))
     blocks.append(_notes(lines, by_label, executions, shell))
-    blocks.append(metric_table.foot(result))
+    blocks.append(wording.run_line(result))
     return "\n\n".join(block for block in blocks if block)
 
 

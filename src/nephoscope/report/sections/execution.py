@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nephoscope import units
-from nephoscope.model import MetricResult, RunResult
+from nephoscope.model import RunResult
 from nephoscope.report import charts, figures, wording
 from nephoscope.report.blocks import (
     Block,
@@ -182,20 +182,17 @@ def _loads(result: RunResult, loads: Sequence[LoadUse]) -> list[Block]:
     names = {load.name for load in loads}
     achieved = [line for line in result.metrics if line.factors.get("load") in names]
     if achieved:
-        text = "Load achieved in valid trials, by the counters of the load programs:"
-        blocks += [Sentence(text), _achieved(achieved)]
-    return blocks
-
-
-def _achieved(lines: Sequence[MetricResult]) -> Table:
-    rows = tuple(
-        (
-            wording.clean(line.factors["load"]),
-            wording.clean(line.target),
-            wording.metric_name(line.metric),
-            wording.factors_text(line.factors, ("load",)) or "–",
-            *charts.estimate_cells(line),
+        rows_achieved = tuple(
+            (
+                wording.clean(line.factors["load"]),
+                wording.clean(line.target),
+                wording.metric_name(line.metric),
+                wording.factors_text(line.factors, ("load",)) or "–",
+                *wording.estimate_cells(line.estimate),
+            )
+            for line in achieved
         )
-        for line in lines
-    )
-    return Table(charts.estimate_columns("load", "target", "metric", "setting"), rows)
+        columns = charts.estimate_columns("load", "target", "metric", "setting")
+        text = "Load achieved in valid trials, by the counters of the load programs:"
+        blocks += [Sentence(text), Table(columns, rows_achieved)]
+    return blocks

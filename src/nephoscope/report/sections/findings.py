@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nephoscope.model import Finding, RunResult, Severity
+from nephoscope.model import Finding, RunResult, Severity, gravest_first
 from nephoscope.report import selection, wording
 from nephoscope.report.blocks import Item, Items, Section, Sentence
-
-_RANK = {Severity.WARNING: 0, Severity.NOTICE: 1, Severity.INFO: 2}
 
 
 def build(result: RunResult) -> Section:
     """Each finding with its evidence and next step."""
     if not result.findings:
         return Section("findings", "Findings", (Sentence("No anomalies found."),))
-    ordered = sorted(merged(result), key=lambda finding: _RANK[finding.severity])
+    ordered = gravest_first(merged(result))
     intro = "Each finding lists its evidence. A cause is stated only where a counter shows it."
     grave = tuple(_item(one) for one in ordered if one.severity is not Severity.INFO)
     minor = tuple(_item(one) for one in ordered if one.severity is Severity.INFO)

@@ -36,12 +36,13 @@ def build(result: RunResult) -> Section:
 
 def _facts(result: RunResult) -> list[tuple[str, str]]:
     run = result.run
+    versions = [("nephoscope", run.nephoscope), ("probe", run.probe)]
     rows = [
         ("Question", run.question),
         ("Plan", run.plan),
         ("Run", run.id),
         ("Seed", run.seed),
-        ("Versions", _versions(run)),
+        ("Versions", ", ".join(f"{name} {version}" for name, version in versions if version)),
         ("Targets", wording.joined(run.targets)),
         ("Started", run.started_at),
         ("Finished", run.finished_at or "not finished"),
@@ -57,11 +58,6 @@ def _facts(result: RunResult) -> list[tuple[str, str]]:
         ("Stored in", run.path or run.store),
     ]
     return [(name, wording.clean(value)) for name, value in rows if value not in (None, "")]
-
-
-def _versions(run: RunSummary) -> str:
-    parts = [("nephoscope", run.nephoscope), ("probe", run.probe)]
-    return ", ".join(f"{name} {version}" for name, version in parts if version)
 
 
 def _repetitions(result: RunResult) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from nephoscope.grouping import group_by
 from nephoscope.model import Factors, MetricResult, RunResult, factors_key
-from nephoscope.report import charts, selection, wording
+from nephoscope.report import selection, wording
 from nephoscope.report.blocks import Block, Cell, Column, Heading, Section, Sentence, Strip, Table
 
 _COLUMNS = (
@@ -40,7 +40,14 @@ def build(result: RunResult) -> Section | None:
     headline = [metric for metric in headline if steps.get(id(metric)) != ""]
     shown = {id(metric) for metric in headline}
     rest = [metric for metric in result.metrics if id(metric) not in shown]
-    blocks: list[Block] = [Sentence(_how_to_read(result)), Sentence(_DRAWINGS, roomy=True)]
+    levels = sorted({metric.estimate.confidence for metric in result.metrics})
+    level = wording.joined(map(wording.percent, levels))
+    how_to_read = (
+        f"Median of n trials with its {level} confidence interval. Consistency is the "
+        "robust coefficient of variation between trials (1.4826 MAD / median): steady if its "
+        "interval lies below 2 %, erratic if above 10 %, variable otherwise."
+    )
+    blocks: list[Block] = [Sentence(how_to_read), Sentence(_DRAWINGS, roomy=True)]
     ordered = selection.natural_order(headline)
     for title, metrics in groupby(ordered, key=lambda m: wording.group_of(m.benchmark)):
         own = list(metrics)
@@ -52,16 +59,6 @@ def build(result: RunResult) -> Section | None:
         ordered = selection.natural_order(rest)
         blocks.append(_table("Other metrics", ordered, result, {}, collapsed=True))
     return Section("results", "Results", tuple(blocks))
-
-
-def _how_to_read(result: RunResult) -> str:
-    levels = {metric.estimate.confidence for metric in result.metrics}
-    level = wording.joined(wording.percent(level) for level in sorted(levels))
-    return (
-        f"Median of n trials with its {level} confidence interval. Consistency is the "
-        "robust coefficient of variation between trials (1.4826 MAD / median): steady if its "
-        "interval lies below 2 %, erratic if above 10 %, variable otherwise."
-    )
 
 
 def _table(
@@ -103,7 +100,7 @@ def _row(metric: MetricResult, targets: int, common: Factors, step: str) -> tupl
     marks = " *" if metric.warnings or metric.estimate.note else ""
     return (
         f"{name}: {setting}{marks}" if setting else f"{name}{marks}",
-        *charts.estimate_cells(metric),
+        *wording.estimate_cells(metric.estimate),
         wording.consistency_text(metric.consistency),
         Strip(metric.trial_values if len(metric.trial_values) > 1 else ()),
     )

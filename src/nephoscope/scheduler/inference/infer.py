@@ -26,6 +26,7 @@ from nephoscope.scheduler.inference import observation, onset, refills, sentence
 from nephoscope.scheduler.inference.observation import View
 from nephoscope.scheduler.inference.onset import Onset, Onsets
 from nephoscope.scheduler.inference.refills import Refills
+from nephoscope.scheduler.inference.sentences import percent
 from nephoscope.scheduler.inference.timing import Pattern
 from nephoscope.scheduler.inference.verdict import Fit, Look, Obtained, Scheduler, Word, of_kind
 
@@ -92,7 +93,9 @@ def _named(
         lossy = lossy or stopped
     if not lossy:
         return _undisturbed(views, slower)
-    if all(observation.is_throttled(view) for view in lossy):
+    if all(
+        view.look.throttled_count and observation.is_caused_by(view, "throttled") for view in lossy
+    ):
         return Word.OWN_QUOTA, _cap_fit(lossy[-1:]), (sentences.counters(lossy[-1].look),)
     if all(observation.is_caused_by(view, "stopped") for view in lossy):
         return _stopped(lossy)
@@ -113,12 +116,17 @@ def _named(
 def _undisturbed(views: Sequence[View], slower: float | None) -> Named:
     values = [loop.loop.share for view in views for loop in view.loops]
     share = shares.mean_over_window(observation.loops_of(views[-1]))
-    said: tuple[str, ...] = (sentences.undisturbed(min(values), len(values)),)
-    if slower is not None and slower >= SLOWER:
-        return Word.SMT_SIBLING_SHARED, Fit(share), (*said, sentences.slower(slower))
-    if slower is not None:
-        said = (*said, sentences.as_fast(slower))
-    return Word.DEDICATED, Fit(share), said
+    lowest = (
+        f"The minimum of {len(values)} busy loops was {percent(min(values))} of a CPU, without "
+        "notable gaps."
+    )
+    if slower is None:
+        return Word.DEDICATED, Fit(share), (lowest,)
+    reads = f"A clock read takes {slower:.2f} times as long while all CPUs are busy"
+    if slower < SLOWER:
+        return Word.DEDICATED, Fit(share), (lowest, f"{reads}.")
+    shared = f"{reads}, without gaps: the CPUs share the units of a core."
+    return Word.SMT_SIBLING_SHARED, Fit(share), (lowest, shared)
 
 
 def _stopped(lossy: Sequence[View]) -> Named:
@@ -152,7 +160,10 @@ def _turns(single: View | None, every: View | None, lossy: Sequence[View]) -> Na
     contended = [loop.loop for loop in view.lossy]
     evidence = [sentences.pattern(loop) for loop in view.lossy]
     if single is not None and every is not None and abs(single.share - every.share) > timing.LITTLE:
-        evidence.append(sentences.moved(single.share, every.share))
+        evidence.append(
+            f"One busy CPU obtained {percent(single.share)}, all at once {percent(every.share)} "
+            "each: the share depends on the load."
+        )
     fit = Fit(shares.mean_over_window(contended), None, shares.cycle_ns(contended))
     return Word.WEIGHT_ONLY, fit, tuple(evidence)
 
@@ -162,14 +173,16 @@ def _budget(single: View | None, every: View | None) -> Named:
     views = [view for view in (single, every) if view is not None]
     evidence = tuple(sentences.pattern(loop) for view in views for loop in view.lossy)
     if single is None or every is None:
-        view = views[-1]
-        return _one_kind(view, evidence)
+        return _one_kind(views[-1], evidence)
     alone, together = (
         observation.obtained_in_periods_cpus(single),
         observation.obtained_in_periods_cpus(every),
     )
     loops = len(every.loops)
-    compared = sentences.compared(alone, together, loops)
+    compared = (
+        f"One busy CPU obtained {percent(alone)}; {loops} at once obtained {together:.3f} "
+        f"CPUs in total, {percent(together / loops)} each."
+    )
     if not single.lossy:
         # One CPU has all of itself and all of them have less: only their sum can be limited.
         if observation.all_share_refills(every):
@@ -189,7 +202,8 @@ def _one_kind(view: View, said: tuple[str, ...]) -> Named:
         return Word.RESERVATION_OR_CAP, _reservation_fit([view]), said
     # Loops that one budget stops are started again at one moment; reservations run apart.
     grid = observation.common_refills(view)
-    said = (*said, sentences.apart(grid)) if grid is not None else said
+    if grid is not None:
+        said = (*said, f"The loops were refilled {sentences.ms(grid.apart_ns)} apart.")
     return Word.RESERVATION_OR_CAP, _cap_fit([view]), said
 
 
@@ -224,11 +238,15 @@ def _further(looks: Sequence[Look], word: Word, fit: Fit) -> tuple[str, ...]:
     evidence = []
     for look in of_kind(looks, "several")[:1]:
         if word not in (Word.UNCLEAR, Word.RESERVATION_PER_CPU) and look.loops[0].cpu is not None:
-            evidence.append(sentences.several(look))
+            each = ", ".join(percent(loop.share) for loop in look.loops)
+            evidence.append(
+                f"{look.processes} processes on one CPU obtained {each}: "
+                f"{percent(look.obtained_cpus)} in total."
+            )
     if word in (Word.RESERVATION_PER_CPU, Word.CAP_PER_MACHINE, Word.RESERVATION_OR_CAP):
         for look in of_kind(looks, "sleeping")[:1]:
             if (refill := refills.refilled(look, fit)) is not None:
-                evidence.append(sentences.after_sleep(refill))
+                evidence.append(sentences.AFTER_SLEEP[refill])
     if (own := sentences.accounted(looks)) and word not in (Word.DEDICATED, Word.UNCLEAR):
         evidence.append(own)
     return tuple(evidence)

@@ -162,11 +162,6 @@ def clock_read_slowdown(looks: Sequence[Look], every: View | None) -> float | No
     return float(np.median(ratios)) if ratios else None
 
 
-def is_throttled(view: View) -> bool:
-    """Returns whether most of what was lost was lost to the own quota, as the own counters say."""
-    return bool(view.look.throttled_count) and is_caused_by(view, "throttled")
-
-
 def is_stopped_often(view: View) -> bool:
     """Returns whether its loops gave up their CPU again and again."""
     gaps = [gap for loop in view.look.loops for gap in refills.long_gaps(loop.gaps)]

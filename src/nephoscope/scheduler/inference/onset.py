@@ -22,7 +22,7 @@ import numpy as np
 
 from nephoscope.scheduler.inference import refills, timing
 from nephoscope.scheduler.inference.refills import EXACT_NS, Refills
-from nephoscope.scheduler.inference.verdict import Gap, Look, Loop, of_kind
+from nephoscope.scheduler.inference.verdict import Gap, Look, of_kind
 
 _MOST = 0.7
 """Share of the lost time in gaps that start with a timer, where others disturb a few."""
@@ -81,7 +81,10 @@ def find(looks: Sequence[Look], busy: Sequence[Look], ends: Refills | None) -> O
     if grid is None:
         return Onsets(Onset.UNKNOWN)
     period_ns = grid.period_ns
-    run_ns, gap_ns = _usual(loops)
+    mains = [refills.main_gaps(loop.gaps) for loop in loops]
+    runs_ns = [b.start_ns - a.end_ns for gaps in mains for a, b in pairwise(gaps)]
+    run_ns = refills.median_by_time(np.array(runs_ns))
+    gap_ns = refills.median_by_time(np.array([gap.length_ns for gaps in mains for gap in gaps]))
     slept = _after_sleeps(of_kind(looks, "sleeping"), period_ns, run_ns, gap_ns)
     tick_ns, ticks = _against_ticks(of_kind(looks, "several"), gap_ns)
     drifts = tick_ns is not None and abs(refills.to_nearest(period_ns, tick_ns)) > EXACT_NS
@@ -110,14 +113,6 @@ def _depends_on_others(busy: Sequence[Look]) -> bool:
         for cpu, alone in shares["one"].items()
         if cpu in shares["all"]
     )
-
-
-def _usual(loops: Sequence[Loop]) -> tuple[float, float]:
-    """Usual run and gap between main gaps, by time."""
-    mains = [refills.main_gaps(loop.gaps) for loop in loops]
-    runs = [b.start_ns - a.end_ns for gaps in mains for a, b in pairwise(gaps)]
-    gaps_ns = [gap.length_ns for gaps in mains for gap in gaps]
-    return refills.median_by_time(np.array(runs)), refills.median_by_time(np.array(gaps_ns))
 
 
 def _after_sleeps(

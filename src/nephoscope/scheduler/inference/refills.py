@@ -123,9 +123,7 @@ def find(
     ]
     weights = [np.array([gap.length_ns for gap in gaps]) for gaps in mains]
     period = _periodogram(times, weights, window_ns)
-    if period is None:
-        return None
-    return _fitted(times, weights, period)
+    return None if period is None else _fitted(times, weights, period)
 
 
 def losing(looks: Sequence[Look]) -> list[Loop]:

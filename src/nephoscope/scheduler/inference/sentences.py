@@ -52,6 +52,13 @@ AMBIGUOUS_ONSET = (
     "they come later after a sleep, as those of a reservation or cap do, could not be seen."
 )
 
+AFTER_SLEEP = {
+    Refilled.FIXED: "Refills continued at fixed times during sleeps, as with a quota or a cap.",
+    Refilled.ON_WAKING: (
+        "After a sleep, a new period started at the wake-up, as with a reservation."
+    ),
+}
+
 DIFFERENT = "One busy loop lost its CPU in turns, another one at regular moments: two mechanisms."
 
 _CYCLES = 14
@@ -61,18 +68,12 @@ _PART_OF_OBSERVATION = 2.5 / 8.5
 _SHORTEST_SECOND_S, _LONGEST_SECOND_S = 60, 600
 
 
-def second_look_s(cycle_ns: float) -> int:
-    """Returns how long a second observation takes that sees enough cycles of this length: tens of
-    s."""
-    needed_s = _CYCLES * cycle_ns / 1e9 / _PART_OF_OBSERVATION
-    return min(_LONGEST_SECOND_S, max(_SHORTEST_SECOND_S, 10 * math.ceil(needed_s / 10)))
-
-
 def next_step(word: Word, looks: Sequence[Look], cycle_ns: float) -> str:
     """Returns what to do about a verdict; for *unclear*, the command that would decide."""
     if word is not Word.UNCLEAR:
         return NEXT[word]
-    seconds = second_look_s(cycle_ns)
+    needed_s = _CYCLES * cycle_ns / 1e9 / _PART_OF_OBSERVATION
+    seconds = min(_LONGEST_SECOND_S, max(_SHORTEST_SECOND_S, 10 * math.ceil(needed_s / 10)))
     if sum(look.window_ns for look in looks) >= 0.9e9 * seconds:
         return (
             "Repeat when no other program of the machine is busy: more time than this observation "
@@ -125,23 +126,14 @@ def _interval(estimate: Estimate, show: Callable[[float], str]) -> str:
     return f"{show(estimate.value)} ({between}, n = {estimate.n})"
 
 
-def share_text(estimate: Estimate) -> str:
-    """A share or a number of CPUs with its interval."""
-    is_share = estimate.unit == "ratio"
-    return _interval(estimate, percent if is_share else lambda value: f"{value:.3f} CPUs")
-
-
-def time_text(estimate: Estimate) -> str:
-    """A time with its interval."""
-    return _interval(estimate, ms)
-
-
 def sentence(word: Word, fit: Fit, target: str) -> str:
     """The verdict as one sentence."""
-    share = "" if fit.share is None else share_text(fit.share)
-    rule = ""
+    share = rule = ""
+    if fit.share is not None:
+        is_share = fit.share.unit == "ratio"
+        share = _interval(fit.share, percent if is_share else lambda value: f"{value:.3f} CPUs")
     if fit.slice_ns is not None and fit.period_ns is not None:
-        rule = f": {time_text(fit.slice_ns)} in every {time_text(fit.period_ns)}"
+        rule = f": {_interval(fit.slice_ns, ms)} in every {_interval(fit.period_ns, ms)}"
     texts = {
         Word.DEDICATED: f"{target} has dedicated CPUs: each busy loop obtained {share}.",
         Word.RESERVATION_PER_CPU: (
@@ -180,15 +172,14 @@ def pattern(timing: Timing) -> str:
     """Returns how one loop lost the CPU."""
     name = timing.loop.name
     lost = f"{name} lost {percent(timing.lost)}"
-    if timing.pattern is Pattern.REFILLS and timing.refills is not None:
-        grid = timing.refills
+    grid = timing.refills
+    if timing.pattern is Pattern.REFILLS and grid is not None:
         how = "also at a timer tick" if timing.aligned else "by a separate timer"
         return (
             f"{lost}; {percent(grid.regular)} of that ended on a grid of {ms(grid.period_ns)} "
             f"({grid.n} refills), {how}."
         )
-    if timing.pattern is Pattern.CLOCKED and timing.refills is not None:
-        grid = timing.refills
+    if timing.pattern is Pattern.CLOCKED and grid is not None:
         return (
             f"{lost}; {percent(grid.regular)} of that started on a grid of {ms(grid.period_ns)} "
             f"({grid.n} gaps)."
@@ -204,24 +195,6 @@ def pattern(timing: Timing) -> str:
         f"{lost} in gaps of {ms(timing.gap_ns)} after runs of {ms(timing.run_ns or 0)}, at "
         "irregular times."
     )
-
-
-def undisturbed(least: float, loops: int) -> str:
-    """Nothing was lost."""
-    return f"The minimum of {loops} busy loops was {percent(least)} of a CPU, without notable gaps."
-
-
-def slower(ratio: float) -> str:
-    """The core is shared."""
-    return (
-        f"A clock read takes {ratio:.2f} times as long while all CPUs are busy, without "
-        "gaps: the CPUs share the units of a core."
-    )
-
-
-def as_fast(ratio: float) -> str:
-    """The core is not shared."""
-    return f"A clock read takes {ratio:.2f} times as long while all CPUs are busy."
 
 
 def onset(onsets: Onsets) -> tuple[str, ...]:
@@ -265,43 +238,6 @@ def counters(look: Look) -> str:
         f"{look.window_ns / 1000000000.0:g} s ({look.throttled_ratio or 0:.2f} CPUs on "
         "average), which covers most of the lost time."
     )
-
-
-def moved(alone: float, together: float) -> str:
-    """The share depends on who runs where."""
-    return (
-        f"One busy CPU obtained {percent(alone)}, all at once {percent(together)} each: the "
-        "share depends on the load."
-    )
-
-
-def compared(alone: float, together: float, loops: int) -> str:
-    """One CPU against all."""
-    return (
-        f"One busy CPU obtained {percent(alone)}; {loops} at once obtained {together:.3f} "
-        f"CPUs in total, {percent(together / loops)} each."
-    )
-
-
-def apart(grid: Refills) -> str:
-    """Returns whether loops are refilled at one moment."""
-    return f"The loops were refilled {ms(grid.apart_ns)} apart."
-
-
-def several(look: Look) -> str:
-    """Several processes on one CPU."""
-    each = ", ".join(percent(loop.share) for loop in look.loops)
-    return (
-        f"{look.processes} processes on one CPU obtained {each}: "
-        f"{percent(look.obtained_cpus)} in total."
-    )
-
-
-def after_sleep(found: Refilled) -> str:
-    """Returns what a sleep does to the refills."""
-    if found is Refilled.FIXED:
-        return "Refills continued at fixed times during sleeps, as with a quota or a cap."
-    return "After a sleep, a new period started at the wake-up, as with a reservation."
 
 
 def accounted(looks: Sequence[Look]) -> str:

@@ -99,7 +99,8 @@ def of_loop(look: Look, loop: Loop, common: Refills | None = None) -> Timing:
     starts = np.array([float(gap.start_ns) for gap in gaps])
     ends = starts + lengths
     tick, aligned = _ticks(starts, ends)
-    run, gap = _typical(starts, ends, lengths)
+    runs = starts[1:] - ends[:-1]
+    run, gap = median_by_time(runs[runs > 0]), median_by_time(lengths)
     short = _short(min(run, gap), tick, refills)
     if refills is not None and short and _overruns(starts, ends, refills):
         short = False
@@ -191,9 +192,3 @@ def _apart(starts: Array, ends: Array, tick: float) -> float:
 
 def _resultant(times: Array, tick: float) -> complex:
     return complex(resultant(times, np.ones(times.size), np.array([tick]))[0])
-
-
-def _typical(starts: Array, ends: Array, lengths: Array) -> tuple[float, float]:
-    """Medians of runs and gaps, each by time: half of the time is in longer ones."""
-    runs = starts[1:] - ends[:-1]
-    return median_by_time(runs[runs > 0]), median_by_time(lengths)

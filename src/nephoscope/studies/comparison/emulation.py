@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from nephoscope.model import Estimate, RunResult
-from nephoscope.scheduler.inference import SchedulerVerdicts
+from nephoscope.scheduler.inference.verdict import SchedulerVerdicts
 from nephoscope.studies.catalogue import Number, ReferenceStudy
 from nephoscope.studies.comparison import measured, rules
 from nephoscope.studies.comparison.rules import Range

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from nephoscope.reading.fields import NAME, Record
-from nephoscope.scheduler.inference import Word
+from nephoscope.scheduler.inference.verdict import Word
 from nephoscope.studies.definition.selectors import MeasuredFigure, PublishedFigure, Selection, Text
 
 
