@@ -4,14 +4,6 @@ use crate::buffer::{Buffer, Pages};
 /// The words that benchmarks take for the pages of their working set.
 pub const WORDS: &[&str] = &["huge", "small", "default"];
 
-pub fn named(word: &str) -> Pages {
-    match word {
-        "small" => Pages::Small,
-        "huge" => Pages::Huge,
-        _ => Pages::Default,
-    }
-}
-
 /// Bytes of `buffer` that lie on transparent huge pages once it was touched; `None` where the kernel
 /// does not tell.
 pub fn huge_bytes(buffer: &Buffer) -> Option<usize> {
