@@ -1,5 +1,5 @@
 //! Which pages a range really got: asking for huge ones is not getting them.
-use crate::buffer::{Buffer, Pages};
+use crate::buffer::Buffer;
 
 /// The words that benchmarks take for the pages of their working set.
 pub const WORDS: &[&str] = &["huge", "small", "default"];
@@ -45,6 +45,7 @@ fn mapping(line: &str) -> Option<(usize, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::buffer::Pages;
 
     #[test]
     fn smaps_is_read_for_the_range_only() {

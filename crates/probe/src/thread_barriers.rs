@@ -145,8 +145,8 @@ mod tests {
                     through.fetch_add(1, Ordering::SeqCst);
                 });
             }
-            let none_through = || Ok(assert_eq!(through.load(Ordering::SeqCst), 0));
-            assert!(latch.open_behind(none_through).unwrap().is_some());
+            let before = latch.open_behind(|| Ok(through.load(Ordering::SeqCst)));
+            assert_eq!(before.unwrap(), Some(0));
         });
         assert_eq!(through.load(Ordering::SeqCst), 3);
     }

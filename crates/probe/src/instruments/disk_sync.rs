@@ -69,10 +69,12 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     let (record_bytes, append) = (params.size("record_bytes"), params.bool("append"));
     let operations = params.u64("operations");
     let duration_ns = params.u64("duration_ns");
-    let (flags, sync): (_, fn(&File) -> Result<(), Error>) = match params.text("method") {
-        "fdatasync" => (0, File::sync_data),
-        "o_dsync" => (libc::O_DSYNC, |_| Ok(())),
-        _ => (0, File::sync_all),
+    let method = params.text("method");
+    let flags = if method == "o_dsync" { libc::O_DSYNC } else { 0 };
+    let sync: fn(&File) -> Result<(), Error> = match method {
+        "fdatasync" => File::sync_data,
+        "o_dsync" => |_| Ok(()),
+        _ => File::sync_all,
     };
     let directory = place::directory(params.text("directory"));
     if place::in_memory(&directory)? {

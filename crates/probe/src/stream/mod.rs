@@ -91,9 +91,9 @@ pub unsafe fn apply(how: How, to: *mut u8, first: *const u8, second: *const u8, 
         #[cfg(target_arch = "x86_64")]
         x86::apply(how, to, first, second, count);
         #[cfg(not(target_arch = "x86_64"))]
-        match how.element {
-            Element::Double => dispatch::<f64>(how, to, first, second, count),
-            Element::Int64 => dispatch::<i64>(how, to, first, second, count),
+        match (how.level, how.element) {
+            (Level::Base, Element::Double) => dispatch::<f64>(how, to, first, second, count),
+            (Level::Base, Element::Int64) => dispatch::<i64>(how, to, first, second, count),
         }
     }
 }
