@@ -1,5 +1,5 @@
 //! Which CPUs this process may use, pinning a thread to one, and leaving CPUs to everything else.
-use crate::error::{ProbeError, Result};
+use crate::error::{os_result, ProbeError, Result};
 use nephoscope_wire::params::Params;
 use std::sync::Mutex;
 
@@ -58,10 +58,7 @@ pub fn bind(cpu: usize) -> Result<()> {
         libc::CPU_SET(cpu, &mut set);
         libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set)
     };
-    if rc == 0 {
-        return Ok(());
-    }
-    Err(ProbeError::os(&format!("Pinning to CPU {cpu}"), &std::io::Error::last_os_error()))
+    os_result(&format!("Pinning to CPU {cpu}"), rc)
 }
 
 /// The calling thread, and those that it starts, run only while nothing else wants the CPU.
@@ -72,10 +69,7 @@ pub fn only_when_idle() -> Result<()> {
         // Not libc's wrapper: musl's answers "not implemented".
         libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_IDLE, &raw const parameters)
     };
-    if rc == 0 {
-        return Ok(());
-    }
-    Err(ProbeError::os("Running only on idle CPUs", &std::io::Error::last_os_error()))
+    os_result("Running only on idle CPUs", rc as libc::c_int)
 }
 
 /// The CPUs that `threads` threads are pinned to: one CPU each while there are enough, then round

@@ -1,8 +1,10 @@
 //! Large buffers straight from `mmap`: page-aligned, touched on purpose, given back on drop.
 use crate::error::{Kind, ProbeError, Result};
 use crate::session::Session;
+use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Pages {
     /// Base pages only (transparent huge pages switched off for the range).
     Small,

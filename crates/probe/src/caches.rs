@@ -2,6 +2,7 @@
 use crate::cgroup::Cgroups;
 use crate::error::{Kind, ProbeError, Result};
 use crate::files::Files;
+use crate::machine::cpuid;
 use crate::proc;
 use std::collections::BTreeMap;
 
@@ -61,19 +62,9 @@ fn last_level_of(files: &Files, cpu: usize) -> Option<(usize, String)> {
 }
 
 fn from_cpuid() -> Option<usize> {
-    #[cfg(target_arch = "x86_64")]
-    {
-        let caches = raw_cpuid::CpuId::new().get_cache_parameters()?;
-        let (_, bytes) = caches
-            .map(|cache| {
-                let ways = cache.associativity() * cache.physical_line_partitions();
-                (cache.level(), ways * cache.coherency_line_size() * cache.sets())
-            })
-            .max()?;
-        Some(bytes).filter(|bytes| *bytes > 0)
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    None
+    let caches = cpuid::read().ok()?.caches;
+    let last = caches.iter().max_by_key(|cache| (cache.level, cache.size_bytes))?;
+    usize::try_from(last.size_bytes).ok().filter(|bytes| *bytes > 0)
 }
 
 /// Bytes that this process can take without swapping or being killed: what the kernel calls

@@ -51,14 +51,19 @@ pub fn of_timeval_ns(time: libc::timeval) -> u64 {
     time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_usec.cast_unsigned() * 1000
 }
 
-/// Nanoseconds of CPU time that the thread of that clock has used (`pthread_getcpuclockid`).
-#[inline]
-pub fn of_thread_ns(clock: libc::clockid_t) -> u64 {
-    read_ns(clock)
+/// What the kernel accounted to this thread, to this process or to its children; `None` where it does
+/// not tell.
+pub fn usage(of: libc::c_int) -> Option<libc::rusage> {
+    // SAFETY: fills a plain struct.
+    unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        (libc::getrusage(of, &raw mut usage) == 0).then_some(usage)
+    }
 }
 
+/// Nanoseconds of a clock of the kernel, or of one thread's CPU time (`pthread_getcpuclockid`).
 #[inline]
-fn read_ns(clock: libc::clockid_t) -> u64 {
+pub fn read_ns(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: fills a plain struct; the clocks named here exist on every Linux.
     unsafe { libc::clock_gettime(clock, &raw mut time) };

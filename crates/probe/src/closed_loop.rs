@@ -24,6 +24,12 @@ pub fn buckets(histogram: &Histogram<u64>) -> impl Iterator<Item = (u64, u64)> +
     })
 }
 
+/// The middle one of some values, or the mean of the two in the middle.
+pub fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    f64::midpoint(values[(values.len() - 1) / 2], values[values.len() / 2])
+}
+
 /// The same as samples.
 pub fn pairs(histogram: &Histogram<u64>) -> Vec<(f64, u64)> {
     buckets(histogram).map(|(value, count)| (value as f64, count)).collect()
@@ -120,6 +126,12 @@ mod tests {
         assert!(!window.completed(start + 15_000_000, 10_000_000));
         let outcome = Window::outcome([window]).unwrap();
         assert!((outcome.operations_per_s - 100.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_median_is_the_middle() {
+        assert_eq!(median(&mut [3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(&mut [4.0, 1.0, 2.0, 3.0]), 2.5);
     }
 
     #[test]

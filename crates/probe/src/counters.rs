@@ -14,37 +14,6 @@ use crate::other_programs::{self, Others};
 use crate::proc::{self, CpuTimes};
 use serde_json::{json, Value};
 
-/// Keys of the `counters` object, in its order.
-#[cfg(test)]
-pub const KEYS: [&str; 26] = [
-    "elapsed_ns",
-    "steal_ratio",
-    "busy_ratio",
-    "psi_cpu_some_ratio",
-    "psi_memory_some_ratio",
-    "psi_memory_full_ratio",
-    "psi_io_some_ratio",
-    "psi_io_full_ratio",
-    "throttled_ratio",
-    "throttled_count",
-    "major_faults_count",
-    "minor_faults_count",
-    "voluntary_switches_count",
-    "involuntary_switches_count",
-    "swap_in_count",
-    "swap_out_count",
-    "swapped_bytes",
-    "clock_step_ns",
-    "load_1m",
-    "others_busy_cpus",
-    "others_io_bytes_per_s",
-    "kernel_read_bytes_per_s",
-    "kernel_written_bytes_per_s",
-    "kernel_flushes_per_s",
-    "kernel_packets_per_s",
-    "kernel_switches_per_s",
-];
-
 /// Ticks of `/proc/stat` in a second: fixed in the kernel's interface (USER_HZ).
 const TICKS_PER_S: f64 = 100.0;
 
@@ -238,14 +207,8 @@ pub fn steal_hidden(cpu: Option<&CpuTimes>) -> Option<&'static str> {
 }
 
 fn usage() -> Option<Usage> {
-    let read = |who| {
-        // SAFETY: fills a plain struct.
-        unsafe {
-            let mut usage: libc::rusage = std::mem::zeroed();
-            (libc::getrusage(who, &raw mut usage) == 0).then_some(usage)
-        }
-    };
-    let (own, children) = (read(libc::RUSAGE_SELF)?, read(libc::RUSAGE_CHILDREN)?);
+    let own = clock::usage(libc::RUSAGE_SELF)?;
+    let children = clock::usage(libc::RUSAGE_CHILDREN)?;
     let meter = crate::idle_cpu::switches();
     Some(Usage {
         major_faults: own.ru_majflt + children.ru_majflt,

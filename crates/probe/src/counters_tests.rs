@@ -2,6 +2,36 @@
 use super::*;
 use crate::files::Captured;
 
+/// Keys of the `counters` object, in its order.
+const KEYS: [&str; 26] = [
+    "elapsed_ns",
+    "steal_ratio",
+    "busy_ratio",
+    "psi_cpu_some_ratio",
+    "psi_memory_some_ratio",
+    "psi_memory_full_ratio",
+    "psi_io_some_ratio",
+    "psi_io_full_ratio",
+    "throttled_ratio",
+    "throttled_count",
+    "major_faults_count",
+    "minor_faults_count",
+    "voluntary_switches_count",
+    "involuntary_switches_count",
+    "swap_in_count",
+    "swap_out_count",
+    "swapped_bytes",
+    "clock_step_ns",
+    "load_1m",
+    "others_busy_cpus",
+    "others_io_bytes_per_s",
+    "kernel_read_bytes_per_s",
+    "kernel_written_bytes_per_s",
+    "kernel_flushes_per_s",
+    "kernel_packets_per_s",
+    "kernel_switches_per_s",
+];
+
 fn reading(files: &[(&str, &str)], read_ns: u64) -> Counters {
     let captured = Captured::new(files);
     Counters { read_ns, ..Counters::read_files(&captured.files(), None) }

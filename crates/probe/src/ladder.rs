@@ -103,12 +103,6 @@ fn rounded(given: &[i64]) -> Vec<usize> {
     lengths
 }
 
-/// The middle one of the passes' values (the upper one of an even number).
-pub fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
-}
-
 /// Vector lengths from 1 KiB to `max_bytes`: powers of two, with two points per octave also the
 /// point 1.5 times above each, and `max_bytes` itself as the last.
 fn ladder(max_bytes: usize, points_per_octave: usize) -> Vec<usize> {
@@ -144,12 +138,6 @@ mod tests {
         assert_eq!(automatic_top(32 << 20, 1 << 40), 32 << 20);
         assert_eq!(automatic_top(32 << 20, 64 << 20), 16 << 20);
         assert_eq!(automatic_top(10_000, 1 << 40), 9728);
-    }
-
-    #[test]
-    fn the_median_is_the_middle() {
-        assert_eq!(median(&mut [3.0, 1.0, 2.0]), 2.0);
-        assert!(median(&mut []).is_nan());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Exit codes: 0 done, 2 the caller asked for something that does not exist, 3 the trial failed,
 //! 4 the machine lacks something, 130 cancelled, 124 the deadline passed.
 mod affinity;
+#[cfg(debug_assertions)]
 mod alloc;
 mod args;
 #[cfg(test)]
@@ -34,6 +35,7 @@ mod net;
 mod observe;
 mod other_programs;
 mod pages;
+mod parameters;
 mod password_hashes;
 mod pi;
 mod proc;

@@ -1,16 +1,8 @@
 //! Which pages a range really got: asking for huge ones is not getting them.
-use crate::buffer::{Buffer, Pages};
+use crate::buffer::Buffer;
 
 /// The words that benchmarks take for the pages of their working set.
 pub const WORDS: &[&str] = &["huge", "small", "default"];
-
-pub fn named(word: &str) -> Pages {
-    match word {
-        "small" => Pages::Small,
-        "huge" => Pages::Huge,
-        _ => Pages::Default,
-    }
-}
 
 /// Bytes of `buffer` that lie on transparent huge pages once it was touched; `None` where the kernel
 /// does not tell.
@@ -53,6 +45,7 @@ fn mapping(line: &str) -> Option<(usize, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::buffer::Pages;
 
     #[test]
     fn smaps_is_read_for_the_range_only() {

@@ -6,7 +6,7 @@
 //! looks at; one second later a timer ends the process with `_exit`, whatever it is doing. No helper
 //! thread: a thread cannot be created under `SCHED_DEADLINE`, and would take time from the loop that
 //! is measured.
-use crate::error::{ProbeError, Result};
+use crate::error::{os_result, Result};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicU8, Ordering};
 use std::time::Duration;
 
@@ -297,11 +297,17 @@ fn arm(seconds: i64, micros: i64) {
     }
 }
 
-fn os_result(what: &str, rc: libc::c_int) -> Result<()> {
-    if rc == 0 {
-        Ok(())
-    } else {
-        Err(ProbeError::os(what, &std::io::Error::last_os_error()))
+/// Calls `work` with every signal blocked; a thread that it starts inherits that.
+pub fn without_signals<T>(work: impl FnOnce() -> T) -> T {
+    // SAFETY: plain signal sets of our own; the old one is put back.
+    unsafe {
+        let (mut all, mut old): (libc::sigset_t, libc::sigset_t) =
+            (std::mem::zeroed(), std::mem::zeroed());
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut old);
+        let result = work();
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const old, std::ptr::null_mut());
+        result
     }
 }
 

@@ -199,7 +199,8 @@ fn together<S: Send, T: Send>(
             workers::start(scope, None, move || member(thread)).inspect_err(|_| start.give_up())
         };
         let handles: Vec<_> = (0..seats.threads()).map(spawn).collect();
-        let opened = start.open_behind(gate);
+        let behind = start.latch.as_ref().zip(gate);
+        let opened = behind.map_or(Ok(None), |(latch, gate)| latch.open_behind(gate));
         let join = |worker: Result<Worker<'_, _>, _>| worker.and_then(Worker::join);
         (opened, handles.into_iter().map(join).collect::<Vec<_>>())
     });
@@ -260,21 +261,6 @@ impl Start {
         self.session.check()?;
         let message = "A thread could not start because another failed.";
         Err(ProbeError::new(Kind::Failed, LEFT_ALONE, message, "See the other error."))
-    }
-
-    /// Calls `gate` when all are prepared, then lets them through. That a thread failed is told by
-    /// that thread.
-    fn open_behind(&self, gate: Option<impl FnOnce() -> Result<()>>) -> Result<()> {
-        let (Some(latch), Some(gate)) = (&self.latch, gate) else { return Ok(()) };
-        if !latch.all_arrived() {
-            return Ok(());
-        }
-        let opened = gate();
-        match opened {
-            Ok(()) => latch.open(),
-            Err(_) => self.give_up(),
-        }
-        opened
     }
 
     fn give_up(&self) {

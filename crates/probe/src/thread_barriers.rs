@@ -1,5 +1,6 @@
 //! How threads start together: a latch that lets them sleep until it is opened, and a barrier that
 //! lets them spin until all are there.
+use crate::error::Result;
 use crate::session::Session;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -76,14 +77,16 @@ impl Latch {
         self.sleep_until(|state| state.open)
     }
 
-    /// Waits until all have arrived. `false` as for [`Self::wait`].
-    pub fn all_arrived(&self) -> bool {
-        self.sleep_until(|state| state.arrived == self.size)
-    }
-
-    pub fn open(&self) {
+    /// Calls `gate` when all have arrived, and lets them through if it succeeds. `None` when a thread
+    /// failed, which that thread tells.
+    pub fn open_behind<T>(&self, gate: impl FnOnce() -> Result<T>) -> Result<Option<T>> {
+        if !self.sleep_until(|state| state.arrived == self.size) {
+            return self.session.check().map(|()| None);
+        }
+        let opened = gate().inspect_err(|_| self.give_up())?;
         self.lock().open = true;
         self.changed.notify_all();
+        Ok(Some(opened))
     }
 
     /// Tells the others not to wait any longer.
@@ -142,9 +145,8 @@ mod tests {
                     through.fetch_add(1, Ordering::SeqCst);
                 });
             }
-            assert!(latch.all_arrived());
-            assert_eq!(through.load(Ordering::SeqCst), 0);
-            latch.open();
+            let before = latch.open_behind(|| Ok(through.load(Ordering::SeqCst)));
+            assert_eq!(before.unwrap(), Some(0));
         });
         assert_eq!(through.load(Ordering::SeqCst), 3);
     }
@@ -156,7 +158,7 @@ mod tests {
             let waiting = scope.spawn(|| latch.wait());
             latch.give_up();
             assert!(!waiting.join().unwrap());
-            assert!(!latch.all_arrived());
+            assert!(latch.open_behind(|| Ok(())).unwrap().is_none());
         });
     }
 }

@@ -35,8 +35,7 @@ impl Timed {
         let elapsed_ns = self.read_ns();
         #[cfg(debug_assertions)]
         {
-            let allocations = crate::alloc::allocations() - self.allocations;
-            assert!(allocations == 0, "{allocations} allocations inside a timed section");
+            assert_no_allocation(self.allocations);
             let (minor, major) = faults();
             let new = (minor - self.faults.0, major - self.faults.1);
             assert!(new == (0, 0), "page faults inside a timed section: {new:?} (minor, major)");
@@ -50,10 +49,7 @@ impl Timed {
     pub fn stop_with_kernel_io(self) -> u64 {
         let elapsed_ns = self.read_ns();
         #[cfg(debug_assertions)]
-        {
-            let allocations = crate::alloc::allocations() - self.allocations;
-            assert!(allocations == 0, "{allocations} allocations inside a timed section");
-        }
+        assert_no_allocation(self.allocations);
         elapsed_ns
     }
 
@@ -66,12 +62,14 @@ impl Timed {
 
 #[cfg(debug_assertions)]
 fn faults() -> (i64, i64) {
-    // SAFETY: fills a plain struct of this thread's counters.
-    unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
-        (usage.ru_minflt, usage.ru_majflt)
-    }
+    clock::usage(libc::RUSAGE_THREAD).map_or((0, 0), |usage| (usage.ru_minflt, usage.ru_majflt))
+}
+
+/// Panics if this thread allocated since there were so many allocations.
+#[cfg(debug_assertions)]
+fn assert_no_allocation(before: u64) {
+    let allocations = crate::alloc::allocations() - before;
+    assert!(allocations == 0, "{allocations} allocations inside a timed section");
 }
 
 #[cfg(all(test, debug_assertions))]

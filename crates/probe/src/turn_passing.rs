@@ -4,14 +4,16 @@ use crate::error::{ProbeError, Result};
 use crate::gaps::cause::Switches;
 use crate::session::Session;
 use crate::{affinity, clock, workers};
-use std::io::Error;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use serde::Deserialize;
+use std::io::{Error, PipeReader, PipeWriter};
+use std::os::fd::AsRawFd;
 use std::os::unix::thread::JoinHandleExt;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Method {
     Pipe,
     /// A word in memory, and the kernel's waiting on it.
@@ -20,14 +22,6 @@ pub enum Method {
 
 impl Method {
     pub const NAMES: &'static [&'static str] = &["pipe", "futex"];
-
-    pub fn named(name: &str) -> Self {
-        if name == "pipe" {
-            Self::Pipe
-        } else {
-            Self::Futex
-        }
-    }
 }
 
 #[derive(Debug)]
@@ -35,13 +29,14 @@ struct Shared {
     session: Session,
     method: Method,
     /// Of each side, (where it reads its turn, where the other writes it).
-    pipes: [(OwnedFd, OwnedFd); 2],
+    pipes: [(PipeReader, PipeWriter); 2],
     turn: AtomicU32,
     over: AtomicBool,
 }
 
 impl Shared {
     fn new(session: Session, method: Method) -> Result<Arc<Self>> {
+        let pipe = || std::io::pipe().map_err(|error| ProbeError::os("A pipe", &error));
         let pipes = [pipe()?, pipe()?];
         let (turn, over) = (AtomicU32::new(0), AtomicBool::new(false));
         Ok(Arc::new(Self { session, method, pipes, turn, over }))
@@ -92,13 +87,13 @@ impl Shared {
     }
 
     /// Hands every turn back until it is over; what the kernel accounted meanwhile.
-    fn serve(&self) -> Result<Option<Accounted>> {
+    fn serve(&self) -> Result<Option<Switches>> {
         let mut before = None;
         while self.wait(1)? {
             before = before.or_else(Switches::read);
             self.pass(0)?;
         }
-        Ok(Accounted::since(before))
+        Ok(Switches::since(before))
     }
 
     #[cold]
@@ -120,30 +115,10 @@ impl Shared {
     }
 }
 
-/// What the kernel accounted to a thread.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Accounted {
-    /// It gave the CPU up.
-    pub voluntary: u64,
-    /// It was taken from it.
-    pub involuntary: u64,
-}
-
-impl Accounted {
-    /// Of the calling thread since `before`; `None` where the kernel does not tell.
-    pub fn since(before: Option<Switches>) -> Option<Self> {
-        let (before, now) = (before?, Switches::read()?);
-        Some(Self {
-            voluntary: u64::try_from(now.voluntary - before.voluntary).ok()?,
-            involuntary: u64::try_from(now.involuntary - before.involuntary).ok()?,
-        })
-    }
-}
-
 /// The thread at the other end: it hands every turn back at once.
 pub struct Partner {
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<Result<Option<Accounted>>>>,
+    thread: Option<JoinHandle<Result<Option<Switches>>>>,
     clock: Option<libc::clockid_t>,
 }
 
@@ -185,15 +160,15 @@ impl Partner {
 
     /// CPU time that it has used; 0 where the kernel does not tell.
     pub fn cpu_ns(&self) -> u64 {
-        self.clock.map_or(0, clock::of_thread_ns)
+        self.clock.map_or(0, clock::read_ns)
     }
 
     /// Ends it; what the kernel accounted to it since its first turn.
-    pub fn end(mut self) -> Result<Option<Accounted>> {
+    pub fn end(mut self) -> Result<Option<Switches>> {
         self.join()
     }
 
-    fn join(&mut self) -> Result<Option<Accounted>> {
+    fn join(&mut self) -> Result<Option<Switches>> {
         let Some(thread) = self.thread.take() else { return Ok(None) };
         self.shared.over.store(true, Ordering::Relaxed);
         self.shared.pass(1)?;
@@ -207,24 +182,13 @@ impl Drop for Partner {
     }
 }
 
-fn pipe() -> Result<(OwnedFd, OwnedFd)> {
-    let mut fds = [0; 2];
-    // SAFETY: the kernel writes two descriptors, which are then ours alone.
-    unsafe {
-        if libc::pipe2(fds.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
-            return Err(ProbeError::os("A pipe", &Error::last_os_error()));
-        }
-        Ok((OwnedFd::from_raw_fd(fds[0]), OwnedFd::from_raw_fd(fds[1])))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn on_one_cpu_each_handover_is_a_switch() {
-        const ROUNDS: u64 = 2000;
+        const ROUNDS: i64 = 2000;
         let cpu = affinity::allowed()[0];
         for method in [Method::Pipe, Method::Futex] {
             let mine = std::thread::spawn(move || {
@@ -232,7 +196,7 @@ mod tests {
                 let partner = Partner::start(Session::detached(), method, cpu).unwrap();
                 let before = Switches::read();
                 (0..ROUNDS).for_each(|_| partner.round_trip().unwrap());
-                let mine = Accounted::since(before).unwrap();
+                let mine = Switches::since(before).unwrap();
                 assert!(partner.cpu_ns() > 0);
                 let its = partner.end().unwrap().unwrap();
                 mine.voluntary + mine.involuntary + its.voluntary + its.involuntary

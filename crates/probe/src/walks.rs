@@ -228,7 +228,7 @@ mod x86 {
     }
 
     macro_rules! register {
-        ($name:ident, $raw:ty, $splat:ident, $load:ident, $store:ident, $plus:ident) => {
+        ($name:ident($raw:ty) $splat:ident $load:ident $store:ident $plus:ident) => {
             #[derive(Clone, Copy)]
             pub(super) struct $name($raw);
 
@@ -257,23 +257,13 @@ mod x86 {
         };
     }
 
-    register!(
-        Zmm,
-        __m512i,
-        _mm512_set1_epi64,
-        _mm512_loadu_si512,
-        _mm512_storeu_si512,
-        _mm512_add_epi64
-    );
-    register!(
-        Ymm,
-        __m256i,
-        _mm256_set1_epi64x,
-        _mm256_loadu_si256,
-        _mm256_storeu_si256,
-        _mm256_add_epi64
-    );
-    register!(Xmm, __m128i, _mm_set1_epi64x, _mm_loadu_si128, _mm_storeu_si128, _mm_add_epi64);
+    register! { Zmm(__m512i)
+        _mm512_set1_epi64 _mm512_loadu_si512 _mm512_storeu_si512 _mm512_add_epi64
+    }
+    register! { Ymm(__m256i)
+        _mm256_set1_epi64x _mm256_loadu_si256 _mm256_storeu_si256 _mm256_add_epi64
+    }
+    register! { Xmm(__m128i) _mm_set1_epi64x _mm_loadu_si128 _mm_storeu_si128 _mm_add_epi64 }
 }
 
 #[cfg(test)]

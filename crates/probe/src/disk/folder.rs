@@ -1,11 +1,11 @@
 //! A scratch folder with a name, for files that need one: removed at the end, and where that could
 //! not be, by the next run. Its owner holds a lock on it, which goes away with the process.
-use super::{errors, place};
+use super::errors;
 use crate::error::{Kind, ProbeError, Result};
 use std::fs::File;
 use std::io::Error;
-use std::os::fd::{AsRawFd, FromRawFd};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 const PREFIX: &str = ".nephoscope-folder-";
@@ -77,20 +77,9 @@ impl Drop for Folder {
 
 /// The folder at `path`, locked; `None` when it is gone or another process holds it.
 fn locked(path: &Path) -> Option<File> {
-    let name = place::c_path(path).ok()?;
-    let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
-    // SAFETY: a valid C string; the descriptor is ours alone; the lock is on it.
-    let handle = unsafe {
-        let fd = libc::open(name.as_ptr(), flags);
-        if fd < 0 {
-            return None;
-        }
-        let handle = File::from_raw_fd(fd);
-        if libc::flock(fd, libc::LOCK_EX | libc::LOCK_NB) != 0 {
-            return None;
-        }
-        handle
-    };
+    let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
+    let handle = File::options().read(true).custom_flags(flags).open(path).ok()?;
+    handle.try_lock().ok()?;
     // The lock may be on a folder that was removed, or replaced, in between.
     let (held, there) = (handle.metadata().ok()?, std::fs::symlink_metadata(path).ok()?);
     let same = (held.dev(), held.ino()) == (there.dev(), there.ino());
@@ -119,6 +108,7 @@ fn sweep(directory: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::disk::place;
 
     fn own_directory(name: &str) -> PathBuf {
         let path =

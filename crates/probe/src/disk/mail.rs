@@ -1,8 +1,9 @@
 //! The work of a mail server as a seed says it: which file is made, read, added to or deleted next,
 //! and how many bytes that moves. Pure: no clock, no file.
 use nephoscope_wire::random::Random;
+use serde::Deserialize;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Deserialize)]
 pub struct Draws {
     /// Files made before the transactions.
     pub files: u64,

@@ -211,7 +211,10 @@ impl Mailbox {
         Err(ProbeError::new(
             Kind::Failed,
             "file_changed",
-            format!("A file in {} has {got} bytes instead of {bytes}.", self.place()),
+            format!(
+                "A file in {} has {got} bytes instead of {bytes}.",
+                self.folder.path().display()
+            ),
             "See what else writes there, or set `directory` to another one.",
         ))
     }
@@ -234,14 +237,8 @@ impl Mailbox {
 
     fn failed(&self, what: &str) -> ProbeError {
         let error = Error::last_os_error();
-        self.session
-            .check()
-            .err()
-            .unwrap_or_else(|| errors::named(what, self.folder.path(), &error))
-    }
-
-    fn place(&self) -> std::path::Display<'_> {
-        self.folder.path().display()
+        let failed = || errors::named(what, self.folder.path(), &error);
+        self.session.check().err().unwrap_or_else(failed)
     }
 }
 

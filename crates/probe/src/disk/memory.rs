@@ -19,28 +19,21 @@ pub fn usable_bytes(files: &Files) -> Option<u64> {
 /// Whether a file of that size tells of the disk although the page cache takes part. If not, a note
 /// says why.
 pub fn reaches_disk(trial: &mut Trial, place: &Path, bytes: u64) -> Result<bool> {
-    if place::in_memory(place)? {
-        trial.out.note("A cache measurement: the directory is a tmpfs, its files live in memory.");
-        return Ok(false);
-    }
-    // Twice the memory, so that at most half of the operations can find their record in it.
-    match usable_bytes(&Files::machine()) {
-        Some(memory) if bytes >= memory.saturating_mul(2) => Ok(true),
-        Some(memory) => {
-            trial.out.note(format!(
-                "A cache measurement: the file of {bytes} bytes is smaller than twice the memory \
-                 of {memory} bytes, and direct I/O is off."
-            ));
-            Ok(false)
+    let why = match usable_bytes(&Files::machine()) {
+        _ if place::in_memory(place)? => {
+            "the directory is a tmpfs, its files live in memory".to_owned()
         }
-        None => {
-            trial.out.note(
-                "A cache measurement: how much memory there is cannot be read (/proc is hidden), \
-                 and direct I/O is off.",
-            );
-            Ok(false)
-        }
-    }
+        // Twice the memory, so that at most half of the operations can find their record in it.
+        Some(memory) if bytes >= memory.saturating_mul(2) => return Ok(true),
+        Some(memory) => format!(
+            "the file of {bytes} bytes is smaller than twice the memory of {memory} bytes, and \
+            direct I/O is off"
+        ),
+        None => "how much memory there is cannot be read (/proc is hidden), and direct I/O is off"
+            .to_owned(),
+    };
+    trial.out.note(format!("A cache measurement: {why}."));
+    Ok(false)
 }
 
 #[cfg(test)]

@@ -12,4 +12,3 @@ pub mod passes;
 pub mod pattern;
 pub mod place;
 pub mod scratch;
-pub mod settings;

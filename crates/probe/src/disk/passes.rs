@@ -70,14 +70,7 @@ pub fn run(pass: Pass, files: &[Scratch], gate: impl FnOnce() -> Result<()>) -> 
             };
             threads.push(workers::start(scope, None, work).inspect_err(|_| latch.give_up()));
         }
-        let opened = match latch.all_arrived() {
-            true => gate(),
-            false => session.check(),
-        };
-        match opened {
-            Ok(()) => latch.open(),
-            Err(_) => latch.give_up(),
-        }
+        let opened = latch.open_behind(gate);
         let join = |worker: Result<Worker<'_, _>, _>| worker.and_then(Worker::join);
         let ended: Result<Vec<Option<Done>>, _> = threads.into_iter().map(join).collect();
         opened.and(ended).map(|done| done.into_iter().flatten().collect())

@@ -1,7 +1,8 @@
 //! Where a scratch file goes, and what kind of place that is.
 use super::errors;
 use crate::error::{ProbeError, Result};
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
+use std::io::Error;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -39,7 +40,7 @@ fn kind(directory: &Path) -> Result<i64> {
     unsafe {
         let mut stat: libc::statfs = std::mem::zeroed();
         if libc::statfs(path.as_ptr(), &raw mut stat) != 0 {
-            let error = std::io::Error::last_os_error();
+            let error = Error::last_os_error();
             return Err(errors::named("Looking at the file system", directory, &error));
         }
         // The field's type differs between architectures and C libraries.
@@ -64,16 +65,19 @@ pub fn check_space(directory: &Path, bytes: u64) -> Result<()> {
 
 /// The sizes of the file system that holds `directory`.
 pub fn file_system(directory: &Path) -> Result<libc::statvfs> {
-    let path = c_path(directory)?;
+    let stat = statvfs(&c_path(directory)?);
+    stat.map_err(|error| errors::named("Looking at the free space", directory, &error))
+}
+
+pub fn statvfs(path: &CStr) -> Result<libc::statvfs, Error> {
     // SAFETY: a valid C string, and a plain struct that the kernel fills.
     unsafe {
         let mut stat: libc::statvfs = std::mem::zeroed();
-        if libc::statvfs(path.as_ptr(), &raw mut stat) == 0 {
-            return Ok(stat);
+        match libc::statvfs(path.as_ptr(), &raw mut stat) {
+            0 => Ok(stat),
+            _ => Err(Error::last_os_error()),
         }
     }
-    let error = std::io::Error::last_os_error();
-    Err(errors::named("Looking at the free space", directory, &error))
 }
 
 /// The path for a system call; a NUL byte cannot be part of one.

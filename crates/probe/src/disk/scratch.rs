@@ -4,9 +4,10 @@ use crate::buffer::{Buffer, Pages};
 use crate::error::{ProbeError, Result};
 use crate::session::Session;
 use nephoscope_wire::random::Random;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::Error;
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Bytes of one write while the file is filled; a size at which disks write at full speed.
@@ -27,19 +28,9 @@ impl Scratch {
         // A write beyond the limit on file size is to give an error, not to end the process.
         // SAFETY: ignoring a signal touches no memory of ours.
         unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
-        let path = place::c_path(directory)?;
-        let flags = flags | libc::O_RDWR | libc::O_CLOEXEC;
-        // SAFETY: a valid C string; the descriptor is ours alone.
-        let file = unsafe {
-            match libc::open(path.as_ptr(), flags | libc::O_TMPFILE, 0o600) {
-                -1 => Err(Error::last_os_error()),
-                fd => Ok(File::from_raw_fd(fd)),
-            }
-        };
-        let file = match file {
-            Ok(file) => file,
+        let file = match options(flags | libc::O_TMPFILE).open(directory) {
             Err(error) if no_tmpfile(&error) => open_and_unlink(directory, flags)?,
-            Err(error) => return Err(errors::named("Creating a file", directory, &error)),
+            file => file.map_err(|error| errors::named("Creating a file", directory, &error))?,
         };
         Ok(Self { session, file, directory: directory.to_owned() })
     }
@@ -47,20 +38,15 @@ impl Scratch {
     /// The same file, opened once more. `alone`: nothing is read ahead of what is asked for.
     pub fn again(&self, alone: bool) -> Result<Self> {
         let fd = self.file.as_raw_fd();
-        let path = place::c_path(Path::new(&format!("/proc/self/fd/{fd}")))?;
-        // SAFETY: a valid C string; flags and advice on our own descriptors.
-        let file = unsafe {
-            let direct = libc::fcntl(fd, libc::F_GETFL) & libc::O_DIRECT;
-            match libc::open(path.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC | direct) {
-                -1 => return Err(self.named("Opening the file", &Error::last_os_error())),
-                fd => File::from_raw_fd(fd),
-            }
-        };
+        // SAFETY: reads the flags of our own descriptor.
+        let direct = unsafe { libc::fcntl(fd, libc::F_GETFL) } & libc::O_DIRECT;
+        let file = options(direct).open(format!("/proc/self/fd/{fd}"));
+        let file = file.map_err(|error| self.named("Opening the file", &error))?;
+        let again = Self { session: self.session, file, directory: self.directory.clone() };
         if alone {
-            // SAFETY: advice on our own descriptor.
-            unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_RANDOM) };
+            again.advise(0, 0, libc::POSIX_FADV_RANDOM);
         }
-        Ok(Self { session: self.session, file, directory: self.directory.clone() })
+        Ok(again)
     }
 
     /// Whether a file that was made direct really stayed out of the page cache. Some file systems
@@ -151,22 +137,19 @@ impl Scratch {
 
     /// `fsync`, through interruptions.
     pub fn sync(&self) -> Result<()> {
-        loop {
-            match self.file.sync_all() {
-                Ok(()) => return Ok(()),
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {
-                    self.session.check()?
-                }
-                Err(error) => return Err(self.named("Syncing the file", &error)),
-            }
-        }
+        self.file.sync_all().map_err(|error| self.named("Syncing the file", &error))
     }
 
     /// Asks the kernel to forget the cached pages of this file.
     pub fn drop_cache(&self) {
-        // Advice: a file system that does not take it only stays warm longer.
+        self.advise(0, 0, libc::POSIX_FADV_DONTNEED);
+    }
+
+    /// Advises the kernel about a part of the file, up to its end for a length of 0. A file system that
+    /// does not take the advice only stays warm longer.
+    pub fn advise(&self, start: i64, length: i64, advice: libc::c_int) {
         // SAFETY: our own descriptor.
-        unsafe { libc::posix_fadvise(self.file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
+        unsafe { libc::posix_fadvise(self.file.as_raw_fd(), start, length, advice) };
     }
 
     /// Share of the file's head (at most 64 MiB) that the page cache holds, 0 to 1; `None` where the
@@ -213,19 +196,18 @@ fn no_tmpfile(error: &Error) -> bool {
 fn open_and_unlink(directory: &Path, flags: libc::c_int) -> Result<File> {
     let noise = crate::net::random_bytes()?;
     let name = format!(".nephoscope-{:016x}", u64::from_le_bytes(noise));
-    let path = place::c_path(&directory.join(name))?;
-    // SAFETY: valid C strings; the descriptor is ours alone.
-    unsafe {
-        let fd = libc::open(path.as_ptr(), flags | libc::O_CREAT | libc::O_EXCL, 0o600);
-        if fd < 0 {
-            return Err(errors::named("Creating a file", directory, &Error::last_os_error()));
-        }
-        let file = File::from_raw_fd(fd);
-        if libc::unlink(path.as_ptr()) != 0 {
-            return Err(errors::named("Unlinking a file", directory, &Error::last_os_error()));
-        }
-        Ok(file)
-    }
+    let path = directory.join(name);
+    let failed = |what: &'static str| move |error: Error| errors::named(what, directory, &error);
+    let file = options(flags).create_new(true).open(&path).map_err(failed("Creating a file"))?;
+    std::fs::remove_file(&path).map_err(failed("Unlinking a file"))?;
+    Ok(file)
+}
+
+/// Opens files to read and write them, readable by this user only; flags: further ones of open(2).
+fn options(flags: libc::c_int) -> OpenOptions {
+    let mut options = File::options();
+    options.read(true).write(true).mode(0o600).custom_flags(flags);
+    options
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ pub use streams::{Streams, COLLECTED};
 use crate::clock;
 use crate::error::{ProbeError, Result};
 use crate::session::Session;
+use crate::signals::without_signals;
 use std::ffi::{c_char, c_int, c_void};
 use std::io::Error;
 use std::os::fd::RawFd;
@@ -69,7 +70,8 @@ impl std::fmt::Display for Ending {
 /// Executes programs one after the other.
 pub struct Executor {
     stack: Vec<u8>,
-    streams: Streams,
+    /// What the last program wrote is read from them.
+    pub streams: Streams,
 }
 
 /// What the child needs, prepared before it exists: it shares the probe's memory and may neither
@@ -117,37 +119,20 @@ impl Executor {
         })
     }
 
-    /// Returns the last line that the last program wrote to standard error; empty for none.
-    pub fn last_error_line(&self) -> String {
-        self.streams.last_error_line()
-    }
-
-    /// Returns what the last program wrote to standard output, where that is collected.
-    pub fn output(&self) -> Result<String> {
-        self.streams.output()
-    }
-
     fn start(&mut self, start: &mut Start) -> Result<libc::pid_t, Error> {
         let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
         // SAFETY: the stack grows down from its aligned end and is used by the child alone; the
         // parent goes on when the child has executed the program or ended, so that `start` outlives
         // it. No signal handler runs in the child, which would change the probe's flags: all are
         // blocked until it executes.
-        let child = unsafe {
-            let mut all: libc::sigset_t = std::mem::zeroed();
-            let mut before: libc::sigset_t = std::mem::zeroed();
-            libc::sigfillset(&raw mut all);
-            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
+        let child = without_signals(|| unsafe {
             let end = self.stack.as_mut_ptr().add(STACK_BYTES - STACK_BYTES % 16);
             let end = end.sub(end as usize % 16);
-            let child = libc::clone(become_program, end.cast(), flags, (&raw mut *start).cast());
-            let error = Error::last_os_error();
-            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
-            if child < 0 {
-                return Err(error);
+            match libc::clone(become_program, end.cast(), flags, (&raw mut *start).cast()) {
+                -1 => Err(Error::last_os_error()),
+                child => Ok(child),
             }
-            child
-        };
+        })?;
         if start.error != 0 {
             kill(child);
             return Err(Error::from_raw_os_error(start.error));
@@ -219,7 +204,7 @@ mod tests {
         let program = Program::find(argv, &[], "").unwrap();
         let mut executor = Executor::new(streams);
         let execution = executor.execute(Session::detached(), &program).unwrap();
-        (execution, executor.last_error_line())
+        (execution, executor.streams.last_error_line())
     }
 
     fn quiet() -> Streams {
@@ -245,9 +230,9 @@ mod tests {
         let silent = Program::find(&["true"], &[], "").unwrap();
         let mut executor = Executor::new(quiet());
         executor.execute(Session::detached(), &program.unwrap()).unwrap();
-        assert_eq!(executor.last_error_line(), "last");
+        assert_eq!(executor.streams.last_error_line(), "last");
         executor.execute(Session::detached(), &silent).unwrap();
-        assert_eq!(executor.last_error_line(), "");
+        assert_eq!(executor.streams.last_error_line(), "");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Why the loop did not run: what the kernel's counters say, asked by the loop itself right after a
 //! gap. A sampler thread would be a disturbance of its own.
 use crate::cgroup::{Cgroups, Throttled};
-use crate::clock::Ticks;
+use crate::clock::{self, Ticks};
 use crate::files::Files;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -21,18 +21,6 @@ pub enum Cause {
     Stopped,
     /// No counter moved: interrupt, firmware, a hypervisor that does not tell.
     Unexplained,
-}
-
-impl Cause {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Throttled => "throttled",
-            Self::Stolen => "stolen",
-            Self::Preempted => "preempted",
-            Self::Stopped => "stopped",
-            Self::Unexplained => "unexplained",
-        }
-    }
 }
 
 /// Gaps from here on are worth reading the cgroup's counters: a quota takes whole milliseconds.
@@ -161,12 +149,17 @@ pub struct Switches {
 impl Switches {
     /// So far; `None` where the kernel does not tell.
     pub fn read() -> Option<Self> {
-        // SAFETY: fills a plain struct.
-        unsafe {
-            let mut usage: libc::rusage = std::mem::zeroed();
-            let rc = libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
-            (rc == 0).then_some(Self { voluntary: usage.ru_nvcsw, involuntary: usage.ru_nivcsw })
-        }
+        let usage = clock::usage(libc::RUSAGE_THREAD)?;
+        Some(Self { voluntary: usage.ru_nvcsw, involuntary: usage.ru_nivcsw })
+    }
+
+    /// Those of the calling thread since `before`.
+    pub fn since(before: Option<Self>) -> Option<Self> {
+        let (before, now) = (before?, Self::read()?);
+        Some(Self {
+            voluntary: now.voluntary - before.voluntary,
+            involuntary: now.involuntary - before.involuntary,
+        })
     }
 }
 

@@ -10,7 +10,7 @@ use crate::clock::{self, Ticks};
 use crate::error::{Kind, ProbeError, Result};
 use crate::session::Session;
 use crate::trial::Trial;
-use crate::{affinity, team, timed, touch};
+use crate::{team, timed, touch};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// From the last arrival to the start of the window: every process has been given the CPU by then.
@@ -117,7 +117,6 @@ pub fn run<C: Ticks>(
     trial: &mut Trial,
     settings: &Settings,
     places: &[Place],
-    pin: bool,
 ) -> Result<Vec<Record>> {
     let place_bytes = RECORD_BYTES + (settings.events_max + settings.sleeps_max()) * EVENT_BYTES;
     let shared = Shared::map(places.len(), place_bytes.next_multiple_of(4096))?;
@@ -125,13 +124,12 @@ pub fn run<C: Ticks>(
     // SAFETY: asks for our own process id.
     let parent = unsafe { libc::getpid() };
     let reserved = team::under_deadline();
-    for number in 0..places.len() {
+    for place in places {
         // SAFETY: this process has one thread, so the child may go on as it is.
         match unsafe { libc::fork() } {
-            -1 => return Err(refused(number, places.len())),
+            -1 => return Err(refused(place.number, places.len())),
             0 => {
-                let task = Task { place: places[number], pin, number, parent, reserved };
-                let code = child::<C>(settings, &shared, &task);
+                let code = child::<C>(settings, &shared, *place, parent, reserved);
                 // SAFETY: ends without running what belongs to the parent (buffered output).
                 unsafe { libc::_exit(code) }
             }
@@ -210,19 +208,14 @@ fn reap(children: &mut Children) -> Result<()> {
     }
 }
 
-/// What one forked process is told.
-struct Task {
+/// One loop; the process's exit code. reserved: whether it is to wait for a reservation of its own.
+fn child<C: Ticks>(
+    settings: &Settings,
+    shared: &Shared,
     place: Place,
-    pin: bool,
-    number: usize,
     parent: libc::pid_t,
-    /// Whether it is to wait for a reservation of its own.
     reserved: bool,
-}
-
-/// One loop; the process's exit code.
-fn child<C: Ticks>(settings: &Settings, shared: &Shared, task: &Task) -> i32 {
-    let Task { place, pin, number, parent, reserved } = *task;
+) -> i32 {
     // SAFETY: plain system calls. The parent may have ended before the first of them.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
@@ -231,11 +224,7 @@ fn child<C: Ticks>(settings: &Settings, shared: &Shared, task: &Task) -> i32 {
         }
     }
     let work = || {
-        let pinned = match place.cpu.filter(|_| pin) {
-            Some(cpu) => affinity::pin(cpu).map_err(|error| error.message),
-            None => Ok(()),
-        };
-        let mut watch = Watch::prepare::<C>(settings, place, pinned);
+        let mut watch = Watch::prepare::<C>(settings, place);
         touch::own_pages();
         while reserved && !team::under_deadline() {
             std::thread::sleep(std::time::Duration::from_millis(1));
@@ -251,7 +240,7 @@ fn child<C: Ticks>(settings: &Settings, shared: &Shared, task: &Task) -> i32 {
         watch.look::<C>(Some(start_ns));
         section.stop();
         let text = watch.record().ok().and_then(|record| serde_json::to_vec(&record).ok());
-        text.is_some_and(|text| shared.write(number, &text))
+        text.is_some_and(|text| shared.write(place.number, &text))
     };
     // A debug assertion that fails must not unwind into what belongs to the parent.
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)) {

@@ -12,19 +12,12 @@ pub fn threads<C: Ticks>(
     trial: &mut Trial,
     settings: &Settings,
     places: &[Place],
-    pin: bool,
 ) -> Result<Vec<Record>> {
     let seats = Seats::free(trial.session, places.len())?;
     for note in &seats.notes {
         trial.out.note(note);
     }
-    let prepare = |thread: usize| {
-        let pinned = match places[thread].cpu.filter(|_| pin) {
-            Some(cpu) => affinity::pin(cpu).map_err(|error| error.message),
-            None => Ok(()),
-        };
-        Ok(Watch::prepare::<C>(settings, places[thread], pinned))
-    };
+    let prepare = |thread: usize| Ok(Watch::prepare::<C>(settings, places[thread]));
     let look = |_, watch: &mut Watch| {
         watch.look::<C>(None);
         Ok(())

@@ -4,6 +4,7 @@ use super::cause::{Cause, Causes};
 use super::looks::Looks;
 use super::record::{histogram, Event, Record};
 use super::{Place, Settings};
+use crate::affinity;
 use crate::clock::{self, Pair, Ticks};
 use crate::closed_loop::buckets;
 use crate::error::Result;
@@ -57,12 +58,10 @@ struct Moment {
 }
 
 impl Watch {
-    /// Allocates, touches and practises: nothing in [`Self::look`] then allocates or faults.
-    pub fn prepare<C: Ticks>(
-        settings: &Settings,
-        place: Place,
-        pinned: Result<(), String>,
-    ) -> Self {
+    /// Pins this thread, allocates, touches and practises: nothing in [`Self::look`] then allocates
+    /// or faults.
+    pub fn prepare<C: Ticks>(settings: &Settings, place: Place) -> Self {
+        let pinned = place.cpu.map_or(Ok(()), affinity::pin);
         // A loop that could not be pinned is known by its number among all.
         let place = match pinned {
             Ok(()) => place,
@@ -73,7 +72,7 @@ impl Watch {
         let mut watch = Self {
             settings: settings.clone(),
             place,
-            pin_refused: pinned.err(),
+            pin_refused: pinned.err().map(|error| error.message),
             threshold: ticks(settings.threshold_ns as f64).max(1),
             long: ticks(settings.duration_ns as f64 * LONG_SHARE),
             causes: Causes::open(place.cpu),
@@ -303,7 +302,7 @@ mod tests {
             ns_per_tick,
             session: crate::session::Session::detached(),
         };
-        Watch::prepare::<Monotonic>(&settings, Place { cpu: None, process: 0, number: 0 }, Ok(()))
+        Watch::prepare::<Monotonic>(&settings, Place { cpu: None, process: 0, number: 0 })
     }
 
     /// 30 run, 10 off, and a window that cuts the cycles: the share over whole cycles is exact

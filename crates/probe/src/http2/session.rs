@@ -94,17 +94,8 @@ impl Session {
         self.next_id += 2;
         // All identifiers have been used.
         self.is_closing |= self.next_id > frame::WINDOW_MAX - 2;
-        self.streams.open.push_back(Stream {
-            id,
-            class,
-            status: 0,
-            stated: None,
-            received: 0,
-            check: Default::default(),
-            window: self.streams.initial_window,
-            body,
-            sent: 0,
-        });
+        let window = self.streams.initial_window;
+        self.streams.open.push_back(Stream { id, class, window, body, ..Stream::default() });
         id
     }
 

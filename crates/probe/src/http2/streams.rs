@@ -5,7 +5,7 @@ use crate::requests::failures::{Failure, GARBAGE};
 use std::collections::VecDeque;
 
 /// A request that is being answered.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Stream {
     pub id: u32,
     pub class: u8,

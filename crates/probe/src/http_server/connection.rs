@@ -1,7 +1,8 @@
 //! One client's connection: input that is not read to its end, an answer that is not sent to its end.
 use super::records::Times;
 use super::routes::Route;
-use std::io::{Error, ErrorKind, IoSlice, Read, Write};
+use crate::requests::connection::is_wait;
+use std::io::{Error, IoSlice, Read, Write};
 use std::net::TcpStream;
 
 /// Bodies repeat after so many bytes.
@@ -10,7 +11,7 @@ pub const BODY_PERIOD: usize = 1 << 20;
 const TURN_BYTES: u64 = 4 << 20;
 
 /// A request that is read and not answered yet.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Pending {
     pub route: Route,
     pub body_bytes: u64,
@@ -118,8 +119,4 @@ impl Connection {
     pub fn is_sent(&self) -> bool {
         self.head.is_empty() && self.body.is_empty()
     }
-}
-
-pub fn is_wait(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }

@@ -12,12 +12,14 @@ mod stalls;
 
 use crate::error::{Kind, ProbeError, Result};
 use crate::net::set_option;
+use crate::requests::limits;
 use crate::session::Session;
-use crate::{affinity, clock};
+use crate::{affinity, clock, parameters};
 use nephoscope_wire::params::Params;
 use nephoscope_wire::random::Random;
 pub use records::{Counters, Records};
 pub use routes::{BODY_BYTES_MAX, KIND_NAMES};
+use serde::Deserialize;
 use server::Server;
 use service_times::ServiceTimes;
 use std::io::Error;
@@ -29,13 +31,14 @@ const BACKLOG: libc::c_int = 65_535;
 /// Descriptors for everything but connections.
 const OTHER_FILES: usize = 64;
 
-/// What a server does.
+/// What a server does, by the names of the parameters of `http.serve`.
+#[derive(Deserialize)]
 pub struct Settings {
     pub body_bytes: u64,
     pub workers: usize,
     pub service: String,
     pub service_mean_ns: u64,
-    pub service_cv: f64,
+    pub service_cv_ratio: f64,
     pub seed: u64,
     pub stall_every_ns: u64,
     pub stall_ns: u64,
@@ -52,7 +55,8 @@ pub struct Settings {
 impl Settings {
     /// Reads the parameters of `http.serve`; the limit on connections is what the system allows.
     pub fn of(id: &str, params: &Params) -> Result<Self> {
-        let (every_ns, stall_ns) = (params.u64("stall_every_ns"), params.u64("stall_ns"));
+        let settings: Self = parameters::fields(params);
+        let (every_ns, stall_ns) = (settings.stall_every_ns, settings.stall_ns);
         if stall_ns > 0 && stall_ns >= every_ns {
             return Err(ProbeError::usage(
                 format!(
@@ -61,28 +65,18 @@ impl Settings {
                 "Set stall_every_ns above stall_ns, or stall_ns to 0 for no stalls.",
             ));
         }
+        let files = limits::raise_open_files(u64::MAX).unwrap_or(0);
+        let possible = usize::try_from(files).unwrap_or(usize::MAX).saturating_sub(OTHER_FILES);
         Ok(Self {
-            body_bytes: params.u64("body_bytes"),
-            workers: params.size("workers"),
-            service: params.text("service").to_owned(),
-            service_mean_ns: params.u64("service_mean_ns"),
-            service_cv: params.float("service_cv_ratio"),
             seed: clock::seed(params),
-            stall_every_ns: every_ns,
-            stall_ns,
-            requests_per_connection: params.u64("requests_per_connection"),
-            idle_timeout_ns: params.u64("idle_timeout_ns"),
-            request_timeout_ns: params.u64("request_timeout_ns"),
-            spin_ns: params.u64("spin_ns"),
-            request_body_bytes: params.u64("request_body_bytes"),
-            connections: params.size("connections").min(descriptors().saturating_sub(OTHER_FILES)),
-            records: params.size("records"),
+            connections: settings.connections.min(possible),
             cpus: affinity::named(id, params)?,
+            ..settings
         })
     }
 
     fn service_times(&self) -> ServiceTimes {
-        ServiceTimes::new(&self.service, self.service_mean_ns, self.service_cv, self.seed)
+        ServiceTimes::new(&self.service, self.service_mean_ns, self.service_cv_ratio, self.seed)
     }
 
     /// The CPUs of the threads that use CPU time: the named ones, the event loop's last.
@@ -144,19 +138,6 @@ pub fn listen(address: IpAddr, port: u16) -> Result<(TcpListener, SocketAddr)> {
     };
     let address = set_up().map_err(|error| ProbeError::os("Setting up a socket", &error))?;
     Ok((listener, address))
-}
-
-/// Raises the limit on open descriptors as far as it goes; returns it.
-fn descriptors() -> usize {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: reads and writes a plain struct.
-    unsafe {
-        libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
-        limit.rlim_cur = limit.rlim_max;
-        libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
-        libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
-    }
-    usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX)
 }
 
 /// What bodies consist of: printable characters, the same in every server.

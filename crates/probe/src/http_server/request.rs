@@ -44,6 +44,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
+    /// In the order of their numbers.
     pub const ALL: [Self; 8] = [
         Self::Malformed,
         Self::NoToken,

@@ -7,9 +7,10 @@ pub const BODY_BYTES_MAX: u64 = 1 << 40;
 const CPU_NS_MAX: u64 = 60_000_000_000;
 const SERVICE_NS_MAX: u64 = 3_600_000_000_000;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Route {
     /// A body from memory, without other work.
+    #[default]
     Body,
     /// The sum of 1 to 100.
     Sum,

@@ -9,6 +9,7 @@
 //! A stop of length G between two looks is seen as G minus up to a millisecond.
 mod place;
 
+use crate::signals::without_signals;
 use crate::{affinity, clock};
 use nephoscope_wire::params::Params;
 use nephoscope_wire::spec::Spec;
@@ -187,7 +188,7 @@ fn watch(cpu: usize, tell: &std::sync::mpsc::Sender<Result<i32, String>>) {
         // To be woken up costs the thread that does it tens of microseconds of its trial.
         sleep_until(clock::monotonic_ns() + PERIOD_NS);
     }
-    let start = usage();
+    let start = clock::usage(libc::RUSAGE_THREAD);
     let mut look_at_ns = 0;
     let mut due_ns = clock::monotonic_ns();
     while !stopped() {
@@ -204,9 +205,10 @@ fn watch(cpu: usize, tell: &std::sync::mpsc::Sender<Result<i32, String>>) {
         if late_ns >= GAP_NS && !stopped() && !place::ours_runs_on(cpu, tid) {
             keep_gap(late_ns, &SEEN.late_ns);
         }
-        let (voluntary, involuntary) = usage();
-        SEEN.voluntary.store(voluntary - start.0, Ordering::Relaxed);
-        SEEN.involuntary.store(involuntary - start.1, Ordering::Relaxed);
+        if let (Some(now), Some(start)) = (clock::usage(libc::RUSAGE_THREAD), start) {
+            SEEN.voluntary.store(now.ru_nvcsw - start.ru_nvcsw, Ordering::Relaxed);
+            SEEN.involuntary.store(now.ru_nivcsw - start.ru_nivcsw, Ordering::Relaxed);
+        }
         SEEN.cpu_ns.store(clock::thread_cpu_ns(), Ordering::Relaxed);
         due_ns = if late_ns < PERIOD_NS { due_ns } else { clock::monotonic_ns() } + PERIOD_NS;
     }
@@ -244,30 +246,6 @@ fn sleep_until(at_ns: u64) {
             std::ptr::null_mut(),
         )
     };
-}
-
-/// Voluntary and involuntary switches of this thread.
-fn usage() -> (i64, i64) {
-    // SAFETY: fills a plain struct.
-    unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
-        (usage.ru_nvcsw, usage.ru_nivcsw)
-    }
-}
-
-/// Calls `work` with every signal blocked; a thread that it starts inherits that.
-fn without_signals<T>(work: impl FnOnce() -> T) -> T {
-    // SAFETY: plain signal sets of our own; the old one is put back.
-    unsafe {
-        let (mut all, mut old): (libc::sigset_t, libc::sigset_t) =
-            (std::mem::zeroed(), std::mem::zeroed());
-        libc::sigfillset(&raw mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut old);
-        let result = work();
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const old, std::ptr::null_mut());
-        result
-    }
 }
 
 #[cfg(test)]

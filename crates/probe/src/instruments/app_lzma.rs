@@ -24,7 +24,7 @@
 //! The text is no natural one: it compresses to about a third. Its size decides how much of the work
 //! is in caches; compare only rates of one size. The search for matches costs more than everything
 //! else, so that decompression is ten times as fast and depends on other parts of a CPU.
-use crate::error::{Kind, ProbeError, Result};
+use crate::error::{wrong_result, Kind, ProbeError, Result};
 use crate::session::Session;
 use crate::team::{self, Seats};
 use crate::thread_barriers::Barrier;
@@ -233,8 +233,7 @@ fn left_alone(session: Session) -> ProbeError {
 }
 
 fn wrong(what: &str) -> ProbeError {
-    let hint = "Do not trust any result of this machine; test its memory and its CPU.";
-    ProbeError::new(Kind::Failed, "wrong_text", format!("LZMA failed: {what}."), hint)
+    wrong_result("wrong_text", format!("LZMA failed: {what}."))
 }
 
 #[cfg(test)]

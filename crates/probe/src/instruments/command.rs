@@ -266,7 +266,7 @@ fn found(trial: &Trial, argv: &[&str]) -> Result<Program> {
 }
 
 fn failed(what: &str, ending: Ending, executor: &Executor) -> ProbeError {
-    let line = executor.last_error_line();
+    let line = executor.streams.last_error_line();
     let reason = match line.trim_end_matches('.') {
         "" => ".".to_owned(),
         line => format!(": {line}."),
@@ -304,7 +304,7 @@ fn measure(
         let execution = executor.execute(trial.session, &commands.program)?;
         commands.check(&execution, executor)?;
         if !figures.is_empty() {
-            let output = executor.output()?;
+            let output = executor.streams.output()?;
             for (figure, values) in commands.figures.iter().zip(&mut figures) {
                 values.push(figure.read(&output)?);
             }
@@ -331,12 +331,9 @@ impl Times {
         let mean = |of: fn(&Execution) -> u64| {
             executions.iter().map(|one| of(one) as f64).sum::<f64>() / executions.len() as f64
         };
-        let mut walls: Vec<u64> = executions.iter().map(|one| one.wall_ns).collect();
-        walls.sort_unstable();
-        let middle = walls.len() / 2;
-        let wall_median_ns = (walls[(walls.len() - 1) / 2] + walls[middle]) as f64 / 2.0;
+        let mut walls: Vec<f64> = executions.iter().map(|one| one.wall_ns as f64).collect();
         Self {
-            wall_median_ns,
+            wall_median_ns: closed_loop::median(&mut walls),
             wall_mean_ns: mean(|one| one.wall_ns),
             user_ns: mean(|one| one.user_ns),
             system_ns: mean(|one| one.system_ns),
@@ -384,10 +381,8 @@ fn emit_figures(trial: &mut Trial, figures: &[Figure], measured: &Measured) -> R
             Better::Lower => "lower_figure",
             Better::None => "figure",
         };
-        let mut sorted = values.clone();
-        sorted.sort_by(f64::total_cmp);
-        let middle = (sorted[(sorted.len() - 1) / 2] + sorted[sorted.len() / 2]) / 2.0;
-        trial.out.emit(metric, middle, factors! {"figure": figure.name})?;
+        let median = closed_loop::median(&mut values.clone());
+        trial.out.emit(metric, median, factors! {"figure": figure.name})?;
     }
     Ok(())
 }

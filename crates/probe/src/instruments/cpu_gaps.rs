@@ -55,6 +55,7 @@ use crate::trial::{Factors, Trial};
 use crate::{team, trial::factors};
 use nephoscope_wire::gap_cycles::LONG_SHARE;
 pub use nephoscope_wire::specs::cpu_gaps::SPEC;
+use serde_json::json;
 
 pub fn run(trial: &mut Trial) -> Result<()> {
     match start::reads_tsc(trial)? {
@@ -75,15 +76,14 @@ fn run_with<C: Ticks>(trial: &mut Trial) -> Result<()> {
         session: trial.session,
     };
     let places = start::places(trial)?;
-    let pin = trial.params.bool("pin") && !team::under_deadline();
     let contend = match team::under_deadline() {
         true => places.len() > 1,
         false => trial.params.int("processes_per_cpu") > 1,
     };
     let records = if contend {
-        processes::run::<C>(trial, &settings, &places, pin)?
+        processes::run::<C>(trial, &settings, &places)?
     } else {
-        start::threads::<C>(trial, &settings, &places, pin)?
+        start::threads::<C>(trial, &settings, &places)?
     };
     let beside = trial.counters();
     for record in &records {
@@ -134,7 +134,7 @@ fn emit(trial: &mut Trial, record: &Record) -> Result<()> {
     for event in &record.events {
         let at_ns = event.start.saturating_sub(trial.started_ns());
         let mut factors = of(record);
-        factors.insert("cause".to_owned(), event.cause.word().into());
+        factors.insert("cause".to_owned(), json!(event.cause));
         trial.out.emit_at("gap_event_ns", event.length as f64, 1, at_ns, factors)?;
     }
     for sleep in &record.sleeps {

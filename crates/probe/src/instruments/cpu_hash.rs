@@ -30,7 +30,7 @@
 //! hypervisor hides them. Memory is not measured. A rate of password hashes is that of a server that
 //! checks one password at a time in portable code. John the Ripper computes many candidates at once
 //! (DES: one in each bit of a vector register) and is faster by that.
-use crate::error::{Kind, ProbeError, Result};
+use crate::error::{wrong_result, Result};
 use crate::password_hashes;
 use crate::team::{self, Seats};
 use crate::trial::Trial;
@@ -228,7 +228,7 @@ fn check_vector(algorithm: Algorithm) -> Result<()> {
     if right {
         return Ok(());
     }
-    Err(wrong("This machine hashes a known text wrongly."))
+    Err(wrong_result("wrong_digest", "This machine hashes a known text wrongly."))
 }
 
 fn verify(chain: &Chain, block_bytes: usize, thread: usize) -> Result<()> {
@@ -244,12 +244,8 @@ fn verify(chain: &Chain, block_bytes: usize, thread: usize) -> Result<()> {
     if same {
         return Ok(());
     }
-    Err(wrong("This machine hashed the same block twice with different results."))
-}
-
-fn wrong(message: &str) -> ProbeError {
-    let hint = "Do not trust any result of this machine; test its memory and its CPU.";
-    ProbeError::new(Kind::Failed, "wrong_digest", message, hint)
+    let message = "This machine hashed the same block twice with different results.";
+    Err(wrong_result("wrong_digest", message))
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@
 //! # Caveats
 //! 64-bit division dominates, whose cost differs between CPU generations. Threads beyond the
 //! allowed CPUs share them.
-use crate::error::{Kind, ProbeError, Result};
+use crate::error::{wrong_result, Result};
 use crate::pi::{Pi, MACHIN, STORMER};
 use crate::session::Session;
 use crate::team::{self, Seats};
@@ -113,12 +113,9 @@ fn verify(pi: &Pi, reference: &str) -> Result<()> {
     if pi.whole() == 3 && decimals.starts_with(FIRST) && digest(&decimals) == reference {
         return Ok(());
     }
-    Err(ProbeError::new(
-        Kind::Failed,
-        "wrong_digits",
-        format!("This machine computed wrong digits of π (of {} decimals).", decimals.len()),
-        "Do not trust any result of this machine; test its memory and its CPU.",
-    ))
+    let message =
+        format!("This machine computed wrong digits of π (of {} decimals).", decimals.len());
+    Err(wrong_result("wrong_digits", message))
 }
 
 #[cfg(test)]

@@ -28,8 +28,8 @@ use crate::error::{Kind as ErrorKind, ProbeError, Result};
 use crate::gaps::cause::Switches;
 use crate::session::Session;
 use crate::trial::Trial;
-use crate::turn_passing::{Accounted, Method, Partner};
-use crate::{affinity, clock, team, timed, trial::factors};
+use crate::turn_passing::{Method, Partner};
+use crate::{affinity, clock, parameters, team, timed, trial::factors};
 use nephoscope_wire::spec::{Metric, Param, Spec};
 
 pub const SPEC: Spec = Spec {
@@ -64,7 +64,7 @@ pub const SPEC: Spec = Spec {
 
 pub fn run(trial: &mut Trial) -> Result<()> {
     let (mine, its) = cpus(trial)?;
-    let method = Method::named(trial.params.text("method"));
+    let method = parameters::choice(&trial.params, "method");
     let duration_ns = trial.params.u64("duration_ns");
     team::check_can_start_threads()?;
     affinity::pin(mine)?;
@@ -72,11 +72,11 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     trial.prepared()?;
     let before = Switches::read();
     let (outcome, round_trips) = hand_over(trial.session, &partner, duration_ns)?;
-    let accounted = [Accounted::since(before), partner.end()?];
+    let accounted = [Switches::since(before), partner.end()?];
     trial.out.emit("switches_per_s", 2.0 * outcome.operations_per_s, factors! {})?;
     trial.out.emit("handovers_count", 2.0 * round_trips as f64, factors! {})?;
     if let [Some(mine), Some(its)] = accounted {
-        let sum = |of: fn(&Accounted) -> u64| (of(&mine) + of(&its)) as f64;
+        let sum = |of: fn(&Switches) -> i64| (of(&mine) + of(&its)) as f64;
         trial.out.emit("voluntary_switches_count", sum(|a| a.voluntary), factors! {})?;
         trial.out.emit("involuntary_switches_count", sum(|a| a.involuntary), factors! {})?;
     }

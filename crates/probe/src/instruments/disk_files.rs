@@ -37,7 +37,7 @@ use crate::disk::place;
 use crate::error::{Kind as ErrorKind, ProbeError, Result};
 use crate::session::Session;
 use crate::trial::{Factors, Trial};
-use crate::{clock, timed, trial::factors};
+use crate::{clock, parameters, timed, trial::factors};
 use hdrhistogram::Histogram;
 use nephoscope_wire::spec::{Metric, Param, Spec};
 use serde_json::json;
@@ -88,8 +88,14 @@ pub const SPEC: Spec = Spec {
 
 pub fn run(trial: &mut Trial) -> Result<()> {
     let draws = draws(trial)?;
-    let habits = habits(trial);
-    let directory = place::directory(trial.params.text("directory"));
+    let params = &trial.params;
+    let sync = params.text("sync").to_owned();
+    let habits = Habits {
+        directories: params.u64("directories"),
+        block_bytes: params.size("block_bytes"),
+        fsync: sync == "fsync",
+    };
+    let directory = place::directory(params.text("directory"));
     // Most file systems give a file whole blocks of this size.
     let (most_files, most_bytes) = mail::peak(draws, 4096);
     place::check_space(&directory, most_bytes)?;
@@ -104,7 +110,7 @@ pub fn run(trial: &mut Trial) -> Result<()> {
         mail: Mail::new(draws),
         mailbox: Mailbox::new(trial.session, folder, habits, draws.max_bytes, draws.seed)?,
         histogram: latency_histogram(),
-        sync_phases: trial.params.text("sync") == "phase",
+        sync_phases: sync == "phase",
     };
     let counted = trial.prepared().and_then(|()| work.all_phases(trial, draws));
     let removed = work.mailbox.remove();
@@ -113,33 +119,15 @@ pub fn run(trial: &mut Trial) -> Result<()> {
 
 /// What is drawn from, checked.
 fn draws(trial: &Trial) -> Result<Draws> {
-    let params = &trial.params;
-    let count = |id| params.u64(id);
-    let (min_bytes, max_bytes) = (count("min_bytes"), count("max_bytes"));
+    let draws: Draws = parameters::fields(&trial.params);
+    let Draws { min_bytes, max_bytes, .. } = draws;
     if min_bytes > max_bytes {
         return Err(ProbeError::usage(
             format!("disk.files: min_bytes {min_bytes} is more than max_bytes {max_bytes}."),
             "Set the smaller one as min_bytes.",
         ));
     }
-    Ok(Draws {
-        files: count("files"),
-        transactions: count("transactions"),
-        min_bytes,
-        max_bytes,
-        read_ratio: params.float("read_ratio"),
-        create_ratio: params.float("create_ratio"),
-        seed: clock::seed(params),
-    })
-}
-
-fn habits(trial: &Trial) -> Habits {
-    let params = &trial.params;
-    Habits {
-        directories: params.u64("directories"),
-        block_bytes: params.size("block_bytes"),
-        fsync: params.text("sync") == "fsync",
-    }
+    Ok(Draws { seed: clock::seed(&trial.params), ..draws })
 }
 
 struct Work {

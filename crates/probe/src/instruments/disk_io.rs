@@ -43,11 +43,11 @@ use crate::closed_loop::Outcome;
 use crate::disk::job::Job;
 use crate::disk::memory::reaches_disk;
 use crate::disk::scratch::Scratch;
-use crate::disk::settings::Settings;
-use crate::disk::{engine_ring, engine_sync, place};
+use crate::disk::{engine_ring, engine_sync, errors, place};
 use crate::error::{Kind, ProbeError, Result};
 use crate::trial::{Factors, Trial};
 use crate::{clock, trial::factors};
+use nephoscope_wire::params::Params;
 use nephoscope_wire::spec::{Metric, Param, Spec};
 use std::path::Path;
 
@@ -116,6 +116,56 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     }
     let factors = factors! {"engine": engine, "direct": settings.direct};
     report(trial, &outcome, disk, job.record_bytes, &factors)
+}
+
+/// Parameters that depend on each other, checked.
+struct Settings {
+    record_bytes: usize,
+    records: u64,
+    depth: usize,
+    direct: bool,
+    write: bool,
+    random: bool,
+    seed: u64,
+}
+
+impl Settings {
+    /// Records in flight are held in memory at once.
+    const IN_FLIGHT_BYTES: usize = 1 << 30;
+
+    fn of(params: &Params) -> Result<Self> {
+        let (record_bytes, depth) = (params.size("record_bytes"), params.size("queue_depth"));
+        let direct = params.bool("direct");
+        let file_bytes = params.u64("file_bytes");
+        let usage = |message: String, hint: &str| Err(ProbeError::usage(message, hint));
+        if direct {
+            errors::check_sectors("disk.io", record_bytes)?;
+        }
+        if record_bytes * depth > Self::IN_FLIGHT_BYTES {
+            return usage(
+                format!("disk.io: {depth} records of {record_bytes} bytes in flight exceed 1 GiB."),
+                "Set a smaller `queue_depth` or `record_bytes`.",
+            );
+        }
+        let records = file_bytes / record_bytes as u64;
+        if records < depth as u64 {
+            return usage(
+                format!(
+                    "disk.io: file_bytes {file_bytes} holds {records} records of {record_bytes} \
+                     bytes, fewer than the {depth} in flight."
+                ),
+                "Set a larger `file_bytes`.",
+            );
+        }
+        let operation = params.text("operation");
+        let (write, random) = (operation.ends_with("write"), operation.starts_with("rand"));
+        let seed = clock::seed(params);
+        Ok(Self { record_bytes, records, depth, direct, write, random, seed })
+    }
+
+    fn file_bytes(&self) -> u64 {
+        self.records * self.record_bytes as u64
+    }
 }
 
 fn prepare(

@@ -42,8 +42,9 @@ use crate::disk::{errors, place};
 use crate::error::{ProbeError, Result};
 use crate::session::Session;
 use crate::trial::{Factors, Trial};
-use crate::{clock, team, trial::factors};
+use crate::{clock, parameters, team, trial::factors};
 use nephoscope_wire::spec::{Metric, Param, Spec};
+use serde::Deserialize;
 use std::path::Path;
 
 /// Every operation, in the order in which they go over a file.
@@ -100,7 +101,7 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     // The notes about a cache measurement are for those who get one.
     let large = settings.always_disk() || reaches_disk(trial, &place, all_bytes)?;
     let in_memory = place::in_memory(&place)?;
-    for record_bytes in settings.sizes.clone() {
+    for record_bytes in settings.record_bytes.clone() {
         let files = settings.files(trial.session, &place)?;
         let records = settings.file_bytes / record_bytes as u64;
         if !settings.operations.iter().any(|operation| operation == "write") {
@@ -127,52 +128,43 @@ pub fn run(trial: &mut Trial) -> Result<()> {
 }
 
 /// Parameters that depend on each other, checked.
+#[derive(Deserialize)]
 struct Settings {
     operations: Vec<String>,
-    sizes: Vec<usize>,
+    /// In ascending order.
+    record_bytes: Vec<usize>,
     file_bytes: u64,
     threads: usize,
     direct: bool,
     cold: bool,
-    fsync: bool,
-    close: bool,
+    include_fsync: bool,
+    include_close: bool,
     seed: u64,
 }
 
 impl Settings {
     fn of(trial: &Trial) -> Result<Self> {
         let params = &trial.params;
+        let mut settings: Self = parameters::fields(params);
         let chosen = params.words(trial.spec(), "operations");
         let in_order = OPERATIONS.iter().filter(|word| chosen.iter().any(|other| other == *word));
-        let mut sizes: Vec<usize> = params
-            .ints("record_bytes")
-            .into_iter()
-            .filter_map(|n| usize::try_from(n).ok())
-            .collect();
-        sizes.sort_unstable();
-        sizes.dedup();
-        let settings = Self {
-            operations: in_order.map(|word| (*word).to_owned()).collect(),
-            sizes,
-            file_bytes: params.u64("file_bytes"),
-            threads: params.size("threads"),
-            direct: params.bool("direct"),
-            cold: params.bool("cold"),
-            fsync: params.bool("include_fsync"),
-            close: params.bool("include_close"),
-            seed: clock::seed(params),
-        };
+        settings.operations = in_order.map(|word| (*word).to_owned()).collect();
+        settings.record_bytes.sort_unstable();
+        settings.record_bytes.dedup();
+        settings.seed = clock::seed(params);
         settings.check().map(|()| settings)
     }
 
     fn check(&self) -> Result<()> {
         let usage = |message: String, hint: &str| Err(ProbeError::usage(message, hint));
-        let Some(largest) = self.sizes.last() else {
+        let Some(largest) = self.record_bytes.last() else {
             let message = "disk.records: record_bytes is an empty list.".to_owned();
             return usage(message, "Name at least one size.");
         };
         if self.direct {
-            self.sizes.iter().try_for_each(|size| errors::check_sectors("disk.records", *size))?;
+            self.record_bytes
+                .iter()
+                .try_for_each(|size| errors::check_sectors("disk.records", *size))?;
         }
         if (*largest as u64) > self.file_bytes {
             let bytes = self.file_bytes;
@@ -204,15 +196,15 @@ impl Settings {
             random: operation.starts_with("rand"),
             record_bytes,
             records,
-            fsync: self.fsync,
-            close: self.close,
+            fsync: self.include_fsync,
+            close: self.include_close,
             seed: self.seed,
         }
     }
 
     /// Whether the bytes of that pass move to or from the disk within its time.
     fn reaches_disk(&self, pass: Pass) -> bool {
-        self.direct || if pass.write { self.fsync } else { self.cold }
+        self.direct || if pass.write { self.include_fsync } else { self.cold }
     }
 
     /// Whether those of every pass do.

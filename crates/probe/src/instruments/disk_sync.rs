@@ -22,19 +22,17 @@
 //! # Caveats
 //! A device or hypervisor that acknowledges flushes without performing them cannot be detected by
 //! timing; latencies below about 20 µs are suspicious. Files in memory (tmpfs) are refused.
-use crate::buffer::{Buffer, Pages};
 use crate::closed_loop::latency_histogram;
-use crate::disk::pattern;
+use crate::disk::job::Job;
+use crate::disk::mover::Mover;
 use crate::disk::scratch::Scratch;
 use crate::disk::{errors, place};
-use crate::error::{ProbeError, Result};
-use crate::session::Session;
+use crate::error::Result;
 use crate::trial::Trial;
 use crate::{clock, timed, trial::factors};
-use nephoscope_wire::random::Random;
 use nephoscope_wire::spec::{Metric, Param, Spec};
+use std::fs::File;
 use std::io::Error;
-use std::os::fd::AsRawFd;
 
 pub const SPEC: Spec = Spec {
     id: "disk.sync",
@@ -71,21 +69,32 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     let (record_bytes, append) = (params.size("record_bytes"), params.bool("append"));
     let operations = params.u64("operations");
     let duration_ns = params.u64("duration_ns");
-    let method = Method::of(params.text("method"));
+    let method = params.text("method");
+    let flags = if method == "o_dsync" { libc::O_DSYNC } else { 0 };
+    let sync: fn(&File) -> Result<(), Error> = match method {
+        "fdatasync" => File::sync_data,
+        "o_dsync" => |_| Ok(()),
+        _ => File::sync_all,
+    };
     let directory = place::directory(params.text("directory"));
     if place::in_memory(&directory)? {
         return Err(errors::no_disk(&directory));
     }
     let records = if append { operations + 1 } else { OVERWRITTEN_RECORDS };
     place::check_space(&directory, records * record_bytes as u64)?;
-    let flags = if method == Method::ODsync { libc::O_DSYNC } else { 0 };
     let scratch = Scratch::open(trial.session, &directory, flags)?;
     let seed = clock::realtime_ns();
     if !append {
         scratch.fill(records * record_bytes as u64, seed)?;
     }
-    let mut writer = Writer::new(&scratch, method, record_bytes, records, seed)?;
-    writer.write_and_sync()?;
+    let job = Job::new(&scratch, true, record_bytes, records, seed);
+    let mut mover = Mover::new(&job, 0)?;
+    let mut write_and_sync = || {
+        mover.move_next()?;
+        let failed = |error: Error| scratch.named("Syncing a record", &error);
+        sync(&scratch.file).map_err(|error| scratch.session.check().err().unwrap_or(failed(error)))
+    };
+    write_and_sync()?;
 
     let mut histogram = latency_histogram();
     trial.prepared()?;
@@ -94,7 +103,7 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     let first_ns = started_ns;
     while histogram.len() < operations {
         trial.session.check()?;
-        writer.write_and_sync()?;
+        write_and_sync()?;
         let now_ns = section.read_ns();
         histogram.saturating_record((now_ns - started_ns).max(1));
         started_ns = now_ns;
@@ -107,100 +116,4 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     let rate = histogram.len() as f64 * 1e9 / elapsed_ns as f64;
     trial.out.emit("syncs_per_s", rate, factors! {})?;
     trial.emit_histogram("sync_latency_ns", &histogram, &factors! {})
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Method {
-    Fsync,
-    Fdatasync,
-    ODsync,
-}
-
-impl Method {
-    fn of(word: &str) -> Self {
-        match word {
-            "fdatasync" => Self::Fdatasync,
-            "o_dsync" => Self::ODsync,
-            _ => Self::Fsync,
-        }
-    }
-}
-
-/// Writes the records of a file in order, each made durable.
-struct Writer<'a> {
-    scratch: &'a Scratch,
-    method: Method,
-    buffer: Buffer,
-    record_bytes: usize,
-    records: u64,
-    turn: u64,
-}
-
-impl<'a> Writer<'a> {
-    fn new(
-        scratch: &'a Scratch,
-        method: Method,
-        record_bytes: usize,
-        records: u64,
-        seed: u64,
-    ) -> Result<Self> {
-        let mut buffer = Buffer::map(record_bytes, Pages::Default)?;
-        Random::new(seed).fill(buffer.as_mut_slice());
-        Ok(Self { scratch, method, buffer, record_bytes, records, turn: 0 })
-    }
-
-    /// One record, safe on the disk when this returns.
-    fn write_and_sync(&mut self) -> Result<()> {
-        let fd = self.scratch.file.as_raw_fd();
-        let at = (self.turn % self.records * self.record_bytes as u64).cast_signed();
-        let data = &mut self.buffer.as_mut_slice()[..self.record_bytes];
-        pattern::stamp(data, self.turn);
-        self.turn += 1;
-        // SAFETY: the buffer is as long as said, the descriptor is open.
-        let done = through_interruptions(self.scratch.session, || unsafe {
-            libc::pwrite(fd, data.as_ptr().cast(), data.len(), at)
-        });
-        match done.map(|done| usize::try_from(done).unwrap_or(0)) {
-            Ok(done) if done == self.record_bytes => {}
-            Ok(done) => {
-                self.scratch.session.check()?;
-                let place = &self.scratch.directory;
-                return Err(errors::short_transfer(place, done, self.record_bytes));
-            }
-            Err(error) => return Err(self.failed("Writing a record", &error)),
-        }
-        let synced = through_interruptions(self.scratch.session, || {
-            // SAFETY: the descriptor is open.
-            let rc = unsafe {
-                match self.method {
-                    Method::Fsync => libc::fsync(fd),
-                    Method::Fdatasync => libc::fdatasync(fd),
-                    Method::ODsync => 0,
-                }
-            };
-            rc as isize
-        });
-        synced.map(|_| ()).map_err(|error| self.failed("Syncing a record", &error))
-    }
-
-    fn failed(&self, what: &str, error: &Error) -> ProbeError {
-        self.scratch.session.check().err().unwrap_or_else(|| self.scratch.named(what, error))
-    }
-}
-
-/// Repeats a call that a signal interrupted, until the trial is told to end.
-fn through_interruptions(
-    session: Session,
-    mut call: impl FnMut() -> isize,
-) -> Result<isize, Error> {
-    loop {
-        let result = call();
-        if result >= 0 {
-            return Ok(result);
-        }
-        let error = Error::last_os_error();
-        if error.kind() != std::io::ErrorKind::Interrupted || session.is_cancelled() {
-            return Err(error);
-        }
-    }
 }

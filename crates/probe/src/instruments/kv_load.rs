@@ -31,6 +31,7 @@
 use crate::error::{ProbeError, Result};
 use crate::kv::keys::{Keys, Zipf};
 use crate::kv::{filling, Dialect, Kv, Operation, Workload};
+use crate::parameters;
 use crate::requests::recorder::Recorder;
 use crate::requests::{self, report, spec, target, Settings};
 use crate::trial::{factors, Trial};
@@ -167,11 +168,7 @@ fn emit_shares(trial: &mut Trial, recorder: &Recorder, limits_ns: &[i64]) -> Res
 }
 
 fn workload(params: &Params) -> Result<Workload> {
-    let dialect = match params.text("protocol") {
-        "memcached" => Dialect::Memcached,
-        "memcached_meta" => Dialect::MemcachedMeta,
-        _ => Dialect::Redis,
-    };
+    let dialect = parameters::choice(params, "protocol");
     let weights = weights(&params.texts("operations"), dialect)?;
     let key_count = params.u64("keys");
     let keys = match params.text("key_distribution") {

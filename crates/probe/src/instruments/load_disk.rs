@@ -180,8 +180,7 @@ fn buffered_file(session: Session, directory: &Path, bytes: u64, seed: u64) -> R
     let scratch = Scratch::open(session, directory, 0)?;
     scratch.fill(bytes, seed)?;
     // Nothing is read ahead: a record comes from the disk alone, and can be forgotten alone.
-    // SAFETY: advice on our own descriptor.
-    unsafe { libc::posix_fadvise(scratch.file.as_raw_fd(), 0, 0, libc::POSIX_FADV_RANDOM) };
+    scratch.advise(0, 0, libc::POSIX_FADV_RANDOM);
     scratch.drop_cache();
     Ok(scratch)
 }
@@ -249,9 +248,7 @@ impl Operator<'_> {
 
     fn forget(&self, at: u64) {
         let (start, length) = self.pages(at);
-        let fd = self.job.scratch.file.as_raw_fd();
-        // SAFETY: advice on our own descriptor.
-        unsafe { libc::posix_fadvise(fd, start, length, libc::POSIX_FADV_DONTNEED) };
+        self.job.scratch.advise(start, length, libc::POSIX_FADV_DONTNEED);
     }
 
     fn push(&self, at: u64) -> Result<()> {

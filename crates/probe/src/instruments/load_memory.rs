@@ -38,9 +38,10 @@ use crate::simd::{self, Level};
 use crate::stream::{self, Element, How, Kernel};
 use crate::trial::Trial;
 use crate::walks::{self, Operation};
-use crate::{caches, clock};
+use crate::{caches, clock, parameters};
 use nephoscope_wire::random::Random;
 use nephoscope_wire::spec::{Metric, Param, Spec};
+use serde::Deserialize;
 
 pub const SPEC: Spec = Spec {
     id: "load.memory",
@@ -80,7 +81,7 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     let shift = LoadSettings::of(trial, LoadTarget::CpuTime)?;
     let cpus = load::seats(trial)?;
     let bytes = bytes_of_a_thread(trial, &cpus)?;
-    let does = Does::named(trial.params.text("operation"));
+    let does = parameters::choice(&trial.params, "operation");
     let rate = Rate { total: "load_bytes_per_s", interval: "interval_bytes_per_s", each: 1.0 };
     let session = trial.session;
     load_threads::run(trial, &shift, &load::pinned(&cpus), &[rate], |_| {
@@ -104,23 +105,13 @@ fn bytes_of_a_thread(trial: &mut Trial, cpus: &[usize]) -> Result<usize> {
     Ok((bytes / cpus.len()).next_multiple_of(2 * BIT_BYTES))
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 enum Does {
     Update,
     Read,
     Write,
     Copy,
-}
-
-impl Does {
-    fn named(word: &str) -> Self {
-        match word {
-            "read" => Self::Read,
-            "write" => Self::Write,
-            "copy" => Self::Copy,
-            _ => Self::Update,
-        }
-    }
 }
 
 struct Walk {

@@ -28,6 +28,7 @@
 use crate::error::Result;
 use crate::load::load_threads::{self, LoadSettings, LoadTarget, Rate, Work};
 use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, LOAD_CPUS, PERIOD, THREADS};
+use crate::parameters;
 use crate::trial::Trial;
 use crate::turn_passing::{Method, Partner};
 use nephoscope_wire::spec::{Metric, Param, Spec};
@@ -78,7 +79,7 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     };
     let shift = LoadSettings::of(trial, keeps)?;
     let cpus = load::seats(trial)?;
-    let method = Method::named(trial.params.text("method"));
+    let method = parameters::choice(&trial.params, "method");
     let rate =
         Rate { total: "load_switches_per_s", interval: "interval_switches_per_s", each: 1.0 };
     let session = trial.session;

@@ -32,14 +32,15 @@
 //! Without huge pages (see the notes) steps near 6 MiB may be those of address translation. A
 //! virtual machine shares the last level: its step is lower and less steep. The shortest lengths
 //! include loop overhead.
-use crate::buffer::Buffer;
-use crate::error::{Kind as ErrorKind, ProbeError, Result};
+use crate::buffer::{Buffer, Pages};
+use crate::closed_loop::median;
+use crate::error::{wrong_value, ProbeError, Result};
 use crate::ladder::{self, Ladder, PASSES};
 use crate::session::Session;
 use crate::simd::Level;
 use crate::trial::Trial;
 use crate::walks::{walk, Operation, OPERATIONS, TURN_BYTES};
-use crate::{pages, simd, timed, touch, trial::factors};
+use crate::{pages, parameters, simd, timed, touch, trial::factors};
 use nephoscope_wire::spec::{Metric, Param, Spec};
 
 pub const SPEC: Spec = Spec {
@@ -69,10 +70,10 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     let ladder = ladder::choose(trial)?;
     let words = trial.params.words(&SPEC, "operations");
     let wanted = |operation: &Operation| words.iter().any(|word| word == operation.name());
-    let page_word = trial.params.text("pages").to_owned();
+    let level: Pages = parameters::choice(&trial.params, "pages");
     let time_ns = trial.params.size("time_per_point_ns");
-    let mut vector = Vector::map(trial.session, &ladder, pages::named(&page_word))?;
-    if page_word == "huge" && vector.buffer.bytes() > 4 << 20 && !pages::is_huge(&vector.buffer) {
+    let mut vector = Vector::map(trial.session, &ladder, level)?;
+    if level == Pages::Huge && vector.buffer.bytes() > 4 << 20 && !pages::is_huge(&vector.buffer) {
         trial.out.note(format!("{}; small pages were used.", pages::NO_HUGE));
     }
     trial.prepared()?;
@@ -110,7 +111,7 @@ struct Vector {
 const CHUNK_BYTES: usize = 64 << 20;
 
 impl Vector {
-    fn map(session: Session, ladder: &Ladder, pages: crate::buffer::Pages) -> Result<Self> {
+    fn map(session: Session, ladder: &Ladder, pages: Pages) -> Result<Self> {
         let longest = ladder.lengths.last().copied().unwrap_or(TURN_BYTES);
         let mut vector = Self {
             session,
@@ -166,7 +167,7 @@ impl Vector {
         for value in &mut values {
             *value = self.pass(op, length, piece, times)?;
         }
-        Ok(ladder::median(&mut values))
+        Ok(median(&mut values))
     }
 
     /// How much of the vector a pass walks, and how often: whole vectors many times, or pieces.
@@ -275,12 +276,8 @@ fn whole_turns(bytes: usize) -> usize {
 }
 
 fn wrong(op: Operation, bytes: usize) -> ProbeError {
-    ProbeError::new(
-        ErrorKind::Failed,
-        "wrong_value",
-        format!("mem.cache: the words of {bytes} bytes are not what the {} walk left.", op.name()),
-        "Test this machine's memory: the trial does not count.",
-    )
+    let name = op.name();
+    wrong_value(format!("mem.cache: the words of {bytes} bytes are not what the {name} walk left."))
 }
 
 #[cfg(test)]

@@ -33,12 +33,13 @@
 //! last-level cache a replacement policy that is not strict LRU keeps part of a ring, which is
 //! shown slower than a program would find it. Neighbours' memory traffic increases the latency.
 use crate::buffer::{Buffer, Pages};
-use crate::error::{Kind as ErrorKind, ProbeError, Result};
+use crate::closed_loop::median;
+use crate::error::{wrong_value, Result};
 use crate::ladder::{self, Ladder, PASSES};
 use crate::ring::{Ring, LINE_BYTES};
 use crate::session::Session;
 use crate::trial::Trial;
-use crate::{pages, timed, touch, trial::factors};
+use crate::{pages, parameters, timed, touch, trial::factors};
 use nephoscope_wire::spec::{Metric, Param, Spec};
 
 pub const SPEC: Spec = Spec {
@@ -68,11 +69,11 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     let time_ns = trial.params.size("time_per_point_ns");
     let seed = trial.params.u64("seed");
     let sweeper = Sweeper::map(trial.session, &ladder)?;
-    for word in trial.params.words(&SPEC, "pages") {
+    for level in parameters::choices::<Pages>(&trial.params, &SPEC, "pages") {
         let longest = ladder.lengths.last().copied().unwrap_or(LINE_BYTES);
-        let mut buffer = Buffer::map(longest, pages::named(&word))?;
+        let mut buffer = Buffer::map(longest, level)?;
         buffer.touch_all(trial.session)?;
-        if word == "huge" && !pages::is_huge(&buffer) {
+        if level == Pages::Huge && !pages::is_huge(&buffer) {
             trial.out.note(format!("{}; that level was left out.", pages::NO_HUGE));
             continue;
         }
@@ -84,7 +85,7 @@ pub fn run(trial: &mut Trial) -> Result<()> {
         trial.prepared()?;
         for length in &ladder.lengths {
             let value = chase.point(*length, time_ns, &sweeper)?;
-            let factors = factors! {"vector_bytes": length, "pages": word};
+            let factors = factors! {"vector_bytes": length, "pages": level};
             trial.out.emit("load_latency_ns", value, factors)?;
         }
     }
@@ -164,7 +165,7 @@ impl Chase {
             walked += hops;
         }
         self.check(start, walked)?;
-        Ok(ladder::median(&mut values))
+        Ok(median(&mut values))
     }
 
     /// One timed pass: nanoseconds per hop.
@@ -202,16 +203,10 @@ impl Chase {
         if at == self.ring.position() {
             return Ok(());
         }
-        Err(ProbeError::new(
-            ErrorKind::Failed,
-            "wrong_value",
-            format!(
-                "mem.latency: {walked} hops through {} lines ended at line {} and not at {at}.",
-                self.ring.lines(),
-                self.ring.position()
-            ),
-            "Test this machine's memory: the trial does not count.",
-        ))
+        let (lines, end) = (self.ring.lines(), self.ring.position());
+        Err(wrong_value(format!(
+            "mem.latency: {walked} hops through {lines} lines ended at line {end} and not at {at}."
+        )))
     }
 }
 

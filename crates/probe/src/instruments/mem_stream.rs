@@ -44,7 +44,7 @@ use crate::stream::arrays::{Arrays, Layout};
 use crate::stream::{Element, Kernel};
 use crate::team::Seats;
 use crate::trial::{Factors, Trial};
-use crate::{affinity, caches, ladder, pages, simd, trial::factors};
+use crate::{affinity, caches, ladder, pages, parameters, simd, trial::factors};
 use nephoscope_wire::spec::{Metric, Param, Spec, Unit};
 
 pub const SPEC: Spec = Spec {
@@ -130,7 +130,7 @@ pub fn run(trial: &mut Trial) -> Result<()> {
 
 fn factors_of(kernel: Kernel, element: Element, layout: &Layout) -> Factors {
     factors! {
-        "kernel": kernel.name(), "type": element.name(), "threads": layout.seats.threads()
+        "kernel": kernel, "type": element.name(), "threads": layout.seats.threads()
     }
 }
 
@@ -174,18 +174,17 @@ impl Plan {
                 .out
                 .note("This CPU's streaming stores are not used; stores went through the caches.");
         }
-        let words = |id| trial.params.words(&SPEC, id);
         Ok(Self {
             layout: Layout {
                 seats,
                 elements: (bytes / 8).max(1),
                 streaming,
-                pages: pages::named(trial.params.text("pages")),
+                pages: parameters::choice(&trial.params, "pages"),
                 level: simd::widest(),
                 laps: trial.params.size("laps"),
             },
-            kernels: words("kernels").iter().filter_map(|word| Kernel::named(word)).collect(),
-            types: words("types").iter().filter_map(|word| Element::named(word)).collect(),
+            kernels: parameters::choices(&trial.params, &SPEC, "kernels"),
+            types: parameters::choices(&trial.params, &SPEC, "types"),
             passes: trial.params.size("passes"),
         })
     }

@@ -39,6 +39,7 @@
 //! itself, which is static: one that loads libraries takes longer. A page fault of a huge page is another
 //! operation, which is not measured.
 use crate::buffer::{Buffer, Pages};
+use crate::closed_loop::median;
 use crate::echo_process::{transfer_byte, Echo};
 use crate::error::{Kind, ProbeError, Result};
 use crate::session::Session;
@@ -247,7 +248,7 @@ impl Machine {
         while means.is_empty() || clock::monotonic_ns() < until_ns {
             means.push(batch(self, count)? as f64 / count as f64);
         }
-        Ok(middle(means))
+        Ok(median(&mut means))
     }
 
     /// The same for the first touch of a page; giving the pages back is not in its time.
@@ -279,7 +280,7 @@ impl Machine {
         }
         // The first batch grows the page tables.
         means.remove(0);
-        Ok(middle(means))
+        Ok(median(&mut means))
     }
 
     fn signals(&mut self, duration_ns: u64) -> Result<f64> {
@@ -329,17 +330,7 @@ fn map_and_unmap() -> bool {
 }
 
 fn minor_faults() -> i64 {
-    // SAFETY: fills a plain struct of this thread's counters.
-    unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
-        usage.ru_minflt
-    }
-}
-
-fn middle(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    (values[(values.len() - 1) / 2] + values[values.len() / 2]) / 2.0
+    clock::usage(libc::RUSAGE_THREAD).map_or(0, |usage| usage.ru_minflt)
 }
 
 const SIGNAL: libc::c_int = libc::SIGUSR2;

@@ -10,9 +10,11 @@ use commands::Commands;
 use keys::Keys;
 use nephoscope_wire::random::Random;
 pub use reader::Reader;
+use serde::Deserialize;
 use std::sync::Arc;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Dialect {
     Redis,
     Memcached,

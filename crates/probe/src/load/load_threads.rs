@@ -179,13 +179,10 @@ pub fn run<W: Work>(
             workers::start(scope, None, work).inspect_err(|_| latch.give_up())
         };
         let threads: Vec<_> = seats.iter().enumerate().map(thread).collect();
-        let watched = match latch.all_arrived() {
-            true => trial.prepared().and_then(|()| {
-                latch.open();
-                watch(trial, shift, &tallies, (rates, W::PARTS), &over)
-            }),
-            false => session.check(),
-        };
+        let watched = latch.open_behind(|| trial.prepared()).and_then(|opened| match opened {
+            Some(()) => watch(trial, shift, &tallies, (rates, W::PARTS), &over),
+            None => Ok(()),
+        });
         over.store(true, Ordering::Relaxed);
         latch.give_up();
         for thread in threads {

@@ -2,6 +2,7 @@
 use super::cpuid::Cpuid;
 use super::Section;
 use crate::clock;
+use crate::closed_loop::median;
 use crate::files::{Fact, Files};
 use crate::timed;
 
@@ -27,8 +28,7 @@ pub fn read_cost() -> ReadCost {
     for slot in &mut batches {
         *slot = batch();
     }
-    batches.sort_unstable_by(f64::total_cmp);
-    let median_ns = f64::midpoint(batches[BATCHES / 2 - 1], batches[BATCHES / 2]);
+    let median_ns = median(&mut batches);
     ReadCost { min_ns: batches[0], median_ns }
 }
 

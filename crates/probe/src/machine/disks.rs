@@ -2,6 +2,7 @@
 use super::memory::bracketed;
 use super::Section;
 use crate::cgroup::unescape;
+use crate::disk::place;
 use crate::files::{Fact, Files};
 use std::path::{Path, PathBuf};
 
@@ -117,17 +118,8 @@ fn holding(mountinfo: &str, path: &Path) -> Option<Mounted> {
 
 /// (size, free for this user, read-only) of the file system at `path`.
 fn space(path: &Path) -> Fact<(u64, u64, bool)> {
-    use std::os::unix::ffi::OsStrExt;
-    let name = std::ffi::CString::new(path.as_os_str().as_bytes())
-        .map_err(|_| "the path holds a NUL".to_owned())?;
-    // SAFETY: `name` ends in NUL; the call fills a plain struct.
-    let (rc, stat) = unsafe {
-        let mut stat: libc::statvfs = std::mem::zeroed();
-        (libc::statvfs(name.as_ptr(), &raw mut stat), stat)
-    };
-    if rc != 0 {
-        return Err(format!("statvfs failed: {}", std::io::Error::last_os_error()));
-    }
+    let name = place::c_path(path).map_err(|_| "the path holds a NUL".to_owned())?;
+    let stat = place::statvfs(&name).map_err(|error| format!("statvfs failed: {error}"))?;
     let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
     Ok((bytes(stat.f_blocks), bytes(stat.f_bavail), stat.f_flag & libc::ST_RDONLY != 0))
 }

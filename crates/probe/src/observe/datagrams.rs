@@ -80,8 +80,8 @@ fn echo(to: IpAddr, deadline: Deadline) -> Result<(), Failure> {
 }
 
 /// Waits until there is something to read, or the time is over.
-fn wait_readable(socket: &impl AsRawFd, left: Duration) -> Result<(), Error> {
-    let mut entry = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+pub fn wait_readable(file: &impl AsRawFd, left: Duration) -> Result<(), Error> {
+    let mut entry = libc::pollfd { fd: file.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     // Rounded up: a wait of 0 ms would spin.
     let left_ms = i32::try_from(left.as_millis() + 1).unwrap_or(i32::MAX);
     // SAFETY: one entry of our own.

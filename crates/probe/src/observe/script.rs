@@ -1,9 +1,10 @@
 //! A probe by the exit code of a program.
+use super::datagrams::wait_readable;
 use super::failure::{Deadline, Failure};
 use crate::error::{Kind, ProbeError, Result};
 use crate::execution::program::Program;
 use std::collections::BTreeSet;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
@@ -84,10 +85,8 @@ fn wait(child: &mut Child, deadline: Deadline) -> Result<(), Failure> {
             std::thread::sleep(left.min(LOOK));
             continue;
         };
-        let mut entry = libc::pollfd { fd: end.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        let left_ms = i32::try_from(left.as_millis() + 1).unwrap_or(i32::MAX);
-        // SAFETY: one entry of our own.
-        unsafe { libc::poll(&raw mut entry, 1, left_ms) };
+        // What fails is tried again until the time is over.
+        let _ = wait_readable(end, left);
     }
     Ok(())
 }

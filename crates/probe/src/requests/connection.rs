@@ -32,8 +32,9 @@ impl InFlight {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
+    #[default]
     Closed,
     Connecting,
     /// TCP is connected, TLS is not.
@@ -41,6 +42,7 @@ pub enum State {
     Open,
 }
 
+#[derive(Default)]
 pub struct Connection<Parser> {
     pub state: State,
     pub socket: Option<Socket>,
@@ -70,22 +72,6 @@ pub enum Standing {
 }
 
 impl<Parser: Default> Connection<Parser> {
-    pub fn new() -> Self {
-        Self {
-            state: State::Closed,
-            socket: None,
-            tls: None,
-            parser: Parser::default(),
-            in_flight: VecDeque::new(),
-            written: 0,
-            unread: Vec::new(),
-            unsent: Vec::new(),
-            connecting_since_ns: 0,
-            free_since_ns: 0,
-            queued: false,
-        }
-    }
-
     /// Takes a new socket that is connecting.
     pub fn open(&mut self, socket: Socket, now_ns: u64) {
         self.socket = Some(socket);

@@ -1,33 +1,39 @@
 //! Limits of the generating machine: what they leave room for, and the sentence where they are met.
 use super::failures::{Failure, NO_DESCRIPTOR, NO_PORT};
-use crate::error::{Kind, ProbeError, Result};
-use std::io::Error;
+use crate::error::{os_result, Kind, ProbeError, Result};
 
 /// Descriptors that are no connections: standard streams, event loops, files of the machine.
 const OTHER_DESCRIPTORS: u64 = 64;
 
+/// Raises the limit on open files to `wanted`, or as far as allowed; returns it.
+pub fn raise_open_files(wanted: u64) -> Result<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: reads and writes a plain struct. A refusal to raise the limit shows in what it is then.
+    let rc = unsafe {
+        let rc = libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
+        if limit.rlim_cur < wanted {
+            limit.rlim_cur = limit.rlim_max.min(wanted);
+            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
+            libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
+        }
+        rc
+    };
+    os_result("getrlimit", rc).map(|()| limit.rlim_cur)
+}
+
 /// Raises the limit on open files as far as allowed; refuses more connections than that.
 pub fn allow_sockets(connections: usize) -> Result<()> {
     let needed = connections as u64 + OTHER_DESCRIPTORS;
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: fills a plain struct.
-    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {
-        return Err(ProbeError::os("getrlimit", &Error::last_os_error()));
-    }
-    if limit.rlim_cur < needed {
-        limit.rlim_cur = limit.rlim_max.min(needed);
-        // SAFETY: reads a plain struct. A refusal shows in the check below.
-        unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
-    }
-    if limit.rlim_cur >= needed {
+    let possible = raise_open_files(needed)?;
+    if possible >= needed {
         return Ok(());
     }
     Err(ProbeError::new(
         Kind::Lacks,
         "too_few_descriptors",
         format!(
-            "{connections} connections need {needed} open files, and this process may have {}.",
-            limit.rlim_max
+            "{connections} connections need {needed} open files, and this process may have \
+             {possible}."
         ),
         "Ask for fewer connections, or raise the hard limit on open files (ulimit -Hn).",
     ))

@@ -5,11 +5,11 @@
 //! does the rest. Each thread has its own event loop, connections, protocol and recorder: threads
 //! share nothing while they measure. A connection costs a few hundred bytes, whatever it receives.
 pub mod arrivals;
-mod connection;
+pub mod connection;
 pub mod epoll;
 pub mod failures;
 mod gate;
-mod limits;
+pub mod limits;
 pub mod recorder;
 pub mod report;
 mod socket;
@@ -25,7 +25,7 @@ use crate::trial::Trial;
 use crate::workers;
 use arrivals::Arrivals;
 use failures::Failure;
-use gate::{Gate, Message};
+use gate::Gate;
 use recorder::Recorder;
 use std::net::SocketAddr;
 use std::sync::mpsc;
@@ -153,26 +153,23 @@ pub fn run<P: Protocol>(
     protocol: impl Fn(usize) -> P,
 ) -> Result<(Recorder, Vec<P>)> {
     limits::allow_sockets(settings.connections)?;
-    let gate = Gate::new();
+    let session = trial.session;
+    let gate = Gate::new(session, settings.threads.len());
     std::thread::scope(|scope| {
-        // Dropped before the scope waits for its threads, so that none waits for a start in vain.
-        let opener = gate.opener();
-        let (sender, messages) = mpsc::channel();
-        let mut threads = Vec::new();
-        for (number, cpu) in settings.threads.iter().enumerate() {
-            let worker =
-                Worker::new(settings, trial.session, number, protocol(number), sender.clone())?;
+        let (sender, intervals) = mpsc::channel();
+        let start = |(number, cpu): (usize, &Option<usize>)| {
+            let worker = Worker::new(settings, session, number, protocol(number), sender.clone())?;
             let gate = &gate;
-            threads.push(workers::start(scope, *cpu, move || worker.run(gate))?);
-        }
+            workers::start(scope, *cpu, move || worker.run(gate))
+        };
+        let threads: Result<Vec<_>> = settings.threads.iter().enumerate().map(start).collect();
+        let threads = threads.inspect_err(|_| gate.abandon())?;
         drop(sender);
-        let ready = (0..threads.len()).all(|_| matches!(messages.recv(), Ok(Message::Ready)));
-        if ready {
-            trial.prepared()?;
-            let start_ns = opener.open();
-            report::emit_intervals(trial, settings, start_ns, &messages)?;
-        }
-        drop(opener);
+        let measured = gate.open(|| trial.prepared()).and_then(|start_ns| match start_ns {
+            Some(start_ns) => report::emit_intervals(trial, settings, start_ns, &intervals),
+            None => Ok(()),
+        });
+        measured.inspect_err(|_| gate.abandon())?;
         merge(threads.into_iter().map(workers::Worker::join))
     })
 }

@@ -1,5 +1,4 @@
 //! Samples and notes of every request generator.
-use super::gate::Message;
 use super::recorder::{Interval, Recorder};
 use super::{failures, Pacing, Settings};
 use crate::error::{Kind, ProbeError, Result};
@@ -15,11 +14,10 @@ pub fn emit_intervals(
     trial: &mut Trial,
     settings: &Settings,
     start_ns: u64,
-    messages: &Receiver<Message>,
+    intervals: &Receiver<Interval>,
 ) -> Result<()> {
     let mut pending: BTreeMap<u64, (usize, Interval)> = BTreeMap::new();
-    while let Ok(message) = messages.recv() {
-        let Message::Interval(interval) = message else { continue };
+    while let Ok(interval) = intervals.recv() {
         let index = interval.index;
         let (threads, whole) = pending.entry(index).or_insert_with(|| (0, Interval::new(index)));
         whole.add(&interval);

@@ -1,4 +1,5 @@
 //! A TCP socket that never blocks.
+use crate::net::udp::socket_address::to_storage;
 use crate::net::{read_option, set_option};
 use std::io::{Error, IoSlice};
 use std::net::SocketAddr;
@@ -20,41 +21,15 @@ impl Socket {
         };
         // Requests are written whole; waiting for more to send would only delay them.
         set_option(socket.fd(), libc::IPPROTO_TCP, libc::TCP_NODELAY, 1i32)?;
-        let rc = match to {
-            SocketAddr::V4(to) => {
-                let address = libc::sockaddr_in {
-                    sin_family: libc::AF_INET as libc::sa_family_t,
-                    sin_port: to.port().to_be(),
-                    sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(to.ip().octets()) },
-                    sin_zero: [0; 8],
-                };
-                socket.connect_to(&address)
-            }
-            SocketAddr::V6(to) => {
-                let address = libc::sockaddr_in6 {
-                    sin6_family: libc::AF_INET6 as libc::sa_family_t,
-                    sin6_port: to.port().to_be(),
-                    sin6_flowinfo: to.flowinfo(),
-                    sin6_addr: libc::in6_addr { s6_addr: to.ip().octets() },
-                    sin6_scope_id: to.scope_id(),
-                };
-                socket.connect_to(&address)
-            }
-        };
+        let (address, length) = to_storage(*to);
+        // SAFETY: the address is of the stated size.
+        let rc = unsafe { libc::connect(socket.fd(), (&raw const address).cast(), length) };
         match rc {
             0 => Ok(socket),
             _ => match Error::last_os_error() {
                 error if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok(socket),
                 error => Err(error),
             },
-        }
-    }
-
-    fn connect_to<T>(&self, address: &T) -> libc::c_int {
-        // SAFETY: the address is of the stated size.
-        unsafe {
-            let pointer = std::ptr::from_ref(address).cast();
-            libc::connect(self.fd(), pointer, size_of::<T>() as libc::socklen_t)
         }
     }
 

@@ -113,13 +113,12 @@ fn http(keeps_alive: bool) -> impl Fn(usize) -> Http {
 
 /// The engine without a trial: one thread.
 pub fn run_with<P: Protocol>(settings: &Settings, protocol: &dyn Fn(usize) -> P) -> Recorder {
-    let gate = Gate::new();
-    let (sender, messages) = mpsc::channel();
+    let gate = Gate::new(Session::detached(), 1);
+    let (sender, _intervals) = mpsc::channel();
     let worker = Worker::new(settings, Session::detached(), 0, protocol(0), sender).unwrap();
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| worker.run(&gate));
-        assert!(matches!(messages.recv(), Ok(Message::Ready)));
-        gate.opener().open();
+        gate.open(|| Ok(())).unwrap();
         thread.join().unwrap().unwrap().0
     })
 }

@@ -2,7 +2,7 @@
 //! plain arithmetic.
 use super::{apply, Element, How, Kernel, SCALAR};
 use crate::buffer::{Buffer, Pages};
-use crate::error::{Kind as ErrorKind, ProbeError, Result};
+use crate::error::{wrong_value, Result};
 use crate::simd;
 use crate::team::{self, Seats};
 use std::ops::Range;
@@ -118,7 +118,12 @@ impl Arrays {
                     // SAFETY: `at` checked the place; all threads that wrote were joined.
                     let found = unsafe { self.at(array, index).cast::<u64>().read() };
                     if !equal(element, found, truth) {
-                        return Err(wrong_value(array, index, element, done.len()));
+                        let (name, kind) = (["a", "b", "c"][array], element.name());
+                        return Err(wrong_value(format!(
+                            "mem.stream: element {index} of array {name} ({kind}) is not what {} passes make \
+                            of it.",
+                            done.len()
+                        )));
                     }
                 }
             }
@@ -158,35 +163,33 @@ fn first_values(element: Element, index: usize) -> [u64; 3] {
 fn expected(element: Element, first: [u64; 3], done: &[Kernel]) -> [u64; 3] {
     match element {
         Element::Int64 => {
-            let mut values = first;
-            for kernel in done {
-                let (to, x, y) = kernel.roles();
-                let (x, y) = (values[x], values[y]);
-                let scalar = SCALAR.cast_unsigned();
-                values[to] = match kernel {
-                    Kernel::Copy => x,
-                    Kernel::Scale => x.wrapping_mul(scalar),
-                    Kernel::Add => x.wrapping_add(y),
-                    Kernel::Triad => x.wrapping_add(y.wrapping_mul(scalar)),
-                };
-            }
-            values
+            let triple = |x: u64| x.wrapping_mul(SCALAR.cast_unsigned());
+            after(first, done, triple, u64::wrapping_add)
         }
         Element::Double => {
-            let mut values = first.map(f64::from_bits);
-            for kernel in done {
-                let (to, x, y) = kernel.roles();
-                let (x, y) = (values[x], values[y]);
-                values[to] = match kernel {
-                    Kernel::Copy => x,
-                    Kernel::Scale => SCALAR as f64 * x,
-                    Kernel::Add => x + y,
-                    Kernel::Triad => x + SCALAR as f64 * y,
-                };
-            }
-            values.map(f64::to_bits)
+            let first = first.map(f64::from_bits);
+            after(first, done, |x| SCALAR as f64 * x, |x, y| x + y).map(f64::to_bits)
         }
     }
+}
+
+fn after<T: Copy>(
+    mut values: [T; 3],
+    done: &[Kernel],
+    triple: fn(T) -> T,
+    plus: fn(T, T) -> T,
+) -> [T; 3] {
+    for kernel in done {
+        let (to, x, y) = kernel.roles();
+        let (x, y) = (values[x], values[y]);
+        values[to] = match kernel {
+            Kernel::Copy => x,
+            Kernel::Scale => triple(x),
+            Kernel::Add => plus(x, y),
+            Kernel::Triad => plus(x, triple(y)),
+        };
+    }
+    values
 }
 
 fn equal(element: Element, found: u64, truth: u64) -> bool {
@@ -199,19 +202,6 @@ fn equal(element: Element, found: u64, truth: u64) -> bool {
             (found - truth).abs() <= 1e-12 * truth.abs()
         }
     }
-}
-
-fn wrong_value(array: usize, index: usize, element: Element, passes: usize) -> ProbeError {
-    let name = ["a", "b", "c"][array];
-    ProbeError::new(
-        ErrorKind::Failed,
-        "wrong_value",
-        format!(
-            "mem.stream: element {index} of array {name} ({}) is not what {passes} passes make of it.",
-            element.name()
-        ),
-        "Test this machine's memory: the trial does not count.",
-    )
 }
 
 #[cfg(test)]

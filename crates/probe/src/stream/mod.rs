@@ -1,6 +1,7 @@
 //! The four kernels of STREAM over doubles and 64-bit integers, in the widest vectors that the CPU
 //! has, with ordinary or with streaming (non-temporal) stores.
 use crate::simd::{self, Level};
+use serde::{Deserialize, Serialize};
 
 pub mod arrays;
 #[cfg(target_arch = "x86_64")]
@@ -11,7 +12,8 @@ mod x86;
 pub const SCALAR: i64 = 3;
 
 /// One of STREAM's kernels, in its order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Kernel {
     /// c = a
     Copy,
@@ -24,22 +26,6 @@ pub enum Kernel {
 }
 
 impl Kernel {
-    /// The kernel of that name.
-    pub fn named(name: &str) -> Option<Self> {
-        let all = [Self::Copy, Self::Scale, Self::Add, Self::Triad];
-        all.into_iter().find(|kernel| kernel.name() == name)
-    }
-
-    /// Its name in parameters and factors.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Copy => "copy",
-            Self::Scale => "scale",
-            Self::Add => "add",
-            Self::Triad => "triad",
-        }
-    }
-
     /// Bytes that one element moves, counted as STREAM does: what the kernel reads and writes, and
     /// not the line that an ordinary store fetches first.
     pub fn bytes_per_element(self) -> usize {
@@ -61,7 +47,8 @@ impl Kernel {
 }
 
 /// Type of the elements; both are 8 bytes wide.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Element {
     /// IEEE double.
     Double,
@@ -70,11 +57,6 @@ pub enum Element {
 }
 
 impl Element {
-    /// The type of that name.
-    pub fn named(name: &str) -> Option<Self> {
-        [Self::Double, Self::Int64].into_iter().find(|element| element.name() == name)
-    }
-
     /// Its name in parameters and factors.
     pub fn name(self) -> &'static str {
         match self {
@@ -106,28 +88,11 @@ pub struct How {
 pub unsafe fn apply(how: How, to: *mut u8, first: *const u8, second: *const u8, count: usize) {
     // SAFETY: the caller's contract.
     unsafe {
+        #[cfg(target_arch = "x86_64")]
+        x86::apply(how, to, first, second, count);
+        #[cfg(not(target_arch = "x86_64"))]
         match (how.level, how.element) {
-            #[cfg(target_arch = "x86_64")]
-            (Level::Avx512, Element::Double) => {
-                x86::avx512::<x86::Zmm>(how, to, first, second, count)
-            }
-            #[cfg(target_arch = "x86_64")]
-            (Level::Avx512, Element::Int64) => {
-                x86::avx512::<x86::ZmmInt>(how, to, first, second, count)
-            }
-            #[cfg(target_arch = "x86_64")]
-            (Level::Avx2, Element::Double) => x86::avx2::<x86::Ymm>(how, to, first, second, count),
-            #[cfg(target_arch = "x86_64")]
-            (Level::Avx2, Element::Int64) => {
-                x86::avx2::<x86::YmmInt>(how, to, first, second, count)
-            }
-            #[cfg(target_arch = "x86_64")]
-            (Level::Base, Element::Double) => dispatch::<x86::Xmm>(how, to, first, second, count),
-            #[cfg(target_arch = "x86_64")]
-            (Level::Base, Element::Int64) => dispatch::<x86::XmmInt>(how, to, first, second, count),
-            #[cfg(not(target_arch = "x86_64"))]
             (Level::Base, Element::Double) => dispatch::<f64>(how, to, first, second, count),
-            #[cfg(not(target_arch = "x86_64"))]
             (Level::Base, Element::Int64) => dispatch::<i64>(how, to, first, second, count),
         }
     }
@@ -283,6 +248,7 @@ single!(i64, i64::wrapping_add, |x: i64| x.wrapping_mul(SCALAR));
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     /// 64-byte aligned elements, with room to see a store beyond the end.
     #[repr(align(64))]
@@ -358,11 +324,11 @@ mod tests {
     #[test]
     fn names_and_bytes_are_those_of_stream() {
         for (name, bytes) in [("copy", 16), ("scale", 16), ("add", 24), ("triad", 24)] {
-            let kernel = Kernel::named(name).unwrap();
-            assert_eq!((kernel.name(), kernel.bytes_per_element()), (name, bytes));
+            let kernel: Kernel = serde_json::from_value(json!(name)).unwrap();
+            assert_eq!((json!(kernel), kernel.bytes_per_element()), (json!(name), bytes));
             let (to, first, second) = kernel.roles();
             assert!(to != first && to != second);
         }
-        assert_eq!(Kernel::named("triade"), None);
+        assert!(serde_json::from_value::<Kernel>(json!("triade")).is_err());
     }
 }

@@ -3,7 +3,7 @@ mod answers;
 mod clients;
 mod requests;
 
-use super::connection::{is_wait, Connection, Input, Pending, BODY_PERIOD};
+use super::connection::{Connection, Input, Pending, BODY_PERIOD};
 use super::cpu_workers::CpuWorkers;
 use super::queue::{Job, Queue, Service};
 use super::records::{Counters, Records, Times};
@@ -14,6 +14,7 @@ use super::stalls::Stalls;
 use super::Settings;
 use crate::clock;
 use crate::error::{ProbeError, Result};
+use crate::requests::connection::is_wait;
 use crate::requests::epoll::{Epoll, READ, WRITE};
 use crate::session::Session;
 use std::collections::VecDeque;

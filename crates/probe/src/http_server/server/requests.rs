@@ -130,12 +130,5 @@ impl Server<'_> {
 
 /// An answer that refuses a request and closes the connection.
 fn refused(refusal: Refusal) -> Pending {
-    Pending {
-        route: Route::Refused(refusal),
-        body_bytes: 0,
-        head_only: false,
-        is_old: false,
-        keep_alive: false,
-        expects_continue: false,
-    }
+    Pending { route: Route::Refused(refusal), ..Pending::default() }
 }

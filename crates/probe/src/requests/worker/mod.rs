@@ -9,8 +9,8 @@ mod usage;
 use super::arrivals::Schedule;
 use super::connection::{Connection, State};
 use super::epoll::{Epoll, WRITE};
-use super::gate::{Gate, Message};
-use super::recorder::{Recorder, Window};
+use super::gate::Gate;
+use super::recorder::{Interval, Recorder, Window};
 use super::{Pacing, Protocol, Settings, Think};
 use crate::clock;
 use crate::error::{Kind, ProbeError, Result};
@@ -31,7 +31,7 @@ pub struct Worker<'a, P: Protocol> {
     settings: &'a Settings,
     session: Session,
     protocol: P,
-    messages: Sender<Message>,
+    intervals: Sender<Interval>,
     epoll: Epoll,
     connections: Vec<Connection<P::Parser>>,
     recorder: Recorder,
@@ -64,7 +64,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
         session: Session,
         number: usize,
         protocol: P,
-        messages: Sender<Message>,
+        intervals: Sender<Interval>,
     ) -> Result<Self> {
         let threads = settings.threads.len();
         let own = (settings.connections + threads - 1 - number) / threads;
@@ -77,9 +77,9 @@ impl<'a, P: Protocol> Worker<'a, P> {
         Ok(Self {
             settings,
             session,
-            messages,
+            intervals,
             epoll: Epoll::new().map_err(|error| ProbeError::os("epoll_create1", &error))?,
-            connections: (0..own).map(|_| Connection::new()).collect(),
+            connections: (0..own).map(|_| Connection::default()).collect(),
             recorder: Recorder::new(protocol.classes(), settings.timeout_ns),
             protocol,
             think,
@@ -105,8 +105,6 @@ impl<'a, P: Protocol> Worker<'a, P> {
         let result = self.run_to_end(gate);
         if result.is_err() {
             gate.abandon();
-            // The main thread may be gone already.
-            let _ = self.messages.send(Message::Failed);
         }
         result.map(|()| (self.recorder, self.protocol))
     }
@@ -117,8 +115,6 @@ impl<'a, P: Protocol> Worker<'a, P> {
         if self.settings.connect_ahead {
             self.connect_ahead(gate)?;
         }
-        // The main thread looks only whether all are ready.
-        let _ = self.messages.send(Message::Ready);
         let start_ns = gate.wait().ok_or_else(abandoned)?;
         self.begin_schedule(start_ns);
         loop {
@@ -173,7 +169,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
         }
         while now_ns >= self.interval_ends_ns && self.interval_ends_ns <= end_ns {
             // Nobody may listen any more.
-            let _ = self.messages.send(Message::Interval(self.recorder.next_interval()));
+            let _ = self.intervals.send(self.recorder.next_interval());
             self.interval_ends_ns += self.settings.interval_ns;
         }
         if self.interval_ends_ns > end_ns {
