@@ -15,20 +15,9 @@ impl InFlightMessage {
             base: self.base,
             site: self.site,
             requests: self.requests,
-            batches_left: 0,
             page: NO_PAGE,
-            chain: 0,
-            step: 0,
-            is_answered: false,
-            is_lost: false,
+            ..Message::default()
         }
-    }
-}
-
-impl Message {
-    pub(super) fn in_flight(&self) -> InFlightMessage {
-        let Self { sent, requests, base, site, .. } = *self;
-        InFlightMessage { sent, requests, base, site }
     }
 }
 

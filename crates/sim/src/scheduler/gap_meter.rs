@@ -11,7 +11,7 @@ use serde_json::json;
 type GapEvent = (Nanos, Nanos);
 
 /// What one loop recorded.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct GapRecord {
     cpu: usize,
     /// Number of the loop among those of its CPU.
@@ -67,16 +67,8 @@ impl GapMeter {
             process,
             window: config.duration_ns,
             start: earliest_start,
-            lost: 0,
-            slept: 0,
-            gap_count: 0,
-            gaps: Vec::new(),
-            sleeps: Vec::new(),
-            cycles_share: None,
-            gap_lengths: Durations::default(),
-            run_lengths: Durations::default(),
-            periods: Durations::default(),
             longest: CLOCK_READ,
+            ..GapRecord::default()
         };
         Self {
             config: config.clone(),

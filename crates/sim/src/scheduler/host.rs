@@ -6,7 +6,7 @@ use crate::error::{positive, refuse, Result};
 use crate::Nanos;
 
 /// Parameters of a domain under SEDF.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SedfTriple {
     /// Time in each period.
     pub slice_ns: Nanos,
@@ -71,31 +71,25 @@ pub struct Host {
 }
 
 impl Host {
-    /// Returns the domain of each virtual CPU, through all domains.
-    pub(super) fn domain_of_vcpus(&self) -> Vec<usize> {
-        let of = |(number, domain): (usize, &Domain)| vec![number; domain.vcpus.len()];
-        self.domains.iter().enumerate().flat_map(of).collect()
-    }
-
-    /// Returns the home processor of each virtual CPU, through all domains.
-    pub(super) fn homes(&self) -> Vec<usize> {
-        let mut homes = Vec::new();
-        for domain in &self.domains {
-            for number in 0..domain.vcpus.len() {
+    /// Returns home processor and domain of each virtual CPU, through all domains.
+    pub(super) fn vcpus(&self) -> Vec<(usize, usize)> {
+        let mut vcpus = Vec::new();
+        for (number, domain) in self.domains.iter().enumerate() {
+            for vcpu in 0..domain.vcpus.len() {
                 let home = match domain.cpus.len() {
-                    0 => homes.len() % self.processors,
-                    pinned => domain.cpus[number % pinned],
+                    0 => vcpus.len() % self.processors,
+                    pinned => domain.cpus[vcpu % pinned],
                 };
-                homes.push(home);
+                vcpus.push((home, number));
             }
         }
-        homes
+        vcpus
     }
 
     /// Returns an error for no processors, no virtual CPUs, or a weight of 0.
     pub(super) fn check(&self) -> Result<()> {
         positive("processors", self.processors as f64)?;
-        if self.domain_of_vcpus().is_empty() {
+        if self.domains.iter().all(|domain| domain.vcpus.is_empty()) {
             return refuse("vms: no machine has a virtual CPU.", "Give one a workload.");
         }
         for (number, domain) in self.domains.iter().enumerate() {

@@ -3,9 +3,10 @@ use super::linux::{LinuxSettings, Quota, Reservation};
 use super::scenario::{PolicyName, QuotaConfig, ReservationConfig, Scenario, Vm, WorkloadConfig};
 use super::{Domain, Host, Scheduler, SedfTriple, Workload};
 use crate::arrivals::Arrivals;
-use crate::error::{check_version, positive, refuse, within, InvalidInput, Result};
+use crate::error::{check_version, positive, refuse, within, Result};
 use crate::random::{Distribution, Stream};
 use crate::Nanos;
+use nephoscope_wire::error::Error;
 
 /// Longer durations are most likely in another unit.
 const MAX_DURATION_MS: f64 = 1e9;
@@ -65,9 +66,9 @@ impl Scenario {
         }
         let mut phases = Stream::new(seed, 0, PHASES);
         let domain = |(name, vm): (&String, &Vm)| {
-            self.domain(vm, &mut phases).map_err(|invalid| InvalidInput {
-                what: format!("vms.{name}: {}", invalid.what),
-                hint: invalid.hint,
+            self.domain(vm, &mut phases).map_err(|error| Error {
+                message: format!("vms.{name}: {}", error.message),
+                ..error
             })
         };
         let domains = self.vms.iter().map(domain).collect::<Result<_, _>>()?;
@@ -237,7 +238,7 @@ impl QuotaConfig {
 impl WorkloadConfig {
     /// Returns the workload of one of `vcpus` virtual CPUs.
     fn workload(&self, vcpus: usize) -> Result<Workload> {
-        let mean = |key: &str, ms: f64| Ok::<f64, InvalidInput>(duration(key, ms)? as f64);
+        let mean = |key: &str, ms: f64| duration(key, ms).map(|ns| ns as f64);
         Ok(match *self {
             Self::Spinning => Workload::Spinning,
             Self::Periodic { every_ms, work_ms } => Workload::Periodic {

@@ -133,7 +133,7 @@ impl LengthCounts {
 }
 
 /// What the loop of one virtual CPU observes in a window.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct VcpuObserver {
     vcpu: usize,
     from: Nanos,
@@ -154,19 +154,7 @@ pub struct VcpuObserver {
 impl VcpuObserver {
     /// threshold: shorter pauses are not observed.
     pub fn new(vcpu: usize, from: Nanos, to: Nanos, threshold: Nanos) -> Self {
-        Self {
-            vcpu,
-            from,
-            to,
-            threshold,
-            ran: 0,
-            run_start: None,
-            last_end: None,
-            last_wait: None,
-            runs: LengthCounts::default(),
-            waits: LengthCounts::default(),
-            periods: LengthCounts::default(),
-        }
+        Self { vcpu, from, to, threshold, ..Self::default() }
     }
 
     /// Accounts for a run interval; they come in order.

@@ -12,6 +12,7 @@ const MIN_SLICE: Nanos = 5_000;
 /// Score of a quantum of idle time without a slice.
 const MAX_SCORE: u64 = 1 << 17;
 
+#[derive(Default)]
 struct Vcpu {
     triple: SedfTriple,
     deadline: Nanos,
@@ -46,21 +47,12 @@ impl Sedf {
     pub fn new(host: &Host) -> Result<Self> {
         let mut reserved = vec![0.0; host.processors];
         let mut vcpus = Vec::new();
-        for (home, domain) in host.homes().into_iter().zip(host.domain_of_vcpus()) {
+        for (home, domain) in host.vcpus() {
             let triple = host.domains[domain].sedf;
             check(domain, triple)?;
             reserved[home] += triple.slice_ns as f64 / triple.period_ns as f64;
-            vcpus.push(Vcpu {
-                triple,
-                deadline: triple.period_ns,
-                used: 0,
-                is_runnable: false,
-                home,
-                is_extra: false,
-                score: 0,
-                penalty: None,
-                blocked_at: 0,
-            });
+            let deadline = triple.period_ns;
+            vcpus.push(Vcpu { triple, deadline, home, ..Vcpu::default() });
         }
         match reserved.iter().position(|share| *share > 1.0 + 1e-9) {
             None => Ok(Self { vcpus }),
@@ -131,7 +123,7 @@ fn check(domain: usize, triple: SedfTriple) -> Result<()> {
 }
 
 impl Policy for Sedf {
-    fn charge(&mut self, vcpu: usize, ran_ns: Nanos, _: Nanos) {
+    fn charge(&mut self, vcpu: usize, ran_ns: Nanos) {
         let vcpu = &mut self.vcpus[vcpu];
         if !vcpu.is_extra {
             vcpu.used += ran_ns;

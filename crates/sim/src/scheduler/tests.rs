@@ -154,7 +154,7 @@ fn stretches_do_not_overlap() {
 
 #[test]
 fn what_cannot_be_is_refused() {
-    let refused = |host: &Host| simulate(host, 1, SECOND, 0, |_| {}).unwrap_err().what;
+    let refused = |host: &Host| simulate(host, 1, SECOND, 0, |_| {}).unwrap_err().message;
     assert!(refused(&host(Scheduler::Credit, 0, vec![capped(256, 0, 1)])).contains("processors"));
     assert!(refused(&host(Scheduler::Credit, 1, vec![])).contains("virtual CPU"));
     assert!(refused(&host(Scheduler::Credit, 1, vec![capped(0, 0, 1)])).contains("weight"));
