@@ -139,6 +139,7 @@ enum State {
     Refused,
 }
 
+#[derive(Default)]
 struct Supervisor {
     config: ReservationConfig,
     attributes: Attributes,
@@ -157,9 +158,7 @@ impl Supervisor {
         if files.is_empty() {
             return Err(usage(format!("{} lists no threads.", config.cgroup.display())));
         }
-        let config = config.clone();
-        let threads = HashMap::new();
-        Ok(Self { config, attributes, files, threads, checks: 0, seen: 0, refused: 0, unpinned: 0 })
+        Ok(Self { config: config.clone(), attributes, files, ..Self::default() })
     }
 
     /// Gives new threads of the group their reservation.

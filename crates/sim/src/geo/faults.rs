@@ -172,9 +172,8 @@ impl Simulation<'_> {
             let batches = instance.server.clear();
             instance.scheduled = Nanos::MAX;
             batches.iter().for_each(|_| pool.balancer.complete(number));
-            for changed in pool.mark_idle(number, now).unwrap_or_default() {
-                self.reschedule_completion(site, changed, events);
-            }
+            let changed = pool.mark_idle(number, now).unwrap_or_default();
+            self.reschedule(site, changed, events);
             lost.extend(batches);
         }
         for batch in lost {

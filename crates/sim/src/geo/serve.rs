@@ -94,20 +94,16 @@ impl Simulation<'_> {
         while let Some(batch) = self.pools[site].instances[number].pop_completed(now, self.compat) {
             self.complete_batch(site, number, batch, events);
         }
-        for changed in self.pools[site].mark_idle(number, now).unwrap_or_default() {
-            self.reschedule_completion(site, changed, events);
-        }
+        let changed = self.pools[site].mark_idle(number, now).unwrap_or_default();
+        self.reschedule(site, changed, events);
     }
 
-    /// Schedules the next completion of an instance whose speed has changed.
-    pub(super) fn reschedule_completion(
-        &mut self,
-        site: usize,
-        number: usize,
-        events: &mut Events,
-    ) {
-        self.pools[site].instances[number].scheduled = Nanos::MAX;
-        self.schedule_completion(site, number, events);
+    /// Schedules the next completions of instances whose speed has changed.
+    pub(super) fn reschedule(&mut self, site: usize, changed: Vec<usize>, events: &mut Events) {
+        for number in changed {
+            self.pools[site].instances[number].scheduled = Nanos::MAX;
+            self.schedule_completion(site, number, events);
+        }
     }
 
     /// Counts a batch that leaves its site; returns its message.

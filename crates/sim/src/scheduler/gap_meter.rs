@@ -180,7 +180,7 @@ impl GapRecord {
     pub fn emit(&self, sees_loss: bool, sink: &mut Sink<'_>) {
         let factors: &Factors<'_> = &[("cpu", json!(self.cpu)), ("process", json!(self.process))];
         sink.scalar("cpu_share_ratio", factors, self.share());
-        sink.optional("cpu_share_cycles_ratio", factors, self.cycles_share);
+        sink.scalar("cpu_share_cycles_ratio", factors, self.cycles_share);
         sink.scalar("thread_cpu_ratio", factors, if sees_loss { self.share() } else { 1.0 });
         sink.scalar("gaps_per_s", factors, self.gap_count as f64 / (self.window as f64 / 1e9));
         sink.scalar("gap_longest_ns", factors, self.longest as f64);

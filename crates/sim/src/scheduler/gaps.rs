@@ -6,7 +6,7 @@
 //! guest's kernel counts what it can know: under Linux the loop's own CPU time; under a hypervisor,
 //! which does not report what it takes away, all time. No cause of a gap is known.
 use super::gap_meter::{obtained_over_cycles, GapMeter, GapRecord};
-use super::host::Host;
+use super::host::{Host, Reservation};
 use super::machine::simulate;
 use super::scenario::{PolicyName, Scenario};
 use super::workload::Workload;
@@ -67,12 +67,12 @@ pub fn run(scenario: &Scenario, vm: Option<&str>, config: &GapConfig, seed: u64)
     }
     let mut host = scenario.host(seed)?;
     let mut stream = Stream::new(seed, 0, WINDOW_START);
-    let start = wake_up(&host, vm, BEFORE + stream.below(SECOND));
-    let tick = stream.below(GUEST_TICK);
-    let is_reserved = host.domains[vm].reservation.is_some();
     let sees_loss = scenario.policy == PolicyName::Linux;
+    let reservation = host.domains[vm].reservation.filter(|_| sees_loss);
+    let start = wake_up(reservation, BEFORE + stream.below(SECOND));
+    let tick = stream.below(GUEST_TICK);
     let loops = config.processes_per_cpu;
-    let tasks = if sees_loss && !is_reserved { loops } else { 1 };
+    let tasks = if sees_loss && reservation.is_none() { loops } else { 1 };
     let first_vcpu = insert_loops(&mut host, vm, &cpus, tasks, config, start);
     let meter_count = cpus.len() * loops;
     let mut meters: Vec<GapMeter> = (0..meter_count)
@@ -94,9 +94,9 @@ pub fn run(scenario: &Scenario, vm: Option<&str>, config: &GapConfig, seed: u64)
 }
 
 /// Returns the first time from `earliest` on at which the machine may wake. A reservation's period
-/// starts as it wakes: it wakes when a period with its phase would start.
-fn wake_up(host: &Host, vm: usize, earliest: Nanos) -> Nanos {
-    let Some(reservation) = host.domains[vm].reservation else { return earliest };
+/// starts as it wakes (Linux): it wakes when a period with its phase would start.
+fn wake_up(reservation: Option<Reservation>, earliest: Nanos) -> Nanos {
+    let Some(reservation) = reservation else { return earliest };
     let periods = earliest.saturating_sub(reservation.phase_ns).div_ceil(reservation.period_ns);
     reservation.phase_ns + periods * reservation.period_ns
 }
@@ -200,6 +200,6 @@ impl Gaps {
         let obtained: f64 = self.records.iter().map(GapRecord::share).sum();
         sink.scalar("obtained_cpus", &[], obtained);
         let long = (self.duration_ns as f64 * LONG_SHARE) as Nanos;
-        sink.optional("obtained_cycles_cpus", &[], obtained_over_cycles(&self.records, long));
+        sink.scalar("obtained_cycles_cpus", &[], obtained_over_cycles(&self.records, long));
     }
 }

@@ -1,18 +1,19 @@
 //! The host: processors, virtual machines, and the scheduling policy.
 use super::bvt::BvtSettings;
-use super::linux::{LinuxSettings, Quota, Reservation};
+use super::linux::{LinuxSettings, Quota};
 use super::workload::Workload;
 use crate::error::{positive, refuse, Result};
 use crate::Nanos;
 
-/// Parameters of a domain under SEDF.
+/// CPU time of a virtual CPU in each period.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SedfTriple {
-    /// Time in each period.
+pub struct Reservation {
     pub slice_ns: Nanos,
     pub period_ns: Nanos,
-    /// Whether it may use idle time too.
+    /// Whether it may use idle time too (SEDF).
     pub extra: bool,
+    /// Start of the first period (Linux).
+    pub phase_ns: Nanos,
 }
 
 #[derive(Clone, Debug)]
@@ -21,13 +22,11 @@ pub struct Domain {
     pub weight: u32,
     /// Maximum in percent of one processor (Credit); 0 is no cap.
     pub cap: u32,
-    /// Of each of its virtual CPUs (SEDF).
-    pub sedf: SedfTriple,
     /// Inverse weight (BVT).
     pub mcu_advance: u32,
     /// Time of all its virtual CPUs together in each period (Linux).
     pub quota: Option<Quota>,
-    /// Time of each of its virtual CPUs in each period (Linux); None for a domain that has a weight.
+    /// Of each of its virtual CPUs. None for a domain that has a weight (Linux), or idle time alone (SEDF).
     pub reservation: Option<Reservation>,
     /// Processors to which its virtual CPUs are pinned in turn; empty: all.
     pub cpus: Vec<usize>,
@@ -40,7 +39,6 @@ impl Default for Domain {
         Self {
             weight: 256,
             cap: 0,
-            sedf: SedfTriple { slice_ns: 0, period_ns: 100_000_000, extra: true },
             mcu_advance: 10,
             quota: None,
             reservation: None,

@@ -1,7 +1,7 @@
 //! The host that a scenario describes.
-use super::linux::{LinuxSettings, Quota, Reservation};
+use super::linux::{LinuxSettings, Quota};
 use super::scenario::{PolicyName, QuotaConfig, ReservationConfig, Scenario, Vm, WorkloadConfig};
-use super::{Domain, Host, Scheduler, SedfTriple, Workload};
+use super::{Domain, Host, Reservation, Scheduler, Workload};
 use crate::arrivals::Arrivals;
 use crate::error::{check_version, positive, refuse, within, Result};
 use crate::random::{Distribution, Stream};
@@ -152,10 +152,8 @@ impl Scenario {
             cpus: vm.cpus.clone(),
             ..own
         };
-        match &vm.reservation {
-            Some(given) if linux => domain.reservation = Some(given.linux(phases)?),
-            Some(given) => domain.sedf = given.sedf()?,
-            None => {}
+        if let Some(given) = &vm.reservation {
+            domain.reservation = Some(given.reservation(linux, phases)?);
         }
         if let Some(given) = &vm.quota {
             domain.quota = Some(given.quota(phases)?);
@@ -208,17 +206,13 @@ fn phase(key: &str, given: Option<f64>, period: Nanos, phases: &mut Stream) -> R
 }
 
 impl ReservationConfig {
-    fn linux(&self, phases: &mut Stream) -> Result<Reservation> {
-        let slice_ns = duration("reservation.slice_ms", self.slice_ms)?;
+    fn reservation(&self, linux: bool, phases: &mut Stream) -> Result<Reservation> {
+        // SEDF takes a slice of zero.
+        let slice = if linux { duration } else { duration_or_zero };
+        let slice_ns = slice("reservation.slice_ms", self.slice_ms)?;
         let period_ns = duration("reservation.period_ms", self.period_ms)?;
         let phase_ns = phase("reservation.phase_ms", self.phase_ms, period_ns, phases)?;
-        Ok(Reservation { slice_ns, period_ns, phase_ns })
-    }
-
-    fn sedf(&self) -> Result<SedfTriple> {
-        let slice_ns = duration_or_zero("reservation.slice_ms", self.slice_ms)?;
-        let period_ns = duration("reservation.period_ms", self.period_ms)?;
-        Ok(SedfTriple { slice_ns, period_ns, extra: self.extra })
+        Ok(Reservation { slice_ns, period_ns, extra: self.extra, phase_ns })
     }
 }
 

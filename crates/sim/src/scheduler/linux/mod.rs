@@ -12,7 +12,6 @@ mod fair;
 mod tests;
 
 pub use bandwidth::Quota;
-pub use deadline::Reservation;
 
 use super::host::Host;
 use super::policy::{Decision, Policy, Processor};

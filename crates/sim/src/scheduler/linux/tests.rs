@@ -1,7 +1,7 @@
 //! Reservations and quotas in ticks, weights, and what must hold of any host.
 use super::super::observer::VcpuObserver;
-use super::super::{simulate, Domain, Host, RunInterval, Scheduler, Workload};
-use super::{LinuxSettings, Quota, Reservation};
+use super::super::{simulate, Domain, Host, Reservation, RunInterval, Scheduler, Workload};
+use super::{LinuxSettings, Quota};
 use crate::random::Distribution;
 use crate::{Nanos, SECOND};
 use proptest::prelude::*;
@@ -19,7 +19,7 @@ fn domain(weight: u32, cpus: &[usize]) -> Domain {
 
 fn reserved(slice_ms: u64, period_ms: u64, phase_ms: u64) -> Domain {
     let (slice_ns, period_ns, phase_ns) = (slice_ms * MS, period_ms * MS, phase_ms * MS);
-    let reservation = Some(Reservation { slice_ns, period_ns, phase_ns });
+    let reservation = Some(Reservation { slice_ns, period_ns, phase_ns, extra: false });
     Domain { reservation, ..domain(100, &[0]) }
 }
 
@@ -34,8 +34,7 @@ fn limited(cap: f64, period_ms: u64, phase_ms: u64, cpus: &[usize]) -> Domain {
 fn seen(host: &Host) -> Vec<VcpuObserver> {
     let vcpus: usize = host.domains.iter().map(|domain| domain.vcpus.len()).sum();
     let (from, to) = (SECOND, 11 * SECOND);
-    let mut all: Vec<VcpuObserver> =
-        (0..vcpus).map(|vcpu| VcpuObserver::new(vcpu, from, to, MS / 10)).collect();
+    let mut all: Vec<VcpuObserver> = vec![VcpuObserver::new(from, to, MS / 10); vcpus];
     simulate(host, 1, to, 0, |run| all[run.vcpu].add(&run)).unwrap();
     all
 }
