@@ -119,10 +119,10 @@ pub fn own_sysfs() -> Result<()> {
     // SAFETY: a plain system call.
     require(unsafe { libc::unshare(libc::CLONE_NEWNS) }, "Making a mount namespace")?;
     separate()?;
-    let kept = File::open("/sys/fs/cgroup").ok().filter(|_| is_mounted("/sys/fs/cgroup"));
+    let groups = File::open("/sys/fs/cgroup").ok().filter(|_| is_mounted("/sys/fs/cgroup"));
     mount(c"sysfs", c"/sys", c"sysfs", libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC)
         .map_err(|error| os_error("Mounting /sys of the network namespace", &error))?;
-    let Some(folder) = kept else { return Ok(()) };
+    let Some(folder) = groups else { return Ok(()) };
     let source = CString::new(format!("/proc/self/fd/{}", folder.as_raw_fd()));
     mount(&source.expect("a path"), c"/sys/fs/cgroup", c"", libc::MS_BIND | libc::MS_REC)
         .map_err(|error| os_error("Keeping /sys/fs/cgroup", &error))

@@ -242,14 +242,14 @@ mod tests {
             expected.push((release_ns, slot));
         }
         expected.sort_unstable();
-        let mut found = Vec::new();
+        let mut released = Vec::new();
         for now in 0..100 {
             while let Some(held) = engine.pop_due(now) {
                 assert_eq!(held.release_ns, now, "it came late or early");
-                found.push((held.release_ns, held.slot));
+                released.push((held.release_ns, held.slot));
             }
         }
-        assert_eq!(found, expected);
+        assert_eq!(released, expected);
         assert_eq!((engine.waiting(), engine.next_ns()), (0, None));
     }
 
