@@ -52,13 +52,18 @@ pub struct Credit {
 
 impl Credit {
     pub fn new(host: &Host) -> Self {
-        let account = |(home, domain)| Account { domain, home, ..Account::default() };
+        // It moves virtual CPUs between processors: none is pinned.
+        let account = |(number, (_, domain)): (usize, (usize, usize))| Account {
+            domain,
+            home: number % host.processors,
+            ..Account::default()
+        };
         let share = |domain: &super::Domain| Share {
             weight: i64::from(domain.weight),
             cap: i64::from(domain.cap),
         };
         Self {
-            accounts: host.vcpus().into_iter().map(account).collect(),
+            accounts: host.vcpus().into_iter().enumerate().map(account).collect(),
             shares: host.domains.iter().map(share).collect(),
             queues: vec![VecDeque::new(); host.processors],
             balance: 0,
