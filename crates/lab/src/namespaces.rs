@@ -144,8 +144,9 @@ pub fn change_root(folder: &Path) -> Result<()> {
     let what = format!("Making {} the root", folder.display());
     let path = CString::new(folder.as_os_str().as_bytes())
         .map_err(|_| usage(format!("{} is no path.", folder.display())))?;
-    // SAFETY: C strings that live through the calls.
+    // SAFETY: a C string that lives through the call.
     require(unsafe { libc::chroot(path.as_ptr()) }, &what)?;
+    // SAFETY: a constant string.
     require(unsafe { libc::chdir(c"/".as_ptr()) }, &what)
 }
 
