@@ -1,12 +1,14 @@
 //! The command line.
-use crate::enter::EnterConfig;
-use crate::error::LabError;
-use crate::reserve::ReservationConfig;
+use crate::enter::{self, EnterConfig};
+use crate::error::{os_error, Result};
+use crate::line;
+use crate::reserve::{self, ReservationConfig};
 use nephoscope_wire::arguments::Arguments;
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::PathBuf;
 
-pub const HELP: &str = "\
+const HELP: &str = "\
 nephoscope-lab: run programs in lab hosts, delay packets, reserve CPU time
 
   nephoscope-lab enter [--netns PATH [--sysfs]] [--cgroup DIR]... [--pid PID] [--root DIR]
@@ -35,31 +37,26 @@ enters the group starts with its reservation:
   --slice NS         CPU time of each thread in each period, in nanoseconds
   --period NS        period, in nanoseconds";
 
-#[derive(Debug)]
-pub enum Command {
-    Help,
-    Version,
-    Enter(EnterConfig),
-    /// Delay packets as this file says.
-    Line(PathBuf),
-    /// Keep a group's threads under a reservation.
-    Reserve(ReservationConfig),
-}
-
-/// Parses the arguments after the program's name.
-pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, LabError> {
+/// Runs the program with the arguments after its name; returns its exit code.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<i32> {
     let mut arguments = Arguments::new("nephoscope-lab", arguments)?;
     match arguments.command() {
-        "help" => Ok(Command::Help),
-        "version" => Ok(Command::Version),
-        "enter" => parse_enter(&mut arguments).map(Command::Enter),
-        "line" => parse_line(&mut arguments).map(Command::Line),
-        "reserve" => parse_reserve(&mut arguments).map(Command::Reserve),
-        _ => Err(arguments.unknown_command().into()),
+        "help" => print(HELP),
+        "version" => print(concat!("nephoscope-lab ", env!("CARGO_PKG_VERSION"))),
+        "enter" => enter::run(&parse_enter(&mut arguments)?),
+        "line" => line::run(&parse_line(&mut arguments)?),
+        "reserve" => reserve::run(&parse_reserve(&mut arguments)?),
+        _ => Err(arguments.unknown_command()),
     }
 }
 
-fn parse_enter(arguments: &mut Arguments) -> Result<EnterConfig, LabError> {
+fn print(text: &str) -> Result<i32> {
+    writeln!(std::io::stdout(), "{text}")
+        .map(|()| 0)
+        .map_err(|error| os_error("Writing to standard output", &error))
+}
+
+fn parse_enter(arguments: &mut Arguments) -> Result<EnterConfig> {
     let mut config = EnterConfig::default();
     loop {
         if let Some(program) = arguments.rest_after_dashes() {
@@ -76,44 +73,44 @@ fn parse_enter(arguments: &mut Arguments) -> Result<EnterConfig, LabError> {
             "--hide-limits" => config.hide_limits = true,
             "--die-with-parent" => config.die_with_parent = true,
             "--nice" => config.nice = Some(arguments.number(-20..=19)? as i32),
-            option => return Err(arguments.unknown_option(option).into()),
+            option => return Err(arguments.unknown_option(option)),
         }
     }
     if config.program.is_empty() {
-        return Err(LabError::usage("enter needs -- and a program after its options."));
+        return Err(arguments.usage("enter needs -- and a program after its options."));
     }
     if config.sysfs && config.netns.is_none() {
-        return Err(LabError::usage("--sysfs needs --netns."));
+        return Err(arguments.usage("--sysfs needs --netns."));
     }
     Ok(config)
 }
 
-fn parse_line(arguments: &mut Arguments) -> Result<PathBuf, LabError> {
+fn parse_line(arguments: &mut Arguments) -> Result<PathBuf> {
     let mut config = None;
     while let Some(option) = arguments.next_option()? {
         match option.as_str() {
             "--config" => config = Some(arguments.path()?),
-            option => return Err(arguments.unknown_option(option).into()),
+            option => return Err(arguments.unknown_option(option)),
         }
     }
     config
-        .ok_or_else(|| LabError::usage("line needs --config and a file, or - for standard input."))
+        .ok_or_else(|| arguments.usage("line needs --config and a file, or - for standard input."))
 }
 
-fn parse_reserve(arguments: &mut Arguments) -> Result<ReservationConfig, LabError> {
+fn parse_reserve(arguments: &mut Arguments) -> Result<ReservationConfig> {
     let mut config = ReservationConfig::default();
     while let Some(option) = arguments.next_option()? {
         match option.as_str() {
             "--cgroup" => config.cgroup = arguments.path()?,
             "--slice" => config.slice_ns = arguments.number(1..=i64::MAX)?.cast_unsigned(),
             "--period" => config.period_ns = arguments.number(1..=i64::MAX)?.cast_unsigned(),
-            option => return Err(arguments.unknown_option(option).into()),
+            option => return Err(arguments.unknown_option(option)),
         }
     }
     let is_complete =
         !config.cgroup.as_os_str().is_empty() && config.slice_ns > 0 && config.period_ns > 0;
     is_complete.then_some(config).ok_or_else(|| {
-        LabError::usage("reserve needs --cgroup, --slice and --period, each with its value.")
+        arguments.usage("reserve needs --cgroup, --slice and --period, each with its value.")
     })
 }
 
@@ -121,17 +118,17 @@ fn parse_reserve(arguments: &mut Arguments) -> Result<ReservationConfig, LabErro
 mod tests {
     use super::*;
 
-    fn parsed(words: &[&str]) -> Result<Command, LabError> {
-        parse(words.iter().map(OsString::from))
+    fn words(words: &[&str]) -> Vec<OsString> {
+        words.iter().map(OsString::from).collect()
     }
 
     #[test]
     fn the_program_after_dashes_keeps_its_own_options() {
         let line = ["enter", "--netns", "/n", "--cgroup", "/a", "--cgroup", "/b", "--nice", "-5"];
         let rest = ["--die-with-parent", "--", "ls", "--netns", "--"];
-        let Ok(Command::Enter(config)) = parsed(&[&line[..], &rest[..]].concat()) else {
-            panic!("these arguments are valid");
-        };
+        let all = words(&[&line[..], &rest[..]].concat());
+        let mut arguments = Arguments::new("nephoscope-lab", all).unwrap();
+        let config = parse_enter(&mut arguments).expect("these arguments are valid");
         assert_eq!(config.netns, Some(PathBuf::from("/n")));
         assert_eq!(config.cgroups, [PathBuf::from("/a"), PathBuf::from("/b")]);
         assert_eq!(config.nice, Some(-5));
@@ -143,7 +140,7 @@ mod tests {
 
     #[test]
     fn invalid_arguments_are_one_sentence_each() {
-        for (words, sentence) in [
+        for (line, sentence) in [
             (&["entre"][..], "'entre' is not a command"),
             (&["enter", "ls"], "'ls' is not an option of enter"),
             (&["enter", "--"], "enter needs -- and a program"),
@@ -154,8 +151,8 @@ mod tests {
             (&["line"], "line needs --config"),
             (&["enter", "--sysfs", "--", "ls"], "--sysfs needs --netns"),
         ] {
-            let error = parsed(words).expect_err("these arguments are invalid");
-            assert_eq!(error.code, 2);
+            let error = run(words(line)).expect_err("these arguments are invalid");
+            assert_eq!(error.kind.exit_code(), 2);
             assert!(error.message.contains(sentence), "{}", error.message);
             assert!(error.message.ends_with('.'));
         }

@@ -1,22 +1,20 @@
 //! Joining a control group and listing its threads, on version 1 and 2 alike.
-use crate::error::{LabError, FAILED};
+use crate::error::{failed, os_error, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-pub fn join(folder: &Path) -> Result<(), LabError> {
+pub fn join(folder: &Path) -> Result<()> {
     // "0" is the writer itself, whatever pid namespace it lives in.
     fs::write(folder.join("cgroup.procs"), "0").map_err(|error| match error.raw_os_error() {
-        Some(libc::ENOSPC) => LabError::new(
-            FAILED,
+        Some(libc::ENOSPC) => failed(
             format!("The cpuset {} has no CPUs or no memory nodes yet.", folder.display()),
             "Write cpuset.cpus and cpuset.mems of it and of its parents first.",
         ),
-        Some(libc::EBUSY) => LabError::new(
-            FAILED,
+        Some(libc::EBUSY) => failed(
             format!("The group {} holds groups itself and takes no process.", folder.display()),
             "Name a group without children that have controllers.",
         ),
-        _ => LabError::os(&format!("Joining the control group {}", folder.display()), &error),
+        _ => os_error(&format!("Joining the control group {}", folder.display()), &error),
     })
 }
 

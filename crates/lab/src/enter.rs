@@ -1,7 +1,7 @@
 //! `enter`: executes a program inside a lab host. Control groups are joined first, so that nothing of the
 //! program ever runs outside its limits; then namespaces; then the program replaces this process. Only a
 //! pid namespace needs a child, because only children join it.
-use crate::error::{LabError, FAILED, MISSING};
+use crate::error::{failed, missing, require, usage, Result};
 use crate::{cgroup, deadline, namespaces, signals};
 use namespaces::Namespace;
 use std::ffi::{CString, OsString};
@@ -43,8 +43,8 @@ pub struct EnterConfig {
     pub program: Vec<OsString>,
 }
 
-/// Joins and executes the program; returns its exit code only if a child was needed.
-pub fn run(config: &EnterConfig) -> Result<i32, LabError> {
+/// Joins and executes the program. Returns its exit code if a child was needed, else that of a failure.
+pub fn run(config: &EnterConfig) -> Result<i32> {
     // SAFETY: reads a number.
     let parent = unsafe { libc::getppid() };
     let words = c_words(&config.program)?;
@@ -56,12 +56,12 @@ pub fn run(config: &EnterConfig) -> Result<i32, LabError> {
         pids.join()?;
         return run_child(config, &joined, &words);
     }
-    Err(join_all(config, &joined).err().unwrap_or_else(|| execute(&words)))
+    join_all(config, &joined).map(|()| execute(&words))
 }
 
 /// Joins everything but the pid namespace. The process that stands between caller and program has
 /// none of it: it takes no memory, no CPU time and no reservation of the host.
-fn join_all(config: &EnterConfig, joined: &[Namespace]) -> Result<(), LabError> {
+fn join_all(config: &EnterConfig, joined: &[Namespace]) -> Result<()> {
     for folder in &config.cgroups {
         cgroup::join(folder)?;
     }
@@ -69,7 +69,10 @@ fn join_all(config: &EnterConfig, joined: &[Namespace]) -> Result<(), LabError> 
         await_reservation()?;
     }
     if let Some(nice) = config.nice {
-        set_nice(nice)?;
+        // SAFETY: a plain system call on our own process; the type of the first argument differs
+        // between C libraries.
+        let rc = unsafe { libc::setpriority(libc::PRIO_PROCESS as _, 0, nice) };
+        require(rc, &format!("Setting the niceness {nice}"))?;
     }
     for namespace in joined.iter().filter(|namespace| !namespace.is_for_children()) {
         namespace.join()?;
@@ -87,7 +90,7 @@ fn join_all(config: &EnterConfig, joined: &[Namespace]) -> Result<(), LabError> 
 }
 
 /// Opens everything that is to be joined, while paths still mean what the caller means.
-fn open_namespaces(config: &EnterConfig) -> Result<Vec<Namespace>, LabError> {
+fn open_namespaces(config: &EnterConfig) -> Result<Vec<Namespace>> {
     let mut joined = Vec::new();
     if let Some(path) = &config.netns {
         joined.push(Namespace::open(path, libc::CLONE_NEWNET)?);
@@ -99,40 +102,30 @@ fn open_namespaces(config: &EnterConfig) -> Result<Vec<Namespace>, LabError> {
 }
 
 /// Waits until the supervisor of the group has seen this process: nothing of the program runs before.
-fn await_reservation() -> Result<(), LabError> {
+fn await_reservation() -> Result<()> {
     for _ in 0..2000 {
         if deadline::is_reserved() {
             return Ok(());
         }
         std::thread::sleep(Duration::from_millis(1));
     }
-    Err(LabError::new(
-        MISSING,
+    Err(missing(
         "This process got no reservation within 2 s: its control group has no supervisor, or the \
          kernel admits no more.",
         "Run `nephoscope lab list`; take the lab down and up again.",
     ))
 }
 
-fn set_nice(nice: i32) -> Result<(), LabError> {
-    // SAFETY: a plain system call on our own process; the type of the first argument differs
-    // between C libraries.
-    if unsafe { libc::setpriority(libc::PRIO_PROCESS as _, 0, nice) } != 0 {
-        return Err(LabError::last(&format!("Setting the niceness {nice}")));
-    }
-    Ok(())
-}
-
-fn c_words(words: &[OsString]) -> Result<Vec<CString>, LabError> {
+fn c_words(words: &[OsString]) -> Result<Vec<CString>> {
     let word = |word: &OsString| {
         CString::new(word.as_bytes())
-            .map_err(|_| LabError::usage("An argument of the program holds a NUL byte."))
+            .map_err(|_| usage("An argument of the program holds a NUL byte."))
     };
     words.iter().map(word).collect()
 }
 
-/// Replaces this process; returns only when that failed.
-fn execute(words: &[CString]) -> LabError {
+/// Replaces this process. Reports a failure and returns its exit code.
+fn execute(words: &[CString]) -> i32 {
     let mut pointers: Vec<_> = words.iter().map(|word| word.as_ptr()).collect();
     pointers.push(std::ptr::null());
     // SAFETY: C strings that live through the call, and the null pointer at their end. Rust ignores
@@ -142,35 +135,33 @@ fn execute(words: &[CString]) -> LabError {
         libc::execvp(pointers[0], pointers.as_ptr());
     }
     let error = io::Error::last_os_error();
-    let missing = error.raw_os_error() == Some(libc::ENOENT);
-    LabError::new(
-        if missing { 127 } else { 126 },
-        format!("{} cannot be executed there: {error}.", words[0].to_string_lossy()),
-        "Name a program that the lab host has.",
-    )
+    let is_missing = error.raw_os_error() == Some(libc::ENOENT);
+    let message = format!("{} cannot be executed there: {error}.", words[0].to_string_lossy());
+    crate::report_failure(&failed(message, "Name a program that the lab host has."));
+    if is_missing {
+        127
+    } else {
+        126
+    }
 }
 
 /// Runs the program as a child, passes signals on to it and ends as it ended.
-fn run_child(
-    config: &EnterConfig,
-    joined: &[Namespace],
-    words: &[CString],
-) -> Result<i32, LabError> {
+fn run_child(config: &EnterConfig, joined: &[Namespace], words: &[CString]) -> Result<i32> {
     let watched = signals::set_of(&[&FORWARDED[..], &[libc::SIGCHLD]].concat());
     let before = signals::block(&watched);
     // SAFETY: this program has one thread, so the child may do whatever it likes.
     let child = unsafe { libc::fork() };
-    if child < 0 {
-        return Err(LabError::last("Starting a process in the pid namespace"));
-    }
+    require(child, "Starting a process in the pid namespace")?;
     if child == 0 {
         // The parent's number means nothing in the other pid namespace: getppid is 0 there.
         let ready = signals::die_with_parent(0).and_then(|()| join_all(config, joined));
         signals::restore(&before);
-        let error = ready.err().unwrap_or_else(|| execute(words));
-        eprintln!("nephoscope-lab: {error}");
+        let code = match ready {
+            Ok(()) => execute(words),
+            Err(error) => crate::report_failure(&error),
+        };
         // SAFETY: ends the child without running the parent's exit handlers.
-        unsafe { libc::_exit(error.code) };
+        unsafe { libc::_exit(code) };
     }
     loop {
         let signal = signals::wait(&watched);
@@ -191,7 +182,7 @@ fn exit_status(child: i32) -> Option<i32> {
     (unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) } == child).then_some(status)
 }
 
-fn end_as(status: i32) -> Result<i32, LabError> {
+fn end_as(status: i32) -> Result<i32> {
     if libc::WIFEXITED(status) {
         return Ok(libc::WEXITSTATUS(status));
     }
@@ -206,5 +197,5 @@ fn end_as(status: i32) -> Result<i32, LabError> {
         libc::sigprocmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
         libc::raise(signal);
     }
-    Err(LabError::new(FAILED, format!("The program was ended by signal {signal}."), ""))
+    Err(failed(format!("The program was ended by signal {signal}."), ""))
 }

@@ -1,12 +1,8 @@
-//! The error of the lab program: exit code, a sentence, the next step.
-use std::fmt;
+//! The errors of the lab program, and the outcome of system calls.
+use nephoscope_wire::error::{Error, Kind};
 use std::io;
 
-pub const USAGE: i32 = 2;
-/// A failure after the start.
-pub const FAILED: i32 = 3;
-/// The machine does not have something: a right, a kernel feature, CPU time to reserve.
-pub const MISSING: i32 = 4;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What a system call that gave `rc` came to.
 pub fn outcome(rc: impl Into<i64>) -> io::Result<()> {
@@ -16,58 +12,38 @@ pub fn outcome(rc: impl Into<i64>) -> io::Result<()> {
     }
 }
 
-/// A failure with its sentence and next step.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LabError {
-    pub code: i32,
-    pub message: String,
-    pub hint: String,
+/// Returns an error if a system call gave a negative `rc`. what: what it was to do, for the sentence.
+pub fn require(rc: impl Into<i64>, what: &str) -> Result<()> {
+    outcome(rc).map_err(|error| os_error(what, &error))
 }
 
-impl LabError {
-    pub fn new(code: i32, message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { code, message: message.into(), hint: hint.into() }
-    }
-
-    pub fn usage(message: impl Into<String>) -> Self {
-        Self::new(USAGE, message, "Run `nephoscope-lab help`.")
-    }
-
-    /// Returns an error for a failed system call; a missing right is reported as such.
-    pub fn os(what: &str, error: &io::Error) -> Self {
-        match error.raw_os_error() {
-            Some(libc::EPERM | libc::EACCES) => Self::new(
-                MISSING,
-                format!("{what} is not permitted ({error})."),
-                "Run it as root, or with the capabilities CAP_SYS_ADMIN, CAP_NET_ADMIN and \
-                 CAP_SYS_NICE.",
-            ),
-            Some(libc::ENOENT | libc::ESRCH) => Self::new(
-                FAILED,
-                format!("{what} failed: {error}."),
-                "Run `nephoscope lab list`; what is not there may have been taken down.",
-            ),
-            _ => Self::new(
-                FAILED,
-                format!("{what} failed: {error}."),
-                "Run `nephoscope lab check` to see what this machine allows.",
-            ),
-        }
-    }
-
-    pub fn last(what: &str) -> Self {
-        Self::os(what, &io::Error::last_os_error())
-    }
+pub fn usage(message: impl Into<String>) -> Error {
+    Error::usage(message, "Run `nephoscope-lab help`.")
 }
 
-impl From<nephoscope_wire::error::Error> for LabError {
-    fn from(error: nephoscope_wire::error::Error) -> Self {
-        Self::new(error.kind.exit_code(), error.message, error.hint)
-    }
+/// A failure after the start.
+pub fn failed(message: impl Into<String>, hint: impl Into<String>) -> Error {
+    Error::new(Kind::Failed, "failed", message, hint)
 }
 
-impl fmt::Display for LabError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.message, self.hint)
+/// The machine does not have something: a right, a kernel feature, CPU time to reserve.
+pub fn missing(message: impl Into<String>, hint: impl Into<String>) -> Error {
+    Error::new(Kind::Lacks, "missing", message, hint)
+}
+
+/// Returns an error for a failed system call; a missing right is reported as such.
+pub fn os_error(what: &str, error: &io::Error) -> Error {
+    let message = format!("{what} failed: {error}.");
+    match error.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => missing(
+            format!("{what} is not permitted ({error})."),
+            "Run it as root, or with the capabilities CAP_SYS_ADMIN, CAP_NET_ADMIN and \
+             CAP_SYS_NICE.",
+        ),
+        Some(libc::ENOENT | libc::ESRCH) => failed(
+            message,
+            "Run `nephoscope lab list`; what is not there may have been taken down.",
+        ),
+        _ => failed(message, "Run `nephoscope lab check` to see what this machine allows."),
     }
 }

@@ -13,40 +13,23 @@ mod priority;
 mod reserve;
 mod signals;
 
-use args::Command;
-use error::LabError;
+use nephoscope_wire::error::Error;
+use nephoscope_wire::writer::report_error;
 use serde_json::Value;
 use std::io::Write;
 
 fn main() {
-    let code = match args::parse(std::env::args_os().skip(1)).and_then(run) {
-        Ok(code) => code,
-        Err(error) => {
-            eprintln!("nephoscope-lab: {error}");
-            error.code
-        }
-    };
-    std::process::exit(code);
+    let code = args::run(std::env::args_os().skip(1));
+    std::process::exit(code.unwrap_or_else(|error| report_failure(&error)));
 }
 
-fn run(command: Command) -> Result<i32, LabError> {
-    match command {
-        Command::Help => print(args::HELP),
-        Command::Version => print(&format!("nephoscope-lab {}", env!("CARGO_PKG_VERSION"))),
-        Command::Enter(config) => enter::run(&config),
-        Command::Line(config) => line::run(&config),
-        Command::Reserve(config) => reserve::run(&config),
-    }
+/// Writes an error for people to standard error; returns its exit code.
+fn report_failure(error: &Error) -> i32 {
+    report_error("nephoscope-lab", error, std::io::sink())
 }
 
 /// Writes a line of JSON. Nobody may be listening any more; the work goes on.
 fn report(value: &Value) {
     let mut out = std::io::stdout();
     let _ = writeln!(out, "{value}").and_then(|()| out.flush());
-}
-
-fn print(text: &str) -> Result<i32, LabError> {
-    writeln!(std::io::stdout(), "{text}")
-        .map(|()| 0)
-        .map_err(|error| LabError::os("Writing to standard output", &error))
 }

@@ -1,5 +1,5 @@
 //! Joining namespaces, and the /sys that belongs to a network namespace.
-use crate::error::{outcome, LabError, FAILED};
+use crate::error::{failed, os_error, outcome, require, usage, Result};
 use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io;
@@ -20,9 +20,9 @@ pub struct Namespace {
 
 impl Namespace {
     /// Opens the namespace behind a path (`/run/netns/…` or `/proc/PID/ns/…`).
-    pub fn open(path: &Path, kind: libc::c_int) -> Result<Self, LabError> {
+    pub fn open(path: &Path, kind: libc::c_int) -> Result<Self> {
         let what = format!("Joining the namespace {}", path.display());
-        let file = File::open(path).map_err(|error| LabError::os(&what, &error))?;
+        let file = File::open(path).map_err(|error| os_error(&what, &error))?;
         Ok(Self { file, kind, what })
     }
 
@@ -41,18 +41,15 @@ impl Namespace {
         self.kind == libc::CLONE_NEWPID
     }
 
-    pub fn join(&self) -> Result<(), LabError> {
+    pub fn join(&self) -> Result<()> {
         // SAFETY: a plain system call on a descriptor that lives as long as `self`.
-        if unsafe { libc::setns(self.file.as_raw_fd(), self.kind) } != 0 {
-            return Err(LabError::last(&self.what));
-        }
-        Ok(())
+        require(unsafe { libc::setns(self.file.as_raw_fd(), self.kind) }, &self.what)
     }
 }
 
 /// Every namespace of a process that is not ours already, in the order to join them; the mount
 /// namespace comes last, since paths mean something else from then on.
-pub fn of_process(pid: i32) -> Result<Vec<Namespace>, LabError> {
+pub fn of_process(pid: i32) -> Result<Vec<Namespace>> {
     let kinds = [
         ("uts", libc::CLONE_NEWUTS),
         ("ipc", libc::CLONE_NEWIPC),
@@ -64,8 +61,7 @@ pub fn of_process(pid: i32) -> Result<Vec<Namespace>, LabError> {
     // All names are looked up under one open folder: a pid that is given away to another process
     // in between makes the look-up fail, instead of joining a stranger.
     let what = format!("Joining the namespaces of process {pid}");
-    let folder =
-        File::open(format!("/proc/{pid}/ns")).map_err(|error| LabError::os(&what, &error))?;
+    let folder = File::open(format!("/proc/{pid}/ns")).map_err(|error| os_error(&what, &error))?;
     let mut found = Vec::new();
     for (name, kind) in kinds {
         let path = format!("/proc/self/fd/{}/{name}", folder.as_raw_fd());
@@ -82,24 +78,22 @@ pub fn of_process(pid: i32) -> Result<Vec<Namespace>, LabError> {
 
 /// Gives this process namespaces in which no control group is to be seen: none is mounted, and the
 /// own ones are the roots of what `/proc/self/cgroup` names. What they limit stays in force.
-pub fn without_cgroups() -> Result<(), LabError> {
+pub fn without_cgroups() -> Result<()> {
     // SAFETY: a plain system call.
-    if unsafe { libc::unshare(libc::CLONE_NEWNS | libc::CLONE_NEWCGROUP) } != 0 {
-        return Err(LabError::last("Making a mount and a cgroup namespace"));
-    }
+    let rc = unsafe { libc::unshare(libc::CLONE_NEWNS | libc::CLONE_NEWCGROUP) };
+    require(rc, "Making a mount and a cgroup namespace")?;
     separate()?;
     // The folder that holds the hierarchies goes with all below it; others lie elsewhere.
     for _ in 0..MOST_MOUNTS {
         let text = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
         let Some(path) = cgroup_mounts(&text).into_iter().next() else { return Ok(()) };
         let what = format!("Hiding {path}");
-        let path = CString::new(path).map_err(|_| LabError::usage("A mount has no path."))?;
+        let path = CString::new(path).map_err(|_| usage("A mount has no path."))?;
         // SAFETY: a C string that lives through the call.
-        if unsafe { libc::umount2(path.as_ptr(), libc::MNT_DETACH | libc::UMOUNT_NOFOLLOW) } != 0 {
-            return Err(LabError::last(&what));
-        }
+        let rc = unsafe { libc::umount2(path.as_ptr(), libc::MNT_DETACH | libc::UMOUNT_NOFOLLOW) };
+        require(rc, &what)?;
     }
-    Err(LabError::new(FAILED, "The control groups cannot be hidden: too many are mounted.", ""))
+    Err(failed("The control groups cannot be hidden: too many are mounted.", ""))
 }
 
 /// Where control groups are mounted; the kernel writes a space in a path as `\040`.
@@ -113,43 +107,30 @@ fn cgroup_mounts(text: &str) -> Vec<String> {
 }
 
 /// What is unmounted outside must not stay mounted in here, and nothing from here gets out.
-fn separate() -> Result<(), LabError> {
+fn separate() -> Result<()> {
     mount(c"", c"/", c"", libc::MS_SLAVE | libc::MS_REC).map_err(|error| {
-        LabError::os("Separating the mounts of this process from the machine's", &error)
+        os_error("Separating the mounts of this process from the machine's", &error)
     })
 }
 
 /// Gives this process a mount namespace in which /sys shows its network namespace; what was mounted
 /// below /sys (control groups) stays in its place.
-pub fn own_sysfs() -> Result<(), LabError> {
-    let below = mounts_below_sys();
+pub fn own_sysfs() -> Result<()> {
     // SAFETY: a plain system call.
-    unsafe {
-        if libc::unshare(libc::CLONE_NEWNS) != 0 {
-            return Err(LabError::last("Making a mount namespace"));
-        }
-    }
+    require(unsafe { libc::unshare(libc::CLONE_NEWNS) }, "Making a mount namespace")?;
     separate()?;
-    let keep = c"/sys/fs/cgroup";
-    let kept =
-        below.iter().any(|path| path == "/sys/fs/cgroup").then(|| File::open("/sys/fs/cgroup"));
-    let source = match &kept {
-        Some(Ok(folder)) => Some(CString::new(format!("/proc/self/fd/{}", folder.as_raw_fd()))),
-        _ => None,
-    };
+    let groups = File::open("/sys/fs/cgroup").ok().filter(|_| is_mounted("/sys/fs/cgroup"));
     mount(c"sysfs", c"/sys", c"sysfs", libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC)
-        .map_err(|error| LabError::os("Mounting /sys of the network namespace", &error))?;
-    if let Some(Ok(source)) = source {
-        mount(&source, keep, c"", libc::MS_BIND | libc::MS_REC)
-            .map_err(|error| LabError::os("Keeping /sys/fs/cgroup", &error))?;
-    }
-    Ok(())
+        .map_err(|error| os_error("Mounting /sys of the network namespace", &error))?;
+    let Some(folder) = groups else { return Ok(()) };
+    let source = CString::new(format!("/proc/self/fd/{}", folder.as_raw_fd()));
+    mount(&source.expect("a path"), c"/sys/fs/cgroup", c"", libc::MS_BIND | libc::MS_REC)
+        .map_err(|error| os_error("Keeping /sys/fs/cgroup", &error))
 }
 
-fn mounts_below_sys() -> Vec<String> {
+fn is_mounted(path: &str) -> bool {
     let text = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
-    let second = |line: &str| line.split(' ').nth(1).map(str::to_owned);
-    text.lines().filter_map(second).filter(|path| path.starts_with("/sys/")).collect()
+    text.lines().any(|line| line.split(' ').nth(1) == Some(path))
 }
 
 fn mount(source: &CStr, target: &CStr, kind: &CStr, flags: libc::c_ulong) -> io::Result<()> {
@@ -159,23 +140,14 @@ fn mount(source: &CStr, target: &CStr, kind: &CStr, flags: libc::c_ulong) -> io:
     })
 }
 
-pub fn change_root(folder: &Path) -> Result<(), LabError> {
+pub fn change_root(folder: &Path) -> Result<()> {
     let what = format!("Making {} the root", folder.display());
     let path = CString::new(folder.as_os_str().as_bytes())
-        .map_err(|_| LabError::usage(format!("{} is no path.", folder.display())))?;
-    // SAFETY: a C string that lives through both calls.
-    let rc = unsafe {
-        if libc::chroot(path.as_ptr()) == 0 {
-            libc::chdir(c"/".as_ptr())
-        } else {
-            -1
-        }
-    };
-    if rc == 0 {
-        Ok(())
-    } else {
-        Err(LabError::last(&what))
-    }
+        .map_err(|_| usage(format!("{} is no path.", folder.display())))?;
+    // SAFETY: a C string that lives through the call.
+    require(unsafe { libc::chroot(path.as_ptr()) }, &what)?;
+    // SAFETY: a constant string.
+    require(unsafe { libc::chdir(c"/".as_ptr()) }, &what)
 }
 
 #[cfg(test)]

@@ -7,8 +7,9 @@
 //! Source: sched_setattr(2), sched(7), `scheduler/sched-deadline.rst`.
 use crate::cgroup;
 use crate::deadline::{self, Attributes};
-use crate::error::{LabError, MISSING, USAGE};
+use crate::error::{missing, os_error, usage, Result};
 use crate::{priority, report, signals};
+use nephoscope_wire::error::Error;
 use serde_json::{json, Value};
 use std::collections::HashMap;
 use std::fs;
@@ -29,7 +30,7 @@ pub struct ReservationConfig {
 }
 
 /// Supervises the group until SIGTERM.
-pub fn run(config: &ReservationConfig) -> Result<i32, LabError> {
+pub fn run(config: &ReservationConfig) -> Result<i32> {
     check(config)?;
     let watched = signals::set_of(&[libc::SIGTERM, libc::SIGINT, libc::SIGHUP]);
     signals::block(&watched);
@@ -56,36 +57,34 @@ pub fn run(config: &ReservationConfig) -> Result<i32, LabError> {
     Ok(0)
 }
 
-fn check(config: &ReservationConfig) -> Result<(), LabError> {
-    let wrong = |message: String| LabError::new(USAGE, message, "Run `nephoscope-lab help`.");
+fn check(config: &ReservationConfig) -> Result<()> {
     // The kernel counts slices in 1024 ns, and a slice of 100 ns could not be kept by any timer.
     if config.slice_ns < 1024 || config.slice_ns > config.period_ns {
-        return Err(wrong(format!(
+        return Err(usage(format!(
             "A slice of {} ns in a period of {} ns is no reservation.",
             config.slice_ns, config.period_ns
         )));
     }
     if !config.cgroup.join("cgroup.procs").is_file() {
-        return Err(wrong(format!("{} is no control group.", config.cgroup.display())));
+        return Err(usage(format!("{} is no control group.", config.cgroup.display())));
     }
     Ok(())
 }
 
 /// Asks the kernel for one such reservation, and gives it back.
-fn admit(config: &ReservationConfig) -> Result<(), LabError> {
+fn admit(config: &ReservationConfig) -> Result<()> {
     let asked = Attributes::reserved(config.slice_ns, config.period_ns).set(0);
     let _ = Attributes::ordinary().set(0);
     asked.map_err(|error| refusal(config, &error))
 }
 
 /// Why the kernel refused, in one sentence.
-fn refusal(config: &ReservationConfig, error: &io::Error) -> LabError {
+fn refusal(config: &ReservationConfig, error: &io::Error) -> Error {
     let asked = Attributes::reserved(config.slice_ns, config.period_ns).cpus();
     match error.raw_os_error() {
         Some(libc::EBUSY) => {
             let (sum, most) = (reserved_cpus(), admitted_cpus());
-            LabError::new(
-                MISSING,
+            missing(
                 format!(
                     "The kernel admits no reservation of {asked:.3} CPUs more: reservations of \
                      {sum:.3} CPUs are held, of at most {most:.3}."
@@ -93,20 +92,18 @@ fn refusal(config: &ReservationConfig, error: &io::Error) -> LabError {
                 "Give smaller slices, or run fewer threads under a reservation.",
             )
         }
-        Some(libc::EINVAL) => LabError::new(
-            MISSING,
+        Some(libc::EINVAL) => missing(
             format!(
                 "The kernel takes no reservation of {} ns in {} ns.",
                 config.slice_ns, config.period_ns
             ),
             "Choose a period between /proc/sys/kernel/sched_deadline_period_min_us and _max_us.",
         ),
-        Some(libc::ENOSYS | libc::EOPNOTSUPP) => LabError::new(
-            MISSING,
+        Some(libc::ENOSYS | libc::EOPNOTSUPP) => missing(
             "This kernel has no SCHED_DEADLINE.",
             "Boot a kernel of 3.14 or newer that has it.",
         ),
-        _ => LabError::os("Reserving CPU time", error),
+        _ => os_error("Reserving CPU time", error),
     }
 }
 
@@ -142,6 +139,7 @@ enum State {
     Refused,
 }
 
+#[derive(Default)]
 struct Supervisor {
     config: ReservationConfig,
     attributes: Attributes,
@@ -154,15 +152,13 @@ struct Supervisor {
 }
 
 impl Supervisor {
-    fn new(config: &ReservationConfig) -> Result<Self, LabError> {
+    fn new(config: &ReservationConfig) -> Result<Self> {
         let attributes = Attributes::reserved(config.slice_ns, config.period_ns);
         let files = cgroup::thread_files(&config.cgroup);
         if files.is_empty() {
-            return Err(LabError::usage(format!("{} lists no threads.", config.cgroup.display())));
+            return Err(usage(format!("{} lists no threads.", config.cgroup.display())));
         }
-        let config = config.clone();
-        let threads = HashMap::new();
-        Ok(Self { config, attributes, files, threads, checks: 0, seen: 0, refused: 0, unpinned: 0 })
+        Ok(Self { config: config.clone(), attributes, files, ..Self::default() })
     }
 
     /// Gives new threads of the group their reservation.
@@ -233,13 +229,13 @@ impl Supervisor {
     }
 
     fn refusal_line(&self, thread: i32, error: &io::Error) -> Value {
-        let (message, hint) = if error.raw_os_error() == Some(libc::EPERM) {
-            let cpuset = "its cpuset leaves it a part of the CPUs, and is not exclusive".to_owned();
-            let hint = "Leave `cpus` out beside `reservation`.".to_owned();
-            (format!("The kernel takes no reservation for a thread: {cpuset}."), hint)
-        } else {
-            let refused = refusal(&self.config, error);
-            (refused.message, refused.hint)
+        let Error { message, hint, .. } = match error.raw_os_error() {
+            Some(libc::EPERM) => missing(
+                "The kernel takes no reservation for a thread: its cpuset leaves it a part of the \
+                 CPUs, and is not exclusive.",
+                "Leave `cpus` out beside `reservation`.",
+            ),
+            _ => refusal(&self.config, error),
         };
         let name = fs::read_to_string(format!("/proc/{thread}/comm")).unwrap_or_default();
         json!({ "refused": {
@@ -259,6 +255,7 @@ impl Supervisor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nephoscope_wire::error::Kind;
 
     #[test]
     fn wrong_times_and_folders_are_told() {
@@ -268,7 +265,7 @@ mod tests {
         {
             let error = check(&ReservationConfig { cgroup: cgroup.clone(), slice_ns, period_ns })
                 .unwrap_err();
-            assert!(error.message.contains(said) && error.code == USAGE, "{error}");
+            assert!(error.message.contains(said) && error.kind == Kind::Usage, "{error}");
         }
     }
 
@@ -278,6 +275,6 @@ mod tests {
             ReservationConfig { slice_ns: 30_000, period_ns: 40_000, cgroup: PathBuf::new() };
         let refused = refusal(&config, &io::Error::from_raw_os_error(libc::EBUSY));
         assert!(refused.message.starts_with("The kernel admits no reservation of 0.750 CPUs more"));
-        assert_eq!(refused.code, MISSING);
+        assert_eq!(refused.kind, Kind::Lacks);
     }
 }

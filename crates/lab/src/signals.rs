@@ -1,5 +1,5 @@
 //! Signals as values: blocked, then taken one by one or through a descriptor.
-use crate::error::LabError;
+use crate::error::{require, Result};
 use std::os::fd::{FromRawFd, OwnedFd};
 
 pub fn set_of(signals: &[i32]) -> libc::sigset_t {
@@ -48,12 +48,11 @@ pub fn wait_for(set: &libc::sigset_t, most_ns: i64) -> bool {
 }
 
 /// Has the kernel kill this process when its parent ends; `parent` is who that was before.
-pub fn die_with_parent(parent: i32) -> Result<(), LabError> {
+pub fn die_with_parent(parent: i32) -> Result<()> {
     // SAFETY: plain system calls on our own process.
     unsafe {
-        if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
-            return Err(LabError::last("Tying this process to its parent"));
-        }
+        let rc = libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        require(rc, "Tying this process to its parent")?;
         // The parent may have ended before the call above.
         if libc::getppid() != parent {
             libc::raise(libc::SIGKILL);
@@ -63,13 +62,11 @@ pub fn die_with_parent(parent: i32) -> Result<(), LabError> {
 }
 
 /// A descriptor that is readable when one of the blocked signals has come.
-pub fn descriptor(set: &libc::sigset_t) -> Result<OwnedFd, LabError> {
+pub fn descriptor(set: &libc::sigset_t) -> Result<OwnedFd> {
     // SAFETY: a plain set; the descriptor returned is ours alone.
     unsafe {
         let fd = libc::signalfd(-1, set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
-        if fd < 0 {
-            return Err(LabError::last("Making a descriptor for signals"));
-        }
+        require(fd, "Making a descriptor for signals")?;
         Ok(OwnedFd::from_raw_fd(fd))
     }
 }

@@ -5,14 +5,11 @@
 use nephoscope_sim::scenarios;
 use nephoscope_sim::scheduler::scenario::{run, Scenario};
 
-/// CPU time of this process in seconds, to a hundredth.
+/// Seconds that this thread has run.
 fn cpu_s() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").expect("Linux has it");
-    // Fields 14 and 15, counted behind the name, which may hold anything.
-    let behind = stat.rsplit(')').next().unwrap_or_default();
-    let fields: Vec<f64> =
-        behind.split_whitespace().map(|one| one.parse().unwrap_or(0.0)).collect();
-    (fields[11] + fields[12]) / 100.0
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let ran = text.split_whitespace().next().and_then(|first| first.parse::<f64>().ok());
+    ran.map_or(f64::NAN, |nanoseconds| nanoseconds / 1e9)
 }
 
 fn main() {

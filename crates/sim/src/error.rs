@@ -1,40 +1,18 @@
 //! Why a model cannot be simulated: one sentence for what and where, one for the next step.
 use nephoscope_wire::error::{Error, Kind};
-use std::fmt;
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InvalidInput {
-    /// What is wrong, and where; begins with the scenario key where there is one.
-    pub what: String,
-    pub hint: String,
-}
 
 /// The outcome of what may be refused.
-pub type Result<T, E = InvalidInput> = std::result::Result<T, E>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-impl InvalidInput {
-    pub fn new(what: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { what: what.into(), hint: hint.into() }
-    }
+/// Returns the error for invalid input. what: what is wrong, and where; begins with the scenario key
+/// where there is one.
+pub fn invalid(what: impl Into<String>, hint: impl Into<String>) -> Error {
+    Error::new(Kind::Usage, "refused", what, hint)
 }
 
-impl fmt::Display for InvalidInput {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.what, self.hint)
-    }
-}
-
-impl std::error::Error for InvalidInput {}
-
-impl From<InvalidInput> for Error {
-    fn from(invalid: InvalidInput) -> Self {
-        Self::new(Kind::Usage, "refused", invalid.what, invalid.hint)
-    }
-}
-
-/// Returns an error of these two sentences.
+/// Refuses invalid input.
 pub fn refuse<T>(what: impl Into<String>, hint: impl Into<String>) -> Result<T> {
-    Err(InvalidInput::new(what, hint))
+    Err(invalid(what, hint))
 }
 
 /// Numbers beyond are mistakes, and times and sums that follow from them have no representation.

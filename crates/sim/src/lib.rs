@@ -7,7 +7,7 @@
 //! | to | use |
 //! |---|---|
 //! | run a model | [`Model`], [`simulate`], [`EventQueue`] |
-//! | serve jobs | [`resource::Fifo`], [`resource::ProcessorSharing`] |
+//! | serve jobs | [`processor_sharing::ProcessorSharing`], [`queue::Queue`] |
 //! | generate arrivals | [`arrivals::Arrivals`] |
 //! | draw random numbers | [`random::Stream`], [`random::Distribution`] |
 //! | collect results | [`statistics`], [`replicate`] |
@@ -20,10 +20,10 @@ pub mod closed_forms;
 pub mod error;
 pub mod event_queue;
 pub mod geo;
+pub mod processor_sharing;
 pub mod queue;
 pub mod random;
 pub mod replicate;
-pub mod resource;
 pub mod samples;
 pub mod scenarios;
 pub mod scheduler;
@@ -33,7 +33,6 @@ pub mod statistics;
 mod testing;
 mod timer_wheel;
 
-pub use error::InvalidInput;
 pub use event_queue::{simulate, EventQueue, Model};
 
 /// A time or a duration in nanoseconds of simulated time.

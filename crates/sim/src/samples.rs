@@ -9,15 +9,10 @@ pub type Factors<'a> = [(&'a str, Value)];
 pub struct Sink<'a>(pub &'a mut dyn FnMut(&str, &Factors<'_>, f64, u64, Nanos));
 
 impl Sink<'_> {
-    /// Takes a value of the whole replication.
-    pub fn scalar(&mut self, metric: &str, factors: &Factors<'_>, value: f64) {
-        (self.0)(metric, factors, value, 1, 0);
-    }
-
-    /// Takes a value of the whole replication if there is one.
-    pub fn optional(&mut self, metric: &str, factors: &Factors<'_>, value: Option<f64>) {
-        if let Some(value) = value {
-            self.scalar(metric, factors, value);
+    /// Takes a value of the whole replication, if there is one.
+    pub fn scalar(&mut self, metric: &str, factors: &Factors<'_>, value: impl Into<Option<f64>>) {
+        if let Some(value) = value.into() {
+            (self.0)(metric, factors, value, 1, 0);
         }
     }
 

@@ -1,5 +1,5 @@
 //! Scenario files: those that come with the program, and how all are read.
-use crate::error::{InvalidInput, Result};
+use crate::error::{invalid, Result};
 use serde::de::DeserializeOwned;
 
 /// Names and JSON texts of scenarios.
@@ -67,7 +67,7 @@ pub fn default_count<const N: u16, T: From<u16>>() -> T {
 /// ill-typed keys; values are checked by the scenario's own `check`.
 pub fn parse<S: DeserializeOwned>(text: &str) -> Result<S> {
     serde_json::from_str(text).map_err(|error| {
-        InvalidInput::new(format!("The scenario cannot be read: {error}."), "Correct it there.")
+        invalid(format!("The scenario cannot be read: {error}."), "Correct it there.")
     })
 }
 

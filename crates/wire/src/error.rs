@@ -41,6 +41,12 @@ pub struct Error {
     pub hint: String,
 }
 
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.message, self.hint)
+    }
+}
+
 impl Error {
     pub fn new(
         kind: Kind,

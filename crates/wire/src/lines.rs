@@ -1,6 +1,7 @@
 //! The messages of a trial. On standard output travel JSON objects, one a line: `ready`, a sample
 //! each, then one `done` or one `error`. On standard input travel the lines of the control channel.
 use crate::error::Error;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -104,7 +105,9 @@ impl ControlLine {
             ("stop", "") => Ok(Self::Stop),
             ("token", token) => check_token(token).map(Self::Token),
             ("peer", text) => parse_peer(text).map(Self::Peer),
-            ("credentials", text) => parse_credentials(text).map(Self::Credentials),
+            ("credentials", text) => {
+                parse_json("credentials", text, "It takes {NAME: TEXT, …}.").map(Self::Credentials)
+            }
             _ => Err(Self::unknown(word)),
         }
     }
@@ -120,19 +123,17 @@ impl ControlLine {
 }
 
 fn parse_peer(text: &str) -> Result<Peer, Error> {
-    let peer: Peer = serde_json::from_str(text).map_err(|error| {
-        // The parser's words could hold the token; its kind and place cannot.
-        let message = format!("`peer` is not understood ({:?} error).", error.classify());
-        Error::usage(message, "It takes {\"address\": IP, \"port\": N, \"token\": TEXT}.")
-    })?;
+    let takes = "It takes {\"address\": IP, \"port\": N, \"token\": TEXT}.";
+    let peer: Peer = parse_json("peer", text, takes)?;
     check_token(&peer.token)?;
     Ok(peer)
 }
 
-fn parse_credentials(text: &str) -> Result<BTreeMap<String, String>, Error> {
+fn parse_json<T: DeserializeOwned>(word: &str, text: &str, takes: &str) -> Result<T, Error> {
     serde_json::from_str(text).map_err(|error| {
-        let message = format!("`credentials` is not understood ({:?} error).", error.classify());
-        Error::usage(message, "It takes {NAME: TEXT, …}.")
+        // The parser's words could hold a secret; its kind cannot.
+        let message = format!("`{word}` is not understood ({:?} error).", error.classify());
+        Error::usage(message, takes)
     })
 }
 

@@ -98,45 +98,46 @@ impl Params {
 }
 
 fn checked(spec_id: &str, param: &Param, value: &Value) -> Result<Value, Error> {
-    let bad =
-        |wanted: String| refused(format!("{spec_id}: {} must be {wanted}, not {value}.", param.id));
-    let whole = |value: &Value, min: i64, max: i64| {
-        value.as_i64().filter(|number| (min..=max).contains(number))
+    let is_whole = |value: &Value, min, max| {
+        value.as_i64().is_some_and(|number| (min..=max).contains(&number))
     };
-    let word = |value: &Value, choices: &[&str]| {
+    let is_word = |value: &Value, choices: &[&str]| {
         value.as_str().is_some_and(|word| choices.contains(&word))
     };
-    match param.kind {
-        Kind::Int { min, max, .. } => whole(value, min, max)
-            .map(Value::from)
-            .ok_or_else(|| bad(format!("a whole number from {min} to {max}"))),
-        Kind::Float { min, max, .. } => value
-            .as_f64()
-            .filter(|number| (min..=max).contains(number))
-            .map(Value::from)
-            .ok_or_else(|| bad(format!("a number from {min} to {max}"))),
-        Kind::Bool { .. } if value.is_boolean() => Ok(value.clone()),
-        Kind::Bool { .. } => Err(bad("true or false".to_owned())),
-        Kind::Choice { choices, .. } if word(value, choices) => Ok(value.clone()),
-        Kind::Choice { choices, .. } => Err(bad(format!("one of {}", choices.join(", ")))),
-        Kind::Text { .. } if value.is_string() => Ok(value.clone()),
-        Kind::Text { .. } => Err(bad("a text".to_owned())),
-        Kind::TextList { .. } => value
-            .as_array()
-            .filter(|list| list.iter().all(Value::is_string))
-            .map(|_| value.clone())
-            .ok_or_else(|| bad("a list of texts".to_owned())),
-        Kind::IntList { min, max, .. } => value
-            .as_array()
-            .filter(|list| list.iter().all(|item| whole(item, min, max).is_some()))
-            .map(|_| value.clone())
-            .ok_or_else(|| bad(format!("a list of whole numbers from {min} to {max}"))),
-        Kind::ChoiceList { choices, .. } => value
-            .as_array()
-            .filter(|list| list.iter().all(|item| word(item, choices)))
-            .map(|_| value.clone())
-            .ok_or_else(|| bad(format!("a list of words out of {}", choices.join(", ")))),
+    let all = |is_item: &dyn Fn(&Value) -> bool| {
+        value.as_array().is_some_and(|list| list.iter().all(is_item))
+    };
+    let (is_valid, wanted) = match param.kind {
+        Kind::Int { min, max, .. } => {
+            (is_whole(value, min, max), format!("a whole number from {min} to {max}"))
+        }
+        Kind::Float { min, max, .. } => {
+            let is_within = value.as_f64().is_some_and(|number| (min..=max).contains(&number));
+            (is_within, format!("a number from {min} to {max}"))
+        }
+        Kind::Bool { .. } => (value.is_boolean(), "true or false".to_owned()),
+        Kind::Choice { choices, .. } => {
+            (is_word(value, choices), format!("one of {}", choices.join(", ")))
+        }
+        Kind::Text { .. } => (value.is_string(), "a text".to_owned()),
+        Kind::TextList { .. } => (all(&Value::is_string), "a list of texts".to_owned()),
+        Kind::IntList { min, max, .. } => (
+            all(&|item| is_whole(item, min, max)),
+            format!("a list of whole numbers from {min} to {max}"),
+        ),
+        Kind::ChoiceList { choices, .. } => (
+            all(&|item| is_word(item, choices)),
+            format!("a list of words out of {}", choices.join(", ")),
+        ),
+    };
+    if !is_valid {
+        let id = param.id;
+        return Err(refused(format!("{spec_id}: {id} must be {wanted}, not {value}.")));
     }
+    Ok(match param.kind {
+        Kind::Float { .. } => json!(value.as_f64()),
+        _ => value.clone(),
+    })
 }
 
 #[cfg(test)]

@@ -164,7 +164,7 @@ impl<W: Write> TrialWriter<W> {
 pub fn report_error(program: &str, error: &Error, mut out: impl Write) -> i32 {
     let line = format!("{}\n", json!({ "error": error }));
     let _ = out.write_all(line.as_bytes()).and_then(|()| out.flush());
-    eprintln!("{program}: {} {}", error.message, error.hint);
+    eprintln!("{program}: {error}");
     error.kind.exit_code()
 }
 

@@ -1,5 +1,6 @@
 //! What a line is given: ports, paths between them, a seed. JSON; every bound is checked here.
-use crate::error::LabError;
+use crate::error::Result;
+use nephoscope_wire::error::Error;
 use serde::Deserialize;
 use std::path::PathBuf;
 
@@ -20,10 +21,9 @@ pub struct Config {
     #[serde(default)]
     pub seed: u64,
     /// Unix socket that takes new paths while the line runs.
-    #[serde(default)]
     pub socket: Option<PathBuf>,
     /// Longest time before a release that is spent looking at the clock instead of sleeping.
-    #[serde(default = "default_spin")]
+    #[serde(default = "default::<30_000, _>")]
     pub spin_ns: u64,
     /// Whether to ask for real-time priority.
     #[serde(default = "yes")]
@@ -36,13 +36,11 @@ pub struct Port {
     /// Device name inside its namespace.
     pub name: String,
     /// Network namespace; the own one when absent.
-    #[serde(default)]
     pub netns: Option<PathBuf>,
     /// Hardware address; the kernel's choice when absent.
-    #[serde(default)]
     pub mac: Option<String>,
     /// Largest packet, without its Ethernet header.
-    #[serde(default = "default_mtu")]
+    #[serde(default = "default::<1500, _>")]
     pub mtu: u32,
 }
 
@@ -67,10 +65,8 @@ pub struct Path {
     #[serde(default)]
     pub duplicate_ratio: f64,
     /// Rate at which packets follow each other onto the path, Ethernet header included.
-    #[serde(default)]
     pub rate_bits_per_s: Option<f64>,
     /// Most packets that may wait on this path.
-    #[serde(default)]
     pub limit_packets: Option<u32>,
     /// Whether jitter may let packets overtake each other.
     #[serde(default)]
@@ -88,19 +84,15 @@ pub struct Order {
     pub counters: bool,
 }
 
-fn default_spin() -> u64 {
-    30_000
-}
-
-fn default_mtu() -> u32 {
-    1500
+fn default<const N: u16, T: From<u16>>() -> T {
+    T::from(N)
 }
 
 fn yes() -> bool {
     true
 }
 
-pub fn read(text: &str) -> Result<Config, LabError> {
+pub fn read(text: &str) -> Result<Config> {
     let config: Config = serde_json::from_str(text).map_err(|error| {
         wrong(format!("The configuration of the line cannot be read: {error}."))
     })?;
@@ -123,14 +115,14 @@ pub fn read(text: &str) -> Result<Config, LabError> {
 }
 
 /// Reads a line of the control channel.
-pub fn read_order(text: &str, ports: usize) -> Result<Order, LabError> {
+pub fn read_order(text: &str, ports: usize) -> Result<Order> {
     let order: Order = serde_json::from_str(text)
         .map_err(|error| wrong(format!("This line of the control channel is wrong: {error}.")))?;
     check_paths(&order.paths, ports)?;
     Ok(order)
 }
 
-fn check_paths(paths: &[Path], ports: usize) -> Result<(), LabError> {
+fn check_paths(paths: &[Path], ports: usize) -> Result<()> {
     for path in paths {
         let name = format!("Path {} to {}", path.from, path.to);
         if path.from >= ports || path.to >= ports || path.from == path.to {
@@ -161,7 +153,7 @@ fn check_paths(paths: &[Path], ports: usize) -> Result<(), LabError> {
 }
 
 /// Six bytes of `02:00:00:00:00:01`.
-pub fn parse_mac(text: &str) -> Result<[u8; 6], LabError> {
+pub fn parse_mac(text: &str) -> Result<[u8; 6]> {
     let mut mac = [0; 6];
     let parts: Vec<_> = text.split(':').collect();
     let bytes = parts.iter().map(|part| u8::from_str_radix(part, 16));
@@ -174,8 +166,8 @@ pub fn parse_mac(text: &str) -> Result<[u8; 6], LabError> {
     Ok(mac)
 }
 
-fn wrong(message: String) -> LabError {
-    LabError::new(crate::error::USAGE, message, "Correct it and start the line again.")
+fn wrong(message: String) -> Error {
+    Error::usage(message, "Correct it and start the line again.")
 }
 
 #[cfg(test)]
@@ -208,7 +200,7 @@ mod tests {
             (path(r#","limit_packets":0"#), "a limit is 1 to"),
         ] {
             let error = read(&text).expect_err(&text);
-            assert_eq!(error.code, 2);
+            assert_eq!(error.kind.exit_code(), 2);
             assert!(error.message.contains(said), "{}", error.message);
         }
         assert!(read_order(r#"{"paths":[{"from":0,"to":2}]}"#, 2).is_err());

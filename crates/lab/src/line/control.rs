@@ -1,5 +1,5 @@
 //! The control channel: lines of JSON in, lines of JSON out, on standard input and on a socket.
-use crate::error::LabError;
+use crate::error::{os_error, Result};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
@@ -55,7 +55,7 @@ pub struct Socket {
 
 impl Socket {
     /// Listens at a path, for the owner alone; a socket that a killed line left is replaced.
-    pub fn listen(path: &Path) -> Result<Self, LabError> {
+    pub fn listen(path: &Path) -> Result<Self> {
         let what = format!("Listening at {}", path.display());
         let socket = || -> io::Result<UnixListener> {
             if std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket()) {
@@ -66,7 +66,7 @@ impl Socket {
             listener.set_nonblocking(true)?;
             Ok(listener)
         };
-        let listener = socket().map_err(|error| LabError::os(&what, &error))?;
+        let listener = socket().map_err(|error| os_error(&what, &error))?;
         Ok(Self { listener, path: path.to_owned(), peers: Vec::new() })
     }
 

@@ -2,8 +2,9 @@
 //! goes, holds it, hands it out when it is due.
 use super::config::{self, Config};
 use super::path::{path_random, Fate, Path};
-use super::queue::{Held, Queue, Slots};
-use std::collections::HashMap;
+use super::slots::{Held, Slots};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
 use std::io;
 
 /// Addresses that a port may be known for; more are flooded.
@@ -19,7 +20,10 @@ pub struct Engine {
     /// Row `from`, column `to`; the diagonal is never used.
     paths: Vec<Path>,
     addresses: HashMap<[u8; 6], u16>,
-    queue: Queue,
+    /// Packets that wait, the next one on top. It has room for as many as there are slots.
+    queue: BinaryHeap<Reverse<Held>>,
+    /// Number of packets that were held so far.
+    held: u64,
     pub slots: Slots,
 }
 
@@ -46,7 +50,8 @@ impl Engine {
             ports,
             paths,
             addresses: HashMap::with_capacity(1024),
-            queue: Queue::new(count),
+            queue: BinaryHeap::with_capacity(count),
+            held: 0,
             slots: Slots::new(count, largest + HEADER_BYTES)?,
         })
     }
@@ -69,7 +74,7 @@ impl Engine {
 
     /// When the next packet is due.
     pub fn next_ns(&self) -> Option<u64> {
-        self.queue.next_ns()
+        self.queue.peek().map(|held| held.0.release_ns)
     }
 
     /// Knows from the start behind which port an address is.
@@ -123,17 +128,27 @@ impl Engine {
         if let Some(copy_ns) = copy_ns {
             if let Some(copy) = self.slots.take() {
                 self.slots.copy(slot, copy, bytes);
-                self.queue.hold(copy_ns, copy, bytes, from as u16, to as u16);
+                self.push(copy_ns, copy, bytes, from, to);
             } else {
-                path.refused();
+                self.paths[from * self.ports + to].refused();
             }
         }
-        self.queue.hold(release_ns, slot, bytes, from as u16, to as u16);
+        self.push(release_ns, slot, bytes, from, to);
+    }
+
+    fn push(&mut self, release_ns: u64, slot: u32, bytes: usize, from: usize, to: usize) {
+        debug_assert!(self.queue.len() < self.queue.capacity(), "a push here would take memory");
+        self.held += 1;
+        let (number, bytes, from, to) = (self.held, bytes as u32, from as u16, to as u16);
+        self.queue.push(Reverse(Held { release_ns, number, slot, bytes, from, to }));
     }
 
     /// The next frame that is due.
     pub fn pop_due(&mut self, now_ns: u64) -> Option<Held> {
-        self.queue.pop_due(now_ns)
+        if self.next_ns()? > now_ns {
+            return None;
+        }
+        self.queue.pop().map(|held| held.0)
     }
 
     /// Counts a frame that was popped and written (or not), and frees its buffer.
@@ -214,6 +229,28 @@ mod tests {
         assert_eq!(drain(&mut engine), [(10, 0, 1), (20, 0, 2)], "unknown goes to all");
         send(&mut engine, 1, mac(1), 0);
         assert!(drain(&mut engine).is_empty(), "its own side has it already");
+    }
+
+    #[test]
+    fn packets_come_out_in_order_of_release_then_of_arrival() {
+        let mut engine = engine(2, "");
+        let mut random = path_random(2, 0);
+        let mut expected = Vec::new();
+        for slot in 0..5000 {
+            let release_ns = random.below(100);
+            engine.push(release_ns, slot, 60, 0, 1);
+            expected.push((release_ns, slot));
+        }
+        expected.sort_unstable();
+        let mut released = Vec::new();
+        for now in 0..100 {
+            while let Some(held) = engine.pop_due(now) {
+                assert_eq!(held.release_ns, now, "it came late or early");
+                released.push((held.release_ns, held.slot));
+            }
+        }
+        assert_eq!(released, expected);
+        assert_eq!((engine.waiting(), engine.next_ns()), (0, None));
     }
 
     #[test]

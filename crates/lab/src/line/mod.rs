@@ -7,8 +7,8 @@ mod config;
 mod control;
 mod engine;
 mod path;
-mod queue;
 mod run;
+mod slots;
 mod tap;
 mod waiting;
 

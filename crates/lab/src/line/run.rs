@@ -4,7 +4,7 @@ use super::control::{Lines, Socket};
 use super::engine::Engine;
 use super::tap::Tap;
 use super::waiting::{cpu_ns, now_ns, Waiting};
-use crate::error::LabError;
+use crate::error::{os_error, usage, Result};
 use crate::{priority, report, signals};
 use serde_json::{json, Value};
 use std::fs::File;
@@ -16,13 +16,13 @@ const BATCH: usize = 16;
 
 /// Runs a line until SIGTERM. `source` is the configuration's file, `-` for the first line of
 /// standard input, whose next lines are orders.
-pub fn run(source: &std::path::Path) -> Result<i32, LabError> {
+pub fn run(source: &std::path::Path) -> Result<i32> {
     let mut input = Lines::default();
     let text = if source.as_os_str() == "-" {
         first_line(&mut input)?
     } else {
         std::fs::read_to_string(source).map_err(|error| {
-            LabError::os(&format!("Reading the configuration {}", source.display()), &error)
+            os_error(&format!("Reading the configuration {}", source.display()), &error)
         })?
     };
     let config = config::read(&text)?;
@@ -33,7 +33,7 @@ pub fn run(source: &std::path::Path) -> Result<i32, LabError> {
     Ok(0)
 }
 
-fn first_line(input: &mut Lines) -> Result<String, LabError> {
+fn first_line(input: &mut Lines) -> Result<String> {
     // Unbuffered: what follows the first line has to stay readable through the descriptor.
     loop {
         let open = input.fill(&*raw_stdin());
@@ -41,7 +41,7 @@ fn first_line(input: &mut Lines) -> Result<String, LabError> {
             return Ok(line);
         }
         if !open {
-            return Err(LabError::usage(
+            return Err(usage(
                 "Standard input ended before a line with the configuration; end it with a newline.",
             ));
         }
@@ -71,12 +71,12 @@ struct Line {
 }
 
 impl Line {
-    fn start(config: &Config, input: Lines) -> Result<Self, LabError> {
+    fn start(config: &Config, input: Lines) -> Result<Self> {
         let watched = signals::set_of(&[libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGUSR1]);
         signals::block(&watched);
         let signals = signals::descriptor(&watched)?;
         let mut engine = Engine::new(config)
-            .map_err(|error| LabError::os("Taking memory for the packets that wait", &error))?;
+            .map_err(|error| os_error("Taking memory for the packets that wait", &error))?;
         let taps = config.ports.iter().map(Tap::make).collect::<Result<Vec<_>, _>>()?;
         for (port, given) in config.ports.iter().enumerate() {
             if let Some(mac) = &given.mac {

@@ -1,10 +1,13 @@
 //! TAP devices: made inside a network namespace, gone when their descriptor closes.
 use super::config::{self, Port};
-use crate::error::{outcome, LabError, FAILED, MISSING};
+use crate::error::{failed, missing, os_error, outcome, Result};
 use crate::namespaces::Namespace;
+use libc::__c_anonymous_ifr_ifru as Request;
 use std::fs::File;
-use std::io::{self, Seek};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::io::{self, Read, Seek, Write};
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 
 /// Packets that the device keeps for us; 10 ms of the smallest ones at line rate.
@@ -13,7 +16,7 @@ const RING_PACKETS: i32 = 4096;
 /// A device whose packets are ours.
 #[derive(Debug)]
 pub struct Tap {
-    fd: OwnedFd,
+    file: File,
     /// `/proc/net/dev` of its namespace: what it dropped before we could read.
     statistics: Option<File>,
     name: String,
@@ -21,7 +24,7 @@ pub struct Tap {
 
 impl Tap {
     /// Makes the device in its namespace and sets it up; the thread is back in its own afterwards.
-    pub fn make(port: &Port) -> Result<Self, LabError> {
+    pub fn make(port: &Port) -> Result<Self> {
         let Some(netns) = &port.netns else {
             return Self::make_here(port);
         };
@@ -32,54 +35,40 @@ impl Tap {
         made
     }
 
-    fn make_here(port: &Port) -> Result<Self, LabError> {
-        let fd = open_tun()?;
+    fn make_here(port: &Port) -> Result<Self> {
+        let file = open_tun()?;
         let what = |doing: &str| format!("{doing} the device {}", port.name);
         let mut request = request(&port.name);
         // No extra header: each packet is seen as it is, segmented and with its checksum.
         request.ifr_ifru.ifru_flags = (libc::IFF_TAP | libc::IFF_NO_PI) as i16;
-        control(fd.as_raw_fd(), libc::TUNSETIFF as _, &mut request).map_err(|error| match error
-            .raw_os_error()
-        {
-            Some(libc::EBUSY) => LabError::new(
-                FAILED,
-                format!("There is a device {} in this namespace already.", port.name),
-                "Take the lab down that made it, or choose another name.",
-            ),
-            _ => LabError::os(&what("Making"), &error),
-        })?;
-        // SAFETY: a plain system call; the descriptor returned is ours alone.
-        let socket = unsafe {
-            let socket = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
-            if socket < 0 {
-                return Err(LabError::last("Opening a socket"));
-            }
-            OwnedFd::from_raw_fd(socket)
-        };
-        configure(socket.as_raw_fd(), port)
-            .map_err(|error| LabError::os(&what("Configuring"), &error))?;
+        control(file.as_raw_fd(), libc::TUNSETIFF as _, &mut request).map_err(
+            |error| match error.raw_os_error() {
+                Some(libc::EBUSY) => failed(
+                    format!("There is a device {} in this namespace already.", port.name),
+                    "Take the lab down that made it, or choose another name.",
+                ),
+                _ => os_error(&what("Making"), &error),
+            },
+        )?;
+        configure(port).map_err(|error| os_error(&what("Configuring"), &error))?;
         let statistics = File::open("/proc/thread-self/net/dev").ok();
-        Ok(Self { fd, statistics, name: port.name.clone() })
+        Ok(Self { file, statistics, name: port.name.clone() })
     }
 
     pub fn fd(&self) -> RawFd {
-        self.fd.as_raw_fd()
+        self.file.as_raw_fd()
     }
 
     /// Reads one packet; `None` when there is none.
     #[inline]
     pub fn read(&self, buffer: &mut [u8]) -> Option<usize> {
-        // SAFETY: writes at most the buffer's length into it.
-        let read = unsafe { libc::read(self.fd(), buffer.as_mut_ptr().cast(), buffer.len()) };
-        (read > 0).then_some(read as usize)
+        (&self.file).read(buffer).ok().filter(|read| *read > 0)
     }
 
     /// Writes one packet; whether the device took it.
     #[inline]
     pub fn write(&self, packet: &[u8]) -> bool {
-        // SAFETY: reads the packet's length from it.
-        let written = unsafe { libc::write(self.fd(), packet.as_ptr().cast(), packet.len()) };
-        written == packet.len() as isize
+        (&self.file).write(packet).is_ok_and(|written| written == packet.len())
     }
 
     /// Packets that the device dropped because we did not read them in time; none where the
@@ -105,24 +94,16 @@ fn dropped_in(text: &str, name: &str) -> Option<u64> {
     numbers.split_whitespace().nth(11)?.parse().ok()
 }
 
-fn open_tun() -> Result<OwnedFd, LabError> {
-    let path = c"/dev/net/tun";
-    let flags = libc::O_RDWR | libc::O_NONBLOCK | libc::O_CLOEXEC;
-    // SAFETY: a constant string; the descriptor returned is ours alone.
-    let fd = unsafe { libc::open(path.as_ptr(), flags) };
-    if fd >= 0 {
-        // SAFETY: just opened.
-        return Ok(unsafe { OwnedFd::from_raw_fd(fd) });
-    }
-    let error = io::Error::last_os_error();
-    match error.raw_os_error() {
-        Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) => Err(LabError::new(
-            MISSING,
+fn open_tun() -> Result<File> {
+    let mut options = File::options();
+    options.read(true).write(true).custom_flags(libc::O_NONBLOCK);
+    options.open("/dev/net/tun").map_err(|error| match error.raw_os_error() {
+        Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) => missing(
             "This machine has no /dev/net/tun, through which the delay line gets packets.",
             "Run: modprobe tun",
-        )),
-        _ => Err(LabError::os("Opening /dev/net/tun", &error)),
-    }
+        ),
+        _ => os_error("Opening /dev/net/tun", &error),
+    })
 }
 
 fn request(name: &str) -> libc::ifreq {
@@ -134,26 +115,25 @@ fn request(name: &str) -> libc::ifreq {
     request
 }
 
-fn configure(socket: RawFd, port: &Port) -> io::Result<()> {
-    if let Some(mac) = port.mac.as_deref().and_then(|text| config::parse_mac(text).ok()) {
+fn configure(port: &Port) -> io::Result<()> {
+    // Any socket will do.
+    let socket = UnixDatagram::unbound()?;
+    let set = |command: u32, value: Request| {
         let mut wanted = request(&port.name);
-        let mut data = [0 as libc::c_char; 14];
-        for (to, byte) in data.iter_mut().zip(mac) {
+        wanted.ifr_ifru = value;
+        control(socket.as_raw_fd(), command, &mut wanted)
+    };
+    if let Some(mac) = port.mac.as_deref().and_then(|text| config::parse_mac(text).ok()) {
+        let mut sa_data = [0 as libc::c_char; 14];
+        for (to, byte) in sa_data.iter_mut().zip(mac) {
             *to = byte as libc::c_char;
         }
-        let sa_family = libc::ARPHRD_ETHER;
-        wanted.ifr_ifru.ifru_hwaddr = libc::sockaddr { sa_family, sa_data: data };
-        control(socket, libc::SIOCSIFHWADDR as _, &mut wanted)?;
+        let ifru_hwaddr = libc::sockaddr { sa_family: libc::ARPHRD_ETHER, sa_data };
+        set(libc::SIOCSIFHWADDR as _, Request { ifru_hwaddr })?;
     }
-    let mut wanted = request(&port.name);
-    wanted.ifr_ifru.ifru_mtu = port.mtu.cast_signed();
-    control(socket, libc::SIOCSIFMTU as _, &mut wanted)?;
-    let mut wanted = request(&port.name);
-    wanted.ifr_ifru.ifru_metric = RING_PACKETS;
-    control(socket, libc::SIOCSIFTXQLEN as _, &mut wanted)?;
-    let mut wanted = request(&port.name);
-    wanted.ifr_ifru.ifru_flags = libc::IFF_UP as i16;
-    control(socket, libc::SIOCSIFFLAGS as _, &mut wanted)
+    set(libc::SIOCSIFMTU as _, Request { ifru_mtu: port.mtu.cast_signed() })?;
+    set(libc::SIOCSIFTXQLEN as _, Request { ifru_metric: RING_PACKETS })?;
+    set(libc::SIOCSIFFLAGS as _, Request { ifru_flags: libc::IFF_UP as i16 })
 }
 
 fn control(fd: RawFd, command: u32, request: &mut libc::ifreq) -> io::Result<()> {

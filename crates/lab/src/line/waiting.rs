@@ -1,5 +1,5 @@
 //! Sleeping until a descriptor is ready or a moment has come.
-use crate::error::LabError;
+use crate::error::{require, Result};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
@@ -32,15 +32,13 @@ pub struct Waiting {
 
 impl Waiting {
     /// Nothing to wait for yet but the timer.
-    pub fn new() -> Result<Self, LabError> {
+    pub fn new() -> Result<Self> {
         // SAFETY: plain system calls; the descriptors returned are ours alone.
         let (epoll, timer) = unsafe {
             let epoll = libc::epoll_create1(libc::EPOLL_CLOEXEC);
             let flags = libc::TFD_CLOEXEC | libc::TFD_NONBLOCK;
             let timer = libc::timerfd_create(libc::CLOCK_MONOTONIC, flags);
-            if epoll < 0 || timer < 0 {
-                return Err(LabError::last("Making a timer"));
-            }
+            require(epoll.min(timer), "Making a timer")?;
             (OwnedFd::from_raw_fd(epoll), OwnedFd::from_raw_fd(timer))
         };
         let timer_fd = timer.as_raw_fd();
@@ -51,17 +49,17 @@ impl Waiting {
     }
 
     /// Waits for this descriptor too, until it is closed.
-    pub fn add(&self, fd: RawFd) -> Result<(), LabError> {
+    pub fn add(&self, fd: RawFd) -> Result<()> {
         let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: fd as u64 };
         // SAFETY: open descriptors and a plain struct.
         let rc = unsafe {
             libc::epoll_ctl(self.epoll.as_raw_fd(), libc::EPOLL_CTL_ADD, fd, &raw mut event)
         };
         // A plain file is always ready and cannot be waited for; it has been read already.
-        if rc != 0 && io::Error::last_os_error().raw_os_error() != Some(libc::EPERM) {
-            return Err(LabError::last("Waiting for a descriptor"));
+        if rc != 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EPERM) {
+            return Ok(());
         }
-        Ok(())
+        require(rc, "Waiting for a descriptor")
     }
 
     /// Waits for this descriptor no longer.

@@ -2,6 +2,7 @@
 //! thread could disturb. The control channel (`--control`) is that of the probe.
 use nephoscope_wire::arguments::Limits;
 use nephoscope_wire::error::{Error, Kind};
+use nephoscope_wire::lines::ControlLine;
 use nephoscope_wire::writer::report_error;
 use std::io::{BufRead, Write};
 use std::os::unix::fs::FileTypeExt;
@@ -45,15 +46,11 @@ impl Control {
         let Some(line) = self.lines.recv().ok().flatten() else {
             return Err(cancelled_early("Standard input ended"));
         };
-        let (word, rest) = line.split_once(' ').unwrap_or((&line, ""));
-        let at_ns = match (word, rest) {
-            ("go", "") => 0,
-            ("go", at) => at.parse().map_err(|_| {
-                let message = format!("`go` takes nanoseconds since the epoch, not '{at}'.");
-                Error::usage(message, "Send `go`, or `go` and a wall clock time.")
-            })?,
-            ("stop", "") => return Err(cancelled_early("The trial was stopped")),
-            _ => return Err(unknown_line(word)),
+        let at_ns = match ControlLine::parse(&line) {
+            Ok(ControlLine::Go(at_ns)) => at_ns.unwrap_or(0),
+            Ok(ControlLine::Stop) => return Err(cancelled_early("The trial was stopped")),
+            Err(error) if line.starts_with("go ") => return Err(error),
+            _ => return Err(unknown_line(&line)),
         };
         thread::sleep(Duration::from_nanos(u64::saturating_sub(at_ns, wall_ns())));
         self.has_started.store(true, Ordering::SeqCst);
@@ -114,8 +111,8 @@ fn cancelled_early(why: &str) -> Error {
     Error::new(Kind::Cancelled, "cancelled", message, "Send `go` to start it.")
 }
 
-fn unknown_line(word: &str) -> Error {
-    let word: String = word.chars().take(20).collect();
+fn unknown_line(line: &str) -> Error {
+    let word: String = line.chars().take_while(|letter| *letter != ' ').take(20).collect();
     Error::usage(
         format!("'{word}' is not a command of the control channel."),
         "The commands are go, go NANOSECONDS and stop.",

@@ -43,7 +43,7 @@ Commands of --control:
   stop               cancel";
 
 /// A trial, as the arguments describe it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Request {
     id: String,
     params: Map<String, Value>,
@@ -86,11 +86,8 @@ fn parse_request(arguments: &mut Arguments) -> Result<Request, Error> {
     let mut request = Request {
         is_check: arguments.command() == "check",
         id: arguments.operand("the id of a benchmark")?,
-        params: Map::new(),
         seed: 1,
-        machine: None,
-        vm: None,
-        limits: Limits::default(),
+        ..Request::default()
     };
     while let Some(option) = arguments.next_option()? {
         match option.as_str() {

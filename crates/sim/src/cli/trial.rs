@@ -15,15 +15,11 @@ use std::io::{BufWriter, Stdout};
 use std::time::Instant;
 
 pub struct Trial {
+    pub request: Request,
+    /// The parameters of the request, checked, with defaults.
     pub params: Params,
-    pub machine: Option<Value>,
-    /// The virtual machine to measure in.
-    pub vm: Option<String>,
     pub writer: TrialWriter<BufWriter<Stdout>>,
-    seed: u64,
     control: Control,
-    has_control: bool,
-    is_check: bool,
     started: Option<(Instant, u64)>,
 }
 
@@ -34,11 +30,7 @@ pub fn run(benchmark: &Benchmark, request: Request) -> Result<(), Error> {
         params: Params::check(benchmark.spec, &request.params)?,
         writer: TrialWriter::new(benchmark.spec, out, || 0),
         control: Control::start(&request.limits),
-        has_control: request.limits.control,
-        is_check: request.is_check,
-        seed: request.seed,
-        machine: request.machine,
-        vm: request.vm,
+        request,
         started: None,
     };
     (benchmark.run)(&mut trial)?;
@@ -53,7 +45,7 @@ impl Trial {
     /// Returns the random seed: the parameter `seed` if it is not 0, else `--seed`.
     pub fn seed(&self) -> u64 {
         let given = self.params.as_json().get("seed").and_then(Value::as_u64);
-        given.filter(|seed| *seed != 0).unwrap_or(self.seed)
+        given.filter(|seed| *seed != 0).unwrap_or(self.request.seed)
     }
 
     /// Starts the simulation, after everything is checked; only the first call has an effect. With a
@@ -62,12 +54,12 @@ impl Trial {
         if self.started.is_some() {
             return Ok(());
         }
-        if self.is_check {
+        if self.request.is_check {
             self.writer.line(&json!({ "checked": self.writer.spec().id }))?;
             self.writer.flush()?;
             std::process::exit(0);
         }
-        if self.has_control {
+        if self.request.limits.control {
             let ready = json!({"pid": std::process::id(), "wall_ns": wall_ns()});
             self.writer.ready(&ready)?;
             self.control.wait_for_go()?;

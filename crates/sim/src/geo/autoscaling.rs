@@ -50,9 +50,8 @@ impl Simulation<'_> {
                 events.schedule_after(delay, Event::InstanceReady(site as u16));
             }
         } else if utilisation < rule.down_at && pool.starting == 0 && open as u32 > rule.min {
-            for changed in self.pools[site].retire_instance(now) {
-                self.reschedule_completion(site, changed, events);
-            }
+            let changed = pool.retire_instance(now);
+            self.reschedule(site, changed, events);
         }
     }
 
@@ -60,9 +59,8 @@ impl Simulation<'_> {
     pub(super) fn start_instance(&mut self, site: usize, events: &mut Events) {
         let pool = &mut self.pools[site];
         pool.starting -= 1;
-        for changed in pool.add_instance(events.now()) {
-            self.reschedule_completion(site, changed, events);
-        }
+        let changed = pool.add_instance(events.now());
+        self.reschedule(site, changed, events);
         self.serve_waiting(site, events);
     }
 

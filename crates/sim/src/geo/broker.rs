@@ -116,13 +116,14 @@ impl SiteBroker {
     }
 
     fn best(&mut self, base: &Base, present: &Availability<'_>, now: Nanos) -> Option<usize> {
-        first_min(paths(base).filter(|(site, _)| present.is_open(*site)), |site, path| {
+        let open = paths(base).filter(|(site, _)| present.is_open(*site));
+        first_min(open.map(|(site, path)| {
             let (times, idle_ns) = (&self.processing[site], self.idle_ns[site]);
             let busy_ns = times.last.map_or(0.0, |(_, time)| {
                 (times.average - idle_ns) * (-((now - time) as f64) / DECAY_NS).exp()
             });
-            2.0 * path.mean_ns + idle_ns + busy_ns
-        })
+            (2.0 * path.mean_ns + idle_ns + busy_ns, site)
+        }))
     }
 
     /// CloudAnalyst's: if the closest site does not seem best, a random one of the two.
@@ -134,12 +135,13 @@ impl SiteBroker {
         now: Nanos,
     ) -> Option<usize> {
         let closest = self.closest(base, present)?;
-        let best = first_min(paths(base), |site, path| {
+        let best = first_min(paths(base).map(|(site, path)| {
             let times = &mut self.processing[site];
             times.last = times.last.filter(|(_, time)| now - time <= MAX_AGE);
             // It takes the delay of one byte for that of the request.
-            times.last.map_or(0.0, |last| last.0) + network.cloudanalyst_delay(path, 1.0)
-        });
+            let delay = network.cloudanalyst_delay(path, 1.0);
+            (times.last.map_or(0.0, |last| last.0) + delay, site)
+        }));
         let best = best.unwrap_or(closest);
         let is_best = best != closest && self.stream.uniform() < 0.5;
         Some(if is_best { best } else { closest })
@@ -176,16 +178,6 @@ fn paths(base: &Base) -> impl Iterator<Item = (usize, &NetworkPath)> {
 }
 
 /// Returns the first site of minimum time.
-fn first_min<'a>(
-    paths: impl Iterator<Item = (usize, &'a NetworkPath)>,
-    mut time: impl FnMut(usize, &NetworkPath) -> f64,
-) -> Option<usize> {
-    let mut best: Option<(f64, usize)> = None;
-    for (site, path) in paths {
-        let time = time(site, path);
-        if best.is_none_or(|(min, _)| time < min) {
-            best = Some((time, site));
-        }
-    }
-    best.map(|entry| entry.1)
+fn first_min(times: impl Iterator<Item = (f64, usize)>) -> Option<usize> {
+    times.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, site)| site)
 }

@@ -1,6 +1,6 @@
 //! The parts of CloudAnalyst's model that have no counterpart: bursts, and responses that end with the
 //! first batch.
-use super::model::{Event, Events, InFlightMessage, Simulation};
+use super::model::{Event, Events, InFlightMessage, Message, Simulation};
 use super::transfer::Direction;
 use crate::Nanos;
 
@@ -38,8 +38,9 @@ impl Simulation<'_> {
         let bytes = from.config.response_bytes as f64;
         let duration =
             self.network.send(from, path, Direction::Down, now, (message.requests, bytes));
-        events
-            .schedule_after((duration + 0.5) as Nanos, Event::ResponseArrival(message.in_flight()));
+        let Message { sent, requests, base, site, .. } = message;
+        let response = InFlightMessage { sent, requests, base, site };
+        events.schedule_after((duration + 0.5) as Nanos, Event::ResponseArrival(response));
     }
 
     /// Receives a response, and subtracts it from the traffic twice.

@@ -52,24 +52,25 @@ impl Faults {
     /// Schedules the failures that are known in advance, and the first random ones.
     pub(super) fn schedule(&mut self, start: Nanos, end: Nanos, events: &mut Events) {
         let time = |hour: f64| start + (hour * HOUR as f64).round() as Nanos;
-        let states = |from_h: f64, to_h: f64| [(time(from_h), true), (time(to_h), false)];
+        // When a failure begins and ends, and when the broker knows of that.
+        let changes = |from_h: f64, to_h: f64| {
+            [(time(from_h), true), (time(to_h), false)].into_iter().flat_map(|(time, is_down)| {
+                [(time, is_down, false), (time + self.failover, is_down, true)]
+            })
+        };
         for (site, outages) in self.outages.iter().enumerate() {
             for outage in outages {
-                for (time, is_down) in states(outage.from_h, outage.to_h) {
-                    for (is_known, delay) in [(false, 0), (true, self.failover)] {
-                        let site = site as u16;
-                        let event = Event::SiteState { site, is_down, is_known, is_random: false };
-                        events.schedule_at(time + delay, event);
-                    }
+                for (time, is_down, is_known) in changes(outage.from_h, outage.to_h) {
+                    let (site, is_random) = (site as u16, false);
+                    events
+                        .schedule_at(time, Event::SiteState { site, is_down, is_known, is_random });
                 }
             }
         }
         for (number, failure) in self.links.iter().enumerate() {
-            for (time, is_down) in states(failure.from_h, failure.to_h) {
-                for (is_known, delay) in [(false, 0), (true, self.failover)] {
-                    let event = Event::LinkState { failure: number as u16, is_down, is_known };
-                    events.schedule_at(time + delay, event);
-                }
+            for (time, is_down, is_known) in changes(failure.from_h, failure.to_h) {
+                let failure = number as u16;
+                events.schedule_at(time, Event::LinkState { failure, is_down, is_known });
             }
         }
         for site in 0..self.random.len() {
@@ -171,9 +172,8 @@ impl Simulation<'_> {
             let batches = instance.server.clear();
             instance.scheduled = Nanos::MAX;
             batches.iter().for_each(|_| pool.balancer.complete(number));
-            for changed in pool.mark_idle(number, now).unwrap_or_default() {
-                self.reschedule_completion(site, changed, events);
-            }
+            let changed = pool.mark_idle(number, now).unwrap_or_default();
+            self.reschedule(site, changed, events);
             lost.extend(batches);
         }
         for batch in lost {

@@ -69,7 +69,7 @@ pub(super) struct InFlightMessage {
 }
 
 /// A message at its site, or one of a page load.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Message {
     pub sent: Nanos,
     pub arrived: Nanos,

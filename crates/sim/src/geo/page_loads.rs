@@ -4,7 +4,7 @@ use super::page::{Exchange, Exchanges};
 use crate::Nanos;
 
 /// A page that is being loaded.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PageLoad {
     /// Factor of its latencies.
     latency_factor: f64,

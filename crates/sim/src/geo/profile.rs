@@ -202,7 +202,7 @@ mod tests {
         ] {
             let refused = Profile::new("east", &base(text)).unwrap_err();
             assert!(
-                refused.what.contains("user_bases.east") && refused.what.contains(says),
+                refused.message.contains("user_bases.east") && refused.message.contains(says),
                 "{refused}"
             );
         }

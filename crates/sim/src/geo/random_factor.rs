@@ -1,5 +1,5 @@
 //! Random factors of mean 1 for latency, bandwidth and users.
-use crate::error::{within, InvalidInput, Result};
+use crate::error::{invalid, within, Result};
 use crate::random::Stream;
 use rand_distr::Gamma;
 
@@ -23,7 +23,7 @@ impl RandomFactor {
         let variance = variation * variation;
         let gamma = Gamma::new(1.0 / variance, variance);
         gamma.map(Self::Gamma).map_err(|error| {
-            InvalidInput::new(format!("{key} is {variation}: {error}."), "Give another value.")
+            invalid(format!("{key} is {variation}: {error}."), "Give another value.")
         })
     }
 

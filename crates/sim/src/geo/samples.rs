@@ -25,7 +25,7 @@ impl Outcome {
         }
         for (hour, times) in self.hours.iter().enumerate() {
             let of = [("hour", json!(hour.to_string()))];
-            sink.optional("response_time_mean_ns", &of, times.mean());
+            sink.scalar("response_time_mean_ns", &of, times.mean());
         }
         self.emit_sites(sink);
     }
@@ -52,12 +52,12 @@ impl Outcome {
             let with = |factor: &'static str, level: &str| [name.clone(), (factor, json!(level))];
             sink.histogram("response_time_ns", &of, site.times.pairs());
             emit_range(sink, &of, site.times.moments(), site.times.moments().mean());
-            sink.optional("processing_time_mean_ns", &of, site.processing.mean());
+            sink.scalar("processing_time_mean_ns", &of, site.processing.mean());
             sink.scalar("requests", &of, site.by_hour.iter().sum::<u64>() as f64);
             for (hour, requests) in site.by_hour.iter().enumerate() {
                 sink.scalar("requests", &with("hour", &hour.to_string()), *requests as f64);
             }
-            sink.optional("utilisation_ratio", &of, site.utilisation);
+            sink.scalar("utilisation_ratio", &of, site.utilisation);
             for (hour, mean) in &site.instances {
                 sink.scalar("instances", &with("hour", &hour.to_string()), *mean);
             }
@@ -69,7 +69,7 @@ impl Outcome {
 
 fn emit_range(sink: &mut Sink<'_>, of: &Factors<'_>, times: &Moments, mean: Option<f64>) {
     let Some((min, max)) = times.range() else { return };
-    sink.optional("response_time_mean_ns", of, mean);
+    sink.scalar("response_time_mean_ns", of, mean);
     sink.scalar("response_time_min_ns", of, min);
     sink.scalar("response_time_max_ns", of, max);
 }

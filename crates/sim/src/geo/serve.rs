@@ -15,20 +15,9 @@ impl InFlightMessage {
             base: self.base,
             site: self.site,
             requests: self.requests,
-            batches_left: 0,
             page: NO_PAGE,
-            chain: 0,
-            step: 0,
-            is_answered: false,
-            is_lost: false,
+            ..Message::default()
         }
-    }
-}
-
-impl Message {
-    pub(super) fn in_flight(&self) -> InFlightMessage {
-        let Self { sent, requests, base, site, .. } = *self;
-        InFlightMessage { sent, requests, base, site }
     }
 }
 
@@ -105,20 +94,16 @@ impl Simulation<'_> {
         while let Some(batch) = self.pools[site].instances[number].pop_completed(now, self.compat) {
             self.complete_batch(site, number, batch, events);
         }
-        for changed in self.pools[site].mark_idle(number, now).unwrap_or_default() {
-            self.reschedule_completion(site, changed, events);
-        }
+        let changed = self.pools[site].mark_idle(number, now).unwrap_or_default();
+        self.reschedule(site, changed, events);
     }
 
-    /// Schedules the next completion of an instance whose speed has changed.
-    pub(super) fn reschedule_completion(
-        &mut self,
-        site: usize,
-        number: usize,
-        events: &mut Events,
-    ) {
-        self.pools[site].instances[number].scheduled = Nanos::MAX;
-        self.schedule_completion(site, number, events);
+    /// Schedules the next completions of instances whose speed has changed.
+    pub(super) fn reschedule(&mut self, site: usize, changed: Vec<usize>, events: &mut Events) {
+        for number in changed {
+            self.pools[site].instances[number].scheduled = Nanos::MAX;
+            self.schedule_completion(site, number, events);
+        }
     }
 
     /// Counts a batch that leaves its site; returns its message.

@@ -1,6 +1,6 @@
 //! The work of one instance.
 use super::scenario::Discipline;
-use crate::resource::ProcessorSharing;
+use crate::processor_sharing::ProcessorSharing;
 use crate::Nanos;
 use std::collections::VecDeque;
 

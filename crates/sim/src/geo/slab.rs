@@ -1,16 +1,10 @@
 //! Reusable storage for what is in flight.
 
 /// Values with numbers that are reused.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Slab<T> {
     values: Vec<T>,
     free: Vec<u32>,
-}
-
-impl<T> Default for Slab<T> {
-    fn default() -> Self {
-        Self { values: Vec::new(), free: Vec::new() }
-    }
 }
 
 impl<T: Copy> Slab<T> {

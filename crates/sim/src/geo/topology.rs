@@ -108,11 +108,7 @@ impl Topology {
         let region = config.region.as_deref();
         let location = Location::new(scenario, name, region, config.lat, config.lon)?;
         let profile = Profile::new(name, config)?;
-        let region = find_or_push(
-            &mut self.regions,
-            |known| *known == location.region,
-            || location.region.clone(),
-        );
+        let region = find_or_push(&mut self.regions, location.region.clone());
         let direct: Vec<Option<Delay>> = (self.sites.iter())
             .map(|(site, _)| latency(scenario, &location, site))
             .collect::<Result<_, _>>()?;
@@ -188,8 +184,7 @@ impl Topology {
         // The transmission time on a user's own line is not affected by what others share.
         let bytes_per_s = base.access_bytes_per_s();
         let page = base.config.page.as_ref().map(|page| page.exchanges(2.0 * mean_ns, bytes_per_s));
-        let link = Link { between, mbps };
-        let link = find_or_push(&mut self.links, |known| *known == link, || link.clone());
+        let link = find_or_push(&mut self.links, Link { between, mbps });
         Ok(Some(NetworkPath { legs, mean_ns, cache_ns, link, page }))
     }
 
@@ -219,13 +214,9 @@ impl Topology {
 }
 
 /// Returns the index of an item in a list, to which it is appended if it is new.
-fn find_or_push<T>(
-    items: &mut Vec<T>,
-    is_item: impl Fn(&T) -> bool,
-    item: impl FnOnce() -> T,
-) -> usize {
-    items.iter().position(is_item).unwrap_or_else(|| {
-        items.push(item());
+fn find_or_push<T: PartialEq>(items: &mut Vec<T>, item: T) -> usize {
+    items.iter().position(|known| *known == item).unwrap_or_else(|| {
+        items.push(item);
         items.len() - 1
     })
 }

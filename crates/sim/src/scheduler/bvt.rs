@@ -38,7 +38,7 @@ impl Bvt {
             is_runnable: false,
             home,
         };
-        let vcpus = host.homes().into_iter().zip(host.domain_of_vcpus()).map(vcpu).collect();
+        let vcpus = host.vcpus().into_iter().map(vcpu).collect();
         Self { vcpus, settings }
     }
 
@@ -52,7 +52,7 @@ impl Bvt {
 }
 
 impl Policy for Bvt {
-    fn charge(&mut self, vcpu: usize, ran_ns: Nanos, _: Nanos) {
+    fn charge(&mut self, vcpu: usize, ran_ns: Nanos) {
         let vcpu = &mut self.vcpus[vcpu];
         vcpu.virtual_time += ran_ns.div_ceil(MCU) * vcpu.advance;
     }

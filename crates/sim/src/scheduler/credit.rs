@@ -14,13 +14,15 @@ const PERIOD_CREDITS: i64 = 300;
 const CREDIT_NS: Nanos = MS / 10;
 
 /// Priorities, the highest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Priority {
     Boost,
+    #[default]
     Under,
     Over,
 }
 
+#[derive(Default)]
 struct Account {
     domain: usize,
     credit: i64,
@@ -50,23 +52,18 @@ pub struct Credit {
 
 impl Credit {
     pub fn new(host: &Host) -> Self {
-        let account = |(number, domain): (usize, usize)| Account {
+        // It moves virtual CPUs between processors: none is pinned.
+        let account = |(number, (_, domain)): (usize, (usize, usize))| Account {
             domain,
-            credit: 0,
-            uncharged_ns: 0,
-            priority: Priority::Under,
-            is_parked: false,
-            is_active: false,
-            queued_on: None,
             home: number % host.processors,
-            is_runnable: false,
+            ..Account::default()
         };
         let share = |domain: &super::Domain| Share {
             weight: i64::from(domain.weight),
             cap: i64::from(domain.cap),
         };
         Self {
-            accounts: host.domain_of_vcpus().into_iter().enumerate().map(account).collect(),
+            accounts: host.vcpus().into_iter().enumerate().map(account).collect(),
             shares: host.domains.iter().map(share).collect(),
             queues: vec![VecDeque::new(); host.processors],
             balance: 0,
@@ -134,7 +131,7 @@ fn ceil_div(value: i64, divisor: i64) -> i64 {
 }
 
 impl Policy for Credit {
-    fn charge(&mut self, vcpu: usize, ran_ns: Nanos, _: Nanos) {
+    fn charge(&mut self, vcpu: usize, ran_ns: Nanos) {
         let account = &mut self.accounts[vcpu];
         let ran = account.uncharged_ns + ran_ns;
         account.credit -= (ran / CREDIT_NS) as i64;
@@ -186,7 +183,7 @@ impl Policy for Credit {
         Some(TICK)
     }
 
-    fn tick(&mut self, processor: usize, current: Option<usize>, _: Nanos) -> bool {
+    fn tick(&mut self, _: usize, current: Option<usize>) -> bool {
         if let Some(vcpu) = current {
             let account = &mut self.accounts[vcpu];
             account.is_active = true;
@@ -196,14 +193,14 @@ impl Policy for Credit {
             // Only an idle processor looks for work at its tick.
             return false;
         }
-        self.queues.iter().any(|queue| !queue.is_empty()) && processor < self.queues.len()
+        self.queues.iter().any(|queue| !queue.is_empty())
     }
 
     fn accounting_ns(&self) -> Option<Nanos> {
         Some(ACCOUNT)
     }
 
-    fn account(&mut self, _: Nanos) -> Parking {
+    fn account(&mut self) -> Parking {
         let active = |domain: usize, accounts: &[Account]| {
             accounts.iter().filter(|account| account.domain == domain && account.is_active).count()
                 as i64
@@ -211,9 +208,8 @@ impl Policy for Credit {
         let mut weight_left: i64 = (0..self.shares.len())
             .map(|domain| self.shares[domain].weight * active(domain, &self.accounts))
             .sum();
-        let mut pool = PERIOD_CREDITS * self.queues.len() as i64;
         let debt = (-self.balance).max(0);
-        pool += debt;
+        let mut pool = PERIOD_CREDITS * self.queues.len() as i64 + debt;
         let weight_all = weight_left;
         self.balance = 0;
         let mut parking = Parking::default();
@@ -227,8 +223,7 @@ impl Policy for Credit {
             if cap > 0 {
                 peak = peak.min(ceil_div(cap * PERIOD_CREDITS, 100));
             }
-            let mut fair = ceil_div(pool * weight, weight_left);
-            fair = fair.min(peak);
+            let fair = ceil_div(pool * weight, weight_left).min(peak);
             // What this domain cannot use is left for those that follow.
             pool -= fair;
             weight_left -= weight;

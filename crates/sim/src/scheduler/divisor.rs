@@ -13,7 +13,7 @@ fn nearest(number: f64) -> i64 {
 }
 
 /// A divisor; 0 is allowed as long as nothing is divided by it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Divisor {
     by: i64,
     inverse: f64,

@@ -11,7 +11,7 @@ use serde_json::json;
 type GapEvent = (Nanos, Nanos);
 
 /// What one loop recorded.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct GapRecord {
     cpu: usize,
     /// Number of the loop among those of its CPU.
@@ -67,16 +67,8 @@ impl GapMeter {
             process,
             window: config.duration_ns,
             start: earliest_start,
-            lost: 0,
-            slept: 0,
-            gap_count: 0,
-            gaps: Vec::new(),
-            sleeps: Vec::new(),
-            cycles_share: None,
-            gap_lengths: Durations::default(),
-            run_lengths: Durations::default(),
-            periods: Durations::default(),
             longest: CLOCK_READ,
+            ..GapRecord::default()
         };
         Self {
             config: config.clone(),
@@ -188,7 +180,7 @@ impl GapRecord {
     pub fn emit(&self, sees_loss: bool, sink: &mut Sink<'_>) {
         let factors: &Factors<'_> = &[("cpu", json!(self.cpu)), ("process", json!(self.process))];
         sink.scalar("cpu_share_ratio", factors, self.share());
-        sink.optional("cpu_share_cycles_ratio", factors, self.cycles_share);
+        sink.scalar("cpu_share_cycles_ratio", factors, self.cycles_share);
         sink.scalar("thread_cpu_ratio", factors, if sees_loss { self.share() } else { 1.0 });
         sink.scalar("gaps_per_s", factors, self.gap_count as f64 / (self.window as f64 / 1e9));
         sink.scalar("gap_longest_ns", factors, self.longest as f64);

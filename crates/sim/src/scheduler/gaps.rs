@@ -6,11 +6,11 @@
 //! guest's kernel counts what it can know: under Linux the loop's own CPU time; under a hypervisor,
 //! which does not report what it takes away, all time. No cause of a gap is known.
 use super::gap_meter::{obtained_over_cycles, GapMeter, GapRecord};
-use super::host::Host;
+use super::host::{Host, Reservation};
 use super::machine::simulate;
 use super::scenario::{PolicyName, Scenario};
 use super::workload::Workload;
-use crate::error::{positive, refuse, InvalidInput, Result};
+use crate::error::{invalid, refuse, Result};
 use crate::random::Stream;
 use crate::samples::Sink;
 use crate::{Nanos, SECOND};
@@ -23,10 +23,8 @@ const GUEST_TICK: Nanos = 4_000_000;
 const BEFORE: Nanos = SECOND;
 /// A gap that the end of the window cuts is followed to its end, unless it is longer.
 const AFTER: Nanos = 5 * SECOND;
-/// Maximum number of loops on one virtual CPU.
-const MAX_LOOPS: usize = 16;
 
-/// Parameters of `cpu.gaps` that have a meaning here.
+/// Parameters of `cpu.gaps` that have a meaning here, within the bounds of its declaration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GapConfig {
     pub duration_ns: Nanos,
@@ -61,15 +59,20 @@ pub fn run(scenario: &Scenario, vm: Option<&str>, config: &GapConfig, seed: u64)
     scenario.check()?;
     let vm = find_vm(scenario, vm)?;
     let cpus = select_cpus(scenario, vm, config)?;
-    check(config)?;
+    if config.sleep_ns > 0 && config.processes_per_cpu > 1 {
+        return refuse(
+            "Loops that share a virtual CPU and sleep regularly cannot be simulated.",
+            "Set sleep_ns or processes_per_cpu, not both.",
+        );
+    }
     let mut host = scenario.host(seed)?;
     let mut stream = Stream::new(seed, 0, WINDOW_START);
-    let start = wake_up(&host, vm, BEFORE + stream.below(SECOND));
-    let tick = stream.below(GUEST_TICK);
-    let is_reserved = host.domains[vm].reservation.is_some();
     let sees_loss = scenario.policy == PolicyName::Linux;
+    let reservation = host.domains[vm].reservation.filter(|_| sees_loss);
+    let start = wake_up(reservation, BEFORE + stream.below(SECOND));
+    let tick = stream.below(GUEST_TICK);
     let loops = config.processes_per_cpu;
-    let tasks = if sees_loss && !is_reserved { loops } else { 1 };
+    let tasks = if sees_loss && reservation.is_none() { loops } else { 1 };
     let first_vcpu = insert_loops(&mut host, vm, &cpus, tasks, config, start);
     let meter_count = cpus.len() * loops;
     let mut meters: Vec<GapMeter> = (0..meter_count)
@@ -91,9 +94,9 @@ pub fn run(scenario: &Scenario, vm: Option<&str>, config: &GapConfig, seed: u64)
 }
 
 /// Returns the first time from `earliest` on at which the machine may wake. A reservation's period
-/// starts as it wakes: it wakes when a period with its phase would start.
-fn wake_up(host: &Host, vm: usize, earliest: Nanos) -> Nanos {
-    let Some(reservation) = host.domains[vm].reservation else { return earliest };
+/// starts as it wakes (Linux): it wakes when a period with its phase would start.
+fn wake_up(reservation: Option<Reservation>, earliest: Nanos) -> Nanos {
+    let Some(reservation) = reservation else { return earliest };
     let periods = earliest.saturating_sub(reservation.phase_ns).div_ceil(reservation.period_ns);
     reservation.phase_ns + periods * reservation.period_ns
 }
@@ -109,7 +112,7 @@ fn find_vm(scenario: &Scenario, vm: Option<&str>) -> Result<usize> {
         ),
         Some(vm) => names.iter().position(|name| *name == vm).ok_or_else(|| {
             let what = format!("The scenario has no machine {vm:?}.");
-            InvalidInput::new(what, format!("It has {list}."))
+            invalid(what, format!("It has {list}."))
         }),
     }
 }
@@ -132,27 +135,6 @@ fn select_cpus(scenario: &Scenario, vm: usize, config: &GapConfig) -> Result<Vec
     Ok(cpus)
 }
 
-fn check(config: &GapConfig) -> Result<()> {
-    positive("duration_ns", config.duration_ns as f64)?;
-    positive("threshold_ns", config.threshold_ns as f64)?;
-    crate::error::within(
-        "processes_per_cpu",
-        config.processes_per_cpu as f64,
-        1.0,
-        MAX_LOOPS as f64,
-    )?;
-    if config.sleep_ns > 0 {
-        positive("busy_ns", config.busy_ns as f64)?;
-        if config.processes_per_cpu > 1 {
-            return refuse(
-                "Loops that share a virtual CPU and sleep regularly cannot be simulated.",
-                "Set sleep_ns or processes_per_cpu, not both.",
-            );
-        }
-    }
-    Ok(())
-}
-
 /// Replaces the workload of a machine by the loops; its other virtual CPUs sleep. Returns the number
 /// of the first loop's virtual CPU: those of the loops come first, each as often as it has tasks.
 fn insert_loops(
@@ -163,7 +145,7 @@ fn insert_loops(
     config: &GapConfig,
     start: Nanos,
 ) -> usize {
-    let homes = host.homes();
+    let vcpus = host.vcpus();
     let first: usize = host.domains[..vm].iter().map(|domain| domain.vcpus.len()).sum();
     let busy_ns = if config.sleep_ns > 0 { config.busy_ns } else { Nanos::MAX / 4 };
     let meter = Workload::Meter { start_ns: start, busy_ns, sleep_ns: config.sleep_ns };
@@ -174,7 +156,7 @@ fn insert_loops(
         .flat_map(|cpu| std::iter::repeat_n((*cpu, meter.clone()), tasks))
         .chain(idle.map(|cpu| (cpu, Workload::Idle)))
         .collect();
-    domain.cpus = order.iter().map(|(cpu, _)| homes[first + cpu]).collect();
+    domain.cpus = order.iter().map(|(cpu, _)| vcpus[first + cpu].0).collect();
     domain.vcpus = order.into_iter().map(|(_, workload)| workload).collect();
     first
 }
@@ -218,6 +200,6 @@ impl Gaps {
         let obtained: f64 = self.records.iter().map(GapRecord::share).sum();
         sink.scalar("obtained_cpus", &[], obtained);
         let long = (self.duration_ns as f64 * LONG_SHARE) as Nanos;
-        sink.optional("obtained_cycles_cpus", &[], obtained_over_cycles(&self.records, long));
+        sink.scalar("obtained_cycles_cpus", &[], obtained_over_cycles(&self.records, long));
     }
 }

@@ -15,7 +15,7 @@ fn scenario(policy: &str, processors: usize, rest: &str) -> Scenario {
 }
 
 /// Returns the scenario of a JSON text, checked.
-fn parsed(text: &str) -> Result<Scenario, crate::InvalidInput> {
+fn parsed(text: &str) -> crate::error::Result<Scenario> {
     let scenario: Scenario = scenarios::parse(text)?;
     scenario.check().map(|()| scenario)
 }
@@ -176,7 +176,7 @@ fn a_web_server_alone_is_a_queue() {
     };
     let means: Vec<f64> =
         (0..6).map(|seed| host(seed).responses[0].1.moments().mean().unwrap() / 1e9).collect();
-    let interval = crate::testing::interval(&means, 0.99).unwrap();
+    let interval = crate::testing::interval(&means, 0.99);
     let wanted = closed_forms::mmc_response(1, 700.0, 1e-3);
     assert!(interval.low <= wanted && wanted <= interval.high, "{interval:?}, {wanted}");
 }
@@ -262,7 +262,7 @@ fn invalid_scenarios_are_refused_in_one_sentence() {
     assert!(said.contains("a, b"), "{said}");
     assert!(gaps::run(&two, Some("c"), &look_of_a_second(), 1).is_err());
     let look = GapConfig { cpus: vec![1], ..look_of_a_second() };
-    assert!(gaps::run(&two, Some("a"), &look, 1).unwrap_err().what.contains("CPU 1"));
+    assert!(gaps::run(&two, Some("a"), &look, 1).unwrap_err().message.contains("CPU 1"));
 }
 
 /// Shares of the published table; one virtual CPU has all of a processor where the cap allows it.

@@ -1,18 +1,19 @@
 //! The host: processors, virtual machines, and the scheduling policy.
 use super::bvt::BvtSettings;
-use super::linux::{LinuxSettings, Quota, Reservation};
+use super::linux::{LinuxSettings, Quota};
 use super::workload::Workload;
 use crate::error::{positive, refuse, Result};
 use crate::Nanos;
 
-/// Parameters of a domain under SEDF.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SedfTriple {
-    /// Time in each period.
+/// CPU time of a virtual CPU in each period.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reservation {
     pub slice_ns: Nanos,
     pub period_ns: Nanos,
-    /// Whether it may use idle time too.
+    /// Whether it may use idle time too (SEDF).
     pub extra: bool,
+    /// Start of the first period (Linux).
+    pub phase_ns: Nanos,
 }
 
 #[derive(Clone, Debug)]
@@ -21,13 +22,11 @@ pub struct Domain {
     pub weight: u32,
     /// Maximum in percent of one processor (Credit); 0 is no cap.
     pub cap: u32,
-    /// Of each of its virtual CPUs (SEDF).
-    pub sedf: SedfTriple,
     /// Inverse weight (BVT).
     pub mcu_advance: u32,
     /// Time of all its virtual CPUs together in each period (Linux).
     pub quota: Option<Quota>,
-    /// Time of each of its virtual CPUs in each period (Linux); None for a domain that has a weight.
+    /// Of each of its virtual CPUs. None for a domain that has a weight (Linux), or idle time alone (SEDF).
     pub reservation: Option<Reservation>,
     /// Processors to which its virtual CPUs are pinned in turn; empty: all.
     pub cpus: Vec<usize>,
@@ -40,7 +39,6 @@ impl Default for Domain {
         Self {
             weight: 256,
             cap: 0,
-            sedf: SedfTriple { slice_ns: 0, period_ns: 100_000_000, extra: true },
             mcu_advance: 10,
             quota: None,
             reservation: None,
@@ -71,31 +69,25 @@ pub struct Host {
 }
 
 impl Host {
-    /// Returns the domain of each virtual CPU, through all domains.
-    pub(super) fn domain_of_vcpus(&self) -> Vec<usize> {
-        let of = |(number, domain): (usize, &Domain)| vec![number; domain.vcpus.len()];
-        self.domains.iter().enumerate().flat_map(of).collect()
-    }
-
-    /// Returns the home processor of each virtual CPU, through all domains.
-    pub(super) fn homes(&self) -> Vec<usize> {
-        let mut homes = Vec::new();
-        for domain in &self.domains {
-            for number in 0..domain.vcpus.len() {
+    /// Returns home processor and domain of each virtual CPU, through all domains.
+    pub(super) fn vcpus(&self) -> Vec<(usize, usize)> {
+        let mut vcpus = Vec::new();
+        for (number, domain) in self.domains.iter().enumerate() {
+            for vcpu in 0..domain.vcpus.len() {
                 let home = match domain.cpus.len() {
-                    0 => homes.len() % self.processors,
-                    pinned => domain.cpus[number % pinned],
+                    0 => vcpus.len() % self.processors,
+                    pinned => domain.cpus[vcpu % pinned],
                 };
-                homes.push(home);
+                vcpus.push((home, number));
             }
         }
-        homes
+        vcpus
     }
 
     /// Returns an error for no processors, no virtual CPUs, or a weight of 0.
     pub(super) fn check(&self) -> Result<()> {
         positive("processors", self.processors as f64)?;
-        if self.domain_of_vcpus().is_empty() {
+        if self.domains.iter().all(|domain| domain.vcpus.is_empty()) {
             return refuse("vms: no machine has a virtual CPU.", "Give one a workload.");
         }
         for (number, domain) in self.domains.iter().enumerate() {

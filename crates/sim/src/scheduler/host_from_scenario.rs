@@ -1,11 +1,12 @@
 //! The host that a scenario describes.
-use super::linux::{LinuxSettings, Quota, Reservation};
+use super::linux::{LinuxSettings, Quota};
 use super::scenario::{PolicyName, QuotaConfig, ReservationConfig, Scenario, Vm, WorkloadConfig};
-use super::{Domain, Host, Scheduler, SedfTriple, Workload};
+use super::{Domain, Host, Reservation, Scheduler, Workload};
 use crate::arrivals::Arrivals;
-use crate::error::{check_version, positive, refuse, within, InvalidInput, Result};
+use crate::error::{check_version, positive, refuse, within, Result};
 use crate::random::{Distribution, Stream};
 use crate::Nanos;
+use nephoscope_wire::error::Error;
 
 /// Longer durations are most likely in another unit.
 const MAX_DURATION_MS: f64 = 1e9;
@@ -65,9 +66,9 @@ impl Scenario {
         }
         let mut phases = Stream::new(seed, 0, PHASES);
         let domain = |(name, vm): (&String, &Vm)| {
-            self.domain(vm, &mut phases).map_err(|invalid| InvalidInput {
-                what: format!("vms.{name}: {}", invalid.what),
-                hint: invalid.hint,
+            self.domain(vm, &mut phases).map_err(|error| Error {
+                message: format!("vms.{name}: {}", error.message),
+                ..error
             })
         };
         let domains = self.vms.iter().map(domain).collect::<Result<_, _>>()?;
@@ -151,10 +152,8 @@ impl Scenario {
             cpus: vm.cpus.clone(),
             ..own
         };
-        match &vm.reservation {
-            Some(given) if linux => domain.reservation = Some(given.linux(phases)?),
-            Some(given) => domain.sedf = given.sedf()?,
-            None => {}
+        if let Some(given) = &vm.reservation {
+            domain.reservation = Some(given.reservation(linux, phases)?);
         }
         if let Some(given) = &vm.quota {
             domain.quota = Some(given.quota(phases)?);
@@ -207,17 +206,13 @@ fn phase(key: &str, given: Option<f64>, period: Nanos, phases: &mut Stream) -> R
 }
 
 impl ReservationConfig {
-    fn linux(&self, phases: &mut Stream) -> Result<Reservation> {
-        let slice_ns = duration("reservation.slice_ms", self.slice_ms)?;
+    fn reservation(&self, linux: bool, phases: &mut Stream) -> Result<Reservation> {
+        // SEDF takes a slice of zero.
+        let slice = if linux { duration } else { duration_or_zero };
+        let slice_ns = slice("reservation.slice_ms", self.slice_ms)?;
         let period_ns = duration("reservation.period_ms", self.period_ms)?;
         let phase_ns = phase("reservation.phase_ms", self.phase_ms, period_ns, phases)?;
-        Ok(Reservation { slice_ns, period_ns, phase_ns })
-    }
-
-    fn sedf(&self) -> Result<SedfTriple> {
-        let slice_ns = duration_or_zero("reservation.slice_ms", self.slice_ms)?;
-        let period_ns = duration("reservation.period_ms", self.period_ms)?;
-        Ok(SedfTriple { slice_ns, period_ns, extra: self.extra })
+        Ok(Reservation { slice_ns, period_ns, extra: self.extra, phase_ns })
     }
 }
 
@@ -237,7 +232,7 @@ impl QuotaConfig {
 impl WorkloadConfig {
     /// Returns the workload of one of `vcpus` virtual CPUs.
     fn workload(&self, vcpus: usize) -> Result<Workload> {
-        let mean = |key: &str, ms: f64| Ok::<f64, InvalidInput>(duration(key, ms)? as f64);
+        let mean = |key: &str, ms: f64| duration(key, ms).map(|ns| ns as f64);
         Ok(match *self {
             Self::Spinning => Workload::Spinning,
             Self::Periodic { every_ms, work_ms } => Workload::Periodic {

@@ -30,63 +30,59 @@ pub fn simulate(
     on_run: impl FnMut(RunInterval),
 ) -> Result<RunCounts> {
     host.check()?;
-    let run = Run { seed, duration_ns, warm_up_ns };
+    let workloads = host.domains.iter().flat_map(|domain| &domain.vcpus).enumerate();
+    let task =
+        |(number, workload)| Task::new(workload, Stream::new(seed, 0, number as u64), warm_up_ns);
+    let tasks = workloads.map(task).collect();
+    let processors = host.processors;
     Ok(match host.scheduler {
-        Scheduler::Credit => run.simulate(host, Credit::new(host), on_run),
-        Scheduler::Sedf => run.simulate(host, Sedf::new(host)?, on_run),
-        Scheduler::Bvt(settings) => run.simulate(host, Bvt::new(host, settings), on_run),
-        Scheduler::Linux(settings) => run.simulate(host, Linux::new(host, settings, seed)?, on_run),
+        Scheduler::Credit => run(Credit::new(host), tasks, processors, duration_ns, on_run),
+        Scheduler::Sedf => run(Sedf::new(host)?, tasks, processors, duration_ns, on_run),
+        Scheduler::Bvt(settings) => {
+            run(Bvt::new(host, settings), tasks, processors, duration_ns, on_run)
+        }
+        Scheduler::Linux(settings) => {
+            run(Linux::new(host, settings, seed)?, tasks, processors, duration_ns, on_run)
+        }
     })
 }
 
-struct Run {
-    seed: u64,
+/// Simulates tasks, one for each virtual CPU, under a policy.
+fn run<P: Policy>(
+    mut policy: P,
+    mut tasks: Vec<Task>,
+    processors: usize,
     duration_ns: Nanos,
-    warm_up_ns: Nanos,
-}
-
-impl Run {
-    fn simulate<P: Policy>(
-        self,
-        host: &Host,
-        mut policy: P,
-        on_run: impl FnMut(RunInterval),
-    ) -> RunCounts {
-        let workloads = host.domains.iter().flat_map(|domain| domain.vcpus.iter()).enumerate();
-        let vcpu = |(number, workload)| {
-            let stream = Stream::new(self.seed, 0, number as u64);
-            let task = Task::new(workload, stream, self.warm_up_ns);
-            Vcpu { task, is_runnable: false, processor: None }
-        };
-        let mut vcpus: Vec<Vcpu> = workloads.map(vcpu).collect();
-        let mut events = EventQueue::default();
-        for (number, vcpu) in vcpus.iter_mut().enumerate() {
-            if let Some(time) = vcpu.task.first_wake_up() {
-                events.schedule_at(time, Event::WakeUp(number as u32));
-            }
+    on_run: impl FnMut(RunInterval),
+) -> RunCounts {
+    let mut events = EventQueue::default();
+    for (number, task) in tasks.iter_mut().enumerate() {
+        if let Some(time) = task.first_wake_up() {
+            events.schedule_at(time, Event::WakeUp(number as u32));
         }
-        let processors = 0..host.processors as u32;
-        if let Some(interval) = policy.tick_ns() {
-            processors.clone().for_each(|place| events.schedule_at(interval, Event::Tick(place)));
-        }
-        for processor in processors {
-            if let Some(delay) = policy.next_check_in() {
-                events.schedule_at(delay, Event::Check(processor));
-            }
-        }
-        if let Some(interval) = policy.accounting_ns() {
-            events.schedule_at(interval, Event::Accounting);
-        }
-        let processors = vec![Processor::default(); host.processors];
-        let mut machine = Machine { policy, vcpus, processors, on_run };
-        machine.schedule_timers(&mut events);
-        crate::simulate(&mut machine, &mut events, self.duration_ns);
-        for processor in 0..host.processors {
-            machine.charge(processor, self.duration_ns);
-        }
-        let responses = machine.vcpus.into_iter().map(|vcpu| vcpu.task.into_responses());
-        RunCounts { events: events.processed(), responses: responses.collect() }
     }
+    if let Some(interval) = policy.tick_ns() {
+        (0..processors as u32).for_each(|place| events.schedule_at(interval, Event::Tick(place)));
+    }
+    for processor in 0..processors as u32 {
+        if let Some(delay) = policy.next_check_in() {
+            events.schedule_at(delay, Event::Check(processor));
+        }
+    }
+    if let Some(interval) = policy.accounting_ns() {
+        events.schedule_at(interval, Event::Accounting);
+    }
+    let vcpu = |task| Vcpu { task, is_runnable: false, processor: None };
+    let vcpus = tasks.into_iter().map(vcpu).collect();
+    let mut machine =
+        Machine { policy, vcpus, processors: vec![Processor::default(); processors], on_run };
+    machine.schedule_timers(&mut events);
+    crate::simulate(&mut machine, &mut events, duration_ns);
+    for processor in 0..processors {
+        machine.charge(processor, duration_ns);
+    }
+    let responses = machine.vcpus.into_iter().map(|vcpu| vcpu.task.into_responses());
+    RunCounts { events: events.processed(), responses: responses.collect() }
 }
 
 type Events = EventQueue<Event>;
@@ -145,7 +141,7 @@ impl<P: Policy, F: FnMut(RunInterval)> Machine<P, F> {
         let task = &mut self.vcpus[vcpu].task;
         if from < now {
             (self.on_run)(RunInterval { vcpu, processor, from, to: now });
-            self.policy.charge(vcpu, now - from, now);
+            self.policy.charge(vcpu, now - from);
             task.run(from, now);
         }
         task.is_done(now)
@@ -200,7 +196,7 @@ impl<P: Policy, F: FnMut(RunInterval)> Machine<P, F> {
         let now = events.now();
         self.charge(processor, now);
         let current = self.processors[processor].current;
-        if self.policy.tick(processor, current, now) {
+        if self.policy.tick(processor, current) {
             self.decide(processor, events);
         }
     }
@@ -242,7 +238,7 @@ impl<P: Policy, F: FnMut(RunInterval)> Machine<P, F> {
     fn account(&mut self, events: &mut Events) {
         let now = events.now();
         (0..self.processors.len()).for_each(|processor| self.charge(processor, now));
-        let parking = self.policy.account(now);
+        let parking = self.policy.account();
         for vcpu in parking.parked {
             if let Some(processor) = self.vcpus[vcpu].processor {
                 self.decide(processor, events);
@@ -291,8 +287,7 @@ impl<P: Policy, F: FnMut(RunInterval)> Model for Machine<P, F> {
                 }
             }
             Event::PolicyTimer(timer) => {
-                let now = events.now();
-                for processor in self.policy.expire(timer as usize, now, &self.processors) {
+                for processor in self.policy.expire(timer as usize, events.now()) {
                     self.decide(processor, events);
                 }
             }

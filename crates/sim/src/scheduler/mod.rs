@@ -29,7 +29,7 @@ mod tests;
 pub mod workload;
 
 pub use bvt::BvtSettings;
-pub use host::{Domain, Host, Scheduler, SedfTriple};
+pub use host::{Domain, Host, Reservation, Scheduler};
 pub use machine::{simulate, RunCounts};
 pub use policy::RunInterval;
 pub use workload::Workload;

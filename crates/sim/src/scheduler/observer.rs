@@ -133,9 +133,8 @@ impl LengthCounts {
 }
 
 /// What the loop of one virtual CPU observes in a window.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct VcpuObserver {
-    vcpu: usize,
     from: Nanos,
     to: Nanos,
     threshold: Nanos,
@@ -153,26 +152,14 @@ pub struct VcpuObserver {
 
 impl VcpuObserver {
     /// threshold: shorter pauses are not observed.
-    pub fn new(vcpu: usize, from: Nanos, to: Nanos, threshold: Nanos) -> Self {
-        Self {
-            vcpu,
-            from,
-            to,
-            threshold,
-            ran: 0,
-            run_start: None,
-            last_end: None,
-            last_wait: None,
-            runs: LengthCounts::default(),
-            waits: LengthCounts::default(),
-            periods: LengthCounts::default(),
-        }
+    pub fn new(from: Nanos, to: Nanos, threshold: Nanos) -> Self {
+        Self { from, to, threshold, ..Self::default() }
     }
 
-    /// Accounts for a run interval; they come in order.
+    /// Accounts for a run interval of this virtual CPU; they come in order.
     #[inline]
     pub fn add(&mut self, run: &RunInterval) {
-        if run.vcpu != self.vcpu || run.to <= self.from || run.from >= self.to {
+        if run.to <= self.from || run.from >= self.to {
             return;
         }
         let (from, to) = (run.from.max(self.from), run.to.min(self.to));

@@ -1,7 +1,7 @@
 //! Results of a scenario: shares, lengths, response times, and the timeline of the first seconds.
 use super::fixed_work::FixedWorkProbe;
 use super::machine::simulate;
-use super::observer::{LengthCounts, VcpuObserver};
+use super::observer::VcpuObserver;
 use super::policy::RunInterval;
 use super::scenario::Scenario;
 use crate::error::Result;
@@ -51,7 +51,7 @@ pub fn run(scenario: &Scenario, seed: u64) -> Result<Outcome> {
             let probe = scenario.fixed_work.as_ref();
             let probe =
                 probe.map(|probe| FixedWorkProbe::new(probe, (warm_up, end), seed, number as u64));
-            let observer = VcpuObserver::new(number, warm_up, end, threshold);
+            let observer = VcpuObserver::new(warm_up, end, threshold);
             vcpus.push(VcpuOutcome { vm, vcpu, observer, fixed_work: probe, timeline: Vec::new() });
         }
     }
@@ -110,12 +110,14 @@ impl Outcome {
             let factors = [("vm", json!(vm)), ("vcpu", json!(number))];
             let observer = &vcpu.observer;
             sink.scalar("cpu_share_ratio", &factors, observer.share());
-            let pairs = |lengths: &LengthCounts| -> Vec<(f64, u64)> {
-                lengths.pairs().map(|(length, count)| (length as f64, count)).collect()
-            };
-            sink.histogram("run_ns", &factors, pairs(&observer.runs).into_iter());
-            sink.histogram("wait_ns", &factors, pairs(&observer.waits).into_iter());
-            sink.histogram("period_ns", &factors, pairs(&observer.periods).into_iter());
+            for (metric, lengths) in [
+                ("run_ns", &observer.runs),
+                ("wait_ns", &observer.waits),
+                ("period_ns", &observer.periods),
+            ] {
+                let pairs = lengths.pairs().map(|(length, count)| (length as f64, count));
+                sink.histogram(metric, &factors, pairs);
+            }
             if let Some(probe) = &vcpu.fixed_work {
                 sink.histogram("fixed_work_share_ratio", &factors, probe.shares());
             }

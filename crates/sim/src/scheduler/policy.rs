@@ -45,8 +45,8 @@ pub struct Decision {
 }
 
 pub trait Policy {
-    /// `vcpu` ran for `ran_ns` until `now`.
-    fn charge(&mut self, vcpu: usize, ran_ns: Nanos, now: Nanos);
+    /// `vcpu` ran for `ran_ns` until now.
+    fn charge(&mut self, vcpu: usize, ran_ns: Nanos);
     /// `vcpu` becomes runnable. Returns the processor that has to decide again.
     fn wake(&mut self, vcpu: usize, now: Nanos, processors: &[Processor]) -> Option<usize>;
     /// Returns the processor to charge before `vcpu` wakes; None if waking depends on no charge.
@@ -66,7 +66,7 @@ pub trait Policy {
         place
     }
     /// A tick of a processor; `current` has been charged. Returns whether the processor decides again.
-    fn tick(&mut self, _processor: usize, _current: Option<usize>, _now: Nanos) -> bool {
+    fn tick(&mut self, _processor: usize, _current: Option<usize>) -> bool {
         false
     }
     /// Returns when a processor is checked next besides its ticks, in the same way; None for never.
@@ -82,7 +82,7 @@ pub trait Policy {
         None
     }
     /// Accounts for the whole host.
-    fn account(&mut self, _now: Nanos) -> Parking {
+    fn account(&mut self) -> Parking {
         Parking::default()
     }
     /// Returns a timer that was set since the last call: its time and number. Called until None.
@@ -90,7 +90,7 @@ pub trait Policy {
         None
     }
     /// A timer expires. Returns the processors that have to decide again.
-    fn expire(&mut self, _timer: usize, _now: Nanos, _processors: &[Processor]) -> Vec<usize> {
+    fn expire(&mut self, _timer: usize, _now: Nanos) -> Vec<usize> {
         Vec::new()
     }
 }

@@ -1,6 +1,6 @@
 //! Xen's simple earliest deadline first: a slice in every period, and idle time for those that may use
 //! it.
-use super::host::{Host, SedfTriple};
+use super::host::{Host, Reservation};
 use super::policy::{Decision, Policy, Processor};
 use crate::error::{refuse, Result};
 use crate::Nanos;
@@ -9,11 +9,15 @@ const EXTRA_QUANTUM: Nanos = 500_000;
 const MIN_PERIOD: Nanos = 10_000;
 const MAX_PERIOD: Nanos = 10_000_000_000;
 const MIN_SLICE: Nanos = 5_000;
+/// Idle time alone.
+const NO_SLICE: Reservation =
+    Reservation { slice_ns: 0, period_ns: 100_000_000, extra: true, phase_ns: 0 };
 /// Score of a quantum of idle time without a slice.
 const MAX_SCORE: u64 = 1 << 17;
 
+#[derive(Default)]
 struct Vcpu {
-    triple: SedfTriple,
+    reservation: Reservation,
     deadline: Nanos,
     used: Nanos,
     is_runnable: bool,
@@ -28,11 +32,11 @@ struct Vcpu {
 
 impl Vcpu {
     fn period_start(&self) -> Nanos {
-        self.deadline.saturating_sub(self.triple.period_ns)
+        self.deadline.saturating_sub(self.reservation.period_ns)
     }
 
     fn is_eligible(&self, now: Nanos) -> bool {
-        self.is_runnable && self.triple.slice_ns > 0 && self.period_start() <= now
+        self.is_runnable && self.reservation.slice_ns > 0 && self.period_start() <= now
     }
 }
 
@@ -41,26 +45,17 @@ pub struct Sedf {
 }
 
 impl Sedf {
-    /// Returns an error for a triple outside Xen's limits, and for a processor with more than 100 %
+    /// Returns an error for a reservation outside Xen's limits, and for a processor with more than 100 %
     /// reserved. All periods start at 0.
     pub fn new(host: &Host) -> Result<Self> {
         let mut reserved = vec![0.0; host.processors];
         let mut vcpus = Vec::new();
-        for (home, domain) in host.homes().into_iter().zip(host.domain_of_vcpus()) {
-            let triple = host.domains[domain].sedf;
-            check(domain, triple)?;
-            reserved[home] += triple.slice_ns as f64 / triple.period_ns as f64;
-            vcpus.push(Vcpu {
-                triple,
-                deadline: triple.period_ns,
-                used: 0,
-                is_runnable: false,
-                home,
-                is_extra: false,
-                score: 0,
-                penalty: None,
-                blocked_at: 0,
-            });
+        for (home, domain) in host.vcpus() {
+            let reservation = host.domains[domain].reservation.unwrap_or(NO_SLICE);
+            check(domain, reservation)?;
+            reserved[home] += reservation.slice_ns as f64 / reservation.period_ns as f64;
+            let deadline = reservation.period_ns;
+            vcpus.push(Vcpu { reservation, deadline, home, ..Vcpu::default() });
         }
         match reserved.iter().position(|share| *share > 1.0 + 1e-9) {
             None => Ok(Self { vcpus }),
@@ -78,16 +73,16 @@ impl Sedf {
     fn start_periods(&mut self, processor: usize, now: Nanos) {
         for vcpu in self.vcpus.iter_mut().filter(|vcpu| vcpu.home == processor && vcpu.is_runnable)
         {
-            if vcpu.triple.slice_ns == 0 {
+            if vcpu.reservation.slice_ns == 0 {
                 continue;
             }
-            while vcpu.used >= vcpu.triple.slice_ns {
-                vcpu.used -= vcpu.triple.slice_ns;
-                vcpu.deadline += vcpu.triple.period_ns;
+            while vcpu.used >= vcpu.reservation.slice_ns {
+                vcpu.used -= vcpu.reservation.slice_ns;
+                vcpu.deadline += vcpu.reservation.period_ns;
             }
             if vcpu.deadline <= now {
-                let late = (now - vcpu.deadline) / vcpu.triple.period_ns + 1;
-                vcpu.deadline += late * vcpu.triple.period_ns;
+                let late = (now - vcpu.deadline) / vcpu.reservation.period_ns + 1;
+                vcpu.deadline += late * vcpu.reservation.period_ns;
                 vcpu.used = 0;
             }
         }
@@ -96,7 +91,7 @@ impl Sedf {
     /// Returns the next start of a period on a processor.
     fn next_period(&self, processor: usize, now: Nanos) -> Option<Nanos> {
         let here = self.vcpus.iter().filter(|vcpu| vcpu.home == processor && vcpu.is_runnable);
-        here.filter(|vcpu| vcpu.triple.slice_ns > 0)
+        here.filter(|vcpu| vcpu.reservation.slice_ns > 0)
             .map(Vcpu::period_start)
             .filter(|start| *start > now)
             .min()
@@ -105,16 +100,18 @@ impl Sedf {
     /// Returns the virtual CPU that gets idle time: those that lost time first, then the lowest score.
     fn next_extra(&self, processor: usize) -> Option<usize> {
         let here = self.vcpus.iter().enumerate();
-        here.filter(|(_, vcpu)| vcpu.home == processor && vcpu.is_runnable && vcpu.triple.extra)
-            .min_by_key(|(number, vcpu)| {
-                (vcpu.penalty.is_none(), vcpu.penalty.unwrap_or(vcpu.score), *number)
-            })
-            .map(|(number, _)| number)
+        here.filter(|(_, vcpu)| {
+            vcpu.home == processor && vcpu.is_runnable && vcpu.reservation.extra
+        })
+        .min_by_key(|(number, vcpu)| {
+            (vcpu.penalty.is_none(), vcpu.penalty.unwrap_or(vcpu.score), *number)
+        })
+        .map(|(number, _)| number)
     }
 }
 
-fn check(domain: usize, triple: SedfTriple) -> Result<()> {
-    let SedfTriple { slice_ns, period_ns, .. } = triple;
+fn check(domain: usize, reservation: Reservation) -> Result<()> {
+    let Reservation { slice_ns, period_ns, .. } = reservation;
     if !(MIN_PERIOD..=MAX_PERIOD).contains(&period_ns) {
         return refuse(
             format!("The period of domain {domain} is {period_ns} ns."),
@@ -131,31 +128,31 @@ fn check(domain: usize, triple: SedfTriple) -> Result<()> {
 }
 
 impl Policy for Sedf {
-    fn charge(&mut self, vcpu: usize, ran_ns: Nanos, _: Nanos) {
+    fn charge(&mut self, vcpu: usize, ran_ns: Nanos) {
         let vcpu = &mut self.vcpus[vcpu];
         if !vcpu.is_extra {
             vcpu.used += ran_ns;
         } else if let Some(penalty) = &mut vcpu.penalty {
             *penalty += ran_ns;
-            if *penalty > vcpu.triple.slice_ns {
+            if *penalty > vcpu.reservation.slice_ns {
                 vcpu.penalty = None;
             }
         } else {
-            vcpu.score += quantum_score(vcpu.triple) * ran_ns.div_ceil(EXTRA_QUANTUM);
+            vcpu.score += quantum_score(vcpu.reservation) * ran_ns.div_ceil(EXTRA_QUANTUM);
         }
     }
 
     fn wake(&mut self, vcpu: usize, now: Nanos, processors: &[Processor]) -> Option<usize> {
         let vcpu = &mut self.vcpus[vcpu];
         vcpu.is_runnable = true;
-        if vcpu.triple.slice_ns > 0 {
+        if vcpu.reservation.slice_ns > 0 {
             // The first wake-up counts as vcpu after a long sleep.
             if vcpu.blocked_at > 0 && now < vcpu.deadline {
                 // A short sleep: the rest of the slice is lost, and made up for in idle time.
-                vcpu.deadline += vcpu.triple.period_ns;
-                vcpu.penalty = vcpu.triple.extra.then_some(vcpu.used);
+                vcpu.deadline += vcpu.reservation.period_ns;
+                vcpu.penalty = vcpu.reservation.extra.then_some(vcpu.used);
             } else {
-                vcpu.deadline = now + vcpu.triple.period_ns;
+                vcpu.deadline = now + vcpu.reservation.period_ns;
             }
             vcpu.used = 0;
         }
@@ -184,7 +181,7 @@ impl Policy for Sedf {
             .filter(|(_, vcpu)| vcpu.home == processor && vcpu.is_eligible(now))
             .min_by_key(|(number, vcpu)| (vcpu.deadline, *number));
         if let Some((number, vcpu)) = first {
-            let left = now + (vcpu.triple.slice_ns - vcpu.used);
+            let left = now + (vcpu.reservation.slice_ns - vcpu.used);
             self.vcpus[number].is_extra = false;
             let decide_at = Some(next_period.map_or(left, |next| next.min(left)));
             return Decision { vcpu: Some(number), decide_at };
@@ -200,9 +197,9 @@ impl Policy for Sedf {
 }
 
 /// Returns what a quantum of idle time adds to the score: more, the smaller the reservation.
-fn quantum_score(triple: SedfTriple) -> u64 {
-    match triple.slice_ns {
+fn quantum_score(reservation: Reservation) -> u64 {
+    match reservation.slice_ns {
         0 => MAX_SCORE,
-        slice => 1024 * triple.period_ns / slice,
+        slice => 1024 * reservation.period_ns / slice,
     }
 }

@@ -1,6 +1,6 @@
 //! Shares and lengths against the tables of a published emulation and of the models' own arithmetic.
 use super::observer::VcpuObserver;
-use super::{simulate, BvtSettings, Domain, Host, RunInterval, Scheduler, SedfTriple, Workload};
+use super::{simulate, BvtSettings, Domain, Host, Reservation, RunInterval, Scheduler, Workload};
 use crate::random::Distribution;
 use crate::{Nanos, SECOND};
 
@@ -10,8 +10,7 @@ const MS: Nanos = 1_000_000;
 fn seen(host: &Host) -> Vec<VcpuObserver> {
     let vcpus: usize = host.domains.iter().map(|domain| domain.vcpus.len()).sum();
     let (from, to) = (10 * SECOND, 70 * SECOND);
-    let mut all: Vec<VcpuObserver> =
-        (0..vcpus).map(|vcpu| VcpuObserver::new(vcpu, from, to, MS)).collect();
+    let mut all = vec![VcpuObserver::new(from, to, MS); vcpus];
     simulate(host, 1, to, 0, |run| all[run.vcpu].add(&run)).unwrap();
     all
 }
@@ -25,8 +24,9 @@ fn capped(weight: u32, cap: u32, n: usize) -> Domain {
 }
 
 fn reserved(slice_ms: u64, period_ms: u64, n: usize) -> Domain {
-    let sedf = SedfTriple { slice_ns: slice_ms * MS, period_ns: period_ms * MS, extra: false };
-    Domain { sedf, vcpus: spinning(n), ..Domain::default() }
+    let (slice_ns, period_ns) = (slice_ms * MS, period_ms * MS);
+    let reservation = Some(Reservation { slice_ns, period_ns, extra: false, phase_ns: 0 });
+    Domain { reservation, vcpus: spinning(n), ..Domain::default() }
 }
 
 fn host(scheduler: Scheduler, processors: usize, domains: Vec<Domain>) -> Host {
@@ -104,10 +104,12 @@ fn a_cap_on_one_processor_runs_in_whole_accounting_periods() {
 
 #[test]
 fn extra_time_goes_to_those_who_may_use_it() {
-    let triple =
-        |slice_ms, extra| SedfTriple { slice_ns: slice_ms * MS, period_ns: 100 * MS, extra };
-    let domain = |sedf| Domain { sedf, ..Domain::default() };
-    let two = vec![domain(triple(30, false)), domain(triple(20, true))];
+    let domain = |slice_ms, extra| {
+        let (slice_ns, period_ns) = (slice_ms * MS, 100 * MS);
+        let reservation = Some(Reservation { slice_ns, period_ns, extra, phase_ns: 0 });
+        Domain { reservation, ..Domain::default() }
+    };
+    let two = vec![domain(30, false), domain(20, true)];
     shares(&host(Scheduler::Sedf, 1, two), &[30.0, 70.0]);
 }
 
@@ -154,7 +156,7 @@ fn stretches_do_not_overlap() {
 
 #[test]
 fn what_cannot_be_is_refused() {
-    let refused = |host: &Host| simulate(host, 1, SECOND, 0, |_| {}).unwrap_err().what;
+    let refused = |host: &Host| simulate(host, 1, SECOND, 0, |_| {}).unwrap_err().message;
     assert!(refused(&host(Scheduler::Credit, 0, vec![capped(256, 0, 1)])).contains("processors"));
     assert!(refused(&host(Scheduler::Credit, 1, vec![])).contains("virtual CPU"));
     assert!(refused(&host(Scheduler::Credit, 1, vec![capped(0, 0, 1)])).contains("weight"));

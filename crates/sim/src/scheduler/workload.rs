@@ -31,7 +31,6 @@ pub enum Workload {
 #[derive(Clone, Debug)]
 struct Requests {
     arrivals: ArrivalTimes,
-    service: Distribution,
     /// Arrival time and remaining CPU time, in order of arrival.
     queue: VecDeque<(Nanos, Nanos)>,
     /// Requests that arrive earlier are not counted.
@@ -42,36 +41,26 @@ struct Requests {
 /// A workload in execution.
 #[derive(Clone, Debug)]
 pub struct Task {
-    state: State,
+    workload: Workload,
     stream: Stream,
     /// CPU time until it blocks; None if that does not depend on CPU time.
     remaining_ns: Option<Nanos>,
-}
-
-#[derive(Clone, Debug)]
-enum State {
-    Spinning,
-    Periodic {
-        period_ns: Nanos,
-        work_ns: Nanos,
-        wake_ups: u64,
-    },
-    Bursty {
-        work: Distribution,
-        sleep: Distribution,
-    },
-    Web(Box<Requests>),
-    /// `until`: end of the busy time; None before it has run since it woke.
-    Meter {
-        start_ns: Nanos,
-        busy_ns: Nanos,
-        sleep_ns: Nanos,
-        until: Option<Nanos>,
-    },
-    Idle,
+    /// Number of wake-ups so far (periodic work).
+    wake_ups: u64,
+    /// End of the busy time; None before it has run since it woke (meter).
+    busy_until: Option<Nanos>,
+    requests: Option<Box<Requests>>,
 }
 
 impl Requests {
+    fn new(arrivals: Arrivals, stream: &Stream, warm_up_ns: Nanos) -> Self {
+        // Its own stream: a request's service time does not move the next arrival.
+        let mut seeds = stream.clone();
+        let stream = Stream::new(seeds.bits(), 0, seeds.bits());
+        let (queue, responses) = (VecDeque::new(), Durations::default());
+        Self { arrivals: arrivals.start(stream), queue, warm_up_ns, responses }
+    }
+
     fn serve(&mut self, from: Nanos, to: Nanos) {
         let mut now = from;
         while let Some((arrived, remaining)) = self.queue.front_mut() {
@@ -91,66 +80,52 @@ impl Requests {
 impl Task {
     /// Returns the task asleep, until [`Task::first_wake_up`].
     pub fn new(workload: &Workload, stream: Stream, warm_up_ns: Nanos) -> Self {
-        let state = match workload.clone() {
-            Workload::Spinning => State::Spinning,
-            Workload::Periodic { period_ns, work_ns } => {
-                State::Periodic { period_ns, work_ns, wake_ups: 0 }
-            }
-            Workload::Bursty { work, sleep } => State::Bursty { work, sleep },
-            Workload::Web { arrivals, service } => State::Web(Box::new(Requests {
-                // Its own stream: a request's service time does not move the next arrival.
-                arrivals: arrivals.start({
-                    let mut seeds = stream.clone();
-                    Stream::new(seeds.bits(), 0, seeds.bits())
-                }),
-                service,
-                queue: VecDeque::new(),
-                warm_up_ns,
-                responses: Durations::default(),
-            })),
-            Workload::Meter { start_ns, busy_ns, sleep_ns } => {
-                State::Meter { start_ns, busy_ns, sleep_ns, until: None }
-            }
-            Workload::Idle => State::Idle,
-        };
-        let remaining_ns = match state {
-            State::Spinning | State::Meter { .. } => None,
+        let workload = workload.clone();
+        let remaining_ns = match workload {
+            Workload::Spinning | Workload::Meter { .. } => None,
             _ => Some(0),
         };
-        Self { state, stream, remaining_ns }
+        let requests = match workload {
+            Workload::Web { arrivals, .. } => {
+                Some(Box::new(Requests::new(arrivals, &stream, warm_up_ns)))
+            }
+            _ => None,
+        };
+        Self { workload, stream, remaining_ns, wake_ups: 0, busy_until: None, requests }
     }
 
     /// Returns when it becomes runnable for the first time; None for never.
     pub fn first_wake_up(&mut self) -> Option<Nanos> {
-        match &mut self.state {
-            State::Web(requests) => Some(requests.arrivals.next_time()),
-            State::Meter { start_ns, .. } => Some(*start_ns),
-            State::Idle => None,
+        match self.workload {
+            Workload::Web { .. } => Some(self.requests.as_mut()?.arrivals.next_time()),
+            Workload::Meter { start_ns, .. } => Some(start_ns),
+            Workload::Idle => None,
             _ => Some(0),
         }
     }
 
     /// Takes up new work. Returns the next wake-up if that does not depend on when this work is done.
     pub fn wake(&mut self, now: Nanos) -> Option<Nanos> {
-        match &mut self.state {
-            State::Spinning | State::Idle => None,
-            State::Periodic { period_ns, work_ns, wake_ups } => {
-                self.remaining_ns = self.remaining_ns.map(|remaining| remaining + *work_ns);
-                *wake_ups += 1;
-                Some((*wake_ups * *period_ns).max(now))
+        match &self.workload {
+            Workload::Spinning | Workload::Idle => None,
+            Workload::Periodic { period_ns, work_ns } => {
+                self.remaining_ns = self.remaining_ns.map(|remaining| remaining + work_ns);
+                self.wake_ups += 1;
+                Some((self.wake_ups * period_ns).max(now))
             }
-            State::Bursty { work, .. } => {
+            Workload::Bursty { work, .. } => {
                 self.remaining_ns = Some(draw_ns(work, &mut self.stream));
                 None
             }
-            State::Web(requests) => {
-                let service_ns = draw_ns(&requests.service, &mut self.stream);
-                requests.queue.push_back((now, service_ns));
+            Workload::Web { service, .. } => {
+                let service_ns = draw_ns(service, &mut self.stream);
                 self.remaining_ns = self.remaining_ns.map(|remaining| remaining + service_ns);
+                let requests = self.requests.as_mut()?;
+                requests.queue.push_back((now, service_ns));
                 Some(requests.arrivals.next_time())
             }
-            State::Meter { until, .. } => {
-                *until = None;
+            Workload::Meter { .. } => {
+                self.busy_until = None;
                 None
             }
         }
@@ -159,8 +134,9 @@ impl Task {
     /// Returns when the work will be done if it runs from `now` on; None for never.
     #[inline]
     pub fn completion(&mut self, now: Nanos) -> Option<Nanos> {
-        if let State::Meter { busy_ns, until, .. } = &mut self.state {
-            return Some((*until.get_or_insert(now + *busy_ns)).max(now + CLOCK_READ));
+        if let Workload::Meter { busy_ns, .. } = self.workload {
+            let until = *self.busy_until.get_or_insert(now + busy_ns);
+            return Some(until.max(now + CLOCK_READ));
         }
         self.remaining_ns.map(|remaining| now + remaining)
     }
@@ -169,7 +145,7 @@ impl Task {
     #[inline]
     pub fn run(&mut self, from: Nanos, to: Nanos) {
         self.remaining_ns = self.remaining_ns.map(|remaining| remaining.saturating_sub(to - from));
-        if let State::Web(requests) = &mut self.state {
+        if let Some(requests) = &mut self.requests {
             requests.serve(from, to);
         }
     }
@@ -177,27 +153,21 @@ impl Task {
     /// Returns whether its work is done.
     #[inline]
     pub fn is_done(&self, now: Nanos) -> bool {
-        match self.state {
-            State::Meter { until, .. } => until.is_some_and(|until| until <= now),
-            _ => self.remaining_ns == Some(0),
-        }
+        self.remaining_ns == Some(0) || self.busy_until.is_some_and(|until| until <= now)
     }
 
     /// Returns when it wakes after its work was done at `now`, unless [`Task::wake`] has told already.
     pub fn sleep_until(&mut self, now: Nanos) -> Option<Nanos> {
-        match &self.state {
-            State::Bursty { sleep, .. } => Some(now + draw_ns(sleep, &mut self.stream)),
-            State::Meter { sleep_ns, .. } => Some(now + sleep_ns),
+        match &self.workload {
+            Workload::Bursty { sleep, .. } => Some(now + draw_ns(sleep, &mut self.stream)),
+            Workload::Meter { sleep_ns, .. } => Some(now + sleep_ns),
             _ => None,
         }
     }
 
     /// Returns the response times of its requests; None if it serves none.
     pub fn into_responses(self) -> Option<Durations> {
-        match self.state {
-            State::Web(requests) => Some(requests.responses),
-            _ => None,
-        }
+        self.requests.map(|requests| requests.responses)
     }
 }
 

@@ -61,15 +61,13 @@ impl<'a> Fleets<'a> {
 
     /// Draws two fleets for one job.
     pub fn draw(&self, stream: &mut Stream) -> FleetCosts {
-        let baseline_usd = loop {
+        let baseline_usd = until_some(|| {
             let counts = self.draw_counts(self.baseline, |_| true, stream);
-            if let Some(usd) = self.cost(self.baseline, &counts) {
-                break usd;
-            }
-        };
-        let (selected_usd, launches) = match self.scenario.strategy {
-            Strategy::Replacement => replace(self, stream),
-            _ if self.scenario.max_launches.is_some() => within_limit(self, stream),
+            self.cost(self.baseline, &counts)
+        });
+        let (selected_usd, launches) = match (self.scenario.strategy, self.scenario.max_launches) {
+            (Strategy::Replacement, _) => until_some(|| replace(self, stream)),
+            (_, Some(limit)) => until_some(|| within_limit(self, limit, stream)),
             _ => self.select(stream),
         };
         FleetCosts { baseline_usd, selected_usd, launches }
@@ -148,6 +146,15 @@ fn mark_kept(results: &mut [LaunchResult], hours: f64, rejected_h: f64) {
         }
         if results == last {
             return;
+        }
+    }
+}
+
+/// Draws until a fleet does something.
+fn until_some<T>(mut draw: impl FnMut() -> Option<T>) -> T {
+    loop {
+        if let Some(drawn) = draw() {
+            return drawn;
         }
     }
 }

@@ -14,43 +14,32 @@ struct Slot {
     launched_h: f64,
 }
 
-/// Draws a fleet of trial and failure, or stopping, with limited launches. Returns cost and launches.
-pub fn within_limit(fleets: &Fleets, stream: &mut Stream) -> (f64, u64) {
+/// Draws a fleet of trial and failure, or stopping, with limited launches. Returns cost and launches;
+/// None if no instance does anything.
+pub fn within_limit(fleets: &Fleets, limit: u64, stream: &mut Stream) -> Option<(f64, u64)> {
     let scenario = fleets.scenario;
-    let limit = scenario.max_launches.unwrap_or(u64::MAX);
     let same = fleets.same_again();
-    loop {
-        let mut launches = fleets.selected;
-        let mut counts = vec![0; fleets.results.len()];
-        for _ in 0..fleets.selected {
-            let mut kind = draw_type(fleets, stream);
-            while !fleets.results[kind].is_kept && launches < limit {
-                launches += 1;
-                if stream.uniform() >= same {
-                    kind = draw_type(fleets, stream);
-                }
+    let mut launches = fleets.selected;
+    let mut counts = vec![0; fleets.results.len()];
+    for _ in 0..fleets.selected {
+        let mut kind = draw_type(fleets, stream);
+        while !fleets.results[kind].is_kept && launches < limit {
+            launches += 1;
+            if stream.uniform() >= same {
+                kind = draw_type(fleets, stream);
             }
-            counts[kind] += 1;
         }
-        let rejected = (launches - fleets.selected) as f64 * fleets.rejected_h;
-        let fees = fleets.selected as f64 * scenario.launch_usd;
-        if let Some(running) = fleets.cost(fleets.selected, &counts) {
-            return (running + rejected * scenario.price_usd_per_h + fees, launches);
-        }
+        counts[kind] += 1;
     }
+    let rejected = (launches - fleets.selected) as f64 * fleets.rejected_h;
+    let fees = fleets.selected as f64 * scenario.launch_usd;
+    let running = fleets.cost(fleets.selected, &counts)?;
+    Some((running + rejected * scenario.price_usd_per_h + fees, launches))
 }
 
-/// Draws a fleet whose instances are replaced as long as that pays. Returns cost and launches.
-pub fn replace(fleets: &Fleets, stream: &mut Stream) -> (f64, u64) {
-    loop {
-        if let Some(fleet) = replaced(fleets, stream) {
-            return fleet;
-        }
-    }
-}
-
-/// None if no instance does anything and none may be launched.
-fn replaced(fleets: &Fleets, stream: &mut Stream) -> Option<(f64, u64)> {
+/// Draws a fleet whose instances are replaced as long as that pays. Returns cost and launches; None if
+/// no instance does anything and none may be launched.
+pub fn replace(fleets: &Fleets, stream: &mut Stream) -> Option<(f64, u64)> {
     let scenario = fleets.scenario;
     let limit = scenario.max_launches.unwrap_or(u64::MAX);
     let slots = (0..fleets.baseline).map(|_| draw_type(fleets, stream));

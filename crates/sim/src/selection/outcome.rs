@@ -52,18 +52,18 @@ pub fn run(scenario: &Scenario, seed: u64) -> Result<Outcome> {
 impl Outcome {
     pub fn emit(&self, sink: &mut Sink<'_>) {
         let losing = self.losing as f64 / self.saving.count() as f64;
-        sink.optional("saving_ratio", &[], self.saving.mean());
-        sink.optional("cost_usd", &[], self.selected_usd.mean());
-        sink.optional("baseline_cost_usd", &[], self.baseline_usd.mean());
-        sink.optional("launches", &[], self.launches.mean());
+        sink.scalar("saving_ratio", &[], self.saving.mean());
+        sink.scalar("cost_usd", &[], self.selected_usd.mean());
+        sink.scalar("baseline_cost_usd", &[], self.baseline_usd.mean());
+        sink.scalar("launches", &[], self.launches.mean());
         sink.scalar("losing_fleets_ratio", &[], losing);
         if let Some([printed, corrected]) = &self.formulas {
             sink.scalar("printed_saving_usd", &[], printed.usd);
             sink.scalar("printed_saving_ratio", &[], printed.ratio);
-            sink.optional("printed_break_even_h", &[], printed.break_even_h);
+            sink.scalar("printed_break_even_h", &[], printed.break_even_h);
             sink.scalar("corrected_saving_usd", &[], corrected.usd);
             sink.scalar("corrected_saving_ratio", &[], corrected.ratio);
-            sink.optional("break_even_h", &[], corrected.break_even_h);
+            sink.scalar("break_even_h", &[], corrected.break_even_h);
         }
         let steps = self.saving_steps.iter();
         let pairs = steps.map(|(step, count)| (*step as f64 * STEP, *count));

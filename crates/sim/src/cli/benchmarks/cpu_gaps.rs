@@ -25,7 +25,7 @@ use nephoscope_wire::error::Error;
 pub use nephoscope_wire::specs::cpu_gaps::SPEC;
 
 pub fn run(trial: &mut Trial) -> Result<(), Error> {
-    let Some(machine) = trial.machine.take() else {
+    let Some(machine) = trial.request.machine.take() else {
         return Err(Error::usage(
             "cpu.gaps needs a simulated machine.",
             "Name a scheduler scenario: a target sim:SCENARIO.",
@@ -35,16 +35,16 @@ pub fn run(trial: &mut Trial) -> Result<(), Error> {
     scenario.check()?;
     let params = &trial.params;
     let config = GapConfig {
-        duration_ns: params.size("duration_ns") as u64,
-        threshold_ns: params.size("threshold_ns") as u64,
+        duration_ns: params.u64("duration_ns"),
+        threshold_ns: params.u64("threshold_ns"),
         cpus: params.ints("cpus").into_iter().map(|cpu| cpu.unsigned_abs() as usize).collect(),
         cpus_max: params.size("cpus_max"),
         processes_per_cpu: params.size("processes_per_cpu"),
         events_max: params.size("events_max"),
-        sleep_ns: params.size("sleep_ns") as u64,
-        busy_ns: params.size("busy_ns") as u64,
+        sleep_ns: params.u64("sleep_ns"),
+        busy_ns: params.u64("busy_ns"),
     };
     trial.start()?;
-    let gaps = gaps::run(&scenario, trial.vm.as_deref(), &config, trial.seed())?;
+    let gaps = gaps::run(&scenario, trial.request.vm.as_deref(), &config, trial.seed())?;
     trial.emit_all(|sink| gaps.emit(sink))
 }

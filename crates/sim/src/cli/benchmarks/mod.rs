@@ -87,7 +87,7 @@ const SCENARIO: Param = Param::text("scenario", "")
 fn scenario<S: DeserializeOwned>(trial: &Trial, known: BuiltIn) -> Result<S, Error> {
     let given = trial.params.text("scenario").trim();
     if given.starts_with('{') {
-        return Ok(scenarios::parse(given)?);
+        return scenarios::parse(given);
     }
     scenarios::built_in(known, given).ok_or_else(|| {
         let id = trial.writer.spec().id;

@@ -87,10 +87,10 @@ pub fn run(trial: &mut Trial) -> Result<(), Error> {
     let outcome = queue.run(trial.seed(), 0)?;
     let exact_ns = exact_ns(&trial.params, &queue);
     trial.emit_all(|sink| {
-        sink.optional("response_time_mean_ns", &[], outcome.response.moments().mean());
-        sink.optional("exact_response_time_ns", &[], exact_ns);
+        sink.scalar("response_time_mean_ns", &[], outcome.response.moments().mean());
+        sink.scalar("exact_response_time_ns", &[], exact_ns);
         sink.scalar("utilisation_ratio", &[], queue.utilisation());
-        sink.optional("little_ratio", &[], outcome.little_ratio());
+        sink.scalar("little_ratio", &[], outcome.little_ratio());
         sink.scalar("events_count", &[], outcome.events as f64);
     })?;
     trial.writer.emit_pairs("response_time_ns", outcome.response.pairs(), &Factors::new())

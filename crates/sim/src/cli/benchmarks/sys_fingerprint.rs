@@ -33,7 +33,7 @@ pub fn run(trial: &mut Trial) -> Result<(), Error> {
         "memory": {"total_bytes": null},
         "kernel": {"release": null},
         "hypervisor": {"name": "nephoscope-sim"},
-        "simulated": {"version": version, "machine": trial.machine},
+        "simulated": {"version": version, "machine": trial.request.machine},
         "missing": [
             {"fact": "memory.total_bytes", "reason": reason},
             {"fact": "kernel.release", "reason": reason},

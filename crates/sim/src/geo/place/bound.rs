@@ -65,29 +65,17 @@ pub fn ratio(problem: &Problem, goal: &Goal, chosen: &Evaluation) -> f64 {
     }
 }
 
-/// Returns the minimum number of instances of a site, and for each request per hour.
+/// Returns the minimum number of instances of a site, and for each request per hour. Both the minimum
+/// number and the load over the utilisation are lower bounds; the one that can be larger is taken. (The
+/// mean load of an hour; an upper limit on instances only makes a set full.)
 fn min_instances(candidate: &Candidate, all_requests_per_h: f64) -> (f64, f64) {
-    match candidate.instances {
-        Instances::Constant(count) => (count, 0.0),
-        Instances::Hourly { min, utilisation, .. } => {
-            fixed_or_variable(candidate, utilisation, min.max(0.0), all_requests_per_h)
-        }
-        Instances::Sized { utilisation, .. } => {
-            fixed_or_variable(candidate, utilisation, 1.0, all_requests_per_h)
-        }
-    }
-}
-
-/// Both the minimum number and the load over the utilisation are lower bounds; the one that can be larger
-/// is taken. (The mean load of an hour; an upper limit on instances only makes a set full.)
-fn fixed_or_variable(
-    candidate: &Candidate,
-    utilisation: f64,
-    min: f64,
-    requests: f64,
-) -> (f64, f64) {
+    let (min, utilisation) = match candidate.instances {
+        Instances::Constant(count) => return (count, 0.0),
+        Instances::Hourly { min, utilisation, .. } => (min.max(0.0), utilisation),
+        Instances::Sized { utilisation, .. } => (1.0, utilisation),
+    };
     let each = candidate.servers(1.0) / utilisation;
-    if each * requests > min {
+    if each * all_requests_per_h > min {
         (0.0, each)
     } else {
         (min, 0.0)
@@ -179,8 +167,8 @@ impl RelaxedProblem {
     }
 
     /// Lowers the bound on the responses within the objective for a budget by subgradient steps, and calls
-    /// `visit` for all prices on the way. known: what some set reaches.
-    fn descend(&self, budget: f64, known: f64, mut visit: impl FnMut(&Prices, &Relaxation)) {
+    /// `visit` for all prices on the way, with the bound that they give. known: what some set reaches.
+    fn descend(&self, budget: f64, known: f64, mut visit: impl FnMut(&Prices, &Relaxation, f64)) {
         let first = |row: &Vec<f64>| row.iter().copied().fold(0.0, f64::max) / 2.0;
         // Start with a third of all responses as the price of the whole budget.
         let dollar = if budget.is_finite() && budget > 0.0 { 0.3 / budget } else { 0.0 };
@@ -190,7 +178,7 @@ impl RelaxedProblem {
             let solution = self.solve(&prices);
             let money = if budget.is_finite() { prices.dollar * budget } else { 0.0 };
             let bound = solution.rest + money;
-            visit(&prices, &solution);
+            visit(&prices, &solution, bound);
             since += 1;
             if bound < min - 1e-9 {
                 (min, since) = (bound, 0);
@@ -217,10 +205,7 @@ impl RelaxedProblem {
     /// Returns an upper bound on the share of responses within the objective for a budget.
     fn max_within(&self, budget: f64, known: f64) -> f64 {
         let mut max = 1.0f64;
-        self.descend(budget, known, |prices, solution| {
-            let money = if budget.is_finite() { prices.dollar * budget } else { 0.0 };
-            max = max.min(solution.rest + money);
-        });
+        self.descend(budget, known, |_, _, bound| max = max.min(bound));
         max
     }
 
@@ -239,7 +224,7 @@ impl RelaxedProblem {
         let mut min = self.min_opening_cost();
         // Prices for one budget are nearly right for similar ones: a few budgets suffice.
         for part in [1.0, 0.97, 0.9, 0.8, 0.6, 0.4] {
-            self.descend(known * part, required, |prices, solution| {
+            self.descend(known * part, required, |prices, solution, _| {
                 if prices.dollar > 0.0 {
                     min = min.max((required - solution.rest) / prices.dollar);
                 }

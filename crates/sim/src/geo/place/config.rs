@@ -70,14 +70,11 @@ impl PlacementConfig {
                 within(&format!("place.{key}"), ratio, 0.0, 1.0)?;
             }
         }
-        if let Some(budget) = self.budget_usd_per_h {
-            positive("place.budget_usd_per_h", budget)?;
-        }
-        for factor in &self.latency_factors {
-            positive("place.latency_factors", *factor)?;
-        }
-        for factor in &self.growth_factors {
-            positive("place.growth_factors", *factor)?;
+        let budget = self.budget_usd_per_h.iter().map(|usd| ("budget_usd_per_h", usd));
+        let latency = self.latency_factors.iter().map(|factor| ("latency_factors", factor));
+        let growth = self.growth_factors.iter().map(|factor| ("growth_factors", factor));
+        for (key, value) in budget.chain(latency).chain(growth) {
+            positive(&format!("place.{key}"), *value)?;
         }
         let mut named = self.keep.iter().chain(&self.candidates);
         if let Some(name) = named.find(|name| scenario.sites.get(name).is_none()) {
@@ -101,12 +98,8 @@ impl PlacementConfig {
 
     /// Returns the names of the sites that can be chosen, in the scenario's order.
     pub(super) fn names<'a>(&self, scenario: &'a Scenario) -> Vec<&'a str> {
-        let is_candidate = |name: &&str| {
-            let name = (*name).to_owned();
-            self.candidates.is_empty()
-                || self.candidates.contains(&name)
-                || self.keep.contains(&name)
-        };
-        scenario.sites.names().filter(is_candidate).collect()
+        let is_listed = |name: &str| self.candidates.iter().chain(&self.keep).any(|n| n == name);
+        let all = self.candidates.is_empty();
+        scenario.sites.names().filter(|name| all || is_listed(name)).collect()
     }
 }

@@ -191,7 +191,7 @@ impl Placement {
         let chosen = &self.chosen.expected;
         sink.scalar("within_objective_ratio", &[], chosen.within_ratio);
         sink.scalar("cost_usd_per_h", &[], chosen.cost_usd_per_h);
-        sink.optional("bound_ratio", &[], self.bound_ratio);
+        sink.scalar("bound_ratio", &[], self.bound_ratio);
     }
 
     /// Returns the documents `chosen`, `front` and `sensitivity`.

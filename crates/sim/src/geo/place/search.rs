@@ -80,10 +80,8 @@ pub fn search(problem: &Problem, goal: &Goal) -> SearchResult {
 
 /// Searches exhaustively only if that takes at most `max_work` evaluations of a base's hour.
 pub(super) fn search_within(problem: &Problem, goal: &Goal, max_work: f64) -> SearchResult {
-    let kept: Vec<usize> =
-        (0..problem.candidates.len()).filter(|site| problem.candidates[*site].is_kept).collect();
-    let free: Vec<usize> =
-        (0..problem.candidates.len()).filter(|site| !problem.candidates[*site].is_kept).collect();
+    let (kept, free): (Vec<usize>, Vec<usize>) =
+        (0..problem.candidates.len()).partition(|site| problem.candidates[*site].is_kept);
     let more = goal.sites_max.saturating_sub(kept.len()).min(free.len());
     let work = sets(free.len(), more) * (problem.bases.len() * HOURS) as f64;
     let mut search = Search { problem, goal, best: None, front: Vec::new(), evaluated: 0 };

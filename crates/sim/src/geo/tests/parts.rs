@@ -96,12 +96,12 @@ fn instances_are_the_queues_of_the_closed_forms() {
     };
     // Throttled is one line for all: M/M/2.
     let exact = closed_forms::mmc_response(2, 160.0, 0.01);
-    let interval = crate::testing::interval(&means("throttled", "sharing"), 0.99).unwrap();
+    let interval = crate::testing::interval(&means("throttled", "sharing"), 0.99);
     assert!(interval.low <= exact && exact <= interval.high, "{exact} in {interval:?}");
     // In turn, arrivals at each of two instances are more even than Poisson's: better than M/M/1,
     // worse than one line.
     let apart = closed_forms::mmc_response(1, 80.0, 0.01);
-    let interval = crate::testing::interval(&means("round_robin", "fifo"), 0.99).unwrap();
+    let interval = crate::testing::interval(&means("round_robin", "fifo"), 0.99);
     assert!(exact < interval.low && interval.high < apart, "{interval:?}");
     // Weighted over two sites of one instance, arrivals at each stay Poisson's.
     let two = with(
@@ -119,7 +119,7 @@ fn instances_are_the_queues_of_the_closed_forms() {
     );
     let means: Vec<f64> =
         (0..12).map(|seed| (mean_ms(&run(&read(&two), seed).unwrap()) - 80.0) / 1e3).collect();
-    let interval = crate::testing::interval(&means, 0.99).unwrap();
+    let interval = crate::testing::interval(&means, 0.99);
     assert!(interval.low <= apart && apart <= interval.high, "{apart} in {interval:?}");
 }
 

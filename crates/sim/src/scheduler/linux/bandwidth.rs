@@ -68,15 +68,15 @@ impl GlobalPool {
         local.runtime <= 0 && !self.fill(local, self.slice)
     }
 
-    /// Returns whether a processor's part has to be throttled now.
+    /// Throttles a processor's part if it is exhausted. Returns whether it was.
     #[inline]
-    pub fn must_throttle(&mut self, local: &mut LocalPool) -> bool {
-        local.runtime <= 0 && !self.fill(local, 1)
-    }
-
-    pub fn throttle(&mut self, local: &mut LocalPool, processor: usize) {
-        local.is_throttled = true;
-        self.throttled.push_back(processor);
+    pub fn throttle_exhausted(&mut self, local: &mut LocalPool, processor: usize) -> bool {
+        let is_exhausted = local.runtime <= 0 && !self.fill(local, 1);
+        if is_exhausted {
+            local.is_throttled = true;
+            self.throttled.push_back(processor);
+        }
+        is_exhausted
     }
 
     /// Starts a period.
@@ -128,8 +128,7 @@ mod tests {
             while !pool.charge(&mut local, 4 * MS) {
                 ticks += 1;
             }
-            assert!(pool.must_throttle(&mut local));
-            local.is_throttled = true;
+            assert!(pool.throttle_exhausted(&mut local, 0));
             ran.push(ticks * 4);
             pool.refill();
             assert!(pool.repay(&mut local));

@@ -5,16 +5,8 @@
 //!
 //! Source: Abeni and Buttazzo, "Integrating multimedia applications in hard real-time systems"
 //! (1998), the constant bandwidth server, and Linux up to 6.18 without reclaiming.
+use super::super::host::Reservation;
 use crate::Nanos;
-
-/// CPU time of a virtual CPU in each period.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reservation {
-    pub slice_ns: Nanos,
-    pub period_ns: Nanos,
-    /// Start of the first period.
-    pub phase_ns: Nanos,
-}
 
 #[derive(Clone, Debug)]
 pub struct DeadlineServer {

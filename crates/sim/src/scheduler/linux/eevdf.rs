@@ -15,7 +15,7 @@ use crate::Nanos;
 pub const UNIT: i64 = 100 * 1024;
 
 /// A group of a processor, or a virtual CPU within it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Entity {
     weight: Divisor,
     vruntime: i64,
@@ -28,7 +28,7 @@ struct Entity {
     is_delayed: bool,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct RunQueue {
     entities: Vec<Entity>,
     /// There is one entity, for which only matters whether it is queued. Most machines have at most
@@ -66,28 +66,10 @@ fn clamp_lag(lag: i64, max: i64, weight: Divisor) -> i64 {
 impl RunQueue {
     /// Returns a queue for so many entities of default weight, all asleep.
     pub fn new(entities: usize, slice: Nanos, tick: Nanos) -> Self {
-        let entity = Entity {
-            weight: Divisor::new(UNIT),
-            vruntime: 0,
-            deadline: 0,
-            protected_to: 0,
-            lag: 0,
-            is_queued: false,
-            is_delayed: false,
-        };
+        let entity = Entity { weight: Divisor::new(UNIT), ..Entity::default() };
         let (entities, is_single) = (vec![entity; entities], entities == 1);
         let (slice, tick) = (slice as i64, tick as i64);
-        Self {
-            entities,
-            is_single,
-            current: None,
-            queued: 0,
-            weights: Divisor::new(0),
-            sum: 0,
-            last_average: 0,
-            slice,
-            tick,
-        }
+        Self { entities, is_single, slice, tick, ..Self::default() }
     }
 
     /// Returns the number of queued entities, including the current one and delayed ones.

@@ -88,8 +88,7 @@ impl Fair {
             vms: host.domains.iter().map(vm).collect(),
             divisors: (0..=max as i64).map(Divisor::new).collect(),
         };
-        let vcpus = host.homes().into_iter().zip(host.domain_of_vcpus()).enumerate();
-        for (vcpu, (home, vm)) in vcpus {
+        for (vcpu, (home, vm)) in host.vcpus().into_iter().enumerate() {
             let address =
                 host.domains[vm].reservation.is_none().then(|| fair.insert(vcpu, home, vm));
             fair.addresses.push(address);
@@ -168,11 +167,9 @@ impl Fair {
                 queue.enqueue(number);
             }
         } else {
-            if let Some(pool) = &mut self.vms[vm].pool {
-                if pool.must_throttle(&mut group.pool) {
-                    pool.throttle(&mut group.pool, home);
-                    return false;
-                }
+            let pool = self.vms[vm].pool.as_mut();
+            if pool.is_some_and(|pool| pool.throttle_exhausted(&mut group.pool, home)) {
+                return false;
             }
             queue.enqueue(number);
         }
@@ -224,12 +221,10 @@ impl Fair {
                 continue;
             }
             let group = &mut self.groups[processor.groups[number]];
-            if let Some(pool) = &mut self.vms[group.vm].pool {
-                if pool.must_throttle(&mut group.pool) {
-                    pool.throttle(&mut group.pool, home);
-                    processor.queue.remove(number);
-                    continue;
-                }
+            let pool = self.vms[group.vm].pool.as_mut();
+            if pool.is_some_and(|pool| pool.throttle_exhausted(&mut group.pool, home)) {
+                processor.queue.remove(number);
+                continue;
             }
             let member = group.queue.pick()?;
             if group.queue.is_delayed(member) {

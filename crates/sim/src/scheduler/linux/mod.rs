@@ -12,7 +12,6 @@ mod fair;
 mod tests;
 
 pub use bandwidth::Quota;
-pub use deadline::Reservation;
 
 use super::host::Host;
 use super::policy::{Decision, Policy, Processor};
@@ -104,8 +103,7 @@ impl Linux {
         let server = |(home, vm): (usize, usize)| {
             host.domains[vm].reservation.map(|reservation| DeadlineServer::new(reservation, home))
         };
-        let servers: Vec<_> =
-            host.homes().into_iter().zip(host.domain_of_vcpus()).map(server).collect();
+        let servers: Vec<_> = host.vcpus().into_iter().map(server).collect();
         let vms = host.domains.len();
         let mut timers: Vec<(Nanos, usize)> =
             fair.refills().map(|(vm, first)| (first, refill_timer(vm))).collect();
@@ -168,7 +166,7 @@ fn distribution_timer(vm: usize) -> usize {
 
 impl Policy for Linux {
     #[inline(always)]
-    fn charge(&mut self, vcpu: usize, ran_ns: Nanos, _: Nanos) {
+    fn charge(&mut self, vcpu: usize, ran_ns: Nanos) {
         let (processor, needs_decision) = match &mut self.servers[vcpu] {
             Some(server) => (server.processor, server.charge(ran_ns)),
             None => (self.fair.home(vcpu), self.fair.charge(vcpu, ran_ns)),
@@ -243,7 +241,7 @@ impl Policy for Linux {
     }
 
     #[inline]
-    fn tick(&mut self, processor: usize, _: Option<usize>, _: Nanos) -> bool {
+    fn tick(&mut self, processor: usize, _: Option<usize>) -> bool {
         self.cpus[processor].needs_decision
     }
 
@@ -271,7 +269,7 @@ impl Policy for Linux {
         self.timers.pop()
     }
 
-    fn expire(&mut self, timer: usize, now: Nanos, _: &[Processor]) -> Vec<usize> {
+    fn expire(&mut self, timer: usize, now: Nanos) -> Vec<usize> {
         if let Some(vcpu) = timer.checked_sub(2 * self.vms) {
             if let Some(server) = &mut self.servers[vcpu] {
                 server.replenish(now);

@@ -1,7 +1,7 @@
 //! Reservations and quotas in ticks, weights, and what must hold of any host.
 use super::super::observer::VcpuObserver;
-use super::super::{simulate, Domain, Host, RunInterval, Scheduler, Workload};
-use super::{LinuxSettings, Quota, Reservation};
+use super::super::{simulate, Domain, Host, Reservation, RunInterval, Scheduler, Workload};
+use super::{LinuxSettings, Quota};
 use crate::random::Distribution;
 use crate::{Nanos, SECOND};
 use proptest::prelude::*;
@@ -19,7 +19,7 @@ fn domain(weight: u32, cpus: &[usize]) -> Domain {
 
 fn reserved(slice_ms: u64, period_ms: u64, phase_ms: u64) -> Domain {
     let (slice_ns, period_ns, phase_ns) = (slice_ms * MS, period_ms * MS, phase_ms * MS);
-    let reservation = Some(Reservation { slice_ns, period_ns, phase_ns });
+    let reservation = Some(Reservation { slice_ns, period_ns, phase_ns, extra: false });
     Domain { reservation, ..domain(100, &[0]) }
 }
 
@@ -34,8 +34,7 @@ fn limited(cap: f64, period_ms: u64, phase_ms: u64, cpus: &[usize]) -> Domain {
 fn seen(host: &Host) -> Vec<VcpuObserver> {
     let vcpus: usize = host.domains.iter().map(|domain| domain.vcpus.len()).sum();
     let (from, to) = (SECOND, 11 * SECOND);
-    let mut all: Vec<VcpuObserver> =
-        (0..vcpus).map(|vcpu| VcpuObserver::new(vcpu, from, to, MS / 10)).collect();
+    let mut all: Vec<VcpuObserver> = vec![VcpuObserver::new(from, to, MS / 10); vcpus];
     simulate(host, 1, to, 0, |run| all[run.vcpu].add(&run)).unwrap();
     all
 }
@@ -242,12 +241,12 @@ fn one_that_sleeps_waits_for_a_tick_at_most() {
 fn what_linux_refuses_is_refused() {
     let refused =
         |domains: Vec<Domain>| simulate(&host(1, domains), 1, SECOND, 0, |_| {}).unwrap_err();
-    assert!(refused(vec![domain(0, &[0])]).what.contains("weight"));
-    assert!(refused(vec![domain(10_001, &[0])]).what.contains("weight"));
-    assert!(refused(vec![reserved(50, 40, 0)]).what.contains("50 ms in 40 ms"));
-    assert!(refused(vec![reserved(39, 40, 0)]).what.contains("98 %"));
-    assert!(refused(vec![limited(0.01, 20, 0, &[0])]).what.contains("quota"));
-    assert!(refused(vec![limited(0.5, 2000, 0, &[0])]).what.contains("2000 ms"));
+    assert!(refused(vec![domain(0, &[0])]).message.contains("weight"));
+    assert!(refused(vec![domain(10_001, &[0])]).message.contains("weight"));
+    assert!(refused(vec![reserved(50, 40, 0)]).message.contains("50 ms in 40 ms"));
+    assert!(refused(vec![reserved(39, 40, 0)]).message.contains("98 %"));
+    assert!(refused(vec![limited(0.01, 20, 0, &[0])]).message.contains("quota"));
+    assert!(refused(vec![limited(0.5, 2000, 0, &[0])]).message.contains("2000 ms"));
 }
 
 fn workload() -> impl Strategy<Value = Workload> {
@@ -296,14 +295,14 @@ proptest! {
         simulate(&host, 3, length, 0, |run| again.push(run)).unwrap();
         prop_assert_eq!(&all, &again);
         let mut processor_ends = vec![0; processors];
-        let mut ran = vec![0; host.homes().len()];
+        let mut ran = vec![0; host.vcpus().len()];
         let mut vcpu_ends = vec![0; ran.len()];
         for RunInterval { vcpu, processor, from, to } in all {
             prop_assert!(from >= processor_ends[processor] && from >= vcpu_ends[vcpu] && from < to);
             (processor_ends[processor], vcpu_ends[vcpu]) = (to, to);
             ran[vcpu] += to - from;
         }
-        let (homes, of) = (host.homes(), host.domain_of_vcpus());
+        let (homes, of): (Vec<_>, Vec<_>) = host.vcpus().into_iter().unzip();
         for (home, end) in processor_ends.iter().enumerate() {
             let greedy = (0..ran.len()).any(|vcpu| {
                 let domain = &host.domains[of[vcpu]];

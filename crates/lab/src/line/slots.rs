@@ -1,60 +1,19 @@
-//! Packets that wait for their release, in order of time. All memory is taken at the start; what
-//! was never used costs no page.
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+//! Packets that wait for their release, and their buffers. All memory is taken at the start; what was
+//! never used costs no page.
 use std::io;
 
+/// A packet that waits, ordered by its release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Held {
     pub release_ns: u64,
     /// Which was held first, among equal releases.
-    number: u64,
+    pub number: u64,
     pub slot: u32,
     pub bytes: u32,
     /// Where it came in.
     pub from: u16,
     /// Where it goes out.
     pub to: u16,
-}
-
-/// Packets by release.
-#[derive(Debug)]
-pub struct Queue {
-    heap: BinaryHeap<Reverse<Held>>,
-    room: usize,
-    held: u64,
-}
-
-impl Queue {
-    /// An empty queue for at most `room` packets.
-    pub fn new(room: usize) -> Self {
-        Self { heap: BinaryHeap::with_capacity(room), room, held: 0 }
-    }
-
-    /// Holds a packet; the caller has a slot for it, so there is room.
-    pub fn hold(&mut self, release_ns: u64, slot: u32, bytes: usize, from: u16, to: u16) {
-        debug_assert!(self.heap.len() < self.room, "a push here would take memory");
-        self.held += 1;
-        let bytes = bytes as u32;
-        self.heap.push(Reverse(Held { release_ns, number: self.held, slot, bytes, from, to }));
-    }
-
-    /// When the first one goes out.
-    pub fn next_ns(&self) -> Option<u64> {
-        self.heap.peek().map(|held| held.0.release_ns)
-    }
-
-    /// The first one, if it is due.
-    pub fn pop_due(&mut self, now_ns: u64) -> Option<Held> {
-        if self.next_ns()? > now_ns {
-            return None;
-        }
-        self.heap.pop().map(|held| held.0)
-    }
-
-    pub fn len(&self) -> usize {
-        self.heap.len()
-    }
 }
 
 /// Buffers of one size in one mapping.
@@ -130,29 +89,6 @@ impl Drop for Slots {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nephoscope_wire::random::Random;
-
-    #[test]
-    fn packets_come_out_in_order_of_release_then_of_arrival() {
-        let mut queue = Queue::new(5000);
-        let mut random = Random::stream(2, 0);
-        let mut expected = Vec::new();
-        for slot in 0..5000 {
-            let release_ns = random.below(100);
-            queue.hold(release_ns, slot, 60, 0, 1);
-            expected.push((release_ns, slot));
-        }
-        expected.sort_unstable();
-        let mut found = Vec::new();
-        for now in 0..100 {
-            while let Some(held) = queue.pop_due(now) {
-                assert_eq!(held.release_ns, now, "it came late or early");
-                found.push((held.release_ns, held.slot));
-            }
-        }
-        assert_eq!(found, expected);
-        assert_eq!((queue.len(), queue.next_ns()), (0, None));
-    }
 
     #[test]
     fn buffers_are_apart_and_come_back() {
