@@ -162,8 +162,7 @@ class GroupTrial:
         for load in self._loads:
             if load.problem:
                 out.broken.append(("load_ended", load.problem))
-            documents = [trial.documents for _, _, trial in load.trials]
-            out.keep(owner, load.beside(), documents[-1] if documents else {})
+            out.keep(owner, load.beside(), load.trial.documents if load.trial is not None else {})
         if unequal := unequal_counts(self._setting.served_by, out.trials, self._loads):
             out.broken.append(("unequal_counts", unequal))
         out.loads = tuple(load.describe(window) for load in self._loads)
@@ -203,7 +202,7 @@ class GroupTrial:
         load = Load(background, name, spec, pool[name].shares_clock)
         peer = None
         if background.peer:
-            load.serving = await self._server(background.peer, name, spec.id, load.params)
+            load.serving = await self._server(background.peer, name, spec.id, background.params)
             peer = load.serving.peer
         self._loads.append(load)
         work = load.start(pool[name], self._load_deadline_s(), self._limits.start_s, peer)
