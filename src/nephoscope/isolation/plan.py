@@ -90,7 +90,7 @@ def plan_isolation(
     victims = _victims(request, known)
     aggressors, left_out = _aggressors(request, known)
     network = any("peer" in entry for entry in victims) or any(
-        resources.RESOURCES[name].aggressor.network for name in aggressors
+        resources.RESOURCES[name].network for name in aggressors
     )
     values = _common(request, victims, aggressors)
     if request.targets:
@@ -158,7 +158,7 @@ def _victim(name: str, known: Catalog) -> dict[str, Any]:
             "params": dict(resource.victim.params),
             "headline": [resource.victim.metric],
         }
-        return _with_roles(entry, resource.victim.network)
+        return _with_roles(entry, resource.network)
     return _of_benchmark(name, known)
 
 
@@ -210,7 +210,7 @@ def _aggressors(request: IsolationRequest, known: Catalog) -> tuple[list[str], l
 
 def _fits(name: str, request: IsolationRequest) -> bool:
     """Returns whether targets that were given can run it: a network load needs a far side."""
-    needs_far = resources.RESOURCES[name].aggressor.network
+    needs_far = resources.RESOURCES[name].network
     return not (needs_far and request.targets and SERVER not in dict(request.targets))
 
 
@@ -288,9 +288,10 @@ def _idle_once(
 
 
 def _background(name: str) -> dict[str, Any]:
-    load = resources.RESOURCES[name].aggressor
+    resource = resources.RESOURCES[name]
+    load = resource.aggressor
     values = {"name": name, "benchmark": load.benchmark, "params": dict(load.params)}
-    return {**values, **({"peer": SERVER} if load.network else {})}
+    return {**values, **({"peer": SERVER} if resource.network else {})}
 
 
 def _target_records(request: IsolationRequest, network: bool) -> list[dict[str, Any]]:

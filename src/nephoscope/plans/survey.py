@@ -12,7 +12,7 @@ from nephoscope.errors import UnknownName
 from nephoscope.plans.files.load import from_values
 from nephoscope.plans.model import Entry, Plan
 from nephoscope.reading import yamltext
-from nephoscope.reading.sentences import did_you_mean
+from nephoscope.reading.sentences import Place, did_you_mean
 from nephoscope.targets.kinds.local import LocalRecord
 from nephoscope.targets.kinds.record import TargetRecord
 
@@ -168,19 +168,22 @@ def single(
         "targets": [target] if peer is None else [target, peer],
         "benchmarks": [entry],
         "accept": ["throttled"],
+        "budget": budget_s,
+        "seed": seed,
     }
     if wants_peer:
         ends = f"between {target.name} and {peer.name}" if peer else f"of {target.name} with itself"
         values["question"] = f"What does {benchmark} measure {ends}?"
-    if budget_s is not None:
-        values["budget"] = budget_s
-    if seed is not None:
-        values["seed"] = seed
     if rounds is not None:
         values["repeat"] = {"min": rounds, "max": rounds}
+    return from_values(values, known, place_of_set(set_params))
+
+
+def place_of_set(sets: Mapping[str, str]) -> Place:
+    """Returns the places of a plan whose parameters are given on the command line by `--set`."""
 
     def place(loc: yamltext.Loc) -> str:
         name = str(loc[3]) if len(loc) > 3 else ""
-        return f"--set {name}={set_params[name]}: " if name in set_params else ""
+        return f"--set {name}={sets[name]}: " if name in sets else ""
 
-    return from_values(values, known, place)
+    return place
