@@ -18,7 +18,6 @@ from nephoscope.runs.trials.records import (
     GroupResult,
     RecordContext,
     StoredTrial,
-    make_lost_records,
     make_records,
 )
 from nephoscope.runs.trials.trial import GroupTrial, Stage
@@ -62,7 +61,9 @@ class Execution:
         lost = self._stage.pool.missing(group.needs, round)
         if lost is not None:
             about = RecordContext(round, self._place(round), self._spend(), 1, nest, notes)
-            self._keep(make_lost_records(group, lost, spec, about, time.time()))
+            measured = GroupResult(started_at=time.time())
+            measured.lose(lost, "not tried")
+            self._keep(make_records(group, measured, spec, {}, about))
             return True
         for attempt in range(1, 2 + self._stage.plan.retry.times):
             timeout_s, cut_short = self._timeout(group)
