@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache, partial
-from importlib import resources
+from functools import lru_cache
 from pathlib import Path
-from typing import TypeVar
-
-from pydantic import BaseModel, ValidationError
 
 from nephoscope import plans
-from nephoscope.errors import Lacking, UnknownName, UsageError
-from nephoscope.reading import textfile, yamltext
-from nephoscope.reading.mistakes import Mistakes
-from nephoscope.reading.sentences import did_you_mean, mistakes, place_in, record_at
+from nephoscope.catalog import source_folder
+from nephoscope.errors import UnknownName, UsageError
+from nephoscope.reading import recordfile, textfile
+from nephoscope.reading.sentences import did_you_mean
 from nephoscope.studies.definition.selectors import Cell
 from nephoscope.studies.definition.study import MissingTable, Part, Study, Table, Tables
 
 COLUMNS = ("table", "row", "column", "value", "unit", "n", "note")
-
-_Record = TypeVar("_Record", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +78,8 @@ class ReferenceStudy:
 
 
 def folder() -> Path:
-    """Returns the folder of the studies: inside the installed package, else in the source tree."""
-    packaged = Path(str(resources.files("nephoscope"))) / "_studies"
-    if packaged.is_dir():
-        return packaged
-    in_tree = Path(__file__).resolve().parents[3] / "studies"
-    if in_tree.is_dir():
-        return in_tree
-    raise Lacking("The studies' folder is missing.", "Install the package again.")
+    """Returns the folder of the studies."""
+    return source_folder("studies")
 
 
 def names() -> list[str]:
@@ -118,8 +106,8 @@ def load(name: str) -> ReferenceStudy:
 
 def read(path: Path) -> ReferenceStudy:
     """Reads a study's folder. UsageError (file, line, column) for any mistake in its files."""
-    definition = _record(path / "study.yaml", Study)
-    tables = _record(path / "tables.yaml", Tables)
+    definition = recordfile.load(path / "study.yaml", Study, "study")
+    tables = recordfile.load(path / "tables.yaml", Tables, "study")
     numbers = read_numbers(path / "published.csv")
     return ReferenceStudy(path.name, path, definition, tables.tables, tables.missing, numbers)
 
@@ -142,19 +130,9 @@ def _run_name(study: str, part: str, scale: str) -> str:
     return f"{study}-{part}" + ("" if scale == "small" else f"-{scale}")
 
 
-def _record(path: Path, record: type[_Record]) -> _Record:
-    text = _text(path)
-    try:
-        return record.model_validate(yamltext.parse(text, str(path)))
-    except ValidationError as error:
-        place = place_in(text, str(path))
-        Mistakes(mistakes(error, place, partial(record_at, record))).report()
-        raise
-
-
 def read_numbers(path: Path) -> tuple[Number, ...]:
     """Reads the published numbers of a file. UsageError with file and line for any mistake."""
-    rows = textfile.csv_rows(_text(path), str(path))
+    rows = textfile.csv_rows(textfile.read(path, "study", UsageError), str(path))
     if tuple(next(rows, (1, []))[1]) != COLUMNS:
         raise UsageError(f"{path}:1: the columns must be {','.join(COLUMNS)}.")
     numbers: dict[tuple[str, Cell], Number] = {}
@@ -181,7 +159,3 @@ def _number(fields: list[str], where: str) -> Number:
     if not math.isfinite(value):
         raise UsageError(f"{where}: value '{text}' or n '{n}' is not a plain number.")
     return Number(table, row, column, text, value, unit, count, note)
-
-
-def _text(path: Path) -> str:
-    return textfile.read(path, "study", UsageError)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from nephoscope.grouping import group_by
 from nephoscope.model import Estimate
 from nephoscope.studies.comparison import rules
 from nephoscope.studies.comparison.emulation import RowOutcome
@@ -111,11 +110,6 @@ def compare_three_ways(outcomes: Sequence[Outcome], rows: Sequence[RowOutcome]) 
         for location, candidate in candidates.items()
         if candidate.estimates.keys() == {False, True} and candidate.margin
     ]
-
-
-def by_table(numbers: Sequence[ThreeWay]) -> Mapping[str, list[ThreeWay]]:
-    """Returns the numbers of each published table."""
-    return group_by(numbers, lambda number: number.location[0])
 
 
 def summarise(numbers: Sequence[ThreeWay]) -> str:

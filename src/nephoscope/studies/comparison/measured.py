@@ -121,7 +121,7 @@ def _compared(above: MetricResult, below: MetricResult, confidence: float) -> Co
     The autocorrelation is that of these series alone. Nothing is pooled: a figure of a study takes
     one metric of two settings, and other metrics of the same settings share their noise.
     """
-    sides = compare.common_rounds(below.by_round, above.by_round)
+    sides = compare.shared_rounds(below, above)
     options: dict[str, Any] = {
         "better": Better.NONE,
         "confidence": confidence,

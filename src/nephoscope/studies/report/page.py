@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from nephoscope import documents
+from nephoscope.grouping import group_by
 from nephoscope.report import files, wording
 from nephoscope.report.blocks import Block, Column, Heading, Item, Section, Sentence, Table, items
 from nephoscope.studies.catalogue import ReferenceStudy
@@ -146,7 +147,7 @@ def _three_ways(parts: Sequence[PartResult]) -> list[Section]:
         return []
     blocks: list[Block] = [Sentence(lab_and_model.summarise(numbers), lead=True)]
     head = Column.head(("row", "figure"), ("published", "measured in the lab", "simulated"), ("",))
-    for table, of_table in lab_and_model.by_table(numbers).items():
+    for table, of_table in group_by(numbers, lambda number: number.location[0]).items():
         rows = tuple(
             (
                 *(wording.clean(text) for text in number.location[1]),
