@@ -129,8 +129,7 @@ def of_targets(
 
     left, right = _index(result, a, ignored or {}), _index(result, b, ignored or {})
     rounds = {
-        key: compare.common_rounds(left[key].by_round, right[key].by_round)
-        for key in left.keys() & right.keys()
+        key: compare.shared_rounds(left[key], right[key]) for key in left.keys() & right.keys()
     }
     priors = pool_comparisons(
         {
