@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
-import signal
 import time
 from collections.abc import Coroutine, Sequence
 from dataclasses import asdict
@@ -224,16 +223,14 @@ def check(topology: Path | None, only: Sequence[str], as_json: bool) -> int:
 
 
 def _carry_out(work: Coroutine[Any, Any, _Result]) -> _Result:
-    """The result of `work`; SIGTERM and SIGINT cancel it, and what it made is removed."""
+    """The result of `work`; a signal that ends programs cancels it; what it made is removed."""
     import asyncio
 
+    from nephoscope.tasks import cancelled_by_signals
+
     async def guarded() -> _Result:
-        task = asyncio.current_task()
-        assert task is not None
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, task.cancel)
-        return await work
+        with cancelled_by_signals():
+            return await work
 
     try:
         return asyncio.run(guarded())

@@ -14,8 +14,8 @@ def names() -> list[str]:
     """Returns the names of the schemas that this package has."""
     from nephoscope import catalog
 
-    folder = catalog.contract_path(f"plan{SUFFIX}").parent
-    return sorted(path.name.removesuffix(SUFFIX) for path in folder.glob(f"*{SUFFIX}"))
+    files = catalog.source_folder("contracts").glob(f"*{SUFFIX}")
+    return sorted(path.name.removesuffix(SUFFIX) for path in files)
 
 
 @click.command()
