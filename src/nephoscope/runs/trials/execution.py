@@ -68,7 +68,11 @@ class Execution:
         for attempt in range(1, 2 + self._stage.plan.retry.times):
             timeout_s, cut_short = self._timeout(group)
             self._started(keys, group, attempt)
-            measured = await self._trial(group, timeout_s, round).run()
+            if group.setting.benchmark == HOST_BOOT:
+                trial: BootTrial | GroupTrial = BootTrial(group, self._stage, timeout_s)
+            else:
+                trial = GroupTrial(group, self._stage, timeout_s, round)
+            measured = await trial.run()
             if cut_short and _ran_out(measured):
                 self._run.event({"event": "trial_cut_short_by_budget", "trial": keys[0].name})
                 return False
@@ -81,7 +85,8 @@ class Execution:
             )
         else:
             self._stage.pool.answered(group.needs)
-        self._remember(measured)
+        # The last failure has the words with which a run ends in which nothing counts.
+        self.failure = measured.failure or next(iter(measured.failures), self.failure)
         about = RecordContext(round, self._place(round), self._spend(), attempt, nest, notes)
         self._keep(make_records(group, measured, spec, self._accepted(group), about))
         return True
@@ -93,11 +98,6 @@ class Execution:
             name: (*stage.plan.accept, *stage.environment.accepts(stage.pool.wanted(name)))
             for name in group.targets
         }
-
-    def _trial(self, group: Group, timeout_s: float, round: int) -> GroupTrial | BootTrial:
-        if group.setting.benchmark == HOST_BOOT:
-            return BootTrial(group, self._stage, timeout_s)
-        return GroupTrial(group, self._stage, timeout_s, round)
 
     def _try_again(self, measured: GroupResult, keys: Sequence[TrialKey], attempt: int) -> bool:
         """Returns whether the plan wants another attempt; the one that failed stays in the
@@ -165,10 +165,6 @@ class Execution:
             self._run.event(_ended(trial.record))
             self._observer.trial_measured(trial.record, trial.samples)
             self._observer.trial_ended(trial.record, self._status())
-
-    def _remember(self, measured: GroupResult) -> None:
-        """Keeps the last failure: the words with which a run ends in which nothing counts."""
-        self.failure = measured.failure or next(iter(measured.failures), self.failure)
 
 
 def _ran_out(measured: GroupResult) -> bool:

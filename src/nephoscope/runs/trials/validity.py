@@ -24,7 +24,6 @@ readings themselves may lie that far apart on a busy machine."""
 LITTLE_TOLERANCE = 0.10
 """A closed loop keeps N = X R within 10 %."""
 
-
 LATE_SENDS = "late_sends_ratio"
 LATE_SENDS_RATIO = 0.01
 """A generator that is behind its schedule more often than this may have measured itself."""
