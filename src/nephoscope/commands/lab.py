@@ -16,7 +16,7 @@ import click
 
 from nephoscope import units
 from nephoscope.commands import options, output
-from nephoscope.errors import Interrupted, Lacking, UsageError
+from nephoscope.errors import Lacking, UsageError
 
 if TYPE_CHECKING:
     from nephoscope.lab.handle import Host, Lab, Removed
@@ -224,18 +224,9 @@ def check(topology: Path | None, only: Sequence[str], as_json: bool) -> int:
 
 def _carry_out(work: Coroutine[Any, Any, _Result]) -> _Result:
     """The result of `work`; a signal that ends programs cancels it; what it made is removed."""
-    import asyncio
+    from nephoscope.tasks import run_until_signal
 
-    from nephoscope.tasks import cancelled_by_signals
-
-    async def guarded() -> _Result:
-        with cancelled_by_signals():
-            return await work
-
-    try:
-        return asyncio.run(guarded())
-    except asyncio.CancelledError:
-        raise Interrupted("Interrupted; the partly created lab was removed.") from None
+    return run_until_signal(work, "Interrupted; the partly created lab was removed.")
 
 
 def _lab_name(text: str) -> str:
