@@ -135,13 +135,10 @@ class BenchmarkSpec:
         for param in self.params:
             if param.id == param_id:
                 return param
-        from nephoscope.reading.sentences import did_you_mean
+        from nephoscope.reading.sentences import unknown_name
 
         known = [param.id for param in self.params]
-        raise UnknownName(
-            f"{self.id} has no parameter '{param_id}'{did_you_mean(param_id, known)}.",
-            f"It has: {', '.join(known) or 'none'}.",
-        )
+        raise unknown_name(f"{self.id} has no parameter '{param_id}'", param_id, known, "It has")
 
 
 SIMULATED = "sim."

@@ -22,7 +22,6 @@ removed or changes its meaning; new keys do not raise it."""
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
-
 _KEYS: dict[type[Any], tuple[str, ...]] = {}
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from nephoscope.commands import options, output
-from nephoscope.errors import UnknownName
 
 SUFFIX = ".schema.json"
 
@@ -28,16 +27,13 @@ def schema(name: str | None, path: bool) -> None:
     `# yaml-language-server: $schema=plan.schema.json`.
     """
     from nephoscope import catalog
-    from nephoscope.reading.sentences import did_you_mean
+    from nephoscope.reading.sentences import unknown_name
 
     known = names()
     if name is None:
         output.say("\n".join(known))
         return
     if name not in known:
-        raise UnknownName(
-            f"There is no schema '{name}'{did_you_mean(name, known)}.",
-            f"Schemas: {', '.join(known)}.",
-        )
+        raise unknown_name(f"There is no schema '{name}'", name, known, "Schemas")
     file = catalog.contract_path(name + SUFFIX)
     output.say(str(file) if path else file.read_text(encoding="utf-8").rstrip("\n"))

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nephoscope.catalog import Catalog
-from nephoscope.errors import UnknownName
-from nephoscope.reading.sentences import did_you_mean
+from nephoscope.reading.sentences import unknown_name
 
 IDLE = "idle"
 """The neighbour that is there and does nothing: what it seems to take is the experiment's noise."""
@@ -167,10 +166,7 @@ NAMES: tuple[str, ...] = tuple(name for name in RESOURCES if name != IDLE)
 def resource(name: str) -> Resource:
     """The resource of that name. UnknownName when there is none."""
     if name not in RESOURCES:
-        raise UnknownName(
-            f"There is no resource '{name}'{did_you_mean(name, RESOURCES)}.",
-            f"There are: {', '.join(RESOURCES)}.",
-        )
+        raise unknown_name(f"There is no resource '{name}'", name, RESOURCES, "There are")
     return RESOURCES[name]
 
 

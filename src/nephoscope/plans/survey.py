@@ -8,11 +8,10 @@ from importlib import resources
 from typing import Any
 
 from nephoscope import catalog
-from nephoscope.errors import UnknownName
 from nephoscope.plans.files.load import from_values
 from nephoscope.plans.model import Entry, Plan
 from nephoscope.reading import yamltext
-from nephoscope.reading.sentences import Place, did_you_mean
+from nephoscope.reading.sentences import Place, unknown_name
 from nephoscope.targets.kinds.local import LocalRecord
 from nephoscope.targets.kinds.record import TargetRecord
 
@@ -36,10 +35,7 @@ def survey(
     benchmark varies `threads`, the levels become 1, 2, 4, … and `cpus`.
     """
     if level not in LEVELS:
-        raise UnknownName(
-            f"There is no survey level '{level}'{did_you_mean(level, LEVELS)}.",
-            f"It has: {', '.join(LEVELS)}.",
-        )
+        raise unknown_name(f"There is no survey level '{level}'", level, LEVELS, "It has")
     return _builtin(f"survey-{level}", budget_s, seed, cpus, known, {})
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from nephoscope import plans
 from nephoscope.catalog import source_folder
-from nephoscope.errors import UnknownName, UsageError
+from nephoscope.errors import UsageError
 from nephoscope.reading import recordfile, textfile
-from nephoscope.reading.sentences import did_you_mean
+from nephoscope.reading.sentences import unknown_name
 from nephoscope.studies.definition.selectors import Cell
 from nephoscope.studies.definition.study import MissingTable, Part, Study, Table, Tables
 
@@ -67,10 +67,7 @@ class ReferenceStudy:
             if part.name == name:
                 return part
         known = [part.name for part in self.definition.parts]
-        raise UnknownName(
-            f"{self.name} has no part '{name}'{did_you_mean(name, known)}.",
-            f"It has: {', '.join(known)}.",
-        )
+        raise unknown_name(f"{self.name} has no part '{name}'", name, known, "It has")
 
     def plan_names(self, part: Part) -> tuple[str, ...]:
         """Returns the names of the runs of a part, of every scale."""
@@ -97,10 +94,7 @@ def load(name: str) -> ReferenceStudy:
     """Returns the study of that name; UnknownName with the nearest name if there is none."""
     known = names()
     if name not in known:
-        raise UnknownName(
-            f"There is no study '{name}'{did_you_mean(name, known)}.",
-            f"There are: {', '.join(known)}.",
-        )
+        raise unknown_name(f"There is no study '{name}'", name, known, "There are")
     return read(folder() / name)
 
 
