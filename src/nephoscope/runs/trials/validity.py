@@ -7,7 +7,7 @@ machine hides is no proof of anything, so it invalidates nothing; the report say
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from nephoscope import units
@@ -69,14 +69,14 @@ def reasons(
 ) -> list[Reason]:
     """All reasons why this trial does not count; empty when it does."""
     seen = list(samples)
-    found = (
+    results = (
         _clock_step(beside, elapsed_ns),
         _throttled(beside),
         _swapped(beside),
         *_load_identity(spec, params, seen),
         _late_sends(seen),
     )
-    return [reason for reason in found if reason is not None]
+    return [reason for reason in results if reason is not None]
 
 
 def _clock_step(beside: Mapping[str, Any], elapsed_ns: int) -> Reason | None:
@@ -120,8 +120,7 @@ def _swapped(beside: Mapping[str, Any]) -> Reason | None:
 
 def _load_identity(
     spec: BenchmarkSpec, params: Mapping[str, Any], samples: Sequence[Sample]
-) -> list[Reason]:
-    found = []
+) -> Iterator[Reason]:
     for law in LOAD_IDENTITIES.get(spec.id, ()):
         rates = [sample.value for sample in samples if sample.metric == law.rate]
         latencies = [sample for sample in samples if sample.metric == law.latency]
@@ -132,15 +131,12 @@ def _load_identity(
         depth = float(params.get(law.depth, spec.param(law.depth).default))
         in_flight = rates[0] * mean_s
         if abs(in_flight / depth - 1) > LITTLE_TOLERANCE + _at_the_ends(latencies, seen, rates[0]):
-            found.append(
-                Reason(
-                    "load_identity",
-                    f"rate times latency gives {units.format_number(in_flight)} operations in "
-                    f"flight, and {depth:g} were kept in flight (Little's law, 10 %): the load "
-                    "generator could not keep up",
-                )
+            yield Reason(
+                "load_identity",
+                f"rate times latency gives {units.format_number(in_flight)} operations in "
+                f"flight, and {depth:g} were kept in flight (Little's law, 10 %): the load "
+                "generator could not keep up",
             )
-    return found
 
 
 def _late_sends(samples: Sequence[Sample]) -> Reason | None:
