@@ -313,7 +313,7 @@ def known(document: Mapping[str, Any]) -> catalog.Catalog:
 
     driven = [adapter.spec for adapter in ADAPTERS.values()]
     simulated = catalog.simulations(document["simulations"])
-    return catalog.complete(catalog.parse(native(document)), driven, simulated)
+    return catalog.complete(catalog.parse(native(document)), [*driven, *simulated])
 
 
 def references(document: Mapping[str, Any]) -> dict[str, str]:

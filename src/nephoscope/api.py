@@ -28,7 +28,7 @@ from nephoscope.comparison.result import Comparisons, Rules
 from nephoscope.comparison.stored import of_stored_runs
 from nephoscope.documents import to_json
 from nephoscope.errors import NephoscopeError
-from nephoscope.model import Estimate, RunResult, factors_key
+from nephoscope.model import RunResult, factors_key
 from nephoscope.report import html_output
 from nephoscope.report.blocks import Chart, Section
 from nephoscope.store import Store, StoredRun, default_path
@@ -120,17 +120,13 @@ class Run:
         records = self._stored.records()
         rows = [
             {
+                **_values(record, "position", "benchmark", "reasons", "attempt"),
+                **_values(record.key, "round", "target"),
                 "trial": record.key.name,
-                "position": record.position,
-                "round": record.key.round,
                 "warmup": record.key.round < 1,
-                "target": record.key.target,
-                "benchmark": record.benchmark,
                 "status": record.status.value,
-                "reasons": list(record.reasons),
                 "started_at": round(record.started_at * 1e6),
                 "elapsed_s": record.elapsed_ns / 1e9,
-                "attempt": record.attempt,
                 "counters": json.dumps(dict(record.beside), sort_keys=True),
             }
             for record in records
@@ -148,18 +144,11 @@ class Run:
         lines = self.result(confidence).metrics
         rows = [
             {
-                **_estimate(line.estimate),
-                "benchmark": line.benchmark,
-                "metric": line.metric,
-                "target": line.target,
-                "headline": line.headline,
+                **_values(line, "benchmark", "metric", "target", "headline", "warnings"),
+                **_values(line.estimate, *_ESTIMATE, "effective_n", "method", "note"),
                 "better": line.better.value,
-                "effective_n": line.estimate.effective_n,
-                "method": line.estimate.method,
-                "note": line.estimate.note,
                 "consistency": line.consistency.word,
                 "robust_cv": line.consistency.robust_cv,
-                "warnings": list(line.warnings),
             }
             for line in lines
         ]
@@ -211,22 +200,15 @@ class Comparison:
             comparison = line.comparison
             # The estimate that carried the verdict, so that row and sentence agree.
             (ratio,) = comparison.verdict.estimates or (comparison.ratio,)
-            values = _estimate(ratio) if ratio is not None else {}
+            values = _values(ratio, *_ESTIMATE) if ratio is not None else {}
             rows.append(
                 {
                     **values,
+                    **_values(line, "benchmark", "metric", "a", "b", "design"),
+                    **_values(comparison, "n_a", "n_b", "p", "warnings"),
                     "ratio": values.get("value"),
-                    "benchmark": line.benchmark,
-                    "metric": line.metric,
-                    "a": line.a,
-                    "b": line.b,
-                    "design": line.design,
                     "verdict": comparison.verdict.word,
                     "sentence": comparison.verdict.sentence,
-                    "n_a": comparison.n_a,
-                    "n_b": comparison.n_b,
-                    "p": comparison.p,
-                    "warnings": list(comparison.warnings),
                 }
             )
         return _with_factors(rows, _COMPARED, [line.factors for line in self._lines])
@@ -344,9 +326,11 @@ def _run_row(run: StoredRun) -> dict[str, Any]:
     }
 
 
-def _estimate(estimate: Estimate) -> dict[str, Any]:
-    names = ("value", "low", "high", "unit", "confidence", "n")
-    return {name: getattr(estimate, name) for name in names}
+_ESTIMATE = ("value", "low", "high", "unit", "confidence", "n")
+
+
+def _values(record: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in names}
 
 
 def _with_factors(

@@ -7,7 +7,6 @@ that `nephoscope-probe describe` wrote, the one that the room adapters/ wrote, a
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -136,11 +135,10 @@ class BenchmarkSpec:
         for param in self.params:
             if param.id == param_id:
                 return param
+        from nephoscope.reading.sentences import unknown_name
+
         known = [param.id for param in self.params]
-        raise UnknownName(
-            f"{self.id} has no parameter '{param_id}'{_did_you_mean(param_id, known)}.",
-            f"It has: {', '.join(known) or 'none'}.",
-        )
+        raise unknown_name(f"{self.id} has no parameter '{param_id}'", param_id, known, "It has")
 
 
 SIMULATED = "sim."
@@ -171,27 +169,26 @@ class Catalog:
         """The benchmark of that name; UnknownName with the nearest name if there is none."""
         if benchmark_id in self.benchmarks:
             return self.benchmarks[benchmark_id]
+        from nephoscope.reading.sentences import did_you_mean
+
         raise UnknownName(
-            f"There is no benchmark '{benchmark_id}'"
-            f"{_did_you_mean(benchmark_id, list(self.benchmarks))}.",
+            f"There is no benchmark '{benchmark_id}'{did_you_mean(benchmark_id, self.benchmarks)}.",
             "Run `nephoscope list` to see them all.",
         )
 
 
-def _did_you_mean(name: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1)
-    return f" (did you mean '{near[0]}'?)" if near else ""
+def source_folder(name: str) -> Path:
+    """Path of a folder that the installed package has as `_NAME`, and the source tree as `NAME`."""
+    package = Path(str(resources.files("nephoscope")))
+    for folder in (package / f"_{name}", package.parents[1] / name):
+        if folder.is_dir():
+            return folder
+    raise Lacking(f"The folder of the {name} is missing.", "Install the package again.")
 
 
 def contract_path(name: str) -> Path:
-    """Path of a file of contracts/: inside the installed package, else in the source tree."""
-    packaged = Path(str(resources.files("nephoscope"))) / "_contracts" / name
-    if packaged.is_file():
-        return packaged
-    in_tree = Path(__file__).resolve().parents[2] / "contracts" / name
-    if in_tree.is_file():
-        return in_tree
-    raise Lacking(f"The contract file {name} is missing.", "Install the package again.")
+    """Path of a file of contracts/."""
+    return source_folder("contracts") / name
 
 
 def parse(document: Mapping[str, Any]) -> Catalog:
@@ -218,13 +215,12 @@ def load() -> Catalog:
     """The catalogue of this package."""
     native = parse(_document("benchmarks.json"))
     adapters = [parse_spec(item) for item in _document("adapters.json")["adapters"]]
-    return complete(native, adapters, simulations(_document("simulations.json")))
+    return complete(native, [*adapters, *simulations(_document("simulations.json"))])
 
 
 def simulations(document: Mapping[str, Any]) -> list[BenchmarkSpec]:
-    """Returns what only a simulation yields, from the JSON of `nephoscope-sim describe`."""
-    found = [parse_spec(item) for item in document["benchmarks"]]
-    return [replace(spec, kind=SIMULATION) for spec in found if spec.id.startswith(SIMULATED)]
+    """Returns what only a simulation yields, from the JSON of contracts/simulations.json."""
+    return [replace(parse_spec(item), kind=SIMULATION) for item in document["benchmarks"]]
 
 
 def _document(name: str) -> Mapping[str, Any]:
@@ -232,13 +228,9 @@ def _document(name: str) -> Mapping[str, Any]:
     return values
 
 
-def complete(
-    native: Catalog,
-    adapters: Iterable[BenchmarkSpec] = (),
-    simulated: Iterable[BenchmarkSpec] = (),
-) -> Catalog:
-    """The native benchmarks, `host.boot` after them, then the adapters and the simulations."""
-    more = {HOST_BOOT: host_boot(), **{spec.id: spec for spec in (*adapters, *simulated)}}
+def complete(native: Catalog, others: Iterable[BenchmarkSpec]) -> Catalog:
+    """The native benchmarks, `host.boot` after them, then the others."""
+    more = {spec.id: spec for spec in (host_boot(), *others)}
     return replace(native, benchmarks={**native.benchmarks, **more})
 
 

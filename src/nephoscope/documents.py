@@ -22,7 +22,6 @@ removed or changes its meaning; new keys do not raise it."""
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
-
 _KEYS: dict[type[Any], tuple[str, ...]] = {}
 
 
@@ -59,13 +58,10 @@ def to_text(document: Any) -> str:
 def keys(record: type[Any]) -> tuple[str, ...]:
     """Returns the keys of the documents of a record type, in their order."""
     if record not in _KEYS:
-        public = [field.name for field in dataclasses.fields(record) if not _is_internal(field)]
+        fields = dataclasses.fields(record)
+        public = [field.name for field in fields if not field.metadata.get("internal")]
         _KEYS[record] = (*public, *_stated(record))
     return _KEYS[record]
-
-
-def _is_internal(field: dataclasses.Field[Any]) -> bool:
-    return bool(field.metadata.get("internal"))
 
 
 def _stated(record: type[Any]) -> dict[str, Any]:

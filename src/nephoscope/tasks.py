@@ -8,6 +8,8 @@ import signal
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from typing import Any, TypeVar
 
+from nephoscope.errors import Interrupted
+
 _Result = TypeVar("_Result")
 
 
@@ -71,3 +73,16 @@ def cancelled_by_signals() -> Iterator[None]:
     finally:
         for number in installed:
             loop.remove_signal_handler(number)
+
+
+def run_until_signal(work: Coroutine[Any, Any, _Result], interrupted: str) -> _Result:
+    """Returns the result of `work`. Raises Interrupted with a sentence where a signal ends it."""
+
+    async def guarded() -> _Result:
+        with cancelled_by_signals():
+            return await work
+
+    try:
+        return asyncio.run(guarded())
+    except asyncio.CancelledError:
+        raise Interrupted(interrupted) from None

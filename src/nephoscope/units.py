@@ -40,7 +40,6 @@ _BYTES: Mapping[str, float] = {
 _BITS_PER_S: Mapping[str, float] = {"bit/s": 1, "kbit/s": 1e3, "mbit/s": 1e6, "gbit/s": 1e9}
 _QUANTITY = re.compile(r"\s*([0-9][0-9_]*\.?[0-9]*(?:[eE][+-]?[0-9]+)?)\s*([^\s0-9]*)\s*")
 
-
 _LARGEST = 1e30
 """Larger numbers are mistakes; times every factor above, this one is still finite."""
 

@@ -24,9 +24,7 @@ class Terminal(io.StringIO):
 
 
 def status(spent_s: float, budget_s: float | None = 40.0) -> Status:
-    return Status(
-        round=2, trials=7, alternatives=5, ended=1, converged=1, spent_s=spent_s, budget_s=budget_s
-    )
+    return Status(trials=7, alternatives=5, ended=1, spent_s=spent_s, budget_s=budget_s)
 
 
 def test_a_log_gets_a_line_every_ten_seconds_with_the_time_left(capsys) -> None:  # type: ignore[no-untyped-def]

@@ -60,13 +60,13 @@ def test_every_resource_names_what_the_catalogue_has(name: str) -> None:
     assert resources.missing(one, KNOWN) == ()
     load = KNOWN.benchmark(one.aggressor.benchmark)
     assert load.load
-    assert load.two_sided == one.aggressor.network
+    assert load.two_sided == one.network
     params = {param.id for param in load.params}
     assert {resources.INTENSITY, *one.aggressor.params} <= params
     assert "load_intensity_ratio" in {metric.id for metric in load.metrics}
     if one.victim is not None:
         spec = KNOWN.benchmark(one.victim.benchmark)
-        assert spec.two_sided == one.victim.network
+        assert spec.two_sided == one.network
         assert spec.metric(one.victim.metric)
         assert set(one.victim.params) <= {param.id for param in spec.params}
         # One victim alone: the plan takes its parameters.

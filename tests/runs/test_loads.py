@@ -1,10 +1,9 @@
-"""Coverage of the measured time: known intervals, and a benchmark that is run again and again."""
+"""Coverage of the measured time by a load, and the words for one that did not run all the time."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,9 +15,7 @@ from nephoscope.targets.kinds.local import LocalRecord
 
 from . import factory
 from .conftest import LOAD
-from .factory import Fakes, failed, good
-
-SHORT = replace(LOAD, load=False)
+from .factory import Fakes
 
 
 def load_of(spec: Any, **more: Any) -> Load:
@@ -30,13 +27,6 @@ def load_of(spec: Any, **more: Any) -> Load:
 )
 def test_a_window_knows_how_much_of_it_is_covered(start: int, end: int, covered: int) -> None:
     assert Window(50, 100).covered(start, end) == covered
-
-
-def test_a_load_runs_until_it_is_stopped_unless_the_plan_says_how_long() -> None:
-    assert load_of(LOAD).params == {"duration_ns": 0}
-    given = Background("noise", LOAD.id, {"duration_ns": 5}, ("b",))
-    assert Load(given, "b", LOAD, same_clock=True).params == {"duration_ns": 5}
-    assert load_of(SHORT).params == {}
 
 
 def run(load: Load, fakes: Fakes, measured_s: float) -> Window:
@@ -55,27 +45,6 @@ def run(load: Load, fakes: Fakes, measured_s: float) -> Window:
         return window
 
     return asyncio.run(beside())
-
-
-@pytest.mark.alone
-def test_a_short_benchmark_is_run_again_and_again_and_its_coverage_is_kept() -> None:
-    load = load_of(SHORT)
-    fakes = Fakes(lambda *_: good(), takes_s=0.02, loads={"b": factory.Load(benchmarks=())})
-    window = run(load, fakes, 0.2)
-    assert load.problem == ""
-    description = load.describe(window)
-    assert description["load"] is False
-    assert description["trials"] >= 4
-    # Between two runs there is a gap; it is short beside 20 ms, and it is no part of the cover.
-    assert 0.5 < description["covered_ratio"] <= 1.0
-    assert len(load.beside().samples) >= 3
-
-
-def test_a_short_benchmark_that_fails_says_so() -> None:
-    load = load_of(SHORT)
-    fakes = Fakes(lambda *_: failed("no_luck"), loads={"b": factory.Load(benchmarks=())})
-    run(load, fakes, 0.05)
-    assert load.problem == "the load 'noise' (test.load on b) failed: No luck. Try later."
 
 
 def test_a_load_that_is_stopped_covers_all() -> None:

@@ -12,6 +12,7 @@ from nephoscope import plans, runs
 from nephoscope.errors import BenchmarkFailed, Interrupted, StoreError, TargetError
 from nephoscope.model import TrialStatus
 from nephoscope.runs.observer import Observer, Status
+from nephoscope.runs.schedule.alternatives import Outcome
 from nephoscope.store import Store, StoredRun, query
 
 from .factory import Fakes, failed, good
@@ -203,19 +204,16 @@ def test_the_observer_sees_the_run(tmp_path: Path) -> None:
         def run_started(self, run: StoredRun, resumed: bool, trials: int) -> None:
             seen.append(("start", resumed, trials))
 
-        def round_started(self, status: Status, active: int) -> None:
-            seen.append(("round", status.round, active))
-
         def trial_ended(self, record: Any, status: Status) -> None:
-            seen.append(("trial", record.key.name, status.trials))
+            seen.append(("trial", record.key.round, status.trials))
 
-        def run_ended(self, run: StoredRun, status: Status) -> None:
+        def alternative_ended(self, outcome: Outcome, status: Status) -> None:
             seen.append(("end", status.ended, status.alternatives))
 
     execute(tmp_path, Fakes(lambda *_: good()), plan_of(budget="60s"), observer=Watch())
     assert seen[0] == ("start", False, 0)
-    assert [event for event in seen if event[0] == "round"] == [("round", n, 2) for n in range(5)]
-    assert [event[2] for event in seen if event[0] == "trial"] == list(range(1, 11))
+    trials = [event for event in seen if event[0] == "trial"]
+    assert trials == [("trial", number // 2, number + 1) for number in range(10)]
     assert seen[-1] == ("end", 2, 2)
 
 

@@ -26,7 +26,7 @@ def server(name: str, *answered: int) -> Load:
         Sample("answered_count", float(count), factors={"kind": str(n)})
         for n, count in enumerate(answered)
     ]
-    load.trials.append((0, 1, trial(kinds)))
+    load.trial = trial(kinds)
     return load
 
 

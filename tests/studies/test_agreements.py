@@ -35,7 +35,7 @@ def test_credits_of_an_outage_of_five_hours() -> None:
 
 def test_a_figure_that_is_not_published_is_one_sentence() -> None:
     without = replace(DELGADO, numbers=())
-    with pytest.raises(UsageError, match=r"published.csv has no 'uptime' of 'EC2 SLA'"):
+    with pytest.raises(UsageError, match=r"has no number in 'EC2 SLA', 'uptime'"):
         agreements.figures(without)
 
 

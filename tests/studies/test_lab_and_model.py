@@ -12,8 +12,8 @@ from nephoscope.model import Estimate, RunResult
 from nephoscope.studies import catalogue
 from nephoscope.studies import text as study_text
 from nephoscope.studies.comparison import lab_and_model, part_result
-from nephoscope.studies.comparison.lab_and_model import ThreeWay
-from nephoscope.studies.comparison.part_result import PartResult, three_way_numbers
+from nephoscope.studies.comparison.lab_and_model import ThreeWay, three_way_numbers
+from nephoscope.studies.comparison.part_result import PartResult
 from nephoscope.studies.report import page
 from nephoscope.studies.report.page import sections
 

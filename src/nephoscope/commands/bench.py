@@ -16,7 +16,6 @@ from nephoscope.errors import UsageError
 if TYPE_CHECKING:
     from nephoscope.commands.command_lines.executions import Executions
     from nephoscope.commands.command_lines.plan import CommandLine
-    from nephoscope.plans import Plan
 
 DEFAULT_BUDGET_S = 10.0
 
@@ -79,36 +78,20 @@ def bench(
             "Nothing to measure: neither ID nor --command is given.",
             "Run `nephoscope list` for the benchmarks.",
         )
-    plan = _plan_of_one(benchmark, values, target, peer, repetitions, budget, seed)
-    # Always a new run: nothing that was measured earlier is taken for `now`.
-    return measuring.measure(
-        plan, store=store, as_json=as_json, full=full_report, fresh=True, table=True
-    )
-
-
-def _plan_of_one(
-    benchmark: str,
-    values: dict[str, str],
-    target: str,
-    peer: str | None,
-    repetitions: int | None,
-    budget: float | None,
-    seed: int | None,
-) -> Plan:
     from nephoscope import catalog, plans
     from nephoscope.targets.kinds import parse
 
     known = catalog.load()
-    simulated = known.benchmark(benchmark).kind == catalog.SIMULATION
-    record = parse("sim" if simulated and target == "local" else target)
-    if known.benchmark(benchmark).wants_peer(values) and peer is None and target != "local":
+    spec = known.benchmark(benchmark)
+    record = parse("sim" if spec.kind == catalog.SIMULATION and target == "local" else target)
+    if spec.wants_peer(values) and peer is None and target != "local":
         raise UsageError(
             f"{benchmark} has two ends, and {target} is one of them.",
             f"Name the other: `--peer TARGET`; `--peer {target}` measures the host against itself.",
         )
     if budget is None and repetitions is None:
         budget = DEFAULT_BUDGET_S
-    return plans.single(
+    plan = plans.single(
         benchmark,
         values,
         record,
@@ -117,6 +100,10 @@ def _plan_of_one(
         seed=seed,
         rounds=repetitions,
         known=known,
+    )
+    # Always a new run: nothing that was measured earlier is taken for `now`.
+    return measuring.measure(
+        plan, store=store, as_json=as_json, full=full_report, fresh=True, table=True
     )
 
 

@@ -6,7 +6,6 @@ import contextlib
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 import click
 from click.shell_completion import CompletionItem, get_completion_class
@@ -160,12 +159,8 @@ def _schemas(context: click.Context) -> Iterable[str]:
 def _scenarios(context: click.Context) -> Iterable[str]:
     from nephoscope import scenarios
 
-    kinds: dict[str | None, Any] = {
-        "geo": scenarios.GEO,
-        "scheduler": scenarios.SCHEDULER,
-        "selection": scenarios.SELECTION,
-    }
-    return scenarios.builtin(kinds[context.info_name])
+    kind = next(kind for kind in scenarios.KINDS if kind.word == context.info_name)
+    return scenarios.builtin(kind)
 
 
 def _victims(context: click.Context) -> Iterable[str]:

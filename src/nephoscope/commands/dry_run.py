@@ -14,7 +14,6 @@ from nephoscope.commands import output
 from nephoscope.documents import to_json
 
 if TYPE_CHECKING:
-    from nephoscope.catalog import Catalog
     from nephoscope.model import Setting
     from nephoscope.plans import Crossing, Plan, Touch
     from nephoscope.plans.estimate import Estimate as PlanEstimate
@@ -26,35 +25,20 @@ ROWS_SHOWN = 40
 
 
 def of_plan(plan: Plan, store: Store, *, as_json: bool) -> int:
-    """Prints the preview of a plan that a command has made; returns the exit code."""
+    """Prints the preview of a plan; returns the exit code."""
     from nephoscope import catalog, plans
     from nephoscope.results.past import past
 
     known = catalog.load()
     settings = plans.expand(plan, known)
     estimate = plans.estimate(plan, settings, known, past(store))
-    return present(plan, settings, estimate, known, store, as_json=as_json)
-
-
-def present(
-    plan: Plan,
-    settings: Sequence[Setting],
-    estimate: PlanEstimate,
-    catalog: Catalog,
-    store: Store,
-    *,
-    as_json: bool,
-) -> int:
-    """Prints the preview of a plan; returns the exit code."""
-    from nephoscope import plans
-
     if plan.seed is None:
         # A run that was interrupted goes on with the seed that it drew.
         old = store.resumable(plans.plan_hash(plan))
         plan = plan.model_copy(update={"seed": int(old.manifest["seed"])}) if old else plan
-    crossings = plans.crossings(plan, catalog)
+    crossings = plans.crossings(plan, known)
     touched = [
-        *plans.touches(plan, settings, catalog),
+        *plans.touches(plan, settings, known),
         plans.Touch(
             "folder", f"{store.path}/runs", "samples, event log and report of the run; kept"
         ),
@@ -164,14 +148,15 @@ def _text(
 
 def _targets(plan: Plan) -> str:
     rows = [
-        [target.name, target.kind, ", ".join(target.roles) or "-", _hourly(target.per_hour)]
+        [
+            target.name,
+            target.kind,
+            ", ".join(target.roles) or "-",
+            "-" if target.per_hour is None else f"{target.per_hour:g}",
+        ]
         for target in plan.targets
     ]
     return output.table(["target", "kind", "roles", "per hour"], rows)
-
-
-def _hourly(price: float | None) -> str:
-    return "-" if price is None else f"{price:g}"
 
 
 def _settings(settings: Sequence[Setting], found: PlanEstimate) -> str:

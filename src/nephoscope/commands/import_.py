@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from nephoscope.commands import measuring, options
-from nephoscope.errors import UsageError
 
 
 @click.command("import")
@@ -30,13 +29,5 @@ def import_(
     from nephoscope.store import Store
     from nephoscope.store.imports import import_files
 
-    run = import_files(files, Store(store), _conditions(where))
+    run = import_files(files, Store(store), options.sets(where, "--where"))
     return measuring.present(run, as_json=as_json, full=True, table=True)
-
-
-def _conditions(texts: tuple[str, ...]) -> dict[str, str]:
-    pairs = [text.partition("=") for text in texts]
-    for key, equals, _ in pairs:
-        if not equals or not key:
-            raise UsageError(f"--where takes KEY=VALUE, not '{key}'.", "Write, e.g., vendor=aws.")
-    return {key: value for key, _, value in pairs}

@@ -6,7 +6,7 @@ The larger documents are defined by the records of their capabilities; the other
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, make_dataclass
 from typing import Any
 
 from nephoscope.advise.result import Advice
@@ -29,6 +29,7 @@ from nephoscope.platforms.records import PlatformReport
 from nephoscope.pricing.tariff import TariffAnalysis
 from nephoscope.pricing.utility import UtilityAnalysis
 from nephoscope.rank.records import Ranking
+from nephoscope.runs.stop import Stopped
 from nephoscope.sla.client_time import ClientTime
 from nephoscope.sla.evidence import Evidence, EvidenceCheck
 from nephoscope.sla.listing import ContractList
@@ -107,56 +108,12 @@ CONTRACTS = ("result", "compare", "repeats", "census")
 """Documents with a file of their own, contracts/NAME.schema.json; the others are defined below."""
 
 Row = Mapping[str, Any]
+_ROWS = tuple[Row, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Versions:
-    """Versions of the program, its probe, the probe's protocol and Python."""
-
-    nephoscope: str
-    probe: str
-    protocol: int
-    python: str
-
-
-@dataclass(frozen=True, slots=True)
-class RunLabels:
-    """All labels of a run after a change."""
-
-    run: str
-    labels: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class RemovedRuns:
-    """Ids of the runs that were removed."""
-
-    removed: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class VerifiedRuns:
-    """Runs whose files were compared with their digests. damaged: sentences; run: may be empty, or
-    the path of a day file."""
-
-    runs: tuple[Row, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Journal:
-    """Events of a run in the order of time; each has `at` and `event`."""
-
-    events: tuple[Row, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class StoppedRun:
-    """A run that was asked to end. pid: null where no process measured it."""
-
-    run: str
-    pid: int | None
-    trials: int
-    waited_s: float
+def _document(meaning: str, **types: Any) -> type[Any]:
+    """Returns the record of a document that a command puts together: key -> type."""
+    return make_dataclass("Document", types.items(), namespace={"__doc__": meaning})
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,158 +123,67 @@ class Benchmark(BenchmarkSpec):
     here: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Benchmarks:
-    """All benchmarks."""
-
-    benchmarks: tuple[Row, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class HostCheck:
-    """Outcome of the checks of a host. ready: nothing that a survey needs is missing."""
-
-    ready: bool
-    checks: tuple[Finding, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ConfigurationValues:
-    """The configuration. file: its path, whether or not it exists."""
-
-    file: str | None
-    values: tuple[Value, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Preview:
-    """A plan that was not run: settings, order of trials, estimated time and side effects."""
-
-    plan: str
-    question: str
-    seed: int | None
-    targets: tuple[Row, ...]
-    settings: tuple[Row, ...]
-    designs: tuple[Row, ...]
-    schedule: tuple[Row, ...]
-    estimate: Row
-    touches: tuple[Row, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Prices:
-    """Offers and egress prices of a book. used: rows of a bill behind them; left_out: reason ->
-    rows that are not used."""
-
-    offers: tuple[Row, ...]
-    egress: tuple[Row, ...]
-    used: int | None = None
-    left_out: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Scenarios:
-    """Built-in scenarios of a simulation by name."""
-
-    scenarios: Row
-
-
-@dataclass(frozen=True, slots=True)
-class Studies:
-    """Published studies with their parts and the last run of each."""
-
-    studies: tuple[Row, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StudyResults:
-    """Published and measured values of a study side by side, and its conclusions.
-
-    runs: the runs that were compared. warnings: by run.
-    """
-
-    name: str
-    runs: tuple[str, ...]
-    warnings: Mapping[str, tuple[str, ...]]
-    comparisons: tuple[Row, ...]
-    tables: tuple[Row, ...]
-    emulated: tuple[Row, ...]
-    predictions: tuple[Row, ...]
-    measured_and_simulated: tuple[Row, ...]
-    figures: tuple[Row, ...]
-    conclusions: tuple[Row, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StudyRun(StudyResults):
-    """A study that was repeated now. scale: of its experiments."""
-
-    scale: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Study(StudyResults):
-    """A study: its publication, its parts, published numbers and what was measured here."""
-
-    title: str
-    authors: tuple[str, ...]
-    year: int
-    venue: str
-    question: str
-    parts: tuple[Row, ...]
-    printed_tables: tuple[Any, ...]
-    missing_tables: Any
-    numbers: tuple[Row, ...]
-    agreements: tuple[AgreementFigure, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Lab:
-    """A lab that was created: its hosts and links. elapsed_s: duration of the creation."""
-
-    name: str
-    directory: str
-    warnings: tuple[str, ...]
-    hosts: tuple[Row, ...]
-    links: tuple[Row, ...]
-    elapsed_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class Labs:
-    """Labs on this machine."""
-
-    labs: tuple[Row, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RemovedLabs:
-    """Labs that were removed."""
-
-    removed: tuple[Row, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class LabCheck:
-    """Outcomes of the checks of the lab's mechanisms."""
-
-    checks: tuple[Row, ...]
-
+_STUDY_RESULTS: Mapping[str, Any] = {
+    "name": str,
+    "runs": tuple[str, ...],
+    "warnings": Mapping[str, tuple[str, ...]],
+    "comparisons": _ROWS,
+    "tables": _ROWS,
+    "emulated": _ROWS,
+    "predictions": _ROWS,
+    "measured_and_simulated": _ROWS,
+    "figures": _ROWS,
+    "conclusions": _ROWS,
+}
+"""Keys of a study's results: published and measured values side by side, and its conclusions."""
 
 RECORDS: Mapping[str, type[Any]] = {
-    "versions": Versions,
+    "versions": _document(
+        "Versions of the program, its probe, the probe's protocol and Python.",
+        nephoscope=str,
+        probe=str,
+        protocol=int,
+        python=str,
+    ),
     "runs": StoredRuns,
-    "run_labels": RunLabels,
-    "removed_runs": RemovedRuns,
-    "verified_runs": VerifiedRuns,
+    "run_labels": _document(
+        "All labels of a run after a change.", run=str, labels=Mapping[str, str]
+    ),
+    "removed_runs": _document("Ids of the runs that were removed.", removed=tuple[str, ...]),
+    "verified_runs": _document(
+        "Runs whose files were compared with their digests. damaged: sentences; run: may be empty, "
+        "or the path of a day file.",
+        runs=_ROWS,
+    ),
     "compaction": Compaction,
-    "journal": Journal,
-    "stopped": StoppedRun,
-    "benchmarks": Benchmarks,
+    "journal": _document(
+        "Events of a run in the order of time; each has `at` and `event`.", events=_ROWS
+    ),
+    "stopped": Stopped,
+    "benchmarks": _document("All benchmarks.", benchmarks=_ROWS),
     "benchmark": Benchmark,
-    "host_check": HostCheck,
-    "configuration": ConfigurationValues,
-    "preview": Preview,
+    "host_check": _document(
+        "Outcome of the checks of a host. ready: nothing that a survey needs is missing.",
+        ready=bool,
+        checks=tuple[Finding, ...],
+    ),
+    "configuration": _document(
+        "The configuration. file: its path, whether or not it exists.",
+        file=str | None,
+        values=tuple[Value, ...],
+    ),
+    "preview": _document(
+        "A plan that was not run: settings, order of trials, estimated time and side effects.",
+        plan=str,
+        question=str,
+        seed=int | None,
+        targets=_ROWS,
+        settings=_ROWS,
+        designs=_ROWS,
+        schedule=_ROWS,
+        estimate=Row,
+        touches=_ROWS,
+    ),
     "capacity": CapacityResult,
     "network_path": PathAnalysis,
     "voice_quality": VoiceQuality,
@@ -341,19 +207,51 @@ RECORDS: Mapping[str, type[Any]] = {
     "ranking": Ranking,
     "history": History,
     "watches": WatchList,
-    "prices": Prices,
+    "prices": _document(
+        "Offers and egress prices of a book. used: rows of a bill behind them; left_out: reason -> "
+        "rows that are not used.",
+        offers=_ROWS,
+        egress=_ROWS,
+        used=int | None,
+        left_out=Mapping[str, int],
+    ),
     "cost_of_work": WorkCosts,
     "saving": SavingAnalysis,
     "tariff": TariffAnalysis,
     "utility": UtilityAnalysis,
-    "scenarios": Scenarios,
-    "studies": Studies,
-    "study": Study,
-    "study_run": StudyRun,
-    "lab": Lab,
-    "labs": Labs,
-    "removed_labs": RemovedLabs,
-    "lab_check": LabCheck,
+    "scenarios": _document("Built-in scenarios of a simulation by name.", scenarios=Row),
+    "studies": _document(
+        "Published studies with their parts and the last run of each.", studies=_ROWS
+    ),
+    "study": _document(
+        "A study: its publication, its parts, published numbers and what was measured here.",
+        **_STUDY_RESULTS,
+        title=str,
+        authors=tuple[str, ...],
+        year=int,
+        venue=str,
+        question=str,
+        parts=_ROWS,
+        printed_tables=tuple[Any, ...],
+        missing_tables=Any,
+        numbers=_ROWS,
+        agreements=tuple[AgreementFigure, ...],
+    ),
+    "study_run": _document(
+        "A study that was repeated now. scale: of its experiments.", **_STUDY_RESULTS, scale=str
+    ),
+    "lab": _document(
+        "A lab that was created: its hosts and links. elapsed_s: duration of the creation.",
+        name=str,
+        directory=str,
+        warnings=tuple[str, ...],
+        hosts=_ROWS,
+        links=_ROWS,
+        elapsed_s=float,
+    ),
+    "labs": _document("Labs on this machine.", labs=_ROWS),
+    "removed_labs": _document("Labs that were removed.", removed=_ROWS),
+    "lab_check": _document("Outcomes of the checks of the lab's mechanisms.", checks=_ROWS),
 }
 """Name of a document -> its record, for contracts/commands.schema.json."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
-import signal
 import time
 from collections.abc import Coroutine, Sequence
 from dataclasses import asdict
@@ -17,7 +16,7 @@ import click
 
 from nephoscope import units
 from nephoscope.commands import options, output
-from nephoscope.errors import Interrupted, Lacking, UsageError
+from nephoscope.errors import Lacking, UsageError
 
 if TYPE_CHECKING:
     from nephoscope.lab.handle import Host, Lab, Removed
@@ -224,21 +223,10 @@ def check(topology: Path | None, only: Sequence[str], as_json: bool) -> int:
 
 
 def _carry_out(work: Coroutine[Any, Any, _Result]) -> _Result:
-    """The result of `work`; SIGTERM and SIGINT cancel it, and what it made is removed."""
-    import asyncio
+    """The result of `work`; a signal that ends programs cancels it; what it made is removed."""
+    from nephoscope.tasks import run_until_signal
 
-    async def guarded() -> _Result:
-        task = asyncio.current_task()
-        assert task is not None
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, task.cancel)
-        return await work
-
-    try:
-        return asyncio.run(guarded())
-    except asyncio.CancelledError:
-        raise Interrupted("Interrupted; the partly created lab was removed.") from None
+    return run_until_signal(work, "Interrupted; the partly created lab was removed.")
 
 
 def _lab_name(text: str) -> str:

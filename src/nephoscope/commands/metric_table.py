@@ -32,26 +32,12 @@ def _lines(found: Sequence[MetricResult]) -> str:
     rows = []
     for line in found:
         estimate = line.estimate
-        low, high = _pair(line)
-        rows.append(
-            (
-                f"  {line.metric}",
-                units.format_value(estimate.value, estimate.unit),
-                f"[{low}, {high}]",
-                str(estimate.n),
-                line.consistency.word,
-            )
-        )
+        text = units.format_interval(estimate.value, estimate.low, estimate.high, estimate.unit)
+        value, _, ends = text.partition(" [")
+        rows.append((f"  {line.metric}", value, f"[{ends}", str(estimate.n), line.consistency.word))
     return output.table(
         ("  METRIC", "MEDIAN", "INTERVAL", "N", "CONSISTENCY"), rows, right=(1, 2, 3)
     )
-
-
-def _pair(line: MetricResult) -> tuple[str, str]:
-    estimate = line.estimate
-    text = units.format_interval(estimate.value, estimate.low, estimate.high, estimate.unit)
-    low, high = text[text.index("[") + 1 : -1].split(", ")
-    return low, high
 
 
 def _notes(result: RunResult) -> list[str]:

@@ -89,6 +89,13 @@ def paragraph(text: str) -> None:
     say(textwrap.fill(text, width(), break_long_words=False, break_on_hyphens=False))
 
 
+def wrapped(text: str, first: str = "", rest: str = "  ") -> str:
+    """Returns sentences in lines that the terminal need not break; `first`, `rest` begin them."""
+    return textwrap.fill(
+        text, width(), initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
+    )
+
+
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[int] = ()) -> str:
     """Returns columns as wide as their widest cell, two spaces apart; `right` align to the right.
 

@@ -32,7 +32,9 @@ class Progress(Observer):
 
     def __enter__(self) -> Progress:
         if output.is_terminal(self._stream):
-            self._live = _live_line(self._stream)
+            from nephoscope.commands.live import LiveLine
+
+            self._live = LiveLine(self._stream)
             self._live.start()
         return self
 
@@ -104,10 +106,6 @@ def _stage(key: TrialKey) -> str:
     return f"round {key.round}" if key.round > 0 else "warm-up"
 
 
-def _levels(setting: Setting) -> str:
-    return f" ({levels_text(setting.factors)})" if setting.factors else ""
-
-
 def _now(running: Mapping[str, tuple[TrialKey, Setting]], last: TrialKey) -> str:
     """Returns what is measured: one trial, or one on each of several targets."""
     if len(running) == 1:
@@ -117,7 +115,8 @@ def _now(running: Mapping[str, tuple[TrialKey, Setting]], last: TrialKey) -> str
 
 
 def _what(setting: Setting) -> str:
-    return f"{setting.benchmark}{_levels(setting)}"
+    levels = levels_text(setting.factors)
+    return f"{setting.benchmark} ({levels})" if levels else setting.benchmark
 
 
 def left(status: Status) -> str:
@@ -128,10 +127,3 @@ def left(status: Status) -> str:
         return f"about {units.format_duration(status.left_s)} left"
     words = "about" if status.time_left.exact else "at least"
     return f"{words} {units.format_duration(status.time_left.expected_s)} left"
-
-
-def _live_line(stream: TextIO) -> Any:
-    """A bar that fills with the budget (or with settings done, where there is no budget)."""
-    from nephoscope.commands.live import LiveLine
-
-    return LiveLine(stream)

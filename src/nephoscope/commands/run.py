@@ -50,14 +50,13 @@ def run(
 
     known = catalog.load()
     loaded, place = plans.read(plan, values, known)
-    settings = plans.expand(loaded, known)
     runs = Store(store)
-    estimate = plans.estimate(loaded, settings, known, past(runs))
+    estimate = plans.estimate(loaded, plans.expand(loaded, known), known, past(runs))
     plans.refuse_too_long(loaded, estimate, place)
     if dry_run:
         from nephoscope.commands import dry_run as preview
 
-        return preview.present(loaded, settings, estimate, known, runs, as_json=as_json)
+        return preview.of_plan(loaded, runs, as_json=as_json)
     return measuring.measure(
         loaded, store=store, as_json=as_json, full=full_report, fresh=fresh, repeat=repeat
     )

@@ -1,4 +1,4 @@
-"""Options that select stored runs, and the runs that meet them."""
+"""Options that select stored runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from nephoscope.commands.options import add_options, option, repeated
 from nephoscope.errors import UsageError
 
 if TYPE_CHECKING:
-    from nephoscope.store import Store, StoredRun
     from nephoscope.store.selection import Selection
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -27,12 +26,6 @@ _OPTIONS = (
 def add_filters(function: Function) -> Function:
     """Adds the options to a command, in this order."""
     return add_options(function, _OPTIONS)
-
-
-def selected(shelf: Store, **conditions: Any) -> list[StoredRun]:
-    """Returns the runs that meet the options' conditions, newest first."""
-    wanted = selection_of(**conditions)
-    return [run for run in reversed(shelf.runs()) if wanted.matches(run)]
 
 
 def selection_of(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from nephoscope.commands import options, output
-from nephoscope.errors import UnknownName
 
 SUFFIX = ".schema.json"
 
@@ -14,8 +13,8 @@ def names() -> list[str]:
     """Returns the names of the schemas that this package has."""
     from nephoscope import catalog
 
-    folder = catalog.contract_path(f"plan{SUFFIX}").parent
-    return sorted(path.name.removesuffix(SUFFIX) for path in folder.glob(f"*{SUFFIX}"))
+    files = catalog.source_folder("contracts").glob(f"*{SUFFIX}")
+    return sorted(path.name.removesuffix(SUFFIX) for path in files)
 
 
 @click.command()
@@ -28,16 +27,13 @@ def schema(name: str | None, path: bool) -> None:
     `# yaml-language-server: $schema=plan.schema.json`.
     """
     from nephoscope import catalog
-    from nephoscope.reading.sentences import did_you_mean
+    from nephoscope.reading.sentences import unknown_name
 
     known = names()
     if name is None:
         output.say("\n".join(known))
         return
     if name not in known:
-        raise UnknownName(
-            f"There is no schema '{name}'{did_you_mean(name, known)}.",
-            f"Schemas: {', '.join(known)}.",
-        )
+        raise unknown_name(f"There is no schema '{name}'", name, known, "Schemas")
     file = catalog.contract_path(name + SUFFIX)
     output.say(str(file) if path else file.read_text(encoding="utf-8").rstrip("\n"))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
-
 from nephoscope import units
 from nephoscope.analysis.statistics.values import percent
 from nephoscope.commands import output
@@ -21,13 +19,9 @@ def print_comparisons(comparisons: Comparisons, rules: Rules, better: str) -> No
     for line in comparisons.comparisons:
         output.say(_block(line))
     for warning in comparisons.warnings:
-        output.say(_wrapped(f"! {warning}"))
+        output.say(output.wrapped(f"! {warning}"))
     if comparisons.next_step:
         output.say(f"Next step: {comparisons.next_step}")
-
-
-def _wrapped(text: str, indent: str = "  ") -> str:
-    return textwrap.fill(text, output.width(), subsequent_indent=indent, break_on_hyphens=False)
 
 
 def _block(line: Compared) -> str:
@@ -40,7 +34,7 @@ def _block(line: Compared) -> str:
         outcome += f"   B / A = {text} at {ratio.confidence * 100:g} %"
     texts = [comparison.verdict.sentence, ", ".join(_effects(line))]
     texts += [f"! {warning}" for warning in comparison.warnings]
-    body = [_wrapped(f"  {text}", "    ") for text in texts if text]
+    body = [output.wrapped(text, "  ", "    ") for text in texts if text]
     return "\n".join([*head, outcome, *body]) + "\n"
 
 
@@ -78,4 +72,4 @@ def print_repeats(repeats: RepeatedRuns) -> None:
     output.say(f"{len(repeats.runs)} runs: {', '.join(repeats.runs)}\n")
     output.say(output.table(("METRIC", "MEAN OF RUNS", "RUN TO RUN"), rows, right=(2,)))
     for warning in repeats.warnings:
-        output.say(_wrapped(f"! {warning}"))
+        output.say(output.wrapped(f"! {warning}"))

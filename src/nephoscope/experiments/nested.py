@@ -80,16 +80,6 @@ def components(
     groups = [len(set(found)) for _, found in labels]
     if array.size <= groups[-1]:
         raise Refused("No boot has two rounds, so rounds and boots cannot be separated.")
-    return _split(array, labels, groups, unit, confidence)
-
-
-def _split(
-    array: Array,
-    labels: Sequence[tuple[str, Sequence[tuple[int, ...]]]],
-    groups: Sequence[int],
-    unit: str,
-    confidence: float,
-) -> Nested:
     n = int(array.size)
     fitted = [np.full(n, float(array.mean())), *(_means(array, cells) for _, cells in labels)]
     counts = [np.full(n, float(n)), *(_counts(cells) for _, cells in labels)]
@@ -102,7 +92,7 @@ def _split(
     raw = _solve(squares, counts, dfs)
     positive = [max(0.0, one) for one in raw]
     total = sum(positive)
-    components = tuple(
+    parts = tuple(
         Component(name, p, p / total if total else 0.0, ms, df, r < 0)
         for name, p, ms, df, r in zip(names, positive, squares, dfs, raw, strict=True)
     )
@@ -119,7 +109,7 @@ def _split(
         unit,
         f"grand mean of {k} {words}; Student t on the mean square between {words}",
     )
-    return Nested(components, mean, grand - naive, grand + naive)
+    return Nested(parts, mean, grand - naive, grand + naive)
 
 
 def _solve(squares: Sequence[float], counts: Sequence[Array], dfs: Sequence[int]) -> list[float]:

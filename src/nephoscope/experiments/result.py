@@ -74,7 +74,7 @@ def _held(
     pairs: Sequence[tuple[MetricResult, MetricResult]], rules: _Rules, notes: list[str]
 ) -> list[Against]:
     """Each line against its baseline, as far as they can be compared; notes name the others."""
-    sides = [compare.common_rounds(base.by_round, line.by_round) for base, line in pairs]
+    sides = [compare.shared_rounds(base, line) for base, line in pairs]
     priors = pool_comparisons(
         {
             (

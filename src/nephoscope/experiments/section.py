@@ -59,16 +59,24 @@ def _design(found: Experiment) -> str:
     return "; ".join(parts) + ". Comparisons pair trials of the same round."
 
 
-def _chart(
-    id: str, title: str, caption: str, axis: str, rows: Sequence[tuple[str, Estimate]], table: Table
-) -> Chart:
-    """Dots with intervals around a line at 'no effect'."""
-    ratios = [(name, wording.plain(one)) for name, one in rows][: charts.MAX_DOTS]
+def _chart_of(
+    id: str,
+    title: str,
+    caption: str,
+    axis: str,
+    rows: Sequence[tuple[str, Estimate | None]],
+    table: Table,
+) -> list[Block]:
+    """Dots with intervals around a line at 'no effect'; the table alone where no ratio exists."""
+    ratios = [(name, wording.plain(one)) for name, one in rows if one is not None]
+    if not ratios:
+        return [Heading(title), Sentence(caption, roomy=True), table]
+    del ratios[charts.MAX_DOTS :]
     ends = [end for _, one in ratios for end in (one.value, one.low, one.high) if end and end > 0]
     log = min(one.value for _, one in ratios) > 0 and max(ends) / min(ends) > 10
     figure = figures.dots(ratios, figures.Axis(axis, "none", log=log))
     figures.vertical(figure["layout"], _NO_EFFECT, "no effect", log=log)
-    return Chart(id, title, figure, table, caption, brief=table)
+    return [Chart(id, title, figure, table, caption, brief=table)]
 
 
 def _effects(effects: Sequence[FactorEffect]) -> list[Block]:
@@ -93,8 +101,7 @@ def _effects(effects: Sequence[FactorEffect]) -> list[Block]:
                 verdict,
             )
         )
-        if ratio is not None:
-            dots.append((f"{name}: {what}{where}", ratio))
+        dots.append((f"{name}: {what}{where}", ratio))
     head = Column.head(("level", "reference", "metric"), ("ratio", "interval", "n"), ("verdict",))
     table = Table(head, tuple(rows))
     caption = (
@@ -102,19 +109,15 @@ def _effects(effects: Sequence[FactorEffect]) -> list[Block]:
         "factors within each round (ratio of geometric means); n counts rounds. Verdicts "
         f"are adjusted for all rows (Holm). {_EQUIVALENCE}"
     )
-    if not dots:
-        return [Heading("Factors"), Sentence(caption, roomy=True), table]
-    chart = _chart("experiment-factors", "Effect of each factor", caption, "ratio", dots, table)
-    return [chart]
+    return _chart_of("experiment-factors", "Effect of each factor", caption, "ratio", dots, table)
 
 
 def _baselines(comparisons: Sequence[Against]) -> list[Block]:
     headline = [one for one in comparisons if one.headline]
     hidden = [one for one in comparisons if not one.headline]
-    blocks: list[Block] = []
     visible = headline or hidden
     if not visible:
-        return blocks
+        return []
     table = _against_table(visible[:MAX_ROWS])
     caption = (
         "Slowdown relative to the baseline in the same round; above 1 is worse for times "
@@ -124,16 +127,10 @@ def _baselines(comparisons: Sequence[Against]) -> list[Block]:
     dots = [
         (f"{change_text(one)}: {wording.full_name(one.benchmark, one.metric)}", one.interference)
         for one in visible
-        if one.interference is not None
     ]
-    if dots:
-        blocks.append(
-            _chart(
-                "experiment-baseline", "Relative to the baseline", caption, "slowdown", dots, table
-            )
-        )
-    else:
-        blocks += [Heading("Relative to the baseline"), Sentence(caption, roomy=True), table]
+    blocks = _chart_of(
+        "experiment-baseline", "Relative to the baseline", caption, "slowdown", dots, table
+    )
     if headline and hidden:
         rest = _against_table(hidden[:MAX_ROWS])
         more = len(hidden) - len(rest.rows)

@@ -90,7 +90,7 @@ def plan_isolation(
     victims = _victims(request, known)
     aggressors, left_out = _aggressors(request, known)
     network = any("peer" in entry for entry in victims) or any(
-        resources.RESOURCES[name].aggressor.network for name in aggressors
+        resources.RESOURCES[name].network for name in aggressors
     )
     values = _common(request, victims, aggressors)
     if request.targets:
@@ -159,7 +159,7 @@ def _victim(name: str, known: Catalog) -> dict[str, Any]:
         "params": dict(resource.victim.params),
         "headline": [resource.victim.metric],
         "on": VICTIM,
-        **_peer(resource.victim.network),
+        **_peer(resource.network),
     }
 
 
@@ -206,7 +206,7 @@ def _aggressors(request: IsolationRequest, known: Catalog) -> tuple[list[str], l
     available = [
         name
         for name in _all(known, victims=False)
-        if has_far or not resources.RESOURCES[name].aggressor.network
+        if has_far or not resources.RESOURCES[name].network
     ]
     left = ", ".join(name for name in resources.NAMES if name not in available)
     warnings = [f"Omitted aggressors (unsupported on this host): {left}."] if left else []
@@ -287,9 +287,10 @@ def _idle_once(
 
 
 def _background(name: str) -> dict[str, Any]:
-    load = resources.RESOURCES[name].aggressor
+    resource = resources.RESOURCES[name]
+    load = resource.aggressor
     values = {"name": name, "benchmark": load.benchmark, "params": dict(load.params)}
-    return {**values, **_peer(load.network)}
+    return {**values, **_peer(resource.network)}
 
 
 def _target_records(request: IsolationRequest, network: bool) -> list[dict[str, Any]]:

@@ -26,10 +26,6 @@ from nephoscope.lab.topology import Topology
 HOLDS, FAILS, NOT_HERE = "holds", "fails", "not here"
 
 
-class NotHere(Exception):
-    """Why the machine cannot carry a check out, in a sentence; a verdict of its own, no pass."""
-
-
 @dataclass(frozen=True, slots=True)
 class Measured:
     """Measurement of a check: value with its interval (in the check's unit) and n."""
@@ -64,7 +60,7 @@ class Check:
     topology: Mapping[str, Any]
     """Plain values of the topology without version and name; the frame gives it a name."""
     measure: Callable[[Lab, Check], Awaitable[Measured]]
-    """Raises NotHere when this machine lacks the mechanism."""
+    """Raises Lacking when this machine lacks the mechanism."""
     holds_set: bool = False
     attempts: int = 3
 
@@ -136,7 +132,7 @@ async def run(check: Check, say: Callable[[str], None]) -> Outcome:
                 pause_s = PAUSES_S[min(len(seen), len(PAUSES_S)) - 1]
                 say(f"{check.id}: measured {value}, bound {check.bound}; again in {pause_s} s")
                 await asyncio.sleep(pause_s)
-    except (NotHere, Lacking) as error:
+    except Lacking as error:
         return Outcome(check, NOT_HERE, tuple(seen), str(error), time.monotonic() - began)
     except NephoscopeError as error:
         return Outcome(check, FAILS, tuple(seen), str(error), time.monotonic() - began)

@@ -6,11 +6,11 @@ import asyncio
 import math
 from typing import Any, Literal
 
-from nephoscope.errors import RunFailed
+from nephoscope.errors import Lacking, RunFailed
 from nephoscope.lab.handle import Lab
 from nephoscope.lab.limits import cgroups, disk, host_limits, memory
 from nephoscope.lab.limits.cpu import PERIOD_US, machine_cpus
-from nephoscope.labcheck.frame import Check, Measured, NotHere
+from nephoscope.labcheck.frame import Check, Measured
 from nephoscope.labcheck.measuring import TIMEOUT_S, mean, together, trials, value
 from nephoscope.targets.base import TargetTrial
 
@@ -26,7 +26,7 @@ def cap_check(cap_cpus: float) -> Check:
     async def measure(lab: Lab, check: Check) -> Measured:
         cpus = machine_cpus()
         if len(cpus) < loops:
-            raise NotHere(f"A cap of {cap_cpus:g} CPUs needs {loops} CPUs; here is {len(cpus)}.")
+            raise Lacking(f"A cap of {cap_cpus:g} CPUs needs {loops} CPUs; here is {len(cpus)}.")
         cgroups.favour(lab.name)
         params = {
             "cpus": cpus[:loops],
@@ -137,7 +137,7 @@ def disk_check(direction: Literal["read", "write"], bytes_per_s: float) -> Check
 
     async def measure(lab: Lab, check: Check) -> Measured:
         if not disk.supported(cgroups.host(lab.name, "a")):
-            raise NotHere("This kernel cannot limit disk bandwidth (no blkio or io controller).")
+            raise Lacking("This kernel cannot limit disk bandwidth (no blkio or io controller).")
         params = {
             "operation": direction,
             "directory": str(host_limits.disk_path()),

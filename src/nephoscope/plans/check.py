@@ -77,14 +77,12 @@ def _check_money(context: PlanContext) -> None:
 
 
 def _check_names(context: PlanContext) -> None:
-    names: set[str] = set()
-    for index, target in enumerate(context.plan.targets):
-        if target.name in names:
+    targets = context.plan.targets
+    for index, target in enumerate(targets):
+        if any(earlier.name == target.name for earlier in targets[:index]):
             message = f"two targets are named '{target.name}'."
-            raise context.error(
-                ("targets", index, "name"), message, "Give each target its own name."
-            )
-        names.add(target.name)
+            hint = "Give each target its own name."
+            raise context.error(("targets", index, "name"), message, hint)
 
 
 def _check_nest(context: PlanContext) -> None:

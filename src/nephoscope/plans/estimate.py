@@ -44,11 +44,10 @@ on two busy CPUs (docs/how-to/platforms.md), with the time to open it again."""
 
 @dataclass(frozen=True, slots=True)
 class TrialTime:
-    """Seconds of one trial, and how that is known: MEASURED or GUESSED. n: earlier trials."""
+    """Seconds of one trial, and how that is known: MEASURED or GUESSED."""
 
     seconds: float
     how: str
-    n: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +93,7 @@ def trial_time(spec: BenchmarkSpec, params: Mapping[str, Any], kind: str, past: 
     """The time of one trial of a benchmark on a target of that kind, without loads and hooks."""
     earlier = past.get(past_key(spec, params), ())
     if earlier:
-        return TrialTime(statistics.median(earlier), MEASURED, len(earlier))
+        return TrialTime(statistics.median(earlier), MEASURED)
     return TrialTime(declared_s(spec, params) + OVERHEAD_S[kind], GUESSED)
 
 
@@ -212,7 +211,7 @@ def _setting_time(
         further += 2 * OVERHEAD_S[kind] * len(setting.backgrounds)
     for hook in (*setting.before, *setting.after):
         further += trial_time(catalog.benchmark(hook.benchmark), hook.params, kind, past).seconds
-    return TrialTime(own.seconds + further, own.how, own.n)
+    return TrialTime(own.seconds + further, own.how)
 
 
 def _warm_up(plan: Plan, setting: Setting) -> int:

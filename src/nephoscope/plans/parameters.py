@@ -17,13 +17,7 @@ from nephoscope.errors import UsageError
 
 def convert_value(benchmark: str, param: ParamSpec, value: Any) -> Any:
     """Returns a value in the parameter's type and unit. UsageError names bound and value."""
-    reader = _READERS.get(param.type)
-    if reader is None:
-        raise UsageError(
-            f"{benchmark}: {param.id} has a type that this version does not know: {param.type}.",
-            "Install nephoscope and its probe in the same version.",
-        )
-    read = reader(param, value)
+    read = _read(param, param.type, value)
     if read is None:
         shown = json.dumps(value, default=str)
         raise UsageError(
@@ -32,6 +26,23 @@ def convert_value(benchmark: str, param: ParamSpec, value: Any) -> Any:
             f"It means: {param.doc}",
         )
     return read
+
+
+def _read(param: ParamSpec, kind: str, value: Any) -> Any:
+    """Returns a value of that type; None for any other."""
+    if kind.endswith("_list"):
+        if not isinstance(value, list):
+            return None
+        items = [_read(param, kind.removesuffix("_list"), item) for item in value]
+        return None if None in items else items
+    if kind in ("int", "float"):
+        number = _number(param, value)
+        if number is None or (kind == "int" and number != int(number)):
+            return None
+        return int(number) if kind == "int" else float(number)
+    if kind == "bool":
+        return value if isinstance(value, bool) else None
+    return value if isinstance(value, str) and (kind == "text" or value in param.choices) else None
 
 
 def _number(param: ParamSpec, value: Any) -> float | None:
@@ -50,48 +61,6 @@ def _number(param: ParamSpec, value: Any) -> float | None:
     return value if inside else None
 
 
-def _whole(param: ParamSpec, value: Any) -> int | None:
-    number = _number(param, value)
-    return None if number is None or number != int(number) else int(number)
-
-
-def _real(param: ParamSpec, value: Any) -> float | None:
-    number = _number(param, value)
-    return None if number is None else float(number)
-
-
-def _switch(_: ParamSpec, value: Any) -> bool | None:
-    return value if isinstance(value, bool) else None
-
-
-def _word(param: ParamSpec, value: Any) -> str | None:
-    return value if isinstance(value, str) and value in param.choices else None
-
-
-def _text(_: ParamSpec, value: Any) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _list_of(read: Callable[[ParamSpec, Any], Any]) -> Callable[[ParamSpec, Any], list[Any] | None]:
-    def items(param: ParamSpec, value: Any) -> list[Any] | None:
-        if not isinstance(value, list):
-            return None
-        out = [read(param, item) for item in value]
-        return None if None in out else out
-
-    return items
-
-
-_READERS: Mapping[str, Callable[[ParamSpec, Any], Any]] = {
-    "int": _whole,
-    "float": _real,
-    "bool": _switch,
-    "choice": _word,
-    "text": _text,
-    "text_list": _list_of(_text),
-    "int_list": _list_of(_whole),
-    "choice_list": _list_of(_word),
-}
 _UNIT_READERS: Mapping[str, Callable[[str], float]] = {
     "bytes": units.parse_bytes,
     # A bare number in a text is in the parameter's own unit, as it is without quotes.

@@ -46,10 +46,6 @@ def resolve_participants(context: PlanContext) -> Participants:
     for number, entry in enumerate(plan.benchmarks):
         with mistakes.of_part():
             entries.append(_entry(context, entry, number))
-    backgrounds: tuple[Background, ...] = ()
-    before: tuple[Hook, ...] = ()
-    after: tuple[Hook, ...] = ()
-    treatments: Mapping[str, Mapping[str, Any]] = {}
     with mistakes.of_part():
         backgrounds = _backgrounds(context)
     with mistakes.of_part():

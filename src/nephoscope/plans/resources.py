@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nephoscope.catalog import Catalog
-from nephoscope.errors import UnknownName
-from nephoscope.reading.sentences import did_you_mean
+from nephoscope.reading.sentences import unknown_name
 
 IDLE = "idle"
 """The neighbour that is there and does nothing: what it seems to take is the experiment's noise."""
@@ -26,11 +25,10 @@ INTENSITY = "intensity_ratio"
 
 @dataclass(frozen=True, slots=True)
 class Aggressor:
-    """The load that takes a resource. network: it sends to, or is sent to from, a far side."""
+    """The load that takes a resource."""
 
     benchmark: str
     params: Mapping[str, Any] = field(default_factory=dict)
-    network: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +41,20 @@ class Victim:
     benchmark: str
     metric: str
     params: Mapping[str, Any] = field(default_factory=dict)
-    network: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """One thing that is shared. words: its name in sentences. victim: None if nobody misses it."""
+    """One thing that is shared. words: its name in sentences. victim: None if nobody misses it.
+
+    network: load and victim send to a far side, or receive from it.
+    """
 
     name: str
     words: str
     aggressor: Aggressor
     victim: Victim | None
+    network: bool = False
 
     @property
     def benchmarks(self) -> tuple[str, ...]:
@@ -99,68 +100,52 @@ _TABLE: tuple[Resource, ...] = (
             {"lengths": [2 * _MIB], "pages": ["huge"], "time_per_point_ns": 100_000_000},
         ),
     ),
-    Resource(
-        "disk_read",
-        "disk reads",
-        Aggressor("load.disk", {"operation": "read"}),
-        Victim(
-            "disk.io",
-            "disk_operations_per_s",
-            {"operation": "randread", "duration_ns": 200_000_000},
-        ),
-    ),
-    Resource(
-        "disk_write",
-        "disk writes",
-        Aggressor("load.disk", {"operation": "write"}),
-        Victim(
-            "disk.io",
-            "disk_operations_per_s",
-            {"operation": "randwrite", "duration_ns": 200_000_000},
-        ),
+    *(
+        Resource(
+            f"disk_{operation}",
+            f"disk {operation}s",
+            Aggressor("load.disk", {"operation": operation}),
+            Victim(
+                "disk.io",
+                "disk_operations_per_s",
+                {"operation": f"rand{operation}", "duration_ns": 200_000_000},
+            ),
+        )
+        for operation in ("read", "write")
     ),
     Resource(
         "fsync",
         "writes made durable",
         Aggressor("load.disk", {"operation": "fsync"}),
-        Victim(
-            "disk.sync",
-            "syncs_per_s",
-            {"operations": 100, "duration_ns": 300_000_000},
-        ),
+        Victim("disk.sync", "syncs_per_s", {"operations": 100, "duration_ns": 300_000_000}),
     ),
-    Resource(
-        "net_send",
-        "network sending",
-        Aggressor("load.net", {"direction": "send"}, network=True),
-        Victim(
-            "net.throughput",
-            "goodput_bytes_per_s",
-            {"direction": "up", "duration_ns": 300_000_000, "warmup_ns": 100_000_000},
+    *(
+        Resource(
+            f"net_{direction}",
+            words,
+            Aggressor("load.net", {"direction": direction}),
+            Victim(
+                "net.throughput",
+                "goodput_bytes_per_s",
+                {"direction": way, "duration_ns": 300_000_000, "warmup_ns": 100_000_000},
+            ),
             network=True,
-        ),
-    ),
-    Resource(
-        "net_receive",
-        "network receiving",
-        Aggressor("load.net", {"direction": "receive"}, network=True),
-        Victim(
-            "net.throughput",
-            "goodput_bytes_per_s",
-            {"direction": "down", "duration_ns": 300_000_000, "warmup_ns": 100_000_000},
-            network=True,
-        ),
+        )
+        for direction, words, way in (
+            ("send", "network sending", "up"),
+            ("receive", "network receiving", "down"),
+        )
     ),
     Resource(
         "packets",
         "small packets",
-        Aggressor("load.packets", {"direction": "send"}, network=True),
+        Aggressor("load.packets", {"direction": "send"}),
         Victim(
             "net.rtt",
             "rtt_ns",
             {"rate_per_s": 1000.0, "duration_ns": 300_000_000, "wait_ns": 100_000_000},
-            network=True,
         ),
+        network=True,
     ),
     Resource(
         "switches",
@@ -168,12 +153,7 @@ _TABLE: tuple[Resource, ...] = (
         Aggressor("load.switches"),
         Victim("cpu.switch", "switches_per_s", {"duration_ns": 150_000_000}),
     ),
-    Resource(
-        IDLE,
-        "nothing",
-        Aggressor("load.cpu", {"threads": 1, INTENSITY: 0.0}),
-        None,
-    ),
+    Resource(IDLE, "nothing", Aggressor("load.cpu", {"threads": 1, INTENSITY: 0.0}), None),
 )
 
 RESOURCES: Mapping[str, Resource] = {one.name: one for one in _TABLE}
@@ -186,10 +166,7 @@ NAMES: tuple[str, ...] = tuple(name for name in RESOURCES if name != IDLE)
 def resource(name: str) -> Resource:
     """The resource of that name. UnknownName when there is none."""
     if name not in RESOURCES:
-        raise UnknownName(
-            f"There is no resource '{name}'{did_you_mean(name, RESOURCES)}.",
-            f"There are: {', '.join(RESOURCES)}.",
-        )
+        raise unknown_name(f"There is no resource '{name}'", name, RESOURCES, "There are")
     return RESOURCES[name]
 
 

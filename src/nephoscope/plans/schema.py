@@ -104,26 +104,20 @@ def _value(param: ParamSpec) -> dict[str, Any]:
     described: dict[str, Any] = {"description": param.doc, "default": param.default}
     if param.id == SCENARIO:
         return {**described, "type": ["string", "object"]}
-    return {**described, **_type(param)}
+    return {**described, **_type(param, param.type)}
 
 
-def _type(param: ParamSpec) -> Mapping[str, Any]:
+def _type(param: ParamSpec, kind: str) -> Mapping[str, Any]:
+    if kind.endswith("_list"):
+        return {"type": "array", "items": _type(param, kind.removesuffix("_list"))}
+    if kind == "bool":
+        return {"type": "boolean"}
+    if kind in ("text", "choice"):
+        return {"type": "string"} | ({"enum": list(param.choices)} if kind == "choice" else {})
     bounds = {
         key: value
         for key, value in (("minimum", param.min), ("maximum", param.max))
         if value is not None
     }
-    number = {"type": "integer" if param.type.startswith("int") else "number", **bounds}
-    with_unit = {"anyOf": [number, {"type": "string"}]}
-    plain = with_unit if param.unit in _UNITS_AS_TEXT else number
-    words = {"type": "string", "enum": list(param.choices)}
-    return {
-        "int": plain,
-        "float": plain,
-        "bool": {"type": "boolean"},
-        "choice": words,
-        "text": {"type": "string"},
-        "text_list": {"type": "array", "items": {"type": "string"}},
-        "int_list": {"type": "array", "items": plain},
-        "choice_list": {"type": "array", "items": words},
-    }[param.type]
+    number = {"type": "integer" if kind == "int" else "number", **bounds}
+    return {"anyOf": [number, {"type": "string"}]} if param.unit in _UNITS_AS_TEXT else number

@@ -8,11 +8,10 @@ from importlib import resources
 from typing import Any
 
 from nephoscope import catalog
-from nephoscope.errors import UnknownName
 from nephoscope.plans.files.load import from_values
 from nephoscope.plans.model import Entry, Plan
 from nephoscope.reading import yamltext
-from nephoscope.reading.sentences import did_you_mean
+from nephoscope.reading.sentences import Place, unknown_name
 from nephoscope.targets.kinds.local import LocalRecord
 from nephoscope.targets.kinds.record import TargetRecord
 
@@ -36,10 +35,7 @@ def survey(
     benchmark varies `threads`, the levels become 1, 2, 4, … and `cpus`.
     """
     if level not in LEVELS:
-        raise UnknownName(
-            f"There is no survey level '{level}'{did_you_mean(level, LEVELS)}.",
-            f"It has: {', '.join(LEVELS)}.",
-        )
+        raise unknown_name(f"There is no survey level '{level}'", level, LEVELS, "It has")
     return _builtin(f"survey-{level}", budget_s, seed, cpus, known, {})
 
 
@@ -168,19 +164,22 @@ def single(
         "targets": [target] if peer is None else [target, peer],
         "benchmarks": [entry],
         "accept": ["throttled"],
+        "budget": budget_s,
+        "seed": seed,
     }
     if wants_peer:
         ends = f"between {target.name} and {peer.name}" if peer else f"of {target.name} with itself"
         values["question"] = f"What does {benchmark} measure {ends}?"
-    if budget_s is not None:
-        values["budget"] = budget_s
-    if seed is not None:
-        values["seed"] = seed
     if rounds is not None:
         values["repeat"] = {"min": rounds, "max": rounds}
+    return from_values(values, known, place_of_set(set_params))
+
+
+def place_of_set(sets: Mapping[str, str]) -> Place:
+    """Returns the places of a plan whose parameters are given on the command line by `--set`."""
 
     def place(loc: yamltext.Loc) -> str:
         name = str(loc[3]) if len(loc) > 3 else ""
-        return f"--set {name}={set_params[name]}: " if name in set_params else ""
+        return f"--set {name}={sets[name]}: " if name in sets else ""
 
-    return from_values(values, known, place)
+    return place

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -14,11 +12,8 @@ from nephoscope import units
 from nephoscope.commands import options, output
 from nephoscope.commands.options import Count, Parsed, flag, option, repeated
 from nephoscope.commands.section_output import present
-from nephoscope.errors import Interrupted, UsageError
+from nephoscope.errors import UsageError
 from nephoscope.limits import LAB_HOSTS
-
-if TYPE_CHECKING:
-    from nephoscope.platforms.records import PlatformReport
 
 NAMES = ("bare", "container", "uml", "qemu")
 LEAST_MEMORY_BYTES = 224 << 20
@@ -80,7 +75,7 @@ def platforms(
     """
     from nephoscope.platforms.measure import Measurement, Settings
     from nephoscope.platforms.page import section
-    from nephoscope.tasks import cancelled_by_signals
+    from nephoscope.tasks import run_until_signal
 
     settings = Settings(
         tuple(dict.fromkeys(names)) or NAMES,
@@ -91,13 +86,8 @@ def platforms(
         secrets.randbits(32) if seed is None else seed,
     )
 
-    async def measure() -> PlatformReport:
-        with cancelled_by_signals():
-            return await Measurement(settings, output.log).run()
-
-    try:
-        report = asyncio.run(measure())
-    except asyncio.CancelledError:
-        raise Interrupted("Interrupted; all guests were removed.") from None
+    report = run_until_signal(
+        Measurement(settings, output.log).run(), "Interrupted; all guests were removed."
+    )
     source = f"seed {settings.seed}"
     return present(report, section(report), as_json=as_json, to=to, source=source)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from nephoscope.errors import PlanError
+from nephoscope.errors import PlanError, UnknownName
 from nephoscope.reading.yamltext import Loc, locate
 
 Place = Callable[[Loc], str]
@@ -57,6 +57,13 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """' (did you mean 'x'?)' for the nearest known name, else nothing."""
     near = difflib.get_close_matches(name, list(known), n=1)
     return f" (did you mean '{near[0]}'?)" if near else ""
+
+
+def unknown_name(sentence: str, name: str, known: Collection[str], hint: str) -> UnknownName:
+    """Returns the error about a name. sentence: begins it, before the nearest known name; hint:
+    begins the list of all."""
+    every = ", ".join(known) or "none"
+    return UnknownName(f"{sentence}{did_you_mean(name, known)}.", f"{hint}: {every}.")
 
 
 def place_in(text: str, name: str) -> Place:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 PLATFORM = ".platform"
 """The condition that makes a host anew; whatever ran on it is gone."""
 
-
 _UNKNOWN = object()
 
 

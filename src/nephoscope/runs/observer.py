@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from nephoscope.model import Sample, Setting, TrialKey, TrialRecord
 from nephoscope.runs.schedule.alternatives import Outcome
@@ -16,17 +15,14 @@ from nephoscope.store import StoredRun
 class Status:
     """Where a run stands.
 
-    round: current round (0 and below: warm-up). trials: finished so far. alternatives: settings
-    times targets. ended: of these, how many are done. converged: of these, how many converged.
-    spent_s: of the budget, over all sessions. budget_s: None where there is none. time_left: what
-    measuring will still take; None before every alternative was measured once.
+    trials: finished so far. alternatives: settings times targets. ended: of these, how many are
+    done. spent_s: of the budget, over all sessions. budget_s: None where there is none. time_left:
+    what measuring will still take; None before every alternative was measured once.
     """
 
-    round: int
     trials: int
     alternatives: int
     ended: int
-    converged: int
     spent_s: float
     budget_s: float | None
     time_left: TimeLeft | None = None
@@ -49,12 +45,6 @@ class Observer:
     def said(self, sentence: str) -> None:
         """What is being made ready, for a person who waits."""
 
-    def target_opened(self, name: str, fingerprint: Mapping[str, Any]) -> None:
-        """A target answers."""
-
-    def round_started(self, status: Status, active: int) -> None:
-        """A round of `active` trials begins."""
-
     def trial_started(self, key: TrialKey, setting: Setting, status: Status) -> None:
         """A trial begins."""
 
@@ -66,6 +56,3 @@ class Observer:
 
     def alternative_ended(self, outcome: Outcome, status: Status) -> None:
         """A setting on a target is done, for the reason in `outcome`."""
-
-    def run_ended(self, run: StoredRun, status: Status) -> None:
-        """All measuring is done and stored."""

@@ -24,7 +24,7 @@ from nephoscope.runs.concurrent_runs import ConcurrentRuns
 from nephoscope.runs.environment import Environment
 from nephoscope.runs.observer import Observer, Status
 from nephoscope.runs.schedule import concurrency
-from nephoscope.runs.schedule.alternatives import DONE_WORDS, Outcome, Pair
+from nephoscope.runs.schedule.alternatives import Outcome, Pair
 from nephoscope.runs.schedule.groups import Group, scheduled
 from nephoscope.runs.schedule.headline import rows_of_table
 from nephoscope.runs.schedule.progress import UNMEASURABLE, Progress, budget_s
@@ -71,7 +71,7 @@ class Session:
         stored = list(run.tables())
         self._have = {record.key: (record, table) for record, table in stored}
         self._last_stored = max((record.key.round for record, _ in stored), default=0)
-        self._round = self._begun = 0
+        self._begun = 0
         self._cpus = len(os.sched_getaffinity(0))
         self._traits = [target.traits() for target in plan.targets]
         self._others = ConcurrentRuns(
@@ -142,9 +142,8 @@ class Session:
     async def _one_round(self, number: int) -> None:
         if 0 < number <= self._begun:
             return
-        nest = await self._begin_round(number, number)
+        nest = await self._begin_round(number)
         active = self._progress.begin_round(number)
-        self._observer.round_started(self._status(), len(active))
         missing = self._missing(number, active)
         execute = partial(self._execute, number, nest)
         if self._plan.simulated:
@@ -163,11 +162,10 @@ class Session:
     async def _one_cell(self, numbers: Sequence[int]) -> None:
         """Measures the blocks of a cell one after the other: each is booted, then all its rounds
         are measured. The order of the blocks is the seed's."""
-        nest = await self._begin_round(numbers[0], numbers[-1])
+        nest = await self._begin_round(numbers[0])
         work: dict[str, list[tuple[int, Group]]] = {}
         for number in numbers:
             active = self._progress.begin_round(number)
-            self._observer.round_started(self._status(), len(active))
             for group in self._missing(number, active):
                 work.setdefault(group.setting.block, []).append((number, group))
         cell = self._cells.cell_of(numbers[0])
@@ -178,13 +176,13 @@ class Session:
                     self._progress.end_by_budget()
         self._end_round()
 
-    async def _begin_round(self, first: int, last: int) -> Mapping[str, int]:
-        """Readies targets and hosts for the rounds from first to last; returns their cell."""
-        self._round = last
+    async def _begin_round(self, number: int) -> Mapping[str, int]:
+        """Readies targets and hosts for a round, and those after it in its cell; returns the
+        cell."""
         for sentence in self._others.new_ones():
             self._warn(sentence)
-        self._give_up(await self._pool.begin_round(first))
-        return await self._cell(first)
+        self._give_up(await self._pool.begin_round(number))
+        return await self._cell(number)
 
     def _end_round(self) -> None:
         for outcome in self._progress.end_round():
@@ -296,7 +294,6 @@ class Session:
         if name not in known:
             self._run.update(fingerprints={**known, name: dict(fingerprint)})
         self._run.event({"event": "target_opened", "target": name})
-        self._observer.target_opened(name, fingerprint)
 
     def _say(self, sentence: str) -> None:
         self._run.event({"event": "said", "sentence": sentence})
@@ -307,13 +304,10 @@ class Session:
         self._observer.warning(sentence)
 
     def _status(self) -> Status:
-        outcomes = self._progress.outcomes()
         return Status(
-            round=self._round,
             trials=self.trials,
             alternatives=self._progress.alternatives,
-            ended=len(outcomes),
-            converged=sum(outcome.word in DONE_WORDS for outcome in outcomes),
+            ended=len(self._progress.outcomes()),
             spent_s=self._progress.spent_s,
             budget_s=budget_s(self._plan),
             time_left=self._progress.time_left(),
@@ -342,7 +336,6 @@ class Session:
             self._run.finish(FAILED)
             raise self._nothing_counts(refused)
         self._run.finish(MEASURED)
-        self._observer.run_ended(self._run, self._status())
 
     def _nothing_counts(self, refused: Sequence[str]) -> BenchmarkFailed:
         failure = self._execution.failure

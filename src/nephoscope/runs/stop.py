@@ -18,7 +18,7 @@ STOP_S = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """What became of a run. pid: of the process that measured it; None when none did."""
+    """A run that was asked to end. pid: null where no process measured it."""
 
     run: str
     pid: int | None

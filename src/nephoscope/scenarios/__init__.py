@@ -4,30 +4,14 @@ What a scenario may say is defined once, in crates/sim; here it is read, put ove
 handed to the simulator, whose words about a wrong key are led back to the line of the user's file.
 """
 
-from nephoscope.scenarios.scenario import (
-    GEO,
-    KINDS,
-    PLACE,
-    SCHEDULER,
-    SELECTION,
-    Kind,
-    Scenario,
-    builtin,
-    load,
-    read,
-    text_of,
-)
-
-__all__ = [
-    "GEO",
-    "KINDS",
-    "PLACE",
-    "SCHEDULER",
-    "SELECTION",
-    "Kind",
-    "Scenario",
-    "builtin",
-    "load",
-    "read",
-    "text_of",
-]
+from nephoscope.scenarios.scenario import GEO as GEO
+from nephoscope.scenarios.scenario import KINDS as KINDS
+from nephoscope.scenarios.scenario import PLACE as PLACE
+from nephoscope.scenarios.scenario import SCHEDULER as SCHEDULER
+from nephoscope.scenarios.scenario import SELECTION as SELECTION
+from nephoscope.scenarios.scenario import Kind as Kind
+from nephoscope.scenarios.scenario import Scenario as Scenario
+from nephoscope.scenarios.scenario import builtin as builtin
+from nephoscope.scenarios.scenario import load as load
+from nephoscope.scenarios.scenario import read as read
+from nephoscope.scenarios.scenario import text_of as text_of

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from nephoscope import units
-from nephoscope.errors import UsageError
 from nephoscope.sla import credit, files
 from nephoscope.sla.periods import Period, periods_between
 from nephoscope.sla.terms import Agreement, nanoseconds
@@ -48,13 +47,7 @@ def figures(study: ReferenceStudy) -> tuple[AgreementFigure, ...]:
 
 
 def _figure(study: ReferenceStudy, part: Part, row: AgreementRow) -> AgreementFigure:
-    cell = (row.row, row.column)
-    number = next((n for n in study.numbers if n.table == row.table and n.cell == cell), None)
-    if number is None:
-        raise UsageError(
-            f"{study.name}, {part.name}: published.csv has no '{row.column}' of '{row.row}'.",
-            "Correct the names in study.yaml.",
-        )
+    number = study.number(row.table, (row.row, row.column))
     terms = files.load(row.contract)
     period = periods_between(terms, _AT_NS, _AT_NS, nanoseconds(terms.objectives[0].slot))[0]
     allowed, slot_s = allowed_slots(terms, period)

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache, partial
-from importlib import resources
+from functools import lru_cache
 from pathlib import Path
-from typing import TypeVar
-
-from pydantic import BaseModel, ValidationError
 
 from nephoscope import plans
-from nephoscope.errors import Lacking, UnknownName, UsageError
-from nephoscope.reading import textfile, yamltext
-from nephoscope.reading.mistakes import Mistakes
-from nephoscope.reading.sentences import did_you_mean, mistakes, place_in, record_at
+from nephoscope.catalog import source_folder
+from nephoscope.errors import UsageError
+from nephoscope.reading import recordfile, textfile
+from nephoscope.reading.sentences import unknown_name
 from nephoscope.studies.definition.selectors import Cell
 from nephoscope.studies.definition.study import MissingTable, Part, Study, Table, Tables
 
 COLUMNS = ("table", "row", "column", "value", "unit", "n", "note")
-
-_Record = TypeVar("_Record", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +67,7 @@ class ReferenceStudy:
             if part.name == name:
                 return part
         known = [part.name for part in self.definition.parts]
-        raise UnknownName(
-            f"{self.name} has no part '{name}'{did_you_mean(name, known)}.",
-            f"It has: {', '.join(known)}.",
-        )
+        raise unknown_name(f"{self.name} has no part '{name}'", name, known, "It has")
 
     def plan_names(self, part: Part) -> tuple[str, ...]:
         """Returns the names of the runs of a part, of every scale."""
@@ -84,14 +75,8 @@ class ReferenceStudy:
 
 
 def folder() -> Path:
-    """Returns the folder of the studies: inside the installed package, else in the source tree."""
-    packaged = Path(str(resources.files("nephoscope"))) / "_studies"
-    if packaged.is_dir():
-        return packaged
-    in_tree = Path(__file__).resolve().parents[3] / "studies"
-    if in_tree.is_dir():
-        return in_tree
-    raise Lacking("The studies' folder is missing.", "Install the package again.")
+    """Returns the folder of the studies."""
+    return source_folder("studies")
 
 
 def names() -> list[str]:
@@ -109,17 +94,14 @@ def load(name: str) -> ReferenceStudy:
     """Returns the study of that name; UnknownName with the nearest name if there is none."""
     known = names()
     if name not in known:
-        raise UnknownName(
-            f"There is no study '{name}'{did_you_mean(name, known)}.",
-            f"There are: {', '.join(known)}.",
-        )
+        raise unknown_name(f"There is no study '{name}'", name, known, "There are")
     return read(folder() / name)
 
 
 def read(path: Path) -> ReferenceStudy:
     """Reads a study's folder. UsageError (file, line, column) for any mistake in its files."""
-    definition = _record(path / "study.yaml", Study)
-    tables = _record(path / "tables.yaml", Tables)
+    definition = recordfile.load(path / "study.yaml", Study, "study")
+    tables = recordfile.load(path / "tables.yaml", Tables, "study")
     numbers = read_numbers(path / "published.csv")
     return ReferenceStudy(path.name, path, definition, tables.tables, tables.missing, numbers)
 
@@ -142,19 +124,9 @@ def _run_name(study: str, part: str, scale: str) -> str:
     return f"{study}-{part}" + ("" if scale == "small" else f"-{scale}")
 
 
-def _record(path: Path, record: type[_Record]) -> _Record:
-    text = _text(path)
-    try:
-        return record.model_validate(yamltext.parse(text, str(path)))
-    except ValidationError as error:
-        place = place_in(text, str(path))
-        Mistakes(mistakes(error, place, partial(record_at, record))).report()
-        raise
-
-
 def read_numbers(path: Path) -> tuple[Number, ...]:
     """Reads the published numbers of a file. UsageError with file and line for any mistake."""
-    rows = textfile.csv_rows(_text(path), str(path))
+    rows = textfile.csv_rows(textfile.read(path, "study", UsageError), str(path))
     if tuple(next(rows, (1, []))[1]) != COLUMNS:
         raise UsageError(f"{path}:1: the columns must be {','.join(COLUMNS)}.")
     numbers: dict[tuple[str, Cell], Number] = {}
@@ -181,7 +153,3 @@ def _number(fields: list[str], where: str) -> Number:
     if not math.isfinite(value):
         raise UsageError(f"{where}: value '{text}' or n '{n}' is not a plain number.")
     return Number(table, row, column, text, value, unit, count, note)
-
-
-def _text(path: Path) -> str:
-    return textfile.read(path, "study", UsageError)

@@ -106,9 +106,9 @@ def run(
     for number, (part, plan) in enumerate(plans, 1):
         output.log(f"{study.name}, {part.name} ({number} of {len(plans)}): {part.title}")
         try:
-            stored, result = _measured(study, part, plan, runs, fresh=fresh)
-            measured[stored.id] = result
-            code = code or (0 if _has_valid_trials(stored) else measuring.NOTHING_VALID)
+            result, is_valid = _measured(study, part, plan, runs, fresh=fresh)
+            measured[result.run] = result
+            code = code or (0 if is_valid else measuring.NOTHING_VALID)
         except Interrupted:
             raise
         except NephoscopeError as error:
@@ -139,7 +139,8 @@ def _seeded(plan: Plan, seed: int | None) -> Plan:
 
 def _measured(
     study: ReferenceStudy, part: Part, plan: Plan, store: Store, *, fresh: bool
-) -> tuple[StoredRun, PartResult]:
+) -> tuple[PartResult, bool]:
+    """Returns the comparison of a new run of the part, and whether a trial of it is valid."""
     from nephoscope.studies.comparison.part_result import compare_part
     from nephoscope.studies.report import page
 
@@ -148,13 +149,7 @@ def _measured(
     part_result = compare_part(study, part, result, text.warnings(stored))
     path = page.write(study, [part_result], stored.report_path)
     output.log(f"Comparison: {path}")
-    return stored, part_result
-
-
-def _has_valid_trials(stored: StoredRun) -> bool:
-    from nephoscope.store import counts
-
-    return any(counts(record) for record in stored.records())
+    return part_result, result.run.trials.valid > 0
 
 
 def _compared(

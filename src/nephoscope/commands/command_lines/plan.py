@@ -14,6 +14,7 @@ from nephoscope import catalog, plans
 from nephoscope.commands.command_lines.options import CommandOptions
 from nephoscope.errors import UsageError
 from nephoscope.plans.files.load import from_values
+from nephoscope.plans.survey import place_of_set
 from nephoscope.reading import yamltext
 from nephoscope.targets.kinds.record import TargetRecord
 
@@ -108,17 +109,12 @@ def plan_of(
         "margin": options.margin,
         "phases": {"start": options.timeout_s},
         "accept": ["throttled"],
+        "budget": budget_s,
+        "seed": seed,
     }
     if several:
         values["design"] = {"baseline": {LABEL: lines[0].label}}
-    values |= {} if budget_s is None else {"budget": budget_s}
-    values |= {} if seed is None else {"seed": seed}
-
-    def place(loc: yamltext.Loc) -> str:
-        name = str(loc[3]) if len(loc) > 3 else ""
-        return f"--set {name}={sets[name]}: " if name in sets else ""
-
-    return from_values(values, catalog.load(), place)
+    return from_values(values, catalog.load(), place_of_set(sets))
 
 
 def _combinations(options: CommandOptions) -> Iterator[dict[str, str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -59,7 +58,7 @@ def text(
 def _block(line: CommandLine, metrics: Mapping[str, MetricResult], executions: Executions) -> str:
     if WALL not in metrics:
         reason = executions.failed_trials[0] if executions.failed_trials else "it was not measured"
-        return f"{line.label}\n{_wrapped(f'! No result: {reason}.'.replace('..', '.'))}"
+        return f"{line.label}\n{output.wrapped(f'! No result: {reason}.'.replace('..', '.'))}"
     wall = _measured(metrics[WALL])
     rows = [("median", wall)]
     if "wall_mean_ns" in metrics:
@@ -127,7 +126,7 @@ def comparison(comparisons: Sequence[Against], lines: Sequence[CommandLine]) -> 
             f"{WORDS[verdict.word].upper()}{_why(against, ratio)}"
         )
     texts += [_figure_comparison(against, first) for against in comparisons if _has_ratio(against)]
-    return "\n".join(_wrapped(text, "  ") for text in texts)
+    return "\n".join(output.wrapped(text) for text in texts)
 
 
 def _has_ratio(against: Against) -> bool:
@@ -185,8 +184,4 @@ def _notes(
             notes.append(
                 f"{line.label}: the start of {shell}, {start}, is measured and subtracted."
             )
-    return "\n".join(_wrapped(f"! {note}") for note in dict.fromkeys(notes))
-
-
-def _wrapped(text: str, indent: str = "  ") -> str:
-    return textwrap.fill(text, output.width(), subsequent_indent=indent, break_on_hyphens=False)
+    return "\n".join(output.wrapped(f"! {note}") for note in dict.fromkeys(notes))

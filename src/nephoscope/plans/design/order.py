@@ -80,27 +80,26 @@ class Step:
 
 def check(context: PlanContext) -> None:
     """Raises PlanError for an ABA design without a baseline that it can return to."""
-    design, at = context.plan.design, ("design", "around")
-    if not design.around:
-        return
-    if not design.baseline:
-        raise context.error(
-            at,
+    design = context.plan.design
+    for is_wrong, message, hint in (
+        (
+            not design.baseline,
             "there is no baseline to return to between the trials.",
             "Name it: `baseline: {FACTOR: LEVEL}`.",
-        )
-    if "target" in design.baseline:
-        raise context.error(
-            at,
+        ),
+        (
+            "target" in design.baseline,
             "a baseline on another target is no baseline trial of the same one.",
             "Drop `target` from the baseline, or drop `around`.",
-        )
-    if context.plan.concurrent:
-        raise context.error(
-            at,
+        ),
+        (
+            context.plan.concurrent,
             "a trial is no baseline while another one runs at the same time.",
             "Drop `concurrent`, or drop `around`.",
-        )
+        ),
+    ):
+        if design.around and is_wrong:
+            raise context.error(("design", "around"), message, hint)
 
 
 def baseline_of(plan: Plan, settings: Sequence[Setting]) -> dict[Pair, Pair]:

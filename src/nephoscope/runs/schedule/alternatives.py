@@ -22,10 +22,6 @@ REFUSED_AFTER = 3
 LOST = "target_lost"
 """Failure name of a trial whose target did not answer, and outcome of what was given up for it."""
 
-DONE_WORDS = ("converged", "measured")
-"""Outcomes with which a run may call itself converged."""
-
-
 LOST_AFTER = 3
 """A setting that takes its target away so often in a row is not tried again."""
 

@@ -18,7 +18,6 @@ from nephoscope.runs.trials.records import (
     GroupResult,
     RecordContext,
     StoredTrial,
-    make_lost_records,
     make_records,
 )
 from nephoscope.runs.trials.trial import GroupTrial, Stage
@@ -62,12 +61,18 @@ class Execution:
         lost = self._stage.pool.missing(group.needs, round)
         if lost is not None:
             about = RecordContext(round, self._place(round), self._spend(), 1, nest, notes)
-            self._keep(make_lost_records(group, lost, spec, about, time.time()))
+            measured = GroupResult(started_at=time.time())
+            measured.lose(lost, "not tried")
+            self._keep(make_records(group, measured, spec, {}, about))
             return True
         for attempt in range(1, 2 + self._stage.plan.retry.times):
             timeout_s, cut_short = self._timeout(group)
             self._started(keys, group, attempt)
-            measured = await self._trial(group, timeout_s, round).run()
+            if group.setting.benchmark == HOST_BOOT:
+                trial: BootTrial | GroupTrial = BootTrial(group, self._stage, timeout_s)
+            else:
+                trial = GroupTrial(group, self._stage, timeout_s, round)
+            measured = await trial.run()
             if cut_short and _ran_out(measured):
                 self._run.event({"event": "trial_cut_short_by_budget", "trial": keys[0].name})
                 return False
@@ -80,7 +85,8 @@ class Execution:
             )
         else:
             self._stage.pool.answered(group.needs)
-        self._remember(measured)
+        # The last failure has the words with which a run ends in which nothing counts.
+        self.failure = measured.failure or next(iter(measured.failures), self.failure)
         about = RecordContext(round, self._place(round), self._spend(), attempt, nest, notes)
         self._keep(make_records(group, measured, spec, self._accepted(group), about))
         return True
@@ -92,11 +98,6 @@ class Execution:
             name: (*stage.plan.accept, *stage.environment.accepts(stage.pool.wanted(name)))
             for name in group.targets
         }
-
-    def _trial(self, group: Group, timeout_s: float, round: int) -> GroupTrial | BootTrial:
-        if group.setting.benchmark == HOST_BOOT:
-            return BootTrial(group, self._stage, timeout_s)
-        return GroupTrial(group, self._stage, timeout_s, round)
 
     def _try_again(self, measured: GroupResult, keys: Sequence[TrialKey], attempt: int) -> bool:
         """Returns whether the plan wants another attempt; the one that failed stays in the
@@ -164,10 +165,6 @@ class Execution:
             self._run.event(_ended(trial.record))
             self._observer.trial_measured(trial.record, trial.samples)
             self._observer.trial_ended(trial.record, self._status())
-
-    def _remember(self, measured: GroupResult) -> None:
-        """Keeps the last failure: the words with which a run ends in which nothing counts."""
-        self.failure = measured.failure or next(iter(measured.failures), self.failure)
 
 
 def _ran_out(measured: GroupResult) -> bool:

@@ -98,15 +98,6 @@ def make_records(
     return stored
 
 
-def make_lost_records(
-    group: Group, lost: TargetLost, spec: BenchmarkSpec, about: RecordContext, started_at: float
-) -> list[StoredTrial]:
-    """The records of a group that needs a target which does not answer in this round."""
-    measured = GroupResult(started_at=started_at)
-    measured.lose(lost, "not tried")
-    return make_records(group, measured, spec, {}, about)
-
-
 def _verdict(
     group: Group,
     measured: GroupResult,

@@ -32,9 +32,7 @@ def unequal_counts(
     samples = [sample for trial in clients.values() for sample in trial.samples]
     sent, completed = _sum(samples, SENT), _sum(samples, COMPLETED)
     served = sum(
-        _sum((s for _, _, trial in load.trials for s in trial.samples), SERVED[load.spec.id])
-        for load in running
-        if load.spec.id in SERVED
+        _sum(load.samples, SERVED[load.spec.id]) for load in running if load.spec.id in SERVED
     )
     if completed <= served <= sent:
         return ""

@@ -144,11 +144,11 @@ class GroupTrial:
                     for side in self._clients
                 )
             )
-        by_side = {id(s): trial for s, trial in zip(self._clients, results, strict=True)}
+        names = (side.target for side in self._clients)
+        self._out.trials = dict(zip(names, results, strict=True))
         ended_ns = time.time_ns()
         self._out.elapsed_ns = ended_ns - begun_ns
-        self._window = timing.window_of(self._clients, by_side, begun_ns, ended_ns)
-        self._out.trials = {side.target: by_side[id(side)] for side in self._clients}
+        self._window = timing.window_of(self._clients, self._out.trials, begun_ns, ended_ns)
 
     async def _stop(self) -> None:
         assert self._window is not None
@@ -162,8 +162,7 @@ class GroupTrial:
         for load in self._loads:
             if load.problem:
                 out.broken.append(("load_ended", load.problem))
-            documents = [trial.documents for _, _, trial in load.trials]
-            out.keep(owner, load.beside(), documents[-1] if documents else {})
+            out.keep(owner, load.beside(), load.trial.documents if load.trial is not None else {})
         if unequal := unequal_counts(self._setting.served_by, out.trials, self._loads):
             out.broken.append(("unequal_counts", unequal))
         out.loads = tuple(load.describe(window) for load in self._loads)
@@ -171,8 +170,7 @@ class GroupTrial:
 
     def _take_skew(self) -> None:
         sides = self._clients
-        by_side = {id(side): self._out.trials[side.target] for side in sides}
-        skew = timing.skew_ns(sides, by_side)
+        skew = timing.skew_ns(sides, self._out.trials)
         machines = self._stage.pool.machines(side.target for side in sides)
         own_clock = all(side.offset_ns == 0 for side in sides)
         note = timing.skew_note(skew, one_machine=machines == {CONTROLLER} and own_clock)
@@ -203,7 +201,7 @@ class GroupTrial:
         load = Load(background, name, spec, pool[name].shares_clock)
         peer = None
         if background.peer:
-            load.serving = await self._server(background.peer, name, spec.id, load.params)
+            load.serving = await self._server(background.peer, name, spec.id, background.params)
             peer = load.serving.peer
         self._loads.append(load)
         work = load.start(pool[name], self._load_deadline_s(), self._limits.start_s, peer)

@@ -7,7 +7,7 @@ machine hides is no proof of anything, so it invalidates nothing; the report say
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from nephoscope import units
@@ -23,7 +23,6 @@ readings themselves may lie that far apart on a busy machine."""
 
 LITTLE_TOLERANCE = 0.10
 """A closed loop keeps N = X R within 10 %."""
-
 
 LATE_SENDS = "late_sends_ratio"
 LATE_SENDS_RATIO = 0.01
@@ -69,13 +68,15 @@ def reasons(
     elapsed_ns: int,
 ) -> list[Reason]:
     """All reasons why this trial does not count; empty when it does."""
-    found = [rule(beside, elapsed_ns) for rule in _RULES]
     seen = list(samples)
-    return [
-        *(reason for reason in found if reason is not None),
+    results = (
+        _clock_step(beside, elapsed_ns),
+        _throttled(beside),
+        _swapped(beside),
         *_load_identity(spec, params, seen),
-        *_late_sends(seen),
-    ]
+        _late_sends(seen),
+    )
+    return [reason for reason in results if reason is not None]
 
 
 def _clock_step(beside: Mapping[str, Any], elapsed_ns: int) -> Reason | None:
@@ -88,7 +89,7 @@ def _clock_step(beside: Mapping[str, Any], elapsed_ns: int) -> Reason | None:
     )
 
 
-def _throttled(beside: Mapping[str, Any], _: int) -> Reason | None:
+def _throttled(beside: Mapping[str, Any]) -> Reason | None:
     ratio = facts.number(beside, "throttled_ratio")
     if ratio is None or ratio <= 0:
         return None
@@ -99,7 +100,7 @@ def _throttled(beside: Mapping[str, Any], _: int) -> Reason | None:
     )
 
 
-def _swapped(beside: Mapping[str, Any], _: int) -> Reason | None:
+def _swapped(beside: Mapping[str, Any]) -> Reason | None:
     swapped = facts.number(beside, "swapped_bytes") or 0
     faults = facts.number(beside, "major_faults_count") or 0
     swap_in = facts.number(beside, "swap_in_count") or 0
@@ -117,17 +118,9 @@ def _swapped(beside: Mapping[str, Any], _: int) -> Reason | None:
     return None
 
 
-_RULES: Sequence[Callable[[Mapping[str, Any], int], Reason | None]] = (
-    _clock_step,
-    _throttled,
-    _swapped,
-)
-
-
 def _load_identity(
     spec: BenchmarkSpec, params: Mapping[str, Any], samples: Sequence[Sample]
-) -> list[Reason]:
-    found = []
+) -> Iterator[Reason]:
     for law in LOAD_IDENTITIES.get(spec.id, ()):
         rates = [sample.value for sample in samples if sample.metric == law.rate]
         latencies = [sample for sample in samples if sample.metric == law.latency]
@@ -138,24 +131,21 @@ def _load_identity(
         depth = float(params.get(law.depth, spec.param(law.depth).default))
         in_flight = rates[0] * mean_s
         if abs(in_flight / depth - 1) > LITTLE_TOLERANCE + _at_the_ends(latencies, seen, rates[0]):
-            found.append(
-                Reason(
-                    "load_identity",
-                    f"rate times latency gives {units.format_number(in_flight)} operations in "
-                    f"flight, and {depth:g} were kept in flight (Little's law, 10 %): the load "
-                    "generator could not keep up",
-                )
+            yield Reason(
+                "load_identity",
+                f"rate times latency gives {units.format_number(in_flight)} operations in "
+                f"flight, and {depth:g} were kept in flight (Little's law, 10 %): the load "
+                "generator could not keep up",
             )
-    return found
 
 
-def _late_sends(samples: Sequence[Sample]) -> list[Reason]:
+def _late_sends(samples: Sequence[Sample]) -> Reason | None:
     late = [sample.value for sample in samples if sample.metric == LATE_SENDS]
     if not late or max(late) <= LATE_SENDS_RATIO:
-        return []
+        return None
     counts = (sample.value for sample in samples if sample.metric == SENT)
     if max(late) * max(counts, default=math.inf) < LATE_SENDS_COUNT - 0.5:
-        return []
+        return None
     times = [
         [(sample.value, sample.count) for sample in samples if sample.metric == metric]
         for metric in ("rtt_ns", "rtt_sent_ns")
@@ -163,22 +153,18 @@ def _late_sends(samples: Sequence[Sample]) -> list[Reason]:
     if all(times):
         due, sent = map(histogram_median, times)
         if due <= sent * (1 + LATE_EFFECT_RATIO):
-            return []
-        return [
-            Reason(
-                "late_sends",
-                f"{units.format_value(max(late), 'ratio')} of the datagrams left more than 1 ms "
-                f"late, which raises the median round trip from {units.format_value(sent, 'ns')} "
-                f"to {units.format_value(due, 'ns')} (1 % is allowed)",
-            )
-        ]
-    return [
-        Reason(
+            return None
+        return Reason(
             "late_sends",
-            f"{units.format_value(max(late), 'ratio')} of what was to be sent left more than 1 ms "
-            "late (1 % is allowed): the sender, and not what it asked, was measured",
+            f"{units.format_value(max(late), 'ratio')} of the datagrams left more than 1 ms "
+            f"late, which raises the median round trip from {units.format_value(sent, 'ns')} "
+            f"to {units.format_value(due, 'ns')} (1 % is allowed)",
         )
-    ]
+    return Reason(
+        "late_sends",
+        f"{units.format_value(max(late), 'ratio')} of what was to be sent left more than 1 ms "
+        "late (1 % is allowed): the sender, and not what it asked, was measured",
+    )
 
 
 def _at_the_ends(latencies: Sequence[Sample], seen: int, rate_per_s: float) -> float:

@@ -57,11 +57,6 @@ class RowOutcome:
     why: str
 
     @property
-    def holds(self) -> bool:
-        """Returns whether every share holds and the verdict is the expected one."""
-        return self.verdict == self.expected and self.all_shares_hold
-
-    @property
     def all_shares_hold(self) -> bool:
         """Returns whether every share holds."""
         return all(share.status == HOLDS for share in self.shares)

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from nephoscope.grouping import group_by
 from nephoscope.model import Estimate
 from nephoscope.studies.comparison import rules
-from nephoscope.studies.comparison.emulation import RowOutcome
+from nephoscope.studies.comparison.part_result import PartResult
 from nephoscope.studies.comparison.rules import Mark
-from nephoscope.studies.comparison.side_by_side import Location, Outcome
+from nephoscope.studies.comparison.side_by_side import Location
 
 BOTH = "both as published"
 MEASURED, SIMULATION = "only measured as published", "only simulated as published"
 NEITHER, OPEN = "neither as published", "not decided"
-VERDICTS = (BOTH, MEASURED, SIMULATION, NEITHER, OPEN)
 
 
 @dataclass(frozen=True, slots=True)
 class ThreeWay:
     """A published number, which has no interval, with the lab's and the model's estimates.
 
-    verdict: one of VERDICTS, from the marks of both against the published number.
+    verdict: BOTH, MEASURED, SIMULATION, NEITHER or OPEN, from the marks of both against the
+    published number.
     """
 
     location: Location
@@ -65,7 +64,7 @@ def mark_within(published: float, estimate: Estimate, margin: float) -> Mark:
 
 
 def verdict_of(measured: Mark, simulated: Mark) -> str:
-    """Returns the verdict (one of VERDICTS) for the marks of lab and model."""
+    """Returns the verdict for the marks of lab and model."""
     if Mark.NOT_COMPARABLE in (measured, simulated):
         return OPEN
     lab, model = measured is Mark.IN_NUMBER, simulated is Mark.IN_NUMBER
@@ -74,14 +73,14 @@ def verdict_of(measured: Mark, simulated: Mark) -> str:
     return MEASURED if lab else SIMULATION if model else NEITHER
 
 
-def compare_three_ways(outcomes: Sequence[Outcome], rows: Sequence[RowOutcome]) -> list[ThreeWay]:
-    """Returns every published number that was measured and simulated.
+def three_way_numbers(parts: Sequence[PartResult]) -> list[ThreeWay]:
+    """Returns published numbers of which one part measured the answer and another simulated it.
 
-    outcomes, rows: comparisons and emulated rows of all parts. Only numbers for which some
-    comparison has a margin: without, nothing defines when two are the same.
+    Only numbers for which some comparison has a margin: without, nothing defines when two are the
+    same.
     """
     candidates: dict[Location, _Candidate] = {}
-    for row in rows:
+    for row in (row for part in parts for row in part.emulated):
         for share in row.shares:
             for entry in share.published:
                 location = entry.number.table, entry.number.cell
@@ -90,7 +89,7 @@ def compare_three_ways(outcomes: Sequence[Outcome], rows: Sequence[RowOutcome]) 
                 )
                 if share.measured is not None:
                     candidate.estimates.setdefault(share.simulated, share.measured)
-    for outcome in outcomes:
+    for outcome in (outcome for part in parts for outcome in part.outcomes):
         value = outcome.published.value
         if outcome.location is None or outcome.margin is None or value is None:
             continue
@@ -111,11 +110,6 @@ def compare_three_ways(outcomes: Sequence[Outcome], rows: Sequence[RowOutcome]) 
         for location, candidate in candidates.items()
         if candidate.estimates.keys() == {False, True} and candidate.margin
     ]
-
-
-def by_table(numbers: Sequence[ThreeWay]) -> Mapping[str, list[ThreeWay]]:
-    """Returns the numbers of each published table."""
-    return group_by(numbers, lambda number: number.location[0])
 
 
 def summarise(numbers: Sequence[ThreeWay]) -> str:

@@ -28,14 +28,14 @@ def estimate(result: RunResult, figure: MeasuredFigure) -> Estimate:
         return ratio(result, figure, figure.numerator, figure.denominator)
     above, below = (select(result, figure, side) for side in (figure.numerator, figure.denominator))
     contrast = _ratio_of_spreads if figure.spread else _difference
-    return _scaled(contrast(above, below, _confidence(result)), figure.scale)
+    return _scaled(contrast(above, below, result.run.confidence), figure.scale)
 
 
 def value(result: RunResult, figure: MeasuredFigure, selection: Selection) -> Estimate:
     """Returns the statistic of one metric, in the study's unit. Absent if there is none."""
     metric = select(result, figure, selection)
     statistic = selection.statistic or figure.statistic
-    return _scaled(_statistic(metric, statistic, _confidence(result)), figure.scale)
+    return _scaled(_statistic(metric, statistic, result.run.confidence), figure.scale)
 
 
 def ratio(
@@ -43,7 +43,7 @@ def ratio(
 ) -> Estimate:
     """Returns the ratio of two metrics, by rounds. Absent when the run lacks one of them."""
     above, below = (select(result, figure, side) for side in (numerator, denominator))
-    return _scaled(_ratio(above, below, _confidence(result)), figure.scale)
+    return _scaled(_ratio(above, below, result.run.confidence), figure.scale)
 
 
 def trial_values(result: RunResult, figure: MeasuredFigure, selection: Selection) -> list[float]:
@@ -54,7 +54,7 @@ def trial_values(result: RunResult, figure: MeasuredFigure, selection: Selection
 def steps(result: RunResult, figure: MeasuredFigure, order: tuple[str, ...]) -> list[Estimate]:
     """Returns the ratio of each name of the order to the next one. Absent if one is missing."""
     metrics = [select(result, figure, figure.order[name]) for name in order]
-    return [_ratio(above, below, _confidence(result)) for above, below in pairwise(metrics)]
+    return [_ratio(above, below, result.run.confidence) for above, below in pairwise(metrics)]
 
 
 def select(result: RunResult, figure: MeasuredFigure, selection: Selection) -> MetricResult:
@@ -81,10 +81,6 @@ def select(result: RunResult, figure: MeasuredFigure, selection: Selection) -> M
     if len(matches) > 1:
         raise Absent(f"the run has {len(matches)} lines of {description}; study.yaml must name one")
     return matches[0]
-
-
-def _confidence(result: RunResult) -> float:
-    return result.run.confidence
 
 
 def _has_levels(factors: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
@@ -121,7 +117,7 @@ def _compared(above: MetricResult, below: MetricResult, confidence: float) -> Co
     The autocorrelation is that of these series alone. Nothing is pooled: a figure of a study takes
     one metric of two settings, and other metrics of the same settings share their noise.
     """
-    sides = compare.common_rounds(below.by_round, above.by_round)
+    sides = compare.shared_rounds(below, above)
     options: dict[str, Any] = {
         "better": Better.NONE,
         "confidence": confidence,

@@ -9,7 +9,6 @@ from nephoscope.model import RunResult
 from nephoscope.studies.catalogue import ReferenceStudy
 from nephoscope.studies.comparison.emulation import RowOutcome, compare_rows
 from nephoscope.studies.comparison.figures import FilledFigure, fill_figures
-from nephoscope.studies.comparison.lab_and_model import ThreeWay, compare_three_ways
 from nephoscope.studies.comparison.predictions import Prediction, compare_predictions
 from nephoscope.studies.comparison.side_by_side import Outcome, compare
 from nephoscope.studies.comparison.tables import FilledTable, fill_tables
@@ -43,12 +42,4 @@ def compare_part(
         tuple(warnings),
         tuple(compare_rows(study, part, result)),
         tuple(compare_predictions(part, result)),
-    )
-
-
-def three_way_numbers(parts: Sequence[PartResult]) -> list[ThreeWay]:
-    """Returns published numbers of which one part measured the answer and another simulated it."""
-    return compare_three_ways(
-        [outcome for part in parts for outcome in part.outcomes],
-        [row for part in parts for row in part.emulated],
     )

@@ -38,11 +38,7 @@ def prediction_chart(prediction: Prediction) -> Chart:
     names = [value.name for value in compared]
     data, ends = [], []
     for at, side in enumerate(("measured", "simulated")):
-        estimates = [
-            estimate
-            for value in compared
-            if (estimate := value.measured if side == "measured" else value.simulated)
-        ]
+        estimates = [getattr(value, side) for value in compared]
         colour, _, symbol = palette.style(at)
         values = [estimate.value for estimate in estimates]
         lows = [estimate.low for estimate in estimates]

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from nephoscope import documents
+from nephoscope.grouping import group_by
 from nephoscope.report import files, wording
 from nephoscope.report.blocks import Block, Column, Heading, Item, Section, Sentence, Table, items
 from nephoscope.studies.catalogue import ReferenceStudy
 from nephoscope.studies.comparison import emulation, lab_and_model, predictions
 from nephoscope.studies.comparison.conclusions import ConclusionOutcome
 from nephoscope.studies.comparison.emulation import RowOutcome
-from nephoscope.studies.comparison.part_result import PartResult, three_way_numbers
+from nephoscope.studies.comparison.part_result import PartResult
 from nephoscope.studies.comparison.predictions import Prediction
 from nephoscope.studies.comparison.rules import Mark
 from nephoscope.studies.comparison.side_by_side import Outcome
@@ -70,7 +71,7 @@ def document_of(
             "tables": [table for part in parts for table in part.tables],
             "emulated": [row for part in parts for row in part.emulated],
             "predictions": [metric for part in parts for metric in part.predictions],
-            "measured_and_simulated": three_way_numbers(parts),
+            "measured_and_simulated": lab_and_model.three_way_numbers(parts),
             "figures": [figure for part in parts for figure in part.figures],
             "conclusions": conclusions,
         }
@@ -141,12 +142,12 @@ def _evidence(conclusion: ConclusionOutcome, outcomes: dict[str, Outcome]) -> li
 
 def _three_ways(parts: Sequence[PartResult]) -> list[Section]:
     """Published, measured and simulated, side by side; nothing where not both exist."""
-    numbers = three_way_numbers(parts)
+    numbers = lab_and_model.three_way_numbers(parts)
     if not numbers:
         return []
     blocks: list[Block] = [Sentence(lab_and_model.summarise(numbers), lead=True)]
     head = Column.head(("row", "figure"), ("published", "measured in the lab", "simulated"), ("",))
-    for table, of_table in lab_and_model.by_table(numbers).items():
+    for table, of_table in group_by(numbers, lambda number: number.location[0]).items():
         rows = tuple(
             (
                 *(wording.clean(text) for text in number.location[1]),
