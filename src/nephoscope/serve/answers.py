@@ -11,14 +11,14 @@ import io
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from nephoscope import documents
-from nephoscope.errors import UsageError
+from nephoscope.errors import Lacking, NephoscopeError, UnknownName, UsageError
 from nephoscope.reading.printable import escaped
-from nephoscope.serve.workers import Answer
+from nephoscope.serve.workers import Answer, Refusal
 from nephoscope.store import FINISHED, Store, StoredRun
 
 MAX_POINTS = 20_000
@@ -58,10 +58,22 @@ def failure(status: int, error: str, hint: str = "") -> Answer:
     return Answer(status, json.dumps({"error": error, "hint": hint}).encode())
 
 
-def document(content: Any) -> Answer:
+def failure_of(error: NephoscopeError) -> Answer:
+    """Returns the answer that states an error."""
+    if isinstance(error, Refusal):
+        stated = failure(error.status, error.message, error.hint)
+        return replace(stated, headers=error.headers)
+    status = next((status for kind, status in _STATUSES.items() if isinstance(error, kind)), 500)
+    return failure(status, error.message, error.hint)
+
+
+_STATUSES = {UnknownName: 404, UsageError: 400, Lacking: 503}
+
+
+def document(content: Any, status: int = 200) -> Answer:
     """Returns the answer of a record or mapping, with the version of its schema."""
     text = documents.to_text(documents.versioned(content))
-    return Answer(200, escaped(text).encode("utf-8", "replace"))
+    return Answer(status, escaped(text).encode("utf-8", "replace"))
 
 
 def result(sources: Sources, run: str, analyse: bool) -> Answer:

@@ -9,7 +9,6 @@ client holds nothing for long.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
@@ -17,7 +16,9 @@ from typing import Any
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from nephoscope.serve.access import COOKIE, Access, TooManyFailures
+from nephoscope.serve.answers import failure_of
 from nephoscope.serve.settings import ServerSettings
+from nephoscope.serve.workers import Refusal
 
 MAX_BODY_BYTES = 1 << 20
 BODY_S = 10.0
@@ -43,16 +44,6 @@ HEADERS = {
     "cache-control": "no-store",
 }
 """Headers of every response that does not set them itself."""
-
-
-class Refusal(Exception):
-    """A request that the application does not see: status, sentence, next step, headers."""
-
-    def __init__(self, status: int, error: str, hint: str = "", **headers: str) -> None:
-        super().__init__(error)
-        self.status = status
-        self.body = {"error": error, "hint": hint}
-        self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
 
 
 class Guard:
@@ -240,7 +231,7 @@ class _Sender:
 
     async def refuse(self, refusal: Refusal) -> None:
         """Sends a refusal as a response."""
-        content = json.dumps(refusal.body).encode()
+        content = failure_of(refusal).body
         headers: list[Any] = [
             (b"content-type", b"application/json"),
             (b"content-length", str(len(content)).encode()),

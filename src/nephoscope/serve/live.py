@@ -20,7 +20,7 @@ from nephoscope.documents import to_json
 from nephoscope.errors import StoreError
 from nephoscope.model import Shape, TrialRecord
 from nephoscope.results.counters import COUNTERS
-from nephoscope.serve.workers import Busy
+from nephoscope.serve.workers import Refusal
 from nephoscope.store import RUNNING, StoredRun
 
 if TYPE_CHECKING:
@@ -197,10 +197,6 @@ class _Followed:
                 await asyncio.sleep(LOOK_EVERY_S)
 
 
-class TooManyReaders(Busy):
-    """More than `MAX_READERS` connections follow runs."""
-
-
 class Live:
     """Streams of runs, each read once however many readers it has."""
 
@@ -208,9 +204,9 @@ class Live:
         self._followed: dict[str, _Followed] = {}
 
     def check_capacity(self) -> None:
-        """Raises TooManyReaders where no further reader is served."""
+        """Raises Refusal where no further reader is served."""
         if sum(followed.readers for followed in self._followed.values()) >= MAX_READERS:
-            raise TooManyReaders("Too many pages follow runs.", "Close some of them.")
+            raise Refusal(503, "Too many pages follow runs.", "Close some of them.")
 
     async def stream(self, run: StoredRun, last_id: str = "") -> AsyncIterator[str]:
         """Yields events as text of an event stream. last_id: of the event that was seen last."""

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO
 
-from nephoscope.errors import Lacking, NephoscopeError, UnknownName, UsageError
+from nephoscope.errors import NephoscopeError
 from nephoscope.serve import answers, measured
-from nephoscope.serve.workers import MAX_ANSWER_BYTES, Answer, Busy, TooSlow
+from nephoscope.serve.workers import MAX_ANSWER_BYTES, Answer
 
 MEMORY_BYTES = 8 << 30
 """Address space of a worker; numerical libraries reserve much more than they use."""
@@ -33,20 +33,6 @@ FUNCTIONS: Mapping[str, Callable[..., Answer]] = {
     "lines": measured.lines,
 }
 """Functions by name; requests reach them through the routes only."""
-
-
-STATUSES: Mapping[type[NephoscopeError], int] = {
-    UnknownName: 404,
-    UsageError: 400,
-    Lacking: 503,
-    Busy: 503,
-    TooSlow: 504,
-}
-
-
-def status_of(error: NephoscopeError) -> int:
-    """Returns the HTTP status of an error."""
-    return next((status for kind, status in STATUSES.items() if isinstance(error, kind)), 500)
 
 
 def main() -> None:
@@ -72,7 +58,7 @@ def _answer(sources: answers.Sources, function: str, arguments: dict[str, object
         with contextlib.redirect_stdout(io.StringIO()):
             answer = FUNCTIONS[function](sources, **arguments)
     except NephoscopeError as error:
-        return answers.failure(status_of(error), error.message, error.hint)
+        return answers.failure_of(error)
     except MemoryError:
         return answers.failure(503, "The analysis needs too much memory.", "Use the command line.")
     if len(answer.body) > MAX_ANSWER_BYTES:

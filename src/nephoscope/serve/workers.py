@@ -36,12 +36,13 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-class Busy(NephoscopeError):
-    """The server has as many requests as it serves at once."""
+class Refusal(NephoscopeError):
+    """A request that is not served: status, sentence, next step, headers of the response."""
 
-
-class TooSlow(NephoscopeError):
-    """An answer took longer than `ANSWER_S`."""
+    def __init__(self, status: int, message: str, hint: str = "", **headers: str) -> None:
+        super().__init__(message, hint)
+        self.status = status
+        self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
 
 
 class Workers:
@@ -61,15 +62,15 @@ class Workers:
     ) -> Answer:
         """Returns the answer of a function of `answers.FUNCTIONS`.
 
-        version: of what it reads; an answer of the same version is used again. Raises Busy, TooSlow
-        and, where a worker dies, NephoscopeError.
+        version: of what it reads; an answer of the same version is used again. Raises Refusal where
+        too many wait or it takes too long, NephoscopeError where a worker dies.
         """
         key = (function, json.dumps(arguments, sort_keys=True), version)
         if version is not None and key in self._answers:
             self._answers.move_to_end(key)
             return self._answers[key]
         if self._waiting >= MAX_WAITING:
-            raise Busy("Too many analyses wait already.", "Try again in a minute.")
+            raise Refusal(503, "Too many analyses wait already.", "Try again in a minute.")
         self._waiting += 1
         try:
             answer = await self._ask(function, arguments)
@@ -97,8 +98,8 @@ class Workers:
             is_usable = True
             return answer
         except TimeoutError:
-            raise TooSlow(
-                f"The analysis took longer than {ANSWER_S:g} s.", "Use the command line."
+            raise Refusal(
+                504, f"The analysis took longer than {ANSWER_S:g} s.", "Use the command line."
             ) from None
         except (OSError, ValueError, asyncio.IncompleteReadError) as error:
             raise NephoscopeError(

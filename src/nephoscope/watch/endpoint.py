@@ -7,7 +7,6 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-import uvicorn
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import (
     CounterMetricFamily,
@@ -69,20 +68,7 @@ class Endpoint:
         """Serves in a thread of its own while the block lasts; yields the address."""
         listener = server.listen(settings)
         app = Guard(self._app, settings, Access(settings.token), protected="/")
-        config = uvicorn.Config(
-            app,
-            http=server.TimedProtocol,
-            ws="none",
-            lifespan="off",
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            limit_concurrency=server.MAX_CONNECTIONS,
-            timeout_keep_alive=int(server.HEADERS_S),
-            timeout_graceful_shutdown=1,
-        )
-        serving = uvicorn.Server(config)
+        serving = server.uvicorn_server(app, lifespan="off", timeout_graceful_shutdown=1)
         thread = threading.Thread(target=serving.run, args=([listener],), daemon=True)
         thread.start()
         try:
