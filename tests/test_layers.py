@@ -65,7 +65,6 @@ ANALYSIS_MAY_IMPORT = {"errors", "grouping", "units", "model", "analysis"}
 COMMANDS = {
     "command",
     "capacity_command",
-    "utility_command",
     "live",
     "measured_latency",
     "options",

@@ -32,7 +32,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "utility",
         "Choose among offers by their utility, with uncertainty.",
-        ".pricing.utility_command",
+        ".pricing.command",
     ),
     Command("advise", "Classify an application; predict its performance by platform."),
     Command(

@@ -97,6 +97,14 @@ def stored_result(run: StoredRun) -> bytes | None:
     return _intact(run, "result.json") if run.state == FINISHED else None
 
 
+def result_changed_ns(run: StoredRun) -> int | None:
+    """Returns when the stored result of a run was written; None without one."""
+    try:
+        return (run.report_path / "result.json").stat().st_mtime_ns
+    except OSError:
+        return None
+
+
 def _intact(run: StoredRun, name: str) -> bytes | None:
     """Returns a file of a report whose digest is right; None without."""
     from nephoscope.store.digests import digest_of

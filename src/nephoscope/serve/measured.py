@@ -10,7 +10,7 @@ from typing import Any
 
 from nephoscope.errors import StoreError
 from nephoscope.model import factors_key
-from nephoscope.serve.answers import Sources, document, stored_result
+from nephoscope.serve.answers import Sources, document, result_changed_ns, stored_result
 from nephoscope.serve.workers import Answer
 
 MAX_RUNS = 20
@@ -33,23 +33,16 @@ def lines(sources: Sources, runs: Sequence[str]) -> Answer:
     """Returns the metrics of these runs, headlines first."""
     rows: dict[tuple[str, ...], LineOfTarget] = {}
     for run_id in runs:
-        for name, row in _lines(sources, run_id).items():
+        changed_ns = result_changed_ns(sources.run(run_id))
+        for name, row in _lines(sources, run_id, changed_ns).items():
             rows.setdefault(name, row)
     ordered = sorted(rows.values(), key=lambda row: not row.headline)
     return document({"lines": ordered})
 
 
-def _lines(sources: Sources, run_id: str) -> Mapping[tuple[str, ...], LineOfTarget]:
-    try:
-        changed_ns = (sources.run(run_id).report_path / "result.json").stat().st_mtime_ns
-    except OSError:
-        return {}
-    return _read_lines(sources, run_id, changed_ns)
-
-
 @lru_cache(maxsize=10 * MAX_RUNS)
-def _read_lines(
-    sources: Sources, run_id: str, changed_ns: int
+def _lines(
+    sources: Sources, run_id: str, changed_ns: int | None
 ) -> Mapping[tuple[str, ...], LineOfTarget]:
     """Returns the lines of a run's stored result; its time of change only tells versions apart."""
     text = stored_result(sources.run(run_id))

@@ -128,7 +128,8 @@ def promise(
 
     agreement = files.load(contract)
     now_ns = time.time_ns() if now is None else instant_ns(now, agreement.time_zone)
-    judged = result.judge(agreement, reading.read(events), result.Settings(now_ns, confidence))
+    settings = result.Settings(now_ns=now_ns, confidence=confidence)
+    judged = result.judge(agreement, reading.read(events), settings)
     answer = promises(judged, None if bill is None else credit.amount_of(bill, "--bill"))
     if as_json:
         output.document(answer)

@@ -54,12 +54,10 @@ class Screen(Protocol):
 
 def schedule_of(definition: Definition) -> Schedule:
     """Returns the schedule of a definition. Raises UsageError for a wrong cron expression."""
-    times = (
-        Interval(definition.every_s)
-        if definition.every_s is not None
-        else Cron(str(definition.cron), definition.time_zone)
-    )
-    return Schedule(times, definition.jitter, definition.seed)
+    delay = definition.jitter, definition.seed
+    if definition.every_s is not None:
+        return Interval(definition.every_s, *delay)
+    return Cron(str(definition.cron), definition.time_zone, *delay)
 
 
 class Watch:
@@ -168,7 +166,7 @@ class Watch:
         upcoming = self._schedule.next(self._clock.now_s())
         overlapped = self._schedule.count(start.due_s, upcoming.due_s) - 1
         if not self._note_step() and overlapped > 0:
-            last_s = self._schedule.last(upcoming.due_s - 1)
+            last_s = self._schedule.until(upcoming.due_s - 1)
             self._skip(last_s, "the one before was not over", overlapped)
         self._publish(repetition, self._log, upcoming.at_s)
 
