@@ -37,7 +37,7 @@ def run(tmp_path: Path) -> StoredRun:
 
 def with_workers(store: Path, use: Callable[[Workers], Awaitable[None]], **more: Any) -> None:
     async def whole() -> None:
-        pool = Workers(store, None, **more)
+        pool = Workers(store, **more)
         try:
             await use(pool)
         finally:

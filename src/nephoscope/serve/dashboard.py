@@ -26,7 +26,7 @@ class Dashboard:
     def __init__(self, settings: ServerSettings) -> None:
         self.settings = settings
         self.index = RunIndex(settings.store)
-        self.workers = Workers(settings.store.path, settings.data)
+        self.workers = Workers(settings.store.path)
         self.live = Live()
         self.access = Access(settings.token)
         self.launcher = Launcher(settings.store.path, settings.data)

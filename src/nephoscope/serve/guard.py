@@ -11,8 +11,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from http.cookies import CookieError, SimpleCookie
-from typing import Any
 
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from nephoscope.serve.access import COOKIE, Access, TooManyFailures
@@ -76,7 +76,9 @@ class Guard:
             self._check_access(scope, headers)
             body = await _body(headers, receive)
         except Refusal as refusal:
-            await sender.refuse(refusal)
+            answer = failure_of(refusal)
+            response = Response(answer.body, answer.status, answer.headers, answer.content_type)
+            await response(scope, receive, sender)
             return
         await self._app(scope, _Replay(body, receive), sender)
 
@@ -228,14 +230,3 @@ class _Sender:
                 await self._send(message)
         except TimeoutError:
             raise OSError("the client does not take its response") from None
-
-    async def refuse(self, refusal: Refusal) -> None:
-        """Sends a refusal as a response."""
-        content = failure_of(refusal).body
-        headers: list[Any] = [
-            (b"content-type", b"application/json"),
-            (b"content-length", str(len(content)).encode()),
-            *((name.encode(), value.encode()) for name, value in refusal.headers.items()),
-        ]
-        await self({"type": "http.response.start", "status": refusal.status, "headers": headers})
-        await self({"type": "http.response.body", "body": content})

@@ -106,10 +106,8 @@ class RunFiles:
             record, table = self._run.trial(name.removesuffix(".parquet"), self._trials[name] or "")
         except StoreError as error:
             return "problem", {"trial": name, "error": str(error)}
-        return "trial", _trial_content(record, table, self._scalars())
-
-    def _scalars(self) -> frozenset[tuple[str, str]]:
-        return frozenset(self._run.metrics_of_shape(Shape.SCALAR))
+        scalars = frozenset(self._run.metrics_of_shape(Shape.SCALAR))
+        return "trial", _trial_content(record, table, scalars)
 
     def _status_of(self, state: str) -> Mapping[str, Any]:
         manifest = self._run.manifest

@@ -15,6 +15,7 @@ from typing import IO
 from nephoscope.errors import NephoscopeError
 from nephoscope.serve import answers, measured
 from nephoscope.serve.workers import MAX_ANSWER_BYTES, Answer
+from nephoscope.store import Store
 
 MEMORY_BYTES = 8 << 30
 """Address space of a worker; numerical libraries reserve much more than they use."""
@@ -40,23 +41,22 @@ def main() -> None:
     with contextlib.suppress(OSError):  # a container may forbid it
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-    store, *data = map(Path, sys.argv[1:])
-    sources = answers.Sources(store, data[0] if data else None)
+    store = Store(Path(sys.argv[1]))
     os.chdir("/")  # names without a folder mean nothing here
     # What a library prints must not stand among the answers.
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     for line in sys.stdin:
         request = json.loads(line)
-        _write(out, _answer(sources, request["function"], request["arguments"]))
+        _write(out, _answer(store, request["function"], request["arguments"]))
         if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10 > RETIRE_BYTES:
             return
 
 
-def _answer(sources: answers.Sources, function: str, arguments: dict[str, object]) -> Answer:
+def _answer(store: Store, function: str, arguments: dict[str, object]) -> Answer:
     try:
         with contextlib.redirect_stdout(io.StringIO()):
-            answer = FUNCTIONS[function](sources, **arguments)
+            answer = FUNCTIONS[function](store, **arguments)
     except NephoscopeError as error:
         return answers.failure_of(error)
     except MemoryError:

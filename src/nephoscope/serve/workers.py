@@ -48,8 +48,8 @@ class Refusal(NephoscopeError):
 class Workers:
     """A few worker processes, started when they are needed; and their last answers."""
 
-    def __init__(self, store: Path, data: Path | None, count: int = WORKERS) -> None:
-        self._arguments = (str(store), *([] if data is None else [str(data)]))
+    def __init__(self, store: Path, count: int = WORKERS) -> None:
+        self._store = store
         self._idle: asyncio.LifoQueue[_Worker | None] = asyncio.LifoQueue()
         for _ in range(count):
             self._idle.put_nowait(None)
@@ -92,7 +92,7 @@ class Workers:
         is_usable = False
         try:
             if worker is None or not worker.is_alive:
-                worker = await _Worker.start(self._arguments)
+                worker = await _Worker.start(self._store)
             async with asyncio.timeout(ANSWER_S):
                 answer = await worker.ask(function, arguments)
             is_usable = True
@@ -129,10 +129,10 @@ class _Worker:
         self._process = process
 
     @classmethod
-    async def start(cls, arguments: tuple[str, ...]) -> _Worker:
+    async def start(cls, store: Path) -> _Worker:
         return cls(
             await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "nephoscope.serve.worker", *arguments),
+                *(sys.executable, "-m", "nephoscope.serve.worker", str(store)),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 # Ctrl-C on a terminal is for the server, which ends its workers itself.

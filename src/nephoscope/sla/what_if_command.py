@@ -134,19 +134,16 @@ def promise(
     if as_json:
         output.document(answer)
         return 0
-    rows = []
-    for service in answer.services:
-        for row in service.candidates:
-            high = row.next_period
-            bounds = f"{share_text(high.low or 0)} to {share_text(high.high or 0)}"
-            rows.append(
-                (
-                    service.service or "-",
-                    share_text(row.objective),
-                    f"{row.met} of {service.periods}",
-                    bounds,
-                )
-            )
+    rows = [
+        (
+            service.service or "-",
+            share_text(row.objective),
+            f"{row.met} of {service.periods}",
+            f"{share_text(row.next_period.low or 0)} to {share_text(row.next_period.high or 0)}",
+        )
+        for service in answer.services
+        for row in service.candidates
+    ]
     output.say(output.table(("service", "objective", "periods that met it", "next period"), rows))
     for service in answer.services:
         if service.expected_credit_share is not None:

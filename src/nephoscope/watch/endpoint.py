@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path
 
 from prometheus_client.exposition import choose_encoder
@@ -14,6 +15,7 @@ from prometheus_client.metrics_core import (
     HistogramMetricFamily,
     Metric,
 )
+from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from nephoscope.errors import UsageError
@@ -84,10 +86,7 @@ class Endpoint:
             accept = dict(scope["headers"]).get(b"accept", b"").decode("latin-1")
             encode, kind = choose_encoder(accept)
             status, body = 200, encode(self)
-        headers = [(b"content-type", kind.encode()), (b"content-length", str(len(body)).encode())]
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        body = b"" if scope["method"] == "HEAD" else body
-        await send({"type": "http.response.body", "body": body})
+        await Response(body, status, media_type=kind)(scope, receive, send)
 
 
 def _metric(family: Family) -> Metric:
@@ -96,10 +95,8 @@ def _metric(family: Family) -> Metric:
         histogram = HistogramMetricFamily(family.name, family.help, labels=names)
         for point in family.points:
             assert isinstance(point, HistogramPoint)
-            seen, buckets = 0, []
-            for bound, count in zip((*point.bounds, None), point.counts, strict=True):
-                seen += count
-                buckets.append(("+Inf" if bound is None else repr(bound), float(seen)))
+            bounds = [*map(repr, point.bounds), "+Inf"]
+            buckets = list(zip(bounds, map(float, accumulate(point.counts)), strict=True))
             histogram.add_metric(list(point.labels.values()), buckets, point.total)
         return histogram
     kind = GaugeMetricFamily if family.kind == "gauge" else CounterMetricFamily
