@@ -183,12 +183,11 @@ class Watch:
 
     def _result(self) -> WatchResult:
         observers = []
-        for one in self.observers:
-            counts = (count for (_, by), count in self._counts.items() if by == one.name)
+        for observer in self.observers:
+            counts = (count for (_, by), count in self._counts.items() if by == observer.name)
             own = sum(counts, Counter[str]())
-            observers.append(
-                ObserverResult(one.name, own["events"], own["failed"], own["unknown"], one.losses)
-            )
+            numbers = (own["events"], own["failed"], own["unknown"])
+            observers.append(ObserverResult(observer.name, *numbers, observer.losses))
         return WatchResult(
             file=str(self.path),
             observers=tuple(observers),
