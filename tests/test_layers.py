@@ -65,6 +65,7 @@ ANALYSIS_MAY_IMPORT = {"errors", "grouping", "units", "model", "analysis"}
 COMMANDS = {
     "command",
     "capacity_command",
+    "utility_command",
     "live",
     "measured_latency",
     "options",

@@ -32,7 +32,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "utility",
         "Choose among offers by their utility, with uncertainty.",
-        ".pricing.command",
+        ".pricing.utility_command",
     ),
     Command("advise", "Classify an application; predict its performance by platform."),
     Command(
