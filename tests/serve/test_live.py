@@ -14,7 +14,8 @@ from tests.unmerged import unmerge
 
 from nephoscope.model import Sample, Setting
 from nephoscope.serve import live
-from nephoscope.serve.live import Live, RunFiles, TooManyReaders
+from nephoscope.serve.live import Live, RunFiles
+from nephoscope.serve.workers import Refusal
 from nephoscope.store import RUNNING, StoredRun, identity
 
 GAPS_PLAN = NULL_PLAN.replace('"null"', "cpu.gaps")
@@ -196,7 +197,7 @@ def test_readers_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         streams.check_capacity()
         reader = streams.stream(StoredRun(run.path))
         await anext(reader)
-        with pytest.raises(TooManyReaders):
+        with pytest.raises(Refusal, match="Too many pages"):
             streams.check_capacity()
         await reader.aclose()
         streams.check_capacity()

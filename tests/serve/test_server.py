@@ -216,6 +216,7 @@ def test_two_requests_at_once_start_one_run(
     import asyncio
 
     from nephoscope.serve import launch
+    from nephoscope.serve.workers import Refusal
 
     started = []
 
@@ -245,7 +246,8 @@ def test_two_requests_at_once_start_one_run(
 
     first, second = asyncio.run(both())
     assert first == "20260101-000000-aaaa"
-    assert isinstance(second, launch.RunInProgress)
+    assert isinstance(second, Refusal)
+    assert second.status == 409
     assert len(started) == 1
 
 

@@ -20,7 +20,7 @@ from nephoscope.documents import versioned
 from nephoscope.errors import NephoscopeError
 from nephoscope.model import Sample, Setting
 from nephoscope.serve import workers
-from nephoscope.serve.workers import Answer, Busy, TooSlow, Workers
+from nephoscope.serve.workers import Answer, Refusal, Workers
 from nephoscope.store import Store, StoredRun
 
 Ask = Callable[..., Awaitable[Answer]]
@@ -37,7 +37,7 @@ def run(tmp_path: Path) -> StoredRun:
 
 def with_workers(store: Path, use: Callable[[Workers], Awaitable[None]], **more: Any) -> None:
     async def whole() -> None:
-        pool = Workers(store, None, **more)
+        pool = Workers(store, **more)
         try:
             await use(pool)
         finally:
@@ -177,7 +177,7 @@ def test_an_answer_that_takes_too_long_is_given_up(
         os.kill(worker._process.pid, signal.SIGSTOP)
         pool._idle.put_nowait(worker)
         monkeypatch.setattr(workers, "ANSWER_S", 0.05)
-        with pytest.raises(TooSlow):
+        with pytest.raises(Refusal, match="took longer"):
             await pool.answer("journal", {"run": run.id})
         assert not worker.is_alive
 
@@ -203,7 +203,7 @@ def test_requests_that_wait_are_bounded(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(workers, "MAX_WAITING", 0)
 
     async def use(pool: Workers) -> None:
-        with pytest.raises(Busy):
+        with pytest.raises(Refusal, match="Too many analyses"):
             await pool.answer("journal", {"run": "any"})
 
     with_workers(tmp_path, use)

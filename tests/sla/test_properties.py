@@ -67,7 +67,7 @@ def judged(terms: Agreement, observers: list[list[Any]], order: list[int], bill:
             events.rows += 1
     if not events.rows:
         return None
-    verdict = judge(terms, events, Settings(10 * DAY_S * 10**9, bills={("", ""): bill}))
+    verdict = judge(terms, events, Settings(now_ns=10 * DAY_S * 10**9, bills=(("", "", bill),)))
     return verdict.periods[0]
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from tests.watch.made import START_S, FakeClock, definition, measuring
 
 from nephoscope.analysis.statistics.values import Array
-from nephoscope.compaction.compact import Heads, Policy, compact
+from nephoscope.compaction.compact import Policy, compact
 from nephoscope.model import Sample, Setting
 from nephoscope.store import Store
 from nephoscope.watch.events import EventLog, events
@@ -92,7 +92,7 @@ def own_memory_bytes() -> int:
 def main(path: str, plan: str, days: str, raw_days: str) -> None:
     store = Store(path)
     limits = Policy(float(raw_days) * DAY_S, 730 * DAY_S, max_size_bytes=200_000_000)
-    made, heads = defined(Path(plan)), Heads()
+    made = defined(Path(plan))
     folder = WatchFolder(store, made.name).events
     newest = max((str(event["at"]) for event in events(folder)), default="")
     clock = FakeClock(datetime.fromisoformat(newest).timestamp() + 1.0 if newest else START_S)
@@ -102,7 +102,7 @@ def main(path: str, plan: str, days: str, raw_days: str) -> None:
         measuring(clock, takes_s=1.0, sampler=probes),
         Lines(clock, START_S + float(days) * DAY_S),
         clock=clock,
-        retain=lambda: compact(store, limits, watch=made.name, now_s=clock.now_s(), heads=heads),
+        retain=lambda: compact(store, limits, watch=made.name, now_s=clock.now_s()),
     )
     try:
         watch.run()

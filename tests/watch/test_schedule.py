@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.watch.made import START_S, FakeClock
 
 from nephoscope.errors import UsageError
-from nephoscope.watch.schedule import ClockSteps, Cron, Interval, Schedule
+from nephoscope.watch.schedule import ClockSteps, Cron, Interval
 
 moments = st.floats(1e9, 4e9)
 
@@ -71,7 +71,7 @@ def test_wrong_expressions_are_one_sentence(expression: str, zone: str, sentence
 def test_delays_are_random_within_the_jitter_and_repeat_themselves(
     at_s: float, jitter: float, seed: int
 ) -> None:
-    schedule = Schedule(Interval(60.0), jitter, seed)
+    schedule = Interval(60.0, jitter, seed)
     start = schedule.next(at_s)
     assert start.at_s > at_s
     assert start.due_s <= start.at_s <= start.due_s + 60 * jitter
@@ -81,7 +81,7 @@ def test_delays_are_random_within_the_jitter_and_repeat_themselves(
 
 def test_delays_differ_from_start_to_start_and_from_seed_to_seed() -> None:
     def delays(seed: int) -> list[float]:
-        schedule, at_s, found = Schedule(Interval(60.0), 0.5, seed), START_S, []
+        schedule, at_s, found = Interval(60.0, 0.5, seed), START_S, []
         for _ in range(50):
             start = schedule.next(at_s)
             at_s = start.at_s

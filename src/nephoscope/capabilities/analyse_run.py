@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -116,8 +117,9 @@ def _metrics(
     single = groups = lines.group_scalars(values, place)
     by_key = lines.group_histograms(distributions, place)
     if wanted.rounds_of_boot > 1:
-        groups = lines.by_boot(single, wanted.rounds_of_boot)
-        by_key = lines.histograms_by_boot(by_key, wanted.rounds_of_boot)
+        rounds = wanted.rounds_of_boot
+        groups = {key: own.by_boot(rounds, statistics.median) for key, own in single.items()}
+        by_key = {key: own.by_boot(rounds, histograms.merge) for key, own in by_key.items()}
     priors = lines.pool_dependence(groups, by_key)
     declared = run.metrics_of_shape(Shape.SCALAR)
     for key, group in groups.items():

@@ -21,6 +21,7 @@ from nephoscope.model import Shape
 from nephoscope.store import RUNNING, Store, StoredRun, day_files, packing
 from nephoscope.store.day_files import WATCH, DayFile, DayWriter
 from nephoscope.store.files import translating_os_errors
+from nephoscope.store.index import RunIndex
 from nephoscope.store.summary import MetricSummary, RunSummary
 
 
@@ -73,19 +74,17 @@ def compact(
     watch: str | None = None,
     now_s: float | None = None,
     is_dry_run: bool = False,
-    heads: Heads | None = None,
 ) -> Compaction:
     """Applies a policy to a store and returns what was done.
 
     watch: only runs with this value of the label WATCH, and their day files; None for all of the
-    store. now_s: seconds since the epoch [default: the clock]. heads: of the compaction before.
-    Trials are kept of runs that are being measured or are damaged, and of repetitions and their
-    runs, which `nephoscope history` judges again by their trials. Raises StoreError where another
-    process compacts the store or a file cannot be written; what was not compacted by then is as it
-    was.
+    store. now_s: seconds since the epoch [default: the clock]. Trials are kept of runs that are
+    being measured or are damaged, and of repetitions and their runs, which `nephoscope history`
+    judges again by their trials. Raises StoreError where another process compacts the store or a
+    file cannot be written; what was not compacted by then is as it was.
     """
     now = time.time() if now_s is None else now_s
-    work = _Work(store, policy, watch, now, heads or Heads())
+    work = _Work(store, policy, watch, now)
     if is_dry_run:
         work.plan()
     else:
@@ -112,7 +111,6 @@ class _Work:
     policy: Policy
     watch: str | None
     now_s: float
-    heads: Heads
     compacted: list[str] = field(default_factory=list)
     freed_bytes: int = 0
     removed: list[RemovedDay] = field(default_factory=list)
@@ -181,18 +179,20 @@ class _Work:
         keep_s = self.policy.keep_raw_s
         if keep_s is None:
             return
-        paths = [self.store.runs_path / name for name in self.store.ids()]
-        heads = self.heads.read(paths)
-        repeated = {name for head in heads.values() for name in head.repeats}
-        for path, head in sorted(heads.items(), key=lambda item: (item[1].started_s, item[0])):
-            is_chosen = self.watch is None or head.watch == self.watch
+        runs = sorted(
+            RunIndex(self.store).whole().runs, key=lambda run: (run.started_at_s, run.row.id)
+        )
+        repeated = {run.row.labels.get(name) for run in runs for name in (REPETITION, AGAINST)}
+        for run in runs:
+            labels = run.row.labels
+            is_chosen = self.watch is None or labels.get(WATCH, "") == self.watch
             # A run whose start is unknown would be in the file of a day on which it was not made.
-            is_old = 0 < head.started_s < self.now_s - keep_s
-            if not is_chosen or not is_old or head.repeats or path.name in repeated:
-                continue
-            run = StoredRun(path)
-            if head.state != RUNNING or run.status != RUNNING:
-                yield run
+            is_old = 0 < run.started_at_s < self.now_s - keep_s
+            is_repetition = REPETITION in labels or AGAINST in labels
+            if is_chosen and is_old and not is_repetition and run.row.id not in repeated:
+                stored = StoredRun(self.store.runs_path / run.row.id)
+                if run.row.state != RUNNING or stored.status != RUNNING:
+                    yield stored
 
 
 def _intact_summary(run: StoredRun) -> RunSummary:
@@ -217,48 +217,6 @@ def _with_rounded_values(metric: MetricSummary) -> MetricSummary:
     if all(values.size <= packing.MAX_BUCKETS for values, _ in trials):
         return metric
     return replace(metric, packed=packing.pack_histograms(packing.rounded(trials)))
-
-
-@dataclass(frozen=True, slots=True)
-class _Head:
-    """What decides whether a run is compacted. repeats: the runs that it repeats."""
-
-    started_s: float
-    state: str
-    watch: str
-    repeats: tuple[str, ...]
-
-
-class Heads:
-    """The heads of the runs of a store, for a process that compacts it again and again.
-
-    A manifest is read again once it is another file; runs that are gone are forgotten.
-    """
-
-    def __init__(self) -> None:
-        self._known: dict[Path, tuple[tuple[int, ...], _Head | None]] = {}
-
-    def read(self, paths: Sequence[Path]) -> dict[Path, _Head]:
-        """Returns the head of each run whose manifest can be read."""
-        known = {}
-        for path in paths:
-            with contextlib.suppress(OSError):
-                status = (path / "manifest.json").stat()
-                version = status.st_ino, status.st_size, status.st_mtime_ns
-                before = self._known.get(path, ((), None))
-                known[path] = before if before[0] == version else (version, _head_of(path))
-        self._known = known
-        return {path: head for path, (_, head) in known.items() if head is not None}
-
-
-def _head_of(path: Path) -> _Head | None:
-    run = StoredRun(path)
-    try:
-        labels = run.labels
-    except StoreError:
-        return None
-    repeats = tuple(labels[name] for name in (REPETITION, AGAINST) if name in labels)
-    return _Head(run.started_s, run.state, labels.get(WATCH, ""), repeats)
 
 
 def _removed(file: DayFile, reason: Literal["age", "size"]) -> RemovedDay:

@@ -69,7 +69,11 @@ def read(file: Path) -> Import:
             textfile.open_regular(file), encoding="utf-8-sig", newline=""
         ) as text:
             rows = csv.DictReader(text, strict=True)
-            _check_columns(rows.fieldnames or (), file)
+            if missing := [name for name in NEEDED if name not in (rows.fieldnames or ())]:
+                raise UsageError(
+                    f"{file}:1: the columns {', '.join(missing)} of FOCUS are missing.",
+                    "Export cost and usage in FOCUS 1.0 or later.",
+                )
             for row in rows:
                 where = f"{file}:{rows.line_num}"
                 if None in row or None in row.values():
@@ -94,15 +98,6 @@ def read(file: Path) -> Import:
     single_currency((entry.currency for entry in sums.values()), f"{file}: rows")
     offers = tuple(_offer(name, entry, file) for name, entry in sorted(sums.items()))
     return Import(PriceBook(offers=offers), used, dict(left_out))
-
-
-def _check_columns(columns: object, file: Path) -> None:
-    missing = [name for name in NEEDED if name not in set(columns)]  # type: ignore[call-overload]
-    if missing:
-        raise UsageError(
-            f"{file}:1: the columns {', '.join(missing)} of FOCUS are missing.",
-            "Export cost and usage in FOCUS 1.0 or later.",
-        )
 
 
 def _unused(row: Mapping[str, str]) -> str:

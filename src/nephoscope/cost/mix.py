@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from nephoscope import units
-from nephoscope.census.records import Bench, Census, Kind
+from nephoscope.census.records import Census, Kind
 from nephoscope.errors import UsageError
 from nephoscope.model import Estimate
 
 REST = "other models"
+_Choice = TypeVar("_Choice")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +88,22 @@ def stated(parts: Sequence[str], machines: int | None) -> Mix:
     return Mix(tuple(mix), total, "as stated")
 
 
-def _kind(census: Census, name: str | None) -> Kind:
-    kinds = {kind.name: kind for kind in census.kinds if kind.machines}
-    if name is None and len(kinds) == 1:
-        return next(iter(kinds.values()))
-    if name is None or name not in kinds:
-        what = f"no instance type '{name}'" if name else f"{len(kinds)} instance types"
+def _chosen(
+    choices: Mapping[str, _Choice], name: str | None, owner: str, what: str, more: str = ""
+) -> _Choice:
+    """Returns the choice of a name, without a name the only one. Raises UsageError.
+
+    owner, what: who has the choices, and what they are. more: what is said of them.
+    """
+    if name is None and len(choices) == 1:
+        return next(iter(choices.values()))
+    if name is None or name not in choices:
+        there = f"no {what} '{name}'" if name else f"{len(choices)} {what}s"
         raise UsageError(
-            f"The census has {what}.", f"Choose the type, one of: {', '.join(kinds) or 'none'}."
+            f"{owner} has {there}{more}.",
+            f"Choose the {what.split()[-1]}, one of: {', '.join(choices) or 'none'}.",
         )
-    return kinds[name]
+    return choices[name]
 
 
 def of_census(
@@ -109,14 +117,17 @@ def of_census(
 
     kind, benchmark: may be None where the census has one only. Raises UsageError.
     """
-    chosen = _kind(census, kind)
+    kinds = {one.name: one for one in census.kinds if one.machines}
+    chosen = _chosen(kinds, kind, "The census", "instance type")
     if speeds:
         if benchmark:
             raise UsageError("--speed and --benchmark exclude each other.", "Use one of them.")
         source = "speeds as stated"
         by_model = _stated_speeds(chosen, speeds)
     else:
-        bench = _bench(chosen, benchmark)
+        benches = {one.label: one for one in chosen.benches if len(one.speeds) > 1}
+        more = " with speeds of several models"
+        bench = _chosen(benches, benchmark, chosen.name, "benchmark", more)
         source = f"speeds of {bench.label}, {bench.source}"
         by_model = {speed.model: speed.ratio for speed in bench.speeds}
     models = tuple(
@@ -139,16 +150,3 @@ def _stated_speeds(kind: Kind, speeds: Mapping[str, str]) -> dict[str, Estimate]
     return {
         model: exact(number("--speed", text, "a speed above 0")) for model, text in speeds.items()
     }
-
-
-def _bench(kind: Kind, name: str | None) -> Bench:
-    benches = {bench.label: bench for bench in kind.benches if len(bench.speeds) > 1}
-    if name is None and len(benches) == 1:
-        return next(iter(benches.values()))
-    if name is None or name not in benches:
-        what = f"no benchmark '{name}'" if name else f"{len(benches)} benchmarks"
-        raise UsageError(
-            f"{kind.name} has {what} with speeds of several models.",
-            f"Choose the benchmark, one of: {', '.join(benches) or 'none'}.",
-        )
-    return benches[name]

@@ -12,15 +12,14 @@ from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import AfterValidator, Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from nephoscope.cost.quantities import NotNegative, Positive
 from nephoscope.cost.tiers import Gigabyte, Tiers
 from nephoscope.errors import UsageError
 from nephoscope.reading import recordfile, textfile
 from nephoscope.reading.fields import Record
-from nephoscope.reading.recordfile import AnyRecord
-from nephoscope.reading.sentences import did_you_mean, mistakes
+from nephoscope.reading.sentences import did_you_mean
 
 Purchase = Literal["on_demand", "committed", "spot"]
 PURCHASES: tuple[Purchase, ...] = ("on_demand", "committed", "spot")
@@ -194,7 +193,8 @@ def load(file: Path | None) -> PriceBook:
             return recordfile.load(starter, PriceBook, "price book")
     if file.suffix != ".csv":
         return recordfile.load(file, PriceBook, "price book")
-    return _validated(PriceBook, {"offers": _offers_of_csv(file)}, f"{file}: ")
+    values = {"offers": _offers_of_csv(file)}
+    return recordfile.validated(values, PriceBook, lambda loc: f"{file}: ")
 
 
 def _offers_of_csv(file: Path) -> tuple[Offer, ...]:
@@ -213,11 +213,4 @@ def _offers_of_csv(file: Path) -> tuple[Offer, ...]:
 
 def offer_of(values: Mapping[str, Any], where: str) -> Offer:
     """Returns the offer of plain values. Raises PlanError that begins with `where`."""
-    return _validated(Offer, values, where)
-
-
-def _validated(record: type[AnyRecord], values: Mapping[str, Any], where: str) -> AnyRecord:
-    try:
-        return record.model_validate(values)
-    except ValidationError as error:
-        raise mistakes(error, lambda loc: where, lambda loc: record)[0] from None
+    return recordfile.validated(values, Offer, lambda loc: where)

@@ -14,8 +14,6 @@ from nephoscope.report import figures, palette, wording
 from nephoscope.report.blocks import Block, Chart, Column, Heading, Section, Sentence, Table, items
 from nephoscope.simulation import choice_charts
 
-_SAVING = "Savings from instance selection"
-
 
 def amount(value: float, currency: str) -> str:
     """An amount of money: '40,657.04 USD'; a small one with three significant digits."""
@@ -151,16 +149,17 @@ def _frontier(costs: WorkCosts) -> Chart:
             f"{one.option}: {amount(one.cost_per_million.value, costs.currency)} per million"
             for one in own
         ]
-        point = figures.trace(
-            name,
-            [one.value for one in x],
-            [one.value for one in y],
-            hover,
-            marker={"color": colour, "symbol": symbol, "size": 10},
+        data.append(
+            figures.trace(
+                name,
+                [one.value for one in x],
+                [one.value for one in y],
+                hover,
+                marker={"color": colour, "symbol": symbol, "size": 10},
+                error_x=figures.interval_bars(x),
+                error_y=figures.interval_bars(y),
+            )
         )
-        point["error_x"] = figures.interval_bars(x)
-        point["error_y"] = figures.interval_bars(y)
-        data.append(point)
     capacities = [one.capacity_per_s for one in costs.costs]
     prices = [one.cost_per_million for one in costs.costs]
     x_axis, y_axis = (
@@ -189,7 +188,8 @@ def _frontier(costs: WorkCosts) -> Chart:
 
 def saving_section(analysis: SavingAnalysis) -> Section:
     """The saving by each formula, the rules, the simulated fleets and the surface."""
-    return Section("saving", _SAVING, tuple(_saving_blocks(analysis)))
+    blocks = tuple(_saving_blocks(analysis))
+    return Section("saving", "Savings from instance selection", blocks)
 
 
 def _saving_blocks(analysis: SavingAnalysis) -> Iterator[Block]:

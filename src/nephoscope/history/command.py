@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -85,6 +86,7 @@ def history(
     if window_s and confirm:
         raise UsageError("--confirm repeats a run, and a window has several.", "Omit --window.")
     from nephoscope.compaction.reading import StoredSummaries
+    from nephoscope.history import series
     from nephoscope.history.page import section
     from nephoscope.history.result import Settings
     from nephoscope.store import Store
@@ -99,11 +101,20 @@ def history(
         raise UsageError(
             f"No run in {shelf.path} meets the conditions.", "`nephoscope runs` shows them all."
         )
-    chosen = {name: conditions[name] for name in ("targets", "benchmarks")}
+    read = partial(
+        series.read,
+        metric=metric,
+        targets=conditions["targets"],
+        benchmarks=conditions["benchmarks"],
+        confidence=confidence,
+    )
     if confirm:
-        repetition = _repeated(shelf, runs, metric, confirm, against, budget, settings, **chosen)
+        repetition = _repeated(
+            shelf, runs, read(runs)[0], metric, confirm, against, budget, confidence
+        )
         runs = StoredSummaries(shelf, wanted, [repetition])
-    analysis = _history(shelf, runs, metric, settings, window_s, forecast, back_test, **chosen)
+    every, notes = read(runs, window_s=window_s)
+    analysis = _history(shelf, runs, every, notes, metric, settings, forecast, back_test)
     _log_problems(runs)
     regressed = REGRESSION if check and analysis.regressions else 0
     if check and not as_json and to is None:
@@ -131,28 +142,17 @@ def _has_target(run: StoredRun | RunSummary, wanted: Sequence[str]) -> bool:
 def _history(
     store: Store,
     runs: StoredSummaries,
+    every_series: Sequence[Series],
+    notes: Sequence[str],
     metric: str,
     settings: Settings,
-    window_s: float | None,
     forecast: bool,
     back_test: bool,
-    *,
-    targets: Sequence[str],
-    benchmarks: Sequence[str],
 ) -> History:
     from nephoscope.history import forecast as predicting
-    from nephoscope.history import series as reading
     from nephoscope.history.records import History
     from nephoscope.history.result import analyse, link
 
-    every_series, notes = reading.read(
-        runs,
-        metric,
-        targets=targets,
-        benchmarks=benchmarks,
-        confidence=settings.confidence,
-        window_s=window_s,
-    )
     judge = None
     if runs.repetitions():
         from nephoscope.history.confirm import Judge
@@ -188,27 +188,25 @@ def _history(
 def _repeated(
     store: Store,
     runs: StoredSummaries,
+    every_series: Sequence[Series],
     metric: str,
     name: str,
     against: str | None,
     budget_s: float | None,
-    settings: Settings,
-    *,
-    targets: Sequence[str],
-    benchmarks: Sequence[str],
+    confidence: float,
 ) -> StoredRun:
     """Measures the repetition of a run now; returns it."""
     from nephoscope.history import confirm
     from nephoscope.history.series import REPETITION
 
     run = store.open(name)
-    series = _series_of(run, runs, metric, settings, targets=targets, benchmarks=benchmarks)
+    series = _series_of(run, every_series, metric)
     labels = {REPETITION: run.id}
     if against:
         labels[confirm.AGAINST] = store.open(against).id
         plan = confirm.pair_plan(store, labels[confirm.AGAINST], run.id)
     else:
-        reference = confirm.reference_of(run, series, runs, settings.confidence)
+        reference = confirm.reference_of(run, series, runs, confidence)
         if reference is None:
             output.warn(
                 "No other benchmark of this plan has a steady history, so the "
@@ -222,23 +220,11 @@ def _repeated(
     return repetition
 
 
-def _series_of(
-    run: StoredRun,
-    runs: StoredSummaries,
-    metric: str,
-    settings: Settings,
-    *,
-    targets: Sequence[str],
-    benchmarks: Sequence[str],
-) -> Series:
+def _series_of(run: StoredRun, every_series: Sequence[Series], metric: str) -> Series:
     """The series that a run is a point of. UsageError where it is of none or of several."""
     from nephoscope.history.result import name_of
-    from nephoscope.history.series import read
 
-    every, _ = read(
-        runs, metric, targets=targets, benchmarks=benchmarks, confidence=settings.confidence
-    )
-    own = [one for one in every if any(point.run == run.id for point in one.points)]
+    own = [one for one in every_series if any(point.run == run.id for point in one.points)]
     if not own:
         raise UsageError(
             f"Run {run.id} is no point of a series of {metric}.", "Name a run behind a change."

@@ -78,11 +78,14 @@ def repetition_plan(run: StoredRun, series: Series, reference: Series | None) ->
 
 def pair_plan(store: Store, against: str, run: str) -> Plan:
     """Returns the plan that interleaves the settings of two runs, before and behind a change."""
+    return interleaving.interleave(*_sides(store, against, run))
 
-    def unused(target: object) -> Plan:
-        raise UsageError(f"'{target}' is no run.", "Name a stored run.")
 
-    return interleaving.interleave(*plans_of(against, run, store, None, unused))
+def _sides(store: Store, against: str, run: str) -> tuple[Plan, Plan]:
+    def refuse(target: object) -> Plan:
+        raise UsageError("A repetition compares stored runs only.", "Name a stored run.")
+
+    return plans_of(against, run, store, None, refuse)
 
 
 def reference_of(
@@ -215,7 +218,7 @@ class Judge:
     def _pair(
         self, run: StoredRun, against: str, behind: str, series: Series, change: ChangePoint
     ) -> Repetition | None:
-        sides = plans_of(against, behind, self.store, None, lambda _: _refuse())
+        sides = _sides(self.store, against, behind)
         merged = plans.plan_of(run.id, run.manifest)
         if merged is None:
             return None
@@ -232,10 +235,6 @@ class Judge:
         elif verdict.word in ("equivalent", "different but negligible"):
             status = "refuted"
         return Repetition(run.id, status, verdict.sentence, ratio, f"run {against}", None)
-
-
-def _refuse() -> Plan:
-    raise UsageError("A repetition compares stored runs only.", "Name a stored run.")
 
 
 def _shift(level: Sequence[Point], repeated: Point, is_ratio: bool, confidence: float) -> Estimate:

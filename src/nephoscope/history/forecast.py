@@ -174,10 +174,10 @@ def _changes_of(series: Series, false_alarms: float) -> list[tuple[int, int]]:
     return out
 
 
-def forecasts(levels: Sequence[Levels], of: str = "") -> list[WeekForecast]:
+def forecasts(levels: Sequence[Levels]) -> list[WeekForecast]:
     """Returns what was expected of the last week, beside what was observed, and the next week.
 
-    levels: the targets of a class, or one target. of: what the forecast is for; derived if empty.
+    levels: the targets of a class, or one target.
     """
     last_s = max(one.series.points[-1].at_s for one in levels)
     out: list[WeekForecast] = []
@@ -185,19 +185,17 @@ def forecasts(levels: Sequence[Levels], of: str = "") -> list[WeekForecast]:
         models = [model for one in levels if (model := fit(one.before(start_s))) is not None]
         if not models:
             continue
-        title = of or _class_text(levels)
         seasonal = any(model.seasonal for model in models)
         parts = range(0, 24, PART_HOURS) if seasonal else (0,)
         length = PART_HOURS if seasonal else 24
         for hour in parts:
-            out.append(_forecast(levels, models, title, start_s, (hour, hour + length)))
+            out.append(_forecast(levels, models, start_s, (hour, hour + length)))
     return out
 
 
 def _forecast(
     levels: Sequence[Levels],
     models: Sequence[Model],
-    of: str,
     start_s: float,
     hours: tuple[int, int],
 ) -> WeekForecast:
@@ -228,7 +226,7 @@ def _forecast(
     )
     text = "all" if hours == (0, 24) else f"{hours[0]:02d} to {hours[1]:02d}"
     return WeekForecast(
-        of,
+        _class_text(levels),
         start_s,
         start_s + WEEK_S,
         text,

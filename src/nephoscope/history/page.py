@@ -202,16 +202,15 @@ def _iso(at_s: float) -> str:
     return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
-def _unbroken(series: SeriesHistory) -> Iterator[Sequence[Point]]:
-    """Yields the points between gaps."""
+def _unbroken(series: SeriesHistory) -> list[list[Point]]:
+    """Returns the points between gaps."""
     ends = {gap.end_s for gap in series.gaps}
-    part: list[Point] = []
+    parts: list[list[Point]] = [[]]
     for point in series.points:
-        if point.at_s in ends and part:
-            yield part
-            part = []
-        part.append(point)
-    yield part
+        if point.at_s in ends and parts[-1]:
+            parts.append([])
+        parts[-1].append(point)
+    return parts
 
 
 def _forecast_table(forecasts: Sequence[WeekForecast]) -> Table:

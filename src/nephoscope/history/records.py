@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-from nephoscope.history.series import Point
-from nephoscope.model import Better, Estimate
+from nephoscope.history.series import Series
+from nephoscope.model import Estimate
 
 Direction = Literal["worse", "better", "changed"]
 Status = Literal["suspected", "confirmed", "refuted", "undecided"]
@@ -103,22 +102,14 @@ class ForecastTest:
 
 
 @dataclass(frozen=True, slots=True)
-class SeriesHistory:
-    """A metric at one setting on one target: its points, and what happened in between.
+class SeriesHistory(Series):
+    """A series, and what happened between its points.
 
-    better: direction of the metric. untested: why a part is not tested for changes; empty if all
-    is. regression: sentence on a change for the worse that was not undone; empty without one.
-    continues: sentence on an earlier series of the same target with other parameters, or empty.
+    untested: why a part is not tested for changes; empty if all is. regression: sentence on a
+    change for the worse that was not undone; empty without one. continues: sentence on an earlier
+    series of the same target with other parameters, or empty.
     """
 
-    benchmark: str
-    metric: str
-    target: str
-    factors: Mapping[str, Any]
-    params: Mapping[str, Any]
-    unit: str
-    better: Better
-    points: tuple[Point, ...]
     gaps: tuple[SeriesGap, ...]
     annotations: tuple[FactChange, ...]
     changes: tuple[ChangePoint, ...]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from statistics import median
 
 import numpy as np
@@ -56,7 +56,6 @@ def analyse(
 ) -> SeriesHistory:
     """Returns the history of a series. judge: confirms or refutes changes."""
     points = series.points
-    annotations = tuple(_annotations(points))
     changes: list[ChangePoint] = []
     untested = []
     for start, end in segments(points):
@@ -67,19 +66,12 @@ def analyse(
             continue
         changes += _changes(series, part, settings, judge)
     return SeriesHistory(
-        series.benchmark,
-        series.metric,
-        series.target,
-        series.factors,
-        series.params,
-        series.unit,
-        series.better,
-        points,
-        tuple(_gaps(points)),
-        annotations,
-        tuple(changes),
-        " ".join(untested),
-        _regression(series, changes, settings.margin),
+        **{one.name: getattr(series, one.name) for one in fields(series)},
+        gaps=tuple(_gaps(points)),
+        annotations=tuple(_annotations(points)),
+        changes=tuple(changes),
+        untested=" ".join(untested),
+        regression=_regression(series, changes, settings.margin),
     )
 
 
@@ -242,7 +234,7 @@ def shift_text(shift: Estimate, is_ratio: bool) -> str:
     return f"{texts[0]} [{texts[1]}, {texts[2]}]"
 
 
-def name_of(series: Series | SeriesHistory) -> str:
+def name_of(series: Series) -> str:
     """Returns target, metric and setting of a series."""
     setting = wording.factors_text(series.factors)
     name = f"{wording.clean(series.target)}: {wording.full_name(series.benchmark, series.metric)}"

@@ -33,63 +33,42 @@ def read_by(parse: Callable[[str], float], scale: float = 1.0) -> BeforeValidato
     return BeforeValidator(read)
 
 
-def number_or_text(bounds: dict[str, float], unit: str, example: str) -> WithJsonSchema:
-    """Returns what editors accept: a number within bounds, or a text with a unit."""
-    number = {"type": "number", **bounds}
+_KEYWORDS = {"gt": "exclusiveMinimum", "ge": "minimum", "lt": "exclusiveMaximum", "le": "maximum"}
+"""Bounds as pydantic and as JSON Schema call them."""
+
+
+def number_or_text(
+    parse: Callable[[str], float], unit: str, example: str, scale: float = 1.0, **bounds: Any
+) -> tuple[BeforeValidator, Any, WithJsonSchema]:
+    """Returns what makes a field of a number within bounds, or of a text with a unit.
+
+    unit: pattern of the units. example: a text for editors. scale, parse: as of `read_by`.
+    """
+    number = {"type": "number"} | {_KEYWORDS[name]: bound for name, bound in bounds.items()}
     text = {"type": "string", "pattern": rf"^\s*[0-9.]+\s*({unit})\s*$"}
-    return WithJsonSchema({"anyOf": [number, text], "examples": [example]})
+    schema = WithJsonSchema({"anyOf": [number, text], "examples": [example]})
+    return read_by(parse, scale), Field(**bounds), schema
 
 
-_TIME = "ns|us|µs|ms|s|m|min|h|d"
-
-Seconds = Annotated[
-    float,
-    read_by(units.parse_duration_ns, 1e-9),
-    Field(gt=0, le=limits.SECONDS),
-    number_or_text({"exclusiveMinimum": 0, "maximum": limits.SECONDS}, _TIME, "60s"),
-]
-Ratio = Annotated[
-    float,
-    read_by(units.parse_ratio),
-    Field(gt=0, lt=1),
-    number_or_text({"exclusiveMinimum": 0, "exclusiveMaximum": 1}, "%?", "3%"),
-]
-Count = Annotated[int, Field(strict=True)]
-
-_BITS = "[kKmMgG]?bit/s"
+_TIME = (units.parse_duration_ns, "ns|us|µs|ms|s|m|min|h|d")
+_RATIO = (units.parse_ratio, "%?")
 _BYTES = "([kKmMgGtT]i?)?[bB]?"
 
-Delay = Annotated[
-    float,
-    read_by(units.parse_duration_ns, 1e-9),
-    Field(ge=0, le=60),
-    number_or_text({"minimum": 0, "maximum": 60}, _TIME, "50ms"),
-]
+Seconds = Annotated[float, *number_or_text(*_TIME, "60s", 1e-9, gt=0, le=limits.SECONDS)]
+Ratio = Annotated[float, *number_or_text(*_RATIO, "3%", gt=0, lt=1)]
+Count = Annotated[int, Field(strict=True)]
+
+Delay = Annotated[float, *number_or_text(*_TIME, "50ms", 1e-9, ge=0, le=60)]
 """Seconds on the way; a bare number is seconds. More than a minute is a mistake in the unit."""
 
-Part = Annotated[
-    float,
-    read_by(units.parse_ratio),
-    Field(ge=0, le=1),
-    number_or_text({"minimum": 0, "maximum": 1}, "%?", "2%"),
-]
+Part = Annotated[float, *number_or_text(*_RATIO, "2%", ge=0, le=1)]
 """As Ratio, but none and all are values too."""
 
 LineRate = Annotated[
     float,
-    read_by(units.parse_bits_per_s),
-    Field(ge=8_000, le=400e9),
-    number_or_text({"minimum": 8_000, "maximum": 400e9}, _BITS, "47Mbit/s"),
+    *number_or_text(units.parse_bits_per_s, "[kKmMgG]?bit/s", "47Mbit/s", ge=8_000, le=400e9),
 ]
 DiskRate = Annotated[
-    float,
-    read_by(units.parse_bytes_per_s),
-    Field(ge=4096, le=1e12),
-    number_or_text({"minimum": 4096, "maximum": 1e12}, f"{_BYTES}/s", "20MiB/s"),
+    float, *number_or_text(units.parse_bytes_per_s, f"{_BYTES}/s", "20MiB/s", ge=4096, le=1e12)
 ]
-Size = Annotated[
-    int,
-    read_by(units.parse_bytes),
-    Field(gt=0, le=1 << 50),
-    number_or_text({"exclusiveMinimum": 0, "maximum": 1 << 50}, _BYTES, "256MiB"),
-]
+Size = Annotated[int, *number_or_text(units.parse_bytes, _BYTES, "256MiB", gt=0, le=1 << 50)]

@@ -32,15 +32,12 @@ class Mistakes:
     def report(self) -> None:
         """Raises PlanError for what was found, in the order of the file; each sentence once."""
         distinct = list({str(mistake): mistake for mistake in self._mistakes}.values())
-        if distinct and (len(distinct) == 1 or not any(map(_has_place, distinct))):
+        has_place = any(re.match(r"\S+: |--set ", one.message) for one in distinct)
+        if distinct and (len(distinct) == 1 or not has_place):
             # A plan that stands in no file is the program's own: it has one cause.
             raise distinct[0]
         if distinct:
             raise PlanErrors(sorted(distinct, key=_position))
-
-
-def _has_place(mistake: PlanError) -> bool:
-    return re.match(r"\S+: |--set ", mistake.message) is not None
 
 
 def _position(mistake: PlanError) -> tuple[int, str, int, int]:

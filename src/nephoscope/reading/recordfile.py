@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from nephoscope.errors import PlanError
 from nephoscope.reading import textfile, yamltext
 from nephoscope.reading.mistakes import Mistakes
-from nephoscope.reading.sentences import mistakes, place_in, record_at
+from nephoscope.reading.sentences import Place, mistakes, place_in, record_at
 
 AnyRecord = TypeVar("AnyRecord", bound=BaseModel)
 
@@ -23,7 +23,11 @@ def load(file: Path, record: type[AnyRecord], what: str) -> AnyRecord:
     if not isinstance(values, dict):
         keys = ", ".join(record.model_fields)
         raise PlanError(f"{file}:1:1: a {what} is a mapping of keys.", f"Keys: {keys}.")
-    place = place_in(text, str(file))
+    return validated(values, record, place_in(text, str(file)))
+
+
+def validated(values: Any, record: type[AnyRecord], place: Place) -> AnyRecord:
+    """Returns the record of plain values. PlanError with the place of each mistake."""
     try:
         return record.model_validate(values)
     except ValidationError as error:

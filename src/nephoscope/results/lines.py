@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
@@ -51,6 +50,17 @@ class TrialGroup(Generic[_Value]):
     values: list[_Value] = field(default_factory=list)
     rounds: list[int] = field(default_factory=list)
 
+    def by_boot(self, rounds: int, merge: Callable[[list[_Value]], _Value]) -> TrialGroup[_Value]:
+        """Returns one value a boot: that of its trials merged, in the boot's first round.
+
+        rounds: of each boot. Trials of one boot share what the boot drew (memory layout,
+        placement), so that boots are the independent repetitions.
+        """
+        boots: dict[int, list[_Value]] = {}
+        for value, number in zip(self.values, self.rounds, strict=True):
+            boots.setdefault(1 + (number - 1) // rounds * rounds, []).append(value)
+        return replace(self, values=[merge(own) for own in boots.values()], rounds=list(boots))
+
 
 Group = TrialGroup[float]
 Histograms = TrialGroup[Trial]
@@ -88,29 +98,6 @@ def _grouped(
         group.values.append(value)
         group.rounds.append(row.round)
     return {key: groups[key] for key in sorted(groups)}
-
-
-def by_boot(groups: Mapping[Key, Group], rounds: int) -> dict[Key, Group]:
-    """One value a boot: the median of its trials, in the boot's first round.
-
-    rounds: of each boot. Trials of one boot share what the boot drew (memory layout, placement), so
-    that boots are the independent repetitions.
-    """
-    return {key: _by_boot(group, rounds, statistics.median) for key, group in groups.items()}
-
-
-def histograms_by_boot(groups: Mapping[Key, Histograms], rounds: int) -> dict[Key, Histograms]:
-    """As `by_boot`, with the merged histogram of each boot."""
-    return {key: _by_boot(group, rounds, histograms.merge) for key, group in groups.items()}
-
-
-def _by_boot(
-    group: TrialGroup[_Value], rounds: int, merge: Callable[[list[_Value]], _Value]
-) -> TrialGroup[_Value]:
-    boots: dict[int, list[_Value]] = {}
-    for value, number in zip(group.values, group.rounds, strict=True):
-        boots.setdefault(1 + (number - 1) // rounds * rounds, []).append(value)
-    return replace(group, values=[merge(values) for values in boots.values()], rounds=list(boots))
 
 
 def pool_dependence(

@@ -11,14 +11,13 @@ import io
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 from nephoscope import documents
-from nephoscope.errors import UsageError
+from nephoscope.errors import Lacking, NephoscopeError, UnknownName, UsageError
 from nephoscope.reading.printable import escaped
-from nephoscope.serve.workers import Answer
+from nephoscope.serve.workers import Answer, Refusal
 from nephoscope.store import FINISHED, Store, StoredRun
 
 MAX_POINTS = 20_000
@@ -41,35 +40,35 @@ _REPORT_POLICY = re.compile(
 """The policy of a report: its own scripts, known by their hashes, and nothing else."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sources:
-    """The folders that a worker reads: the store, and files that requests may name."""
-
-    path: Path
-    data: Path | None
-
-    def run(self, run_id: str) -> StoredRun:
-        """Returns a run by its whole id."""
-        return Store(self.path).open(run_id)
-
-
 def failure(status: int, error: str, hint: str = "") -> Answer:
     """Returns an answer that states an error."""
     return Answer(status, json.dumps({"error": error, "hint": hint}).encode())
 
 
-def document(content: Any) -> Answer:
+def failure_of(error: NephoscopeError) -> Answer:
+    """Returns the answer that states an error."""
+    if isinstance(error, Refusal):
+        stated = failure(error.status, error.message, error.hint)
+        return replace(stated, headers=error.headers)
+    status = next((status for kind, status in _STATUSES.items() if isinstance(error, kind)), 500)
+    return failure(status, error.message, error.hint)
+
+
+_STATUSES = {UnknownName: 404, UsageError: 400, Lacking: 503}
+
+
+def document(content: Any, status: int = 200) -> Answer:
     """Returns the answer of a record or mapping, with the version of its schema."""
     text = documents.to_text(documents.versioned(content))
-    return Answer(200, escaped(text).encode("utf-8", "replace"))
+    return Answer(status, escaped(text).encode("utf-8", "replace"))
 
 
-def result(sources: Sources, run: str, analyse: bool) -> Answer:
+def result(store: Store, run: str, analyse: bool) -> Answer:
     """Returns the document of `show --json`: the stored one of a finished run, else a new one.
 
     analyse: False where no new one may be made now.
     """
-    stored = sources.run(run)
+    stored = store.open(run)
     text = stored_result(stored)
     if text is not None:
         return Answer(200, text)
@@ -85,6 +84,14 @@ def stored_result(run: StoredRun) -> bytes | None:
     return _intact(run, "result.json") if run.state == FINISHED else None
 
 
+def result_changed_ns(run: StoredRun) -> int | None:
+    """Returns when the stored result of a run was written; None without one."""
+    try:
+        return (run.report_path / "result.json").stat().st_mtime_ns
+    except OSError:
+        return None
+
+
 def _intact(run: StoredRun, name: str) -> bytes | None:
     """Returns a file of a report whose digest is right; None without."""
     from nephoscope.store.digests import digest_of
@@ -98,12 +105,12 @@ def _intact(run: StoredRun, name: str) -> bytes | None:
     return content if f"{digest_of(content)}  {name}\n" in sums else None
 
 
-def report(sources: Sources, run: str, analyse: bool) -> Answer:
+def report(store: Store, run: str, analyse: bool) -> Answer:
     """Returns the report as a page that may run no script but its own, without an origin.
 
     analyse: as for `result`.
     """
-    stored = sources.run(run)
+    stored = store.open(run)
     page = _intact(stored, "report.html") if stored.state == FINISHED else None
     if page is None and not analyse:
         return failure(503, *NOT_NOW)
@@ -132,14 +139,14 @@ def _new_report(run: StoredRun) -> bytes:
     return page.encode("utf-8", "replace")
 
 
-def journal(sources: Sources, run: str) -> Answer:
+def journal(store: Store, run: str) -> Answer:
     """Returns the document of `show --journal --json`."""
-    return document({"events": sources.run(run).events()})
+    return document({"events": store.open(run).events()})
 
 
-def trials(sources: Sources, run: str, offset: int, limit: int) -> Answer:
+def trials(store: Store, run: str, offset: int, limit: int) -> Answer:
     """Returns the records of a run's trials in the order of execution."""
-    records = sources.run(run).records()
+    records = store.open(run).records()
     rows = [
         {"trial": record.key.name, **documents.to_json(record)}
         for record in records[offset : offset + limit]
@@ -148,7 +155,7 @@ def trials(sources: Sources, run: str, offset: int, limit: int) -> Answer:
 
 
 def samples(
-    sources: Sources, run: str, benchmark: str, metric: str, target: str, factors: str
+    store: Store, run: str, benchmark: str, metric: str, target: str, factors: str
 ) -> Answer:
     """Returns the samples of a metric in every trial, those of excluded trials too.
 
@@ -156,7 +163,7 @@ def samples(
     factors: JSON text; 1 and 1.0 are the same level.
     """
     wanted = _object(factors)
-    stored = sources.run(run)
+    stored = store.open(run)
     base = re.sub(r"_p\d+(?:_\d+)?(?=_|$)", "", metric)
     rows: list[dict[str, Any]] = []
     unit, points = "", 0
@@ -207,17 +214,17 @@ _SAMPLE_COLUMNS = ["benchmark", "metric", "target", "factors", "unit", "at_ns", 
 
 
 def compare(
-    sources: Sources, names: Sequence[str], margin: float, confidence: float, metrics: Sequence[str]
+    store: Store, names: Sequence[str], margin: float, confidence: float, metrics: Sequence[str]
 ) -> Answer:
     """Returns the document of `compare --json` for runs, or targets as RUN:TARGET."""
     from nephoscope.comparison.result import Rules
     from nephoscope.comparison.stored import of_stored_runs
 
     rules = Rules(margin=margin, confidence=confidence, metrics=frozenset(metrics))
-    return document(of_stored_runs(Store(sources.path), names, rules))
+    return document(of_stored_runs(store, names, rules))
 
 
-def command(sources: Sources, words: Sequence[str]) -> Answer:
+def command(store: Store, words: Sequence[str]) -> Answer:
     """Returns what a command of `queries.QUERIES` prints with `--json`."""
     from nephoscope import cli
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -13,22 +13,21 @@ from starlette.types import ASGIApp
 from nephoscope import __version__
 from nephoscope.errors import NephoscopeError
 from nephoscope.serve import openapi, routes_runs, routes_server
-from nephoscope.serve.answers import failure
+from nephoscope.serve.answers import failure, failure_of
 from nephoscope.serve.dashboard import Dashboard, respond
-from nephoscope.serve.guard import Guard, Refusal
-from nephoscope.serve.launch import RunInProgress
+from nephoscope.serve.guard import Guard
 from nephoscope.serve.settings import ServerSettings
-from nephoscope.serve.worker import status_of
 
 DESCRIPTION = "Stored runs and runs in progress. Every document is that of `--json`."
 
 
-def make_app(settings: ServerSettings) -> ASGIApp:
-    """Returns the ASGI application of a server."""
+def make_app(settings: ServerSettings, started: Callable[[], None] = lambda: None) -> ASGIApp:
+    """Returns the ASGI application of a server. started: called once requests are answered."""
     dashboard = Dashboard(settings)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        started()
         yield
         await dashboard.workers.close()
 
@@ -48,7 +47,6 @@ def make_app(settings: ServerSettings) -> ASGIApp:
     app.include_router(routes_runs.router)
     app.include_router(routes_server.router)
     app.add_exception_handler(NephoscopeError, _on_error)
-    app.add_exception_handler(Refusal, _on_refusal)
     app.add_exception_handler(RequestValidationError, _on_wrong_request)
     app.add_exception_handler(HTTPException, _on_http_error)
     return Guard(app, settings, dashboard.access)
@@ -56,15 +54,7 @@ def make_app(settings: ServerSettings) -> ASGIApp:
 
 async def _on_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, NephoscopeError)
-    status = 409 if isinstance(error, RunInProgress) else status_of(error)
-    return respond(failure(status, error.message, error.hint))
-
-
-async def _on_refusal(request: Request, error: Exception) -> Response:
-    assert isinstance(error, Refusal)
-    response = respond(failure(error.status, error.body["error"], error.body["hint"]))
-    response.headers.update(error.headers)
-    return response
+    return respond(failure_of(error))
 
 
 async def _on_wrong_request(request: Request, error: Exception) -> Response:

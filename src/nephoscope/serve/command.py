@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from nephoscope.commands import options, output
 from nephoscope.commands.options import DIRECTORY, FILE, Count, flag, option, repeated
 from nephoscope.errors import UsageError
-
-if TYPE_CHECKING:
-    from nephoscope.serve.settings import Tls
 
 
 @click.command()
@@ -69,12 +65,13 @@ def serve(
         checked_address,
         checked_host_names,
         is_loopback,
+        tls_context,
         token_of,
     )
     from nephoscope.store import Store
 
     place = checked_address(address)
-    tls = _tls_of(tls_cert, tls_key, client_ca)
+    tls = tls_context(tls_cert, tls_key, client_ca)
     if data is not None and not data.is_dir():
         raise UsageError(f"--data: there is no directory '{data}'.")
     shelf = Store(Store(store).path.absolute())
@@ -95,21 +92,10 @@ def serve(
     )
     from nephoscope.serve import server
 
-    context = server.tls_context(tls)
     listener = server.listen(settings)
     if token is not None:
         where = "the environment" if kept_in is None else kept_in
         output.warn(f"The token is in {where}.")
     if not is_loopback(place) and tls is None:
         output.warn("Without --tls-cert the token and all data travel unencrypted.")
-    server.serve(settings, listener, context, lambda: output.say(server.url_of(settings, listener)))
-
-
-def _tls_of(certificate: Path | None, key: Path | None, client_ca: Path | None) -> Tls | None:
-    from nephoscope.serve.settings import Tls
-
-    if certificate is None and key is None and client_ca is None:
-        return None
-    if certificate is None or key is None:
-        raise UsageError("TLS needs a certificate and its key.", "Add --tls-cert and --tls-key.")
-    return Tls(certificate, key, client_ca)
+    server.serve(settings, listener, lambda: output.say(server.url_of(settings, listener)))

@@ -8,11 +8,9 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Request, Response
 
-from nephoscope import documents
 from nephoscope.errors import UnknownName
-from nephoscope.reading.printable import escaped
 from nephoscope.serve.access import Access
-from nephoscope.serve.answers import NOT_NOW, failure
+from nephoscope.serve.answers import NOT_NOW, document, failure
 from nephoscope.serve.launch import Launcher
 from nephoscope.serve.live import Live
 from nephoscope.serve.overview import overview
@@ -28,26 +26,26 @@ class Dashboard:
     def __init__(self, settings: ServerSettings) -> None:
         self.settings = settings
         self.index = RunIndex(settings.store)
-        self.workers = Workers(settings.store.path, settings.data)
+        self.workers = Workers(settings.store.path)
         self.live = Live()
         self.access = Access(settings.token)
         self.launcher = Launcher(settings.store.path, settings.data)
-        self._overview: tuple[Snapshot, bytes] | None = None
+        self._overview: tuple[Snapshot, Answer] | None = None
 
     async def snapshot(self) -> Snapshot:
         """Returns the list of runs."""
         return await asyncio.to_thread(self.index.snapshot)
 
-    async def overview(self) -> bytes:
+    async def overview(self) -> Answer:
         """Returns the overview's document, made again only when a run changed."""
         return await asyncio.to_thread(self._overview_document)
 
-    def _overview_document(self) -> bytes:
+    def _overview_document(self) -> Answer:
         snapshot = self.index.snapshot()
         known = self._overview
         if known is None or known[0] is not snapshot:
             content = overview(snapshot, self.settings.store)
-            known = self._overview = (snapshot, to_bytes(content))
+            known = self._overview = (snapshot, document(content))
         return known[1]
 
     async def run(self, name: str) -> IndexedRun:
@@ -94,12 +92,6 @@ class Dashboard:
         return respond(await self.workers.answer(function, arguments, version))
 
 
-def to_bytes(content: Any) -> bytes:
-    """Returns the JSON text of a record or mapping with the version of its schema."""
-    text = documents.to_text(documents.versioned(content))
-    return escaped(text).encode("utf-8", "replace")
-
-
 def respond(answer: Answer) -> Response:
     """Returns the response of an answer."""
     headers = {**answer.headers, **({"retry-after": "30"} if answer.status == 503 else {})}
@@ -108,7 +100,7 @@ def respond(answer: Answer) -> Response:
 
 def json_response(content: Any, status: int = 200) -> Response:
     """Returns the response of a record or mapping."""
-    return Response(to_bytes(content), status, media_type="application/json")
+    return respond(document(content, status))
 
 
 def _dashboard(request: Request) -> Dashboard:

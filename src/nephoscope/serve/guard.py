@@ -9,15 +9,16 @@ client holds nothing for long.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping
 from http.cookies import CookieError, SimpleCookie
-from typing import Any
 
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from nephoscope.serve.access import COOKIE, Access, TooManyFailures
+from nephoscope.serve.answers import failure_of
 from nephoscope.serve.settings import ServerSettings
+from nephoscope.serve.workers import Refusal
 
 MAX_BODY_BYTES = 1 << 20
 BODY_S = 10.0
@@ -43,16 +44,6 @@ HEADERS = {
     "cache-control": "no-store",
 }
 """Headers of every response that does not set them itself."""
-
-
-class Refusal(Exception):
-    """A request that the application does not see: status, sentence, next step, headers."""
-
-    def __init__(self, status: int, error: str, hint: str = "", **headers: str) -> None:
-        super().__init__(error)
-        self.status = status
-        self.body = {"error": error, "hint": hint}
-        self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
 
 
 class Guard:
@@ -85,7 +76,9 @@ class Guard:
             self._check_access(scope, headers)
             body = await _body(headers, receive)
         except Refusal as refusal:
-            await sender.refuse(refusal)
+            answer = failure_of(refusal)
+            response = Response(answer.body, answer.status, answer.headers, answer.content_type)
+            await response(scope, receive, sender)
             return
         await self._app(scope, _Replay(body, receive), sender)
 
@@ -237,14 +230,3 @@ class _Sender:
                 await self._send(message)
         except TimeoutError:
             raise OSError("the client does not take its response") from None
-
-    async def refuse(self, refusal: Refusal) -> None:
-        """Sends a refusal as a response."""
-        content = json.dumps(refusal.body).encode()
-        headers: list[Any] = [
-            (b"content-type", b"application/json"),
-            (b"content-length", str(len(content)).encode()),
-            *((name.encode(), value.encode()) for name, value in refusal.headers.items()),
-        ]
-        await self({"type": "http.response.start", "status": refusal.status, "headers": headers})
-        await self({"type": "http.response.body", "body": content})

@@ -12,8 +12,9 @@ import re
 import sys
 from pathlib import Path
 
-from nephoscope.errors import NephoscopeError, RunFailed, UsageError
+from nephoscope.errors import RunFailed, UsageError
 from nephoscope.serve.queries import file_of
+from nephoscope.serve.workers import Refusal
 
 START_S = 60.0
 """Seconds within which a run says its id."""
@@ -21,10 +22,6 @@ MAX_LINE_BYTES = 1 << 16
 SURVEYS = ("quick", "standard", "full")
 
 _STARTED = re.compile(r"(?:Run|Resuming run) (\d{8}-\d{6}-\S+)")
-
-
-class RunInProgress(NephoscopeError):
-    """A run that a request started is still measured."""
 
 
 class Launcher:
@@ -40,14 +37,14 @@ class Launcher:
     async def start(self, plan: str | None, survey: str | None) -> str:
         """Returns the id of the new run of a plan's file, or of a survey's extent.
 
-        Raises UsageError for neither or both, UnknownName for a plan that is not there,
-        RunInProgress, and RunFailed with what the command printed.
+        Raises UsageError for neither or both, UnknownName for a plan that is not there, Refusal
+        during another run, and RunFailed with what the command printed.
         """
         words = self._words(plan, survey)
         async with self._starting:  # a second request could come before the process is known
             if self._process is not None and self._process.returncode is None:
-                raise RunInProgress(
-                    "A run is in progress already.", "Wait until it ends, or stop it."
+                raise Refusal(
+                    409, "A run is in progress already.", "Wait until it ends, or stop it."
                 )
             self._process = process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "nephoscope", *words, f"--store={self._store}"),

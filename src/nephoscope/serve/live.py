@@ -20,7 +20,7 @@ from nephoscope.documents import to_json
 from nephoscope.errors import StoreError
 from nephoscope.model import Shape, TrialRecord
 from nephoscope.results.counters import COUNTERS
-from nephoscope.serve.workers import Busy
+from nephoscope.serve.workers import Refusal
 from nephoscope.store import RUNNING, StoredRun
 
 if TYPE_CHECKING:
@@ -106,10 +106,8 @@ class RunFiles:
             record, table = self._run.trial(name.removesuffix(".parquet"), self._trials[name] or "")
         except StoreError as error:
             return "problem", {"trial": name, "error": str(error)}
-        return "trial", _trial_content(record, table, self._scalars())
-
-    def _scalars(self) -> frozenset[tuple[str, str]]:
-        return frozenset(self._run.metrics_of_shape(Shape.SCALAR))
+        scalars = frozenset(self._run.metrics_of_shape(Shape.SCALAR))
+        return "trial", _trial_content(record, table, scalars)
 
     def _status_of(self, state: str) -> Mapping[str, Any]:
         manifest = self._run.manifest
@@ -197,10 +195,6 @@ class _Followed:
                 await asyncio.sleep(LOOK_EVERY_S)
 
 
-class TooManyReaders(Busy):
-    """More than `MAX_READERS` connections follow runs."""
-
-
 class Live:
     """Streams of runs, each read once however many readers it has."""
 
@@ -208,9 +202,9 @@ class Live:
         self._followed: dict[str, _Followed] = {}
 
     def check_capacity(self) -> None:
-        """Raises TooManyReaders where no further reader is served."""
+        """Raises Refusal where no further reader is served."""
         if sum(followed.readers for followed in self._followed.values()) >= MAX_READERS:
-            raise TooManyReaders("Too many pages follow runs.", "Close some of them.")
+            raise Refusal(503, "Too many pages follow runs.", "Close some of them.")
 
     async def stream(self, run: StoredRun, last_id: str = "") -> AsyncIterator[str]:
         """Yields events as text of an event stream. last_id: of the event that was seen last."""

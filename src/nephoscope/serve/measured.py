@@ -6,12 +6,14 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from nephoscope.errors import StoreError
 from nephoscope.model import factors_key
-from nephoscope.serve.answers import Sources, document, stored_result
+from nephoscope.serve.answers import document, result_changed_ns, stored_result
 from nephoscope.serve.workers import Answer
+from nephoscope.store import Store, StoredRun
 
 MAX_RUNS = 20
 """Newest runs, each of another plan or target, whose metrics are listed."""
@@ -29,30 +31,21 @@ class LineOfTarget:
     headline: bool
 
 
-def lines(sources: Sources, runs: Sequence[str]) -> Answer:
+def lines(store: Store, runs: Sequence[str]) -> Answer:
     """Returns the metrics of these runs, headlines first."""
     rows: dict[tuple[str, ...], LineOfTarget] = {}
     for run_id in runs:
-        for name, row in _lines(sources, run_id).items():
+        run = store.open(run_id)
+        for name, row in _lines(run.path, result_changed_ns(run)).items():
             rows.setdefault(name, row)
     ordered = sorted(rows.values(), key=lambda row: not row.headline)
     return document({"lines": ordered})
 
 
-def _lines(sources: Sources, run_id: str) -> Mapping[tuple[str, ...], LineOfTarget]:
-    try:
-        changed_ns = (sources.run(run_id).report_path / "result.json").stat().st_mtime_ns
-    except OSError:
-        return {}
-    return _read_lines(sources, run_id, changed_ns)
-
-
 @lru_cache(maxsize=10 * MAX_RUNS)
-def _read_lines(
-    sources: Sources, run_id: str, changed_ns: int
-) -> Mapping[tuple[str, ...], LineOfTarget]:
+def _lines(path: Path, changed_ns: int | None) -> Mapping[tuple[str, ...], LineOfTarget]:
     """Returns the lines of a run's stored result; its time of change only tells versions apart."""
-    text = stored_result(sources.run(run_id))
+    text = stored_result(StoredRun(path))
     if text is None:
         return {}
     try:
@@ -64,6 +57,6 @@ def _read_lines(
             lines[name] = LineOfTarget(*name, unit=unit, headline=headline)
     except (ValueError, LookupError, TypeError) as error:
         raise StoreError(
-            f"{run_id}: its result is of another version.", f"Run `nephoscope show {run_id}`."
+            f"{path.name}: its result is of another version.", f"Run `nephoscope show {path.name}`."
         ) from error
     return lines

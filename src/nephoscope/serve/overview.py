@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from nephoscope.model import Finding, Severity, gravest_first
-from nephoscope.serve.answers import stored_result
+from nephoscope.serve.answers import result_changed_ns, stored_result
 from nephoscope.store import FAILED, FINISHED, MEASURED, RUNNING, Store, StoredRun
 from nephoscope.store.holder import INTERRUPTED, KILLED
 from nephoscope.store.index import IndexedRun, Snapshot
@@ -65,18 +64,12 @@ class Overview:
     damaged: tuple[str, ...]
 
 
-def findings_of(run: StoredRun) -> tuple[Finding, ...]:
-    """Returns the most severe findings of a run; empty where it has no intact result."""
-    try:
-        changed_ns = os.stat(run.report_path / "result.json").st_mtime_ns
-    except OSError:
-        return ()
-    return _read(run.path, changed_ns)
-
-
 @lru_cache(maxsize=MAX_RESULTS)
-def _read(path: Path, changed_ns: int) -> tuple[Finding, ...]:
-    """Returns the findings of a stored result; its time of change only tells versions apart."""
+def _findings(path: Path, changed_ns: int | None) -> tuple[Finding, ...]:
+    """Returns the most severe findings of a run; empty where it has no intact result.
+
+    changed_ns: time of change of its result, which only tells versions apart.
+    """
     text = stored_result(StoredRun(path))
     if text is None:
         return ()
@@ -130,7 +123,8 @@ def _target(
 ) -> TargetHealth:
     verdicts: tuple[Finding, ...] = ()
     if reported is not None:
-        verdicts = findings_of(StoredRun(store.runs_path / reported.row.id))
+        path = store.runs_path / reported.row.id
+        verdicts = _findings(path, result_changed_ns(StoredRun(path)))
     health, reason = _health(name, run, verdicts)
     return TargetHealth(
         name=name,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Literal, cast
 
@@ -21,6 +22,9 @@ Kind = Literal["text", "file", "run", "source", "contract", "flag"]
 
 FILE_SETTINGS = ("lab", "lab.geo", "lab.geo.latency")
 """Settings of a plan that may name a file anywhere; requests override none of them."""
+
+MAX_FILES = 1000
+"""Files of the folder of `--data` that are listed."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:@%-]{0,199}")
 """A name that is no path and no option."""
@@ -261,8 +265,8 @@ def file_of(name: str, data: Path | None) -> Path:
     raise UnknownName(f"There is no file '{name[:80]}' in the folder of --data.")
 
 
-def files_of(data: Path | None, limit: int = 1000) -> list[str]:
-    """Returns the names of the files of the folder of `--data`, without hidden ones."""
+def files_of(data: Path | None) -> list[str]:
+    """Returns the names of files of the folder of `--data`, without hidden ones."""
     if data is None:
         return []
     names = (
@@ -270,4 +274,4 @@ def files_of(data: Path | None, limit: int = 1000) -> list[str]:
         for path in sorted(data.rglob("*"))
         if path.is_file() and not any(part.startswith(".") for part in path.relative_to(data).parts)
     )
-    return [name for name, _ in zip(names, range(limit), strict=False)]
+    return list(islice(names, MAX_FILES))

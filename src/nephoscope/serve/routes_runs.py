@@ -9,11 +9,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Header, Query, Response
 from fastapi.responses import StreamingResponse
 
-from nephoscope.serve.dashboard import Shared, json_response
-from nephoscope.serve.guard import Refusal
+from nephoscope.serve.dashboard import Shared, json_response, respond
 from nephoscope.serve.measured import MAX_RUNS
 from nephoscope.serve.openapi import answers_with
 from nephoscope.serve.queries import run_of
+from nephoscope.serve.workers import Refusal
 from nephoscope.store import FINISHED
 from nephoscope.store.index import IndexedRun
 from nephoscope.store.selection import Selection, day_s, labels
@@ -27,7 +27,7 @@ Text = Annotated[str, Query(max_length=500)]
 @router.get("/overview", **answers_with("overview"))
 async def overview(shared: Shared) -> Response:
     """Returns the targets with their health and last findings, and the newest runs."""
-    return Response(await shared.overview(), media_type="application/json")
+    return respond(await shared.overview())
 
 
 @router.get("/runs", **answers_with("run_list"))

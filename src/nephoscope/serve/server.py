@@ -1,21 +1,21 @@
-"""Listens and serves: sockets, TLS, time limits of connections."""
+"""Listens and serves: sockets, time limits of connections."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import socket
-import ssl
 from collections.abc import Callable
 from typing import Any
 
 import uvicorn
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from nephoscope.errors import UsageError
 from nephoscope.serve.app import make_app
 from nephoscope.serve.guard import SEND_S
-from nephoscope.serve.settings import ServerSettings, Tls, url_host
+from nephoscope.serve.settings import ServerSettings, url_host
 
 MAX_CONNECTIONS = 256
 """Connections and requests at once; more get 503."""
@@ -83,19 +83,12 @@ def url_of(settings: ServerSettings, listener: socket.socket) -> str:
     return f"{settings.scheme}://{host}:{listener.getsockname()[1]}/"
 
 
-def serve(
-    settings: ServerSettings,
-    listener: socket.socket,
-    tls: ssl.SSLContext | None,
-    started: Callable[[], None],
-) -> None:
-    """Serves until a signal ends it. started: called once requests are answered."""
-    os.nice(NICENESS)
+def uvicorn_server(app: ASGIApp, **options: Any) -> uvicorn.Server:
+    """Returns a server of an application. options: further ones of uvicorn.Config."""
     config = uvicorn.Config(
-        _announcing(make_app(settings), started),
+        app,
         http=TimedProtocol,
         ws="none",
-        lifespan="on",
         # Requests are not logged: a token could stand in what a client sends.
         log_level="warning",
         access_log=False,
@@ -103,44 +96,24 @@ def serve(
         proxy_headers=False,
         limit_concurrency=MAX_CONNECTIONS,
         timeout_keep_alive=int(HEADERS_S),
+        **options,
+    )
+    return uvicorn.Server(config)
+
+
+def serve(settings: ServerSettings, listener: socket.socket, started: Callable[[], None]) -> None:
+    """Serves until a signal ends it. started: called once requests are answered."""
+    os.nice(NICENESS)
+    tls = settings.tls
+    server = uvicorn_server(
+        make_app(settings, started),
+        lifespan="on",
         timeout_graceful_shutdown=5,
         ssl_context_factory=None if tls is None else lambda config, default: tls,
     )
     try:
-        uvicorn.Server(config).run(sockets=[listener])
+        server.run(sockets=[listener])
     except KeyboardInterrupt:
         pass
     finally:
         listener.close()
-
-
-def _announcing(app: Any, started: Callable[[], None]) -> Any:
-    """Returns an application that calls `started` once it is ready."""
-
-    async def announcing(scope: Any, receive: Any, send: Any) -> None:
-        async def announce(message: Any) -> None:
-            await send(message)
-            if message["type"] == "lifespan.startup.complete":
-                started()
-
-        await app(scope, receive, announce if scope["type"] == "lifespan" else send)
-
-    return announcing
-
-
-def tls_context(tls: Tls | None) -> ssl.SSLContext | None:
-    """Returns what TLS connections are made with; None without files. UsageError for wrong ones."""
-    if tls is None:
-        return None
-    try:
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        context.load_cert_chain(tls.certificate, tls.key)
-        if tls.client_ca is not None:
-            context.load_verify_locations(tls.client_ca)
-            context.verify_mode = ssl.CERT_REQUIRED
-    except OSError as error:  # ssl.SSLError is one
-        raise UsageError(
-            f"The TLS files cannot be used: {error.strerror or error}.",
-            "Name PEM files with --tls-cert, --tls-key and --client-ca.",
-        ) from error
-    return context

@@ -6,6 +6,7 @@ import ipaddress
 import os
 import re
 import secrets
+import ssl
 import stat
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,15 +21,6 @@ LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 _TOKEN = re.compile(r"[!-~]{16,200}")
 _HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
-
-
-@dataclass(frozen=True, slots=True)
-class Tls:
-    """Files of the server's certificate and key; client_ca: who signs clients, None for any."""
-
-    certificate: Path
-    key: Path
-    client_ca: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +40,7 @@ class ServerSettings:
     host_names: tuple[str, ...] = ()
     token: str | None = None
     token_file: Path | None = None
-    tls: Tls | None = None
+    tls: ssl.SSLContext | None = None
     data: Path | None = None
     allow_runs: bool = False
     analyse_during_runs: bool = False
@@ -96,6 +88,31 @@ def checked_host_names(texts: tuple[str, ...]) -> tuple[str, ...]:
                 "Use the name in the browser's address bar, without port.",
             )
     return texts
+
+
+def tls_context(
+    certificate: Path | None, key: Path | None, client_ca: Path | None
+) -> ssl.SSLContext | None:
+    """Returns what TLS connections are made with; None without files. UsageError for wrong ones.
+
+    client_ca: of who signs the certificates of clients, which need none without it.
+    """
+    if certificate is None and key is None and client_ca is None:
+        return None
+    if certificate is None or key is None:
+        raise UsageError("TLS needs a certificate and its key.", "Add --tls-cert and --tls-key.")
+    try:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(certificate, key)
+        if client_ca is not None:
+            context.load_verify_locations(client_ca)
+            context.verify_mode = ssl.CERT_REQUIRED
+    except OSError as error:  # ssl.SSLError is one
+        raise UsageError(
+            f"The TLS files cannot be used: {error.strerror or error}.",
+            "Name PEM files with --tls-cert, --tls-key and --client-ca.",
+        ) from error
+    return context
 
 
 def token_of(file: Path | None, store: Store) -> tuple[str, Path | None]:

@@ -7,8 +7,7 @@ import mimetypes
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import resources
-from importlib.resources.abc import Traversable
+from pathlib import Path
 
 INDEX = "index.html"
 
@@ -26,20 +25,15 @@ class StaticFile:
 @lru_cache(maxsize=1)
 def load() -> Mapping[str, StaticFile]:
     """Returns the files by their paths."""
-    return dict(_walk(resources.files("nephoscope.serve").joinpath("static"), ""))
+    folder = Path(__file__).with_name("static")
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): _read(path) for path in files}
 
 
-def _walk(folder: Traversable, prefix: str) -> list[tuple[str, StaticFile]]:
-    files = []
-    for entry in folder.iterdir():
-        path = prefix + entry.name
-        if entry.is_dir():
-            files += _walk(entry, path + "/")
-        else:
-            content = entry.read_bytes()
-            kind = mimetypes.guess_type(entry.name, strict=True)[0] or "application/octet-stream"
-            if kind.startswith("text/"):
-                kind += "; charset=utf-8"
-            etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
-            files.append((path, StaticFile(content, kind, etag, prefix == "assets/")))
-    return files
+def _read(path: Path) -> StaticFile:
+    content = path.read_bytes()
+    kind = mimetypes.guess_type(path.name, strict=True)[0] or "application/octet-stream"
+    if kind.startswith("text/"):
+        kind += "; charset=utf-8"
+    etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+    return StaticFile(content, kind, etag, path.parent.name == "assets")

@@ -12,9 +12,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO
 
-from nephoscope.errors import Lacking, NephoscopeError, UnknownName, UsageError
+from nephoscope.errors import NephoscopeError
 from nephoscope.serve import answers, measured
-from nephoscope.serve.workers import MAX_ANSWER_BYTES, Answer, Busy, TooSlow
+from nephoscope.serve.workers import MAX_ANSWER_BYTES, Answer
+from nephoscope.store import Store
 
 MEMORY_BYTES = 8 << 30
 """Address space of a worker; numerical libraries reserve much more than they use."""
@@ -35,44 +36,29 @@ FUNCTIONS: Mapping[str, Callable[..., Answer]] = {
 """Functions by name; requests reach them through the routes only."""
 
 
-STATUSES: Mapping[type[NephoscopeError], int] = {
-    UnknownName: 404,
-    UsageError: 400,
-    Lacking: 503,
-    Busy: 503,
-    TooSlow: 504,
-}
-
-
-def status_of(error: NephoscopeError) -> int:
-    """Returns the HTTP status of an error."""
-    return next((status for kind, status in STATUSES.items() if isinstance(error, kind)), 500)
-
-
 def main() -> None:
     """Answers requests until standard input ends."""
     with contextlib.suppress(OSError):  # a container may forbid it
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-    store, *data = map(Path, sys.argv[1:])
-    sources = answers.Sources(store, data[0] if data else None)
+    store = Store(Path(sys.argv[1]))
     os.chdir("/")  # names without a folder mean nothing here
     # What a library prints must not stand among the answers.
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     for line in sys.stdin:
         request = json.loads(line)
-        _write(out, _answer(sources, request["function"], request["arguments"]))
+        _write(out, _answer(store, request["function"], request["arguments"]))
         if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10 > RETIRE_BYTES:
             return
 
 
-def _answer(sources: answers.Sources, function: str, arguments: dict[str, object]) -> Answer:
+def _answer(store: Store, function: str, arguments: dict[str, object]) -> Answer:
     try:
         with contextlib.redirect_stdout(io.StringIO()):
-            answer = FUNCTIONS[function](sources, **arguments)
+            answer = FUNCTIONS[function](store, **arguments)
     except NephoscopeError as error:
-        return answers.failure(status_of(error), error.message, error.hint)
+        return answers.failure_of(error)
     except MemoryError:
         return answers.failure(503, "The analysis needs too much memory.", "Use the command line.")
     if len(answer.body) > MAX_ANSWER_BYTES:

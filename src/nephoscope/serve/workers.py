@@ -36,19 +36,20 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-class Busy(NephoscopeError):
-    """The server has as many requests as it serves at once."""
+class Refusal(NephoscopeError):
+    """A request that is not served: status, sentence, next step, headers of the response."""
 
-
-class TooSlow(NephoscopeError):
-    """An answer took longer than `ANSWER_S`."""
+    def __init__(self, status: int, message: str, hint: str = "", **headers: str) -> None:
+        super().__init__(message, hint)
+        self.status = status
+        self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
 
 
 class Workers:
     """A few worker processes, started when they are needed; and their last answers."""
 
-    def __init__(self, store: Path, data: Path | None, count: int = WORKERS) -> None:
-        self._arguments = (str(store), *([] if data is None else [str(data)]))
+    def __init__(self, store: Path, count: int = WORKERS) -> None:
+        self._store = store
         self._idle: asyncio.LifoQueue[_Worker | None] = asyncio.LifoQueue()
         for _ in range(count):
             self._idle.put_nowait(None)
@@ -61,15 +62,15 @@ class Workers:
     ) -> Answer:
         """Returns the answer of a function of `answers.FUNCTIONS`.
 
-        version: of what it reads; an answer of the same version is used again. Raises Busy, TooSlow
-        and, where a worker dies, NephoscopeError.
+        version: of what it reads; an answer of the same version is used again. Raises Refusal where
+        too many wait or it takes too long, NephoscopeError where a worker dies.
         """
         key = (function, json.dumps(arguments, sort_keys=True), version)
         if version is not None and key in self._answers:
             self._answers.move_to_end(key)
             return self._answers[key]
         if self._waiting >= MAX_WAITING:
-            raise Busy("Too many analyses wait already.", "Try again in a minute.")
+            raise Refusal(503, "Too many analyses wait already.", "Try again in a minute.")
         self._waiting += 1
         try:
             answer = await self._ask(function, arguments)
@@ -91,14 +92,14 @@ class Workers:
         is_usable = False
         try:
             if worker is None or not worker.is_alive:
-                worker = await _Worker.start(self._arguments)
+                worker = await _Worker.start(self._store)
             async with asyncio.timeout(ANSWER_S):
                 answer = await worker.ask(function, arguments)
             is_usable = True
             return answer
         except TimeoutError:
-            raise TooSlow(
-                f"The analysis took longer than {ANSWER_S:g} s.", "Use the command line."
+            raise Refusal(
+                504, f"The analysis took longer than {ANSWER_S:g} s.", "Use the command line."
             ) from None
         except (OSError, ValueError, asyncio.IncompleteReadError) as error:
             raise NephoscopeError(
@@ -128,10 +129,10 @@ class _Worker:
         self._process = process
 
     @classmethod
-    async def start(cls, arguments: tuple[str, ...]) -> _Worker:
+    async def start(cls, store: Path) -> _Worker:
         return cls(
             await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "nephoscope.serve.worker", *arguments),
+                *(sys.executable, "-m", "nephoscope.serve.worker", str(store)),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 # Ctrl-C on a terminal is for the server, which ends its workers itself.

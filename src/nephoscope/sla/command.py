@@ -98,7 +98,7 @@ def verdict(
     loss = None if loss_per_hour is None else credit.amount_of(loss_per_hour, "--loss-per-hour")
     settings = result.Settings(
         **_judging(agreement, **judging),
-        bills=amounts,
+        bills=tuple((*key, amount) for key, amount in amounts.items()),
         loss_per_h=loss,
         services=tuple(services),
         periods=tuple(periods),
@@ -134,7 +134,7 @@ def evidence(
     from nephoscope.sla import credit, files, result
     from nephoscope.sla import evidence as bundles
 
-    bills = {} if bill is None else {("", ""): credit.amount_of(bill, "--bill")}
+    bills = () if bill is None else (("", "", credit.amount_of(bill, "--bill")),)
     settings = result.Settings(**_judging(files.load(contract), **judging), bills=bills)
     written = bundles.write(to, contract, events, settings)
     if as_json:

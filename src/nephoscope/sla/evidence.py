@@ -15,7 +15,6 @@ import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,6 @@ from nephoscope.errors import NephoscopeError
 from nephoscope.reading import jsontext, textfile
 from nephoscope.sla import events, files, result
 from nephoscope.sla.result import Settings, SlaVerdict
-from nephoscope.sla.terms import Exclusion
 from nephoscope.store.files import write_atomically
 
 VERSION = 1
@@ -66,7 +64,7 @@ def write(path: Path, contract: str, paths: Sequence[Path], settings: Settings) 
     contents[_VERDICT] = _verdict_bytes(judged)
     manifest = {
         "bundle": VERSION,
-        "settings": _settings_values(settings),
+        "settings": settings.model_dump(mode="json", by_alias=True),
         "files": [
             {"name": name, "bytes": len(content), "chain": list(_chain(name, content))}
             for name, content in contents.items()
@@ -193,7 +191,7 @@ def _problems(
 
 
 def _judged(contents: Mapping[str, bytes], manifest: Mapping[str, Any]) -> SlaVerdict:
-    settings = _settings(manifest["settings"])
+    settings = Settings.model_validate(manifest["settings"])
     with tempfile.TemporaryDirectory(prefix="nephoscope-evidence-") as folder:
         paths = [Path(folder) / Path(name).name for name in contents if name.startswith("events/")]
         for path in paths:
@@ -204,30 +202,3 @@ def _judged(contents: Mapping[str, bytes], manifest: Mapping[str, Any]) -> SlaVe
 
 def _verdict_bytes(judged: SlaVerdict) -> bytes:
     return (documents.to_text(documents.versioned(judged)) + "\n").encode()
-
-
-def _settings_values(settings: Settings) -> dict[str, Any]:
-    return {
-        "now_ns": settings.now_ns,
-        "confidence": settings.confidence,
-        "holds_ns": settings.holds_ns,
-        "exclusions": [entry.model_dump(by_alias=True) for entry in settings.exclusions],
-        "bills": [[*key, str(amount)] for key, amount in (settings.bills or {}).items()],
-        "loss_per_h": None if settings.loss_per_h is None else str(settings.loss_per_h),
-        "services": list(settings.services),
-        "periods": list(settings.periods),
-    }
-
-
-def _settings(values: Mapping[str, Any]) -> Settings:
-    loss = values["loss_per_h"]
-    return Settings(
-        int(values["now_ns"]),
-        float(values["confidence"]),
-        int(values["holds_ns"]),
-        tuple(Exclusion(**entry) for entry in values["exclusions"]),
-        {(str(service), str(period)): Decimal(text) for service, period, text in values["bills"]},
-        None if loss is None else Decimal(loss),
-        tuple(values["services"]),
-        tuple(values["periods"]),
-    )

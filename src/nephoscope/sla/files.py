@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from importlib import resources
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from nephoscope.errors import PlanError, UnknownName
-from nephoscope.reading import textfile, yamltext
-from nephoscope.reading.mistakes import Mistakes
-from nephoscope.reading.sentences import did_you_mean, mistakes, place_in, record_at
+from nephoscope.reading import recordfile, textfile, yamltext
+from nephoscope.reading.sentences import did_you_mean, place_in
 from nephoscope.sla import openslo
 from nephoscope.sla.terms import Agreement
 
@@ -51,9 +47,4 @@ def from_text(text: str, name: str) -> Agreement:
         raise PlanError(f"{name}:1:1: an agreement is a mapping of keys.", "Begin with `sla: 1`.")
     if openslo.is_document(values):
         values = openslo.agreement_values(values, name)
-    try:
-        return Agreement.model_validate(values)
-    except ValidationError as error:
-        place = place_in(text, name)
-        Mistakes(mistakes(error, place, partial(record_at, Agreement))).report()
-        raise
+    return recordfile.validated(values, Agreement, place_in(text, name))

@@ -16,7 +16,6 @@ from nephoscope.analysis.statistics.values import Refused
 from nephoscope.sla import credit
 from nephoscope.sla.events import FAILED, OK, UNKNOWN, Stream
 from nephoscope.sla.objectives import (
-    Circumstances,
     ObjectiveVerdict,
     Word,
     bounded_share,
@@ -26,7 +25,7 @@ from nephoscope.sla.objectives import (
     word,
 )
 from nephoscope.sla.periods import Period
-from nephoscope.sla.slots import outside_exclusions
+from nephoscope.sla.slots import Circumstances, outside_exclusions
 from nephoscope.sla.terms import Objective, nanoseconds
 
 _RANKS = {"p50": 500, "p90": 900, "p95": 950, "p99": 990, "max": 1000}

@@ -19,7 +19,7 @@ from nephoscope.model import Estimate
 from nephoscope.sla import credit
 from nephoscope.sla.events import FAILED, UNKNOWN, Stream
 from nephoscope.sla.periods import NS, Period, text_of
-from nephoscope.sla.slots import SlotStates, Times, lasting, slot_states
+from nephoscope.sla.slots import Circumstances, SlotStates, lasting, slot_states
 from nephoscope.sla.terms import Objective, nanoseconds, percent
 
 Word = Literal["met", "violated", "undecided"]
@@ -87,22 +87,6 @@ class ObjectiveVerdict:
     possible_share: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Circumstances:
-    """Circumstances that a period is judged by, besides its events.
-
-    now_ns: the period may not be over. good_before_ns: slots without events that end by then are
-    good.
-    """
-
-    exclusions: Sequence[Times]
-    now_ns: int
-    holds_ns: int
-    confidence: float
-    zone: str
-    good_before_ns: int = 0
-
-
 def sentence(objective: Objective) -> str:
     """Returns the objective in words."""
     target = "" if objective.target is None else f"at least {percent(objective.target)}"
@@ -136,9 +120,7 @@ def of_slots(
     objective: Objective, streams: Sequence[Stream], period: Period, around: Circumstances
 ) -> ObjectiveVerdict:
     """Returns the verdict on an objective that judges each slot good or bad."""
-    slots = slot_states(
-        objective, streams, period, around.exclusions, around.holds_ns, around.good_before_ns
-    )
+    slots = slot_states(objective, streams, period, around)
     shortest = -(-nanoseconds(objective.min_outage or 0) // slots.slot_ns)
     down = lasting(slots.down, shortest)
     bad, unknown = int(down.sum()), int(slots.unknown.sum())

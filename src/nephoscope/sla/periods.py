@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from calendar import monthrange
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -96,14 +97,14 @@ def deadline_ns(claim: Claim, period: Period, incident_ns: int, zone: str) -> in
     base = moment_of(period.end_ns if claim.after == "period" else incident_ns, zone)
     if claim.days is not None:
         return to_ns(base + timedelta(days=claim.days))
-    months = base.month - 1 + (claim.months or 0)
-    year, month = base.year + months // 12, months % 12 + 1
-    for day in (base.day, 30, 29, 28):
-        try:
-            return to_ns(base.replace(year=year, month=month, day=day))
-        except ValueError:
-            continue
-    raise AssertionError("every month has 28 days")
+    return to_ns(_months_later(base, claim.months or 0))
+
+
+def _months_later(moment: datetime, months: int) -> datetime:
+    """Returns the same day of a later month, or its last one where it has no such day."""
+    years, month = divmod(moment.month - 1 + months, 12)
+    year, month = moment.year + years, month + 1
+    return moment.replace(year=year, month=month, day=min(moment.day, monthrange(year, month)[1]))
 
 
 def _aware(naive: datetime, zone: ZoneInfo) -> datetime:
@@ -124,8 +125,7 @@ def _start(kind: str, moment: datetime) -> datetime:
 def _next(kind: str, start: datetime) -> datetime:
     if kind in ("day", "week"):
         return start + timedelta(days=1 if kind == "day" else 7)
-    months = start.month - 1 + {"month": 1, "quarter": 3, "year": 12}[kind]
-    return start.replace(year=start.year + months // 12, month=months % 12 + 1)
+    return _months_later(start, {"month": 1, "quarter": 3, "year": 12}[kind])
 
 
 def _label(kind: str, start: datetime) -> str:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
 from nephoscope.errors import UsageError
 from nephoscope.reading import textfile
+from nephoscope.reading.fields import Record
 from nephoscope.sla import credit, judging
 from nephoscope.sla.credit import Credit, money
 from nephoscope.sla.events import Events, Stream
-from nephoscope.sla.objectives import Circumstances, ObjectiveVerdict, Word
+from nephoscope.sla.objectives import ObjectiveVerdict, Word
 from nephoscope.sla.periods import Period, deadline_ns, instant_ns, periods_between, text_of
-from nephoscope.sla.slots import Times
+from nephoscope.sla.slots import Circumstances, Times
 from nephoscope.sla.terms import Agreement, Exclusion, nanoseconds
-
-Bills = Mapping[tuple[str, str], Decimal]
-"""Service and period ('' stands for every one) -> bill."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +56,18 @@ class SlaVerdict:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """Settings of a verdict. now_ns: end of what can be known. loss_per_h: business loss."""
+class Settings(Record):
+    """Settings of a verdict; an evidence bundle has them too.
+
+    now_ns: end of what can be known. bills: service, period ('' stands for every one) and amount.
+    loss_per_h: business loss.
+    """
 
     now_ns: int
     confidence: float = 0.95
     holds_ns: int = 0
     exclusions: tuple[Exclusion, ...] = ()
-    bills: Bills | None = None
+    bills: tuple[tuple[str, str, Decimal], ...] = ()
     loss_per_h: Decimal | None = None
     services: tuple[str, ...] = ()
     periods: tuple[str, ...] = ()
@@ -132,7 +133,7 @@ def _of_service(
     streams: Sequence[Stream],
     exclusions: Sequence[Times],
     settings: Settings,
-) -> list[PeriodVerdict]:
+) -> Iterator[PeriodVerdict]:
     first_ns = min(int(stream.times_ns[0]) for stream in streams)
     last_ns = max(int(stream.times_ns[-1]) for stream in streams)
     around = Circumstances(
@@ -144,37 +145,22 @@ def _of_service(
         first_ns if agreement.before_use == "good" else 0,
     )
     step_ns = nanoseconds(agreement.objectives[0].slot)
-    verdicts = []
     for period in periods_between(agreement, first_ns, last_ns, step_ns):
         judged = tuple(
             judging.judge(objective, streams, period, around) for objective in agreement.objectives
         )
-        verdicts.append(_of_period(agreement, service, period, judged, settings))
-    return verdicts
-
-
-def _of_period(
-    agreement: Agreement,
-    service: str,
-    period: Period,
-    judged: tuple[ObjectiveVerdict, ...],
-    settings: Settings,
-) -> PeriodVerdict:
-    words = {verdict.verdict for verdict in judged}
-    overall: Word = (
-        "violated" if "violated" in words else "undecided" if "undecided" in words else "met"
-    )
-    return PeriodVerdict(
-        service,
-        period.label,
-        text_of(period.start_ns, agreement.time_zone),
-        text_of(period.end_ns, agreement.time_zone),
-        period.end_ns <= settings.now_ns,
-        overall,
-        judged,
-        _credit(agreement, service, period, judged, settings),
-        _unbilled(agreement, judged),
-    )
+        words = {verdict.verdict for verdict in judged}
+        yield PeriodVerdict(
+            service,
+            period.label,
+            text_of(period.start_ns, agreement.time_zone),
+            text_of(period.end_ns, agreement.time_zone),
+            period.end_ns <= settings.now_ns,
+            "violated" if "violated" in words else "undecided" if "undecided" in words else "met",
+            judged,
+            _credit(agreement, service, period, judged, settings),
+            _unbilled(agreement, judged),
+        )
 
 
 def _credit(
@@ -184,7 +170,7 @@ def _credit(
     judged: Sequence[ObjectiveVerdict],
     settings: Settings,
 ) -> Credit:
-    bill = _bill_of(settings.bills or {}, service, period.label)
+    bill = _bill_of(settings, service, period.label)
 
     def total(shares: Iterable[float | None]) -> Decimal | None:
         stated = [Decimal(repr(share)) for share in shares if share is not None]
@@ -225,11 +211,10 @@ def _credit(
     )
 
 
-def _bill_of(bills: Bills, service: str, label: str) -> Decimal | None:
-    for key in ((service, label), (service, ""), ("", label), ("", "")):
-        if key in bills:
-            return bills[key]
-    return None
+def _bill_of(settings: Settings, service: str, label: str) -> Decimal | None:
+    bills = {(whose, when): amount for whose, when, amount in settings.bills}
+    keys = ((service, label), (service, ""), ("", label), ("", ""))
+    return next((bills[key] for key in keys if key in bills), None)
 
 
 def _unbilled(agreement: Agreement, judged: Sequence[ObjectiveVerdict]) -> int | None:

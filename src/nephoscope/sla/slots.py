@@ -21,6 +21,23 @@ Times = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
+class Circumstances:
+    """Circumstances that a period is judged by, besides its events.
+
+    now_ns: the period may not be over. holds_ns: time for which a slot without events has the state
+    of the last slot with events before it. good_before_ns: slots without events that end by then
+    are good.
+    """
+
+    exclusions: Sequence[Times]
+    now_ns: int
+    holds_ns: int
+    confidence: float
+    zone: str
+    good_before_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class SlotStates:
     """The slots of a period: state, which are excluded, and how many the observers dispute."""
 
@@ -41,19 +58,12 @@ class SlotStates:
 
 
 def slot_states(
-    objective: Objective,
-    streams: Sequence[Stream],
-    period: Period,
-    exclusions: Sequence[Times],
-    holds_ns: int = 0,
-    good_before_ns: int = 0,
+    objective: Objective, streams: Sequence[Stream], period: Period, around: Circumstances
 ) -> SlotStates:
     """Returns the states of all slots of a period.
 
     A slot is bad if a majority of the observers that know it find it bad, good if a majority finds
-    it good, and disputed (unknown) otherwise. holds_ns: time for which a slot without events has
-    the state of the last slot with events before it. good_before_ns: slots without events that end
-    by then count as good.
+    it good, and disputed (unknown) otherwise.
     """
     slot_ns = nanoseconds(objective.slot)
     count = -(-(period.end_ns - period.start_ns) // slot_ns)
@@ -65,17 +75,19 @@ def slot_states(
     votes = np.zeros(count, dtype=np.int16)
     voters = np.zeros(count, dtype=np.int16)
     for stream in streams:
-        inside = outside_exclusions(stream.between(period.start_ns, period.end_ns), exclusions)
+        inside = outside_exclusions(
+            stream.between(period.start_ns, period.end_ns), around.exclusions
+        )
         states = _observed(objective, inside, period.start_ns, slot_ns, count)
-        if holds_ns:
-            states = _held(states, holds_ns // slot_ns)
+        if around.holds_ns:
+            states = _held(states, around.holds_ns // slot_ns)
         votes += np.where(states == UNKNOWN, 0, 2 * states - 1).astype(np.int16)
         voters += states != UNKNOWN
     states = np.select([votes > 0, votes < 0], [OK, FAILED], UNKNOWN).astype(np.int8)
-    early = slice(0, max(0, (good_before_ns - period.start_ns) // slot_ns))
+    early = slice(0, max(0, (around.good_before_ns - period.start_ns) // slot_ns))
     states[early][states[early] == UNKNOWN] = OK
     excluded = np.zeros(count, dtype=bool)
-    for start_ns, end_ns in exclusions:
+    for start_ns, end_ns in around.exclusions:
         first = -((period.start_ns - start_ns) // slot_ns)
         excluded[max(0, first) : max(0, (end_ns - period.start_ns) // slot_ns)] = True
     disputed = int(((voters > 0) & (votes == 0) & ~excluded).sum())

@@ -182,23 +182,18 @@ class Watch:
                 loop.remove_signal_handler(number)
 
     def _result(self) -> WatchResult:
-        def total(observer: str | None = None) -> Counter[str]:
-            counts = self._counts.items()
-            own = (count for (_, by), count in counts if observer in (None, by))
-            return sum(own, Counter[str]())
-
-        whole = total()
-        observers = (
-            ObserverResult(one.name, own["events"], own["failed"], own["unknown"], one.losses)
-            for one in self.observers
-            for own in [total(one.name)]
-        )
+        observers = []
+        for observer in self.observers:
+            counts = (count for (_, by), count in self._counts.items() if by == observer.name)
+            own = sum(counts, Counter[str]())
+            numbers = (own["events"], own["failed"], own["unknown"])
+            observers.append(ObserverResult(observer.name, *numbers, observer.losses))
         return WatchResult(
             file=str(self.path),
             observers=tuple(observers),
-            events=whole["events"],
-            failed=whole["failed"],
-            unknown=whole["unknown"],
+            events=sum(one.events for one in observers),
+            failed=sum(one.failed for one in observers),
+            unknown=sum(one.unknown for one in observers),
             clock_steps=self._steps,
         )
 

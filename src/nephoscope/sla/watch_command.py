@@ -11,15 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from nephoscope.commands import options, output
-from nephoscope.commands.options import (
-    CSV_FILE,
-    FILE,
-    SEEDS,
-    duration,
-    option,
-    ratio,
-    repeated,
-)
+from nephoscope.commands.options import CSV_FILE, FILE, SEEDS, duration, option, ratio, repeated
 from nephoscope.errors import UsageError
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from nephoscope.errors import UsageError
 from nephoscope.model import Estimate
 from nephoscope.sla import prometheus
 from nephoscope.sla.result import PeriodVerdict, SlaVerdict
-from nephoscope.sla.terms import exact_share, percent
+from nephoscope.sla.terms import exact_share
 
 YEAR_S, MONTH_S = 365 * 86_400, 30 * 86_400
 INDEPENDENCE = "Parts are taken to fail independently of each other."
@@ -276,8 +276,3 @@ def _promise(
         expected,
         None if bill is None or expected is None else float(bill) * expected,
     )
-
-
-def objective_text(value: float) -> str:
-    """Returns an objective as text: 0.9995 is '99.95 %'."""
-    return percent(Decimal(repr(value)))

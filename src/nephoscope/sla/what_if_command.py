@@ -128,24 +128,22 @@ def promise(
 
     agreement = files.load(contract)
     now_ns = time.time_ns() if now is None else instant_ns(now, agreement.time_zone)
-    judged = result.judge(agreement, reading.read(events), result.Settings(now_ns, confidence))
+    settings = result.Settings(now_ns=now_ns, confidence=confidence)
+    judged = result.judge(agreement, reading.read(events), settings)
     answer = promises(judged, None if bill is None else credit.amount_of(bill, "--bill"))
     if as_json:
         output.document(answer)
         return 0
-    rows = []
-    for service in answer.services:
-        for row in service.candidates:
-            high = row.next_period
-            bounds = f"{share_text(high.low or 0)} to {share_text(high.high or 0)}"
-            rows.append(
-                (
-                    service.service or "-",
-                    share_text(row.objective),
-                    f"{row.met} of {service.periods}",
-                    bounds,
-                )
-            )
+    rows = [
+        (
+            service.service or "-",
+            share_text(row.objective),
+            f"{row.met} of {service.periods}",
+            f"{share_text(row.next_period.low or 0)} to {share_text(row.next_period.high or 0)}",
+        )
+        for service in answer.services
+        for row in service.candidates
+    ]
     output.say(output.table(("service", "objective", "periods that met it", "next period"), rows))
     for service in answer.services:
         if service.expected_credit_share is not None:

@@ -108,7 +108,7 @@ def _definition(plan: Path, plan_name: str, more: Mapping[str, Any]) -> Definiti
 def _repeat(definition: Definition, store: Store, more: Mapping[str, Any]) -> BaseException | None:
     """Repeats the plan; returns what interrupted it, None after the last of `--runs`."""
     from nephoscope.commands.progress import Progress
-    from nephoscope.compaction.compact import Heads, compact
+    from nephoscope.compaction.compact import compact
     from nephoscope.store import StoredRun
     from nephoscope.watch import text
     from nephoscope.watch.loop import Watch
@@ -126,7 +126,7 @@ def _repeat(definition: Definition, store: Store, more: Mapping[str, Any]) -> Ba
             self._created(run.id)
             super().run_started(run, resumed, trials)
 
-    screen, heads = text.stderr_screen(), Heads()
+    screen = text.TerminalScreen(sys.stderr)
     with contextlib.ExitStack() as stack:
         sinks = list(stack.enter_context(_sinks(definition.name, store, more)))
         watching = Watch(
@@ -135,7 +135,7 @@ def _repeat(definition: Definition, store: Store, more: Mapping[str, Any]) -> Ba
             measurement(Reporting),
             screen,
             clock=_clock(),
-            retain=lambda: compact(store, definition.retention, watch=definition.name, heads=heads),
+            retain=lambda: compact(store, definition.retention, watch=definition.name),
             publish=Publisher(definition.name, sinks, screen.say, time.time),
         )
         try:

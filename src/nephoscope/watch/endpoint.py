@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path
 
-import uvicorn
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import (
     CounterMetricFamily,
@@ -15,6 +15,7 @@ from prometheus_client.metrics_core import (
     HistogramMetricFamily,
     Metric,
 )
+from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from nephoscope.errors import UsageError
@@ -69,20 +70,7 @@ class Endpoint:
         """Serves in a thread of its own while the block lasts; yields the address."""
         listener = server.listen(settings)
         app = Guard(self._app, settings, Access(settings.token), protected="/")
-        config = uvicorn.Config(
-            app,
-            http=server.TimedProtocol,
-            ws="none",
-            lifespan="off",
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            limit_concurrency=server.MAX_CONNECTIONS,
-            timeout_keep_alive=int(server.HEADERS_S),
-            timeout_graceful_shutdown=1,
-        )
-        serving = uvicorn.Server(config)
+        serving = server.uvicorn_server(app, lifespan="off", timeout_graceful_shutdown=1)
         thread = threading.Thread(target=serving.run, args=([listener],), daemon=True)
         thread.start()
         try:
@@ -98,10 +86,7 @@ class Endpoint:
             accept = dict(scope["headers"]).get(b"accept", b"").decode("latin-1")
             encode, kind = choose_encoder(accept)
             status, body = 200, encode(self)
-        headers = [(b"content-type", kind.encode()), (b"content-length", str(len(body)).encode())]
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        body = b"" if scope["method"] == "HEAD" else body
-        await send({"type": "http.response.body", "body": body})
+        await Response(body, status, media_type=kind)(scope, receive, send)
 
 
 def _metric(family: Family) -> Metric:
@@ -110,10 +95,8 @@ def _metric(family: Family) -> Metric:
         histogram = HistogramMetricFamily(family.name, family.help, labels=names)
         for point in family.points:
             assert isinstance(point, HistogramPoint)
-            seen, buckets = 0, []
-            for bound, count in zip((*point.bounds, None), point.counts, strict=True):
-                seen += count
-                buckets.append(("+Inf" if bound is None else repr(bound), float(seen)))
+            bounds = [*map(repr, point.bounds), "+Inf"]
+            buckets = list(zip(bounds, map(float, accumulate(point.counts)), strict=True))
             histogram.add_metric(list(point.labels.values()), buckets, point.total)
         return histogram
     kind = GaugeMetricFamily if family.kind == "gauge" else CounterMetricFamily

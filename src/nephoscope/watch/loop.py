@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -21,12 +22,7 @@ from nephoscope.store.day_files import WATCH
 from nephoscope.watch.events import EventLog
 from nephoscope.watch.folder import WatchFolder
 from nephoscope.watch.records import Definition
-from nephoscope.watch.repetition import (
-    SERIES_LABEL,
-    Measure,
-    Repetition,
-    close_interrupted,
-)
+from nephoscope.watch.repetition import SERIES_LABEL, Measure, Repetition, close_interrupted
 from nephoscope.watch.schedule import Clock, ClockSteps, Cron, Interval, Schedule, Start
 
 POLL_S = 1.0
@@ -54,14 +50,13 @@ class Screen(Protocol):
 
 def schedule_of(definition: Definition) -> Schedule:
     """Returns the schedule of a definition. Raises UsageError for a wrong cron expression."""
-    times = (
-        Interval(definition.every_s)
-        if definition.every_s is not None
-        else Cron(str(definition.cron), definition.time_zone)
-    )
-    return Schedule(times, definition.jitter, definition.seed)
+    delay = definition.jitter, definition.seed
+    if definition.every_s is not None:
+        return Interval(definition.every_s, *delay)
+    return Cron(str(definition.cron), definition.time_zone, *delay)
 
 
+@dataclass
 class Watch:
     """The one process that repeats a plan.
 
@@ -69,27 +64,18 @@ class Watch:
     start without one.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        definition: Definition,
-        measure: Measure,
-        screen: Screen,
-        *,
-        clock: Clock | None = None,
-        retain: Callable[[], object] = lambda: None,
-        publish: Callable[[Repetition | None, EventLog, float], None] = lambda *_: None,
-    ) -> None:
-        self._store = store
-        self._definition = definition
-        self._measure = measure
-        self._screen = screen
-        self._clock = clock or Clock()
-        self._retain = retain
-        self._publish = publish
-        self._schedule = schedule_of(definition)
-        self._folder = WatchFolder(store, definition.name)
-        self._steps = ClockSteps(self._clock)
+    store: Store
+    definition: Definition
+    measure: Measure
+    screen: Screen
+    clock: Clock = field(default_factory=Clock)
+    retain: Callable[[], object] = lambda: None
+    publish: Callable[[Repetition | None, EventLog, float], None] = lambda *_: None
+
+    def __post_init__(self) -> None:
+        self._schedule = schedule_of(self.definition)
+        self._folder = WatchFolder(self.store, self.definition.name)
+        self._steps = ClockSteps(self.clock)
         self._rest_until_s = 0.0
         self._retained_s = -math.inf
         self._complaints: dict[str, str] = {}
@@ -102,12 +88,12 @@ class Watch:
         """
         self._folder.create()
         with self._folder.running():
-            self._folder.write(self._definition)
-            self._log = EventLog(self._folder.events, self._clock.now_s)
+            self._folder.write(self.definition)
+            self._log = EventLog(self._folder.events, self.clock.now_s)
             self._begin()
             try:
                 while repetitions is None or repetitions > 0:
-                    start = self._schedule.next(self._clock.now_s())
+                    start = self._schedule.next(self.clock.now_s())
                     if self._wait(start):
                         self._repeat(start)
                         repetitions = None if repetitions is None else repetitions - 1
@@ -118,23 +104,23 @@ class Watch:
             self._event("watch_stopped", why="all repetitions are done")
 
     def _begin(self) -> None:
-        upcoming, last_s = self._schedule.next(self._clock.now_s()), self._log.state.due_s
+        upcoming, last_s = self._schedule.next(self.clock.now_s()), self._log.state.due_s
         missed = 0 if last_s is None else self._schedule.count(last_s, upcoming.due_s) - 1
         self._event("watch_started")
         if missed > 0:
             self._event("starts_missed", count=missed)
-            self._screen.say(f"{missed} starts were missed while the watch did not run.")
+            self.screen.say(f"{missed} starts were missed while the watch did not run.")
         self._close()
-        self._publish(None, self._log, upcoming.at_s)
+        self.publish(None, self._log, upcoming.at_s)
 
     def _wait(self, start: Start) -> bool:
         """Waits for a start; False where the clock was set meanwhile."""
         while not self._note_step():
-            left_s = start.at_s - self._clock.now_s()
+            left_s = start.at_s - self.clock.now_s()
             if left_s <= 0:
                 return True
-            self._screen.waiting(start.at_s, self._log)
-            self._clock.wait(min(left_s, self._screen.piece_s))
+            self.screen.waiting(start.at_s, self._log)
+            self.clock.wait(min(left_s, self.screen.piece_s))
         return False
 
     def _note_step(self) -> bool:
@@ -143,7 +129,7 @@ class Watch:
         if step_s is None:
             return False
         self._event("clock_stepped", step_s=round(step_s, 3))
-        self._screen.say(
+        self.screen.say(
             f"The clock was set by {step_s:+.3f} s, or the machine slept; the schedule goes on in "
             "the new time."
         )
@@ -163,48 +149,48 @@ class Watch:
                     reason = "other watches of this store are measuring"
         if reason:
             self._skip(start.due_s, reason)
-        if self._clock.monotonic_s() - self._retained_s >= RETAIN_EVERY_S:
+        if self.clock.monotonic_s() - self._retained_s >= RETAIN_EVERY_S:
             self._guarded("retention", self._apply_retention)
-        upcoming = self._schedule.next(self._clock.now_s())
+        upcoming = self._schedule.next(self.clock.now_s())
         overlapped = self._schedule.count(start.due_s, upcoming.due_s) - 1
         if not self._note_step() and overlapped > 0:
-            last_s = self._schedule.last(upcoming.due_s - 1)
+            last_s = self._schedule.until(upcoming.due_s - 1)
             self._skip(last_s, "the one before was not over", overlapped)
-        self._publish(repetition, self._log, upcoming.at_s)
+        self.publish(repetition, self._log, upcoming.at_s)
 
     def _apply_retention(self) -> None:
-        self._retain()
-        self._retained_s = self._clock.monotonic_s()
+        self.retain()
+        self._retained_s = self.clock.monotonic_s()
 
     def _skip(self, due_s: float, reason: str, count: int = 1) -> None:
         self._event("start_skipped", due_s=due_s, reason=reason, count=count)
         starts = "Start" if count == 1 else f"{count} starts"
-        self._screen.say(f"{starts} skipped: {reason}.")
+        self.screen.say(f"{starts} skipped: {reason}.")
 
     def _obstacle(self) -> str:
         """Returns why a start is skipped; empty where nothing stands against it."""
         failures, skips, sentence = self._log.state.failing.get("", (0, 0, ""))
         if skips:
             return f"waiting after {failures} failures in a row ({sentence})"
-        if self._clock.monotonic_s() < self._rest_until_s:
-            return f"measuring may take {100 * self._definition.max_share:g} % of the time"
+        if self.clock.monotonic_s() < self._rest_until_s:
+            return f"measuring may take {100 * self.definition.max_share:g} % of the time"
         return ""
 
     @contextlib.contextmanager
     def _place(self, start: Start) -> Iterator[bool]:
         """Waits for a place among the runs of all watches, almost until the next start."""
-        wait_s = self._schedule.next(start.at_s).at_s - self._clock.now_s() - 2 * POLL_S
-        until_s = self._clock.monotonic_s() + wait_s
+        wait_s = self._schedule.next(start.at_s).at_s - self.clock.now_s() - 2 * POLL_S
+        until_s = self.clock.monotonic_s() + wait_s
         while True:
-            with self._folder.measuring(self._definition.max_runs) as free:
-                if free or self._clock.monotonic_s() >= until_s:
+            with self._folder.measuring(self.definition.max_runs) as free:
+                if free or self.clock.monotonic_s() >= until_s:
                     yield free
                     return
-            self._clock.wait(POLL_S)
+            self.clock.wait(POLL_S)
 
     def _measured(self, start: Start) -> Repetition | None:
         """Measures the plan; what fails is an event."""
-        begun_s = self._clock.monotonic_s()
+        begun_s = self.clock.monotonic_s()
         failing = self._log.state.failing.items()
         resting = {name: sentence for name, (_, skips, sentence) in failing if skips}
         self._event("repetition_started", due_s=start.due_s)
@@ -219,10 +205,10 @@ class Watch:
             self._event(
                 "repetition_failed", sentence=str(error), failures=failures, skips=skips, sync=True
             )
-            self._screen.say(f"The repetition failed: {error}{_rest(skips)}")
+            self.screen.say(f"The repetition failed: {error}{_rest(skips)}")
             self._guarded("interrupted run", self._close_run)
-        spent_s = self._clock.monotonic_s() - begun_s
-        self._rest_until_s = begun_s + spent_s / self._definition.max_share
+        spent_s = self.clock.monotonic_s() - begun_s
+        self._rest_until_s = begun_s + spent_s / self.definition.max_share
         return repetition
 
     def _attempt(self, start: Start, resting: Mapping[str, str]) -> Repetition:
@@ -230,13 +216,13 @@ class Watch:
         plan = self._plan()
         names = [target.name for target in plan.targets]
         labels = {
-            **self._definition.labels,
-            WATCH: self._definition.name,
+            **self.definition.labels,
+            WATCH: self.definition.name,
             SERIES_LABEL: str(self._log.state.series),
         }
-        repetition = self._measure(
+        repetition = self.measure(
             plan,
-            self._store,
+            self.store,
             labels,
             {name: why for name, why in resting.items() if name in names},
             lambda run: self._event("run_created", run=run),
@@ -245,12 +231,12 @@ class Watch:
             if name not in resting:
                 self._note_target(name, repetition.lost.get(name), start)
         self._event("repetition_ended", run=repetition.run, verdict=repetition.verdict, sync=True)
-        self._screen.say(f"{repetition.run}: {repetition.verdict}")
+        self.screen.say(f"{repetition.run}: {repetition.verdict}")
         return repetition
 
     def _plan(self) -> plans.Plan:
         """Reads the plan; where it was edited a new series begins."""
-        plan = plans.load(Path(self._definition.plan), dict(self._definition.values))
+        plan = plans.load(Path(self.definition.plan), dict(self.definition.values))
         digest, state = plans.plan_hash(plan), self._log.state
         if digest != state.plan_hash:
             self._event(
@@ -261,7 +247,7 @@ class Watch:
                 previous_plan_hash=state.plan_hash or None,
             )
             if state.series > 1:
-                self._screen.say(
+                self.screen.say(
                     f"The plan was edited: series {state.series} begins after series "
                     f"{state.series - 1}."
                 )
@@ -273,10 +259,10 @@ class Watch:
             self._event(
                 "target_failed", target=name, sentence=why_lost, failures=failures, skips=skips
             )
-            self._screen.say(f"{name} was not measured: {why_lost}{_rest(skips)}")
+            self.screen.say(f"{name} was not measured: {why_lost}{_rest(skips)}")
         elif name in self._log.state.failing:
             self._event("target_answers", target=name)
-            self._screen.say(f"{name} answers again.")
+            self.screen.say(f"{name} answers again.")
 
     def _next_rest(self, name: str, start: Start) -> tuple[int, int]:
         """Returns the failures in a row with this one, and how many starts are skipped now."""
@@ -296,7 +282,7 @@ class Watch:
     def _close_run(self) -> str | None:
         due = datetime.fromtimestamp((self._log.state.due_s or 0) - 1, UTC)
         run = close_interrupted(
-            self._store, self._log.state.run, self._definition.name, f"{due:%Y%m%d-%H%M%S}"
+            self.store, self._log.state.run, self.definition.name, f"{due:%Y%m%d-%H%M%S}"
         )
         return run.id if run is not None else None
 
@@ -316,7 +302,7 @@ class Watch:
 
     def _say_once(self, name: str, complaint: str) -> None:
         if complaint and complaint != self._complaints.get(name):
-            self._screen.say(complaint)
+            self.screen.say(complaint)
         self._complaints[name] = complaint
 
 

@@ -98,45 +98,34 @@ class Metrics:
     def families(self, state: State, next_s: float) -> list[Family]:
         """Returns all families. next_s: the next start, epoch s."""
         own = {"watch": self._watch}
+        events = [Point({**own, "event": kind}, n) for kind, n in sorted(state.counts.items())]
         failing = [
             Point({**own, "target": name or "all"}, entry[0])
             for name, entry in state.failing.items()
         ]
-        families = [
-            Family(
-                "nephoscope_watch_events",
-                "counter",
-                "Events of the watch by kind.",
-                [Point({**own, "event": kind}, n) for kind, n in sorted(state.counts.items())],
-            ),
-            Family(
-                "nephoscope_watch_failures_in_a_row",
-                "gauge",
+        ends = [datetime.fromisoformat(end).timestamp() for end in [state.last_end] if end]
+        gauges = {
+            "failures_in_a_row": (
                 "Failures in a row of a target; target all: of the whole repetition.",
                 failing,
             ),
-            Family(
-                "nephoscope_watch_series",
-                "gauge",
+            "series": (
                 "Number of the series; an edit of the plan begins a new one.",
                 [Point(own, state.series)],
             ),
-            Family(
-                "nephoscope_watch_next_start_timestamp_seconds",
-                "gauge",
-                "Next start.",
-                [Point(own, next_s)],
+            "next_start_timestamp_seconds": ("Next start.", [Point(own, next_s)]),
+            "last_end_timestamp_seconds": (
+                "End of the last repetition.",
+                [Point(own, at_s) for at_s in ends],
+            ),
+        }
+        families = [
+            Family("nephoscope_watch_events", "counter", "Events of the watch by kind.", events),
+            *(
+                Family(f"nephoscope_watch_{name}", "gauge", text, points)
+                for name, (text, points) in gauges.items()
             ),
         ]
-        if state.last_end:
-            families.append(
-                Family(
-                    "nephoscope_watch_last_end_timestamp_seconds",
-                    "gauge",
-                    "End of the last repetition.",
-                    [Point(own, datetime.fromisoformat(state.last_end).timestamp())],
-                )
-            )
         return [family for family in [*families, *self._results(own)] if family.points]
 
     def _results(self, own: Labels) -> list[Family]:
@@ -181,23 +170,20 @@ Sink = Callable[[Sequence[Family], float], None]
 """Takes the families at a moment, epoch s: the endpoint, the exporter."""
 
 
+@dataclass
 class Publisher:
     """Brings the metrics to their sinks; one that fails is an event, and said once until it works.
 
     say: shows a sentence. now_s: the wall clock.
     """
 
-    def __init__(
-        self,
-        watch: str,
-        sinks: Sequence[Sink],
-        say: Callable[[str], None],
-        now_s: Callable[[], float],
-    ) -> None:
-        self._metrics = Metrics(watch)
-        self._sinks = sinks
-        self._say = say
-        self._now_s = now_s
+    watch: str
+    sinks: Sequence[Sink]
+    say: Callable[[str], None]
+    now_s: Callable[[], float]
+
+    def __post_init__(self) -> None:
+        self._metrics = Metrics(self.watch)
         self._failing = False
 
     def __call__(self, repetition: Repetition | None, log: EventLog, next_s: float) -> None:
@@ -205,12 +191,12 @@ class Publisher:
         self._metrics.add(repetition, log.state)
         families = self._metrics.families(log.state, next_s)
         failure = ""
-        for sink in self._sinks:
+        for sink in self.sinks:
             try:
-                sink(families, self._now_s())
+                sink(families, self.now_s())
             except NephoscopeError as error:
                 failure = str(error)
                 log.append("export_failed", sentence=failure)
         if failure and not self._failing:
-            self._say(failure)
+            self.say(failure)
         self._failing = bool(failure)

@@ -189,9 +189,7 @@ def _nanoseconds(at_s: float) -> str:
 
 def _double(value: float) -> float | str:
     """Returns a number, or the text that the encoding has for one that JSON has not."""
-    if math.isnan(value):
-        return "NaN"
-    return value if math.isfinite(value) else ("Infinity" if value > 0 else "-Infinity")
+    return value if math.isfinite(value) else json.dumps(value)
 
 
 def _refused(text: bytes) -> int:

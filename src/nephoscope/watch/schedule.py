@@ -10,9 +10,9 @@ import math
 import random
 import time
 import zoneinfo
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
 
 from cronsim import CronSim, CronSimError
 
@@ -33,45 +33,77 @@ class Start:
     at_s: float
 
 
-class Times(Protocol):
-    """The moments of a schedule without jitter; all in seconds since the epoch."""
+class Schedule(ABC):
+    """Moments in seconds since the epoch, and starts at them with a random delay.
 
+    jitter: largest delay as a ratio of the time to the next moment. seed: determines the delays,
+    together with the moment.
+    """
+
+    def __init__(self, jitter: float = 0.0, seed: int = 0) -> None:
+        self._jitter = jitter
+        self._seed = seed
+
+    @abstractmethod
     def after(self, at_s: float) -> float:
         """Returns the first moment after a moment."""
 
+    @abstractmethod
     def until(self, at_s: float) -> float:
         """Returns the last moment at or before a moment."""
 
+    @abstractmethod
     def count(self, after_s: float, until_s: float) -> int:
         """Returns the number of moments after one and not after another."""
 
+    def next(self, now_s: float) -> Start:
+        """Returns the first start that lies ahead."""
+        due_s = self.until(now_s) if self._jitter else self.after(now_s)
+        while True:
+            start = Start(due_s, due_s + self._delay_s(due_s))
+            if start.at_s > now_s:
+                return start
+            due_s = self.after(due_s)
 
-class Interval:
+    def interval_s(self, due_s: float) -> float:
+        """Returns the time from a moment to the next one."""
+        return self.after(due_s) - due_s
+
+    def _delay_s(self, due_s: float) -> float:
+        if not self._jitter:
+            return 0.0
+        drawn = random.Random(f"{self._seed}-{due_s:.3f}").random()
+        return drawn * self._jitter * self.interval_s(due_s)
+
+
+class Interval(Schedule):
     """Multiples of an interval since 1970-01-01 00:00 UTC."""
 
-    def __init__(self, every_s: float) -> None:
+    def __init__(self, every_s: float, jitter: float = 0.0, seed: int = 0) -> None:
+        super().__init__(jitter, seed)
         self._every_s = every_s
 
     def _number(self, at_s: float) -> int:
         return math.floor((at_s + _ROUNDING_S) / self._every_s)
 
     def after(self, at_s: float) -> float:
-        """As `Times.after`."""
+        """See `Schedule.after`."""
         return (self._number(at_s) + 1) * self._every_s
 
     def until(self, at_s: float) -> float:
-        """As `Times.until`."""
+        """See `Schedule.until`."""
         return self._number(at_s) * self._every_s
 
     def count(self, after_s: float, until_s: float) -> int:
-        """As `Times.count`."""
+        """See `Schedule.count`."""
         return max(0, self._number(until_s) - self._number(after_s))
 
 
-class Cron:
+class Cron(Schedule):
     """The times of a cron expression, as Debian's cron reads it, in a time zone."""
 
-    def __init__(self, expression: str, time_zone: str) -> None:
+    def __init__(self, expression: str, time_zone: str, jitter: float = 0.0, seed: int = 0) -> None:
+        super().__init__(jitter, seed)
         self._expression = expression
         try:
             self._zone = zoneinfo.ZoneInfo(time_zone)
@@ -93,61 +125,22 @@ class Cron:
         return datetime.fromtimestamp(at_s, self._zone)
 
     def after(self, at_s: float) -> float:
-        """As `Times.after`."""
+        """See `Schedule.after`."""
         return next(CronSim(self._expression, self._at(at_s))).timestamp()
 
     def until(self, at_s: float) -> float:
-        """As `Times.until`."""
+        """See `Schedule.until`."""
         later = self._at(at_s + 1)  # the library goes back to moments before the one it is given
         return next(CronSim(self._expression, later, reverse=True)).timestamp()
 
     def count(self, after_s: float, until_s: float) -> int:
-        """As `Times.count`, at most `MAX_COUNT`."""
+        """See `Schedule.count`, at most `MAX_COUNT`."""
         number = 0
         for moment in CronSim(self._expression, self._at(after_s)):
             if moment.timestamp() > until_s or number == MAX_COUNT:
                 break
             number += 1
         return number
-
-
-class Schedule:
-    """Starts with a random delay, which the seed and the moment determine.
-
-    jitter: largest delay as a ratio of the time to the next moment.
-    """
-
-    def __init__(self, times: Times, jitter: float, seed: int) -> None:
-        self._times = times
-        self._jitter = jitter
-        self._seed = seed
-
-    def next(self, now_s: float) -> Start:
-        """Returns the first start that lies ahead."""
-        due_s = self._times.until(now_s) if self._jitter else self._times.after(now_s)
-        while True:
-            start = Start(due_s, due_s + self._delay_s(due_s))
-            if start.at_s > now_s:
-                return start
-            due_s = self._times.after(due_s)
-
-    def last(self, now_s: float) -> float:
-        """Returns the last moment of the schedule at or before a moment."""
-        return self._times.until(now_s)
-
-    def interval_s(self, due_s: float) -> float:
-        """Returns the time from a moment of the schedule to the next one."""
-        return self._times.after(due_s) - due_s
-
-    def count(self, after_s: float, until_s: float) -> int:
-        """Returns the number of moments after one and not after another."""
-        return self._times.count(after_s, until_s)
-
-    def _delay_s(self, due_s: float) -> float:
-        if not self._jitter:
-            return 0.0
-        drawn = random.Random(f"{self._seed}-{due_s:.3f}").random()
-        return drawn * self._jitter * self.interval_s(due_s)
 
 
 class Clock:

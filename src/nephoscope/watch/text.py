@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from datetime import UTC, datetime
 from typing import TextIO
@@ -80,8 +79,3 @@ def _sentence(failing: FailingTarget) -> str:
     who = failing.target or "the plan"
     left = f", left out of {failing.skips} more starts" if failing.skips else ""
     return f"{who} failed {failing.failures} times in a row{left}: {failing.sentence}"
-
-
-def stderr_screen() -> TerminalScreen:
-    """Returns the screen on standard error."""
-    return TerminalScreen(sys.stderr)
