@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import Figure, adapter, page
+from nephoscope.adapters.declare import Figure, adapter
 from nephoscope.adapters.frame import Command
 from nephoscope.adapters.quantities import (
     DIRECTORY,
@@ -76,18 +76,15 @@ ADAPTER = adapter(
         ),
     ),
     overhead="all CPUs and the disk",
-    page=page(
-        measures="How well a file system serves many threads that read, add and change small "
-        "files.",
-        how="Threads work on a tree of blogs in a scratch folder; every interval it counts what "
-        "was done.",
-        truth="Its table counts the operations of each kind, of which the scores are made.",
-        cross_check="`postmark` and `dbench` are other mixes of small files.",
-        overhead="All CPUs, and the disk; its tree grows with the iterations.",
-        caveats="""
+    measures="How well a file system serves many threads that read, add and change small files.",
+    how="Threads work on a tree of blogs in a scratch folder; every interval it counts what "
+    "was done.",
+    truth="Its table counts the operations of each kind, of which the scores are made.",
+    cross_check="`postmark` and `dbench` are other mixes of small files.",
+    overhead_page="All CPUs, and the disk; its tree grows with the iterations.",
+    caveats="""
 Scores are weights of operations, comparable for the same options and the same version only.
 Reads come from the page cache while the tree fits into memory. The default takes five minutes.
 No registry has it: the captures are of version 1.2, built from its source; set-ups for tests do
 not install it.""",
-    ),
 )

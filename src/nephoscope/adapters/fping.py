@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import Command, Output, check_ending, matched
 from nephoscope.adapters.quantities import (
     HOST,
@@ -15,21 +15,16 @@ from nephoscope.adapters.quantities import (
     checked_host,
     period,
     whole,
+    whole_units,
 )
 from nephoscope.adapters.reports import round_trips
-from nephoscope.errors import UsageError
 from nephoscope.model import Sample
 
 _TIME = r"(?:[0-9]+(?:\.[0-9]+)?|-)"
 
 
 def _command(params: Params) -> Command:
-    interval, rest = divmod(params["interval_ns"], MS_NS)
-    if rest:
-        raise UsageError(
-            "fping: interval_ns must be a whole number of milliseconds, because fping counts them.",
-            f"Set interval_ns={max(10, interval)}ms.",
-        )
+    interval = whole_units("fping", params, "interval_ns", "ms")
     return Command(
         (
             *("-q", "-C", str(params["probes"]), "-p", str(interval)),
@@ -68,17 +63,14 @@ ADAPTER = adapter(
     version=r"^fping: Version ([0-9]+(?:\.[0-9]+)+)",
     source="fping, fping.org",
     minimum="4.0",
-    install="apt-get install fping",
     overhead="none",
-    page=page(
-        measures="The round trip to a host and the share of lost requests, by ICMP.",
-        how="Each answer's time is read from the list that fping prints at its end (`-C`).",
-        truth="""
+    measures="The round trip to a host and the share of lost requests, by ICMP.",
+    how="Each answer's time is read from the list that fping prints at its end (`-C`).",
+    truth="""
 On a link whose delay and loss are set, the round trip is that delay, and the loss is within its
 interval.""",
-        cross_check="`net.rtt` with `protocol=icmp` measures the same; `ping` too.",
-        overhead="One packet for each interval.",
-        caveats="""
+    cross_check="`net.rtt` with `protocol=icmp` measures the same; `ping` too.",
+    overhead_page="One packet for each interval.",
+    caveats="""
 Times have three significant digits. An answer that comes later than an interval counts as lost.""",
-    ),
 )

@@ -142,15 +142,15 @@ class Server:
     """The far side of a tool with two sides; it serves until the probe stops it.
 
     tool: its program. command: every parameter's value -> how it is called, with `{address}` and
-    `{port}` where it is to listen. install: the command that installs it. protocol: of its port,
-    tcp or udp. ready_text: what it prints when it is ready; it always has to listen as well.
-    counters: the end of what it printed -> what it counted, by name; it raises ToolError for what
-    is no report.
+    `{port}` where it is to listen. install: the command that installs it, by default that of its
+    client. protocol: of its port, tcp or udp. ready_text: what it prints when it is ready; it
+    always has to listen as well. counters: the end of what it printed -> what it counted, by name;
+    it raises ToolError for what is no report.
     """
 
     tool: str
     command: Callable[[Mapping[str, Any]], Command]
-    install: str
+    install: str = ""
     protocol: Literal["tcp", "udp"] = "tcp"
     ready_text: str = ""
     counters: Callable[[Output], Mapping[str, Any]] = no_counters

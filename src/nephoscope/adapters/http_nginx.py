@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import Command, Output, Step, ToolError, last_words, numbers
 from nephoscope.adapters.quantities import HOUR_NS, MS_NS, SECOND_NS, Params, choice, period, whole
 from nephoscope.adapters.servers import balancer, nginx
@@ -138,18 +138,16 @@ ADAPTER = adapter(
     look=nginx.LOOK,
     version=nginx.VERSION,
     parse=_parse,
-    page=page(
-        measures="""
+    measures="""
 Nothing by itself: it is a web server behind a load balancer, as a background of a plan. It counts
 what it served, in its own log.""",
-        how="""
+    how="""
 nginx with one worker process runs in a scratch folder with a configuration that Nephoscope writes,
 listens on `address` alone and returns one static body. With a `failure` a shell script starts it,
 sends the signals at the stated times and notes the moments.""",
-        truth="""
+    truth="""
 Clients and server count the same requests. The server's log ends at the moment of the failure.""",
-        cross_check="`http.serve` as the server of the same clients.",
-        overhead="That of nginx; with a failure each request is written to the log at once.",
-        caveats="The log has the time at which nginx finished a response, to a millisecond.",
-    ),
+    cross_check="`http.serve` as the server of the same clients.",
+    overhead_page="That of nginx; with a failure each request is written to the log at once.",
+    caveats="The log has the time at which nginx finished a response, to a millisecond.",
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import PEER_ADDRESS, PEER_PORT, Command, Output, ToolError, numbers
 from nephoscope.adapters.quantities import Params, errors, rate, seconds, time, timeout, whole
 from nephoscope.adapters.servers import nginx
@@ -73,24 +73,21 @@ ADAPTER = adapter(
     overhead="one CPU, always busy, and the server's",
     source="Mosberger and Jin, httperf: a tool for measuring web server performance, 1998",
     minimum="0.9.0",
-    install="apt-get install httperf",
     command=_command,
     # After that it goes on and connects: to a port of this machine that is closed.
     look=Command(("--version", "--server", "127.0.0.1", "--port", "1", "--timeout", "1")),
     version=r"^httperf: httperf-([0-9]+(?:\.[0-9]+)+)",
     figures=_figures,
     server=nginx.SERVER,
-    page=page(
-        measures="""
+    measures="""
 How a web server answers connections that arrive at a rate, whatever became of those before.""",
-        how=nginx.PAGE,
-        truth="The replies that httperf counts are exactly those that nginx serves.",
-        cross_check="`wrk` and `ab` load the same server in a closed loop.",
-        overhead="httperf polls, so that it keeps a CPU busy at any rate.",
-        caveats="""
+    how=nginx.PAGE,
+    truth="The replies that httperf counts are exactly those that nginx serves.",
+    cross_check="`wrk` and `ab` load the same server in a closed loop.",
+    overhead_page="httperf polls, so that it keeps a CPU busy at any rate.",
+    caveats="""
 Open loop by connection: arrivals do not wait for the server; the calls of one connection do. Times
 have a resolution of 0.1 ms, and there are no percentiles but the median of connections (in steps of
 1 ms). It opens no more than 1,024 files: where more connections would be open, it counts errors of
 kind `fd-unavail`. IPv4 only.""",
-    ),
 )

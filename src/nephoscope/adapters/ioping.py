@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import Command
 from nephoscope.adapters.quantities import (
     DIRECTORY,
@@ -15,7 +15,7 @@ from nephoscope.adapters.quantities import (
     time,
     whole,
 )
-from nephoscope.adapters.reports import Figures, parser
+from nephoscope.adapters.reports import Figures
 
 _OPERATIONS = {"read": ("-L",), "write": ("-L", "-W"), "randread": (), "randwrite": ("-W",)}
 
@@ -62,26 +62,23 @@ ADAPTER = adapter(
     ),
     metrics=_METRICS,
     command=_command,
-    parse=parser(
+    figures=(
         Figures(
             "one line of figures",
             r"\A[1-9][0-9]* [0-9]+" + r" ([0-9]+)" * 6 + r" [0-9]+ [0-9]+\n\Z",
             {metric.id: 1 for metric in _METRICS},
-        )
+        ),
     ),
     look=("-v",),
     version=r"^ioping ([0-9]+(?:\.[0-9]+)+)",
     source="ioping, github.com/koct9i/ioping",
     minimum="1.0",
-    install="apt-get install ioping",
     overhead="the disk space of its file",
-    page=page(
-        measures="How long a disk takes for one request, as `ping` does for a network.",
-        how="Direct I/O on a scratch file. Figures come from its raw statistics (`-B`).",
-        truth="On a device whose latency is set, the mean is that latency.",
-        cross_check="`disk.io` with `queue_depth=1` and `fio` measure the same.",
-        overhead="One request at a time.",
-        caveats="""
+    measures="How long a disk takes for one request, as `ping` does for a network.",
+    how="Direct I/O on a scratch file. Figures come from its raw statistics (`-B`).",
+    truth="On a device whose latency is set, the mean is that latency.",
+    cross_check="`disk.io` with `queue_depth=1` and `fio` measure the same.",
+    overhead_page="One request at a time.",
+    caveats="""
 The first request is left out. No percentiles. File systems in memory have no direct I/O.""",
-    ),
 )

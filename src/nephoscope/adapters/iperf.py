@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Literal
 
-from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import (
     ADDRESS,
     PEER_ADDRESS,
@@ -34,35 +34,28 @@ from nephoscope.model import Sample
 _INTERVAL = r" 0\.0+-([0-9.]+) sec +[0-9.]+ KBytes +([0-9.]+) Kbits/sec"
 
 
-def _shared(protocol: Literal["tcp", "udp"], truth: str) -> dict[str, Any]:
-    udp = ("-u",) if protocol == "udp" else ()
-    return {
-        "version": r"^iperf version (2\.[0-9]+(?:\.[0-9]+)*)",
-        "look": ("-v",),
-        "source": "iperf 2, sourceforge.net/projects/iperf2",
-        "minimum": "2.0.13",
-        "install": "apt-get install iperf",
-        "tool": "iperf",
-        "overhead": "a CPU on each side for TCP",
-        "server": Server(
-            tool="iperf",
-            command=lambda _: Command(("-s", *udp, "-B", ADDRESS, "-p", PORT), user="nobody"),
-            install="apt-get install iperf",
-            protocol=protocol,
-        ),
-        "page": page(
-            measures="How much payload the network carries from one target to another.",
-            how="""
+_SHARED: dict[str, Any] = {
+    "version": r"^iperf version (2\.[0-9]+(?:\.[0-9]+)*)",
+    "look": ("-v",),
+    "source": "iperf 2, sourceforge.net/projects/iperf2",
+    "minimum": "2.0.13",
+    "tool": "iperf",
+    "overhead": "a CPU on each side for TCP",
+    "measures": "How much payload the network carries from one target to another.",
+    "how": """
 The server runs on the target that `peer` names (without one, on the machine itself). Figures come
 from the tool's own report.""",
-            truth=truth,
-            cross_check="`net.throughput` and iperf3 measure the same.",
-            overhead="One thread for each connection on each side.",
-            caveats="""
+    "cross_check": "`net.throughput` and iperf3 measure the same.",
+    "overhead_page": "One thread for each connection on each side.",
+    "caveats": """
 The start of TCP is part of the measured time, and its rate is the sender's: what is still in a
 buffer at the end counts. Rates have four digits.""",
-        ),
-    }
+}
+
+
+def _server(protocol: Literal["tcp", "udp"], *words: str) -> Server:
+    command = Command(("-s", *words, "-B", ADDRESS, "-p", PORT), user="nobody")
+    return Server("iperf", lambda _: command, protocol=protocol)
 
 
 def _words(params: Params) -> list[str]:
@@ -107,7 +100,9 @@ ADAPTERS = (
         metrics=(throughput("goodput_bytes_per_s", "Payload bytes sent per second, all streams."),),
         command=_tcp_command,
         parse=_tcp,
-        **_shared("tcp", "On a link whose rate is set, the goodput is that rate less the headers."),
+        server=_server("tcp"),
+        truth="On a link whose rate is set, the goodput is that rate less the headers.",
+        **_SHARED,
     ),
     adapter(
         "iperf.udp",
@@ -116,6 +111,8 @@ ADAPTERS = (
         metrics=DATAGRAMS,
         command=_udp_command,
         parse=_udp,
-        **_shared("udp", "On a link whose loss is set, the loss is that within its interval."),
+        server=_server("udp", "-u"),
+        truth="On a link whose loss is set, the loss is that within its interval.",
+        **_SHARED,
     ),
 )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
-from nephoscope.adapters.declare import Figure, adapter, page, version_by_usage
+from nephoscope.adapters.declare import Figure, adapter, version_by_usage
 from nephoscope.adapters.frame import Adapter, Command, Step
 from nephoscope.adapters.quantities import (
     MS_NS,
@@ -15,9 +16,9 @@ from nephoscope.adapters.quantities import (
     throughput,
     time,
     whole,
+    whole_units,
 )
 from nephoscope.catalog import ParamSpec
-from nephoscope.errors import UsageError
 
 _OPTIONS = "[-W <warmup>] [-N <repetitions>]"
 _NUMBER = r"([0-9]+\.[0-9]+)"
@@ -35,25 +36,19 @@ def _adapter(
     program: str,
     summary: str,
     *,
-    measures: str,
     caveats: str,
-    cross_check: str,
     usage: str,
     words: Callable[[Params], tuple[str, ...]],
-    figures: tuple[Figure, ...],
     params: tuple[ParamSpec, ...] = (),
     repetitions: int = 11,
     needs: Callable[[Params], tuple[int, tuple[Step, ...]]] = lambda _: (0, ()),
     how: str = "",
+    **declared: Any,
 ) -> Adapter:
+    """Returns the adapter of a program. declared: as for `adapter`."""
+
     def command(values: Params) -> Command:
-        interval, rest = divmod(values["interval_ns"], 1_000)
-        if rest:
-            raise UsageError(
-                f"lmbench.{name}: interval_ns must be a whole number of microseconds, because "
-                "lmbench counts them.",
-                f"Set interval_ns={max(1_000, interval)}us.",
-            )
+        interval = whole_units("lmbench", values, "interval_ns", "us")
         space, prepare = needs(values)
         return Command(
             ("-N", str(values["repetitions"]), *words(values)),
@@ -89,21 +84,16 @@ def _adapter(
             ),
         ),
         command=command,
-        figures=figures,
         overhead="one CPU, or two where processes take turns",
-        page=page(
-            measures=measures,
-            how=how + _TIMED,
-            truth="The work of a batch takes as long as its operations, each as long as the "
-            "figure.",
-            cross_check=cross_check,
-            overhead="One CPU; two where processes take turns and `placement` is `any`.",
-            caveats=caveats
-            + """
+        how=how + _TIMED,
+        truth="The work of a batch takes as long as its operations, each as long as the figure.",
+        overhead_page="One CPU; two where processes take turns and `placement` is `any`.",
+        caveats=caveats
+        + """
 Under a real-time priority take `placement` one-cpu only where its parent has another CPU: its child
 does not sleep. Debian has lmbench in its section non-free, so that set-ups for tests do not install
 it; the captures are of version 3.0, built from its source (intel/lmbench of April 2025).""",
-        ),
+        **declared,
     )
 
 

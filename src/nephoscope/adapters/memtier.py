@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import (
     PEER_ADDRESS,
     PEER_PORT,
@@ -107,22 +107,20 @@ ADAPTER = adapter(
     version=r"^memtier_benchmark v=([0-9]+(?:\.[0-9]+)+)",
     figures=_figures,
     server=redis.SERVER,
-    page=page(
-        measures="""
+    measures="""
 How many SET and GET commands a second a Redis server executes when each connection sends its next
 command, or pipeline of them, as soon as the last one was answered.""",
-        how="""
+    how="""
 The server is redis-server without persistence, on the target that `peer` names (without one, on the
 machine itself). It accepts commands that read and write keys, and none that administers it. Before
 the trial all keys are written. Figures come from the tool's JSON.""",
-        truth="""
+    truth="""
 The commands that it reports are exactly those that the server counts (`INFO commandstats`), besides
 one SET for each key.""",
-        cross_check="`redis-benchmark` loads the same server.",
-        overhead="Each thread and the server keep a CPU busy. On one machine they share its CPUs.",
-        caveats="""
+    cross_check="`redis-benchmark` loads the same server.",
+    overhead_page="Each thread and the server keep a CPU busy. On one machine they share its CPUs.",
+    caveats="""
 Closed loop: while the server stalls, nobody sends. Debian 12 does not package the tool: the
 repository of Redis (packages.redis.io) does. Version 2.3.0 reports a mean of 0 for all commands
 together, so that the mean is made from those of SET and GET.""",
-    ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import Command, Output, ToolError, check_ending, numbers
 from nephoscope.adapters.quantities import (
     HOST,
@@ -73,17 +73,15 @@ ADAPTER = adapter(
     minimum="20190709",
     install="apt-get install iputils-ping",
     overhead="none",
-    page=page(
-        measures="The round trip to a host and the share of lost requests, by ICMP.",
-        how="Each answer's time is read from the line that ping prints for it.",
-        truth="""
+    measures="The round trip to a host and the share of lost requests, by ICMP.",
+    how="Each answer's time is read from the line that ping prints for it.",
+    truth="""
 On a link whose delay and loss are set, the round trip is that delay, and the loss is within its
 interval.""",
-        cross_check="`net.rtt` with `protocol=icmp` measures the same; `fping` too.",
-        overhead="One packet for each interval.",
-        caveats="""
+    cross_check="`net.rtt` with `protocol=icmp` measures the same; `fping` too.",
+    overhead_page="One packet for each interval.",
+    caveats="""
 Times have three digits below 100 ms and full milliseconds from there on. ping sends the next
 request as soon as the interval is over, whatever became of the last one. Intervals below 10 ms are
 refused, and those below 2 ms need root in ping itself. Answers that come twice count once.""",
-    ),
 )

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
-from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import Command, Output, ToolError, check_ending, last_words
 from nephoscope.adapters.quantities import DIRECTORY, Params, boolean, rate, throughput, time, whole
 from nephoscope.errors import UsageError
@@ -235,35 +235,32 @@ ADAPTER = adapter(
     overhead="files, transactions and their bytes; the folder goes away at the end",
     source="Katcher, PostMark: a new file system benchmark, Network Appliance TR3022, 1997",
     minimum="1.51",
-    install="apt-get install postmark",
     command=_command,
     look=Command(input="quit\n"),
     version=_version,
     parse=_parse,
-    page=page(
-        measures="""
+    measures="""
 How a file system serves a mail or news server, by the tool that made this workload known: files are
 made, then read, added to, made and deleted in transactions, then deleted.""",
-        how="""
+    how="""
 The tool is driven by commands on its standard input, in a scratch folder of its own. It says when a
 phase begins and ends; the times of the phases are those at which these words were seen, so that
 they are not bound to the whole seconds in which it counts. Rates are its counts over these times.
 """,
-        truth="""
+    truth="""
 The counts add up: files made and deleted, with and without transactions, are all that were made and
 deleted. Its own total agrees with the time that was seen to the second that it can tell. An error
 that it prints makes the trial fail, although it would report figures all the same.""",
-        cross_check="""
+    cross_check="""
 `disk.files` does the same work natively; `benchmarks/mail.py` runs both in turn.""",
-        overhead="""
+    overhead_page="""
 Takes the disk space of its files. One CPU, mostly in the kernel. The folder is removed at the end,
 also when the trial is cancelled; after a SIGKILL the next one in the same directory removes it.""",
-        caveats="""
+    caveats="""
 The page cache takes part, and nothing is synced: where the files fit into memory this tells of the
 file system's code and of memory. It does not check its writes: on a full disk it goes on. What it
 would add to a file that is full already it leaves out, uncounted; so it does with files to make
 once there are twice as many as at first. With fewer than ten transactions it crashes. Its sizes
 are rounded to two decimals of kilobytes or megabytes (of 1024). The tool's packages 1.53 and older
 call themselves 1.51.""",
-    ),
 )

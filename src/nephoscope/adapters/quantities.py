@@ -58,15 +58,28 @@ def timeout(default_s: int) -> ParamSpec:
     return period("timeout_ns", default_s * SECOND_NS, SECOND_NS, 24 * HOUR_NS, doc)
 
 
-def seconds(tool: str, params: Params, name: str = "duration_ns") -> int:
-    """Returns a parameter's time in seconds; UsageError unless it is a whole number of them."""
-    value_s, rest = divmod(params[name], SECOND_NS)
+_UNITS_NS = {
+    "s": ("seconds", SECOND_NS),
+    "ms": ("milliseconds", MS_NS),
+    "us": ("microseconds", 1000),
+}
+
+
+def whole_units(tool: str, params: Params, name: str, unit: str) -> int:
+    """Returns a parameter's time in s, ms or us; UsageError unless it is a whole number of them."""
+    words, unit_ns = _UNITS[unit]
+    value, rest = divmod(params[name], unit_ns)
     if rest:
         raise UsageError(
-            f"{tool}: {name} must be a whole number of seconds, because {tool} counts them.",
-            f"Set {name}={max(1, value_s)}s.",
+            f"{tool}: {name} must be a whole number of {words}, because {tool} counts them.",
+            f"Set {name}={max(1, value)}{unit}.",
         )
-    return int(value_s)
+    return int(value)
+
+
+def seconds(tool: str, params: Params, name: str = "duration_ns") -> int:
+    """Returns a parameter's time in seconds; UsageError unless it is a whole number of them."""
+    return whole_units(tool, params, name, "s")
 
 
 def options(params: Params, names: Mapping[str, str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import Figure, adapter, page
+from nephoscope.adapters.declare import Figure, adapter
 from nephoscope.adapters.frame import Adapter, Command
 from nephoscope.adapters.quantities import Params, choice, duration, rate, seconds, threads, whole
 from nephoscope.catalog import ParamSpec
@@ -46,7 +46,6 @@ def _adapter(
         f"stress-ng: {summary}",
         tool="stress-ng",
         minimum="0.13",
-        install="apt-get install stress-ng",
         source="King, stress-ng, github.com/ColinIanKing/stress-ng",
         version=r"^stress-ng, version ([0-9]+(?:\.[0-9]+)+)",
         on_stderr=True,
@@ -54,16 +53,14 @@ def _adapter(
         command=command,
         figures=(*figures, _operations(stressor, "Operations a second of elapsed time.")),
         overhead=overhead,
-        page=page(
-            measures=measures,
-            how=f"The stressor `{stressor}` of stress-ng runs for a set time in each process.",
-            truth="Its operations a second are its operations over the elapsed time it reports.",
-            cross_check="`cpu.pi`, `mem.stream` and `mem.cache` measure the same parts natively.",
-            overhead=overhead[0].upper() + overhead[1:] + ".",
-            caveats=f"""
+        measures=measures,
+        how=f"The stressor `{stressor}` of stress-ng runs for a set time in each process.",
+        truth="Its operations a second are its operations over the elapsed time it reports.",
+        cross_check="`cpu.pi`, `mem.stream` and `mem.cache` measure the same parts natively.",
+        overhead_page=overhead[0].upper() + overhead[1:] + ".",
+        caveats=f"""
 {caveats} An operation is what that version of stress-ng makes of it: compare rates of one version
 only.""",
-        ),
     )
 
 

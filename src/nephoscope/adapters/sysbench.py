@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import (
     PEER_ADDRESS,
     PEER_PORT,
@@ -72,7 +72,6 @@ def _latencies(output: Output) -> dict[str, float]:
 _SHARED: dict[str, Any] = {
     "tool": "sysbench",
     "minimum": "1.0",
-    "install": "apt-get install sysbench",
     "source": "Kopytov, sysbench, github.com/akopytov/sysbench",
     "version": r"^sysbench ([0-9]+(?:\.[0-9]+)+)",
 }
@@ -97,16 +96,13 @@ CPU = adapter(
     command=_cpu,
     figures=_figures_cpu,
     overhead="one CPU for each thread",
-    page=page(
-        measures="How often a second the CPU finds all primes up to a number, by trial division.",
-        how="""
+    measures="How often a second the CPU finds all primes up to a number, by trial division.",
+    how="""
 Each event divides every number by all up to its square root; most time goes into 64-bit divisions.
 """,
-        truth="Events a second times the mean time of one is the number of threads.",
-        cross_check="`cpu.pi` and `cpu.hash` measure other work of a CPU.",
-        overhead="One CPU for each thread.",
-        caveats=f"Divisions differ more between models of CPUs than most work does. {_CAVEATS}",
-    ),
+    truth="Events a second times the mean time of one is the number of threads.",
+    cross_check="`cpu.pi` and `cpu.hash` measure other work of a CPU.",
+    caveats=f"Divisions differ more between models of CPUs than most work does. {_CAVEATS}",
 )
 
 
@@ -155,19 +151,17 @@ MEMORY = adapter(
     command=_memory,
     figures=_figures_memory,
     overhead="one CPU for each thread, and a block of memory",
-    page=page(
-        measures="""
+    measures="""
 How many bytes a second threads read or write in a block of memory, word by word.""",
-        how="A block is read or written again and again.",
-        truth="Bytes a second are blocks a second times the size of a block.",
-        cross_check="""
+    how="A block is read or written again and again.",
+    truth="Bytes a second are blocks a second times the size of a block.",
+    cross_check="""
 `mem.stream` measures the bandwidth of memory; `mem.cache` that of the caches.""",
-        overhead="One CPU for each thread.",
-        caveats="""
+    overhead_page="One CPU for each thread.",
+    caveats="""
 With the default block of 1 KiB this is the first-level cache and the loop around it, and not
 memory; a block above the last-level cache measures memory. It takes 8 bytes at a time, and a clock
 read around each block: no rate of vector instructions.""",
-    ),
 )
 
 
@@ -232,18 +226,16 @@ FILEIO = adapter(
     command=_fileio,
     figures=_figures_fileio,
     overhead="`total_bytes` of disk space; the folder goes away at the end",
-    page=page(
-        measures="""
+    measures="""
 Reads and writes a second on a set of files, at random or in turn, with regular syncs.""",
-        how="The files are made before the trial, untimed, in a scratch folder.",
-        truth="Bytes a second are reads and writes a second times the size of a block.",
-        cross_check="`disk.io` does such work natively, with its own clock for each request.",
-        overhead="""
+    how="The files are made before the trial, untimed, in a scratch folder.",
+    truth="Bytes a second are reads and writes a second times the size of a block.",
+    cross_check="`disk.io` does such work natively, with its own clock for each request.",
+    overhead_page="""
 Disk space for the files. The folder is removed at the end, also when the trial is cancelled.""",
-        caveats=f"""
+    caveats=f"""
 Without `flags=direct` the page cache takes part: where the files fit into memory, reads measure
 memory. A sync is an event too, so that latencies mix reads, writes and syncs. {_CAVEATS}""",
-    ),
 )
 
 
@@ -306,18 +298,16 @@ OLTP = adapter(
     server=postgresql.SERVER,
     overhead="a CPU where transactions are short, the server's CPUs, and its disk: about 64 MB and "
     "its rows",
-    page=page(
-        measures="""
+    measures="""
 How many transactions a second a PostgreSQL server commits, each of 20 queries with the default
 workload, and how long one takes.""",
-        how=postgresql.PAGE,
-        truth="""
+    how=postgresql.PAGE,
+    truth="""
 The default workload deletes and inserts one row in each transaction: the rows that the server
 counts as deleted are the transactions that sysbench reports, with those that it repeated.""",
-        cross_check="`db.pgbench` loads the same server.",
-        overhead="Each trial makes a cluster (1 to 2 s) and fills its tables.",
-        caveats=f"Rows are drawn from sysbench's `special` distribution: few are hot. {_CAVEATS}",
-    ),
+    cross_check="`db.pgbench` loads the same server.",
+    overhead_page="Each trial makes a cluster (1 to 2 s) and fills its tables.",
+    caveats=f"Rows are drawn from sysbench's `special` distribution: few are hot. {_CAVEATS}",
 )
 
 ADAPTERS = (CPU, MEMORY, FILEIO, OLTP)
