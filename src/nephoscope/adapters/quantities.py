@@ -58,7 +58,7 @@ def timeout(default_s: int) -> ParamSpec:
     return period("timeout_ns", default_s * SECOND_NS, SECOND_NS, 24 * HOUR_NS, doc)
 
 
-_UNITS_NS = {
+_UNITS = {
     "s": ("seconds", SECOND_NS),
     "ms": ("milliseconds", MS_NS),
     "us": ("microseconds", 1000),
