@@ -6,8 +6,6 @@ from nephoscope.adapters.declare import Figure, adapter
 from nephoscope.adapters.frame import Command
 from nephoscope.adapters.quantities import (
     DIRECTORY,
-    HOUR_NS,
-    SECOND_NS,
     Params,
     options,
     period,
@@ -32,7 +30,7 @@ _OPTIONS = {
 
 
 def _command(params: Params) -> Command:
-    values = {**params, "interval_s": params["interval_ns"] // SECOND_NS}
+    values = {**params, "interval_s": params["interval_ns"] // 1_000_000_000}
     return Command(
         ("-d", ".", *options(values, _OPTIONS)),
         directory=params["directory"],
@@ -53,11 +51,7 @@ ADAPTER = adapter(
         whole("space_bytes", 1 << 30, 0, 1 << 50, "Disk space, checked before the run.", "bytes"),
         whole("iterations", 30, 2, 100_000, "Intervals that are counted (`-i`)."),
         period(
-            "interval_ns",
-            10 * SECOND_NS,
-            SECOND_NS,
-            HOUR_NS,
-            "Time of an interval, rounded down to seconds (`-s`).",
+            "interval_ns", "10s", "1s", "1h", "Time of an interval, rounded down to seconds (`-s`)."
         ),
         _threads("writers", "-w", 3, "write articles and pictures"),
         _threads("rewriters", "-W", 1, "change articles and pictures"),

@@ -8,8 +8,6 @@ from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import Command, Output, check_ending, matched
 from nephoscope.adapters.quantities import (
     HOST,
-    HOUR_NS,
-    MS_NS,
     ROUND_TRIPS,
     Params,
     checked_host,
@@ -50,9 +48,9 @@ ADAPTER = adapter(
         whole("probes", 10, 1, 100_000, "Number of echo requests (`-C`)."),
         period(
             "interval_ns",
-            100 * MS_NS,
-            10 * MS_NS,
-            HOUR_NS,
+            "100ms",
+            "10ms",
+            "1h",
             "Time between two requests, in whole milliseconds (`-p`).",
         ),
         whole("packet_bytes", 56, 24, 65_507, "Bytes of data per request (`-b`).", "bytes"),

@@ -6,7 +6,7 @@ import re
 
 from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import Command, Output, Step, ToolError, last_words, numbers
-from nephoscope.adapters.quantities import HOUR_NS, MS_NS, SECOND_NS, Params, choice, period, whole
+from nephoscope.adapters.quantities import Params, choice, period, whole
 from nephoscope.adapters.servers import balancer, nginx
 from nephoscope.model import Sample
 
@@ -112,13 +112,9 @@ ADAPTER = adapter(
             "(SIGSTOP) and continued, or it is stopped for 90 ms of every 100 ms.",
         ),
         period(
-            "fail_after_ns",
-            2 * SECOND_NS,
-            0,
-            24 * HOUR_NS,
-            "Time from the start of the server to its failure.",
+            "fail_after_ns", "2s", "0s", "24h", "Time from the start of the server to its failure."
         ),
-        period("fail_for_ns", 2 * SECOND_NS, MS_NS, 24 * HOUR_NS, "Length of the failure."),
+        period("fail_for_ns", "2s", "1ms", "24h", "Length of the failure."),
     ),
     metrics=(
         balancer.metric("served_count", "Responses with status 2xx.", headline=True),

@@ -6,7 +6,6 @@ from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import Command
 from nephoscope.adapters.quantities import (
     DIRECTORY,
-    HOUR_NS,
     Params,
     choice,
     period,
@@ -52,9 +51,9 @@ ADAPTER = adapter(
         whole("requests", 100, 2, 10_000_000, "Number of requests (`-c`); the first is left out."),
         period(
             "interval_ns",
-            0,
-            0,
-            HOUR_NS,
+            "0s",
+            "0s",
+            "1h",
             "Time between two requests (`-i`); 0 sends each after the one before.",
         ),
         whole("record_bytes", 4096, 512, 1 << 30, "Bytes per request (`-s`).", "bytes"),

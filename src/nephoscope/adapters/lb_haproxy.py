@@ -8,7 +8,7 @@ from datetime import datetime
 
 from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import Command, Output, ToolError, last_words
-from nephoscope.adapters.quantities import HOUR_NS, Params, period, whole
+from nephoscope.adapters.quantities import Params, period
 from nephoscope.adapters.servers import balancer, nginx
 from nephoscope.model import Sample
 
@@ -128,20 +128,16 @@ ADAPTER = adapter(
     "HAProxy: a load balancer for HTTP",
     params=(
         *balancer.PARAMS,
-        whole(
-            "check_ns",
-            0,
-            0,
-            3_600_000_000_000,
+        period(
+            *("check_ns", "0s", "0s", "1h"),
             "Time from one health check of a server to the next; 0 for no checks. Two in a row "
             "decide.",
-            "ns",
         ),
         period(
             "slow_start_ns",
-            0,
-            0,
-            HOUR_NS,
+            "0s",
+            "0s",
+            "1h",
             "Time in which a server that came back reaches its whole share.",
         ),
     ),

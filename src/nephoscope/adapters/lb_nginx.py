@@ -6,7 +6,7 @@ import re
 
 from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import Command, Output, Step, ToolError, matched
-from nephoscope.adapters.quantities import HOUR_NS, SECOND_NS, Params, period, seconds
+from nephoscope.adapters.quantities import Params, period, seconds
 from nephoscope.adapters.servers import balancer, nginx
 from nephoscope.errors import UsageError
 from nephoscope.model import Sample
@@ -119,9 +119,9 @@ ADAPTER = adapter(
         *balancer.PARAMS,
         period(
             "retry_after_ns",
-            10 * SECOND_NS,
-            SECOND_NS,
-            HOUR_NS,
+            "10s",
+            "1s",
+            "1h",
             "Time after which a server that failed is tried again, in whole seconds.",
         ),
     ),

@@ -8,8 +8,6 @@ from typing import Any
 from nephoscope.adapters.declare import Figure, adapter, version_by_usage
 from nephoscope.adapters.frame import Adapter, Command, Step
 from nephoscope.adapters.quantities import (
-    MS_NS,
-    SECOND_NS,
     Params,
     choice,
     period,
@@ -72,9 +70,9 @@ def _adapter(
             *params,
             period(
                 "interval_ns",
-                10 * MS_NS,
-                MS_NS,
-                10 * SECOND_NS,
+                "10ms",
+                "1ms",
+                "10s",
                 "Least time of a batch, in whole microseconds (ENOUGH).",
             ),
             whole("repetitions", repetitions, 1, 1_000, "Batches, whose median counts (`-N`)."),

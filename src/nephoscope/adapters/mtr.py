@@ -6,8 +6,6 @@ from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import Command, Output, ToolError
 from nephoscope.adapters.quantities import (
     HOST,
-    MS_NS,
-    SECOND_NS,
     Params,
     checked_host,
     period,
@@ -61,16 +59,16 @@ ADAPTER = adapter(
         whole("probes_per_hop", 3, 1, 1_000, "Number of packets per hop (`--report-cycles`)."),
         period(
             "interval_ns",
-            100 * MS_NS,
-            10 * MS_NS,
-            60 * SECOND_NS,
+            "100ms",
+            "10ms",
+            "60s",
             "Time between two packets to one hop (`--interval`).",
         ),
         period(
             "wait_ns",
-            5 * SECOND_NS,
-            SECOND_NS,
-            60 * SECOND_NS,
+            "5s",
+            "1s",
+            "60s",
             "Time to wait for answers after the last packet, in whole seconds (`--gracetime`).",
         ),
     ),

@@ -8,10 +8,7 @@ from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import Command, Output, ToolError, check_ending, numbers
 from nephoscope.adapters.quantities import (
     HOST,
-    HOUR_NS,
-    MS_NS,
     ROUND_TRIPS,
-    SECOND_NS,
     Params,
     checked_host,
     period,
@@ -56,13 +53,9 @@ ADAPTER = adapter(
     params=(
         HOST,
         whole("probes", 10, 1, 100_000, "Number of echo requests (`-c`)."),
-        period(
-            "interval_ns", 100 * MS_NS, 10 * MS_NS, HOUR_NS, "Time between two requests (`-i`)."
-        ),
+        period("interval_ns", "100ms", "10ms", "1h", "Time between two requests (`-i`)."),
         whole("packet_bytes", 56, 16, 65_507, "Bytes of data per request (`-s`).", "bytes"),
-        period(
-            "wait_ns", SECOND_NS, MS_NS, 60 * SECOND_NS, "Time to wait for the last answer (`-W`)."
-        ),
+        period("wait_ns", "1s", "1ms", "60s", "Time to wait for the last answer (`-W`)."),
     ),
     metrics=ROUND_TRIPS,
     command=_command,

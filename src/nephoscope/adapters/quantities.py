@@ -10,10 +10,9 @@ from nephoscope.adapters.frame import ToolError
 from nephoscope.catalog import MetricSpec, ParamSpec
 from nephoscope.errors import UsageError
 from nephoscope.model import Better, Shape
+from nephoscope.units import parse_duration_ns
 
 Params = Mapping[str, Any]
-
-MS_NS, SECOND_NS, HOUR_NS = 1_000_000, 1_000_000_000, 3_600_000_000_000
 
 
 def whole(name: str, default: int, low: int, high: int, doc: str, unit: str = "count") -> ParamSpec:
@@ -36,8 +35,9 @@ def text(name: str, default: str, doc: str) -> ParamSpec:
     return ParamSpec(name, "text", "none", default, doc)
 
 
-def period(name: str, default_ns: int, low_ns: int, high_ns: int, doc: str) -> ParamSpec:
-    """Returns a parameter that is a length of time."""
+def period(name: str, default: str, low: str, high: str, doc: str) -> ParamSpec:
+    """Returns a parameter that is a length of time; its default and bounds as users write times."""
+    default_ns, low_ns, high_ns = map(parse_duration_ns, (default, low, high))
     return whole(name, default_ns, low_ns, high_ns, doc, unit="ns")
 
 
@@ -49,19 +49,19 @@ def threads(doc: str) -> ParamSpec:
 def duration(default_s: int) -> ParamSpec:
     """Returns the parameter of how long a tool runs."""
     doc = "Time that it runs, in whole seconds."
-    return period("duration_ns", default_s * SECOND_NS, SECOND_NS, 24 * HOUR_NS, doc)
+    return period("duration_ns", f"{default_s}s", "1s", "24h", doc)
 
 
 def timeout(default_s: int) -> ParamSpec:
     """Returns the parameter of how long a tool waits for a response."""
     doc = "Time after which a response counts as an error, in whole seconds."
-    return period("timeout_ns", default_s * SECOND_NS, SECOND_NS, 24 * HOUR_NS, doc)
+    return period("timeout_ns", f"{default_s}s", "1s", "24h", doc)
 
 
 _UNITS = {
-    "s": ("seconds", SECOND_NS),
-    "ms": ("milliseconds", MS_NS),
-    "us": ("microseconds", 1000),
+    "s": ("seconds", 1_000_000_000),
+    "ms": ("milliseconds", 1_000_000),
+    "us": ("microseconds", 1_000),
 }
 
 

@@ -7,8 +7,6 @@ from typing import Any
 from nephoscope.adapters.declare import Figure, adapter
 from nephoscope.adapters.frame import Command
 from nephoscope.adapters.quantities import (
-    MS_NS,
-    SECOND_NS,
     Params,
     choice,
     duration,
@@ -42,7 +40,7 @@ CYCLICTEST = adapter(
     **_SHARED,
     version=r"^cyclictest V ?([0-9]+\.[0-9]+)",
     params=(
-        period("interval_ns", MS_NS, 10_000, SECOND_NS, "Time between wake-ups."),
+        period("interval_ns", "1ms", "10us", "1s", "Time between wake-ups."),
         whole("priority", 0, 0, 99, "Real-time priority (SCHED_FIFO, needs root); 0: none."),
         duration(3),
     ),
