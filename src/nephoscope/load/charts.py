@@ -101,13 +101,9 @@ def _own(result: RunResult, *metrics: str) -> list[MetricResult]:
 
 
 def _curve(benchmark: str, factor: str, swept: Sequence[Sweep], *, log: bool) -> Chart:
-    names = charts.sweep_names(swept)
     unit = swept[0].points[0].estimate.unit
     x_unit = "per_s" if factor.endswith("_per_s") else "count"
-    curves = [
-        charts.sweep_curve(name, sweep, [units.format_value(x, x_unit) for x in sweep.x])
-        for name, sweep in zip(names, swept, strict=True)
-    ]
+    _, curves, rows = charts.sweep_curves(swept, lambda x: units.format_value(x, x_unit))
     title = "latency" if unit == "ns" else "valid responses"
     quantity = factor.removesuffix("_per_s").replace("_", " ")
     figure = figures.lines(
@@ -115,12 +111,7 @@ def _curve(benchmark: str, factor: str, swept: Sequence[Sweep], *, log: bool) ->
         figures.Axis(quantity, x_unit),
         figures.Axis(title, unit, log=log, from_zero=not log),
     )
-    rows = [
-        row
-        for name, sweep in zip(names, swept, strict=True)
-        for row in charts.sweep_rows(name, sweep, [units.format_value(x, x_unit) for x in sweep.x])
-    ]
-    table = Table(charts.estimate_columns("curve", factor.replace("_", " ")), tuple(rows))
+    table = Table(charts.estimate_columns("curve", factor.replace("_", " ")), rows)
     slug = wording.slug(f"{benchmark}-{title}")
     return Chart(f"load-{slug}", f"{benchmark}: {title} by {quantity}", figure, table, brief=table)
 
