@@ -86,19 +86,7 @@ class Command:
 
     def job(self, tool: str) -> dict[str, Any]:
         """The job for `nephoscope-probe wrap`."""
-        return {
-            "program": tool,
-            "arguments": list(self.arguments),
-            "input": self.input,
-            "directory": self.directory,
-            "needs_bytes": self.needs_bytes,
-            "prepare": [asdict(step) for step in self.prepare],
-            "paths": list(self.paths),
-            "user": self.user,
-            "closing": [asdict(step) for step in self.closing],
-            "after": [asdict(step) for step in self.after],
-            "environment": dict(self.environment),
-        }
+        return {"program": tool, **asdict(self)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +120,6 @@ class Output:
         return self.marks[place][0]
 
 
-def no_counters(output: Output) -> Mapping[str, Any]:
-    """Returns nothing: for a server whose own counters say nothing about the trial."""
-    return {}
-
-
 @dataclass(frozen=True, slots=True)
 class Server:
     """The far side of a tool with two sides; it serves until the probe stops it.
@@ -153,7 +136,7 @@ class Server:
     install: str = ""
     protocol: Literal["tcp", "udp"] = "tcp"
     ready_text: str = ""
-    counters: Callable[[Output], Mapping[str, Any]] = no_counters
+    counters: Callable[[Output], Mapping[str, Any]] = lambda output: {}
 
 
 @dataclass(frozen=True, slots=True)

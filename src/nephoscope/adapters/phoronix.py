@@ -122,11 +122,6 @@ def _parse(output: Output) -> list[Sample]:
     return samples
 
 
-def _score(name: str, better: Better) -> MetricSpec:
-    doc = "Mean over the runs of a test, in its own `unit`, by `test` and `arguments`."
-    return MetricSpec(name, "none", better, Shape.SCALAR, True, doc)
-
-
 ADAPTER = adapter(
     "phoronix",
     "Phoronix Test Suite: an installed test profile in batch mode",
@@ -152,7 +147,10 @@ ADAPTER = adapter(
         whole("space_bytes", 1 << 30, 0, 1 << 50, "Disk space, checked before the run.", "bytes"),
     ),
     metrics=tuple(
-        _score(name, better)
+        MetricSpec(
+            *(name, "none", better, Shape.SCALAR, True),
+            "Mean over the runs of a test, in its own `unit`, by `test` and `arguments`.",
+        )
         for name, better in zip(_METRICS.values(), (Better.HIGHER, Better.LOWER), strict=True)
     ),
     command=_command,

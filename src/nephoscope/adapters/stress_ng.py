@@ -17,12 +17,6 @@ _CPU_METHODS = (
 )
 
 
-def _operations(stressor: str, doc: str) -> Figure:
-    """Returns the operations a second of elapsed time, as its table has them."""
-    line = rf"^stress-ng: .*\] {stressor}{_COLUMN * 4} +{_NUMBER}{_COLUMN}\n"
-    return Figure(rate("operations_per_s", doc), line)
-
-
 def _adapter(
     stressor: str,
     summary: str,
@@ -30,7 +24,6 @@ def _adapter(
     caveats: str,
     *,
     params: tuple[ParamSpec, ...] = (),
-    figures: tuple[Figure, ...] = (),
     overhead: str = "one CPU for each process",
 ) -> Adapter:
     def command(values: Params) -> Command:
@@ -51,7 +44,12 @@ def _adapter(
         on_stderr=True,
         params=(*params, threads("Processes."), duration(3)),
         command=command,
-        figures=(*figures, _operations(stressor, "Operations a second of elapsed time.")),
+        figures=(
+            Figure(
+                rate("operations_per_s", "Operations a second of elapsed time."),
+                rf"^stress-ng: .*\] {stressor}{_COLUMN * 4} +{_NUMBER}{_COLUMN}\n",
+            ),
+        ),
         overhead=overhead,
         measures=measures,
         how=f"The stressor `{stressor}` of stress-ng runs for a set time in each process.",

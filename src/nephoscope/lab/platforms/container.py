@@ -187,7 +187,7 @@ def bundle(plan: HostPlan) -> dict[str, Any]:
         },
         "mounts": list(_mounts(plan)),
         "linux": {
-            "cgroupsPath": _cgroups_path(plan),
+            "cgroupsPath": f"/{cgroups.PREFIX}/{plan.lab}/{plan.name}",
             "namespaces": [{"type": kind} for kind in ("user", "pid", "ipc", "uts", "mount")],
             "uidMappings": [_ids(plan)],
             "gidMappings": [_ids(plan)],
@@ -252,10 +252,6 @@ def _mounts(plan: HostPlan) -> Iterator[Mapping[str, Any]]:
             "nodev",
             source=str(names.disks(plan.lab) / plan.name / name),
         )
-
-
-def _cgroups_path(plan: HostPlan) -> str:
-    return f"/{cgroups.PREFIX}/{plan.lab}/{plan.name}"
 
 
 def _forget_groups(plan: HostPlan) -> None:
