@@ -58,7 +58,7 @@ ADAPTER = adapter(
     version=version_by_usage("-m Specify the log2(available physical memory)", "1.0"),
     look=("-h",),
     params=(
-        choice("operation", "read", tuple(_OPERATIONS), "What is done with the array."),
+        choice("operation", _OPERATIONS, "What is done with the array."),
         whole("memory_bits", 24, 10, 40, "Largest array: 2 to this power bytes (`-m`)."),
         duration(1),
     ),

@@ -91,15 +91,11 @@ ADAPTER = adapter(
     params=(
         choice(
             "script",
-            "tpcb-like",
             ("tpcb-like", "simple-update", "select-only"),
             "Built-in transaction (`--builtin`).",
         ),
         choice(
-            "protocol",
-            "simple",
-            ("simple", "extended", "prepared"),
-            "How queries are sent (`--protocol`).",
+            "protocol", ("simple", "extended", "prepared"), "How queries are sent (`--protocol`)."
         ),
         whole("scale", 1, 1, 100_000, "Scale of the tables: 100,000 accounts each (`--scale`)."),
         whole("clients", 4, 1, 10_000, "Sessions (`--client`)."),

@@ -90,11 +90,13 @@ ADAPTER = adapter(
         DIRECTORY,
         whole("inserts", 12_500, 1, 10_000_000, "Rows inserted, each in its own transaction."),
         choice(
-            "synchronous", "full", _LEVELS, "When SQLite waits for the disk (`PRAGMA synchronous`)."
+            "synchronous",
+            _LEVELS,
+            "When SQLite waits for the disk (`PRAGMA synchronous`).",
+            default="full",
         ),
         choice(
             "journal_mode",
-            "delete",
             ("delete", "truncate", "persist", "wal", "memory", "off"),
             "How transactions are made atomic (`PRAGMA journal_mode`).",
         ),

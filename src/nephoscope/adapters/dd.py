@@ -39,9 +39,9 @@ ADAPTER = adapter(
         DIRECTORY,
         choice(
             "operation",
-            "write",
             ("read", "write"),
             "write: zeros to a new file; read: a file that was written before.",
+            default="write",
         ),
         whole("block_bytes", 1 << 20, 512, 1 << 30, "Bytes per operation (`bs`).", "bytes"),
         whole("blocks", 64, 1, 1_000_000_000, "Number of operations (`count`)."),

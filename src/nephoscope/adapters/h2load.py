@@ -77,7 +77,6 @@ ADAPTER = adapter(
         whole("threads", 1, 1, 256, "Threads that share the connections (`-t`)."),
         choice(
             "protocol",
-            "h2c",
             ("h2c", "http/1.1"),
             "h2c: HTTP/2 without TLS. http/1.1: with pipelining where `streams` is above 1 (`-p`).",
         ),

@@ -106,7 +106,6 @@ ADAPTER = adapter(
         whole("body_bytes", 166, 0, 1 << 30, "Size of the body of each response.", "bytes"),
         choice(
             "failure",
-            NONE,
             (NONE, DIES, HANGS, SLOWS),
             "Failure of the server: it is killed (SIGKILL) and started again later, it is stopped "
             "(SIGSTOP) and continued, or it is stopped for 90 ms of every 100 ms.",

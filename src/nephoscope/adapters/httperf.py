@@ -5,6 +5,7 @@ from __future__ import annotations
 from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import PEER_ADDRESS, PEER_PORT, Command, Output, ToolError, numbers
 from nephoscope.adapters.quantities import Params, errors, rate, seconds, time, timeout, whole
+from nephoscope.adapters.reports import Figures, values_at
 from nephoscope.adapters.servers import nginx
 
 
@@ -21,17 +22,27 @@ def _command(params: Params) -> Command:
     return Command(("--hog", *(word for pair in arguments.items() for word in pair)))
 
 
+_NUMBER = r"([0-9.]+)"
+_RATES_AND_TIMES = (
+    Figures("connection rate", rf"^Connection rate: {_NUMBER} conn/s .*\n", {"offered_per_s": 1}),
+    Figures(
+        "reply time", rf"^Reply time \[ms\]: response {_NUMBER} .*\n", {"latency_mean_ns": 1e6}
+    ),
+    Figures(
+        "connection time",
+        rf"^Connection time \[ms\]: min [0-9.]+ avg {_NUMBER} max {_NUMBER} median {_NUMBER} .*\n",
+        {f"connection_{name}_ns": 1e6 for name in ("mean", "max", "p50")},
+    ),
+)
+
+
 def _figures(output: Output) -> dict[str, float]:
-    number = r"([0-9.]+)"
     replies, elapsed_s = numbers(
         output,
-        rf"^Total: connections [0-9]+ requests [0-9]+ replies ([0-9]+) test-duration {number} s\n",
+        rf"^Total: connections [0-9]+ requests [0-9]+ replies ([0-9]+) test-duration {_NUMBER} s\n",
         "its total",
     )
-    (offered,) = numbers(output, rf"^Connection rate: {number} conn/s .*\n", "connection rate")
-    (mean,) = numbers(output, rf"^Reply time \[ms\]: response {number} .*\n", "reply time")
-    pattern = rf"^Connection time \[ms\]: min [0-9.]+ avg {number} max {number} median {number} .*"
-    lifetime = numbers(output, pattern + r"\n", "connection time")
+    rates_and_times = values_at(output, _RATES_AND_TIMES)
     statuses = r"^Reply status: 1xx=[0-9]+ 2xx=([0-9]+) 3xx=[0-9]+ 4xx=([0-9]+) 5xx=([0-9]+)\n"
     succeeded, *refused = numbers(output, statuses, "statuses of replies")
     (failed,) = numbers(output, r"^Errors: total ([0-9]+) .*\n", "errors")
@@ -39,16 +50,8 @@ def _figures(output: Output) -> dict[str, float]:
     numbers(output, r"^Errors: fd-unavail .* other ([0-9]+)\n", "kinds of errors")
     if not replies or not succeeded or not elapsed_s:
         raise ToolError(f"no request succeeded; {failed + sum(refused):.0f} errors.")
-    lifetime_mean, lifetime_max, lifetime_p50 = (value * 1e6 for value in lifetime)
-    return {
-        "requests_per_s": replies / elapsed_s,
-        "offered_per_s": offered,
-        "latency_mean_ns": mean * 1e6,
-        "connection_mean_ns": lifetime_mean,
-        "connection_p50_ns": lifetime_p50,
-        "connection_max_ns": lifetime_max,
-        "errors_count": failed + sum(refused),
-    }
+    errors_count = failed + sum(refused)
+    return {"requests_per_s": replies / elapsed_s, **rates_and_times, "errors_count": errors_count}
 
 
 ADAPTER = adapter(

@@ -46,7 +46,7 @@ ADAPTER = adapter(
     params=(
         DIRECTORY,
         choice(
-            "operation", "randread", tuple(_OPERATIONS), "Sequential or random reads or writes."
+            "operation", _OPERATIONS, "Sequential or random reads or writes.", default="randread"
         ),
         whole("requests", 100, 2, 10_000_000, "Number of requests (`-c`); the first is left out."),
         period(

@@ -15,7 +15,6 @@ from nephoscope.adapters.frame import (
     Output,
     Server,
     ToolError,
-    check_ending,
     numbers,
 )
 from nephoscope.adapters.quantities import (
@@ -28,8 +27,6 @@ from nephoscope.adapters.quantities import (
     throughput,
     whole,
 )
-from nephoscope.adapters.reports import scalars
-from nephoscope.model import Sample
 
 _INTERVAL = r" 0\.0+-([0-9.]+) sec +[0-9.]+ KBytes +([0-9.]+) Kbits/sec"
 
@@ -41,6 +38,7 @@ _SHARED: dict[str, Any] = {
     "minimum": "2.0.13",
     "tool": "iperf",
     "overhead": "a CPU on each side for TCP",
+    "factors": {"direction": "up"},
     "measures": "How much payload the network carries from one target to another.",
     "how": """
 The server runs on the target that `peer` names (without one, on the machine itself). Figures come
@@ -72,24 +70,22 @@ def _udp_command(params: Params) -> Command:
     return Command((*_words(params), "-u", *bits))
 
 
-def _tcp(output: Output) -> list[Sample]:
-    check_ending(output)
+def _tcp(output: Output) -> dict[str, float]:
     streams = re.findall(r"^\[ *[0-9]+\] local [^\n]* connected with ", output.stdout, re.MULTILINE)
     line = r"\[SUM\]" if len(streams) > 1 else r"\[ *[0-9]+\]"
     elapsed_s, kbits = numbers(output, rf"^{line}{_INTERVAL}\n", "the rate")
     if not elapsed_s or not kbits:
         raise ToolError("nothing was sent.")
-    return scalars({"goodput_bytes_per_s": kbits * 125}, direction="up")
+    return {"goodput_bytes_per_s": kbits * 125}
 
 
-def _udp(output: Output) -> list[Sample]:
-    check_ending(output)
+def _udp(output: Output) -> dict[str, float]:
     elapsed_s, kbits, jitter_ms, lost, sent = numbers(
         output,
         rf"^\[ *[0-9]+\]{_INTERVAL} +([0-9.]+) ms +([0-9]+)/ *([0-9]+) \([0-9.e+-]+%\)\n",
         "the report of the server",
     )
-    return scalars(received(kbits * 125, elapsed_s, sent, lost, jitter_ms), direction="up")
+    return received(kbits * 125, elapsed_s, sent, lost, jitter_ms)
 
 
 ADAPTERS = (
@@ -99,7 +95,7 @@ ADAPTERS = (
         params=(duration(1), whole("streams", 1, 1, 128, "Number of connections (`-P`).")),
         metrics=(throughput("goodput_bytes_per_s", "Payload bytes sent per second, all streams."),),
         command=_tcp_command,
-        parse=_tcp,
+        figures=_tcp,
         server=_server("tcp"),
         truth="On a link whose rate is set, the goodput is that rate less the headers.",
         **_SHARED,
@@ -110,7 +106,7 @@ ADAPTERS = (
         params=(duration(1), *datagrams(1_000, 64)),
         metrics=DATAGRAMS,
         command=_udp_command,
-        parse=_udp,
+        figures=_udp,
         server=_server("udp", "-u"),
         truth="On a link whose loss is set, the loss is that within its interval.",
         **_SHARED,

@@ -36,7 +36,6 @@ from nephoscope.model import Better, Sample
 _PARAMS = (
     choice(
         "direction",
-        "up",
         ("up", "down"),
         "up: from the running to the serving side; down: the opposite (`-R`).",
     ),

@@ -40,7 +40,9 @@ ADAPTER = adapter(
     look=(),
     paths=("/usr/sbin",),
     params=(
-        choice("format", "bcrypt", ("descrypt", "md5crypt", "bcrypt", "LM"), "Kind of hash."),
+        choice(
+            "format", ("descrypt", "md5crypt", "bcrypt", "LM"), "Kind of hash.", default="bcrypt"
+        ),
         duration(2),
     ),
     command=_command,

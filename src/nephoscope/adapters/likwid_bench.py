@@ -26,7 +26,7 @@ ADAPTER = adapter(
     version=r"^likwid-bench -- Version ([0-9]+(?:\.[0-9]+)+)",
     look=("-v",),
     params=(
-        choice("kernel", "triad", _KERNELS, "Kernel (`-t`)."),
+        choice("kernel", _KERNELS, "Kernel (`-t`).", default="triad"),
         whole("working_set_bytes", 256_000_000, 4_000, 1 << 40, "All arrays together.", "bytes"),
         threads("Threads, each pinned to a CPU."),
     ),

@@ -77,7 +77,8 @@ def _adapter(
             ),
             whole("repetitions", repetitions, 1, 1_000, "Batches, whose median counts (`-N`)."),
             choice(
-                *("placement", "any", tuple(_PLACEMENT)),
+                "placement",
+                _PLACEMENT,
                 "Where its processes run: wherever the kernel puts them, or all on CPU 0.",
             ),
         ),
@@ -117,9 +118,7 @@ SYSCALL = _adapter(
     caveats="The mitigations of the kernel against speculative execution decide.",
     cross_check="`sys.calls` (getpid, read, write); `perf.syscall` (getppid).",
     usage="null|read|write|stat|fstat|open [file]",
-    params=(
-        choice("call", "null", ("null", "read", "write", "stat", "fstat", "open"), "Which call."),
-    ),
+    params=(choice("call", ("null", "read", "write", "stat", "fstat", "open"), "Which call."),),
     words=lambda values: (values["call"], _FILE),
     needs=lambda _: (0, (Step("touch", (_FILE,)),)),
     figures=(_micro("Time of a call.", "Simple (?:syscall|read|write|stat|fstat|open/close)"),),
@@ -166,7 +165,7 @@ PROCESS = _adapter(
     "which any user of the machine can put there.",
     cross_check="`sys.calls` (fork).",
     usage="procedure|fork|exec|shell",
-    params=(choice("operation", "fork", ("fork", "procedure"), "What is timed."),),
+    params=(choice("operation", ("fork", "procedure"), "What is timed."),),
     words=lambda values: (values["operation"],),
     figures=(_micro("Time of an operation.", "(?:Process fork.exit|Procedure call)"),),
 )
@@ -195,7 +194,7 @@ SIGNAL = _adapter(
     "less than `sys.calls` reports, which subtracts nothing.",
     cross_check="`sys.calls` (signal).",
     usage="install|catch|prot [file]",
-    params=(choice("operation", "catch", ("catch", "install"), "What is timed."),),
+    params=(choice("operation", ("catch", "install"), "What is timed."),),
     words=lambda values: (values["operation"],),
     figures=(_micro("Time of an operation.", "Signal handler (?:overhead|installation)"),),
 )
@@ -236,7 +235,7 @@ MEMORY = _adapter(
     cross_check="`mem.stream`; `mbw`.",
     usage="<size> what [conflict]",
     params=(
-        choice("operation", "full-read", tuple(_MEMORY), "What is done with the array."),
+        choice("operation", _MEMORY, "What is done with the array.", default="full-read"),
         whole("array_bytes", 64 << 20, 512, 1 << 40, "Array.", "bytes"),
     ),
     words=lambda values: (str(values["array_bytes"]), _MEMORY[values["operation"]]),

@@ -22,7 +22,7 @@ ADAPTER = adapter(
     version=version_by_usage("Usage: mbw [options] array_size_in_MiB", "1.0"),
     look=("-h",),
     params=(
-        choice("method", "memcpy", tuple(_METHODS), "How memory is copied (`-t`)."),
+        choice("method", _METHODS, "How memory is copied (`-t`)."),
         whole("array_bytes", 128 << 20, 1 << 20, 1 << 40, "Array; rounded down to MiB.", "bytes"),
         whole("repetitions", 10, 1, 10_000, "Copies whose mean is reported (`-n`)."),
     ),

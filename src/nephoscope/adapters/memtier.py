@@ -15,7 +15,7 @@ from nephoscope.adapters.frame import (
     ToolError,
     last_words,
 )
-from nephoscope.adapters.quantities import Params, latencies, rate, time, whole
+from nephoscope.adapters.quantities import Params, latencies, options, rate, time, whole
 from nephoscope.adapters.servers import redis
 from nephoscope.errors import UsageError
 
@@ -26,21 +26,15 @@ def _command(params: Params) -> Command:
             "memtier: with no `sets` and no `gets` nothing is sent.", "Set one of them."
         )
     common = (
-        *("--server", PEER_ADDRESS, "--port", PEER_PORT, "--hide-histogram"),
-        f"--data-size={params['value_bytes']}",
-        "--key-minimum=1",
-        f"--key-maximum={params['keys']}",
+        *("--server", PEER_ADDRESS, "--port", PEER_PORT, "--hide-histogram", "--key-minimum=1"),
+        *options(params, {"--data-size=": "value_bytes", "--key-maximum=": "keys"}),
     )
+    counts = {f"--{name}=": name for name in ("requests", "clients", "threads", "pipeline")}
     filling = ("--requests=allkeys", "--clients=1", "--threads=1", "--ratio=1:0")
     return Command(
         (
-            *common,
-            f"--requests={params['requests']}",
-            f"--clients={params['clients']}",
-            f"--threads={params['threads']}",
-            f"--ratio={params['sets']}:{params['gets']}",
-            f"--pipeline={params['pipeline']}",
-            "--json-out-file=/dev/stdout",
+            *(*common, *options(params, counts)),
+            *(f"--ratio={params['sets']}:{params['gets']}", "--json-out-file=/dev/stdout"),
         ),
         prepare=(Step("memtier_benchmark", (*common, *filling, "--key-pattern=P:P")),),
     )

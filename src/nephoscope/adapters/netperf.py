@@ -96,7 +96,7 @@ ADAPTERS = (
         "netperf.rr",
         "netperf: transactions over TCP or UDP, one at a time",
         params=(
-            choice("protocol", "udp", ("tcp", "udp"), "Transport protocol."),
+            choice("protocol", ("tcp", "udp"), "Transport protocol.", default="udp"),
             duration(1),
             whole("packet_bytes", 64, 1, 65_000, "Bytes of request and response (`-r`).", "bytes"),
         ),

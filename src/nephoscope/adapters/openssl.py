@@ -36,7 +36,7 @@ ADAPTER = adapter(
     version=r"^OpenSSL ([0-9]+(?:\.[0-9]+)+)",
     look=("version",),
     params=(
-        choice("algorithm", "sha256", _ALGORITHMS, "Hash function or cipher (`-evp`)."),
+        choice("algorithm", _ALGORITHMS, "Hash function or cipher (`-evp`)."),
         whole("block_bytes", 16_384, 1, 1 << 24, "Bytes of one call (`-bytes`).", "bytes"),
         threads("Processes (`-multi`)."),
         duration(3),

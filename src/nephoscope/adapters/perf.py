@@ -51,7 +51,7 @@ PIPE = adapter(
     caveats="On several CPUs the scheduler places the tasks: leaving the idle state may dominate.",
     params=(
         _loops(100_000),
-        choice("workers", "processes", ("processes", "threads"), "What the two tasks are."),
+        choice("workers", ("processes", "threads"), "What the two tasks are."),
     ),
     command=lambda values: Command(
         (

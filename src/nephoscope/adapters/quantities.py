@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from nephoscope.adapters.frame import ToolError
@@ -20,9 +20,10 @@ def whole(name: str, default: int, low: int, high: int, doc: str, unit: str = "c
     return ParamSpec(name, "int", unit, default, doc, min=low, max=high)
 
 
-def choice(name: str, default: str, choices: Sequence[str], doc: str) -> ParamSpec:
-    """Returns a parameter that is one of several words."""
-    return ParamSpec(name, "choice", "none", default, doc, choices=tuple(choices))
+def choice(name: str, choices: Iterable[str], doc: str, *, default: str = "") -> ParamSpec:
+    """Returns a parameter that is one of several words, by default the first."""
+    words = tuple(choices)
+    return ParamSpec(name, "choice", "none", default or words[0], doc, choices=words)
 
 
 def boolean(name: str, default: bool, doc: str) -> ParamSpec:
@@ -85,9 +86,13 @@ def seconds(tool: str, params: Params, name: str = "duration_ns") -> int:
 def options(params: Params, names: Mapping[str, str]) -> list[str]:
     """Returns the words of a command line: each option, and the value of its parameter.
 
-    names: option -> parameter.
+    names: option -> parameter; the value of an option that ends with `=` is in the same word.
     """
-    return [word for option, name in names.items() for word in (option, str(params[name]))]
+    words: list[str] = []
+    for option, name in names.items():
+        value = str(params[name])
+        words += [option + value] if option.endswith("=") else [option, value]
+    return words
 
 
 def rate(name: str, doc: str, *, headline: bool = True, unit: str = "per_s") -> MetricSpec:

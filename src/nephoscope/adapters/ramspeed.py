@@ -42,7 +42,7 @@ ADAPTER = adapter(
     version=r"^RAMspeed/SMP \([A-Za-z]+\) v([0-9]+(?:\.[0-9]+)+)",
     look=(),
     params=(
-        choice("registers", "integer", tuple(_TESTS), "Registers; `-nt` writes past the caches."),
+        choice("registers", _TESTS, "Registers; `-nt` writes past the caches."),
         whole("array_bytes", 32 << 20, 1 << 20, 1 << 34, "Array; rounded down to MiB.", "bytes"),
         whole("pass_bytes", 8 << 30, 1 << 30, 1 << 40, "Moved by a test; whole GiB.", "bytes"),
         whole("processes", 1, 1, 1_024, "Processes at a time (`-p`)."),

@@ -54,7 +54,6 @@ ADAPTER = adapter(
     params=(
         choice(
             "command",
-            "get",
             ("get", "set", "incr", "lpush", "mset", "ping_mbulk"),
             "Command that is sent (`-t`).",
         ),

@@ -90,8 +90,8 @@ HACKBENCH = adapter(
         whole("descriptors", 20, 1, 1_000, "Senders of a group, and as many receivers."),
         whole("loops", 200, 1, 10_000_000, "Messages of a sender to each receiver."),
         whole("message_bytes", 100, 1, 1 << 20, "Size of a message.", "bytes"),
-        choice("channel", "socket", ("socket", "pipe"), "What carries the messages."),
-        choice("workers", "processes", ("processes", "threads"), "What tasks are."),
+        choice("channel", ("socket", "pipe"), "What carries the messages."),
+        choice("workers", ("processes", "threads"), "What tasks are."),
     ),
     command=_hackbench,
     figures=(

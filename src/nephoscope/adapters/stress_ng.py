@@ -67,7 +67,7 @@ CPU = _adapter(
     "one of its CPU methods",
     "How often a second a CPU does one of many small computations.",
     "`all` takes turns among all methods, so that short runs see other mixtures.",
-    params=(choice("method", "matrixprod", _CPU_METHODS, "Computation (`--cpu-method`)."),),
+    params=(choice("method", _CPU_METHODS, "Computation (`--cpu-method`).", default="matrixprod"),),
 )
 STREAM = _adapter(
     "stream",

@@ -22,6 +22,7 @@ from nephoscope.adapters.quantities import (
     duration,
     errors,
     latencies,
+    options,
     rate,
     seconds,
     threads,
@@ -107,19 +108,15 @@ Each event divides every number by all up to its square root; most time goes int
 
 
 def _memory(params: Params) -> Command:
-    return Command(
-        (
-            "memory",
-            *_common(params),
-            f"--memory-block-size={params['block_bytes']}",
-            # The time ends it.
-            "--memory-total-size=1024P",
-            f"--memory-oper={params['operation']}",
-            f"--memory-access-mode={params['access']}",
-            f"--memory-scope={params['scope']}",
-            "run",
-        )
-    )
+    names = {
+        "--memory-block-size=": "block_bytes",
+        "--memory-oper=": "operation",
+        "--memory-access-mode=": "access",
+        "--memory-scope=": "scope",
+    }
+    # The time ends it.
+    size = "--memory-total-size=1024P"
+    return Command(("memory", *_common(params), *options(params, names), size, "run"))
 
 
 def _figures_memory(output: Output) -> dict[str, float]:
@@ -139,9 +136,9 @@ MEMORY = adapter(
     **_SHARED,
     params=(
         whole("block_bytes", 1_024, 8, 1 << 30, "Size of a block; a power of 2.", "bytes"),
-        choice("operation", "write", ("read", "write"), "What is done with a block."),
-        choice("access", "seq", ("seq", "rnd"), "Order of the words in a block."),
-        choice("scope", "global", ("global", "local"), "One block for all threads, or each one."),
+        choice("operation", ("read", "write"), "What is done with a block.", default="write"),
+        choice("access", ("seq", "rnd"), "Order of the words in a block."),
+        choice("scope", ("global", "local"), "One block for all threads, or each one."),
         *_PARAMS,
     ),
     metrics=(
@@ -167,15 +164,14 @@ read around each block: no rate of vector instructions.""",
 
 def _fileio(params: Params) -> Command:
     flags = [f"--file-extra-flags={params['flags']}"] if params["flags"] != "none" else []
-    words = (
-        "fileio",
-        f"--file-num={params['files']}",
-        f"--file-total-size={params['total_bytes']}",
-        f"--file-block-size={params['block_bytes']}",
-        f"--file-test-mode={params['mode']}",
-        f"--file-fsync-freq={params['sync_every']}",
-        *flags,
-    )
+    names = {
+        "--file-num=": "files",
+        "--file-total-size=": "total_bytes",
+        "--file-block-size=": "block_bytes",
+        "--file-test-mode=": "mode",
+        "--file-fsync-freq=": "sync_every",
+    }
+    words = ("fileio", *options(params, names), *flags)
     return Command(
         (*words, *_common(params), "run"),
         directory=params["directory"],
@@ -207,12 +203,12 @@ FILEIO = adapter(
         whole("block_bytes", 16_384, 512, 1 << 30, "Of one read or write.", "bytes"),
         choice(
             "mode",
-            "rndrw",
             ("seqwr", "seqrewr", "seqrd", "rndrd", "rndwr", "rndrw"),
             "What is done: sequential or random, writing, rewriting or reading.",
+            default="rndrw",
         ),
         whole("sync_every", 100, 0, 1_000_000, "Requests after which all files are synced; 0: no."),
-        choice("flags", "none", ("none", "direct", "sync", "dsync"), "How files are opened."),
+        choice("flags", ("none", "direct", "sync", "dsync"), "How files are opened."),
         *_PARAMS,
     ),
     metrics=(
@@ -247,8 +243,7 @@ def _oltp(params: Params) -> Command:
         f"--pgsql-port={PEER_PORT}",
         f"--pgsql-user={postgresql.ROLE}",
         f"--pgsql-db={postgresql.CONNECTION}",
-        f"--tables={params['tables']}",
-        f"--table-size={params['rows']}",
+        *options(params, {"--tables=": "tables", "--table-size=": "rows"}),
     )
     filling = Step("sysbench", (*words, "prepare"), input=postgresql.PASSWORD_FILE)
     return Command(
@@ -278,7 +273,6 @@ OLTP = adapter(
     params=(
         choice(
             "workload",
-            "read_write",
             ("read_write", "read_only", "write_only", "point_select", "update_index"),
             "Lua script (`oltp_…`).",
         ),

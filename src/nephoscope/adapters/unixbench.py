@@ -54,7 +54,7 @@ ADAPTER = adapter(
     source="BYTE UNIX Benchmarks, github.com/kdlucas/byte-unixbench",
     version=version_by_usage("Run: unknown option --version", "5.1"),
     params=(
-        choice("test", "index", _TESTS, "Which of its tests; `index` has all twelve (28 minutes)."),
+        choice("test", _TESTS, "Which of its tests; `index` has all twelve (28 minutes)."),
         whole("copies", 1, 1, 1_024, "Copies of a test at a time (`-c`)."),
         whole(
             "iterations", 10, 1, 1_000, "Times that a test runs, a third of them if long (`-i`)."

@@ -78,10 +78,7 @@ class Console:
 
     def skip(self) -> None:
         """Leaves out what is there already: the console of an earlier boot."""
-        try:
-            self._offset = self._path.stat().st_size
-        except FileNotFoundError:
-            self._offset = 0
+        self._offset = self._path.stat().st_size if self._path.exists() else 0
 
     def poll(self) -> None:
         """Takes in what was written since."""

@@ -20,6 +20,7 @@ from nephoscope.lab.boot import Console
 from nephoscope.lab.commands import entering
 from nephoscope.lab.handle import HostPlan, Started
 from nephoscope.lab.limits import cgroups, hierarchies
+from nephoscope.lab.needs import missing, sbin
 from nephoscope.lab.platforms.base import (
     Platform,
     Process,
@@ -28,9 +29,7 @@ from nephoscope.lab.platforms.base import (
     end_group,
     first_program,
     launch,
-    missing,
     not_root,
-    sbin,
 )
 from nephoscope.provisioning import Say
 
