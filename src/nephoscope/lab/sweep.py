@@ -31,10 +31,10 @@ def exists(lab: str) -> bool:
 
 def labs_here() -> set[str]:
     """Labs of which anything is here."""
-    found = names.labs_in(names.RUN) | names.labs_in(names.DISKS) | names.namespace_labs()
+    labs = names.labs_in(names.RUN) | names.labs_in(names.DISKS) | names.namespace_labs()
     with contextlib.suppress(Lacking):
-        found.update(cgroups.labs())
-    return found
+        labs.update(cgroups.labs())
+    return labs
 
 
 def sweep(lab: str) -> Removed:
