@@ -46,6 +46,7 @@ from _paired import (
 )
 
 from nephoscope.lab.limits import cgroups, disk
+from nephoscope.lab.topology import DiskSpec
 
 BOUND = (0.95, 1.05)
 CHUNK_BYTES = 1 << 20
@@ -137,7 +138,8 @@ def limited_disk(directory: Path, bytes_per_s: float) -> Iterator[Path]:
     group = cgroups.host(name, "disk")
     try:
         group.make()
-        disk.apply(group, directory, read_bytes_per_s=bytes_per_s, write_bytes_per_s=bytes_per_s)
+        limit = DiskSpec.model_validate({"read": bytes_per_s, "write": bytes_per_s})
+        disk.apply(group, directory, limit)
         yield group.file("io", "cgroup.procs", "cgroup.procs")
     finally:
         cgroups.remove(name)

@@ -120,7 +120,7 @@ def test_defaults_make_a_command_and_unknown_names_do_not(adapter: Adapter) -> N
         *("program", "arguments", "input", "directory", "needs_bytes"),
         *("prepare", "paths", "user", "closing", "after", "environment"),
     }
-    assert job["closing"] == []
+    assert not job["closing"]
     assert all(isinstance(word, str) for word in job["arguments"])
     assert "/" not in adapter.spec.tool
     # Everything happens in its scratch folder, in which it starts.

@@ -22,7 +22,7 @@ from nephoscope.commands import json_documents, measuring
 from nephoscope.documents import SCHEMA_VERSION
 from nephoscope.load import capacity_command
 from nephoscope.load.capacity import Stage
-from nephoscope.load.capacity_search import Outcome
+from nephoscope.load.records import TrialOutcome
 from nephoscope.model import Sample, Setting
 from nephoscope.plans import Plan
 from nephoscope.platforms.measure import Measurement
@@ -71,7 +71,7 @@ def run(made: StoredRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sto
 
     def measured(server: Any, rates: Sequence[float], rounds: int, seconds: float) -> Stage:
         server.runs.append(stored.id)
-        return Stage([Outcome(rate, rate < 500) for rate in [*rates] * rounds], 0)
+        return Stage([TrialOutcome(rate, rate < 500) for rate in [*rates] * rounds], 0)
 
     async def drawn(measurement: Measurement) -> PlatformReport:
         return report()

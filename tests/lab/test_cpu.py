@@ -3,11 +3,13 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from nephoscope.errors import Lacking, UsageError
 from nephoscope.lab.limits import cgroups, cpu
 from nephoscope.lab.limits.cgroups import Group
 from nephoscope.lab.limits.hierarchies import Layout
+from nephoscope.lab.topology import CpuSpec
 
 
 @pytest.fixture
@@ -22,11 +24,11 @@ def test_settings_are_read_back_and_taken_back(group: Group) -> None:
     cpus = group.file("cpuset", "cpuset.cpus", "cpuset.cpus")
     cap = group.file("cpu", "cpu.cfs_quota_us", "cpu.max")
     weight = group.file("cpu", "cpu.shares", "cpu.weight")
-    cpu.apply(group, cpus=[last], weight=300, cap_cpus=0.25)
+    cpu.apply(group, CpuSpec(cpus=(last,), weight=300, cap=0.25))
     assert cpu.numbers_of(cpus.read_text()) == [last]
     assert int(cap.read_text().split()[0]) == 25_000
     assert int(weight.read_text()) == (300 if group.version("cpu") == 2 else 3072)
-    cpu.apply(group)
+    cpu.apply(group, CpuSpec())
     assert cpu.numbers_of(cpus.read_text()) == cpu.machine_cpus()
     assert cap.read_text().split()[0] in ("max", "-1")
 
@@ -44,12 +46,12 @@ def test_weights_become_shares_in_their_ratio(weight: int, shares: int) -> None:
 
 
 def test_what_cannot_be_meant_is_one_sentence(group: Group) -> None:
-    with pytest.raises(UsageError, match="A weight of 0 is out of bounds"):
-        cpu.set_weight(group, 0)
+    with pytest.raises(ValidationError, match="greater than or equal to 1"):
+        CpuSpec(weight=0)
     with pytest.raises(UsageError, match=r"no CPU 4095\."):
         cpu.set_cpus(group, [0, 4095])
-    with pytest.raises(UsageError, match="less than the kernel takes"):
-        cpu.set_cap(group, 0.001)
+    with pytest.raises(ValidationError, match=r"greater than or equal to 0\.01"):
+        CpuSpec(cap=0.001)
 
 
 def test_a_reservation_in_a_part_of_the_cpus_is_refused_before_the_kernel_does(

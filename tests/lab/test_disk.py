@@ -3,10 +3,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from nephoscope.errors import Lacking, UsageError
 from nephoscope.lab.limits import cgroups, disk
 from nephoscope.lab.limits.hierarchies import Layout
+from nephoscope.lab.topology import DiskSpec
 
 HERE = Path(__file__)
 
@@ -26,12 +28,12 @@ def test_limits_are_set_and_taken_back(where: Layout, lab: str) -> None:
         pytest.skip("needs a disk behind this folder and the blkio or io controller")
     file = group.file("io", "blkio.throttle.read_bps_device", "io.max")
     number = disk.device_of(HERE).number
-    disk.apply(group, HERE, read_bytes_per_s=20e6, write_bytes_per_s=10e6)
+    disk.apply(group, HERE, DiskSpec.model_validate({"read": 20e6, "write": 10e6}))
     assert f"{number} " in file.read_text()
     assert "20000000" in file.read_text()
-    disk.apply(group, HERE, write_bytes_per_s=1e6)
+    disk.apply(group, HERE, DiskSpec.model_validate({"write": 1e6}))
     assert "20000000" not in file.read_text()
-    disk.apply(group, HERE)
+    disk.apply(group, HERE, DiskSpec())
     assert "1000000" not in file.read_text()
 
 
@@ -57,9 +59,8 @@ def test_an_overlay_is_the_disk_of_its_upper_layer() -> None:
     assert disk.device_of(Path("/proc/version"), mounts) == disk.device_of(HERE)
 
 
-def test_what_is_not_there_and_what_is_no_rate_is_told(where: Layout, lab: str) -> None:
+def test_what_is_not_there_and_what_is_no_rate_is_told() -> None:
     with pytest.raises(UsageError, match="cannot be looked at"):
         disk.device_of(Path("/no/such/path"))
-    if on_disk():
-        with pytest.raises(UsageError, match="limit of 0"):
-            disk.apply(cgroups.host(lab, "a", where), HERE, read_bytes_per_s=0)
+    with pytest.raises(ValidationError, match="greater than or equal to 4096"):
+        DiskSpec.model_validate({"read": 0})

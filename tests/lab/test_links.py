@@ -27,7 +27,7 @@ def link(has: Abilities = NO_NETEM, was: str = "", **conditions: object) -> Link
             }
         )
     )
-    return links.decide(laid.cable("wan"), has, was)
+    return links.decide(next(one for one in laid.cables if one.name == "wan"), has, was)
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import pytest
 from nephoscope.errors import RunFailed
 from nephoscope.load import capacity
 from nephoscope.load.capacity import SearchLimits, Stage
-from nephoscope.load.capacity_search import Outcome
 from nephoscope.load.objective import Objective
+from nephoscope.load.records import TrialOutcome
 
 OBJECTIVE = Objective.of("p99 < 20ms")
 LIMITS = SearchLimits(precision_ratio=0.05, budget_s=1000.0, confidence=0.95)
@@ -25,7 +25,7 @@ class Server:
     def measure(self, rates: Sequence[float], rounds: int, trial_s: float) -> Stage:
         self.lengths_s.append(trial_s)
         self.spent_s += trial_s * rounds * len(rates)
-        return Stage([Outcome(rate, rate <= self.holds_to) for rate in [*rates] * rounds], 0)
+        return Stage([TrialOutcome(rate, rate <= self.holds_to) for rate in [*rates] * rounds], 0)
 
 
 def run(server: Server, closed_loop_per_s: float, limits: SearchLimits = LIMITS) -> capacity.Search:

@@ -7,7 +7,8 @@ import random
 
 import pytest
 
-from nephoscope.load.capacity_search import Capacity, Outcome, Range, estimate, next_rates
+from nephoscope.load.capacity_search import Capacity, Range, estimate, next_rates
+from nephoscope.load.records import TrialOutcome
 
 AMONG = Range(100.0, 100_000.0)
 
@@ -15,12 +16,12 @@ AMONG = Range(100.0, 100_000.0)
 def search(true_rate: float, width: float, seed: int, most: int = 60) -> Capacity:
     """Searches on a server whose trials pass along a logistic curve of this width."""
     rng = random.Random(seed)
-    outcomes: list[Outcome] = []
+    outcomes: list[TrialOutcome] = []
     while True:
         for rate in next_rates(outcomes, AMONG) * 2:
             distance = math.log(true_rate / rate) / width
             met = rng.random() < 1 / (1 + math.exp(min(500.0, -distance)))
-            outcomes.append(Outcome(rate, met))
+            outcomes.append(TrialOutcome(rate, met))
         found = estimate(outcomes, AMONG, 0.95)
         if found.relative_width <= 0.05 or len(outcomes) >= most:
             return found
@@ -58,7 +59,7 @@ def test_the_interval_covers_as_often_as_it_promises(width: float) -> None:
 
 @pytest.mark.parametrize(("met", "end"), [(True, "high"), (False, "low")])
 def test_a_capacity_outside_of_the_range_is_told(met: bool, end: str) -> None:
-    outcomes = [Outcome(rate, met) for rate in (200.0, 2000.0, 20_000.0) * 4]
+    outcomes = [TrialOutcome(rate, met) for rate in (200.0, 2000.0, 20_000.0) * 4]
     found = estimate(outcomes, AMONG, 0.95)
     assert found.reaches_high_end == (end == "high")
     assert found.reaches_low_end == (end == "low")
@@ -66,7 +67,7 @@ def test_a_capacity_outside_of_the_range_is_told(met: bool, end: str) -> None:
 
 def test_one_disturbed_trial_does_not_exclude_the_truth() -> None:
     rates = (500.0, 1000.0, 2000.0, 4000.0)
-    outcomes = [Outcome(rate, rate < 3000) for rate in rates * 3]
+    outcomes = [TrialOutcome(rate, rate < 3000) for rate in rates * 3]
     before = estimate(outcomes, AMONG, 0.95)
-    after = estimate([*outcomes, Outcome(500.0, False)], AMONG, 0.95)
+    after = estimate([*outcomes, TrialOutcome(500.0, False)], AMONG, 0.95)
     assert after.low <= before.rate_per_s <= after.high

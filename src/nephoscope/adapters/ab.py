@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import Command, Output, ToolError, numbers
 from nephoscope.adapters.quantities import (
     Params,
@@ -85,20 +85,18 @@ ADAPTER = adapter(
     version=r"^This is ApacheBench, Version ([0-9]+(?:\.[0-9]+)+)",
     figures=_figures,
     server=nginx.SERVER,
-    page=page(
-        measures="""
+    measures="""
 How many requests a second a web server answers when each connection sends its next request as soon
 as the last one was answered, and how long an answer takes.""",
-        how=f"""
+    how=f"""
 {nginx.PAGE}
 Percentiles come from the table that ab writes with `-e`, because its report rounds to milliseconds.
 """,
-        truth="The requests that ab completes are exactly those that nginx serves.",
-        cross_check="`wrk`, `h2load` and `siege` load the same server.",
-        overhead="ab and nginx's worker keep a CPU busy each. On one machine they share its CPUs.",
-        caveats="""
+    truth="The requests that ab completes are exactly those that nginx serves.",
+    cross_check="`wrk`, `h2load` and `siege` load the same server.",
+    overhead_page="ab and nginx's worker keep a CPU busy each. On one machine they share its CPUs.",
+    caveats="""
 Closed loop: while the server stalls, nobody sends, so that a stall is one slow response for each
 connection. It speaks HTTP/1.0, with keep-alive as an extension; one thread. Its mean is the time of
 the run over the requests of one connection; the percentiles are of single requests.""",
-    ),
 )

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import Figure, adapter, page
+from nephoscope.adapters.declare import Figure, adapter
 from nephoscope.adapters.frame import Command
 from nephoscope.adapters.quantities import (
     DIRECTORY,
-    HOUR_NS,
-    SECOND_NS,
     Params,
     options,
     period,
@@ -32,7 +30,7 @@ _OPTIONS = {
 
 
 def _command(params: Params) -> Command:
-    values = {**params, "interval_s": params["interval_ns"] // SECOND_NS}
+    values = {**params, "interval_s": params["interval_ns"] // 1_000_000_000}
     return Command(
         ("-d", ".", *options(values, _OPTIONS)),
         directory=params["directory"],
@@ -53,11 +51,7 @@ ADAPTER = adapter(
         whole("space_bytes", 1 << 30, 0, 1 << 50, "Disk space, checked before the run.", "bytes"),
         whole("iterations", 30, 2, 100_000, "Intervals that are counted (`-i`)."),
         period(
-            "interval_ns",
-            10 * SECOND_NS,
-            SECOND_NS,
-            HOUR_NS,
-            "Time of an interval, rounded down to seconds (`-s`).",
+            "interval_ns", "10s", "1s", "1h", "Time of an interval, rounded down to seconds (`-s`)."
         ),
         _threads("writers", "-w", 3, "write articles and pictures"),
         _threads("rewriters", "-W", 1, "change articles and pictures"),
@@ -76,18 +70,15 @@ ADAPTER = adapter(
         ),
     ),
     overhead="all CPUs and the disk",
-    page=page(
-        measures="How well a file system serves many threads that read, add and change small "
-        "files.",
-        how="Threads work on a tree of blogs in a scratch folder; every interval it counts what "
-        "was done.",
-        truth="Its table counts the operations of each kind, of which the scores are made.",
-        cross_check="`postmark` and `dbench` are other mixes of small files.",
-        overhead="All CPUs, and the disk; its tree grows with the iterations.",
-        caveats="""
+    measures="How well a file system serves many threads that read, add and change small files.",
+    how="Threads work on a tree of blogs in a scratch folder; every interval it counts what "
+    "was done.",
+    truth="Its table counts the operations of each kind, of which the scores are made.",
+    cross_check="`postmark` and `dbench` are other mixes of small files.",
+    overhead_page="All CPUs, and the disk; its tree grows with the iterations.",
+    caveats="""
 Scores are weights of operations, comparable for the same options and the same version only.
 Reads come from the page cache while the tree fits into memory. The default takes five minutes.
 No registry has it: the captures are of version 1.2, built from its source; set-ups for tests do
 not install it.""",
-    ),
 )

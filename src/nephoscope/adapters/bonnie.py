@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import Command, Output, ToolError, check_ending, matched
 from nephoscope.adapters.quantities import DIRECTORY, Params, boolean, rate, throughput, whole
 from nephoscope.errors import UsageError
@@ -77,21 +77,18 @@ ADAPTER = adapter(
     version=r"^Version: ([0-9]+\.[0-9]+)",
     source="bonnie++, doc.coker.com.au/projects/bonnie",
     minimum="1.98",
-    install="apt-get install bonnie++",
     tool="bonnie++",
     overhead="the disk space of its file",
-    page=page(
-        measures="""
+    measures="""
 How fast a large file is written, written again in place and read, and how many random positions of
 it are read per second.""",
-        how="""
+    how="""
 The tests of blocks (`-f`), without those of single bytes and of many small files; figures come from
 its line of CSV.""",
-        truth="On a device whose rate is set, the rates are that one.",
-        cross_check="`disk.io` and `fio` measure the same operations.",
-        overhead="One CPU; five processes for the seeks.",
-        caveats="""
+    truth="On a device whose rate is set, the rates are that one.",
+    cross_check="`disk.io` and `fio` measure the same operations.",
+    overhead_page="One CPU; five processes for the seeks.",
+    caveats="""
 It has no figure for what takes less than half a second, which is left out here. Without `direct`
 the file should be twice as large as the memory.""",
-    ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import Figure, adapter, page
+from nephoscope.adapters.declare import Figure, adapter
 from nephoscope.adapters.frame import Command
 from nephoscope.adapters.quantities import Params, threads, time, whole
 
@@ -53,19 +53,16 @@ ADAPTER = adapter(
         ),
     ),
     overhead="one CPU for each thread",
-    page=page(
-        measures="How fast a CPU computes in floating point with all data in its caches.",
-        how="""
+    measures="How fast a CPU computes in floating point with all data in its caches.",
+    how="""
 Rays are traced through a scene of reflecting spheres, which is made here; the image goes to a
 file in the scratch folder.""",
-        truth="The time grows in proportion to the pixels and to the rays of each.",
-        cross_check="`cpu.pi`; `sysbench.cpu`.",
-        overhead="One CPU for each thread.",
-        caveats="""
+    truth="The time grows in proportion to the pixels and to the rays of each.",
+    cross_check="`cpu.pi`; `sysbench.cpu`.",
+    caveats="""
 The program is `c-ray-mt` of release 1.1, the one that benchmarks mean; other programs have its
 name. Its times are of this scene, and not comparable with published ones of its own scenes. It
 counts whole milliseconds. The compiler's options decide (vector instructions). No package of
 Debian has it: the captures are of version 1.1, built from its source; set-ups for tests do not
 install it.""",
-    ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from nephoscope.adapters.declare import adapter, page, version_by_usage
+from nephoscope.adapters.declare import adapter, version_by_usage
 from nephoscope.adapters.frame import Command, Output, Step, ToolError, check_ending, last_words
 from nephoscope.adapters.quantities import (
     Params,
@@ -58,7 +58,7 @@ ADAPTER = adapter(
     version=version_by_usage("-m Specify the log2(available physical memory)", "1.0"),
     look=("-h",),
     params=(
-        choice("operation", "read", tuple(_OPERATIONS), "What is done with the array."),
+        choice("operation", _OPERATIONS, "What is done with the array."),
         whole("memory_bits", 24, 10, 40, "Largest array: 2 to this power bytes (`-m`)."),
         duration(1),
     ),
@@ -66,19 +66,17 @@ ADAPTER = adapter(
     command=_command,
     parse=_parse,
     overhead="one CPU, and the memory of the largest array",
-    page=page(
-        measures="How many bytes a second one thread reads, writes, changes, sets or copies in "
-        "arrays from 256 bytes up: the levels of the caches show as steps.",
-        how="Two sizes for each power of two, each for `duration_ns`; each is a sample with the "
-        "factor `array_bytes`.",
-        truth="Arrays that fit into the first cache are as fast as each other.",
-        cross_check="`mem.cache` and `mem.stream`; `lmbench.memory`; `ramspeed`.",
-        overhead="One CPU; the whole takes twice `duration_ns` for each power of two from 256 "
-        "bytes.",
-        caveats="""
+    measures="How many bytes a second one thread reads, writes, changes, sets or copies in "
+    "arrays from 256 bytes up: the levels of the caches show as steps.",
+    how="Two sizes for each power of two, each for `duration_ns`; each is a sample with the "
+    "factor `array_bytes`.",
+    truth="Arrays that fit into the first cache are as fast as each other.",
+    cross_check="`mem.cache` and `mem.stream`; `lmbench.memory`; `ramspeed`.",
+    overhead_page="One CPU; the whole takes twice `duration_ns` for each power of two from 256 "
+    "bytes.",
+    caveats="""
 It prints no value for some small sizes, which are left out. A compiler that makes vector
 instructions of its loops changes the figures by a factor of two and more. No registry has it:
 the captures are of version 1.9 of its file of 2008, built from its source; set-ups for tests do
 not install it.""",
-    ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import (
     PEER_ADDRESS,
     PEER_PORT,
@@ -22,6 +22,7 @@ from nephoscope.adapters.quantities import (
     time,
     whole,
 )
+from nephoscope.adapters.reports import Figures, values_at
 from nephoscope.adapters.servers import postgresql
 from nephoscope.errors import UsageError
 
@@ -57,8 +58,20 @@ def _command(params: Params) -> Command:
     )
 
 
+_MS = r"([0-9.]+) ms\n"
+_REPORT = (
+    Figures("the mean latency", rf"^latency average = {_MS}", {"latency_mean_ns": 1e6}),
+    Figures("its deviation", rf"^latency stddev = {_MS}", {"latency_deviation_ns": 1e6}),
+    Figures("connection time", rf"^initial connection time = {_MS}", {"connect_ns": 1e6}),
+    Figures(
+        "its rate",
+        r"^tps = ([0-9.]+) \(without initial connection time\)\n",
+        {"transactions_per_s": 1},
+    ),
+)
+
+
 def _figures(output: Output) -> dict[str, float]:
-    number = r"([0-9.]+)"
     (done,) = numbers(
         output, r"^number of transactions actually processed: ([0-9]+)(?:/[0-9]+)?\n", "its count"
     )
@@ -69,19 +82,7 @@ def _figures(output: Output) -> dict[str, float]:
         )
     if not done:
         raise ToolError(f"no transaction was committed; {failed:.0f} failed.")
-    (mean,) = numbers(output, rf"^latency average = {number} ms\n", "the mean latency")
-    (deviation,) = numbers(output, rf"^latency stddev = {number} ms\n", "its deviation")
-    (connect,) = numbers(output, rf"^initial connection time = {number} ms\n", "connection time")
-    (per_s,) = numbers(
-        output, rf"^tps = {number} \(without initial connection time\)\n", "its rate"
-    )
-    return {
-        "transactions_per_s": per_s,
-        "latency_mean_ns": mean * 1e6,
-        "latency_deviation_ns": deviation * 1e6,
-        "connect_ns": connect * 1e6,
-        "errors_count": failed,
-    }
+    return {**values_at(output, _REPORT), "errors_count": failed}
 
 
 ADAPTER = adapter(
@@ -90,15 +91,11 @@ ADAPTER = adapter(
     params=(
         choice(
             "script",
-            "tpcb-like",
             ("tpcb-like", "simple-update", "select-only"),
             "Built-in transaction (`--builtin`).",
         ),
         choice(
-            "protocol",
-            "simple",
-            ("simple", "extended", "prepared"),
-            "How queries are sent (`--protocol`).",
+            "protocol", ("simple", "extended", "prepared"), "How queries are sent (`--protocol`)."
         ),
         whole("scale", 1, 1, 100_000, "Scale of the tables: 100,000 accounts each (`--scale`)."),
         whole("clients", 4, 1, 10_000, "Sessions (`--client`)."),
@@ -124,21 +121,19 @@ ADAPTER = adapter(
     version=r"^pgbench \(PostgreSQL\) ([0-9]+(?:\.[0-9]+)*)",
     figures=_figures,
     server=postgresql.SERVER,
-    page=page(
-        measures="""
+    measures="""
 How many transactions a second a PostgreSQL server commits, and how long one takes. With many
 clients on scale 1 all transactions update one row (of the branch), and wait for each other.""",
-        how=postgresql.PAGE,
-        truth="""
+    how=postgresql.PAGE,
+    truth="""
 The transactions that pgbench reports are exactly the rows that the server counts as inserted into
 `pgbench_history`, where the script inserts one for each.""",
-        cross_check="`sysbench.oltp` loads the same server.",
-        overhead="""
+    cross_check="`sysbench.oltp` loads the same server.",
+    overhead_page="""
 pgbench keeps a CPU busy where transactions are short. Each trial makes a cluster (1 to 2 s).""",
-        caveats="""
+    caveats="""
 Without `rate` a closed loop: while the server stalls, nobody sends. With `rate` transactions have
 scheduled times (Poisson arrivals), from which the latency counts: an open loop, with at most
 `clients` at a time. No percentiles. A commit waits for the disk: without `synchronous_commit` the
 disk decides less, and a crash may lose the last commits.""",
-    ),
 )

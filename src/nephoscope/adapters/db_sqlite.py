@@ -6,7 +6,7 @@ may not have, nor SQLite's C code in the probe.
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import Command, Output, Step, ToolError, last_words, matched, numbers
 from nephoscope.adapters.quantities import DIRECTORY, Params, choice, rate, time, whole
 
@@ -90,11 +90,13 @@ ADAPTER = adapter(
         DIRECTORY,
         whole("inserts", 12_500, 1, 10_000_000, "Rows inserted, each in its own transaction."),
         choice(
-            "synchronous", "full", _LEVELS, "When SQLite waits for the disk (`PRAGMA synchronous`)."
+            "synchronous",
+            _LEVELS,
+            "When SQLite waits for the disk (`PRAGMA synchronous`).",
+            default="full",
         ),
         choice(
             "journal_mode",
-            "delete",
             ("delete", "truncate", "persist", "wal", "memory", "off"),
             "How transactions are made atomic (`PRAGMA journal_mode`).",
         ),
@@ -108,27 +110,24 @@ ADAPTER = adapter(
     source="SQLite, sqlite.org; 12,500 inserts as in the study nadeem-2015",
     tool="sqlite3",
     minimum="3.16",
-    install="apt-get install sqlite3",
     command=_command,
     version=r"^([0-9]+(?:\.[0-9]+)+) [0-9]{4}-[0-9]{2}-[0-9]{2} ",
     figures=_figures,
-    page=page(
-        measures="""
+    measures="""
 How many inserts a second SQLite commits to a table with two indexes, where each is a transaction of
 its own: with `full` (the default) each waits for the disk, with `normal` in `wal` mode only a
 checkpoint does, with `off` none.""",
-        how="""
+    how="""
 SQLite's own shell runs it: a package of 400 kB for any machine. Measured machines may have no
 Python, and the probe contains no SQLite. The statements are written to a file beforehand, untimed;
 the settings are read back before the first insert.""",
-        truth="""
+    truth="""
 The table has all rows in the end, and SQLite finds the database sound (`PRAGMA integrity_check`).
 """,
-        cross_check="`disk.sync` measures the wait for the disk by itself.",
-        overhead="One CPU; a few megabytes in a scratch folder, which is removed at the end.",
-        caveats="""
+    cross_check="`disk.sync` measures the wait for the disk by itself.",
+    overhead_page="One CPU; a few megabytes in a scratch folder, which is removed at the end.",
+    caveats="""
 The time includes reading and parsing each statement (10 to 20 µs). It is read from the machine's
 clock, in milliseconds. On a file system in memory nothing waits for a disk; on a disk that takes
 10 ms for a commit, 12,500 of them exceed a plan's default time limit of 120 s.""",
-    ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import Command, Output, ToolError, check_ending
 from nephoscope.adapters.quantities import (
     DIRECTORY,
@@ -42,7 +42,7 @@ def _command(params: Params) -> Command:
 
 def _parse(output: Output) -> list[Sample]:
     check_ending(output)
-    values = values_at(output, _SUMMARY)
+    values = values_at(output, [_SUMMARY])
     if not values["throughput_bytes_per_s"]:
         raise ToolError("it moved nothing in the measured time: take a longer duration.")
     samples = scalars(values)
@@ -74,19 +74,16 @@ ADAPTER = adapter(
     version=r"^dbench version ([0-9]+(?:\.[0-9]+)+)",
     source="dbench, dbench.samba.org",
     minimum="4.0",
-    install="apt-get install dbench",
     overhead="one CPU for each client, and the disk space of its files",
-    page=page(
-        measures="""
+    measures="""
 How a file system serves the operations of the NetBench benchmark, from a recording that comes
 with the tool: opens, reads, writes, renames, deletions and flushes of office files.""",
-        how="""
+    how="""
 Each client repeats the recording in a scratch folder, after a warm-up. Figures come from its
 report.""",
-        truth="With one client the throughput is what its recording moves in the measured time.",
-        cross_check="`disk.files` has the operations of a mail server.",
-        overhead="One process for each client.",
-        caveats="""
+    truth="With one client the throughput is what its recording moves in the measured time.",
+    cross_check="`disk.files` has the operations of a mail server.",
+    overhead_page="One process for each client.",
+    caveats="""
 The page cache takes part; its flushes wait for the disk. A mean below 1 µs is left out.""",
-    ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import Command, Output, Step, ToolError, numbers
 from nephoscope.adapters.quantities import DIRECTORY, Params, choice, throughput, time, whole
 
@@ -39,9 +39,9 @@ ADAPTER = adapter(
         DIRECTORY,
         choice(
             "operation",
-            "write",
             ("read", "write"),
             "write: zeros to a new file; read: a file that was written before.",
+            default="write",
         ),
         whole("block_bytes", 1 << 20, 512, 1 << 30, "Bytes per operation (`bs`).", "bytes"),
         whole("blocks", 64, 1, 1_000_000_000, "Number of operations (`count`)."),
@@ -57,18 +57,16 @@ ADAPTER = adapter(
     minimum="8.6",
     install="apt-get install coreutils",
     overhead="the disk space of its file",
-    page=page(
-        measures="""
+    measures="""
 How fast a file is written or read once, from begin to end, by a tool that is on every machine.""",
-        how="""
+    how="""
 Direct I/O in blocks of one size; a write ends with fsync. A file to read is written first, untimed.
 """,
-        truth="On a device whose rate is set, the rate is that one.",
-        cross_check="""
+    truth="On a device whose rate is set, the rate is that one.",
+    cross_check="""
 `disk.io` with `operation=write` or `read` and the same `record_bytes` measures the same.""",
-        overhead="One CPU, mostly in the kernel.",
-        caveats="""
+    overhead_page="One CPU, mostly in the kernel.",
+    caveats="""
 Zeros: storage that compresses or deduplicates is faster with them than with data. One figure, so
 that nothing is known of variation within the pass. File systems in memory have no direct I/O.""",
-    ),
 )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from nephoscope.adapters.frame import (
     TOOL,
@@ -20,21 +21,6 @@ from nephoscope.adapters.quantities import Params
 from nephoscope.adapters.reports import Figures, scalars, values_at
 from nephoscope.catalog import ADAPTER, BenchmarkSpec, MetricSpec, ParamSpec
 from nephoscope.model import Sample
-
-
-def page(
-    *, measures: str, how: str, truth: str, cross_check: str, overhead: str, caveats: str
-) -> str:
-    """Returns a manual page of its six sections, in the order in which all pages have them."""
-    sections = {
-        "What it measures": measures,
-        "How": how,
-        "Known truth": truth,
-        "Cross-check": cross_check,
-        "Overhead": overhead,
-        "Caveats": caveats,
-    }
-    return "\n\n".join(f"# {heading}\n{text.strip()}" for heading, text in sections.items())
 
 
 def version_by_usage(text: str, version: str) -> Callable[[Output], str]:
@@ -67,27 +53,8 @@ class Figure:
         return Figures(f"'{name}'", self.pattern, {name: self.scale})
 
 
-def parser_of(
-    figures: Sequence[Figure] | Callable[[Output], dict[str, float]], *, on_stderr: bool = False
-) -> Callable[[Output], list[Sample]]:
-    """Returns the parser of a report from the lines of its figures, or from a function.
-
-    on_stderr: whether the tool prints its report to standard error.
-    """
-
-    def parse(output: Output) -> list[Sample]:
-        check_ending(output)
-        if on_stderr:
-            output = replace(output, stdout=output.stderr, stderr=output.stdout)
-        if callable(figures):
-            values = figures(output)
-        else:
-            values = values_at(output, *(figure.place for figure in figures))
-        if not any(values.values()):
-            raise ToolError("all its figures are 0.")
-        return scalars(values)
-
-    return parse
+Reader = Callable[[Output], dict[str, float]]
+"""Returns the figures of a report by the names of their metrics. Raises ToolError."""
 
 
 def adapter(
@@ -95,34 +62,73 @@ def adapter(
     summary: str,
     *,
     minimum: str,
-    install: str,
     source: str,
     version: str | Callable[[Output], str],
     command: Callable[[Params], Command],
     overhead: str,
-    page: str,
+    measures: str,
+    how: str,
+    truth: str,
+    cross_check: str,
+    caveats: str,
+    overhead_page: str = "",
     tool: str = "",
+    install: str = "",
     look: Sequence[str] | Command = ("--version",),
     paths: Sequence[str] = (),
     params: tuple[ParamSpec, ...] = (),
     metrics: tuple[MetricSpec, ...] = (),
-    figures: Sequence[Figure] | Callable[[Output], dict[str, float]] = (),
-    parse: Callable[[Output], list[Sample]] | None = None,
+    figures: Sequence[Figure | Figures] | Reader = (),
+    factors: Mapping[str, str] | None = None,
     on_stderr: bool = False,
+    parse: Callable[[Output], list[Sample]] | None = None,
     server: Server | None = None,
     load: str = "",
 ) -> Adapter:
     """Returns the adapter of one benchmark of a third-party program.
 
-    tool: the program, where its name is not that of the benchmark. version: pattern with one group,
-    in whatever the program answers to the arguments `look` (or to that command), or a function that
-    reads it. paths: as for Command. figures: the lines of its report, or a function that reads it.
-    parse: the parser, where neither is enough. metrics: those that such a function returns.
-    on_stderr: as of `parser_of`. load: the program that its command starts, of a benchmark that is
-    itself a server (a background load).
+    measures, how, truth, cross_check, caveats: texts of its manual page. overhead_page: that on its
+    overhead, by default `overhead` as a sentence. tool: the program, where its name is not that of
+    the benchmark. install: the command that installs it, by default of Debian's package of that
+    name. look: what is asked for the version. version: pattern with one group in the answer, or a
+    function that reads it. paths: as for Command. figures: places in its report, or a function that
+    reads it. metrics: those that are not in `figures`. factors: of every figure. on_stderr: whether
+    the report is on standard error. parse: the parser, where these are not enough. load: the
+    program that its command starts, of a benchmark that is itself a server (a background load).
     """
-    if not callable(figures):
-        metrics = (*(figure.metric for figure in figures), *metrics)
+    tool = tool or benchmark
+    install = install or f"apt-get install {tool}"
+    reader: Reader
+    if callable(figures):
+        reader = figures
+    else:
+        places = [one.place if isinstance(one, Figure) else one for one in figures]
+        metrics = (*(one.metric for one in figures if isinstance(one, Figure)), *metrics)
+        reader = partial(values_at, places=places)
+    order = {metric.id: number for number, metric in enumerate(metrics)}
+
+    def called(params: Params) -> Command:
+        made = command(params)
+        return replace(made, paths=(*made.paths, *paths))
+
+    def parse_figures(output: Output) -> list[Sample]:
+        check_ending(output)
+        if on_stderr:
+            output = replace(output, stdout=output.stderr, stderr=output.stdout)
+        values = reader(output)
+        if not any(values.values()):
+            raise ToolError("all its figures are 0.")
+        samples = scalars(values, **(factors or {}))
+        return sorted(samples, key=lambda sample: order.get(sample.metric, len(order)))
+
+    sections = {
+        "What it measures": measures,
+        "How": how,
+        "Known truth": truth,
+        "Cross-check": cross_check,
+        "Overhead": overhead_page or f"{overhead[0].upper()}{overhead[1:]}.",
+        "Caveats": caveats,
+    }
     spec = BenchmarkSpec(
         id=benchmark,
         summary=summary,
@@ -133,21 +139,18 @@ def adapter(
         two_sided=server is not None,
         load=bool(load),
         kind=ADAPTER,
-        tool=tool or benchmark,
+        tool=tool,
         minimum=minimum,
         install=install,
-        page=page,
+        page="\n\n".join(f"# {title}\n{text.strip()}" for title, text in sections.items()),
     )
-
-    def called(params: Params) -> Command:
-        made = command(params)
-        return replace(made, paths=(*made.paths, *paths))
-
+    if server is not None:
+        server = replace(server, install=server.install or install)
     return Adapter(
         spec=spec,
         command=called,
         look=look if isinstance(look, Command) else Command(tuple(look), paths=tuple(paths)),
         version=version_by(version) if isinstance(version, str) else version,
-        parse=parse or parser_of(figures, on_stderr=on_stderr),
+        parse=parse or parse_figures,
         server=Server(load, command, install) if load else server,
     )

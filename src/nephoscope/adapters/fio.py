@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import Command, Output, ToolError
 from nephoscope.adapters.quantities import DIRECTORY, Params, rate, text, throughput, time, whole
 from nephoscope.adapters.reports import json_report, number_at, scalars, value_at
@@ -110,24 +110,20 @@ ADAPTER = adapter(
     version=r"^fio-([0-9]+(?:\.[0-9]+)+)",
     source="fio, github.com/axboe/fio",
     minimum="3.0",
-    install="apt-get install fio",
     overhead="as the job file says",
-    page=page(
-        measures="""
+    measures="""
 Rate, bandwidth and completion latency of the jobs of a file that the user writes.""",
-        how="""
+    how="""
 The job file goes to fio's standard input; fio runs in a scratch folder, where its files are unless
 the job names a directory. Figures come from the report in JSON, for each job and each of read,
 write and trim: as factors `job` and `operation`, where there is more than one. With `direct=1` they
 are named `disk_…`, else `cached_…`.""",
-        truth="""
+    truth="""
 On a device whose rate is set, the rate is that one; figures agree with `disk.io` at the same
 settings.""",
-        cross_check="`disk.io` measures one of fio's workloads without a job file.",
-        overhead="As the job file says.",
-        caveats="""
+    cross_check="`disk.io` measures one of fio's workloads without a job file.",
+    caveats="""
 A job file can start programs (`exec_prerun`) and write to any path that the user may write to: run
 those of people whom you trust. Latency is fio's `clat`, from submission to completion, which under
 asynchronous engines leaves the submission out. Jobs with `group_reporting` count as one.""",
-    ),
 )

@@ -4,32 +4,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import Command, Output, check_ending, matched
 from nephoscope.adapters.quantities import (
     HOST,
-    HOUR_NS,
-    MS_NS,
     ROUND_TRIPS,
     Params,
     checked_host,
     period,
     whole,
+    whole_units,
 )
 from nephoscope.adapters.reports import round_trips
-from nephoscope.errors import UsageError
 from nephoscope.model import Sample
 
 _TIME = r"(?:[0-9]+(?:\.[0-9]+)?|-)"
 
 
 def _command(params: Params) -> Command:
-    interval, rest = divmod(params["interval_ns"], MS_NS)
-    if rest:
-        raise UsageError(
-            "fping: interval_ns must be a whole number of milliseconds, because fping counts them.",
-            f"Set interval_ns={max(10, interval)}ms.",
-        )
+    interval = whole_units("fping", params, "interval_ns", "ms")
     return Command(
         (
             *("-q", "-C", str(params["probes"]), "-p", str(interval)),
@@ -55,9 +48,9 @@ ADAPTER = adapter(
         whole("probes", 10, 1, 100_000, "Number of echo requests (`-C`)."),
         period(
             "interval_ns",
-            100 * MS_NS,
-            10 * MS_NS,
-            HOUR_NS,
+            "100ms",
+            "10ms",
+            "1h",
             "Time between two requests, in whole milliseconds (`-p`).",
         ),
         whole("packet_bytes", 56, 24, 65_507, "Bytes of data per request (`-b`).", "bytes"),
@@ -68,17 +61,14 @@ ADAPTER = adapter(
     version=r"^fping: Version ([0-9]+(?:\.[0-9]+)+)",
     source="fping, fping.org",
     minimum="4.0",
-    install="apt-get install fping",
     overhead="none",
-    page=page(
-        measures="The round trip to a host and the share of lost requests, by ICMP.",
-        how="Each answer's time is read from the list that fping prints at its end (`-C`).",
-        truth="""
+    measures="The round trip to a host and the share of lost requests, by ICMP.",
+    how="Each answer's time is read from the list that fping prints at its end (`-C`).",
+    truth="""
 On a link whose delay and loss are set, the round trip is that delay, and the loss is within its
 interval.""",
-        cross_check="`net.rtt` with `protocol=icmp` measures the same; `ping` too.",
-        overhead="One packet for each interval.",
-        caveats="""
+    cross_check="`net.rtt` with `protocol=icmp` measures the same; `ping` too.",
+    overhead_page="One packet for each interval.",
+    caveats="""
 Times have three significant digits. An answer that comes later than an interval counts as lost.""",
-    ),
 )

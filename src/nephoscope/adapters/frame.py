@@ -86,19 +86,7 @@ class Command:
 
     def job(self, tool: str) -> dict[str, Any]:
         """The job for `nephoscope-probe wrap`."""
-        return {
-            "program": tool,
-            "arguments": list(self.arguments),
-            "input": self.input,
-            "directory": self.directory,
-            "needs_bytes": self.needs_bytes,
-            "prepare": [asdict(step) for step in self.prepare],
-            "paths": list(self.paths),
-            "user": self.user,
-            "closing": [asdict(step) for step in self.closing],
-            "after": [asdict(step) for step in self.after],
-            "environment": dict(self.environment),
-        }
+        return {"program": tool, **asdict(self)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,28 +120,23 @@ class Output:
         return self.marks[place][0]
 
 
-def no_counters(output: Output) -> Mapping[str, Any]:
-    """Returns nothing: for a server whose own counters say nothing about the trial."""
-    return {}
-
-
 @dataclass(frozen=True, slots=True)
 class Server:
     """The far side of a tool with two sides; it serves until the probe stops it.
 
     tool: its program. command: every parameter's value -> how it is called, with `{address}` and
-    `{port}` where it is to listen. install: the command that installs it. protocol: of its port,
-    tcp or udp. ready_text: what it prints when it is ready; it always has to listen as well.
-    counters: the end of what it printed -> what it counted, by name; it raises ToolError for what
-    is no report.
+    `{port}` where it is to listen. install: the command that installs it, by default that of its
+    client. protocol: of its port, tcp or udp. ready_text: what it prints when it is ready; it
+    always has to listen as well. counters: the end of what it printed -> what it counted, by name;
+    it raises ToolError for what is no report.
     """
 
     tool: str
     command: Callable[[Mapping[str, Any]], Command]
-    install: str
+    install: str = ""
     protocol: Literal["tcp", "udp"] = "tcp"
     ready_text: str = ""
-    counters: Callable[[Output], Mapping[str, Any]] = no_counters
+    counters: Callable[[Output], Mapping[str, Any]] = lambda output: {}
 
 
 @dataclass(frozen=True, slots=True)

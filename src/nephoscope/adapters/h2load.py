@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import Command, Output, ToolError, matched, numbers
 from nephoscope.adapters.quantities import (
     Params,
@@ -77,7 +77,6 @@ ADAPTER = adapter(
         whole("threads", 1, 1, 256, "Threads that share the connections (`-t`)."),
         choice(
             "protocol",
-            "h2c",
             ("h2c", "http/1.1"),
             "h2c: HTTP/2 without TLS. http/1.1: with pipelining where `streams` is above 1 (`-p`).",
         ),
@@ -98,17 +97,15 @@ ADAPTER = adapter(
     version=r"^h2load nghttp2/([0-9]+(?:\.[0-9]+)+)",
     figures=_figures,
     server=nginx.SERVER,
-    page=page(
-        measures="""
+    measures="""
 How many requests a second a web server answers over HTTP/2 (or 1.1) when each stream sends its next
 request as soon as the last one was answered, and how long an answer takes.""",
-        how=nginx.PAGE,
-        truth="The requests that h2load completes are exactly those that nginx serves.",
-        cross_check="`wrk`, `ab` and `siege` load the same server over HTTP/1.1.",
-        overhead="""
+    how=nginx.PAGE,
+    truth="The requests that h2load completes are exactly those that nginx serves.",
+    cross_check="`wrk`, `ab` and `siege` load the same server over HTTP/1.1.",
+    overhead_page="""
 Each thread of h2load and nginx's worker keep a CPU busy. On one machine they share its CPUs.""",
-        caveats="""
+    caveats="""
 Closed loop: while the server stalls, nobody sends. Its report has no percentiles, and times of
 three digits.""",
-    ),
 )

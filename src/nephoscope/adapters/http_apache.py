@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import Command, Output, Step, numbers
 from nephoscope.adapters.quantities import Params
 from nephoscope.adapters.servers import balancer, nginx
@@ -71,24 +71,21 @@ ADAPTER = adapter(
     load="sh",
     tool="apache2",
     minimum="2.4.0",
-    install="apt-get install apache2",
     command=_command,
     look=nginx.LOOK,
     version=r"^Server version: Apache/([0-9]+(?:\.[0-9]+)+)",
     parse=_parse,
-    page=page(
-        measures="""
+    measures="""
 Nothing by itself: it is a web server behind a load balancer, as a background of a plan. It counts
 what it served, in its own log.""",
-        how="""
+    how="""
 Apache with one process (event MPM, 64 threads) runs in a scratch folder with a configuration that
 Nephoscope writes, without access to the machine's own, listens on `address` alone and returns one
 static body.""",
-        truth="Clients and server count the same requests.",
-        cross_check="`http.nginx` and `http.serve` as the server of the same clients.",
-        overhead="That of Apache; each request is written to its log at once.",
-        caveats="""
+    truth="Clients and server count the same requests.",
+    cross_check="`http.nginx` and `http.serve` as the server of the same clients.",
+    overhead_page="That of Apache; each request is written to its log at once.",
+    caveats="""
 The modules are those of Debian's package, in /usr/lib/apache2/modules. The package also starts a
 service of its own on port 80, which Nephoscope does not use.""",
-    ),
 )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import Command, Output, Step, ToolError, last_words, numbers
-from nephoscope.adapters.quantities import HOUR_NS, MS_NS, SECOND_NS, Params, choice, period, whole
+from nephoscope.adapters.quantities import Params, choice, period, whole
 from nephoscope.adapters.servers import balancer, nginx
 from nephoscope.model import Sample
 
@@ -106,19 +106,14 @@ ADAPTER = adapter(
         whole("body_bytes", 166, 0, 1 << 30, "Size of the body of each response.", "bytes"),
         choice(
             "failure",
-            NONE,
             (NONE, DIES, HANGS, SLOWS),
             "Failure of the server: it is killed (SIGKILL) and started again later, it is stopped "
             "(SIGSTOP) and continued, or it is stopped for 90 ms of every 100 ms.",
         ),
         period(
-            "fail_after_ns",
-            2 * SECOND_NS,
-            0,
-            24 * HOUR_NS,
-            "Time from the start of the server to its failure.",
+            "fail_after_ns", "2s", "0s", "24h", "Time from the start of the server to its failure."
         ),
-        period("fail_for_ns", 2 * SECOND_NS, MS_NS, 24 * HOUR_NS, "Length of the failure."),
+        period("fail_for_ns", "2s", "1ms", "24h", "Length of the failure."),
     ),
     metrics=(
         balancer.metric("served_count", "Responses with status 2xx.", headline=True),
@@ -138,18 +133,16 @@ ADAPTER = adapter(
     look=nginx.LOOK,
     version=nginx.VERSION,
     parse=_parse,
-    page=page(
-        measures="""
+    measures="""
 Nothing by itself: it is a web server behind a load balancer, as a background of a plan. It counts
 what it served, in its own log.""",
-        how="""
+    how="""
 nginx with one worker process runs in a scratch folder with a configuration that Nephoscope writes,
 listens on `address` alone and returns one static body. With a `failure` a shell script starts it,
 sends the signals at the stated times and notes the moments.""",
-        truth="""
+    truth="""
 Clients and server count the same requests. The server's log ends at the moment of the failure.""",
-        cross_check="`http.serve` as the server of the same clients.",
-        overhead="That of nginx; with a failure each request is written to the log at once.",
-        caveats="The log has the time at which nginx finished a response, to a millisecond.",
-    ),
+    cross_check="`http.serve` as the server of the same clients.",
+    overhead_page="That of nginx; with a failure each request is written to the log at once.",
+    caveats="The log has the time at which nginx finished a response, to a millisecond.",
 )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import PEER_ADDRESS, PEER_PORT, Command, Output, ToolError, numbers
 from nephoscope.adapters.quantities import Params, errors, rate, seconds, time, timeout, whole
+from nephoscope.adapters.reports import Figures, values_at
 from nephoscope.adapters.servers import nginx
 
 
@@ -21,17 +22,27 @@ def _command(params: Params) -> Command:
     return Command(("--hog", *(word for pair in arguments.items() for word in pair)))
 
 
+_NUMBER = r"([0-9.]+)"
+_RATES_AND_TIMES = (
+    Figures("connection rate", rf"^Connection rate: {_NUMBER} conn/s .*\n", {"offered_per_s": 1}),
+    Figures(
+        "reply time", rf"^Reply time \[ms\]: response {_NUMBER} .*\n", {"latency_mean_ns": 1e6}
+    ),
+    Figures(
+        "connection time",
+        rf"^Connection time \[ms\]: min [0-9.]+ avg {_NUMBER} max {_NUMBER} median {_NUMBER} .*\n",
+        {f"connection_{name}_ns": 1e6 for name in ("mean", "max", "p50")},
+    ),
+)
+
+
 def _figures(output: Output) -> dict[str, float]:
-    number = r"([0-9.]+)"
     replies, elapsed_s = numbers(
         output,
-        rf"^Total: connections [0-9]+ requests [0-9]+ replies ([0-9]+) test-duration {number} s\n",
+        rf"^Total: connections [0-9]+ requests [0-9]+ replies ([0-9]+) test-duration {_NUMBER} s\n",
         "its total",
     )
-    (offered,) = numbers(output, rf"^Connection rate: {number} conn/s .*\n", "connection rate")
-    (mean,) = numbers(output, rf"^Reply time \[ms\]: response {number} .*\n", "reply time")
-    pattern = rf"^Connection time \[ms\]: min [0-9.]+ avg {number} max {number} median {number} .*"
-    lifetime = numbers(output, pattern + r"\n", "connection time")
+    rates_and_times = values_at(output, _RATES_AND_TIMES)
     statuses = r"^Reply status: 1xx=[0-9]+ 2xx=([0-9]+) 3xx=[0-9]+ 4xx=([0-9]+) 5xx=([0-9]+)\n"
     succeeded, *refused = numbers(output, statuses, "statuses of replies")
     (failed,) = numbers(output, r"^Errors: total ([0-9]+) .*\n", "errors")
@@ -39,16 +50,8 @@ def _figures(output: Output) -> dict[str, float]:
     numbers(output, r"^Errors: fd-unavail .* other ([0-9]+)\n", "kinds of errors")
     if not replies or not succeeded or not elapsed_s:
         raise ToolError(f"no request succeeded; {failed + sum(refused):.0f} errors.")
-    lifetime_mean, lifetime_max, lifetime_p50 = (value * 1e6 for value in lifetime)
-    return {
-        "requests_per_s": replies / elapsed_s,
-        "offered_per_s": offered,
-        "latency_mean_ns": mean * 1e6,
-        "connection_mean_ns": lifetime_mean,
-        "connection_p50_ns": lifetime_p50,
-        "connection_max_ns": lifetime_max,
-        "errors_count": failed + sum(refused),
-    }
+    errors_count = failed + sum(refused)
+    return {"requests_per_s": replies / elapsed_s, **rates_and_times, "errors_count": errors_count}
 
 
 ADAPTER = adapter(
@@ -73,24 +76,21 @@ ADAPTER = adapter(
     overhead="one CPU, always busy, and the server's",
     source="Mosberger and Jin, httperf: a tool for measuring web server performance, 1998",
     minimum="0.9.0",
-    install="apt-get install httperf",
     command=_command,
     # After that it goes on and connects: to a port of this machine that is closed.
     look=Command(("--version", "--server", "127.0.0.1", "--port", "1", "--timeout", "1")),
     version=r"^httperf: httperf-([0-9]+(?:\.[0-9]+)+)",
     figures=_figures,
     server=nginx.SERVER,
-    page=page(
-        measures="""
+    measures="""
 How a web server answers connections that arrive at a rate, whatever became of those before.""",
-        how=nginx.PAGE,
-        truth="The replies that httperf counts are exactly those that nginx serves.",
-        cross_check="`wrk` and `ab` load the same server in a closed loop.",
-        overhead="httperf polls, so that it keeps a CPU busy at any rate.",
-        caveats="""
+    how=nginx.PAGE,
+    truth="The replies that httperf counts are exactly those that nginx serves.",
+    cross_check="`wrk` and `ab` load the same server in a closed loop.",
+    overhead_page="httperf polls, so that it keeps a CPU busy at any rate.",
+    caveats="""
 Open loop by connection: arrivals do not wait for the server; the calls of one connection do. Times
 have a resolution of 0.1 ms, and there are no percentiles but the median of connections (in steps of
 1 ms). It opens no more than 1,024 files: where more connections would be open, it counts errors of
 kind `fd-unavail`. IPv4 only.""",
-    ),
 )

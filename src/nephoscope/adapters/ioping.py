@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import Command
 from nephoscope.adapters.quantities import (
     DIRECTORY,
-    HOUR_NS,
     Params,
     choice,
     period,
@@ -15,7 +14,7 @@ from nephoscope.adapters.quantities import (
     time,
     whole,
 )
-from nephoscope.adapters.reports import Figures, parser
+from nephoscope.adapters.reports import Figures
 
 _OPERATIONS = {"read": ("-L",), "write": ("-L", "-W"), "randread": (), "randwrite": ("-W",)}
 
@@ -47,14 +46,14 @@ ADAPTER = adapter(
     params=(
         DIRECTORY,
         choice(
-            "operation", "randread", tuple(_OPERATIONS), "Sequential or random reads or writes."
+            "operation", _OPERATIONS, "Sequential or random reads or writes.", default="randread"
         ),
         whole("requests", 100, 2, 10_000_000, "Number of requests (`-c`); the first is left out."),
         period(
             "interval_ns",
-            0,
-            0,
-            HOUR_NS,
+            "0s",
+            "0s",
+            "1h",
             "Time between two requests (`-i`); 0 sends each after the one before.",
         ),
         whole("record_bytes", 4096, 512, 1 << 30, "Bytes per request (`-s`).", "bytes"),
@@ -62,26 +61,23 @@ ADAPTER = adapter(
     ),
     metrics=_METRICS,
     command=_command,
-    parse=parser(
+    figures=(
         Figures(
             "one line of figures",
             r"\A[1-9][0-9]* [0-9]+" + r" ([0-9]+)" * 6 + r" [0-9]+ [0-9]+\n\Z",
             {metric.id: 1 for metric in _METRICS},
-        )
+        ),
     ),
     look=("-v",),
     version=r"^ioping ([0-9]+(?:\.[0-9]+)+)",
     source="ioping, github.com/koct9i/ioping",
     minimum="1.0",
-    install="apt-get install ioping",
     overhead="the disk space of its file",
-    page=page(
-        measures="How long a disk takes for one request, as `ping` does for a network.",
-        how="Direct I/O on a scratch file. Figures come from its raw statistics (`-B`).",
-        truth="On a device whose latency is set, the mean is that latency.",
-        cross_check="`disk.io` with `queue_depth=1` and `fio` measure the same.",
-        overhead="One request at a time.",
-        caveats="""
+    measures="How long a disk takes for one request, as `ping` does for a network.",
+    how="Direct I/O on a scratch file. Figures come from its raw statistics (`-B`).",
+    truth="On a device whose latency is set, the mean is that latency.",
+    cross_check="`disk.io` with `queue_depth=1` and `fio` measure the same.",
+    overhead_page="One request at a time.",
+    caveats="""
 The first request is left out. No percentiles. File systems in memory have no direct I/O.""",
-    ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import Command, Output, ToolError, check_ending, numbers
 from nephoscope.adapters.quantities import DIRECTORY, Params, boolean, throughput, whole
 from nephoscope.errors import UsageError
@@ -64,18 +64,16 @@ ADAPTER = adapter(
     minimum="3.400",
     install="apt-get install iozone3",
     overhead="the disk space of its file",
-    page=page(
-        measures="""
+    measures="""
 How fast a file is written, written again, read, read again, and read and written at random.""",
-        how="""
+    how="""
 The tests 0, 1 and 2 on a file in a scratch folder; figures come from the row of its report, as
 factor `operation`.""",
-        truth="On a device whose rate is set, the rates are that one.",
-        cross_check="""
+    truth="On a device whose rate is set, the rates are that one.",
+    cross_check="""
 `disk.records` measures the same operations by record size, and `fio` each of them.""",
-        overhead="One CPU, mostly in the kernel.",
-        caveats="""
+    overhead_page="One CPU, mostly in the kernel.",
+    caveats="""
 Without `direct` the file is in the page cache when it is read. File systems in memory have no
 direct I/O. The tool is not in the main section of Debian.""",
-    ),
 )

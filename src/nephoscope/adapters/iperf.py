@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Literal
 
-from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import (
     ADDRESS,
     PEER_ADDRESS,
@@ -15,7 +15,6 @@ from nephoscope.adapters.frame import (
     Output,
     Server,
     ToolError,
-    check_ending,
     numbers,
 )
 from nephoscope.adapters.quantities import (
@@ -28,41 +27,33 @@ from nephoscope.adapters.quantities import (
     throughput,
     whole,
 )
-from nephoscope.adapters.reports import scalars
-from nephoscope.model import Sample
 
 _INTERVAL = r" 0\.0+-([0-9.]+) sec +[0-9.]+ KBytes +([0-9.]+) Kbits/sec"
 
 
-def _shared(protocol: Literal["tcp", "udp"], truth: str) -> dict[str, Any]:
-    udp = ("-u",) if protocol == "udp" else ()
-    return {
-        "version": r"^iperf version (2\.[0-9]+(?:\.[0-9]+)*)",
-        "look": ("-v",),
-        "source": "iperf 2, sourceforge.net/projects/iperf2",
-        "minimum": "2.0.13",
-        "install": "apt-get install iperf",
-        "tool": "iperf",
-        "overhead": "a CPU on each side for TCP",
-        "server": Server(
-            tool="iperf",
-            command=lambda _: Command(("-s", *udp, "-B", ADDRESS, "-p", PORT), user="nobody"),
-            install="apt-get install iperf",
-            protocol=protocol,
-        ),
-        "page": page(
-            measures="How much payload the network carries from one target to another.",
-            how="""
+_SHARED: dict[str, Any] = {
+    "version": r"^iperf version (2\.[0-9]+(?:\.[0-9]+)*)",
+    "look": ("-v",),
+    "source": "iperf 2, sourceforge.net/projects/iperf2",
+    "minimum": "2.0.13",
+    "tool": "iperf",
+    "overhead": "a CPU on each side for TCP",
+    "factors": {"direction": "up"},
+    "measures": "How much payload the network carries from one target to another.",
+    "how": """
 The server runs on the target that `peer` names (without one, on the machine itself). Figures come
 from the tool's own report.""",
-            truth=truth,
-            cross_check="`net.throughput` and iperf3 measure the same.",
-            overhead="One thread for each connection on each side.",
-            caveats="""
+    "cross_check": "`net.throughput` and iperf3 measure the same.",
+    "overhead_page": "One thread for each connection on each side.",
+    "caveats": """
 The start of TCP is part of the measured time, and its rate is the sender's: what is still in a
 buffer at the end counts. Rates have four digits.""",
-        ),
-    }
+}
+
+
+def _server(protocol: Literal["tcp", "udp"], *words: str) -> Server:
+    command = Command(("-s", *words, "-B", ADDRESS, "-p", PORT), user="nobody")
+    return Server("iperf", lambda _: command, protocol=protocol)
 
 
 def _words(params: Params) -> list[str]:
@@ -79,24 +70,22 @@ def _udp_command(params: Params) -> Command:
     return Command((*_words(params), "-u", *bits))
 
 
-def _tcp(output: Output) -> list[Sample]:
-    check_ending(output)
+def _tcp(output: Output) -> dict[str, float]:
     streams = re.findall(r"^\[ *[0-9]+\] local [^\n]* connected with ", output.stdout, re.MULTILINE)
     line = r"\[SUM\]" if len(streams) > 1 else r"\[ *[0-9]+\]"
     elapsed_s, kbits = numbers(output, rf"^{line}{_INTERVAL}\n", "the rate")
     if not elapsed_s or not kbits:
         raise ToolError("nothing was sent.")
-    return scalars({"goodput_bytes_per_s": kbits * 125}, direction="up")
+    return {"goodput_bytes_per_s": kbits * 125}
 
 
-def _udp(output: Output) -> list[Sample]:
-    check_ending(output)
+def _udp(output: Output) -> dict[str, float]:
     elapsed_s, kbits, jitter_ms, lost, sent = numbers(
         output,
         rf"^\[ *[0-9]+\]{_INTERVAL} +([0-9.]+) ms +([0-9]+)/ *([0-9]+) \([0-9.e+-]+%\)\n",
         "the report of the server",
     )
-    return scalars(received(kbits * 125, elapsed_s, sent, lost, jitter_ms), direction="up")
+    return received(kbits * 125, elapsed_s, sent, lost, jitter_ms)
 
 
 ADAPTERS = (
@@ -106,8 +95,10 @@ ADAPTERS = (
         params=(duration(1), whole("streams", 1, 1, 128, "Number of connections (`-P`).")),
         metrics=(throughput("goodput_bytes_per_s", "Payload bytes sent per second, all streams."),),
         command=_tcp_command,
-        parse=_tcp,
-        **_shared("tcp", "On a link whose rate is set, the goodput is that rate less the headers."),
+        figures=_tcp,
+        server=_server("tcp"),
+        truth="On a link whose rate is set, the goodput is that rate less the headers.",
+        **_SHARED,
     ),
     adapter(
         "iperf.udp",
@@ -115,7 +106,9 @@ ADAPTERS = (
         params=(duration(1), *datagrams(1_000, 64)),
         metrics=DATAGRAMS,
         command=_udp_command,
-        parse=_udp,
-        **_shared("udp", "On a link whose loss is set, the loss is that within its interval."),
+        figures=_udp,
+        server=_server("udp", "-u"),
+        truth="On a link whose loss is set, the loss is that within its interval.",
+        **_SHARED,
     ),
 )

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
-from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import (
     ADDRESS,
     PEER_ADDRESS,
@@ -37,7 +36,6 @@ from nephoscope.model import Better, Sample
 _PARAMS = (
     choice(
         "direction",
-        "up",
         ("up", "down"),
         "up: from the running to the serving side; down: the opposite (`-R`).",
     ),
@@ -50,25 +48,17 @@ _SHARED: dict[str, Any] = {
     "version": r"^iperf ([0-9]+(?:\.[0-9]+)+)",
     "source": "iperf3, software.es.net/iperf",
     "minimum": "3.9",
-    "install": "apt-get install iperf3",
     "tool": "iperf3",
-    "server": Server(
-        tool="iperf3",
-        command=lambda _: Command(("-s", "-B", ADDRESS, "-p", PORT), user="nobody"),
-        install="apt-get install iperf3",
-    ),
+    "server": Server("iperf3", lambda _: Command(("-s", "-B", ADDRESS, "-p", PORT), user="nobody")),
     "overhead": "a CPU on each side for TCP and for UDP without a rate",
-}
-_page = partial(
-    page,
-    how="""
+    "how": """
 The server runs on the target that `peer` names (without one, on the machine itself). Figures come
 from the report in JSON (`-J`).""",
-    cross_check="""
+    "cross_check": """
 `net.throughput` measures the same; the report's section on third-party tools has both beside each
 other.""",
-    overhead="One process on each side, with one CPU for all streams up to version 3.15.",
-)
+    "overhead_page": "One process on each side, with one CPU for all streams up to version 3.15.",
+}
 
 
 def _words(params: Params) -> list[str]:
@@ -155,13 +145,11 @@ ADAPTERS = (
         ),
         command=_tcp_command,
         parse=_tcp,
-        page=_page(
-            measures="The payload that TCP carries from one target to another, in one direction.",
-            truth="On a link whose rate is set, the goodput is that rate less the headers.",
-            caveats="""
+        measures="The payload that TCP carries from one target to another, in one direction.",
+        truth="On a link whose rate is set, the goodput is that rate less the headers.",
+        caveats="""
 The start of TCP is part of the measured time. Retransmissions and round trips are those
 of the sender; Linux only.""",
-        ),
         **_SHARED,
     ),
     adapter(
@@ -171,13 +159,11 @@ of the sender; Linux only.""",
         metrics=(*DATAGRAMS, _CPUS),
         command=_udp_command,
         parse=_udp,
-        page=_page(
-            measures="How many datagrams of a given rate arrive, and how evenly.",
-            truth="On a link whose loss is set, the loss is that within its interval.",
-            caveats="""
+        measures="How many datagrams of a given rate arrive, and how evenly.",
+        truth="On a link whose loss is set, the loss is that within its interval.",
+        caveats="""
 Sends in bursts of a timer (1 ms) below its highest rate. Lost datagrams at the end are not
 seen.""",
-        ),
         **_SHARED,
     ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import Command, Output, ToolError, matched
 from nephoscope.adapters.quantities import Params, choice, duration, rate, seconds
 
@@ -35,13 +35,14 @@ ADAPTER = adapter(
     "john",
     "John the Ripper: password hashes a second",
     minimum="1.8",
-    install="apt-get install john",
     source="Openwall, John the Ripper, openwall.com/john",
     version=r"^John the Ripper [^0-9\n]*([0-9]+(?:\.[0-9]+)+)",
     look=(),
     paths=("/usr/sbin",),
     params=(
-        choice("format", "bcrypt", ("descrypt", "md5crypt", "bcrypt", "LM"), "Kind of hash."),
+        choice(
+            "format", ("descrypt", "md5crypt", "bcrypt", "LM"), "Kind of hash.", default="bcrypt"
+        ),
         duration(2),
     ),
     command=_command,
@@ -51,17 +52,15 @@ ADAPTER = adapter(
         rate("cpu_guesses_per_s", "The same a second of its CPU time, as the kernel counts it."),
     ),
     overhead="one CPU, or all of them with bcrypt",
-    page=page(
-        measures="How many passwords a second are hashed with DES-crypt, MD5-crypt, bcrypt or LM.",
-        how="""
+    measures="How many passwords a second are hashed with DES-crypt, MD5-crypt, bcrypt or LM.",
+    how="""
 A self-test, then candidates are hashed for a set time. Of formats with salts the figure is that of
 many salts, where preparing a candidate is shared by them.""",
-        truth="Its self-test compares known hashes, and fails on a CPU that computes wrongly.",
-        cross_check="`cpu.hash` with `algorithm` des-crypt, md5-crypt or bcrypt.",
-        overhead="One CPU; as Debian builds it, all CPUs with bcrypt.",
-        caveats="""
+    truth="Its self-test compares known hashes, and fails on a CPU that computes wrongly.",
+    cross_check="`cpu.hash` with `algorithm` des-crypt, md5-crypt or bcrypt.",
+    overhead_page="One CPU; as Debian builds it, all CPUs with bcrypt.",
+    caveats="""
 It computes many candidates at once in vector instructions (DES: bit-sliced, 128 to 512 of them), as
 an attacker would and no login does: a rate of candidates, not the time of one hash. Rates have
 three to four digits.""",
-    ),
 )

@@ -6,9 +6,9 @@ import csv
 import re
 from datetime import datetime
 
-from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import Command, Output, ToolError, last_words
-from nephoscope.adapters.quantities import HOUR_NS, Params, period, whole
+from nephoscope.adapters.quantities import Params, period
 from nephoscope.adapters.servers import balancer, nginx
 from nephoscope.model import Sample
 
@@ -128,20 +128,16 @@ ADAPTER = adapter(
     "HAProxy: a load balancer for HTTP",
     params=(
         *balancer.PARAMS,
-        whole(
-            "check_ns",
-            0,
-            0,
-            3_600_000_000_000,
+        period(
+            *("check_ns", "0s", "0s", "1h"),
             "Time from one health check of a server to the next; 0 for no checks. Two in a row "
             "decide.",
-            "ns",
         ),
         period(
             "slow_start_ns",
-            0,
-            0,
-            HOUR_NS,
+            "0s",
+            "0s",
+            "1h",
             "Time in which a server that came back reaches its whole share.",
         ),
     ),
@@ -156,20 +152,18 @@ ADAPTER = adapter(
     look=nginx.LOOK,
     version=r"^HA-?Proxy version ([0-9]+(?:\.[0-9]+)+)",
     parse=_parse,
-    page=page(
-        measures="""
+    measures="""
 Nothing by itself: it is the load balancer under test, as a background of a plan. It counts the
 requests of its clients, its retries, the servers that it saw fail, and its CPU time.""",
-        how="""
+    how="""
 HAProxy runs in a scratch folder with a configuration that Nephoscope writes, without access to the
 machine's own, and listens on `address` alone. Its statistics page, on a socket in that folder, is
 read with curl before it ends; changes of a server's state are read from its log.""",
-        truth="""
+    truth="""
 The requests that it counts are those that its clients sent, and its servers count the same.""",
-        cross_check="`lb.nginx` does the same work.",
-        overhead="That of HAProxy.",
-        caveats="""
+    cross_check="`lb.nginx` does the same work.",
+    overhead_page="That of HAProxy.",
+    caveats="""
 A server that accepts connections and does not answer is only noticed by a health check, which asks
 for `/health`, or by requests that exceed `timeout_ns`.""",
-    ),
 )

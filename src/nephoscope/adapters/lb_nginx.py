@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import Command, Output, Step, ToolError, matched
-from nephoscope.adapters.quantities import HOUR_NS, SECOND_NS, Params, period, seconds
+from nephoscope.adapters.quantities import Params, period, seconds
 from nephoscope.adapters.servers import balancer, nginx
 from nephoscope.errors import UsageError
 from nephoscope.model import Sample
@@ -119,9 +119,9 @@ ADAPTER = adapter(
         *balancer.PARAMS,
         period(
             "retry_after_ns",
-            10 * SECOND_NS,
-            SECOND_NS,
-            HOUR_NS,
+            "10s",
+            "1s",
+            "1h",
             "Time after which a server that failed is tried again, in whole seconds.",
         ),
     ),
@@ -136,21 +136,19 @@ ADAPTER = adapter(
     look=nginx.LOOK,
     version=nginx.VERSION,
     parse=_parse,
-    page=page(
-        measures="""
+    measures="""
 Nothing by itself: it is the load balancer under test, as a background of a plan. It counts the
 requests of its clients, its retries, the servers that it saw fail, and its CPU time.""",
-        how="""
+    how="""
 nginx runs in a scratch folder with a configuration that Nephoscope writes, without access to the
 machine's own, and listens on `address` alone. Its status page, on a socket in that folder, is read
 with curl before it ends. It logs requests of which an attempt failed, and no others.""",
-        truth="""
+    truth="""
 The requests that it counts are those that its clients sent, and its servers count the same.""",
-        cross_check="`lb.haproxy` does the same work.",
-        overhead="That of nginx.",
-        caveats="""
+    cross_check="`lb.haproxy` does the same work.",
+    overhead_page="That of nginx.",
+    caveats="""
 The free nginx has no health checks and no slow start: it notices a failed server by the requests
 that fail there, and tries it again after `retry_after_ns`. `server_down_count` is the first failed
 attempt at a server.""",
-    ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import Figure, adapter, page
+from nephoscope.adapters.declare import Figure, adapter
 from nephoscope.adapters.frame import Command
 from nephoscope.adapters.quantities import Params, choice, threads, throughput, whole
 
@@ -26,7 +26,7 @@ ADAPTER = adapter(
     version=r"^likwid-bench -- Version ([0-9]+(?:\.[0-9]+)+)",
     look=("-v",),
     params=(
-        choice("kernel", "triad", _KERNELS, "Kernel (`-t`)."),
+        choice("kernel", _KERNELS, "Kernel (`-t`).", default="triad"),
         whole("working_set_bytes", 256_000_000, 4_000, 1 << 40, "All arrays together.", "bytes"),
         threads("Threads, each pinned to a CPU."),
     ),
@@ -39,17 +39,15 @@ ADAPTER = adapter(
         ),
     ),
     overhead="one CPU for each thread, and `working_set_bytes` of memory",
-    page=page(
-        measures="The bandwidth of memory or of a cache for a loop written in assembler.",
-        how="""
+    measures="The bandwidth of memory or of a cache for a loop written in assembler.",
+    how="""
 Threads are pinned, each initialises its part of the arrays, and the kernel runs until it has taken
 a second. The rate counts the bytes of the kernel's own loads and stores.""",
-        truth="Bytes a second are its iterations times the bytes of one, over its time.",
-        cross_check="`mem.stream` has the same kernels natively.",
-        overhead="One CPU for each thread; the working set.",
-        caveats="""
+    truth="Bytes a second are its iterations times the bytes of one, over its time.",
+    cross_check="`mem.stream` has the same kernels natively.",
+    overhead_page="One CPU for each thread; the working set.",
+    caveats="""
 A working set that fits into the last-level cache measures that cache. Lines that are read before
 they are written (write-allocate) are not counted, so that the memory moves more. Kernels with `mem`
 in their name write past the caches.""",
-    ),
 )

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
-from nephoscope.adapters.declare import Figure, adapter, page, version_by_usage
+from nephoscope.adapters.declare import Figure, adapter, version_by_usage
 from nephoscope.adapters.frame import Adapter, Command, Step
 from nephoscope.adapters.quantities import (
-    MS_NS,
-    SECOND_NS,
     Params,
     choice,
     period,
     throughput,
     time,
     whole,
+    whole_units,
 )
 from nephoscope.catalog import ParamSpec
-from nephoscope.errors import UsageError
 
 _OPTIONS = "[-W <warmup>] [-N <repetitions>]"
 _NUMBER = r"([0-9]+\.[0-9]+)"
@@ -35,25 +34,19 @@ def _adapter(
     program: str,
     summary: str,
     *,
-    measures: str,
     caveats: str,
-    cross_check: str,
     usage: str,
     words: Callable[[Params], tuple[str, ...]],
-    figures: tuple[Figure, ...],
     params: tuple[ParamSpec, ...] = (),
     repetitions: int = 11,
     needs: Callable[[Params], tuple[int, tuple[Step, ...]]] = lambda _: (0, ()),
     how: str = "",
+    **declared: Any,
 ) -> Adapter:
+    """Returns the adapter of a program. declared: as for `adapter`."""
+
     def command(values: Params) -> Command:
-        interval, rest = divmod(values["interval_ns"], 1_000)
-        if rest:
-            raise UsageError(
-                f"lmbench.{name}: interval_ns must be a whole number of microseconds, because "
-                "lmbench counts them.",
-                f"Set interval_ns={max(1_000, interval)}us.",
-            )
+        interval = whole_units("lmbench", values, "interval_ns", "us")
         space, prepare = needs(values)
         return Command(
             ("-N", str(values["repetitions"]), *words(values)),
@@ -77,33 +70,29 @@ def _adapter(
             *params,
             period(
                 "interval_ns",
-                10 * MS_NS,
-                MS_NS,
-                10 * SECOND_NS,
+                "10ms",
+                "1ms",
+                "10s",
                 "Least time of a batch, in whole microseconds (ENOUGH).",
             ),
             whole("repetitions", repetitions, 1, 1_000, "Batches, whose median counts (`-N`)."),
             choice(
-                *("placement", "any", tuple(_PLACEMENT)),
+                "placement",
+                _PLACEMENT,
                 "Where its processes run: wherever the kernel puts them, or all on CPU 0.",
             ),
         ),
         command=command,
-        figures=figures,
         overhead="one CPU, or two where processes take turns",
-        page=page(
-            measures=measures,
-            how=how + _TIMED,
-            truth="The work of a batch takes as long as its operations, each as long as the "
-            "figure.",
-            cross_check=cross_check,
-            overhead="One CPU; two where processes take turns and `placement` is `any`.",
-            caveats=caveats
-            + """
+        how=how + _TIMED,
+        truth="The work of a batch takes as long as its operations, each as long as the figure.",
+        overhead_page="One CPU; two where processes take turns and `placement` is `any`.",
+        caveats=caveats
+        + """
 Under a real-time priority take `placement` one-cpu only where its parent has another CPU: its child
 does not sleep. Debian has lmbench in its section non-free, so that set-ups for tests do not install
 it; the captures are of version 3.0, built from its source (intel/lmbench of April 2025).""",
-        ),
+        **declared,
     )
 
 
@@ -129,9 +118,7 @@ SYSCALL = _adapter(
     caveats="The mitigations of the kernel against speculative execution decide.",
     cross_check="`sys.calls` (getpid, read, write); `perf.syscall` (getppid).",
     usage="null|read|write|stat|fstat|open [file]",
-    params=(
-        choice("call", "null", ("null", "read", "write", "stat", "fstat", "open"), "Which call."),
-    ),
+    params=(choice("call", ("null", "read", "write", "stat", "fstat", "open"), "Which call."),),
     words=lambda values: (values["call"], _FILE),
     needs=lambda _: (0, (Step("touch", (_FILE,)),)),
     figures=(_micro("Time of a call.", "Simple (?:syscall|read|write|stat|fstat|open/close)"),),
@@ -178,7 +165,7 @@ PROCESS = _adapter(
     "which any user of the machine can put there.",
     cross_check="`sys.calls` (fork).",
     usage="procedure|fork|exec|shell",
-    params=(choice("operation", "fork", ("fork", "procedure"), "What is timed."),),
+    params=(choice("operation", ("fork", "procedure"), "What is timed."),),
     words=lambda values: (values["operation"],),
     figures=(_micro("Time of an operation.", "(?:Process fork.exit|Procedure call)"),),
 )
@@ -207,7 +194,7 @@ SIGNAL = _adapter(
     "less than `sys.calls` reports, which subtracts nothing.",
     cross_check="`sys.calls` (signal).",
     usage="install|catch|prot [file]",
-    params=(choice("operation", "catch", ("catch", "install"), "What is timed."),),
+    params=(choice("operation", ("catch", "install"), "What is timed."),),
     words=lambda values: (values["operation"],),
     figures=(_micro("Time of an operation.", "Signal handler (?:overhead|installation)"),),
 )
@@ -248,7 +235,7 @@ MEMORY = _adapter(
     cross_check="`mem.stream`; `mbw`.",
     usage="<size> what [conflict]",
     params=(
-        choice("operation", "full-read", tuple(_MEMORY), "What is done with the array."),
+        choice("operation", _MEMORY, "What is done with the array.", default="full-read"),
         whole("array_bytes", 64 << 20, 512, 1 << 40, "Array.", "bytes"),
     ),
     words=lambda values: (str(values["array_bytes"]), _MEMORY[values["operation"]]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import Figure, adapter, page, version_by_usage
+from nephoscope.adapters.declare import Figure, adapter, version_by_usage
 from nephoscope.adapters.frame import Command
 from nephoscope.adapters.quantities import Params, choice, throughput, whole
 
@@ -18,12 +18,11 @@ ADAPTER = adapter(
     "mbw",
     "mbw: bandwidth of copying memory",
     minimum="1.0",
-    install="apt-get install mbw",
     source="Horvath, mbw, github.com/raas/mbw",
     version=version_by_usage("Usage: mbw [options] array_size_in_MiB", "1.0"),
     look=("-h",),
     params=(
-        choice("method", "memcpy", tuple(_METHODS), "How memory is copied (`-t`)."),
+        choice("method", _METHODS, "How memory is copied (`-t`)."),
         whole("array_bytes", 128 << 20, 1 << 20, 1 << 40, "Array; rounded down to MiB.", "bytes"),
         whole("repetitions", 10, 1, 10_000, "Copies whose mean is reported (`-n`)."),
     ),
@@ -36,15 +35,13 @@ ADAPTER = adapter(
         ),
     ),
     overhead="one CPU, and twice `array_bytes` of memory",
-    page=page(
-        measures="How many bytes a second one thread copies from one array to another.",
-        how="Two arrays are filled, and one is copied over the other again and again.",
-        truth="The rate times the elapsed time that it reports is the array's size.",
-        cross_check="`mem.stream` with the kernel copy.",
-        overhead="One CPU; twice `array_bytes` of memory.",
-        caveats="""
+    measures="How many bytes a second one thread copies from one array to another.",
+    how="Two arrays are filled, and one is copied over the other again and again.",
+    truth="The rate times the elapsed time that it reports is the array's size.",
+    cross_check="`mem.stream` with the kernel copy.",
+    overhead_page="One CPU; twice `array_bytes` of memory.",
+    caveats="""
 A byte that is copied is read and written, and its line may be read before it is written: memory
 moves two to three times as much. memcpy of the C library writes past the caches above a size of its
 choice.""",
-    ),
 )

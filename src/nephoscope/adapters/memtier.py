@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import (
     PEER_ADDRESS,
     PEER_PORT,
@@ -15,7 +15,7 @@ from nephoscope.adapters.frame import (
     ToolError,
     last_words,
 )
-from nephoscope.adapters.quantities import Params, latencies, rate, time, whole
+from nephoscope.adapters.quantities import Params, latencies, options, rate, time, whole
 from nephoscope.adapters.servers import redis
 from nephoscope.errors import UsageError
 
@@ -26,21 +26,15 @@ def _command(params: Params) -> Command:
             "memtier: with no `sets` and no `gets` nothing is sent.", "Set one of them."
         )
     common = (
-        *("--server", PEER_ADDRESS, "--port", PEER_PORT, "--hide-histogram"),
-        f"--data-size={params['value_bytes']}",
-        "--key-minimum=1",
-        f"--key-maximum={params['keys']}",
+        *("--server", PEER_ADDRESS, "--port", PEER_PORT, "--hide-histogram", "--key-minimum=1"),
+        *options(params, {"--data-size=": "value_bytes", "--key-maximum=": "keys"}),
     )
+    counts = {f"--{name}=": name for name in ("requests", "clients", "threads", "pipeline")}
     filling = ("--requests=allkeys", "--clients=1", "--threads=1", "--ratio=1:0")
     return Command(
         (
-            *common,
-            f"--requests={params['requests']}",
-            f"--clients={params['clients']}",
-            f"--threads={params['threads']}",
-            f"--ratio={params['sets']}:{params['gets']}",
-            f"--pipeline={params['pipeline']}",
-            "--json-out-file=/dev/stdout",
+            *(*common, *options(params, counts)),
+            *(f"--ratio={params['sets']}:{params['gets']}", "--json-out-file=/dev/stdout"),
         ),
         prepare=(Step("memtier_benchmark", (*common, *filling, "--key-pattern=P:P")),),
     )
@@ -107,22 +101,20 @@ ADAPTER = adapter(
     version=r"^memtier_benchmark v=([0-9]+(?:\.[0-9]+)+)",
     figures=_figures,
     server=redis.SERVER,
-    page=page(
-        measures="""
+    measures="""
 How many SET and GET commands a second a Redis server executes when each connection sends its next
 command, or pipeline of them, as soon as the last one was answered.""",
-        how="""
+    how="""
 The server is redis-server without persistence, on the target that `peer` names (without one, on the
 machine itself). It accepts commands that read and write keys, and none that administers it. Before
 the trial all keys are written. Figures come from the tool's JSON.""",
-        truth="""
+    truth="""
 The commands that it reports are exactly those that the server counts (`INFO commandstats`), besides
 one SET for each key.""",
-        cross_check="`redis-benchmark` loads the same server.",
-        overhead="Each thread and the server keep a CPU busy. On one machine they share its CPUs.",
-        caveats="""
+    cross_check="`redis-benchmark` loads the same server.",
+    overhead_page="Each thread and the server keep a CPU busy. On one machine they share its CPUs.",
+    caveats="""
 Closed loop: while the server stalls, nobody sends. Debian 12 does not package the tool: the
 repository of Redis (packages.redis.io) does. Version 2.3.0 reports a mean of 0 for all commands
 together, so that the mean is made from those of SET and GET.""",
-    ),
 )

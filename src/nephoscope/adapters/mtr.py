@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import Command, Output, ToolError
 from nephoscope.adapters.quantities import (
     HOST,
-    MS_NS,
-    SECOND_NS,
     Params,
     checked_host,
     period,
@@ -61,16 +59,16 @@ ADAPTER = adapter(
         whole("probes_per_hop", 3, 1, 1_000, "Number of packets per hop (`--report-cycles`)."),
         period(
             "interval_ns",
-            100 * MS_NS,
-            10 * MS_NS,
-            60 * SECOND_NS,
+            "100ms",
+            "10ms",
+            "60s",
             "Time between two packets to one hop (`--interval`).",
         ),
         period(
             "wait_ns",
-            5 * SECOND_NS,
-            SECOND_NS,
-            60 * SECOND_NS,
+            "5s",
+            "1s",
+            "60s",
             "Time to wait for answers after the last packet, in whole seconds (`--gracetime`).",
         ),
     ),
@@ -90,17 +88,15 @@ ADAPTER = adapter(
     minimum="0.92",
     install="apt-get install mtr-tiny",
     overhead="none",
-    page=page(
-        measures="""
+    measures="""
 Which routers lie between the target and a host, and the round trip and loss to each of them.""",
-        how="""
+    how="""
 ICMP echo requests with a rising time to live. Figures come from the report in JSON (`--json`).""",
-        truth="In a lab with routers the hops are those of the topology.",
-        cross_check="`net.path` finds the same hops.",
-        overhead="One packet to each hop for each interval.",
-        caveats="""
+    truth="In a lab with routers the hops are those of the topology.",
+    cross_check="`net.path` finds the same hops.",
+    overhead_page="One packet to each hop for each interval.",
+    caveats="""
 Routers need not answer, and may answer late or to some packets alone, so that a loss that is not
 seen at later hops is none of the path. Without an answer of the host there is no number of
 hops.""",
-    ),
 )

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
-from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import ADDRESS, PEER_ADDRESS, PEER_PORT, PORT, Command, Server
 from nephoscope.adapters.quantities import (
     RETRANSMITS,
@@ -18,7 +17,7 @@ from nephoscope.adapters.quantities import (
     time,
     whole,
 )
-from nephoscope.adapters.reports import Figures, parser
+from nephoscope.adapters.reports import Figures
 
 _NUMBER = r"(-?[0-9]+(?:\.[0-9]+)?)"
 _SHARED: dict[str, Any] = {
@@ -26,22 +25,16 @@ _SHARED: dict[str, Any] = {
     "look": ("-V",),
     "source": "netperf, github.com/HewlettPackard/netperf",
     "minimum": "2.6",
-    "install": "apt-get install netperf",
     "tool": "netperf",
     "overhead": "a CPU on each side",
     "server": Server(
-        tool="netserver",
-        command=lambda _: Command(("-D", "-L", ADDRESS, "-p", PORT), user="nobody"),
-        install="apt-get install netperf",
+        "netserver", lambda _: Command(("-D", "-L", ADDRESS, "-p", PORT), user="nobody")
     ),
-}
-_page = partial(
-    page,
-    how="""
+    "how": """
 netserver runs on the target that `peer` names (without one, on the machine itself). Figures come
 from the values that `-k` prints.""",
-    overhead="One process on each side.",
-)
+    "overhead_page": "One process on each side.",
+}
 
 
 def _command(test: str, names: str, params: Params, *more: str) -> Command:
@@ -84,28 +77,26 @@ ADAPTERS = (
             RETRANSMITS,
         ),
         command=_stream,
-        parse=parser(
+        figures=(
             Figures(
                 "its figures",
                 rf"^THROUGHPUT={_NUMBER}\nTHROUGHPUT_UNITS=10\^6bits/s\n"
                 rf"LOCAL_TRANSPORT_RETRANS=([0-9]+)\n\Z",
                 {"goodput_bytes_per_s": 1e6 / 8, "retransmits_count": 1},
             ),
-            direction="up",
         ),
-        page=_page(
-            measures="The payload that TCP carries from one target to another.",
-            truth="On a link whose rate is set, the goodput is that rate less the headers.",
-            cross_check="`net.throughput` measures the same.",
-            caveats="The start of TCP is part of the measured time.",
-        ),
+        factors={"direction": "up"},
+        measures="The payload that TCP carries from one target to another.",
+        truth="On a link whose rate is set, the goodput is that rate less the headers.",
+        cross_check="`net.throughput` measures the same.",
+        caveats="The start of TCP is part of the measured time.",
         **_SHARED,
     ),
     adapter(
         "netperf.rr",
         "netperf: transactions over TCP or UDP, one at a time",
         params=(
-            choice("protocol", "udp", ("tcp", "udp"), "Transport protocol."),
+            choice("protocol", ("tcp", "udp"), "Transport protocol.", default="udp"),
             duration(1),
             whole("packet_bytes", 64, 1, 65_000, "Bytes of request and response (`-r`).", "bytes"),
         ),
@@ -114,7 +105,7 @@ ADAPTERS = (
             *_TIMES.values(),
         ),
         command=_transactions,
-        parse=parser(
+        figures=(
             Figures("its transactions", rf"^THROUGHPUT={_NUMBER}\n", {"transactions_per_s": 1}),
             *(
                 Figures(f"its {name}", rf"^{name}={_NUMBER}\n", {metric.id: 1e3})
@@ -123,14 +114,12 @@ ADAPTERS = (
             # The report's last line says that it is whole.
             Figures("its unit", r"^THROUGHPUT_UNITS=Trans/s\n\Z", {}),
         ),
-        page=_page(
-            measures="How many requests and responses follow each other, and how long each takes.",
-            truth="On a link whose delay is set, the round trip is that delay.",
-            cross_check="`net.rtt` measures the same.",
-            caveats="""
+        measures="How many requests and responses follow each other, and how long each takes.",
+        truth="On a link whose delay is set, the round trip is that delay.",
+        cross_check="`net.rtt` measures the same.",
+        caveats="""
 Closed loop: the next request leaves when the response is there. Times are whole
 microseconds, percentiles those of a histogram.""",
-        ),
         **_SHARED,
     ),
 )

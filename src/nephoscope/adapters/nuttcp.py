@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import Command
 from nephoscope.adapters.quantities import (
     HOST,
@@ -15,7 +15,7 @@ from nephoscope.adapters.quantities import (
     time,
     whole,
 )
-from nephoscope.adapters.reports import Figures, parser
+from nephoscope.adapters.reports import Figures
 
 
 def _command(params: Params) -> Command:
@@ -44,31 +44,28 @@ ADAPTER = adapter(
         time("tcp_connect_ns", "Round-trip time of the connection's set-up."),
     ),
     command=_command,
-    parse=parser(
+    figures=(
         Figures(
             "its figures",
             r"\Amegabytes=[0-9.]+ real_seconds=[0-9.]+ rate_Mbps=([0-9.]+) tx_cpu=[0-9]+ "
             r"rx_cpu=[0-9]+ retrans=([0-9]+) rtt_ms=([0-9.]+)\n\Z",
             {"goodput_bytes_per_s": 1e6 / 8, "retransmits_count": 1, "tcp_connect_ns": 1e6},
         ),
-        direction="up",
     ),
+    factors={"direction": "up"},
     look=("-V",),
     version=r"^nuttcp-([0-9]+(?:\.[0-9]+)+)",
     source="nuttcp, nuttcp.net",
     minimum="6.1.2",
-    install="apt-get install nuttcp",
     overhead="a CPU on each side",
-    page=page(
-        measures="The payload that TCP carries to a host.",
-        how="""
+    measures="The payload that TCP carries to a host.",
+    how="""
 A server of the tool's own has to run on the host: `nuttcp -S`. It listens on all addresses and asks
 nobody for a password, so that Nephoscope does not start one; end it after the measurement. Figures
 come from the line that `-fparse` prints.""",
-        truth="On a link whose rate is set, the goodput is that rate less the headers.",
-        cross_check="""
+    truth="On a link whose rate is set, the goodput is that rate less the headers.",
+    cross_check="""
 `net.throughput` and `iperf3.tcp` measure the same, with a server that Nephoscope starts.""",
-        overhead="One process on each side.",
-        caveats="The start of TCP is part of the measured time.",
-    ),
+    overhead_page="One process on each side.",
+    caveats="The start of TCP is part of the measured time.",
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import Figure, adapter, page
+from nephoscope.adapters.declare import Figure, adapter
 from nephoscope.adapters.frame import Command
 from nephoscope.adapters.quantities import (
     Params,
@@ -32,12 +32,11 @@ ADAPTER = adapter(
     "openssl",
     "OpenSSL speed: throughput of a hash function or a cipher",
     minimum="1.1.1",
-    install="apt-get install openssl",
     source="The OpenSSL Project, openssl-speed(1)",
     version=r"^OpenSSL ([0-9]+(?:\.[0-9]+)+)",
     look=("version",),
     params=(
-        choice("algorithm", "sha256", _ALGORITHMS, "Hash function or cipher (`-evp`)."),
+        choice("algorithm", _ALGORITHMS, "Hash function or cipher (`-evp`)."),
         whole("block_bytes", 16_384, 1, 1 << 24, "Bytes of one call (`-bytes`).", "bytes"),
         threads("Processes (`-multi`)."),
         duration(3),
@@ -50,16 +49,13 @@ ADAPTER = adapter(
         ),
     ),
     overhead="one CPU for each process",
-    page=page(
-        measures="How many bytes a second the CPU hashes or encrypts with OpenSSL's code.",
-        how="""
+    measures="How many bytes a second the CPU hashes or encrypts with OpenSSL's code.",
+    how="""
 One buffer is processed again and again for a set time. Bytes are divided by elapsed time
 (`-elapsed`), and not by CPU time.""",
-        truth="Bytes a second are the calls that it counts, times their size, over the time.",
-        cross_check="`cpu.hash` hashes with SHA-256, too.",
-        overhead="One CPU for each process.",
-        caveats="""
+    truth="Bytes a second are the calls that it counts, times their size, over the time.",
+    cross_check="`cpu.hash` hashes with SHA-256, too.",
+    caveats="""
 Instructions for SHA and AES decide: a hypervisor that hides them costs a factor of three to ten.
 With small blocks the call itself counts.""",
-    ),
 )

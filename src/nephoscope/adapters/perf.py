@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Any
 
-from nephoscope.adapters.declare import Figure, adapter, page
-from nephoscope.adapters.frame import Adapter, Command
-from nephoscope.adapters.quantities import Params, choice, throughput, time, whole
+from nephoscope.adapters.declare import Figure, adapter
+from nephoscope.adapters.frame import Command
+from nephoscope.adapters.quantities import choice, options, throughput, time, whole
 from nephoscope.catalog import ParamSpec
 
 _NUMBER = r"([0-9]+(?:\.[0-9]+)?)"
@@ -15,102 +15,95 @@ _PER_CALL = Figure(
 )
 
 
-def _adapter(
-    name: str,
-    summary: str,
-    measures: str,
-    caveats: str,
-    *,
-    params: tuple[ParamSpec, ...],
-    words: Callable[[Params], tuple[str, ...]],
-    figure: Figure,
-    cross_check: str,
-) -> Adapter:
-    return adapter(
-        f"perf.{name}",
-        f"perf bench: {summary}",
-        tool="perf",
-        minimum="4.0",
-        install="apt-get install linux-perf",
-        source="The Linux kernel, tools/perf, perf-bench(1)",
-        version=r"^perf version ([0-9]+(?:\.[0-9]+)+)",
-        params=params,
-        command=lambda values: Command(("bench", *words(values))),
-        figures=(figure,),
-        overhead="one or two CPUs",
-        page=page(
-            measures=measures,
-            how="perf repeats the operation a set number of times, and divides the time by it.",
-            truth="Its total time is the time of an operation times their number.",
-            cross_check=cross_check,
-            overhead="One CPU, or two where tasks take turns.",
-            caveats=caveats,
-        ),
-    )
+_SHARED: dict[str, Any] = {
+    "tool": "perf",
+    "minimum": "4.0",
+    "install": "apt-get install linux-perf",
+    "source": "The Linux kernel, tools/perf, perf-bench(1)",
+    "version": r"^perf version ([0-9]+(?:\.[0-9]+)+)",
+    "how": "perf repeats the operation a set number of times, and divides the time by it.",
+    "truth": "Its total time is the time of an operation times their number.",
+    "overhead": "one or two CPUs",
+    "overhead_page": "One CPU, or two where tasks take turns.",
+}
 
 
 def _loops(default: int) -> ParamSpec:
     return whole("loops", default, 1, 1_000_000_000, "Operations (`-l`).")
 
 
-SYSCALL = _adapter(
-    "syscall",
-    "time of a system call",
-    "How long the shortest system call takes: the way into the kernel and back.",
-    "The mitigations of the kernel against speculative execution decide.",
+SYSCALL = adapter(
+    "perf.syscall",
+    "perf bench: time of a system call",
+    **_SHARED,
+    measures="How long the shortest system call takes: the way into the kernel and back.",
+    caveats="The mitigations of the kernel against speculative execution decide.",
     params=(_loops(2_000_000),),
-    words=lambda values: ("syscall", "basic", "-l", str(values["loops"])),
-    figure=_PER_CALL,
+    command=lambda values: Command(("bench", "syscall", "basic", "-l", str(values["loops"]))),
+    figures=(_PER_CALL,),
     cross_check="`sys.calls` (getpid).",
 )
-PIPE = _adapter(
-    "pipe",
-    "round trips between two tasks through pipes",
-    "How long a message to another task and its answer take.",
-    "On several CPUs the scheduler places the tasks: leaving the idle state may dominate.",
+PIPE = adapter(
+    "perf.pipe",
+    "perf bench: round trips between two tasks through pipes",
+    **_SHARED,
+    measures="How long a message to another task and its answer take.",
+    caveats="On several CPUs the scheduler places the tasks: leaving the idle state may dominate.",
     params=(
         _loops(100_000),
-        choice("workers", "processes", ("processes", "threads"), "What the two tasks are."),
+        choice("workers", ("processes", "threads"), "What the two tasks are."),
     ),
-    words=lambda values: (
-        *("sched", "pipe", "-l", str(values["loops"])),
-        *(("-T",) if values["workers"] == "threads" else ()),
+    command=lambda values: Command(
+        (
+            *("bench", "sched", "pipe", "-l", str(values["loops"])),
+            *(("-T",) if values["workers"] == "threads" else ()),
+        )
     ),
-    figure=_PER_CALL,
+    figures=(_PER_CALL,),
     cross_check="`cpu.switch`: a round trip is two switches; `sys.calls` (pipe).",
 )
-MESSAGING = _adapter(
-    "messaging",
-    "many tasks that send messages to one another",
-    "How fast scheduler and sockets serve many short tasks; the work is that of hackbench.",
-    "It depends on the number of CPUs, and varies by 10 % and more.",
+MESSAGING = adapter(
+    "perf.messaging",
+    "perf bench: many tasks that send messages to one another",
+    **_SHARED,
+    measures="How fast scheduler and sockets serve many short tasks; the work is that of "
+    "hackbench.",
+    caveats="It depends on the number of CPUs, and varies by 10 % and more.",
     params=(whole("groups", 4, 1, 1_000, "Groups of 40 tasks (`-g`)."), _loops(100)),
-    words=lambda values: (
-        *("sched", "messaging", "-g", str(values["groups"])),
-        *("-l", str(values["loops"])),
+    command=lambda values: Command(
+        ("bench", "sched", "messaging", *options(values, {"-g": "groups", "-l": "loops"}))
     ),
-    figure=Figure(
-        time("elapsed_ns", "Time until all messages have arrived.", headline=True),
-        rf"^ +Total time: {_NUMBER} \[sec\]\n",
-        1e9,
+    figures=(
+        Figure(
+            time("elapsed_ns", "Time until all messages have arrived.", headline=True),
+            rf"^ +Total time: {_NUMBER} \[sec\]\n",
+            1e9,
+        ),
     ),
     cross_check="`hackbench`.",
 )
-MEMCPY = _adapter(
-    "memcpy",
-    "bandwidth of memcpy",
-    "How many bytes a second the C library copies.",
-    "Pages are touched before; an array that fits into a cache measures that cache.",
+MEMCPY = adapter(
+    "perf.memcpy",
+    "perf bench: bandwidth of memcpy",
+    **_SHARED,
+    measures="How many bytes a second the C library copies.",
+    caveats="Pages are touched before; an array that fits into a cache measures that cache.",
     params=(
         whole("array_bytes", 64 << 20, 1 << 10, 1 << 40, "Array.", "bytes"),
         whole("loops", 20, 1, 1_000_000, "Copies (`-l`)."),
     ),
-    words=lambda values: (
-        *("mem", "memcpy", "-f", "default", "-l", str(values["loops"])),
-        *("-s", f"{values['array_bytes']}B"),
+    command=lambda values: Command(
+        (
+            *("bench", "mem", "memcpy", "-f", "default", "-l", str(values["loops"])),
+            *("-s", f"{values['array_bytes']}B"),
+        )
     ),
-    figure=Figure(
-        throughput("copy_bytes_per_s", "Bytes copied a second."), rf"^ +{_NUMBER} GB/sec\n", 2.0**30
+    figures=(
+        Figure(
+            throughput("copy_bytes_per_s", "Bytes copied a second."),
+            rf"^ +{_NUMBER} GB/sec\n",
+            2.0**30,
+        ),
     ),
     cross_check="`mbw`; `mem.stream` with the kernel copy.",
 )

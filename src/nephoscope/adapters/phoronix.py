@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from statistics import fmean
 
-from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import SCRATCH, Command, Output, Step, ToolError, check_ending
 from nephoscope.adapters.quantities import Params, text, whole
 from nephoscope.catalog import MetricSpec
@@ -122,11 +122,6 @@ def _parse(output: Output) -> list[Sample]:
     return samples
 
 
-def _score(name: str, better: Better) -> MetricSpec:
-    doc = "Mean over the runs of a test, in its own `unit`, by `test` and `arguments`."
-    return MetricSpec(name, "none", better, Shape.SCALAR, True, doc)
-
-
 ADAPTER = adapter(
     "phoronix",
     "Phoronix Test Suite: an installed test profile in batch mode",
@@ -152,29 +147,30 @@ ADAPTER = adapter(
         whole("space_bytes", 1 << 30, 0, 1 << 50, "Disk space, checked before the run.", "bytes"),
     ),
     metrics=tuple(
-        _score(name, better)
+        MetricSpec(
+            *(name, "none", better, Shape.SCALAR, True),
+            "Mean over the runs of a test, in its own `unit`, by `test` and `arguments`.",
+        )
         for name, better in zip(_METRICS.values(), (Better.HIGHER, Better.LOWER), strict=True)
     ),
     command=_command,
     parse=_parse,
     overhead="as the test profile states",
-    page=page(
-        measures="What a test profile measures; `unit` has the suite's words for it.",
-        how="""
+    measures="What a test profile measures; `unit` has the suite's words for it.",
+    how="""
 The installed test is copied into a scratch folder and run there by `batch-run`, with a
 configuration of its own: results are read from its composite.xml and removed with the folder.
 Runs of a test are averaged as the suite does.""",
-        truth="A test that prints a set number has that result.",
-        cross_check="""
+    truth="A test that prints a set number has that result.",
+    cross_check="""
 The adapters of the same tools without the suite (`7zip`, `openssl`, `fio`); `nephoscope import`
 reads result files of the suite.""",
-        overhead="As the test profile states; php for the suite itself.",
-        caveats="""
+    overhead_page="As the test profile states; php for the suite itself.",
+    caveats="""
 Nephoscope never installs a profile: that downloads programs, and as root the suite installs
 packages of the system. Install it with `phoronix-test-suite batch-install PROFILE` as a user
 without rights. Where the probe is root, tests run as `nobody`, so that they have to be readable
 for all. A profile is a program: run those of people whom you trust. Lines of a graph over time
 are left out. The suite is not in Debian 12; the captures are of version 10.8.6, run from its
 source with two local profiles; set-ups for tests do not install it.""",
-    ),
 )

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 
-from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import Command, Output, ToolError, check_ending, numbers
 from nephoscope.adapters.quantities import (
     HOST,
-    HOUR_NS,
-    MS_NS,
     ROUND_TRIPS,
-    SECOND_NS,
     Params,
     checked_host,
     period,
@@ -56,13 +53,9 @@ ADAPTER = adapter(
     params=(
         HOST,
         whole("probes", 10, 1, 100_000, "Number of echo requests (`-c`)."),
-        period(
-            "interval_ns", 100 * MS_NS, 10 * MS_NS, HOUR_NS, "Time between two requests (`-i`)."
-        ),
+        period("interval_ns", "100ms", "10ms", "1h", "Time between two requests (`-i`)."),
         whole("packet_bytes", 56, 16, 65_507, "Bytes of data per request (`-s`).", "bytes"),
-        period(
-            "wait_ns", SECOND_NS, MS_NS, 60 * SECOND_NS, "Time to wait for the last answer (`-W`)."
-        ),
+        period("wait_ns", "1s", "1ms", "60s", "Time to wait for the last answer (`-W`)."),
     ),
     metrics=ROUND_TRIPS,
     command=_command,
@@ -73,17 +66,15 @@ ADAPTER = adapter(
     minimum="20190709",
     install="apt-get install iputils-ping",
     overhead="none",
-    page=page(
-        measures="The round trip to a host and the share of lost requests, by ICMP.",
-        how="Each answer's time is read from the line that ping prints for it.",
-        truth="""
+    measures="The round trip to a host and the share of lost requests, by ICMP.",
+    how="Each answer's time is read from the line that ping prints for it.",
+    truth="""
 On a link whose delay and loss are set, the round trip is that delay, and the loss is within its
 interval.""",
-        cross_check="`net.rtt` with `protocol=icmp` measures the same; `fping` too.",
-        overhead="One packet for each interval.",
-        caveats="""
+    cross_check="`net.rtt` with `protocol=icmp` measures the same; `fping` too.",
+    overhead_page="One packet for each interval.",
+    caveats="""
 Times have three digits below 100 ms and full milliseconds from there on. ping sends the next
 request as soon as the interval is over, whatever became of the last one. Intervals below 10 ms are
 refused, and those below 2 ms need root in ping itself. Answers that come twice count once.""",
-    ),
 )

@@ -7,13 +7,13 @@ are kept beside, and have to agree with them to the second that they can.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
-from nephoscope.adapters.declare import adapter, page
-from nephoscope.adapters.frame import Command, Output, ToolError, check_ending, last_words
+from nephoscope.adapters.declare import adapter
+from nephoscope.adapters.frame import Command, Output, ToolError, check_ending, last_words, matched
 from nephoscope.adapters.quantities import DIRECTORY, Params, boolean, rate, throughput, time, whole
+from nephoscope.adapters.reports import Figures, values_at
 from nephoscope.errors import UsageError
 from nephoscope.model import Sample
 
@@ -57,13 +57,6 @@ def _command(params: Params) -> Command:
     return Command(input=text, directory=params["directory"], needs_bytes=int(most) * blocks)
 
 
-def _version(output: Output) -> str:
-    match = re.search(r"PostMark v(\d+(?:\.\d+)*)", output.stdout)
-    if match is None:
-        raise ToolError(f"it does not say its version.{last_words(output)}")
-    return match.group(1)
-
-
 def _parse(output: Output) -> list[Sample]:
     check_ending(output)
     if "pm>Eh?" in output.stdout:
@@ -74,11 +67,11 @@ def _parse(output: Output) -> list[Sample]:
         more = len(output.stderr.strip().splitlines()) - 1
         others = f" And {more} more." if more else ""
         raise ToolError(f"it met errors.{last_words(output)}{others}")
-    report = _Report(output.stdout)
+    counts = values_at(output, _REPORT)
+    sizes_bytes = {word: _size_bytes(output, word) for word in ("read", "written")}
     times = _times(output)
-    total_ns = sum(times.values())
-    report.check(total_ns)
-    return list(_samples(report, times, total_ns))
+    _check(counts, sum(times.values()))
+    return list(_samples(counts, sizes_bytes, times))
 
 
 def _times(output: Output) -> dict[str, int]:
@@ -98,89 +91,83 @@ def _times(output: Output) -> dict[str, int]:
     return times
 
 
-class _Report:
-    """The figures of its verbose report."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self.seconds = self._whole(r"^\t(\d+) seconds total$", "the total time")
-        self.rate = self._whole(
-            r"^\t\d+ seconds of transactions \((\d+) per second\)$", "the rate of transactions"
+_RATE = r"\([0-9]+ per second\)\n"
+_REPORT = (
+    Figures("the total time", r"^\t([0-9]+) seconds total\n", {"seconds": 1}),
+    Figures(
+        "the rate of transactions",
+        r"^\t[0-9]+ seconds of transactions \(([0-9]+) per second\)\n",
+        {"transactions_per_s": 1},
+    ),
+    Figures("how many transactions it did", r"^Transactions: ([0-9]+)\n", {"transactions": 1}),
+    *(
+        Figures(f"files {word}", rf"^\t([0-9]+) {word} {_RATE}", {word: 1})
+        for word in ("read", "appended")
+    ),
+    *(
+        Figures(
+            f"files {word}",
+            rf"^\t([0-9]+) {word} {_RATE}\t\t{title} alone: ([0-9]+) files {_RATE}"
+            rf"\t\tMixed with transactions: ([0-9]+) files {_RATE}",
+            {word: 1, f"{word}_alone": 1, f"{word}_mixed": 1},
         )
-        self.transactions = self._whole(r"^Transactions: (\d+)$", "how many transactions it did")
-        files = {"created": "files made", "read": "files read", "appended": "files added to"}
-        files["deleted"] = "files deleted"
-        self.files = {
-            word: self._whole(rf"^\t(\d+) {word} \(\d+ per second\)$", what)
-            for word, what in files.items()
-        }
-        alone = r"^\t\t{} alone: (\d+) files \(\d+ per second\)$"
-        self.created_alone = self._whole(alone.format("Creation"), "files made at first")
-        self.deleted_alone = self._whole(alone.format("Deletion"), "files deleted at last")
-        mixed = re.findall(r"^\t\tMixed with transactions: (\d+) files", text, re.MULTILINE)
-        if len(mixed) != 2:
-            raise ToolError("its report lacks what was made and deleted in transactions.")
-        self.created_mixed, self.deleted_mixed = map(int, mixed)
-        self.bytes = {word: self._size(word) for word in ("read", "written")}
+        for word, title in (("created", "Creation"), ("deleted", "Deletion"))
+    ),
+)
+"""Figures of its verbose report."""
 
-    def check(self, seen_ns: int) -> None:
-        """ToolError unless the figures agree with each other and with the time that was seen."""
-        created = self.created_alone + self.created_mixed
-        deleted = self.deleted_alone + self.deleted_mixed
-        if (created, deleted) != (self.files["created"], self.files["deleted"]):
+
+def _check(counts: Mapping[str, float], seen_ns: int) -> None:
+    """ToolError unless the figures agree with each other and with the time that was seen."""
+    for word in ("created", "deleted"):
+        whole, alone, mixed = (counts[f"{word}{part}"] for part in ("", "_alone", "_mixed"))
+        if whole != alone + mixed:
             raise ToolError(
-                f"its report contradicts itself: {self.files['created']} made are not "
-                f"{self.created_alone} and {self.created_mixed}, or {self.files['deleted']} "
-                f"deleted are not {self.deleted_alone} and {self.deleted_mixed}."
+                f"its report contradicts itself: {whole:.0f} files {word} are not {alone:.0f} and "
+                f"{mixed:.0f}."
             )
-        # It takes the difference of two clocks of whole seconds, and of a 0 makes a 1.
-        seen = seen_ns / 1e9
-        if not (seen - 1.2 <= self.seconds <= max(1.0, seen + 1.2)):
-            raise ToolError(f"its report says {self.seconds} s, and {seen:.2f} s passed.")
-
-    def _whole(self, pattern: str, what: str) -> int:
-        numbers = re.findall(pattern, self._text, re.MULTILINE)
-        if len(numbers) != 1:
-            raise ToolError(f"its report lacks {what}.{last_words(Output(self._text))}")
-        return int(numbers[0])
-
-    def _size(self, word: str) -> float:
-        pattern = rf"^\t([\d.]+) (bytes|kilobytes|megabytes|gigabytes|terabytes) {word} \("
-        sizes = re.findall(pattern, self._text, re.MULTILINE)
-        if len(sizes) != 1:
-            raise ToolError(f"its report lacks the bytes {word}.")
-        number, unit = sizes[0]
-        power = ("bytes", "kilobytes", "megabytes", "gigabytes", "terabytes").index(unit)
-        try:
-            return float(number) * 1024.0**power
-        except ValueError as error:
-            raise ToolError(f"its report has '{number}' for the bytes {word}.") from error
+    # It takes the difference of two clocks of whole seconds, and of a 0 makes a 1.
+    seen = seen_ns / 1e9
+    if not (seen - 1.2 <= counts["seconds"] <= max(1.0, seen + 1.2)):
+        raise ToolError(f"its report says {counts['seconds']:.0f} s, and {seen:.2f} s passed.")
 
 
-def _samples(report: _Report, times: Mapping[str, int], total_ns: int) -> Iterator[Sample]:
-    at_ns = total_ns
+def _size_bytes(output: Output, word: str) -> float:
+    units = ("bytes", "kilobytes", "megabytes", "gigabytes", "terabytes")
+    pattern = rf"^\t([0-9.]+) ({'|'.join(units)}) {word} \(.*\)\n"
+    number, unit = matched(output, pattern, f"the bytes {word}")
+    try:
+        return float(number) * 1024.0 ** units.index(unit)
+    except ValueError as error:
+        raise ToolError(f"its report has '{number}' for the bytes {word}.") from error
+
+
+def _samples(
+    counts: Mapping[str, float], sizes_bytes: Mapping[str, float], times: Mapping[str, int]
+) -> Iterator[Sample]:
+    total_ns = sum(times.values())
 
     def sample(metric: str, value: float, phase: str = "") -> Sample:
-        return Sample(metric, value, 1, at_ns, {"phase": phase} if phase else {})
+        return Sample(metric, value, 1, total_ns, {"phase": phase} if phase else {})
 
-    yield sample("transactions_per_s", report.transactions * 1e9 / times["transactions"])
+    yield sample("transactions_per_s", counts["transactions"] * 1e9 / times["transactions"])
     for phase, elapsed_ns in times.items():
         yield sample("elapsed_ns", elapsed_ns, phase)
     yield sample("elapsed_ns", total_ns, "all")
-    counts = (
-        ("created", "create", report.created_alone),
-        ("created", "transactions", report.created_mixed),
-        ("read", "transactions", report.files["read"]),
-        ("appended", "transactions", report.files["appended"]),
-        ("deleted", "transactions", report.deleted_mixed),
-        ("deleted", "delete", report.deleted_alone),
+    files = (
+        ("created", "create", "created_alone"),
+        ("created", "transactions", "created_mixed"),
+        ("read", "transactions", "read"),
+        ("appended", "transactions", "appended"),
+        ("deleted", "transactions", "deleted_mixed"),
+        ("deleted", "delete", "deleted_alone"),
     )
-    for word, phase, count in counts:
-        yield sample(f"files_{word}_per_s", count * 1e9 / times[phase], phase)
-    for word, size in report.bytes.items():
-        yield sample(f"{word}_bytes_per_s", size * 1e9 / total_ns, "all")
-    yield sample("reported_transactions_per_s", report.rate)
-    yield sample("reported_elapsed_ns", report.seconds * 1e9)
+    for word, phase, count in files:
+        yield sample(f"files_{word}_per_s", counts[count] * 1e9 / times[phase], phase)
+    for word, size_bytes in sizes_bytes.items():
+        yield sample(f"{word}_bytes_per_s", size_bytes * 1e9 / total_ns, "all")
+    yield sample("reported_transactions_per_s", counts["transactions_per_s"])
+    yield sample("reported_elapsed_ns", counts["seconds"] * 1e9)
 
 
 ADAPTER = adapter(
@@ -235,35 +222,32 @@ ADAPTER = adapter(
     overhead="files, transactions and their bytes; the folder goes away at the end",
     source="Katcher, PostMark: a new file system benchmark, Network Appliance TR3022, 1997",
     minimum="1.51",
-    install="apt-get install postmark",
     command=_command,
     look=Command(input="quit\n"),
-    version=_version,
+    version=r"PostMark v([0-9]+(?:\.[0-9]+)*)",
     parse=_parse,
-    page=page(
-        measures="""
+    measures="""
 How a file system serves a mail or news server, by the tool that made this workload known: files are
 made, then read, added to, made and deleted in transactions, then deleted.""",
-        how="""
+    how="""
 The tool is driven by commands on its standard input, in a scratch folder of its own. It says when a
 phase begins and ends; the times of the phases are those at which these words were seen, so that
 they are not bound to the whole seconds in which it counts. Rates are its counts over these times.
 """,
-        truth="""
+    truth="""
 The counts add up: files made and deleted, with and without transactions, are all that were made and
 deleted. Its own total agrees with the time that was seen to the second that it can tell. An error
 that it prints makes the trial fail, although it would report figures all the same.""",
-        cross_check="""
+    cross_check="""
 `disk.files` does the same work natively; `benchmarks/mail.py` runs both in turn.""",
-        overhead="""
+    overhead_page="""
 Takes the disk space of its files. One CPU, mostly in the kernel. The folder is removed at the end,
 also when the trial is cancelled; after a SIGKILL the next one in the same directory removes it.""",
-        caveats="""
+    caveats="""
 The page cache takes part, and nothing is synced: where the files fit into memory this tells of the
 file system's code and of memory. It does not check its writes: on a full disk it goes on. What it
 would add to a file that is full already it leaves out, uncounted; so it does with files to make
 once there are twice as many as at first. With fewer than ten transactions it crashes. Its sizes
 are rounded to two decimals of kilobytes or megabytes (of 1024). The tool's packages 1.53 and older
 call themselves 1.51.""",
-    ),
 )

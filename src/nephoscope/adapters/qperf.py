@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import Command, Output, check_ending, numbers
 from nephoscope.adapters.quantities import (
     HOST,
@@ -65,18 +65,15 @@ ADAPTER = adapter(
     version=r"^qperf ([0-9]+(?:\.[0-9]+)+)",
     source="qperf, github.com/linux-rdma/qperf",
     minimum="0.4.9",
-    install="apt-get install qperf",
     overhead="a CPU on each side",
-    page=page(
-        measures="""
+    measures="""
 The payload that TCP carries to a host, and the round trip of a message over TCP and over UDP.""",
-        how="""
+    how="""
 A server of the tool's own has to run on the host: `qperf`. It listens on all addresses and asks
 nobody for a password, so that Nephoscope does not start one; end it after the measurement. The
 tests `tcp_bw`, `tcp_lat` and `udp_lat` take `duration_ns` each.""",
-        truth="On a link whose rate and delay are set, the figures are these.",
-        cross_check="`net.throughput`, and `net.rtt` with `rate_per_s=0`, measure the same.",
-        overhead="One process on each side.",
-        caveats="Means only. A firewall has to let further ports through, which it chooses.",
-    ),
+    truth="On a link whose rate and delay are set, the figures are these.",
+    cross_check="`net.throughput`, and `net.rtt` with `rate_per_s=0`, measure the same.",
+    overhead_page="One process on each side.",
+    caveats="Means only. A firewall has to let further ports through, which it chooses.",
 )

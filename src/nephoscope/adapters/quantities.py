@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from nephoscope.adapters.frame import ToolError
 from nephoscope.catalog import MetricSpec, ParamSpec
 from nephoscope.errors import UsageError
 from nephoscope.model import Better, Shape
+from nephoscope.units import parse_duration_ns
 
 Params = Mapping[str, Any]
-
-MS_NS, SECOND_NS, HOUR_NS = 1_000_000, 1_000_000_000, 3_600_000_000_000
 
 
 def whole(name: str, default: int, low: int, high: int, doc: str, unit: str = "count") -> ParamSpec:
@@ -21,9 +20,10 @@ def whole(name: str, default: int, low: int, high: int, doc: str, unit: str = "c
     return ParamSpec(name, "int", unit, default, doc, min=low, max=high)
 
 
-def choice(name: str, default: str, choices: Sequence[str], doc: str) -> ParamSpec:
-    """Returns a parameter that is one of several words."""
-    return ParamSpec(name, "choice", "none", default, doc, choices=tuple(choices))
+def choice(name: str, choices: Iterable[str], doc: str, *, default: str = "") -> ParamSpec:
+    """Returns a parameter that is one of several words, by default the first."""
+    words = tuple(choices)
+    return ParamSpec(name, "choice", "none", default or words[0], doc, choices=words)
 
 
 def boolean(name: str, default: bool, doc: str) -> ParamSpec:
@@ -36,8 +36,9 @@ def text(name: str, default: str, doc: str) -> ParamSpec:
     return ParamSpec(name, "text", "none", default, doc)
 
 
-def period(name: str, default_ns: int, low_ns: int, high_ns: int, doc: str) -> ParamSpec:
-    """Returns a parameter that is a length of time."""
+def period(name: str, default: str, low: str, high: str, doc: str) -> ParamSpec:
+    """Returns a parameter that is a length of time; its default and bounds as users write times."""
+    default_ns, low_ns, high_ns = map(parse_duration_ns, (default, low, high))
     return whole(name, default_ns, low_ns, high_ns, doc, unit="ns")
 
 
@@ -49,32 +50,49 @@ def threads(doc: str) -> ParamSpec:
 def duration(default_s: int) -> ParamSpec:
     """Returns the parameter of how long a tool runs."""
     doc = "Time that it runs, in whole seconds."
-    return period("duration_ns", default_s * SECOND_NS, SECOND_NS, 24 * HOUR_NS, doc)
+    return period("duration_ns", f"{default_s}s", "1s", "24h", doc)
 
 
 def timeout(default_s: int) -> ParamSpec:
     """Returns the parameter of how long a tool waits for a response."""
     doc = "Time after which a response counts as an error, in whole seconds."
-    return period("timeout_ns", default_s * SECOND_NS, SECOND_NS, 24 * HOUR_NS, doc)
+    return period("timeout_ns", f"{default_s}s", "1s", "24h", doc)
+
+
+_UNITS = {
+    "s": ("seconds", 1_000_000_000),
+    "ms": ("milliseconds", 1_000_000),
+    "us": ("microseconds", 1_000),
+}
+
+
+def whole_units(tool: str, params: Params, name: str, unit: str) -> int:
+    """Returns a parameter's time in s, ms or us; UsageError unless it is a whole number of them."""
+    words, unit_ns = _UNITS[unit]
+    value, rest = divmod(params[name], unit_ns)
+    if rest:
+        raise UsageError(
+            f"{tool}: {name} must be a whole number of {words}, because {tool} counts them.",
+            f"Set {name}={max(1, value)}{unit}.",
+        )
+    return int(value)
 
 
 def seconds(tool: str, params: Params, name: str = "duration_ns") -> int:
     """Returns a parameter's time in seconds; UsageError unless it is a whole number of them."""
-    value_s, rest = divmod(params[name], SECOND_NS)
-    if rest:
-        raise UsageError(
-            f"{tool}: {name} must be a whole number of seconds, because {tool} counts them.",
-            f"Set {name}={max(1, value_s)}s.",
-        )
-    return int(value_s)
+    return whole_units(tool, params, name, "s")
 
 
 def options(params: Params, names: Mapping[str, str]) -> list[str]:
     """Returns the words of a command line: each option, and the value of its parameter.
 
-    names: option -> parameter.
+    names: option -> parameter; the value of an option that ends with `=` is in the same word.
     """
-    return [word for option, name in names.items() for word in (option, str(params[name]))]
+    words: list[str] = []
+    for option, name in names.items():
+        value = str(params[name])
+        words += [option + value] if option.endswith("=") else [option, value]
+    return words
 
 
 def rate(name: str, doc: str, *, headline: bool = True, unit: str = "per_s") -> MetricSpec:

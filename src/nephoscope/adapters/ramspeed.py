@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import Figure, adapter, page
+from nephoscope.adapters.declare import Figure, adapter
 from nephoscope.adapters.frame import Command
 from nephoscope.adapters.quantities import Params, choice, throughput, whole
 
@@ -42,7 +42,7 @@ ADAPTER = adapter(
     version=r"^RAMspeed/SMP \([A-Za-z]+\) v([0-9]+(?:\.[0-9]+)+)",
     look=(),
     params=(
-        choice("registers", "integer", tuple(_TESTS), "Registers; `-nt` writes past the caches."),
+        choice("registers", _TESTS, "Registers; `-nt` writes past the caches."),
         whole("array_bytes", 32 << 20, 1 << 20, 1 << 34, "Array; rounded down to MiB.", "bytes"),
         whole("pass_bytes", 8 << 30, 1 << 30, 1 << 40, "Moved by a test; whole GiB.", "bytes"),
         whole("processes", 1, 1, 1_024, "Processes at a time (`-p`)."),
@@ -50,15 +50,12 @@ ADAPTER = adapter(
     command=_command,
     figures=tuple(_figure(name) for name in _METRICS),
     overhead="one CPU and three arrays for each process",
-    page=page(
-        measures="How many bytes a second are moved by the four operations of STREAM.",
-        how="Each of its processes has arrays of its own; the figures are sums over them.",
-        truth="The mean that it prints is that of the four figures.",
-        cross_check="`mem.stream`; `mbw`; `lmbench.memory`.",
-        overhead="One CPU and three arrays for each process.",
-        caveats="""
+    measures="How many bytes a second are moved by the four operations of STREAM.",
+    how="Each of its processes has arrays of its own; the figures are sums over them.",
+    truth="The mean that it prints is that of the four figures.",
+    cross_check="`mem.stream`; `mbw`; `lmbench.memory`.",
+    caveats="""
 An array that fits into a cache measures that cache: take one of four times the last cache.
 Megabytes are decimal. No registry has it: the captures are of version 3.5.0, built from its
 source; set-ups for tests do not install it.""",
-    ),
 )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import adapter, page
-from nephoscope.adapters.frame import PEER_ADDRESS, PEER_PORT, Command, Output, Step, numbers
+from nephoscope.adapters.declare import adapter
+from nephoscope.adapters.frame import PEER_ADDRESS, PEER_PORT, Command, Step
 from nephoscope.adapters.quantities import Params, choice, latencies, rate, time, whole
+from nephoscope.adapters.reports import Figures
 from nephoscope.adapters.servers import redis
 from nephoscope.errors import UsageError
 
@@ -42,16 +43,9 @@ def _whole_pipelines(requests: int, pipeline: int) -> str:
     return str(-(-requests // pipeline) * pipeline)
 
 
-def _figures(output: Output) -> dict[str, float]:
-    names = ("avg", "min", "p50", "p95", "p99", "max")
-    header = ",".join(f'"{name}_latency_ms"' for name in names)
-    row = ",".join([r'"([0-9.]+)"'] * 7)
-    per_s, *times_ms = numbers(
-        output, rf'\A"test","rps",{header}\n"[^"\n]+",{row}\n\Z', "one row of figures"
-    )
-    metrics = ("latency_mean_ns", *(f"latency_{name}_ns" for name in names[1:]))
-    times = {name: value * 1e6 for name, value in zip(metrics, times_ms, strict=True)}
-    return {"requests_per_s": per_s, **times}
+_TIMES = {"avg": "mean", "min": "min", "p50": "p50", "p95": "p95", "p99": "p99", "max": "max"}
+_HEADER = ",".join(f'"{column}_latency_ms"' for column in _TIMES)
+_ROW = ",".join([r'"([0-9.]+)"'] * (1 + len(_TIMES)))
 
 
 ADAPTER = adapter(
@@ -60,7 +54,6 @@ ADAPTER = adapter(
     params=(
         choice(
             "command",
-            "get",
             ("get", "set", "incr", "lpush", "mset", "ping_mbulk"),
             "Command that is sent (`-t`).",
         ),
@@ -87,25 +80,29 @@ ADAPTER = adapter(
     install="apt-get install redis-tools",
     command=_command,
     version=r"^redis-benchmark ([0-9]+(?:\.[0-9]+)+)",
-    figures=_figures,
+    figures=(
+        Figures(
+            "one row of figures",
+            rf'\A"test","rps",{_HEADER}\n"[^"\n]+",{_ROW}\n\Z',
+            {"requests_per_s": 1, **{f"latency_{name}_ns": 1e6 for name in _TIMES.values()}},
+        ),
+    ),
     server=redis.SERVER,
-    page=page(
-        measures="""
+    measures="""
 How many commands a second a Redis server executes when each connection sends its next command, or
 pipeline of them, as soon as the last one was answered.""",
-        how="""
+    how="""
 The server is redis-server without persistence, on the target that `peer` names (without one, on the
 machine itself). It accepts commands that read and write keys, and none that administers it. Before
 the trial, keys that are to be read are written (with many keys nearly all: they are drawn). Figures
 come from the tool's CSV (`--csv`).""",
-        truth="""
+    truth="""
 The commands that it reports are exactly those that the server counts (`INFO commandstats`).""",
-        cross_check="`memtier` loads the same server.",
-        overhead="""
+    cross_check="`memtier` loads the same server.",
+    overhead_page="""
 The tool and the server keep a CPU busy each. On one machine they share its CPUs.""",
-        caveats="""
+    caveats="""
 Closed loop: while the server stalls, nobody sends, so that a stall is one slow answer for each
 connection. With a pipeline the time is that of the whole pipeline. Times have a resolution of 1 µs.
 An answer that is an error ends the tool.""",
-    ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, pstdev
 from typing import Any
@@ -33,17 +33,7 @@ class Figures:
     metrics: Mapping[str, float]
 
 
-def parser(*places: Figures, **factors: Any) -> Callable[[Output], list[Sample]]:
-    """Returns the parser of a report that has every one of these figures exactly once."""
-
-    def parse(output: Output) -> list[Sample]:
-        check_ending(output)
-        return scalars(values_at(output, *places), **factors)
-
-    return parse
-
-
-def values_at(output: Output, *places: Figures) -> dict[str, float]:
+def values_at(output: Output, places: Iterable[Figures]) -> dict[str, float]:
     """Returns the figures of a report. ToolError where one is missing or there twice."""
     return {
         metric: value * scale

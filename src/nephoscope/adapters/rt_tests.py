@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from nephoscope.adapters.declare import Figure, adapter, page
-from nephoscope.adapters.frame import Command, Output, numbers
+from nephoscope.adapters.declare import Figure, adapter
+from nephoscope.adapters.frame import Command
 from nephoscope.adapters.quantities import (
-    MS_NS,
-    SECOND_NS,
     Params,
     choice,
     duration,
@@ -19,6 +17,7 @@ from nephoscope.adapters.quantities import (
     time,
     whole,
 )
+from nephoscope.adapters.reports import Figures
 
 _SHARED: dict[str, Any] = {
     "minimum": "1.0",
@@ -35,32 +34,25 @@ def _cyclictest(params: Params) -> Command:
     return Command(("--quiet", "--nsecs", "--threads=1", *words))
 
 
-def _latencies(output: Output) -> dict[str, float]:
-    pattern = (
-        r"^T: 0 \( *[0-9]+\) P: *[0-9]+ I:[0-9]+ C: *([0-9]+) "
-        r"Min: *([0-9]+) Act: *[0-9]+ Avg: *([0-9]+) Max: *([0-9]+)\n"
-    )
-    cycles, low, mean, high = numbers(output, pattern, "its latencies")
-    return {
-        "latency_mean_ns": mean,
-        "latency_min_ns": low,
-        "latency_max_ns": high,
-        "cycles_count": cycles,
-    }
-
-
 CYCLICTEST = adapter(
     "cyclictest",
     "cyclictest: delay of a thread that sleeps until a set time",
     **_SHARED,
     version=r"^cyclictest V ?([0-9]+\.[0-9]+)",
     params=(
-        period("interval_ns", MS_NS, 10_000, SECOND_NS, "Time between wake-ups."),
+        period("interval_ns", "1ms", "10us", "1s", "Time between wake-ups."),
         whole("priority", 0, 0, 99, "Real-time priority (SCHED_FIFO, needs root); 0: none."),
         duration(3),
     ),
     command=_cyclictest,
-    figures=_latencies,
+    figures=(
+        Figures(
+            "its latencies",
+            r"^T: 0 \( *[0-9]+\) P: *[0-9]+ I:[0-9]+ C: *([0-9]+) "
+            r"Min: *([0-9]+) Act: *[0-9]+ Avg: *([0-9]+) Max: *([0-9]+)\n",
+            {"cycles_count": 1, "latency_min_ns": 1, "latency_mean_ns": 1, "latency_max_ns": 1},
+        ),
+    ),
     metrics=(
         time("latency_mean_ns", "Mean delay of a wake-up.", headline=True),
         time("latency_min_ns", "Shortest delay."),
@@ -68,17 +60,15 @@ CYCLICTEST = adapter(
         figure("cycles_count", "count", "Wake-ups."),
     ),
     overhead="hardly any CPU time",
-    page=page(
-        measures="How late a sleeping thread wakes up: timer, scheduler and hypervisor together.",
-        how="A thread sleeps until a set time and then reads the clock, again and again.",
-        truth="The wake-ups are the duration over the interval, less those that came too late.",
-        cross_check="`cpu.gaps` sees pauses of a thread that does not sleep.",
-        overhead="Hardly any CPU time: the CPU sleeps in between.",
-        caveats="""
+    measures="How late a sleeping thread wakes up: timer, scheduler and hypervisor together.",
+    how="A thread sleeps until a set time and then reads the clock, again and again.",
+    truth="The wake-ups are the duration over the interval, less those that came too late.",
+    cross_check="`cpu.gaps` sees pauses of a thread that does not sleep.",
+    overhead_page="Hardly any CPU time: the CPU sleeps in between.",
+    caveats="""
 Most of the delay of an idle machine is leaving the idle state; a virtual machine adds its exit and
 entry. Without a real-time priority the kernel's timer slack of 50 µs is in every delay. The maximum
 grows with the duration: compare maxima of one duration.""",
-    ),
 )
 
 
@@ -100,8 +90,8 @@ HACKBENCH = adapter(
         whole("descriptors", 20, 1, 1_000, "Senders of a group, and as many receivers."),
         whole("loops", 200, 1, 10_000_000, "Messages of a sender to each receiver."),
         whole("message_bytes", 100, 1, 1 << 20, "Size of a message.", "bytes"),
-        choice("channel", "socket", ("socket", "pipe"), "What carries the messages."),
-        choice("workers", "processes", ("processes", "threads"), "What tasks are."),
+        choice("channel", ("socket", "pipe"), "What carries the messages."),
+        choice("workers", ("processes", "threads"), "What tasks are."),
     ),
     command=_hackbench,
     figures=(
@@ -112,16 +102,14 @@ HACKBENCH = adapter(
         ),
     ),
     overhead="all CPUs",
-    page=page(
-        measures="How fast the kernel's scheduler and its sockets or pipes serve many short tasks.",
-        how="In each group every sender sends messages to every receiver; all groups work at once.",
-        truth="Messages are groups times descriptors squared times loops.",
-        cross_check="`perf.messaging` is the same program inside perf.",
-        overhead="All CPUs; groups times 2 times `descriptors` tasks.",
-        caveats="""
+    measures="How fast the kernel's scheduler and its sockets or pipes serve many short tasks.",
+    how="In each group every sender sends messages to every receiver; all groups work at once.",
+    truth="Messages are groups times descriptors squared times loops.",
+    cross_check="`perf.messaging` is the same program inside perf.",
+    overhead_page="All CPUs; groups times 2 times `descriptors` tasks.",
+    caveats="""
 The time does not contain the start of the tasks. It depends on the number of CPUs and on everything
 else that runs; short runs vary by 10 % and more.""",
-    ),
 )
 
 ADAPTERS = (CYCLICTEST, HACKBENCH)

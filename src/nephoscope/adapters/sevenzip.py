@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import adapter, page
-from nephoscope.adapters.frame import Command, Output, numbers
+from nephoscope.adapters.declare import adapter
+from nephoscope.adapters.frame import Command
 from nephoscope.adapters.quantities import Params, rate, threads, throughput, whole
+from nephoscope.adapters.reports import Figures
 
-_COLUMNS = r" +([0-9]+) +([0-9]+) +([0-9]+) +([0-9]+)"
-
-
-def _figures(output: Output) -> dict[str, float]:
-    pattern = rf"^Avr:{_COLUMNS} +\|{_COLUMNS}\n"
-    compress, _, _, compress_mips, expand, _, _, expand_mips = numbers(
-        output, pattern, "its averages"
-    )
-    (total_mips,) = numbers(output, r"^Tot: +[0-9]+ +[0-9]+ +([0-9]+)\n", "its total")
-    return {
-        "compress_bytes_per_s": compress * 1024,
-        "decompress_bytes_per_s": expand * 1024,
-        "compress_rating_per_s": compress_mips * 1e6,
-        "decompress_rating_per_s": expand_mips * 1e6,
-        "rating_per_s": total_mips * 1e6,
-    }
+_COLUMNS = r" +([0-9]+) +[0-9]+ +[0-9]+ +([0-9]+)"
+_FIGURES = (
+    Figures(
+        "its averages",
+        rf"^Avr:{_COLUMNS} +\|{_COLUMNS}\n",
+        {
+            "compress_bytes_per_s": 1024,
+            "compress_rating_per_s": 1e6,
+            "decompress_bytes_per_s": 1024,
+            "decompress_rating_per_s": 1e6,
+        },
+    ),
+    Figures("its total", r"^Tot: +[0-9]+ +[0-9]+ +([0-9]+)\n", {"rating_per_s": 1e6}),
+)
 
 
 def _command(params: Params) -> Command:
@@ -46,7 +45,7 @@ ADAPTER = adapter(
         threads("Threads (`-mmt`)."),
     ),
     command=_command,
-    figures=_figures,
+    figures=_FIGURES,
     metrics=(
         throughput("compress_bytes_per_s", "Bytes compressed a second."),
         throughput("decompress_bytes_per_s", "Bytes decompressed a second."),
@@ -55,15 +54,13 @@ ADAPTER = adapter(
         rate("rating_per_s", _ADAPTER_DOC.format("mean of both"), headline=False),
     ),
     overhead="one CPU for each thread, and about 60 MiB of memory for each two",
-    page=page(
-        measures="How fast the CPU compresses and decompresses with LZMA.",
-        how="7-Zip generates data with a Lempel-Ziv-like structure in memory, and works on them.",
-        truth="It checks the sums of all decompressed data, and ends with an error otherwise.",
-        cross_check="`app.lzma` and `xz` compress with the same algorithm, on another text.",
-        overhead="One CPU for each thread.",
-        caveats="""
+    measures="How fast the CPU compresses and decompresses with LZMA.",
+    how="7-Zip generates data with a Lempel-Ziv-like structure in memory, and works on them.",
+    truth="It checks the sums of all decompressed data, and ends with an error otherwise.",
+    cross_check="`app.lzma` and `xz` compress with the same algorithm, on another text.",
+    overhead_page="One CPU for each thread.",
+    caveats="""
 Compression is bound by the latency of caches and memory, decompression by mispredicted branches.
 Two threads share one coder with an even number of threads: rates of one and of two threads do not
 tell how the CPUs scale.""",
-    ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import Command, Output, ToolError, last_words
 from nephoscope.adapters.quantities import Params, boolean, errors, rate, time, whole
 from nephoscope.adapters.servers import nginx
@@ -75,16 +75,14 @@ ADAPTER = adapter(
     overhead="a thread for each user, and the server's CPU",
     source="Fulmer, siege: an http load tester and benchmarking utility, joedog.org",
     minimum="4.0",
-    install="apt-get install siege",
     command=_command,
     version=r"^SIEGE ([0-9]+(?:\.[0-9]+)+)",
     figures=_figures,
     server=nginx.SERVER,
-    page=page(
-        measures="""
+    measures="""
 How many requests a second a web server answers when each of a number of users sends its next
 request as soon as the last one was answered.""",
-        how=f"""
+    how=f"""
 {nginx.PAGE}
 siege reports times in steps of 10 ms, and 0.00 s for the mean of most. It reports its sum of times
 too, as the mean number of requests in flight; the mean time is that number times the duration over
@@ -94,14 +92,13 @@ the requests. Users do not pause (`--benchmark`).
 It is started with a number of requests, never with a time (`--time`): when its time is over, siege
 4.0.7 cancels its threads wherever they are, and a thread that holds the lock of the memory
 allocator then keeps the program from ending (github.com/JoeDog/siege/issues/66; 1 of 200 runs).""",
-        truth="""
+    truth="""
 The transactions that siege counts are those that nginx serves: `requests` times `connections`.""",
-        cross_check="`wrk`, `ab` and `h2load` load the same server.",
-        overhead="""
+    cross_check="`wrk`, `ab` and `h2load` load the same server.",
+    overhead_page="""
 A thread for each user; nginx's worker keeps a CPU busy. On one machine they share its CPUs.""",
-        caveats="""
+    caveats="""
 A run of less than half a second is refused, because its clock has steps of 10 ms. Closed loop:
 while the server stalls, nobody sends. A single request's time is 0 or 10 ms to siege, so that there
 are no percentiles, and the mean is good for many requests only.""",
-    ),
 )

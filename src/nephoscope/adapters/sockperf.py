@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import (
     ADDRESS,
     PEER_ADDRESS,
@@ -15,7 +15,7 @@ from nephoscope.adapters.frame import (
     Server,
 )
 from nephoscope.adapters.quantities import Params, duration, seconds, time, whole
-from nephoscope.adapters.reports import Figures, parser
+from nephoscope.adapters.reports import Figures
 
 _US = 1_000
 _NUMBER = r" +([0-9.]+)\n"
@@ -61,7 +61,7 @@ def _sockperf(protocol: Literal["tcp", "udp"]) -> Adapter:
             ),
         ),
         command=command,
-        parse=parser(
+        figures=(
             Figures(
                 "the mean",
                 r"====> avg-rtt=([0-9.]+) \(std-dev=([0-9.]+)\)[^\n]*\n",
@@ -82,28 +82,24 @@ def _sockperf(protocol: Literal["tcp", "udp"]) -> Adapter:
         version=r"^sockperf, version ([0-9]+(?:\.[0-9]+)+)",
         source="sockperf, github.com/Mellanox/sockperf",
         minimum="3.6",
-        install="apt-get install sockperf",
         overhead="a CPU on each side",
         tool="sockperf",
         server=Server(
-            tool="sockperf",
-            command=lambda params: Command(("server", "-i", ADDRESS, "-p", PORT, *tcp)),
-            install="apt-get install sockperf",
+            "sockperf",
+            lambda _: Command(("server", "-i", ADDRESS, "-p", PORT, *tcp)),
             protocol=protocol,
         ),
-        page=page(
-            measures="""
+        measures="""
 How long a message takes there and back, with the next one sent after the answer.""",
-            how="""
+        how="""
 The server runs on the target that `peer` names (without one, on the machine itself). Figures come
 from the report of `sockperf ping-pong --full-rtt`.""",
-            truth="On a link whose delay is set, the round trip is that delay.",
-            cross_check="`net.rtt` with `rate_per_s=0` measures the same.",
-            overhead="One thread on each side.",
-            caveats="""
+        truth="On a link whose delay is set, the round trip is that delay.",
+        cross_check="`net.rtt` with `rate_per_s=0` measures the same.",
+        overhead_page="One thread on each side.",
+        caveats="""
 Closed loop without a rate. It leaves out what it sent in the first 400 ms and the last 50 ms.
 Version 3.7 knows IPv4 alone.""",
-        ),
     )
 
 

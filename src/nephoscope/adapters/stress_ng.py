@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import Figure, adapter, page
+from nephoscope.adapters.declare import Figure, adapter
 from nephoscope.adapters.frame import Adapter, Command
 from nephoscope.adapters.quantities import Params, choice, duration, rate, seconds, threads, whole
 from nephoscope.catalog import ParamSpec
@@ -17,12 +17,6 @@ _CPU_METHODS = (
 )
 
 
-def _operations(stressor: str, doc: str) -> Figure:
-    """Returns the operations a second of elapsed time, as its table has them."""
-    line = rf"^stress-ng: .*\] {stressor}{_COLUMN * 4} +{_NUMBER}{_COLUMN}\n"
-    return Figure(rate("operations_per_s", doc), line)
-
-
 def _adapter(
     stressor: str,
     summary: str,
@@ -30,7 +24,6 @@ def _adapter(
     caveats: str,
     *,
     params: tuple[ParamSpec, ...] = (),
-    figures: tuple[Figure, ...] = (),
     overhead: str = "one CPU for each process",
 ) -> Adapter:
     def command(values: Params) -> Command:
@@ -46,24 +39,26 @@ def _adapter(
         f"stress-ng: {summary}",
         tool="stress-ng",
         minimum="0.13",
-        install="apt-get install stress-ng",
         source="King, stress-ng, github.com/ColinIanKing/stress-ng",
         version=r"^stress-ng, version ([0-9]+(?:\.[0-9]+)+)",
         on_stderr=True,
         params=(*params, threads("Processes."), duration(3)),
         command=command,
-        figures=(*figures, _operations(stressor, "Operations a second of elapsed time.")),
+        figures=(
+            Figure(
+                rate("operations_per_s", "Operations a second of elapsed time."),
+                rf"^stress-ng: .*\] {stressor}{_COLUMN * 4} +{_NUMBER}{_COLUMN}\n",
+            ),
+        ),
         overhead=overhead,
-        page=page(
-            measures=measures,
-            how=f"The stressor `{stressor}` of stress-ng runs for a set time in each process.",
-            truth="Its operations a second are its operations over the elapsed time it reports.",
-            cross_check="`cpu.pi`, `mem.stream` and `mem.cache` measure the same parts natively.",
-            overhead=overhead[0].upper() + overhead[1:] + ".",
-            caveats=f"""
+        measures=measures,
+        how=f"The stressor `{stressor}` of stress-ng runs for a set time in each process.",
+        truth="Its operations a second are its operations over the elapsed time it reports.",
+        cross_check="`cpu.pi`, `mem.stream` and `mem.cache` measure the same parts natively.",
+        overhead_page=overhead[0].upper() + overhead[1:] + ".",
+        caveats=f"""
 {caveats} An operation is what that version of stress-ng makes of it: compare rates of one version
 only.""",
-        ),
     )
 
 
@@ -72,7 +67,7 @@ CPU = _adapter(
     "one of its CPU methods",
     "How often a second a CPU does one of many small computations.",
     "`all` takes turns among all methods, so that short runs see other mixtures.",
-    params=(choice("method", "matrixprod", _CPU_METHODS, "Computation (`--cpu-method`)."),),
+    params=(choice("method", _CPU_METHODS, "Computation (`--cpu-method`).", default="matrixprod"),),
 )
 STREAM = _adapter(
     "stream",

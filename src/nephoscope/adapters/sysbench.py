@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import (
     PEER_ADDRESS,
     PEER_PORT,
@@ -22,6 +22,7 @@ from nephoscope.adapters.quantities import (
     duration,
     errors,
     latencies,
+    options,
     rate,
     seconds,
     threads,
@@ -72,7 +73,6 @@ def _latencies(output: Output) -> dict[str, float]:
 _SHARED: dict[str, Any] = {
     "tool": "sysbench",
     "minimum": "1.0",
-    "install": "apt-get install sysbench",
     "source": "Kopytov, sysbench, github.com/akopytov/sysbench",
     "version": r"^sysbench ([0-9]+(?:\.[0-9]+)+)",
 }
@@ -97,33 +97,26 @@ CPU = adapter(
     command=_cpu,
     figures=_figures_cpu,
     overhead="one CPU for each thread",
-    page=page(
-        measures="How often a second the CPU finds all primes up to a number, by trial division.",
-        how="""
+    measures="How often a second the CPU finds all primes up to a number, by trial division.",
+    how="""
 Each event divides every number by all up to its square root; most time goes into 64-bit divisions.
 """,
-        truth="Events a second times the mean time of one is the number of threads.",
-        cross_check="`cpu.pi` and `cpu.hash` measure other work of a CPU.",
-        overhead="One CPU for each thread.",
-        caveats=f"Divisions differ more between models of CPUs than most work does. {_CAVEATS}",
-    ),
+    truth="Events a second times the mean time of one is the number of threads.",
+    cross_check="`cpu.pi` and `cpu.hash` measure other work of a CPU.",
+    caveats=f"Divisions differ more between models of CPUs than most work does. {_CAVEATS}",
 )
 
 
 def _memory(params: Params) -> Command:
-    return Command(
-        (
-            "memory",
-            *_common(params),
-            f"--memory-block-size={params['block_bytes']}",
-            # The time ends it.
-            "--memory-total-size=1024P",
-            f"--memory-oper={params['operation']}",
-            f"--memory-access-mode={params['access']}",
-            f"--memory-scope={params['scope']}",
-            "run",
-        )
-    )
+    names = {
+        "--memory-block-size=": "block_bytes",
+        "--memory-oper=": "operation",
+        "--memory-access-mode=": "access",
+        "--memory-scope=": "scope",
+    }
+    # The time ends it.
+    size = "--memory-total-size=1024P"
+    return Command(("memory", *_common(params), *options(params, names), size, "run"))
 
 
 def _figures_memory(output: Output) -> dict[str, float]:
@@ -143,9 +136,9 @@ MEMORY = adapter(
     **_SHARED,
     params=(
         whole("block_bytes", 1_024, 8, 1 << 30, "Size of a block; a power of 2.", "bytes"),
-        choice("operation", "write", ("read", "write"), "What is done with a block."),
-        choice("access", "seq", ("seq", "rnd"), "Order of the words in a block."),
-        choice("scope", "global", ("global", "local"), "One block for all threads, or each one."),
+        choice("operation", ("read", "write"), "What is done with a block.", default="write"),
+        choice("access", ("seq", "rnd"), "Order of the words in a block."),
+        choice("scope", ("global", "local"), "One block for all threads, or each one."),
         *_PARAMS,
     ),
     metrics=(
@@ -155,33 +148,30 @@ MEMORY = adapter(
     command=_memory,
     figures=_figures_memory,
     overhead="one CPU for each thread, and a block of memory",
-    page=page(
-        measures="""
+    measures="""
 How many bytes a second threads read or write in a block of memory, word by word.""",
-        how="A block is read or written again and again.",
-        truth="Bytes a second are blocks a second times the size of a block.",
-        cross_check="""
+    how="A block is read or written again and again.",
+    truth="Bytes a second are blocks a second times the size of a block.",
+    cross_check="""
 `mem.stream` measures the bandwidth of memory; `mem.cache` that of the caches.""",
-        overhead="One CPU for each thread.",
-        caveats="""
+    overhead_page="One CPU for each thread.",
+    caveats="""
 With the default block of 1 KiB this is the first-level cache and the loop around it, and not
 memory; a block above the last-level cache measures memory. It takes 8 bytes at a time, and a clock
 read around each block: no rate of vector instructions.""",
-    ),
 )
 
 
 def _fileio(params: Params) -> Command:
     flags = [f"--file-extra-flags={params['flags']}"] if params["flags"] != "none" else []
-    words = (
-        "fileio",
-        f"--file-num={params['files']}",
-        f"--file-total-size={params['total_bytes']}",
-        f"--file-block-size={params['block_bytes']}",
-        f"--file-test-mode={params['mode']}",
-        f"--file-fsync-freq={params['sync_every']}",
-        *flags,
-    )
+    names = {
+        "--file-num=": "files",
+        "--file-total-size=": "total_bytes",
+        "--file-block-size=": "block_bytes",
+        "--file-test-mode=": "mode",
+        "--file-fsync-freq=": "sync_every",
+    }
+    words = ("fileio", *options(params, names), *flags)
     return Command(
         (*words, *_common(params), "run"),
         directory=params["directory"],
@@ -213,12 +203,12 @@ FILEIO = adapter(
         whole("block_bytes", 16_384, 512, 1 << 30, "Of one read or write.", "bytes"),
         choice(
             "mode",
-            "rndrw",
             ("seqwr", "seqrewr", "seqrd", "rndrd", "rndwr", "rndrw"),
             "What is done: sequential or random, writing, rewriting or reading.",
+            default="rndrw",
         ),
         whole("sync_every", 100, 0, 1_000_000, "Requests after which all files are synced; 0: no."),
-        choice("flags", "none", ("none", "direct", "sync", "dsync"), "How files are opened."),
+        choice("flags", ("none", "direct", "sync", "dsync"), "How files are opened."),
         *_PARAMS,
     ),
     metrics=(
@@ -232,18 +222,16 @@ FILEIO = adapter(
     command=_fileio,
     figures=_figures_fileio,
     overhead="`total_bytes` of disk space; the folder goes away at the end",
-    page=page(
-        measures="""
+    measures="""
 Reads and writes a second on a set of files, at random or in turn, with regular syncs.""",
-        how="The files are made before the trial, untimed, in a scratch folder.",
-        truth="Bytes a second are reads and writes a second times the size of a block.",
-        cross_check="`disk.io` does such work natively, with its own clock for each request.",
-        overhead="""
+    how="The files are made before the trial, untimed, in a scratch folder.",
+    truth="Bytes a second are reads and writes a second times the size of a block.",
+    cross_check="`disk.io` does such work natively, with its own clock for each request.",
+    overhead_page="""
 Disk space for the files. The folder is removed at the end, also when the trial is cancelled.""",
-        caveats=f"""
+    caveats=f"""
 Without `flags=direct` the page cache takes part: where the files fit into memory, reads measure
 memory. A sync is an event too, so that latencies mix reads, writes and syncs. {_CAVEATS}""",
-    ),
 )
 
 
@@ -255,8 +243,7 @@ def _oltp(params: Params) -> Command:
         f"--pgsql-port={PEER_PORT}",
         f"--pgsql-user={postgresql.ROLE}",
         f"--pgsql-db={postgresql.CONNECTION}",
-        f"--tables={params['tables']}",
-        f"--table-size={params['rows']}",
+        *options(params, {"--tables=": "tables", "--table-size=": "rows"}),
     )
     filling = Step("sysbench", (*words, "prepare"), input=postgresql.PASSWORD_FILE)
     return Command(
@@ -286,7 +273,6 @@ OLTP = adapter(
     params=(
         choice(
             "workload",
-            "read_write",
             ("read_write", "read_only", "write_only", "point_select", "update_index"),
             "Lua script (`oltp_…`).",
         ),
@@ -306,18 +292,16 @@ OLTP = adapter(
     server=postgresql.SERVER,
     overhead="a CPU where transactions are short, the server's CPUs, and its disk: about 64 MB and "
     "its rows",
-    page=page(
-        measures="""
+    measures="""
 How many transactions a second a PostgreSQL server commits, each of 20 queries with the default
 workload, and how long one takes.""",
-        how=postgresql.PAGE,
-        truth="""
+    how=postgresql.PAGE,
+    truth="""
 The default workload deletes and inserts one row in each transaction: the rows that the server
 counts as deleted are the transactions that sysbench reports, with those that it repeated.""",
-        cross_check="`db.pgbench` loads the same server.",
-        overhead="Each trial makes a cluster (1 to 2 s) and fills its tables.",
-        caveats=f"Rows are drawn from sysbench's `special` distribution: few are hot. {_CAVEATS}",
-    ),
+    cross_check="`db.pgbench` loads the same server.",
+    overhead_page="Each trial makes a cluster (1 to 2 s) and fills its tables.",
+    caveats=f"Rows are drawn from sysbench's `special` distribution: few are hot. {_CAVEATS}",
 )
 
 ADAPTERS = (CPU, MEMORY, FILEIO, OLTP)

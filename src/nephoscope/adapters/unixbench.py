@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from nephoscope.adapters.declare import adapter, page, version_by_usage
+from nephoscope.adapters.declare import adapter, version_by_usage
 from nephoscope.adapters.frame import Command, Output, ToolError, check_ending, matched, numbers
 from nephoscope.adapters.quantities import Params, choice, rate, whole
 from nephoscope.adapters.reports import scalars
@@ -54,7 +54,7 @@ ADAPTER = adapter(
     source="BYTE UNIX Benchmarks, github.com/kdlucas/byte-unixbench",
     version=version_by_usage("Run: unknown option --version", "5.1"),
     params=(
-        choice("test", "index", _TESTS, "Which of its tests; `index` has all twelve (28 minutes)."),
+        choice("test", _TESTS, "Which of its tests; `index` has all twelve (28 minutes)."),
         whole("copies", 1, 1, 1_024, "Copies of a test at a time (`-c`)."),
         whole(
             "iterations", 10, 1, 1_000, "Times that a test runs, a third of them if long (`-i`)."
@@ -67,22 +67,19 @@ ADAPTER = adapter(
     command=_command,
     parse=_parse,
     overhead="one CPU for each copy",
-    page=page(
-        measures="""
+    measures="""
 How many operations a second basic programs do: integers and strings (Dhrystone), floating point
 (Whetstone), system calls, pipes, context switches, processes, scripts, copying of files.""",
-        how="""
+    how="""
 Its program `Run` is called in a scratch folder; it runs each test `iterations` times, drops the
 worst third, and takes the geometric mean. Rows of its table are samples with the factor `test`;
 `all` is its index, the geometric mean over the tests.""",
-        truth="An index is the result over the baseline in its table, times 10.",
-        cross_check="`sys.calls` has getpid, pipe, context switch, fork and exec; `lmbench.…`.",
-        overhead="One CPU for each copy.",
-        caveats="""
+    truth="An index is the result over the baseline in its table, times 10.",
+    cross_check="`sys.calls` has getpid, pipe, context switch, fork and exec; `lmbench.…`.",
+    caveats="""
 No package of Debian has it: build it with its own `make` and put its folder into PATH. The
 compiler and its options decide about Dhrystone and Whetstone, so that builds differ between
 machines. Its test of system calls does several of them at once. An index over all tests hides
 opposite differences. The captures are of version 6.0.0, built from its source; set-ups for
 tests do not install it.""",
-    ),
 )

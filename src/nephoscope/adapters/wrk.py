@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import Command, Output, ToolError, numbers
 from nephoscope.adapters.quantities import (
     Params,
@@ -127,30 +127,27 @@ ADAPTER = adapter(
     overhead="one CPU for each thread, and one for the server",
     source="Glozer, wrk: a HTTP benchmarking tool, github.com/wg/wrk",
     minimum="4.0",
-    install="apt-get install wrk",
     command=_command,
     version=r"^wrk (?:[a-z]+/)?([0-9]+(?:\.[0-9]+)+)",
     figures=_figures,
     server=nginx.SERVER,
-    page=page(
-        measures="""
+    measures="""
 How many requests a second a web server answers when each connection sends its next request as soon
 as the last one was answered, and how long an answer takes.""",
-        how=f"""
+    how=f"""
 {nginx.PAGE}
 Percentiles come from wrk's Lua interface, because its summary rounds them to three digits.""",
-        truth="""
+    truth="""
 The requests that wrk counts are those that nginx counts, up to one in flight for each connection.
 """,
-        cross_check="`ab`, `h2load` and `siege` load the same server.",
-        overhead="""
+    cross_check="`ab`, `h2load` and `siege` load the same server.",
+    overhead_page="""
 Each thread of wrk and nginx's worker keep a CPU busy. On one machine they share its CPUs.""",
-        caveats="""
+    caveats="""
 Closed loop: while the server stalls, nobody sends. wrk adds the requests that each connection would
 have sent at its mean interval, so that its own mean and percentiles are not those of requests that
 were sent; `latency_…` has these additions taken out, `corrected_…` has them. The correction knows
 the mean interval of the run itself, which a stall has made longer, and not a schedule. Times have a
 resolution of 1 µs; a response after `timeout_ns` is an error and in no latency. After a stall of a
 second wrk needs up to a minute of CPU time to hand over its latencies.""",
-    ),
 )

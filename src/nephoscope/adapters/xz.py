@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nephoscope.adapters.declare import adapter, page
+from nephoscope.adapters.declare import adapter
 from nephoscope.adapters.frame import Command, Output, Step, ToolError, matched
 from nephoscope.adapters.quantities import Params, figure, throughput, whole
 
@@ -81,16 +81,14 @@ ADAPTER = adapter(
         figure("compressed_ratio", "ratio", "Compressed size over size of the text."),
     ),
     overhead="one CPU, and about 100 MiB of memory with preset 6",
-    page=page(
-        measures="How fast xz compresses: work that caches, memory and branches limit.",
-        how="""
+    measures="How fast xz compresses: work that caches, memory and branches limit.",
+    how="""
 The text of `app.lzma` is written to a file before the trial, by awk. The time is that of the whole
 program, from its start to its end, reading and writing files included.""",
-        truth="xz reports the size of the text, which is `corpus_bytes`.",
-        cross_check="`app.lzma` compresses the same text natively; `7zip` generates other data.",
-        overhead="One CPU; twice `corpus_bytes` of disk space.",
-        caveats="""
+    truth="xz reports the size of the text, which is `corpus_bytes`.",
+    cross_check="`app.lzma` compresses the same text natively; `7zip` generates other data.",
+    overhead_page="One CPU; twice `corpus_bytes` of disk space.",
+    caveats="""
 The start of the program takes a millisecond or two; with less than a second of work use a larger
 text. The reported size has two digits after the point.""",
-    ),
 )

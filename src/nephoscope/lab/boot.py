@@ -21,6 +21,7 @@ READY_MARK = "nephoscope: ready"
 STEP_S = 0.005
 """How often the console is looked at: the resolution of the marks."""
 _LINE_MAX = 300
+_ESCAPES = re.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|.)")
 _WORTH_SAYING_NS = 50_000_000
 
 
@@ -77,10 +78,7 @@ class Console:
 
     def skip(self) -> None:
         """Leaves out what is there already: the console of an earlier boot."""
-        try:
-            self._offset = self._path.stat().st_size
-        except FileNotFoundError:
-            self._offset = 0
+        self._offset = self._path.stat().st_size if self._path.exists() else 0
 
     def poll(self) -> None:
         """Takes in what was written since."""
@@ -103,17 +101,10 @@ class Console:
                 self.resolution_ns = max(self.resolution_ns, now - before)
         *lines, self._rest = text.replace("\r", "\n").split("\n")
         for line in (*lines, self._rest):
-            if words := _printable(line):
-                self.last_line = words
+            text = "".join(ch for ch in _ESCAPES.sub("", line) if ch.isprintable())
+            self.last_line = text.strip()[:_LINE_MAX] or self.last_line
         # A mark may lie across two looks, never across two lines.
         self._rest = self._rest[-_LINE_MAX:]
-
-
-_ESCAPES = re.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|.)")
-
-
-def _printable(line: str) -> str:
-    return "".join(ch for ch in _ESCAPES.sub("", line) if ch.isprintable()).strip()[:_LINE_MAX]
 
 
 async def watch(
@@ -179,6 +170,6 @@ def _never(what: str, console: Console, how: str) -> RunFailed:
     )
 
 
-def timeout_s(share: float, base_s: float = 60.0) -> float:
+def timeout_s(share: float) -> float:
     """Returns how long a boot may take for a host that has at most `share` of one CPU."""
-    return base_s / min(1.0, max(share, 0.02))
+    return 60.0 / min(1.0, max(share, 0.02))

@@ -119,7 +119,9 @@ class Maker:
         warnings = tuple(check.warnings(topology))
         for warning in warnings:
             self._say(f"warning: {warning}")
-        await self._prepare_platforms()
+        # What several hosts share (images) is made once, before any of them starts.
+        for platform in dict.fromkeys(spec.platform for spec in topology.hosts.values()):
+            await PLATFORMS[platform].prepare(self._say)
         save(self.laid, self.chosen, COMING_UP, {}, warnings=list(warnings))
         self._say(f"lab {self.lab}: {len(topology.hosts)} hosts, {self._estimate()}")
         lines = links.make_lines(self.laid, self.chosen)
@@ -171,11 +173,6 @@ class Maker:
             ip += links.route_lines(self.laid, node)
         await self.runner.ip(ip, path)
         await self.runner.tc(tc, path)
-
-    async def _prepare_platforms(self) -> None:
-        """What several hosts share (images) is made once, before any of them starts."""
-        for name in dict.fromkeys(spec.platform for spec in self.topology.hosts.values()):
-            await PLATFORMS[name].prepare(self._say)
 
     async def _start_hosts(self) -> dict[str, Host]:
         began, done = time.monotonic(), 0

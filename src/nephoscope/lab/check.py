@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 import json
 import socket
-import subprocess
 import threading
 import time
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 
 from nephoscope import units
 from nephoscope.errors import PlanError
+from nephoscope.lab import commands
 from nephoscope.lab.limits.cpu import machine_cpus
 from nephoscope.lab.network import layout
 from nephoscope.lab.network.namespaces import within
@@ -137,14 +137,8 @@ def machine_networks() -> list[tuple[ipaddress.IPv4Network, str]]:
 
 
 def _ip(what: str) -> list[dict[str, Any]]:
-    try:
-        done = subprocess.run(
-            ["ip", "-4", "-j", what], capture_output=True, check=True, timeout=10, text=True
-        )
-    except (OSError, subprocess.SubprocessError):
-        # `up` says that iproute2 lacks; without it nothing can be made anyway.
-        return []
-    return list(json.loads(done.stdout or "[]"))
+    # Without iproute2, which `up` reports, nothing can be made anyway.
+    return list(json.loads(commands.output_of(["ip", "-4", "-j", what]) or "[]"))
 
 
 CARRIED_BITS_PER_S = 1e9

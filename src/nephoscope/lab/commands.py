@@ -191,19 +191,16 @@ def entering(
 
 
 _STEP_S = 0.003
-_STOP_S = 3.0
+_READY_S, _STOP_S = 10.0, 3.0
 
 
 async def start_helper(
     command: Sequence[str],
     cgroups: Iterable[Path],
     log: Path,
-    *,
     text: str = "",
-    ready: bytes = b'{"ready"',
-    timeout_s: float = 10.0,
 ) -> None:
-    """Starts a helper, gives it `text` on its standard input, waits until its log says `ready`.
+    """Starts a helper, gives it `text` on its standard input, waits until its log says so.
 
     What it prints goes to the file `log`. Raises RunFailed with its last line when it ends, or says
     nothing in time.
@@ -229,7 +226,7 @@ async def start_helper(
             await child.wait()
         os.close(held)
         held = -1
-        await _until_ready(alive, log, ready, timeout_s)
+        await _until_ready(alive, log)
     finally:
         os.close(alive)
         if held >= 0:
@@ -257,14 +254,14 @@ def _writers(log: Path) -> list[int]:
     return processes.matching(lambda process: os.readlink(process / "fd/1") == str(log))
 
 
-async def _until_ready(alive: int, log: Path, ready: bytes, timeout_s: float) -> None:
-    until = time.monotonic() + timeout_s
-    while ready not in (output := log.read_bytes()):
+async def _until_ready(alive: int, log: Path) -> None:
+    until = time.monotonic() + _READY_S
+    while b'{"ready"' not in (output := log.read_bytes()):
         # The helper holds the other end of this pipe, so its end is seen as the end of the file.
         ended, _, _ = select.select([alive], [], [], 0)
         if ended or time.monotonic() > until:
             lines = output.decode(errors="replace").strip().splitlines()
             words = lines[-1] if lines else "it said nothing"
-            what = "ended" if ended else f"was not ready in {timeout_s:g} s"
+            what = "ended" if ended else f"was not ready in {_READY_S:g} s"
             raise RunFailed(f"The helper of {log.name} {what}: {words}", "See `dmesg`.")
         await asyncio.sleep(_STEP_S)

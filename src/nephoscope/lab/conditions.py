@@ -57,7 +57,8 @@ async def renew(
         laid = layout.lay_out(_known(lab.name))
         made = await uncancelled(_restart(laid, host, laid, say, lock, keep=level == "boot"))
         lab.hosts = {**lab.hosts, host: made}
-        _write_down(lab)
+        laid = layout.lay_out(lab.topology)
+        bringup.save(laid, bringup.links_of(laid), UP, lab.hosts)
     return made.boot
 
 
@@ -78,11 +79,6 @@ async def _restart(
 def _known(name: str) -> Topology:
     """Returns what the lab is now; UsageError when it is not up."""
     return LABS.open(name).topology
-
-
-def _write_down(lab: Lab) -> None:
-    laid = layout.lay_out(lab.topology)
-    bringup.save(laid, bringup.links_of(laid), UP, lab.hosts)
 
 
 class _Change:

@@ -43,14 +43,9 @@ def disks(lab: str) -> Path:
     return DISKS / lab
 
 
-def folder_labs() -> set[str]:
-    """Labs that have a folder of files."""
-    return {path.name for path in _entries(RUN) if path.is_dir()}
-
-
-def disk_labs() -> set[str]:
-    """Labs that have disks."""
-    return {path.name for path in _entries(DISKS) if path.is_dir()}
+def labs_in(folder: Path) -> set[str]:
+    """Labs that have files in a folder of all labs, `RUN` or `DISKS`."""
+    return {path.name for path in _entries(folder) if path.is_dir()}
 
 
 def namespaces_of(lab: str) -> list[Path]:

@@ -7,7 +7,7 @@ import os
 import pwd
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,22 +45,31 @@ def require(command: str, store: Path | None = None) -> None:
 
     store: directory of runs that the command writes; root's default would be another.
     """
-    missing = missing_capabilities()
-    if missing:
-        words = ", ".join(f"{name} ({_CAPABILITIES[name][1]})" for name in missing)
+    if lacked := missing_capabilities():
+        words = ", ".join(f"{name} ({_CAPABILITIES[name][1]})" for name in lacked)
         raise Lacking(
             f"A lab needs root, or the capabilities {words}.",
             f"Run `{programs.as_root(command, store)}`.",
         )
-    path = commands.environment()["PATH"]
-    absent = [program for program in _PROGRAMS if shutil.which(program, path=path) is None]
-    if absent:
-        packages = sorted({_PROGRAMS[program] for program in absent})
-        raise Lacking(
-            f"A lab needs the program {' and '.join(absent)}.",
-            f"Run `apt-get install {' '.join(packages)}`.",
-        )
+    if (absent := missing(_PROGRAMS, "A lab")) is not None:
+        raise absent
     find_launcher()
+
+
+def sbin(program: str) -> str | None:
+    """Path of a program, also where only root's path has it."""
+    return shutil.which(program, path=commands.environment()["PATH"])
+
+
+def missing(programs: Mapping[str, str], what: str) -> Lacking | None:
+    """Lacking with the packages of those programs that are not installed. programs: name ->
+    Debian package."""
+    absent = [name for name in programs if sbin(name) is None]
+    if not absent:
+        return None
+    packages = " ".join(dict.fromkeys(programs[name] for name in absent))
+    named = " and ".join(absent)
+    return Lacking(f"{what} needs {named}.", f"Run `apt-get install {packages}`.")
 
 
 def missing_capabilities() -> list[str]:

@@ -31,7 +31,7 @@ class LabProvisioner:
         check.fits_here(spec, lambda loc: "")
         bringup.require_platforms(spec)
         name = spec.name
-        if name not in names.folder_labs() and sweep.exists(name):
+        if name not in names.labs_in(names.RUN) and sweep.exists(name):
             raise state.clash(name)
         laid = layout.lay_out(spec)
         chosen = await asyncio.to_thread(bringup.links_of, laid)

@@ -20,7 +20,7 @@ from nephoscope.lab.commands import read_json, try_lock, write_json
 from nephoscope.provisioning import UP
 
 STATE = "state.json"
-_STEP_S = 0.02
+_STEP_S, _WAIT_S = 0.02, 10.0
 
 
 class Busy(UsageError):
@@ -81,7 +81,7 @@ def clash(lab: str) -> UsageError:
 
 
 @contextmanager
-def changing(lab: str, wait_s: float = 10.0) -> Iterator[int | None]:
+def changing(lab: str) -> Iterator[int | None]:
     """Holds the lock of a lab's folder; None when it has none. Busy when another keeps it."""
     began = time.monotonic()
     path = names.directory(lab)
@@ -98,7 +98,7 @@ def changing(lab: str, wait_s: float = 10.0) -> Iterator[int | None]:
                 return
         finally:
             os.close(descriptor)
-        if time.monotonic() - began > wait_s:
+        if time.monotonic() - began > _WAIT_S:
             raise clash(lab)
         time.sleep(_STEP_S)
 

@@ -31,13 +31,10 @@ def exists(lab: str) -> bool:
 
 def labs_here() -> set[str]:
     """Labs of which anything is here."""
-    return names.folder_labs() | names.disk_labs() | names.namespace_labs() | set(_group_labs())
-
-
-def _group_labs() -> list[str]:
+    labs = names.labs_in(names.RUN) | names.labs_in(names.DISKS) | names.namespace_labs()
     with contextlib.suppress(Lacking):
-        return cgroups.labs()
-    return []
+        labs.update(cgroups.labs())
+    return labs
 
 
 def sweep(lab: str) -> Removed:

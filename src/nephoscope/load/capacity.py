@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from nephoscope.errors import NephoscopeError, RunFailed
-from nephoscope.load.capacity_search import Capacity, Outcome, Range, estimate, next_rates
+from nephoscope.load.capacity_search import Capacity, Range, estimate, next_rates
 from nephoscope.load.objective import Objective
-from nephoscope.load.records import SearchStage, Tried
+from nephoscope.load.records import SearchStage, TrialOutcome, Tried
 
 _ROUNDS = 2
 _SPREAD = 100.0  # of the range that is searched below the rate of the closed loop
@@ -23,7 +23,7 @@ _STAGES_WITHOUT = 3
 class Stage:
     """Outcomes of one run, how many trials were excluded, and why where none is left."""
 
-    outcomes: Sequence[Outcome]
+    outcomes: Sequence[TrialOutcome]
     excluded: int
     failure: NephoscopeError | None = None
 
@@ -43,15 +43,12 @@ Measure = Callable[[Sequence[float], int, float], Stage]
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Result of a search: the capacity, all outcomes, and how many trials were excluded.
-
-    stages: outcomes of each stage, and the capacity as all trials up to it state it.
-    """
+    """Result of a search: the capacity, the rates that were tried, and the excluded trials."""
 
     capacity: Capacity
-    outcomes: Sequence[Outcome]
+    tried: tuple[Tried, ...]
     excluded: int
-    stages: Sequence[tuple[Sequence[Outcome], Capacity]]
+    stages: tuple[SearchStage, ...]
 
 
 def search(
@@ -66,8 +63,8 @@ def search(
     Raises the failure of the third stage in a row without an outcome, or where none has one.
     """
     among = Range(closed_loop_per_s / _SPREAD, closed_loop_per_s * _ABOVE)
-    outcomes: list[Outcome] = []
-    stages: list[tuple[Sequence[Outcome], Capacity]] = []
+    outcomes: list[TrialOutcome] = []
+    stages: list[SearchStage] = []
     excluded = without = 0
     began_s = now()
     while True:
@@ -82,9 +79,10 @@ def search(
                 "No trial of the search is valid.", "Run `nephoscope load` at a set rate."
             )
         capacity = estimate(outcomes, among, limits.confidence)
-        stages.append((stage.outcomes, capacity))
+        interval = capacity.rate_per_s, capacity.low, capacity.high
+        stages.append(SearchStage(tuple(stage.outcomes), *interval))
         if capacity.relative_width <= limits.precision_ratio or time_is_over:
-            return Search(capacity, outcomes, excluded, stages)
+            return Search(capacity, _tried(outcomes), excluded, tuple(stages))
 
 
 def trial_s(objective: Objective, rate_per_s: float) -> float:
@@ -93,24 +91,11 @@ def trial_s(objective: Objective, rate_per_s: float) -> float:
     return min(high, max(low, math.ceil(objective.least_requests / rate_per_s)))
 
 
-def tried(outcomes: Sequence[Outcome]) -> tuple[Tried, ...]:
+def _tried(outcomes: Sequence[TrialOutcome]) -> tuple[Tried, ...]:
     """Counts the trials of each rate."""
     rates = sorted({one.rate_per_s for one in outcomes})
     own = {rate: [one.met for one in outcomes if one.rate_per_s == rate] for rate in rates}
     return tuple(Tried(rate, len(met), sum(met)) for rate, met in own.items())
-
-
-def stages_of(result: Search) -> tuple[SearchStage, ...]:
-    """Returns the stages of a search as its document has them."""
-    return tuple(
-        SearchStage(
-            tuple(outcomes),
-            capacity.rate_per_s,
-            capacity.low,
-            capacity.high,
-        )
-        for outcomes, capacity in result.stages
-    )
 
 
 def conclusion(capacity: Capacity, objective: Objective, confidence: float) -> tuple[str, bool]:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from nephoscope.load.objective import Objective
     from nephoscope.load.records import CapacityResult
     from nephoscope.model import Sample
-    from nephoscope.plans import Plan
     from nephoscope.store import Store, StoredRun
     from nephoscope.targets.kinds.record import TargetRecord
 
@@ -120,17 +119,8 @@ class _Server:
     def closed_loop_per_s(self) -> float:
         """The median rate of a closed loop. Raises RunFailed where no trial is valid."""
         from nephoscope import capabilities
-        from nephoscope.load.plan import plan_of
 
-        plan = plan_of(
-            self.params,
-            self._target,
-            trials=_CLOSED_LOOP_TRIALS,
-            trial_s=_CLOSED_LOOP_S,
-            name="capacity",
-            seed=self._seed,
-        )
-        run, failure = self._executed(plan)
+        run, failure = self._executed(_CLOSED_LOOP_TRIALS, _CLOSED_LOOP_S)
         if failure is not None:
             raise failure
         (line,) = (
@@ -141,33 +131,35 @@ class _Server:
     def measure(self, rates: Sequence[float], rounds: int, trial_s: float) -> Stage:
         """See `nephoscope.load.capacity.Measure`."""
         from nephoscope.load.capacity import Stage
-        from nephoscope.load.capacity_search import Outcome
-        from nephoscope.load.plan import plan_of
+        from nephoscope.load.records import TrialOutcome
 
-        seed = None if self._seed is None else self._seed + len(self.runs)
         rounded = sorted({float(f"{rate:.4g}") for rate in rates})
-        plan = plan_of(
-            self.params,
-            self._target,
-            trials=rounds,
-            trial_s=trial_s,
-            name="capacity",
-            rates_per_s=rounded,
-            seed=seed,
-        )
-        run, failure = self._executed(plan)
+        run, failure = self._executed(rounds, trial_s, rounded)
         outcomes = []
         for rate, samples in _trials(run):
             latency_ns = self.objective.latency_of(samples or [])
             met = self.objective.met_by(samples or [])
-            outcomes.append(Outcome(rate, met, latency_ns if math.isfinite(latency_ns) else None))
+            known_ns = latency_ns if math.isfinite(latency_ns) else None
+            outcomes.append(TrialOutcome(rate, met, known_ns))
         return Stage(outcomes, max(0, rounds * len(rounded) - len(outcomes)), failure)
 
-    def _executed(self, plan: Plan) -> tuple[StoredRun, RunFailed | None]:
-        """The run, and its failure where none of its trials is valid."""
+    def _executed(
+        self, trials: int, trial_s: float, rates_per_s: list[float] | None = None
+    ) -> tuple[StoredRun, RunFailed | None]:
+        """The run of these trials, and its failure where none of them is valid."""
         from nephoscope import runs
         from nephoscope.load.live import LoadProgress
+        from nephoscope.load.plan import plan_of
 
+        plan = plan_of(
+            self.params,
+            self._target,
+            trials=trials,
+            trial_s=trial_s,
+            name="capacity",
+            rates_per_s=rates_per_s,
+            seed=None if self._seed is None else self._seed + len(self.runs),
+        )
         progress = LoadProgress(sys.stderr)
         failure = None
         try:
@@ -229,11 +221,11 @@ def _result(search_result: Search, server: _Server, closed_loop_per_s: float) ->
         capacity_per_s=estimate if known else None,
         sentence=sentence,
         closed_loop_per_s=closed_loop_per_s,
-        tried=search.tried(search_result.outcomes),
+        tried=search_result.tried,
         excluded_trials=search_result.excluded,
         runs=tuple(server.runs),
         limit_ns=server.objective.limit_ns,
-        stages=search.stages_of(search_result),
+        stages=search_result.stages,
     )
 
 

@@ -25,9 +25,6 @@ _QUANTILES = (0.2, 0.5, 0.8)
 _NOT_EXCLUDED = 0.15  # of the best rate's weight: what a likelihood ratio at 95 % leaves
 
 
-Outcome = TrialOutcome
-
-
 @dataclass(frozen=True, slots=True)
 class Capacity:
     """A rate per second with its interval, from n trials.
@@ -57,7 +54,7 @@ class Range:
     high: float
 
 
-def estimate(outcomes: Sequence[Outcome], among: Range, confidence: float) -> Capacity:
+def estimate(outcomes: Sequence[TrialOutcome], among: Range, confidence: float) -> Capacity:
     """The median of the posterior and its equal-tailed interval."""
     rates, weights = _posterior(outcomes, among)
     tail = (1 - confidence) / 2
@@ -72,14 +69,14 @@ def estimate(outcomes: Sequence[Outcome], among: Range, confidence: float) -> Ca
     )
 
 
-def next_rates(outcomes: Sequence[Outcome], among: Range) -> list[float]:
+def next_rates(outcomes: Sequence[TrialOutcome], among: Range) -> list[float]:
     """The rates whose trials tell most, in rising order."""
     rates, weights = _posterior(outcomes, among)
     return _quantiles(rates, weights, _QUANTILES)
 
 
 def _posterior(
-    outcomes: Sequence[Outcome], among: Range
+    outcomes: Sequence[TrialOutcome], among: Range
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Rates on a grid of equal ratios, and the probability that each is the capacity."""
     logs = np.linspace(np.log(among.low), np.log(among.high), _POINTS)

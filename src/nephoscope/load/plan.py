@@ -25,7 +25,6 @@ def plan_of(
     name: str = "load",
     rates_per_s: list[float] | None = None,
     seed: int | None = None,
-    known: catalog.Catalog | None = None,
 ) -> Plan:
     """Returns the plan that puts this load on a server, so many trials of so many seconds.
 
@@ -51,7 +50,7 @@ def plan_of(
     }
     if seed is not None:
         values["seed"] = seed
-    return from_values(values, known or catalog.load(), _place)
+    return from_values(values, catalog.load(), _place)
 
 
 def _place(loc: yamltext.Loc) -> str:

@@ -58,14 +58,15 @@ def knees(
         names = _by_what_holds_them(names, [float(length[last - 1]) for _, last in parts], known)
         names, parts = _joined(names, parts)
     return [
-        Knee(name, int(length[first]), int(length[last - 1]), _middle(value[first:last]))
+        # The median on the logarithmic scale, on which the plateaus were found and ordered.
+        Knee(
+            name,
+            int(length[first]),
+            int(length[last - 1]),
+            float(np.exp(np.median(np.log(value[first:last])))),
+        )
         for name, (first, last) in zip(names, parts, strict=True)
     ]
-
-
-def _middle(values: Array) -> float:
-    """Median on the logarithmic scale, on which the plateaus were found and ordered."""
-    return float(np.exp(np.median(np.log(values))))
 
 
 def _noise(y: Array) -> float:

@@ -133,14 +133,11 @@ def _add_ideal(figure: dict[str, Any], swept: Sequence[Sweep]) -> None:
         },
     )
     figure["layout"]["showlegend"] = True
-    _make_room(figure, heights[-1], first.points[0])
-
-
-def _make_room(figure: dict[str, Any], top: float, metric: MetricResult) -> None:
-    """Lets the vertical axis reach the ideal line's end."""
+    # The vertical axis reaches the line's end, too.
     values = [value for trace in figure["data"] for value in trace["y"]]
-    axis = figures.Axis(wording.metric_name(metric.metric), metric.estimate.unit, from_zero=True)
-    figure["layout"]["yaxis"] |= figures.axis_of(axis, [*values, top])
+    unit = first.points[0].estimate.unit
+    axis = figures.Axis(wording.metric_name(first.metric), unit, from_zero=True)
+    figure["layout"]["yaxis"] |= figures.axis_of(axis, values)
 
 
 def _rows(result: RunResult, name: str, sweep: Sweep) -> list[tuple[str, ...]]:

@@ -22,7 +22,7 @@ _CAPTION = (
 )
 
 
-def chart(boots: Sequence[BootFigures], id: str = "boot-timeline") -> Chart:
+def chart(boots: Sequence[BootFigures]) -> Chart:
     """Returns the timeline of platforms that booted; their figures as its table."""
     names = [wording.clean(one.name) for one in boots]
     data = []
@@ -52,7 +52,8 @@ def chart(boots: Sequence[BootFigures], id: str = "boot-timeline") -> Chart:
     layout = figures.layout(axis, y_axis, height=110 + 40 * len(names))
     layout["barmode"] = "stack"
     layout["legend"] |= {"traceorder": "normal"}
-    return Chart(id, "Boot timeline", {"data": data, "layout": layout}, table(boots), _CAPTION)
+    figure = {"data": data, "layout": layout}
+    return Chart("boot-timeline", "Boot timeline", figure, table(boots), _CAPTION)
 
 
 def table(boots: Sequence[BootFigures]) -> Table:

@@ -10,6 +10,7 @@ from nephoscope.platforms.records import Density, DensityStep
 
 DOUBLED = 2.0
 """Ratio of p99 at which a platform carries no more guests."""
+CONFIDENCE = 0.95
 METHOD = "search by doubling and halving; p99 ratio of each step by bootstrap of whole rounds"
 
 
@@ -71,8 +72,6 @@ def conclude(
     steps: Iterable[DensityStep],
     stopped: str,
     memory: Estimate | None,
-    *,
-    confidence: float = 0.95,
 ) -> Density:
     """Returns the density that steps of a search show; see `Density`."""
     steps = tuple(sorted(steps, key=lambda step: step.guests))
@@ -86,7 +85,7 @@ def conclude(
         float(value),
         float(max((number for number, _ in surely_below), default=1)),
         float(max(value, min(surely_doubled) - 1)) if surely_doubled else None,
-        confidence,
+        CONFIDENCE,
         min(ratio.n for _, ratio in ratios),
         "count",
         METHOD,

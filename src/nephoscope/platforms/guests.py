@@ -62,14 +62,14 @@ async def one_guest(lab: str, platform: str, memory_bytes: int) -> AsyncIterator
             await remove(lab)
 
 
-def memory_of(lab: str, host: str = HOST) -> int | None:
-    """Proportional set size of all processes of a host in bytes; None where it has none.
+def memory_of(lab: str) -> int | None:
+    """Proportional set size of all processes of a guest in bytes; None where it has none.
 
     It holds the kernel and the memory of a guest, because these belong to the process that runs
     it. Pages that several processes share count in equal parts. Source: proc(5), smaps_rollup.
     """
     parts = []
-    for pid in cgroups.host(lab, host).processes():
+    for pid in cgroups.host(lab, HOST).processes():
         with contextlib.suppress(OSError, ValueError, IndexError):  # a process that has just ended
             parts.append(pss_bytes(Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii")))
     return sum(parts) if parts else None

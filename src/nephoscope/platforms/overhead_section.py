@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from nephoscope import units
-from nephoscope.model import RunResult
+from nephoscope.model import Estimate, RunResult
 from nephoscope.platforms.boot_chart import estimate_cell
 from nephoscope.platforms.records import CallOverhead, PlatformOverhead, SystemCallOverhead
 from nephoscope.report import figures, palette, wording
@@ -72,22 +72,16 @@ def _largest(platform: PlatformOverhead) -> Iterator[CallOverhead]:
 
 def _waterfall(platform: PlatformOverhead, reference: str, number: int) -> Chart:
     """Bars that begin where the one before ends; the first and last are the whole times."""
-    calls = [call for call in platform.calls if call.overhead is not None]
-    base = sum(call.reference.value for call in calls)
-    names = [f"{wording.clean(reference)}, all classes"]
-    bars = [_bar(0, 0.0, base, _TOTAL, names[0], units.format_value(base, "ns"), None)]
-    at = base
-    for place, call in enumerate(calls, 1):
-        assert call.overhead is not None
-        colour = _MORE if call.overhead.value >= 0 else _LESS
-        names.append(call.call)
-        text = wording.estimate_text(call.overhead)
-        bars.append(_bar(place, at, call.overhead.value, colour, call.call, text, call))
-        at += call.overhead.value
-    names.append(f"{wording.clean(platform.platform)}, all classes")
-    bars.append(
-        _bar(len(calls) + 1, 0.0, at, _TOTAL, names[-1], units.format_value(at, "ns"), None)
-    )
+    calls = [(call, call.overhead) for call in platform.calls if call.overhead is not None]
+    at = base = sum(call.reference.value for call, _ in calls)
+    steps: list[tuple[str, float, float, Estimate | None]] = []
+    steps.append((f"{wording.clean(reference)}, all classes", 0.0, base, None))
+    for call, overhead in calls:
+        steps.append((call.call, at, overhead.value, overhead))
+        at += overhead.value
+    steps.append((f"{wording.clean(platform.platform)}, all classes", 0.0, at, None))
+    names = [name for name, *_ in steps]
+    bars = [_bar(place, *step) for place, step in enumerate(steps)]
     ends = [0.0, base, at]
     for bar in bars:
         end = bar["base"][0] + bar["x"][0]
@@ -133,18 +127,15 @@ def _ratios(overhead: SystemCallOverhead) -> Iterator[Chart]:
 
 
 def _bar(
-    place: int,
-    base: float,
-    length: float,
-    colour: str,
-    name: str,
-    text: str,
-    call: CallOverhead | None,
+    place: int, name: str, base: float, length: float, overhead: Estimate | None
 ) -> dict[str, Any]:
-    style: dict[str, Any] = {"type": "bar", "orientation": "h", "marker": {"color": colour}}
-    style["base"] = [base]
-    if call is not None and call.overhead is not None:
-        style["error_x"] = figures.interval_bars([call.overhead]) | {"color": palette.NEUTRAL}
+    """Returns the bar of one class, or without an overhead that of all classes together."""
+    style: dict[str, Any] = {"type": "bar", "orientation": "h", "base": [base]}
+    colour, text = _TOTAL, units.format_value(length, "ns")
+    if overhead is not None:
+        colour, text = _MORE if length >= 0 else _LESS, wording.estimate_text(overhead)
+        style["error_x"] = figures.interval_bars([overhead]) | {"color": palette.NEUTRAL}
+    style["marker"] = {"color": colour}
     return figures.trace(name, [length], [place], [f"{name}: {text}"], **style)
 
 

@@ -17,7 +17,7 @@ from nephoscope.analysis.statistics.histograms import Trial
 from nephoscope.analysis.statistics.means import mean_t
 from nephoscope.analysis.statistics.values import Refused
 from nephoscope.errors import NephoscopeError
-from nephoscope.platforms.density import is_decided
+from nephoscope.platforms.density import CONFIDENCE, is_decided
 from nephoscope.platforms.guests import HOST
 from nephoscope.platforms.records import DensityStep
 from nephoscope.targets import session
@@ -167,7 +167,7 @@ async def rounds(guests: Sequence[LoadedGuest], seed: int, look: int = 0) -> lis
     return measured
 
 
-def step_of(measured: Sequence[Round], seed: int, confidence: float = 0.95) -> DensityStep:
+def step_of(measured: Sequence[Round], seed: int) -> DensityStep:
     """Returns what the rounds of a step show.
 
     The level of the interval allows for the looks at it (Bonferroni): those decide how many rounds
@@ -178,12 +178,12 @@ def step_of(measured: Sequence[Round], seed: int, confidence: float = 0.95) -> D
     completed = [sum(window.completed_per_s for window in one.loaded) for one in measured]
     pairs = [(one.alone.latencies, one.loaded[0].latencies) for one in measured]
     failures = [w.failure for one in measured for w in (one.alone, *one.loaded) if w.failure]
-    ratio, level = None, 1 - (1 - confidence) / LOOKS
+    ratio, level = None, 1 - (1 - CONFIDENCE) / LOOKS
     try:
         ratio = factor_of_percentile(pairs, QUANTILE, confidence=level, seed=seed)
-        ratio = replace(ratio, confidence=confidence)
+        ratio = replace(ratio, confidence=CONFIDENCE)
     except Refused as error:
         failures.append(str(error))
     reason = "; ".join(dict.fromkeys(failures))
-    total = mean_t(completed, unit="per_s", confidence=confidence, least=0.0)
+    total = mean_t(completed, unit="per_s", confidence=CONFIDENCE, least=0.0)
     return DensityStep(number, live, ratio, total, reason)

@@ -14,7 +14,7 @@ from nephoscope.lab.provisioner import LABS
 from nephoscope.programs import PROBE
 from nephoscope.targets.base import Endpoint, IpVersion
 from nephoscope.targets.channels.channel import Channel
-from nephoscope.targets.channels.child import Child, start_child
+from nephoscope.targets.channels.child import Child
 from nephoscope.targets.channels.shell import ShellChannel
 from nephoscope.targets.local import LocalChannel
 from nephoscope.targets.probe.target import Target
@@ -100,7 +100,7 @@ class EnteredShell(ShellChannel):
 
     def __init__(self, name: str, prefix: Sequence[str]) -> None:
         super().__init__(name)
-        self._prefix = tuple(prefix)
+        self._entered = LocalChannel(name, prefix=prefix)
 
     async def _reach(self, timeout_s: float) -> None:
         """There is nothing to be reached."""
@@ -109,13 +109,7 @@ class EnteredShell(ShellChannel):
         """There is nothing to hang up."""
 
     async def _begin(self, command: Sequence[str]) -> Child:
-        try:
-            return start_child([*self._prefix, *command])
-        except OSError as error:
-            raise TargetError(
-                f"{self.name}: {self._prefix[0]} cannot be started: {error.strerror}.",
-                "Build it again: `make setup`.",
-            ) from error
+        return await self._entered.start(command)
 
 
 def route_into(guest: GuestAccess) -> SshRoute:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from nephoscope.adapters import ADAPTERS
-from nephoscope.catalog import ANSWERED, SIMULATED, Catalog
+from nephoscope.catalog import ANSWERED, SIMULATED
 from nephoscope.errors import BenchmarkFailed, Lacking
 from nephoscope.programs import find_simulator
 from nephoscope.targets.base import Peer
@@ -43,11 +43,8 @@ class SimTarget(Target):
         *,
         machine: Mapping[str, Any] | None = None,
         vm: str = "",
-        program: Path | None = None,
-        catalog: Catalog | None = None,
     ) -> None:
-        channel = LocalChannel(name, probe=program or find_simulator())
-        super().__init__(name, channel, catalog=catalog)
+        super().__init__(name, LocalChannel(name, probe=find_simulator()))
         self._machine = machine
         self._vm = vm
 
@@ -73,7 +70,7 @@ class SimTarget(Target):
                 "Simulate networks with `nephoscope simulate geo`.",
                 2,
             )
-        if benchmark in ADAPTERS or not _answered(benchmark):
+        if not benchmark.startswith(SIMULATED) and benchmark not in ANSWERED:
             raise BenchmarkFailed(
                 "usage",
                 f"{self.name}: {benchmark} cannot be simulated.",
@@ -115,7 +112,3 @@ class SimTarget(Target):
 
     def _reached_by(self) -> Mapping[str, Any]:
         return {"reached": {"by": "simulation"}}
-
-
-def _answered(benchmark: str) -> bool:
-    return benchmark.startswith(SIMULATED) or benchmark in ANSWERED

@@ -399,7 +399,7 @@ def test_a_kill_while_guests_start_leaves_what_down_removes(
     left = [line for line in Path("/proc/self/mountinfo").read_text().splitlines() if name in line]
     assert left == []
     assert _processes_of(name) == []
-    assert name not in names.folder_labs()
+    assert name not in names.labs_in(names.RUN)
     assert LABS.open(lab.name).name == lab.name
 
 

@@ -48,7 +48,7 @@ def test_a_missing_program_is_named_with_its_package(
     platform: str, sentence: str, hint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr("nephoscope.lab.platforms.base.sbin", lambda program: None)
+    monkeypatch.setattr("nephoscope.lab.needs.sbin", lambda program: None)
     lacking = PLATFORMS[platform].lacking()
     assert lacking is not None
     assert lacking.exit_code == 4
@@ -58,7 +58,7 @@ def test_a_missing_program_is_named_with_its_package(
 
 def test_the_builder_is_needed_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "nephoscope.lab.platforms.base.sbin", lambda p: None if p == "mmdebstrap" else "/bin/true"
+        "nephoscope.lab.needs.sbin", lambda p: None if p == "mmdebstrap" else "/bin/true"
     )
     lacking = images.lacking()
     assert lacking is not None

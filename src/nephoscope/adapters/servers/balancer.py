@@ -9,7 +9,7 @@ from ipaddress import ip_address
 from typing import Any
 
 from nephoscope.adapters.frame import Step
-from nephoscope.adapters.quantities import HOUR_NS, MS_NS, SECOND_NS, boolean, period, text, whole
+from nephoscope.adapters.quantities import boolean, period, text, whole
 from nephoscope.catalog import MetricSpec, ParamSpec
 from nephoscope.errors import UsageError
 from nephoscope.model import Better, Shape
@@ -55,9 +55,9 @@ PARAMS = (
     ),
     period(
         "timeout_ns",
-        SECOND_NS,
-        MS_NS,
-        HOUR_NS,
+        "1s",
+        "1ms",
+        "1h",
         "Time in which a server has to accept a connection, and to send.",
     ),
 )
@@ -99,7 +99,7 @@ def fill_in(template: str, values: Mapping[str, str]) -> str:
 
 def milliseconds(value_ns: int) -> str:
     """Returns a time as configurations have it: in whole milliseconds, at least one."""
-    return f"{max(1, value_ns // MS_NS)}ms"
+    return f"{max(1, value_ns // 1_000_000)}ms"
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,8 +36,5 @@ def _counters(output: Output) -> dict[str, int]:
 
 
 SERVER = Server(
-    tool="redis-server",
-    command=_command,
-    install="apt-get install redis-server",
-    counters=_counters,
+    "redis-server", _command, install="apt-get install redis-server", counters=_counters
 )

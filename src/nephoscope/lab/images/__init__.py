@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import platform
 import time
@@ -18,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from nephoscope.errors import Lacking
-from nephoscope.lab.commands import try_lock
+from nephoscope.lab import needs
+from nephoscope.lab.commands import read_json, try_lock
 from nephoscope.lab.images import build
 from nephoscope.lab.images.recipe import Recipe, recipe
 
@@ -36,11 +36,6 @@ class Image:
     key: str
     folder: Path
     facts: Mapping[str, Any]
-
-    @property
-    def rootfs(self) -> Path:
-        """Its files as a folder, for containers. Never to be written to."""
-        return self.folder / "rootfs"
 
     @property
     def disk(self) -> Path:
@@ -101,8 +96,6 @@ async def ensure(say: Callable[[str], None]) -> Image:
 
 def lacking() -> Lacking | None:
     """Returns what this machine lacks for building and using an image."""
-    from nephoscope.lab.platforms.base import missing
-
     if platform.machine() != "x86_64":
         return Lacking(
             f"Guest images are made for x86_64 only; this machine is {platform.machine()}.",
@@ -116,14 +109,12 @@ def lacking() -> Lacking | None:
         "unshare": "util-linux",
         "setsid": "util-linux",
     }
-    return missing(programs, "A guest image")
+    return needs.missing(programs, "A guest image")
 
 
 def _find(key: str) -> Image | None:
     folder = cache() / key
-    try:
-        facts = json.loads((folder / "image.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    if (facts := read_json(folder / "image.json")) is None:
         return None
     with contextlib.suppress(OSError):
         os.utime(folder)

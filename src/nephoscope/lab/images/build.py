@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import io
-import json
 import re
 import shutil
 import subprocess
@@ -56,7 +55,7 @@ async def build(folder: Path, recipe: Recipe, say: Callable[[str], None]) -> Non
         "packages": _installed(rootfs),
         "built_s": round(time.monotonic() - began, 1),
     }
-    (folder / "image.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+    commands.write_json(folder / "image.json", facts)
 
 
 async def _bootstrap(

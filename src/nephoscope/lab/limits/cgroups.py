@@ -129,9 +129,9 @@ def remove(lab: str, where: Layout | None = None) -> int:
     return count
 
 
-def favour(lab: str, where: Layout | None = None) -> None:
+def favour(lab: str) -> None:
     """Gives a lab the largest weight beside the machine's other work, until it is taken down."""
-    tree = (where or layout()).of("cpu")
+    tree = layout().of("cpu")
     name, most = ("cpu.shares", "262144") if tree.version == 1 else ("cpu.weight", "10000")
     for folder in (tree.root / PREFIX, _folder(tree, lab)):
         put(folder / name, most)

@@ -8,31 +8,21 @@ from pathlib import Path
 
 from nephoscope.errors import Lacking, UsageError
 from nephoscope.lab.limits.cgroups import Group, put
+from nephoscope.lab.topology import CpuSpec
 from nephoscope.programs import find_launcher
 
 PERIOD_US = 100_000
 """The kernel's own default period of CFS bandwidth."""
-MIN_QUOTA_US = 1_000
-DEFAULT_WEIGHT = 100
 
 
-def apply(
-    group: Group,
-    *,
-    cpus: Iterable[int] = (),
-    weight: int = DEFAULT_WEIGHT,
-    cap_cpus: float | None = None,
-    period_us: int = PERIOD_US,
-) -> None:
-    """Sets all three and reads them back.
+def apply(group: Group, spec: CpuSpec) -> None:
+    """Sets CPUs, weight and cap of a host, and reads them back.
 
-    cpus: numbers, all that the machine has when empty. weight: 1..10000, a share under contention.
-    cap_cpus: most CPU time in CPUs (0.5 is half of one), None without a cap. Raises UsageError for
-    what cannot be meant, Lacking for what this kernel cannot do.
+    Raises UsageError for a CPU that this machine has not, Lacking for what this kernel cannot do.
     """
-    set_cpus(group, cpus)
-    set_weight(group, weight)
-    set_cap(group, cap_cpus, period_us)
+    set_cpus(group, spec.cpus)
+    set_weight(group, spec.weight)
+    set_cap(group, spec.cap, round(spec.cap_period_s * 1e6))
 
 
 def set_cpus(group: Group, cpus: Iterable[int]) -> None:
@@ -47,17 +37,14 @@ def set_cpus(group: Group, cpus: Iterable[int]) -> None:
     put(file, text_of(wanted), lambda found: numbers_of(found) == wanted)
 
 
-def set_weight(group: Group, weight: int) -> int:
-    """Its share beside other groups; returns the kernel's number.
+def set_weight(group: Group, weight: int) -> None:
+    """Sets its share beside other groups.
 
     Version 1 counts shares, 1024 where version 2 has the weight 100: the ratio of two weights is
     the ratio of their shares, to the next whole number.
     """
-    if not 1 <= weight <= 10_000:
-        raise UsageError(f"A weight of {weight} is out of bounds.", "Write 1 to 10000.")
     number = weight if group.version("cpu") == 2 else shares_of(weight)
     put(group.file("cpu", "cpu.shares", "cpu.weight"), str(number))
-    return number
 
 
 def shares_of(weight: int) -> int:
@@ -65,14 +52,9 @@ def shares_of(weight: int) -> int:
     return max(2, round(weight * 1024 / 100))
 
 
-def set_cap(group: Group, cap_cpus: float | None, period_us: int = PERIOD_US) -> float | None:
+def set_cap(group: Group, cap_cpus: float | None, period_us: int) -> float | None:
     """Most CPU time in each period, in CPUs; returns what the kernel has."""
     quota_us = None if cap_cpus is None else round(cap_cpus * period_us)
-    if quota_us is not None and (quota_us < MIN_QUOTA_US or not 1_000 <= period_us <= 1_000_000):
-        raise UsageError(
-            f"A cap of {quota_us} us in {period_us} us is less than the kernel takes.",
-            "Give at least 1 ms in a period of 1 ms to 1 s.",
-        )
     if group.version("cpu") == 2:
         text = f"{'max' if quota_us is None else quota_us} {period_us}"
         put(group.file("cpu", "", "cpu.max"), text)

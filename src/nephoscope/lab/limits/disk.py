@@ -10,6 +10,7 @@ from pathlib import Path
 from nephoscope.errors import Lacking, UsageError
 from nephoscope.lab.limits.cgroups import Group, put
 from nephoscope.lab.limits.hierarchies import unescaped
+from nephoscope.lab.topology import DiskSpec
 
 _BLOCK = Path("/sys/dev/block")
 _NO_DISK = "Name a path on a disk, or leave the limit out."
@@ -23,13 +24,7 @@ class Device:
     name: str
 
 
-def apply(
-    group: Group,
-    path: Path,
-    *,
-    read_bytes_per_s: float | None = None,
-    write_bytes_per_s: float | None = None,
-) -> None:
+def apply(group: Group, path: Path, spec: DiskSpec) -> None:
     """Limits what the group reads from and writes to the disk behind `path`, and reads it back.
 
     Version 1 limits what a process itself hands to the disk (reads, direct and synced writes), not
@@ -37,10 +32,7 @@ def apply(
     pages they are. Raises Lacking without the controller, or when `path` is on no disk.
     """
     device = device_of(path)
-    limits = {"read": read_bytes_per_s, "write": write_bytes_per_s}
-    for what, rate in limits.items():
-        if rate is not None and rate < 1:
-            raise UsageError(f"A disk {what} limit of {rate} B/s is none.", "Give at least 1B/s.")
+    limits = {"read": spec.read_bytes_per_s, "write": spec.write_bytes_per_s}
     whole = {what: None if rate is None else round(rate) for what, rate in limits.items()}
     if group.version("io") == 2:
         _apply_v2(group, device, whole)

@@ -21,24 +21,13 @@ def change(lab: str, host: str, old: HostSpec, new: HostSpec) -> None:
     """Sets what differs, in place. Raises Lacking for what this kernel cannot limit."""
     group = cgroups.host(lab, host)
     if _cpu_limits(old.cpu) != _cpu_limits(new.cpu):
-        cpu.apply(
-            group,
-            cpus=new.cpu.cpus,
-            weight=new.cpu.weight,
-            cap_cpus=new.cpu.cap,
-            period_us=round(new.cpu.cap_period_s * 1e6),
-        )
+        cpu.apply(group, new.cpu)
     # The memory of a guest is the size of its machine; a limit beside it would kill the machine.
     limits = [None if spec.is_guest else spec.memory_bytes for spec in (old, new)]
     if limits[0] != limits[1]:
         memory.apply(group, limits[1])
     if old.disk != new.disk:
-        disk.apply(
-            group,
-            disk_path(),
-            read_bytes_per_s=new.disk.read_bytes_per_s,
-            write_bytes_per_s=new.disk.write_bytes_per_s,
-        )
+        disk.apply(group, disk_path(), new.disk)
 
 
 def _cpu_limits(spec: CpuSpec) -> tuple[object, ...]:

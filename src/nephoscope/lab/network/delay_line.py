@@ -31,7 +31,9 @@ async def start_all(laid: Layout, chosen: list[Link]) -> None:
     lab = laid.topology.name
     work = [start(lab, link) for link in chosen if link.path == LINE]
     if laid.hub:
-        work.append(_start(lab, HUB, laid.hub, hub_paths(laid), _hub_mtu(laid)))
+        # The largest packet of any link: what reaches a site may go to another.
+        mtu_bytes = max(cable.spec.mtu_bytes for cable in laid.cables)
+        work.append(_start(lab, HUB, laid.hub, hub_paths(laid), mtu_bytes))
     await together(*work)
 
 
@@ -120,11 +122,6 @@ def hub_paths(laid: Layout) -> list[Any]:
         )
         paths.append(line_path(i, j, side))
     return paths
-
-
-def _hub_mtu(laid: Layout) -> int:
-    """The largest packet of any link: what reaches a site may go to another."""
-    return max(cable.spec.mtu_bytes for cable in laid.cables)
 
 
 def hub_up(end: End) -> list[str]:

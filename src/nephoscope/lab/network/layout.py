@@ -69,10 +69,6 @@ class Layout:
         """Returns whether a node is a host with a kernel of its own."""
         return self.is_host(node) and self.topology.hosts[node].is_guest
 
-    def cable(self, name: str) -> Cable:
-        """The cable of a link."""
-        return next(cable for cable in self.cables if cable.name == name)
-
 
 def mac_of(lab: str, node: str, device: str) -> str:
     """A hardware address that follows from the name; locally administered (02), never a group's."""

@@ -239,7 +239,8 @@ def made(link: Link) -> Made:
     rate = "HTB" if shaped else ""
     if spec.ingress_bits_per_s:
         rate = f"{rate} + IFB".removeprefix(" + ")
-    words = [f"{_both_directions(up, down)} over {link.path}"]
+    conditions = f"up {_conditions(up)}, down {_conditions(down)}"
+    words = [f"{_conditions(up) if up == down else conditions} over {link.path}"]
     words += [f"rate by {rate}"] if rate else []
     words += [f"loss by {link.loses}"] if link.loses and link.loses != link.path else []
     return Made(
@@ -250,12 +251,6 @@ def made(link: Link) -> Made:
         link.loses or "none",
         ", ".join(words),
     )
-
-
-def _both_directions(up: Direction, down: Direction) -> str:
-    if up == down:
-        return _conditions(up)
-    return f"up {_conditions(up)}, down {_conditions(down)}"
 
 
 def _conditions(side: Direction) -> str:
@@ -284,10 +279,7 @@ def line_path(source: int, destination: int, side: Direction) -> Mapping[str, ob
     return {
         "from": source,
         "to": destination,
-        "delay_ns": side.delay_ns,
-        "jitter_ns": side.jitter_ns,
-        "loss_ratio": side.loss_ratio,
-        "duplicate_ratio": side.duplicate_ratio,
+        **side.model_dump(),
         "rate_bits_per_s": None,
         "limit_packets": shaping.in_flight_packets(side),
     }

@@ -17,12 +17,6 @@ _REASONS = {
 }
 
 
-def entry_of(plan: HostPlan) -> tuple[str, ...]:
-    """The words before a program that runs inside."""
-    hidden = plan.spec.cpu.hidden
-    return tuple(entering(netns=plan.netns, cgroups=plan.cgroups, sysfs=True, hide_limits=hidden))
-
-
 class Bare(Platform):
     """No more than what the lab has made already."""
 
@@ -34,6 +28,7 @@ class Bare(Platform):
         """See `Platform.start`."""
         plan.hosts_path.write_text(plan.hosts_text, encoding="utf-8")
         began = time.monotonic_ns()
-        entry = entry_of(plan)
+        hidden = plan.spec.cpu.hidden
+        entry = (*entering(netns=plan.netns, cgroups=plan.cgroups, sysfs=True, hide_limits=hidden),)
         await first_program(plan, entry)
         return Started(BootTimes(None, None, time.monotonic_ns() - began, _REASONS), entry)

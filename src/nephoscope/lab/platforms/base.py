@@ -7,11 +7,10 @@ import asyncio
 import contextlib
 import functools
 import os
-import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,22 +61,6 @@ def disks(plan: HostPlan) -> Path:
         with contextlib.suppress(FileExistsError):
             level.mkdir(mode=0o700)
     return folder
-
-
-def sbin(program: str) -> str | None:
-    """Path of a program, also where only root's path has it."""
-    return shutil.which(program, path=commands.environment()["PATH"])
-
-
-def missing(programs: Mapping[str, str], what: str) -> Lacking | None:
-    """Lacking with the packages of those programs that are not installed. programs: name ->
-    Debian package."""
-    absent = [name for name in programs if sbin(name) is None]
-    if not absent:
-        return None
-    packages = " ".join(dict.fromkeys(programs[name] for name in absent))
-    named = " and ".join(absent)
-    return Lacking(f"{what} needs {named}.", f"Run `apt-get install {packages}`.")
 
 
 def not_root(what: str) -> Lacking | None:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from nephoscope.lab.handle import HostPlan
-from nephoscope.lab.platforms.base import sbin
+from nephoscope.lab.needs import sbin
 
 _FIRST_USER, _USERS = 0x7000_0000, 1 << 24
 """User ids that no distribution, container or service manager hands out (systemd, UIDS-GIDS)."""

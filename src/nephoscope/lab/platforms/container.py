@@ -20,6 +20,7 @@ from nephoscope.lab.boot import Console
 from nephoscope.lab.commands import entering
 from nephoscope.lab.handle import HostPlan, Started
 from nephoscope.lab.limits import cgroups, hierarchies
+from nephoscope.lab.needs import missing, sbin
 from nephoscope.lab.platforms.base import (
     Platform,
     Process,
@@ -28,9 +29,7 @@ from nephoscope.lab.platforms.base import (
     end_group,
     first_program,
     launch,
-    missing,
     not_root,
-    sbin,
 )
 from nephoscope.provisioning import Say
 
@@ -187,7 +186,7 @@ def bundle(plan: HostPlan) -> dict[str, Any]:
         },
         "mounts": list(_mounts(plan)),
         "linux": {
-            "cgroupsPath": _cgroups_path(plan),
+            "cgroupsPath": f"/{cgroups.PREFIX}/{plan.lab}/{plan.name}",
             "namespaces": [{"type": kind} for kind in ("user", "pid", "ipc", "uts", "mount")],
             "uidMappings": [_ids(plan)],
             "gidMappings": [_ids(plan)],
@@ -252,10 +251,6 @@ def _mounts(plan: HostPlan) -> Iterator[Mapping[str, Any]]:
             "nodev",
             source=str(names.disks(plan.lab) / plan.name / name),
         )
-
-
-def _cgroups_path(plan: HostPlan) -> str:
-    return f"/{cgroups.PREFIX}/{plan.lab}/{plan.name}"
 
 
 def _forget_groups(plan: HostPlan) -> None:

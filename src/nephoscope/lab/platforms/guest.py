@@ -20,6 +20,7 @@ from nephoscope.lab import boot, commands, images
 from nephoscope.lab.boot import Console
 from nephoscope.lab.handle import GuestAccess, HostPlan, Nic, Started
 from nephoscope.lab.images import Image
+from nephoscope.lab.needs import missing
 from nephoscope.lab.network import namespaces
 from nephoscope.lab.network.layout import mac_of
 from nephoscope.lab.platforms import confinement, control
@@ -29,7 +30,6 @@ from nephoscope.lab.platforms.base import (
     disks,
     end_group,
     launch,
-    missing,
     not_root,
 )
 from nephoscope.lab.platforms.control import Keys

@@ -16,7 +16,8 @@ from typing import Any, ClassVar
 
 from nephoscope.lab.handle import HostPlan
 from nephoscope.lab.images import Image
-from nephoscope.lab.platforms.base import disks, sbin
+from nephoscope.lab.needs import sbin
+from nephoscope.lab.platforms.base import disks
 from nephoscope.lab.platforms.confinement import run_folder
 from nephoscope.lab.platforms.guest import Guest, Tap
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
+from nephoscope.errors import TargetError
 from nephoscope.programs import PROBE
 from nephoscope.targets.channels.child import Ended
 
@@ -44,6 +45,15 @@ class Program(Protocol):
 
     def ended(self) -> bool:
         """Returns whether it has ended."""
+
+
+def connection_lost(where: str, error: Exception | None = None) -> TargetError:
+    """Returns the failure of a target whose connection has ended."""
+    why = f": {error}" if error and str(error) else ""
+    return TargetError(
+        f"{where}: the connection was lost{why}.",
+        "What was measured is kept; check the machine and the way to it, then run it again.",
+    )
 
 
 class Channel(Protocol):

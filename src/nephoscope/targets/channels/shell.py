@@ -20,7 +20,7 @@ from typing import Any
 from nephoscope.errors import TargetError
 from nephoscope.programs import PROBE, STORAGE, find_probe, find_storage
 from nephoscope.targets.channels import shell_scripts
-from nephoscope.targets.channels.channel import Program
+from nephoscope.targets.channels.channel import Program, connection_lost
 from nephoscope.targets.channels.child import GRACE_S, Ended, last_words
 
 _CHUNK = 1 << 18
@@ -31,9 +31,8 @@ _ASK_S = 20.0
 class ShellChannel(ABC):
     """`Channel` by a shell there; `_reach`, `_begin` and `_hang_up` are what a kind adds."""
 
-    def __init__(self, name: str, *, probe: Path | None = None) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
-        self._local_probe = probe
         self._supervisor: Program | None = None
         self._asking = asyncio.Lock()
         self._machine = ""
@@ -79,11 +78,8 @@ class ShellChannel(ABC):
         if name in self._probes:
             return self._probes[name]
         if self._supervisor is None:
-            raise self._closed()
-        if name == STORAGE:
-            source = find_storage(self._machine)
-        else:
-            source = self._local_probe or find_probe(self._machine)
+            raise connection_lost(self.name)
+        source = (find_storage if name == STORAGE else find_probe)(self._machine)
         wanted = await asyncio.to_thread(_sha256, source)
         there = f"{self._folder}/probe-{wanted}"
         if await self._sha256_there(there) != wanted:
@@ -100,7 +96,7 @@ class ShellChannel(ABC):
     async def start(self, command: Sequence[str]) -> Program:
         """See `Channel.start`."""
         if self._supervisor is None or self._supervisor.ended():
-            raise self._closed()
+            raise connection_lost(self.name)
         return await self._begin(command)
 
     async def work(self) -> str:
@@ -144,15 +140,15 @@ class ShellChannel(ABC):
     async def _ask(self, verb: str, value: str = "") -> str:
         """The supervisor's answer to a question."""
         if self._supervisor is None:
-            raise self._closed()
+            raise connection_lost(self.name)
         async with self._asking, asyncio.timeout(_ASK_S):
             try:
                 await self._supervisor.send_line(f"{verb} {value}\n".encode())
             except BrokenPipeError as error:
-                raise self._closed() from error
+                raise connection_lost(self.name) from error
             line = await self._supervisor.line()
         if line is None:
-            raise self._closed()
+            raise connection_lost(self.name)
         return line.decode("utf-8", "replace").rstrip("\n").partition(" ")[2]
 
     async def _sha256_there(self, there: str) -> str:
@@ -211,12 +207,6 @@ class ShellChannel(ABC):
             f"{self.name}: the shell there did not do what it was asked."
             f"{last_words(ended.stderr_tail)}",
             f"It needs {shell_scripts.SHELL} and the common tools (coreutils or busybox).",
-        )
-
-    def _closed(self) -> TargetError:
-        return TargetError(
-            f"{self.name}: the connection was lost.",
-            "What was measured is kept; check the machine and the way to it, then run it again.",
         )
 
 

@@ -136,10 +136,8 @@ def why_unreachable(client: TargetRecord, server: TargetRecord) -> str:
         return f"'{server.name}' serves nobody"
     if receiver.listens_on in sender.sends_to:
         return ""
-    for closed in (sender.closed_network, receiver.closed_network):
-        if closed:
-            return f"{closed}"
-    return f"the server would listen on {receiver.listens_on}"
+    closed = sender.closed_network or receiver.closed_network
+    return closed or f"the server would listen on {receiver.listens_on}"
 
 
 def as_name(text: str) -> str:

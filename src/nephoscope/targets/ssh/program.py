@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import asyncssh
 
 from nephoscope.errors import TargetError
+from nephoscope.targets.channels.channel import connection_lost
 from nephoscope.targets.channels.child import GRACE_S, Ended, LineReader, read_tail
 from nephoscope.targets.channels.shell_scripts import command_line
 from nephoscope.tasks import uncancelled
@@ -100,14 +101,14 @@ class SshProgram:
         try:
             return await self._ahead.chunk()
         except (asyncssh.Error, OSError) as error:
-            raise _lost(self._where, error) from error
+            raise connection_lost(self._where, error) from error
 
     async def line(self) -> bytes | None:
         """See `Program.line`."""
         try:
             return await self._ahead.line()
         except (asyncssh.Error, OSError) as error:
-            raise _lost(self._where, error) from error
+            raise connection_lost(self._where, error) from error
 
     async def rest(self, timeout_s: float, max_bytes: int, max_lines: int) -> Ended:
         """See `Program.rest`."""
@@ -122,14 +123,14 @@ class SshProgram:
         except TimeoutError:
             why = "timeout"
         except (asyncssh.Error, OSError) as error:
-            raise _lost(self._where, error) from error
+            raise connection_lost(self._where, error) from error
         finally:
             # A cancelled trial must not leave its probe behind.
             await self.end()
         code = self._process.returncode
         if code is None:
             if not why:
-                raise _lost(self._where, None)
+                raise connection_lost(self._where)
             code = _KILLED
         return Ended(code, stdout, self._last_words(), why)
 
@@ -187,18 +188,10 @@ class SshProgram:
         return self._tail.result().decode("utf-8", errors="replace") if read else ""
 
 
-def _lost(where: str, error: Exception | None) -> TargetError:
-    why = f": {error}" if error and str(error) else ""
-    return TargetError(
-        f"{where}: the connection was lost{why}.",
-        "What was measured is kept; check the machine and the way to it, then run it again.",
-    )
-
-
 def _refused(where: str, error: Exception) -> TargetError:
     if isinstance(error, asyncssh.ChannelOpenError) and "closed" not in str(error).lower():
         return SessionRefused(
             f"{where}: the server opens no further session: {error}.",
             "Let it open more at once (MaxSessions in its sshd_config; 10 is the default).",
         )
-    return _lost(where, error)
+    return connection_lost(where, error)

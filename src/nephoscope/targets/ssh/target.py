@@ -7,10 +7,10 @@ import contextlib
 import time
 from collections.abc import Mapping, Sequence
 from ipaddress import ip_address
-from pathlib import Path
 from typing import Any
 
 from nephoscope.targets.base import Endpoint, IpVersion
+from nephoscope.targets.channels.channel import connection_lost
 from nephoscope.targets.channels.shell import ShellChannel
 from nephoscope.targets.probe.target import Target
 from nephoscope.targets.ssh.connection import Reached, hang_up, reach
@@ -48,8 +48,8 @@ _PLACE_S = 2.0
 class SshChannel(ShellChannel):
     """One connection; every program is a session of it."""
 
-    def __init__(self, name: str, route: SshRoute, *, probe: Path | None = None) -> None:
-        super().__init__(name, probe=probe)
+    def __init__(self, name: str, route: SshRoute) -> None:
+        super().__init__(name)
         self._route = route
         self._reached: Reached | None = None
         self._sessions = asyncio.Semaphore(MAX_SESSIONS)
@@ -60,7 +60,7 @@ class SshChannel(ShellChannel):
         Through a jump host only its own is known.
         """
         if self._reached is None:
-            raise self._closed()
+            raise connection_lost(self.name)
         address = self.own_address
         if not self._reached.through:
             address = str(self._reached.connection.get_extra_info("peername")[0]).partition("%")[0]
@@ -92,7 +92,7 @@ class SshChannel(ShellChannel):
     async def _begin(self, command: Sequence[str]) -> SshProgram:
         """A program, as soon as one of the sessions is free."""
         if self._reached is None:
-            raise self._closed()
+            raise connection_lost(self.name)
         connection, sessions = self._reached.connection, self._sessions
         refused_at = 0.0
         while True:
