@@ -94,8 +94,9 @@ impl Simulation<'_> {
         while let Some(batch) = self.pools[site].instances[number].pop_completed(now, self.compat) {
             self.complete_batch(site, number, batch, events);
         }
-        let changed = self.pools[site].mark_idle(number, now).unwrap_or_default();
-        self.reschedule(site, changed, events);
+        if let Some(changed) = self.pools[site].mark_idle(number, now) {
+            self.reschedule(site, changed, events);
+        }
     }
 
     /// Schedules the next completions of instances whose speed has changed.
