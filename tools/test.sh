@@ -46,10 +46,10 @@ if [ "${1:-}" = --all ]; then
   part "Rust of the storage program" cargo test --locked --package nephoscope-probe --features storage storage::
 fi
 
-# Tests that measure nothing wait often: one worker more than there are CPUs, and the compiler beside.
+# Tests that measure nothing wait often: two workers more than there are CPUs, and the compiler beside.
 nice cargo test --locked --workspace "${kinds[@]}" --no-run >"$build_log" 2>&1 &
 building=$!
-part "Python without measurements" pythons "${slow}not alone" -n "$(($(nproc) + 1))" --dist loadfile --no-loadscope-reorder
+part "Python without measurements" pythons "${slow}not alone" -n "$(($(nproc) + 2))" --dist loadfile --no-loadscope-reorder
 part "Building the Rust tests, what is left of it" finish_building
 part "Rust without measurements" cargo test --locked --workspace "${kinds[@]}" "${measuring[@]/#/--exclude=}" "${ignored[@]}"
 if [ "${1:-}" != --fast ]; then

@@ -264,7 +264,7 @@ def test_a_program_that_is_not_installed_is_named(nephoscope: Run, office: Path)
         "lab", "up", office, before=mounted("mount --bind /dev/null $(command -v tc)")
     )
     assert done.code == 4, done.err
-    assert "needs the program tc" in done.sentence
+    assert "needs tc" in done.sentence
     assert "apt-get install iproute2" in done.sentence
 
 
