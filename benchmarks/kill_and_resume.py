@@ -144,7 +144,7 @@ def one_import(store: Path, moment_s: float) -> Outcome:
     stored = len(list(store.glob("runs/[0-9]*")))
     wrong = [verified(store)]
     nephoscope(*words)
-    counts = [len(list(run.glob("trials/*"))) for run in store.glob("runs/[0-9]*")]
+    counts = [len(run.records()) for run in Store(store).runs()]
     wrong += [f"{counts} trials"] * (set(counts) != {110} or len(counts) != stored + 1)
     return {"was_running": was_running, "stored": stored, "wrong": [*wrong, verified(store)]}
 
