@@ -162,6 +162,10 @@ def test_the_interval_of_the_saving_covers_the_truth() -> None:
         (("--study", "zhuang-2012", "--type", "m1.large"), "Choose the benchmark, one of"),
         (("--study", "zhuang-2012", "--type", "m1.large", *SPEEDS), "sum to 99 %"),
         (("--study", "zhuang-2012", "--type", "m1.large", "--speed", "x=1"), "no model 'x'"),
+        (
+            ("--study", "zhuang-2012", "--type", "m1.large", "--speed", "x"),
+            "Use, for example, --speed E5430=1.1.",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_in_a_sentence(

@@ -29,5 +29,5 @@ def import_(
     from nephoscope.store import Store
     from nephoscope.store.imports import import_files
 
-    run = import_files(files, Store(store), options.sets(where, "--where"))
+    run = import_files(files, Store(store), options.sets(where, "--where vendor=aws"))
     return measuring.present(run, as_json=as_json, full=True, table=True)

@@ -124,15 +124,18 @@ class Count(click.IntRange):
         return "N"
 
 
-def sets(texts: Sequence[str], option: str = "--set") -> dict[str, str]:
-    """Name to value of each `--set NAME=VALUE`; the last one of a name holds."""
+def sets(texts: Sequence[str], example: str = "--set threads=2") -> dict[str, str]:
+    """Name to value of each `--set NAME=VALUE`; the last one of a name holds.
+
+    example: the option as one writes it, for the sentence about a text that is none.
+    """
     values = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
             raise UsageError(
-                f"{option} takes NAME=VALUE, not '{text}'.",
-                f"Use, for example, {option} threads=2.",
+                f"{example.split()[0]} takes NAME=VALUE, not '{text}'.",
+                f"Use, for example, {example}.",
             )
         values[name.strip()] = value.strip()
     return values

@@ -187,7 +187,7 @@ def _mix(values: Mapping[str, Any]) -> Mix:
         _census(values),
         kind=values["kind"],
         benchmark=values["benchmark"],
-        speeds=options.sets(values["speeds"], "--speed"),
+        speeds=options.sets(values["speeds"], "--speed E5430=1.1"),
     )
 
 

@@ -47,7 +47,7 @@ def paths(folder: Path) -> tuple[Path, Path]:
 def write(folder: Path, batches: Iterable[Batch], count: int) -> dict[str, Any]:
     """Writes so many trials (`count`), durably; returns their entry in the manifest.
 
-    Holds the samples of one row group at a time.
+    Holds the samples of one batch and one row group at a time.
     """
     samples, records = paths(folder)
     warmup = row = 0
