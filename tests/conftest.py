@@ -50,6 +50,7 @@ TOGETHER = frozenset(
         "platforms",
         "rank",
         "pricing",
+        "questions",
         "reading",
         "report",
         "results",
