@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import gc
 import itertools
+import json
 import os
+import pkgutil
 import random
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
-from tests import profiles
+from tests import contradictions, profiles
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -165,6 +168,37 @@ def _repeatable_seeds(request: pytest.FixtureRequest, monkeypatch: pytest.Monkey
     """
     drawn = random.Random(request.node.nodeid)
     monkeypatch.setattr("nephoscope.runs.runner.secrets.randbelow", drawn.randrange)
+
+
+_RENDERERS = (
+    ("nephoscope.documents.to_text", lambda text: contradictions.of_document(json.loads(text))),
+    ("nephoscope.report.html_output.render", contradictions.of_page),
+    ("nephoscope.report.markdown_output.render", contradictions.of_text),
+    ("nephoscope.report.terminal_output.render", contradictions.of_text),
+)
+"""Functions through which all documents, pages and texts of reports go, and the checker of each."""
+
+
+@pytest.fixture(autouse=True)
+def _nothing_contradicts_itself(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """Every document and page that a test brings about is free of contradictions.
+
+    Tests of input that contradicts itself are marked `contradicting`.
+    """
+    found: list[str] = []
+    for name, check in () if "contradicting" in request.keywords else _RENDERERS:
+        render = pkgutil.resolve_name(name)
+
+        def checked(*given: Any, _render: Any = render, _check: Any = check, **named: Any) -> Any:
+            text = _render(*given, **named)
+            found.extend(_check(text))
+            return text
+
+        monkeypatch.setattr(name, checked)
+    yield
+    assert not found, f"a document or page contradicts itself: {found}"
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,7 @@ from nephoscope.capabilities.findings import findings
 from nephoscope.model import (
     Better,
     Consistency,
+    ConsistencyWord,
     Estimate,
     InvalidTrial,
     MetricResult,
@@ -48,7 +49,7 @@ def metric(
     noise: float = 0.01,
     target: str = "local",
     warnings: tuple[str, ...] = (),
-    word: str = "steady",
+    word: ConsistencyWord | None = None,
     n: int = TRIALS,
 ) -> MetricResult:
     """A line of a result whose interval and trials fit its value and noise."""
@@ -64,7 +65,14 @@ def metric(
         estimate=Estimate(
             value, value - half, value + half, 0.95, n, unit, "median, order statistics"
         ),
-        consistency=Consistency(noise, noise, noise / 2, noise / 2, noise * 2, word),
+        consistency=Consistency(
+            noise,
+            noise,
+            noise / 2,
+            noise / 2,
+            noise * 2,
+            word or ("steady" if noise <= 0.02 else "variable"),
+        ),
         headline=headline,
         warnings=warnings,
         trial_values=values,
