@@ -221,7 +221,8 @@ class TrialRecord:
     ran to its end). arm: 'a' or 'b' of an A/A control. nest: instance and boot, 0-based, in a
     nested design. attempt: 1, or more where the plan declares retries. around: of a noisy trial in
     a design that goes around its baseline, `before` and `after`: the names of the quiet trials
-    (TrialKey.name) on both sides of it.
+    (TrialKey.name) on both sides of it. reason_codes: stable name of each of `reasons`; empty in
+    runs of earlier versions.
     """
 
     key: TrialKey
@@ -245,6 +246,12 @@ class TrialRecord:
     nest: Mapping[str, int] = field(default_factory=dict)
     attempt: int = 1
     around: Mapping[str, str] = field(default_factory=dict)
+    reason_codes: tuple[str, ...] = ()
+
+    @property
+    def cause(self) -> str:
+        """Returns the code of the first reason for which it does not count; '' where none has."""
+        return next(filter(None, (*self.reason_codes, self.failure_name)), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,6 +302,30 @@ class Consistency:
 
 
 @dataclass(frozen=True, slots=True)
+class Exclusions:
+    """Trials of a line that were excluded for a reason that may depend on what they measured.
+
+    by_cause: words of the reason -> number of trials. trials: all of the line, excluded ones among
+    them. values, rounds: as `MetricResult.trial_values` and `rounds`, with the excluded trials that
+    have a value. slow_rounds: rounds of those that ran into their time limit and so have none.
+    """
+
+    by_cause: Mapping[str, int] = field(default_factory=dict)
+    trials: int = 0
+    values: tuple[float, ...] = ()
+    rounds: tuple[int, ...] = ()
+    slow_rounds: tuple[int, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """Returns the number of excluded trials."""
+        return sum(self.by_cause.values())
+
+
+NO_EXCLUSIONS = Exclusions()
+
+
+@dataclass(frozen=True, slots=True)
 class MetricResult:
     """One line of a result: a metric at one setting on one target.
 
@@ -307,6 +338,7 @@ class MetricResult:
     trials of one boot are no independent repetitions; single_values and single_rounds are then
     those of the single trials.
     simulated: each trial is a replication with chance of its own; they cannot depend on each other.
+    exclusions: its trials that were excluded for a reason that may depend on what they measured.
     """
 
     benchmark: str
@@ -323,6 +355,7 @@ class MetricResult:
     simulated: bool = field(default=False, metadata=INTERNAL)
     single_values: tuple[float, ...] = field(default=(), metadata=INTERNAL)
     single_rounds: tuple[int, ...] = field(default=(), metadata=INTERNAL)
+    exclusions: Exclusions = field(default=NO_EXCLUSIONS, metadata=INTERNAL)
 
     @property
     def label(self) -> str:
@@ -367,7 +400,10 @@ def gravest_first(findings: Iterable[Finding]) -> list[Finding]:
 
 @dataclass(frozen=True, slots=True)
 class InvalidTrial:
-    """An excluded trial of a measured round (warm-up rounds are never used), with the reasons."""
+    """An excluded trial of a measured round (warm-up rounds are never used), with the reasons.
+
+    cause: code of the first reason, such as `throttled` or `deadline`; '' where none is known.
+    """
 
     trial: str
     benchmark: str
@@ -375,6 +411,7 @@ class InvalidTrial:
     factors: Factors
     status: TrialStatus
     reasons: tuple[str, ...]
+    cause: str = ""
 
 
 @dataclass(frozen=True, slots=True)

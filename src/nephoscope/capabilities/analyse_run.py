@@ -28,7 +28,7 @@ from nephoscope.model import (
     TrialStatus,
 )
 from nephoscope.plans import plan_of
-from nephoscope.results import lines, names
+from nephoscope.results import exclusions, lines, names
 from nephoscope.results.lines import Key, Wanted
 from nephoscope.results.precision import precision
 from nephoscope.results.run_data import RunData
@@ -64,6 +64,7 @@ def build(run: StoredRun, *, confidence: float | None = None) -> RunResult:
                 factors=record.factors,
                 status=record.status,
                 reasons=record.reasons or ("no reason recorded",),
+                cause=record.cause,
             )
             for record in data.records
             if record.status is not TrialStatus.VALID and record.key.round > 0
@@ -88,8 +89,14 @@ def _data(run: StoredRun, confidence: float | None) -> tuple[RunData, list[str]]
     records = run.records()
     values, distributions = query.trial_medians(run), query.histograms(run)
     metrics, merged, refused = _metrics(run, records, values, distributions, level)
+    excluded = exclusions.excluded_trials(run, records)
+    metrics = exclusions.with_exclusions(
+        metrics, excluded, records, confidence=level, rounds_of_boot=_WantedOf(run).rounds_of_boot
+    )
     fingerprints = dict(manifest.get("fingerprints") or {}) or _fingerprints(records)
-    data = RunData(run, records, metrics, values, distributions, merged, fingerprints, level)
+    data = RunData(
+        run, records, metrics, values, distributions, merged, fingerprints, level, excluded
+    )
     return data, refused
 
 

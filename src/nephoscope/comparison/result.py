@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nephoscope.analysis import compare
+from nephoscope.analysis import compare, exclusions
 from nephoscope.analysis.compare import Comparison
 from nephoscope.analysis.statistics.dependence import ASSUMED
 from nephoscope.analysis.statistics.values import Refused
 from nephoscope.comparison import between_runs, settings
 from nephoscope.comparison.prior import prior_of
 from nephoscope.model import Better, Factors, MetricResult, RunResult, factors_key, line_label
+from nephoscope.results.excluded import excluded_settings
 from nephoscope.results.lines import Key, pool_comparisons
 
 PAIRED_BY_ROUND = "paired by round"
@@ -116,7 +117,7 @@ def of_targets(
 
     def by_round(left: MetricResult, right: MetricResult) -> Comparison:
         return compare.paired(
-            *rounds[_key(left)],
+            *compare.shared_rounds(left, right),
             better=left.better,
             margin=rules.margin,
             unit=left.estimate.unit,
@@ -138,6 +139,7 @@ def of_targets(
         }
     )
     lines, warnings = _compare(left, right, by_round, (a, b), PAIRED_BY_ROUND, rules)
+    warnings += [*_without_result(result, a, right), *_without_result(result, b, left)]
     return _corrected(lines, [*warnings, *_only_in_one(left, right, rules)], rules)
 
 
@@ -201,6 +203,7 @@ def of_runs(
     )
     labels = (f"{a.run.id}:{targets[0]}", f"{b.run.id}:{targets[1]}")
     lines, warnings = _compare(left, right, pairing, labels, design, rules)
+    warnings += [*_without_result(a, targets[0], right), *_without_result(b, targets[1], left)]
     touched = otherwise & {line.benchmark for line in lines}
     if touched:
         warnings.append(settings.parameter_warning(touched))
@@ -217,20 +220,22 @@ def _compare(
     design: str,
     rules: Rules,
 ) -> tuple[list[Compared], list[str]]:
-    """The lines that both have; a refused one becomes a warning."""
-    lines, warnings = [], []
+    """The lines that both have; a refused one becomes a warning, and so do excluded trials."""
+    lines, warnings, excluded = [], [], []
     for key, line in left.items():
         if key not in right or not rules.wants(line.metric):
             continue
+        excluded.append(exclusions.imbalance(line, right[key], labels))
         try:
             comparison = pairing(line, right[key])
+            comparison = exclusions.bounded(comparison, line, right[key], pairing, labels)
         except Refused as reason:
             warnings.append(f"{line.label}: {reason}")
             continue
         lines.append(
             Compared(line.benchmark, line.metric, line.factors, *labels, design, comparison)
         )
-    return lines, warnings
+    return lines, [*exclusions.warnings(excluded), *warnings]
 
 
 def _key(line: MetricResult) -> LineKey:
@@ -268,6 +273,18 @@ def _only_in_one(
         return []
     return [
         f"{len(single)} metrics exist on one side only and are excluded, such as {single[0].label}."
+    ]
+
+
+def _without_result(
+    result: RunResult, target: str, other: Mapping[LineKey, MetricResult]
+) -> list[str]:
+    """Returns a sentence for each setting that only the other side has, with the reason."""
+    return [
+        f"{one.label} on {target}: no result, as all its trials ({one.trials}) were excluded: "
+        f"{one.reason}."
+        for one in excluded_settings(result)
+        if one.target == target and any(one.is_setting_of(line) for line in other.values())
     ]
 
 

@@ -5,19 +5,24 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from nephoscope import units
 from nephoscope.analysis import facts
+from nephoscope.analysis.exclusions import slowest_value
 from nephoscope.analysis.statistics import histograms
 from nephoscope.catalog import FINGERPRINT
 from nephoscope.fleet import rule
 from nephoscope.fleet.rule import OddValue
+from nephoscope.model import Better, TrialRecord
 from nephoscope.report import wording
+from nephoscope.results.exclusions import cause_words
 from nephoscope.results.run_data import RunData
+from nephoscope.runs.trials.phases import DEADLINE
+from nephoscope.store.query import TrialHistogram, TrialValue
 
 PLAN = "fleet"
 SETTINGS = "fleet"
@@ -95,10 +100,17 @@ def check(data: RunData, settings: Mapping[str, Any]) -> FleetCheck:
 
 @dataclass(frozen=True, slots=True)
 class FleetMetric:
-    """A metric at one setting: its unit, and the median over the trials of each target."""
+    """A metric at one setting: its unit, and the median over the trials of each target.
+
+    included: the same medians with the trials that were excluded for what they may have measured.
+    excluded: number of those trials and their causes, by target. Both are empty where there are
+    none.
+    """
 
     unit: str
     values: Mapping[str, float]
+    included: Mapping[str, float] = field(default_factory=dict)
+    excluded: Mapping[str, str] = field(default_factory=dict)
 
 
 def check_fleet(
@@ -127,7 +139,11 @@ def check_fleet(
     alpha = false_alarms / max(1, len(usable) + bool(losses))
     odd = [*_odd_facts(fingerprints), *_odd_clocks(offsets)]
     for name, metric in usable.items():
-        found = rule.odd_values(metric.values, alpha=alpha, margin=margin)
+        found, undecided = _odd_values(metric, alpha, margin)
+        unchecked += [
+            f"{target}: {name} is odd or not, depending on {why}."
+            for target, why in undecided.items()
+        ]
         for target, deviation in found.items():
             text = f"{target}: {name} is {_beside_the_fleet(deviation, metric.unit)}."
             odd.append(OddTarget(target, name, text, deviation.value, deviation.typical))
@@ -158,27 +174,92 @@ def check_fleet(
     )
 
 
+def _odd_values(
+    metric: FleetMetric, alpha: float, margin: float
+) -> tuple[dict[str, OddValue], dict[str, str]]:
+    """Returns the odd targets, and why others are undecided.
+
+    Both hold without and with the excluded trials.
+    """
+    without = rule.odd_values(metric.values, alpha=alpha, margin=margin)
+    if not metric.included:
+        return without, {}
+    included = rule.odd_values(metric.included, alpha=alpha, margin=margin)
+    every = ", ".join(f"{trials} of {target}" for target, trials in metric.excluded.items())
+    return (
+        {target: value for target, value in without.items() if target in included},
+        {
+            target: f"the excluded trials: {metric.excluded.get(target) or every}"
+            for target in metric.included
+            if (target in without) != (target in included)
+        },
+    )
+
+
 def _metrics(data: RunData) -> dict[str, FleetMetric]:
     """Headline metrics by name; of a distribution the median of each trial."""
-    by_line: dict[tuple[str, str, str, str], dict[str, list[float]]] = {}
-    scalars = ((row, row.value) for row in data.values)
-    medians = (
-        (row, histograms.quantile([(row.values, row.counts)], 0.5)) for row in data.distributions
-    )
+    excluded = data.excluded
+    included = _medians(data, excluded.values, excluded.distributions, excluded.records)
+    metrics = {}
+    for key, values in _medians(data, data.values, data.distributions, ()).items():
+        benchmark, metric, factors, unit = key
+        setting = wording.factors_text(json.loads(factors))
+        name = wording.full_name(benchmark, metric)
+        metrics[f"{name} ({setting})" if setting else name] = FleetMetric(
+            unit, values, included.get(key, {}), _excluded(excluded.records, benchmark, factors)
+        )
+    return metrics
+
+
+_LineOfFleet = tuple[str, str, str, str]
+"""Benchmark, metric, factors and unit."""
+
+
+def _medians(
+    data: RunData,
+    values: Sequence[TrialValue],
+    distributions: Sequence[TrialHistogram],
+    excluded: Sequence[TrialRecord],
+) -> dict[_LineOfFleet, dict[str, float]]:
+    """Median of each target; of `excluded`, trials over their time limit are the slowest."""
+    by_line: dict[_LineOfFleet, dict[str, list[float]]] = {}
+    better: dict[_LineOfFleet, str] = {}
+    scalars = ((row, row.value) for row in values)
+    medians = ((row, histograms.quantile([(row.values, row.counts)], 0.5)) for row in distributions)
     for row, value in (*scalars, *medians):
         spec = data.run.spec(row.benchmark)
         if row.benchmark == FINGERPRINT:  # once for each target, whatever disturbed it
             continue
         if any(metric.headline and metric.id == row.metric for metric in spec.metrics):
             key = (row.benchmark, row.metric, row.factors, row.unit)
+            better[key] = row.better
             by_line.setdefault(key, {}).setdefault(row.target, []).append(value)
-    metrics = {}
-    for (benchmark, metric, factors, unit), of in by_line.items():
-        setting = wording.factors_text(json.loads(factors))
-        name = wording.full_name(benchmark, metric)
-        values = {target: float(np.median(own)) for target, own in of.items()}
-        metrics[f"{name} ({setting})" if setting else name] = FleetMetric(unit, values)
-    return metrics
+    for key, of in by_line.items():
+        for record in excluded:
+            if record.cause == DEADLINE and _is_of(record, key[0], key[2]):
+                slowest = slowest_value(Better(better[key]), positive=True)
+                of.setdefault(record.key.target, []).append(slowest)
+    return {
+        key: {target: float(np.median(own)) for target, own in of.items()}
+        for key, of in by_line.items()
+    }
+
+
+def _excluded(records: Sequence[TrialRecord], benchmark: str, factors: str) -> dict[str, str]:
+    """Number of excluded trials and their causes, by target."""
+    by_target: dict[str, list[str]] = {}
+    for record in records:
+        if _is_of(record, benchmark, factors):
+            words = cause_words(record.cause, record.status)
+            by_target.setdefault(record.key.target, []).append(words)
+    return {
+        target: f"{len(causes)} ({', '.join(dict.fromkeys(causes))})"
+        for target, causes in by_target.items()
+    }
+
+
+def _is_of(record: TrialRecord, benchmark: str, factors: str) -> bool:
+    return record.benchmark == benchmark and record.factors.items() <= json.loads(factors).items()
 
 
 def _losses(data: RunData) -> dict[str, tuple[int, int]]:

@@ -50,6 +50,19 @@ class Pair:
         return Estimate(value, low, high, confidence, n, "ratio", method, note)
 
 
+def weaker(pair: Pair, other: Pair) -> Pair:
+    """Returns the pair that is told apart only where both are, in the same direction.
+
+    The error of the first grows until its interval covers that of the other.
+    """
+    if pair.error is None or other.error is None:
+        return Pair(pair.log_ratio)
+    error = max(pair.error, abs(other.log_ratio - pair.log_ratio) + other.error)
+    p = max(pair.p or 0.0, other.p or 0.0)
+    opposite = pair.log_ratio * other.log_ratio <= 0
+    return Pair(pair.log_ratio, error, 1.0 if opposite else p, min(pair.df, other.df))
+
+
 def of_one_run(a: MetricResult, b: MetricResult, confidence: float, prior: Array = ASSUMED) -> Pair:
     """Compares two lines of one run: by round where both share enough rounds.
 

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations
 
+from nephoscope.analysis import exclusions
 from nephoscope.analysis.statistics import variation
 from nephoscope.analysis.statistics.values import Refused
 from nephoscope.errors import UsageError
@@ -71,7 +72,7 @@ def rank(alternatives: Alternatives, settings: Settings) -> Ranking:
         overall(rows, ranked, ranked_names, settings),
         advise(rows, ranked_names, settings),
         tuple(excluded),
-        tuple(alternatives.warnings),
+        (*alternatives.warnings, *exclusions.warnings(alternatives.excluded)),
     )
 
 

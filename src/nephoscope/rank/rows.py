@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
 
+from nephoscope.analysis import exclusions
 from nephoscope.analysis.compare import round_shifts, shared_rounds
 from nephoscope.analysis.statistics.dependence import ASSUMED
 from nephoscope.analysis.statistics.values import Array
 from nephoscope.errors import UsageError
 from nephoscope.model import Better, Factors, LineKey, MetricResult, factors_key, line_label
-from nephoscope.rank.pairs import MIN_N, Names, Pair, of_one_run
+from nephoscope.rank.pairs import MIN_N, Names, Pair, of_one_run, weaker
 from nephoscope.rank.records import RowKind
 from nephoscope.rank.resources import parameter_of, resource_of
 from nephoscope.results.lines import pool_comparisons
@@ -92,7 +93,7 @@ class Alternatives:
     """Lines of all alternatives, measured in one run, and why some lack a line.
 
     reasons: by alternative, benchmark and metric, '' of which stands for all metrics; `no_reason`
-    where there is none.
+    where there is none. excluded: what `exclusions.imbalance` states of compared pairs.
     """
 
     confidence: float
@@ -101,10 +102,24 @@ class Alternatives:
     reasons: dict[tuple[str, str, str], str] = field(default_factory=dict)
     no_reason: str = NOT_MEASURED
     warnings: list[str] = field(default_factory=list)
+    excluded: list[str] = field(default_factory=list)
 
     def compare(self, a: Measurement, b: Measurement, prior: Array) -> Pair:
         """Compares two lines. prior: of the autocorrelation of their rounds."""
         return of_one_run(a.line, b.line, self.confidence, prior)
+
+    def bounded(self, a: Measurement, b: Measurement, prior: Array) -> Pair:
+        """Compares two lines; where trials were excluded for what they measured, with and without.
+
+        Both results have to tell them apart (`analysis.exclusions`).
+        """
+        pair = self.compare(a, b, prior)
+        excluded = exclusions.imbalance(a.line, b.line, (a.alternative, b.alternative))
+        if not excluded:
+            return pair
+        self.excluded.append(excluded)
+        left, right = (replace(one, line=exclusions.as_measured(one.line)) for one in (a, b))
+        return weaker(pair, self.compare(left, right, prior))
 
     def reason(self, alternative: str, line: MetricResult) -> str:
         """Returns why an alternative lacks a line like this one."""
@@ -194,7 +209,7 @@ def _row(cells: Mapping[str, Measurement], alternatives: Alternatives, prior: Ar
         {name: cells[name].line for name in present},
         {name: alternatives.reason(name, line) for name in absent},
         {
-            (a, b): alternatives.compare(cells[a], cells[b], prior)
+            (a, b): alternatives.bounded(cells[a], cells[b], prior)
             for a, b in combinations(present, 2)
         },
         " ".join(notes),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from nephoscope.model import InvalidTrial, RunResult, factors_key
+from nephoscope.model import InvalidTrial, MetricResult, RunResult, factors_key, line_label
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,15 @@ class ExcludedSetting:
     trials: int
     reason: str
 
+    @property
+    def label(self) -> str:
+        """Returns its name in a sentence: `disk.io (queue_depth=32)`."""
+        return line_label(self.benchmark, self.benchmark, self.factors)
+
+    def is_setting_of(self, line: MetricResult) -> bool:
+        """Returns whether a line, of whatever target, is of this setting."""
+        return line.benchmark == self.benchmark and self.factors.items() <= line.factors.items()
+
 
 def excluded_settings(result: RunResult) -> list[ExcludedSetting]:
     """Returns the settings that no table of results can show, in the order of their trials."""
@@ -26,13 +35,12 @@ def excluded_settings(result: RunResult) -> list[ExcludedSetting]:
     for trial in result.invalid:
         key = (trial.benchmark, trial.target, factors_key(trial.factors))
         groups.setdefault(key, []).append(trial)
-    return [
+    settings = [
         ExcludedSetting(benchmark, target, own[0].factors, len(own), own[0].reasons[0])
         for (benchmark, target, _), own in groups.items()
-        if not any(
-            line.benchmark == benchmark
-            and line.target == target
-            and own[0].factors.items() <= line.factors.items()
-            for line in result.metrics
-        )
+    ]
+    return [
+        one
+        for one in settings
+        if not any(line.target == one.target and one.is_setting_of(line) for line in result.metrics)
     ]

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from nephoscope.model import LineKey, MetricResult, TrialRecord
+from nephoscope.results.exclusions import NONE, ExcludedTrials
 from nephoscope.store import StoredRun
 from nephoscope.store.query import TrialHistogram, TrialValue
 
@@ -18,6 +19,7 @@ class RunData:
 
     values, distributions: the rows of store.query.trial_medians and histograms. histograms: merged,
     as RunResult.histograms. fingerprints: target -> document. confidence: of every interval.
+    excluded: trials that were excluded for a cause that may depend on what they measured.
     """
 
     run: StoredRun
@@ -28,6 +30,7 @@ class RunData:
     histograms: Mapping[LineKey, tuple[list[float], list[int]]]
     fingerprints: Mapping[str, Any]
     confidence: float
+    excluded: ExcludedTrials = NONE
 
     @property
     def manifest(self) -> Mapping[str, Any]:

@@ -1,7 +1,7 @@
 """The queries that analyses ask of a run: one row a trial and metric, ordered.
 
-Only trials that count are seen: valid, and of no warm-up round. A run holds few enough samples of
-the metrics asked for to group them in memory; see
+Unless asked otherwise, only trials that count are seen: valid, and of no warm-up round. A run holds
+few enough samples of the metrics asked for to group them in memory; see
 docs/decisions/0018-small-runs-answer-at-once.md.
 """
 
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from nephoscope.model import Shape
 
 if TYPE_CHECKING:
+    from nephoscope.model import TrialRecord
     from nephoscope.store.run import StoredRun
 
 
@@ -71,19 +72,22 @@ Reading = tuple[int, float, int]
 Wanted = Callable[[str, str], bool] | None
 """States whether a metric of a benchmark is asked for; None for all of them."""
 
+Trials = Callable[["TrialRecord"], bool] | None
+"""States whether a trial is asked for; None for those that count."""
 
-def trial_medians(run: StoredRun, only: Wanted = None) -> list[TrialValue]:
-    """Returns the scalar metrics of every trial that counts, ordered by metric, then round."""
+
+def trial_medians(run: StoredRun, only: Wanted = None, trials: Trials = None) -> list[TrialValue]:
+    """Returns the scalar metrics of every trial asked for, ordered by metric, then round."""
     return [
         TrialValue(*group, value=statistics.median(value for _, value, _ in readings))
-        for group, readings in _groups(run, Shape.SCALAR, only)
+        for group, readings in _groups(run, Shape.SCALAR, only, trials)
     ]
 
 
-def histograms(run: StoredRun, only: Wanted = None) -> list[TrialHistogram]:
-    """Returns the histograms of every trial that counts, ordered by metric, then round."""
+def histograms(run: StoredRun, only: Wanted = None, trials: Trials = None) -> list[TrialHistogram]:
+    """Returns the histograms of every trial asked for, ordered by metric, then round."""
     rows = []
-    for group, readings in _groups(run, Shape.HISTOGRAM, only):
+    for group, readings in _groups(run, Shape.HISTOGRAM, only, trials):
         counts: Counter[float] = Counter()
         for _, value, count in readings:
             counts[value] += count
@@ -101,17 +105,20 @@ def series(run: StoredRun, only: Wanted = None) -> list[SeriesPoint]:
     ]
 
 
-def _groups(run: StoredRun, shape: Shape, only: Wanted) -> list[tuple[Group, list[Reading]]]:
+def _groups(
+    run: StoredRun, shape: Shape, only: Wanted, asked: Trials = None
+) -> list[tuple[Group, list[Reading]]]:
     """Returns the samples of each metric of a shape, by target, factors and trial."""
     from nephoscope.store.run import counts
     from nephoscope.store.trialfile import column_lists
 
+    is_asked = asked or counts
     metrics = {key for key in run.metrics_of_shape(shape) if only is None or only(*key)}
     groups: dict[Group, list[Reading]] = {}
     for batch in run.batches(_READ) if metrics else ():
         trials: list[tuple[str, int] | None] = []
         for record, rows in batch.trials:
-            trial = (record.key.name, record.key.round) if counts(record) else None
+            trial = (record.key.name, record.key.round) if is_asked(record) else None
             trials += [trial] * rows
         keys = zip(*column_lists(batch.table, _COLUMNS), strict=True)
         readings = zip(*column_lists(batch.table, _READING), strict=True)

@@ -229,7 +229,8 @@ def record_from_json(values: Any) -> TrialRecord:
         raise ValueError("the record has no key")
     fields["key"] = TrialKey(**key)
     fields["status"] = TrialStatus(fields["status"])
-    for name, of in (("reasons", str), ("notes", str), ("loads", dict)):
+    texts = (("reasons", str), ("reason_codes", str), ("notes", str))
+    for name, of in (*texts, ("loads", dict)):
         fields[name] = tuple(fields.get(name, ()))
         if not all(isinstance(one, of) for one in fields[name]):
             raise ValueError(f"the {name} of the record cannot be read")

@@ -95,7 +95,11 @@ class Execution:
         """Reasons that do not make a trial invalid, by target."""
         stage = self._stage
         return {
-            name: (*stage.plan.accept, *stage.environment.accepts(stage.pool.wanted(name)))
+            name: (
+                *stage.plan.accept,
+                *stage.environment.accepts(stage.pool.wanted(name)),
+                *stage.pool.accepts(name),
+            )
             for name in group.targets
         }
 

@@ -14,6 +14,7 @@ from nephoscope.runs.schedule.groups import Group
 from nephoscope.runs.trials import validity
 from nephoscope.runs.trials.phases import Phase, PhaseFailed
 from nephoscope.runs.trials.target_pool import TargetLost
+from nephoscope.runs.trials.validity import Reason
 from nephoscope.store.trialfile import Beside
 from nephoscope.targets import TargetTrial
 
@@ -62,9 +63,7 @@ def make_records(
     stored = []
     for number, name in enumerate(names):
         trial = measured.trials.get(name)
-        status, reasons, failure_name, notes = _verdict(
-            group, measured, spec, accept.get(name, ()), name, failed
-        )
+        verdict = _verdict(group, measured, spec, accept.get(name, ()), name, failed)
         own = failed.get(name)
         done = trial.done if trial is not None else None
         record = TrialRecord(
@@ -72,18 +71,18 @@ def make_records(
             benchmark=group.setting.benchmark,
             params=group.setting.params,
             factors=group.setting.factors,
-            status=status,
-            reasons=tuple(reasons),
+            status=verdict.status,
+            reasons=tuple(reason.sentence for reason in verdict.reasons),
             position=about.position + number,
             started_at=measured.started_at,
             elapsed_ns=done.elapsed_ns if done else measured.elapsed_ns,
             beside=done.beside if done else {},
-            notes=(*(done.notes if done else ()), *notes, *measured.notes, *about.notes),
+            notes=(*(done.notes if done else ()), *verdict.notes, *measured.notes, *about.notes),
             documents={
                 **(trial.documents if trial else {}),
                 **measured.documents.get(name, {}),
             },
-            failure_name=failure_name,
+            failure_name=verdict.failure_name,
             spent_s=round(about.spent_s / len(names), 6),
             timeline=_until(measured.timeline, own),
             skew_ns=measured.skew_ns,
@@ -92,10 +91,20 @@ def make_records(
             nest=about.nest,
             attempt=about.attempt,
             around={when: key.name for when, key in group.around(about.round, name).items()},
+            reason_codes=tuple(reason.code for reason in verdict.reasons),
         )
         samples = trial.samples if trial is not None else ()
         stored.append(StoredTrial(record, samples, spec, measured.beside.get(name, ())))
     return stored
+
+
+class _Verdict(NamedTuple):
+    """What became of one target's trial."""
+
+    status: TrialStatus
+    reasons: Sequence[Reason] = ()
+    failure_name: str = ""
+    notes: Sequence[str] = ()
 
 
 def _verdict(
@@ -105,26 +114,29 @@ def _verdict(
     accept: Sequence[str],
     name: str,
     failed: Mapping[str, PhaseFailed],
-) -> tuple[TrialStatus, list[str], str, list[str]]:
-    """Status, reasons, failure name and notes of one target's trial."""
-    broken = [sentence for _, sentence in measured.broken]
+) -> _Verdict:
+    """Judges one target's trial."""
+    broken = [Reason(*one) for one in measured.broken]
     trial = measured.trials.get(name)
-    if measured.failure is not None:
-        return TrialStatus.FAILED, [measured.failure.reason], measured.failure.name, []
-    if name in failed:
-        return TrialStatus.FAILED, [failed[name].reason, *broken], failed[name].name, []
+    own = measured.failure or failed.get(name)
+    if own is not None:
+        others = [] if own is measured.failure else broken
+        return _Verdict(TrialStatus.FAILED, [Reason(own.name, own.reason), *others], own.name)
     if trial is None or trial.done is None:
-        return TrialStatus.FAILED, broken, measured.failure_name, []
+        return _Verdict(TrialStatus.FAILED, broken, measured.failure_name)
     found = validity.reasons(
         spec, group.setting.params, trial.samples, trial.done.beside, trial.done.elapsed_ns
     )
-    reasons = [reason.sentence for reason in found if reason.code not in accept]
+    reasons = [reason for reason in found if reason.code not in accept]
     reasons += broken
     # What was to be measured together was not, when one of them failed.
-    reasons += [f"it was to run beside {other}: {failed[other].reason}" for other in failed]
+    reasons += [
+        Reason(failure.name, f"it was to run beside {other}: {failure.reason}")
+        for other, failure in failed.items()
+    ]
     notes = [f"Accepted by the plan: {r.sentence}." for r in found if r.code in accept]
     status = TrialStatus.INVALID if reasons else TrialStatus.VALID
-    return status, reasons, measured.failure_name, notes
+    return _Verdict(status, reasons, measured.failure_name, notes)
 
 
 def _until(timeline: Mapping[str, tuple[int, int]], failure: PhaseFailed | None) -> dict[str, Any]:

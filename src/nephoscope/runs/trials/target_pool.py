@@ -8,13 +8,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from nephoscope.analysis import facts
 from nephoscope.errors import Lacking, NephoscopeError, TargetError
 from nephoscope.plans import Plan
+from nephoscope.plans.model import Invalidity
 from nephoscope.runs.environment import Environment
 from nephoscope.targets.kinds.record import CONTROLLER
 from nephoscope.targets.kinds.record import TargetRecord as Wanted
@@ -46,6 +56,7 @@ class _PooledTarget:
     wanted: Wanted
     target: Target | None = None
     identity: str = ""
+    has_quota: bool = False
     strikes: int = 0
     struck_in: int | None = None
     given_up: bool = False
@@ -121,6 +132,14 @@ class TargetPool:
     def wanted(self, name: str) -> Wanted:
         """Returns the plan's record of a target."""
         return self._all[name].wanted
+
+    def accepts(self, name: str) -> Sequence[Invalidity]:
+        """Returns the reasons that make no trial of a target invalid.
+
+        A target that shows a CPU quota when it is opened is a machine of that size: without the
+        trials that the quota stopped, the fastest ones alone would stand for it.
+        """
+        return ("throttled",) if self._all[name].has_quota else ()
 
     def machines(self, names: Iterable[str]) -> frozenset[str]:
         """The machines on which these targets are; two names may be one machine."""
@@ -201,6 +220,7 @@ class TargetPool:
             await target.close()
             raise
         pooled.identity = machine_id(fingerprint)
+        pooled.has_quota = bool(facts.number(fingerprint, "limits.cpu_quota_cpus"))
         self._opened(name, fingerprint)
 
     def _machine(self, pooled: _PooledTarget) -> str:
