@@ -9,21 +9,23 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from nephoscope.analysis import facts
+from nephoscope.catalog import CPU_GAPS
 from nephoscope.model import BESIDE, Sample, TrialRecord, as_number, factors_key
 from nephoscope.results.run_data import RunData
 from nephoscope.scheduler.inference.infer import infer
 from nephoscope.scheduler.inference.verdict import Gap, Look, Loop, SchedulerVerdicts
 from nephoscope.store import counts
+from nephoscope.targets.probe.busy_programs import BUSY_PROGRAMS
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-BENCHMARK = "cpu.gaps"
+BENCHMARK = CPU_GAPS
 
 _SHARE = "cpu_share_ratio"
 _DURATION_NS = 1_000_000_000
@@ -48,6 +50,7 @@ def analyse(data: RunData) -> SchedulerVerdicts:
                 _samples(table),
                 record.beside,
                 machine_cpus=len(allowed) if allowed else None,
+                programs=_programs(record),
             )
             looks.setdefault((target, factors_key(conditions_of(record, own))), []).append(look)
     return SchedulerVerdicts(
@@ -85,11 +88,13 @@ def look_of(
     counters: Mapping[str, Any],
     *,
     machine_cpus: int | None = None,
+    programs: Iterable[tuple[str, float]] = (),
 ) -> Look:
     """The look of one trial.
 
     params: as the plan gave them. samples: all of the trial's; other metrics are passed over.
     counters: those of the machine over the trial. machine_cpus: those that a process may use.
+    programs: other programs with the CPUs that each used.
     """
     settings = {name: value for name, value in params.items() if value is not None}
     throttled = as_number(counters.get("throttled_count"))
@@ -104,7 +109,17 @@ def look_of(
         steal_ratio=as_number(counters.get("steal_ratio")),
         throttled_ratio=as_number(counters.get("throttled_ratio")),
         throttled_count=None if throttled is None else int(throttled),
+        programs=tuple(programs),
     )
+
+
+def _programs(record: TrialRecord) -> Iterator[tuple[str, float]]:
+    """Yields the other programs that used CPUs during a trial."""
+    document = record.documents.get(BUSY_PROGRAMS)
+    for one in document if isinstance(document, list) else ():
+        cpus = facts.number(one, "cpus")
+        if cpus is not None:
+            yield str(facts.text(one, "program") or "?"), cpus
 
 
 def _loops(samples: Iterable[Sample]) -> tuple[Loop, ...]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from nephoscope import plans
-from nephoscope.catalog import BenchmarkSpec, Catalog
+from nephoscope.catalog import CPU_GAPS, BenchmarkSpec, Catalog
 from nephoscope.errors import BenchmarkFailed, NephoscopeError
 from nephoscope.model import Background, Hook
 from nephoscope.plans import Plan
@@ -25,6 +25,7 @@ from nephoscope.runs.trials.timing import Window
 from nephoscope.store.trialfile import Beside
 from nephoscope.targets import session
 from nephoscope.targets.kinds.record import CONTROLLER
+from nephoscope.targets.probe.busy_programs import BUSY_PROGRAMS, Reading, busy_programs
 from nephoscope.targets.session import Server, Side
 from nephoscope.tasks import together, uncancelled
 
@@ -68,6 +69,7 @@ class GroupTrial:
         self._servers: list[Server] = []
         self._clients: list[Side] = []
         self._window: Window | None = None
+        self._before: Mapping[str, Reading] = {}
 
     async def run(self) -> GroupResult:
         """Goes through the phases; nothing is left running, whatever happens."""
@@ -129,6 +131,7 @@ class GroupTrial:
                             self._setting.params,
                         )
                     )
+            self._before = await self._process_times()
             await together(*(self._client(n, name) for n, name in enumerate(self._group.targets)))
         order = {name: n for n, name in enumerate(self._group.targets)}
         self._clients.sort(key=lambda side: order[side.target])
@@ -149,6 +152,28 @@ class GroupTrial:
         ended_ns = time.time_ns()
         self._out.elapsed_ns = ended_ns - begun_ns
         self._window = timing.window_of(self._clients, self._out.trials, begun_ns, ended_ns)
+        for name, after in (await self._process_times()).items():
+            if name in self._before:
+                programs = busy_programs(self._before[name], after)
+                self._out.documents.setdefault(name, {})[BUSY_PROGRAMS] = programs
+
+    async def _process_times(self) -> Mapping[str, Reading]:
+        """CPU times of the programs of each target whose scheduler is observed.
+
+        Those that the plan runs beside the trial are no others, and a lab host shows the programs
+        of the whole machine.
+        """
+        if self._setting.benchmark != CPU_GAPS or self._loads:
+            return {}
+        readings = {}
+        for name in self._group.targets:
+            traits = self._stage.pool.wanted(name).traits()
+            if traits.simulated or traits.provisioned:
+                continue
+            found = await self._blaming(name, self._stage.pool[name].process_times())
+            if found is not None:
+                readings[name] = found
+        return readings
 
     async def _stop(self) -> None:
         assert self._window is not None

@@ -3,6 +3,7 @@
 1. *own quota*: the machine's own counters say that a control group's quota stopped the loops.
    *Stopped and continued*: the loops gave the CPU up themselves, as programs do that get SIGSTOP or
    are frozen, and in no other way while they only look at the clock.
+   *Other programs*: programs of the same system used the lost time, by their own CPU times.
 2. *dedicated*: nothing worth a name was lost; *SMT sibling shared* if a look at the clock then
    takes much longer while all CPUs are busy.
 3. *weight only*: the CPU is lost in turns of a scheduler's slice.
@@ -99,11 +100,15 @@ def _named(
         return Word.OWN_QUOTA, _cap_fit(lossy[-1:]), (sentences.counters(lossy[-1].look),)
     if all(observation.is_caused_by(view, "stopped") for view in lossy):
         return _stopped(lossy)
+    is_clocked = all(view.all_are(Pattern.CLOCKED) for view in lossy) and begun.starts is not None
+    if not is_clocked and all(observation.is_caused_by_programs(view) for view in lossy):
+        share = shares.over_window(observation.loops_of(lossy[-1]), "cpus")
+        return Word.OTHER_PROGRAMS, Fit(share), sentences.programs(view.look for view in lossy)
     if all(view.all_are(Pattern.TURNS) for view in lossy) and not observation.may_be_cap(
         single, every
     ):
         return _turns(single, every, lossy)
-    if all(view.all_are(Pattern.CLOCKED) for view in lossy) and begun.starts is not None:
+    if is_clocked:
         return _periodic(lossy, begun)
     said = tuple(sentences.pattern(single) for view in lossy for single in view.lossy)
     if all(view.all_are(Pattern.REFILLS) for view in lossy):

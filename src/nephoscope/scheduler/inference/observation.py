@@ -178,6 +178,16 @@ def is_caused_by(view: View, cause: str) -> bool:
     return own >= _HALF_OF_LOSS * lost > 0
 
 
+def is_caused_by_programs(view: View) -> bool:
+    """Returns whether other programs of the system used at least half of the lost time.
+
+    Those that are counted are all of the system's own; a neighbour's and a hypervisor's are not.
+    """
+    used = sum(cpus for _, cpus in view.look.programs)
+    preempted = is_caused_by(view, "preempted") or is_caused_by(view, "unexplained")
+    return preempted and used >= _HALF_OF_LOSS * view.look.lost_cpus > 0
+
+
 def obtained_in_periods_cpus(view: View) -> float:
     """Returns the CPUs that all loops had, over whole periods where those are known."""
     return sum(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from nephoscope.model import Estimate
 from nephoscope.scheduler.inference.onset import Onsets
@@ -41,6 +41,9 @@ NEXT = {
         "Find the program that wakes at this period (`perf sched timehist`, real-time priorities "
         "in `ps -eo cls,rtprio,comm`), and move it to another CPU."
     ),
+    Word.OTHER_PROGRAMS: (
+        "Stop these programs, or wait until they end, and run `nephoscope scheduler` again."
+    ),
     Word.STOPPED: (
         "Find the program that stops and continues these processes (cpulimit, a freezer control "
         "group, a debugger)."
@@ -60,6 +63,8 @@ AFTER_SLEEP = {
 }
 
 DIFFERENT = "One busy loop lost its CPU in turns, another one at regular moments: two mechanisms."
+
+_MOST_PROGRAMS = 5
 
 _CYCLES = 14
 """Repetitions after which a period is certain, in spite of gaps that other programs make."""
@@ -157,6 +162,10 @@ def sentence(word: Word, fit: Fit, target: str) -> str:
             f"A periodic task of higher priority takes CPUs of {target} away and leaves "
             f"{share}{rule}; this is no limit of {target}."
         ),
+        Word.OTHER_PROGRAMS: (
+            f"Other programs of {target} take its CPUs, so that its scheduling policy cannot be "
+            f"inferred while they run: busy loops obtained {share}."
+        ),
         Word.STOPPED: (
             f"The programs of {target} are stopped and continued, as by SIGSTOP and SIGCONT or a "
             f"freezer, and receive {share}."
@@ -216,6 +225,22 @@ def onset(onsets: Onsets) -> tuple[str, ...]:
             "before a budget could be used up."
         )
     return tuple(reasons)
+
+
+def programs(looks: Iterable[Look]) -> tuple[str, ...]:
+    """The programs that used the CPUs, the busiest of all observations first."""
+    used: dict[str, list[float]] = {}
+    observations = list(looks)
+    for look in observations:
+        for name, cpus in look.programs:
+            used.setdefault(name, []).append(cpus)
+    means = {name: sum(own) / len(observations) for name, own in used.items()}
+    busiest = sorted(means.items(), key=lambda one: -one[1])[:_MOST_PROGRAMS]
+    named = ", ".join(f"{name} {cpus:.2f}" for name, cpus in busiest)
+    lost = sum(look.lost_cpus for look in observations) / len(observations)
+    return (
+        f"CPUs used by programs of this system on average: {named}; the loops lost {lost:.2f}.",
+    )
 
 
 def gave_up(look: Look) -> str:

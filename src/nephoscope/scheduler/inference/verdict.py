@@ -26,6 +26,7 @@ class Word(StrEnum):
     PERIODIC_TASK = "periodic task"
     STOPPED = "stopped and continued"
     RESERVATION_OR_CAP = "reservation or cap"
+    OTHER_PROGRAMS = "other programs"
     UNCLEAR = "unclear"
 
 
@@ -74,6 +75,7 @@ class Look:
     sleep_ns: how long each loop slept at a time; 0 for a loop that was always busy. machine_cpus:
     CPUs that the machine has, None where unknown. steal_ratio: None where the machine hides it.
     throttled_ratio, throttled_count: None where no control group with counters is visible.
+    programs: other programs of the same system with the CPUs that each used, the busiest first.
     """
 
     target: str
@@ -86,6 +88,12 @@ class Look:
     steal_ratio: float | None = None
     throttled_ratio: float | None = None
     throttled_count: int | None = None
+    programs: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def lost_cpus(self) -> float:
+        """CPUs that all loops together did not have."""
+        return sum(1 - loop.share for loop in self.loops)
 
     @property
     def obtained_cpus(self) -> float:

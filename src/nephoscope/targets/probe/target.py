@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
@@ -19,7 +20,8 @@ from nephoscope.programs import BUILD_COMMAND, PROBE, STORAGE, STORAGE_COMMAND
 from nephoscope.targets.base import Endpoint, IpVersion, Peer, TargetTrial
 from nephoscope.targets.channels.channel import Channel, Program
 from nephoscope.targets.channels.child import last_words
-from nephoscope.targets.probe import storage
+from nephoscope.targets.probe import busy_programs, storage
+from nephoscope.targets.probe.busy_programs import Reading
 from nephoscope.targets.probe.output import Parse, check_version, parse_output
 from nephoscope.targets.probe.process import LATER_S, Running
 from nephoscope.targets.probe.tools import (
@@ -35,6 +37,9 @@ from nephoscope.targets.probe.tools import (
 
 START_S = 60.0
 """A program that has not begun by then, on a busy machine and behind others, never will."""
+
+PROCESSES_S = 30.0
+"""Time for a busy machine to list its processes."""
 
 FINGERPRINT = (catalogue.FINGERPRINT, "fingerprint")
 
@@ -184,6 +189,16 @@ class Target:
             ended = await program.rest(ASK_S + LATER_S, limits.TRIAL_BYTES, limits.TRIAL_LINES)
             self._tools[benchmark] = version_of(adapter, ended, self.name)
         return self._tools[benchmark]
+
+    async def process_times(self) -> Reading | None:
+        """Returns the CPU time of each process that the target shows; None where it shows none.
+
+        Raises TargetError when the target itself is gone.
+        """
+        program = await self._channel.start(busy_programs.COMMAND)
+        ended = await program.rest(PROCESSES_S, limits.TRIAL_BYTES, limits.TRIAL_LINES)
+        found = busy_programs.reading(ended.stdout.decode(errors="replace"), time.monotonic())
+        return found if found.processes else None
 
     def endpoint(self, client: Target, version: IpVersion | None = None) -> Endpoint:
         """Returns where `client` reaches servers of this target; any version of IP unless one is
