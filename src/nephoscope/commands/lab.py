@@ -17,6 +17,7 @@ import click
 from nephoscope import units
 from nephoscope.commands import options, output
 from nephoscope.errors import Lacking, UsageError
+from nephoscope.reading.sentences import choices
 
 if TYPE_CHECKING:
     from nephoscope.lab.handle import Host, Lab, Removed
@@ -73,7 +74,8 @@ def down(name: str | None, everything: bool, as_json: bool) -> None:
     wanted = here if name is None else [_lab_name(name)]
     if name is not None and wanted[0] not in here:
         raise UsageError(
-            f"There is no lab named {wanted[0]} here.", f"Labs here: {', '.join(here) or 'none'}."
+            f"There is no lab named {wanted[0]} here.",
+            choices("Labs here", here, "No lab is here, so there is nothing to remove."),
         )
     removed: list[Removed] = []
     failures: list[UsageError] = []

@@ -12,6 +12,7 @@ from nephoscope.comparison.history import machine_of
 from nephoscope.comparison.settings import measured_otherwise, settings_of
 from nephoscope.errors import UnknownName, UsageError
 from nephoscope.plans import Plan
+from nephoscope.reading.sentences import choices
 from nephoscope.store import Store, StoredRun
 from nephoscope.targets.kinds import KINDS, parse
 from nephoscope.targets.kinds.record import TargetRecord
@@ -102,7 +103,7 @@ def _run_of(text: str, store: Store) -> tuple[StoredRun, str]:
             f"Run {run.id} has no target '{target}'."
             if target
             else f"Run {run.id} has {len(known)} targets.",
-            f"Write RUN:TARGET; targets: {', '.join(known) or 'none'}.",
+            choices("Write RUN:TARGET; targets", known, "Name another run."),
         )
     return run, target
 

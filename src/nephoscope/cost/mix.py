@@ -10,6 +10,7 @@ from nephoscope import units
 from nephoscope.census.records import Census, Kind
 from nephoscope.errors import UsageError
 from nephoscope.model import Estimate
+from nephoscope.reading.sentences import choices
 
 REST = "other models"
 _Choice = TypeVar("_Choice")
@@ -33,6 +34,17 @@ class Mix:
     models: tuple[MixModel, ...]
     machines: int | None
     source: str
+
+
+INSTANCE_TYPE = "instance type"
+
+NO_CENSUS = (
+    "Run `nephoscope census` on several instances of one type, import one with --import FILE.csv, "
+    "or state the mix: --mix MODEL=SHARE:SPEED."
+)
+NO_SPEEDS = (
+    "State the speed of each model: --speed MODEL=X; or measure one benchmark on several models."
+)
 
 
 def number(option: str, text: str, what: str) -> float:
@@ -89,21 +101,28 @@ def stated(parts: Sequence[str], machines: int | None) -> Mix:
 
 
 def _chosen(
-    choices: Mapping[str, _Choice], name: str | None, owner: str, what: str, more: str = ""
+    known: Mapping[str, _Choice],
+    name: str | None,
+    owner: str,
+    what: str,
+    empty: str,
+    more: str = "",
 ) -> _Choice:
     """Returns the choice of a name, without a name the only one. Raises UsageError.
 
-    owner, what: who has the choices, and what they are. more: what is said of them.
+    owner, what: who has the choices, and what they are. empty: what to do where there are none.
+    more: what is said of them.
     """
-    if name is None and len(choices) == 1:
-        return next(iter(choices.values()))
-    if name is None or name not in choices:
-        there = f"no {what} '{name}'" if name else f"{len(choices)} {what}s"
+    if name is None and len(known) == 1:
+        return next(iter(known.values()))
+    if name is None or name not in known:
+        there = f"no {what} '{name}'" if name else f"{len(known) or 'no'} {what}s"
+        option = "--type" if what == INSTANCE_TYPE else "--benchmark"
         raise UsageError(
             f"{owner} has {there}{more}.",
-            f"Choose the {what.split()[-1]}, one of: {', '.join(choices) or 'none'}.",
+            choices(f"Select one with {option}", known, empty),
         )
-    return choices[name]
+    return known[name]
 
 
 def of_census(
@@ -118,7 +137,7 @@ def of_census(
     kind, benchmark: may be None where the census has one only. Raises UsageError.
     """
     kinds = {one.name: one for one in census.kinds if one.machines}
-    chosen = _chosen(kinds, kind, "The census", "instance type")
+    chosen = _chosen(kinds, kind, "The census", INSTANCE_TYPE, NO_CENSUS)
     if speeds:
         if benchmark:
             raise UsageError("--speed and --benchmark exclude each other.", "Use one of them.")
@@ -127,7 +146,7 @@ def of_census(
     else:
         benches = {one.label: one for one in chosen.benches if len(one.speeds) > 1}
         more = " with speeds of several models"
-        bench = _chosen(benches, benchmark, chosen.name, "benchmark", more)
+        bench = _chosen(benches, benchmark, chosen.name, "benchmark", NO_SPEEDS, more)
         source = f"speeds of {bench.label}, {bench.source}"
         by_model = {speed.model: speed.ratio for speed in bench.speeds}
     models = tuple(

@@ -19,7 +19,7 @@ from nephoscope.cost.tiers import Gigabyte, Tiers
 from nephoscope.errors import UsageError
 from nephoscope.reading import recordfile, textfile
 from nephoscope.reading.fields import Record
-from nephoscope.reading.sentences import did_you_mean
+from nephoscope.reading.sentences import choices, did_you_mean
 
 Purchase = Literal["on_demand", "committed", "spot"]
 PURCHASES: tuple[Purchase, ...] = ("on_demand", "committed", "spot")
@@ -163,7 +163,7 @@ def _latest(entries: Sequence[PricedType], name: str, day: Date | None, what: st
         known = sorted({entry.name for entry in entries})
         raise UsageError(
             f"The price book has no {what} '{name[:60]}'{did_you_mean(name, known)}.",
-            f"It has: {', '.join(known[:10]) or 'none'}.",
+            choices("It has", known[:10], "It is empty of those; add one, or use another --book."),
         )
     valid = [entry for entry in named if day is None or entry.date <= day]
     if not valid:

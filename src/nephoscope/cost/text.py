@@ -12,23 +12,8 @@ from nephoscope.cost.work import WorkCost, WorkCosts
 from nephoscope.model import Estimate
 from nephoscope.report import figures, palette, wording
 from nephoscope.report.blocks import Block, Chart, Column, Heading, Section, Sentence, Table, items
+from nephoscope.report.wording import amount, amount_interval
 from nephoscope.simulation import choice_charts
-
-
-def amount(value: float, currency: str) -> str:
-    """An amount of money: '40,657.04 USD'; a small one with three significant digits."""
-    number = f"{value:,.2f}" if abs(value) >= 1 or value == 0 else units.format_number(value)
-    return f"{number} {currency}"
-
-
-def amount_interval(estimate: Estimate) -> str:
-    """The interval of an amount; 'none' without one."""
-    if estimate.low is None and estimate.high is None:
-        return "none"
-    ends = (
-        "?" if end is None else amount(end, "").strip() for end in (estimate.low, estimate.high)
-    )
-    return f"[{', '.join(ends)}]"
 
 
 def interval(estimate: Estimate) -> str:

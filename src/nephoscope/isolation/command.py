@@ -27,6 +27,12 @@ def _intensities(text: str) -> tuple[float, ...]:
         raise UsageError(error.message, "Use a list such as 0.25,0.5,1 or 25%,50%.") from None
 
 
+def _price(text: str) -> float:
+    from nephoscope.cost.mix import number
+
+    return number("--price", text, "a price above 0")
+
+
 @click.command()
 @click.argument("victims", nargs=-1, metavar="VICTIM…")
 @repeated(
@@ -50,6 +56,11 @@ def _intensities(text: str) -> tuple[float, ...]:
     click.Choice(PLACEMENTS),
     "CPU placement: one CPU per host, one shared CPU, or one each with a quota.",
     default="own",
+)
+@option(
+    "--price price_per_h",
+    Parsed("PRICE", _price),
+    "Price of the victim per hour, in USD, to state what a neighbour costs.",
 )
 @flag("--a-a", "Use idle aggressors only, to measure the false-positive rate.")
 @flag("--quick", "Measure at full load only, in six rounds.")

@@ -50,6 +50,7 @@ class IsolationRequest:
 
     intensities: 0..1, () for the default. neighbours: the levels are 1 … neighbours. targets:
     (role, target); () for a lab on this machine. a_a: neighbours that do nothing, at every level.
+    price_per_h: of the victim, in USD.
     """
 
     victims: tuple[str, ...]
@@ -62,6 +63,7 @@ class IsolationRequest:
     quick: bool = False
     budget_s: float | None = None
     seed: int | None = None
+    price_per_h: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,9 @@ def plan_isolation(
             _add_quota(values)
         digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
         values["lab"]["name"] = f"iso-{digest[:8]}"
+    if request.price_per_h is not None:
+        for target in values["targets"]:
+            target |= {"per_hour": request.price_per_h} if target["name"] == VICTIM else {}
     return IsolationPlan(from_values(values, known, lambda _: ""), (*left_out, *warnings))
 
 

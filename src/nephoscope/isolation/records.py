@@ -41,7 +41,8 @@ class Cell:
     factor_p99: of the 99th percentiles of merged histograms of `p99_metric`, None without any.
     achieved: what the load reached of what it reaches alone at intensity 1. rounds: the triples
     behind it; trials: their loaded trials' names. pairing: with which baseline trials. notes: what
-    was not given, and why.
+    was not given, and why. lost: part of the price of the victim that the slowdown takes away, or
+    money per hour where its price is known (isolation/money.py).
     """
 
     victim: Victim
@@ -62,6 +63,7 @@ class Cell:
     rounds_left_out: int
     pairing: Pairing
     notes: tuple[str, ...] = ()
+    lost: Estimate | None = None
 
     @property
     def has_interval(self) -> bool:

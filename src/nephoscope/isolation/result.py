@@ -8,15 +8,17 @@ its round's quiet trials). Intervals are plain; verdicts are corrected over all 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from statistics import fmean, median
 
 from nephoscope.analysis import compare
 from nephoscope.analysis.statistics import proportions
 from nephoscope.experiments.records import SUSPICIOUS
 from nephoscope.isolation import cells as isolation_cells
-from nephoscope.isolation import doses, recovery, resource_names, trial_pairs
+from nephoscope.isolation import doses, money, recovery, resource_names, trial_pairs
 from nephoscope.isolation.records import Cell, DoseResponse, IdleControl, Isolation, QuietDrift
 from nephoscope.isolation.trial_pairs import Trials, WatchedLine
+from nephoscope.model import as_number
 from nephoscope.plans import resources
 from nephoscope.results.run_data import RunData
 
@@ -43,6 +45,8 @@ def analyse(data: RunData) -> Isolation:
         cells += found
         responses += doses.responses(line, found, run, notes)
     cells = isolation_cells.corrected(cells, confidence)
+    prices = {str(one["name"]): as_number(one.get("per_hour")) for one in data.manifest["targets"]}
+    cells = [_with_loss(cell, prices.get(cell.victim.target)) for cell in cells]
     if not cells:
         notes.append(
             "No slowdown can be computed: no loaded trial has a baseline trial in its round."
@@ -56,6 +60,10 @@ def analyse(data: RunData) -> Isolation:
         named=resource_names.named(cells, run.records),
         notes=tuple(dict.fromkeys(notes)),
     )
+
+
+def _with_loss(cell: Cell, price_per_h: float | None) -> Cell:
+    return replace(cell, lost=money.lost_of(cell.factor, price_per_h) if cell.factor else None)
 
 
 def _idle(cells: Sequence[Cell], confidence: float) -> IdleControl | None:

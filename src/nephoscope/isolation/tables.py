@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from nephoscope.grouping import group_by
+from nephoscope.isolation import money
 from nephoscope.isolation.records import Cell, DoseResponse, Index, NamedLoad, Victim
 from nephoscope.model import Estimate
 from nephoscope.plans.resources import IDLE, RESOURCES
@@ -72,13 +73,14 @@ def factors(cells: Sequence[Cell]) -> Table:
     names = victim_names([cell.victim for cell in cells])
     head = Column.head(
         ("victim", "load"),
-        ("achieved", "of means", "of p99", "of variation"),
+        ("lost", "achieved", "of means", "of p99", "of variation"),
         ("verdict", "attributed to"),
     )
     rows = tuple(
         (
             names[id(cell.victim)],
             load_name(cell),
+            money.lost_text(cell),
             "–" if cell.achieved is None else wording.value_text(cell.achieved),
             one_cell(cell.factor_mean),
             one_cell(cell.factor_p99),

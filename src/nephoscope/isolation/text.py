@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from nephoscope import units
 from nephoscope.commands import output
 from nephoscope.grouping import group_by
+from nephoscope.isolation import money
 from nephoscope.isolation.records import Isolation
 from nephoscope.report import wording
 from nephoscope.results.execution import Execution
@@ -23,7 +24,7 @@ MOST_ODD = 8
 
 _FIGURES = re.compile(r"[0-9][0-9.,]*")
 
-_HEAD = ("  NEIGHBOUR", "LOAD", "K", "N", "FACTOR", "INTERVAL", "RECOVERY", "ATTRIBUTION")
+_HEAD = ("  NEIGHBOUR", "LOAD", "K", "N", "FACTOR", "INTERVAL", "LOST", "RECOVERY", "ATTRIBUTION")
 
 
 def text(result: RunResult) -> str:
@@ -34,7 +35,7 @@ def text(result: RunResult) -> str:
     intro = _wrapped(
         "Factor: slowdown relative to the baseline trials directly before and after; above 1 is "
         f"worse. Confidence {100 * result.run.confidence:g} %; n counts rounds; "
-        f"{result.run.trials.valid} valid trials."
+        f"{result.run.trials.valid} valid trials. {_about_money(isolation)}"
     )
     by_victim = group_by(isolation.cells, lambda cell: _name(cell.victim, result))
     tables = [f"{name}\n{_table(own)}" for name, own in by_victim.items()]
@@ -58,6 +59,11 @@ def text(result: RunResult) -> str:
     return "\n\n".join([intro, *tables, *blocks])
 
 
+def _about_money(isolation: Isolation) -> str:
+    has_price = any(cell.lost and cell.lost.unit != "ratio" for cell in isolation.cells)
+    return money.WITH_PRICE if has_price else money.WITHOUT_PRICE
+
+
 def _name(victim: Victim, result: RunResult) -> str:
     levels = "".join(f" {name}={level}" for name, level in sorted(victim.factors.items()))
     where = f" on {victim.target}" if len(result.run.targets) > 1 else ""
@@ -72,6 +78,7 @@ def _table(cells: Iterable[Cell]) -> str:
             str(cell.neighbours or "-"),
             str(cell.comparison.n_a),
             *_factor(cell.factor),
+            money.lost_text(cell),
             cell.recovery.word,
             cell.attribution.word.value if cell.attribution else "-",
         )

@@ -15,7 +15,7 @@ from nephoscope.lab import check
 from nephoscope.lab.topology import Topology
 from nephoscope.reading import textfile, yamltext
 from nephoscope.reading.mistakes import Mistakes
-from nephoscope.reading.sentences import Place, mistakes, place_in, record_at
+from nephoscope.reading.sentences import Place, choices, mistakes, place_in, record_at
 
 
 def load(path: Path | str, *, here: bool = False) -> Topology:
@@ -110,10 +110,9 @@ def _known(topology: Topology, steps: list[str], path: str) -> None:
     else:
         named: Mapping[str, Any] = getattr(topology, steps[0])
         if len(steps) < 2 or steps[1] not in named:
-            have = ", ".join(named) or "none"
             raise UsageError(
                 f"'{path}': lab {topology.name} has no such {steps[0].removesuffix('s')}.",
-                f"It has: {have}.",
+                choices("It has", named, f"Its topology has no `{steps[0]}`; add one there."),
             )
         rest = steps[2:]
     may = CHANGEABLE[steps[0]]

@@ -16,6 +16,7 @@ from nephoscope.lab.limits import cgroups
 from nephoscope.lab.network import delay_line, layout, links
 from nephoscope.lab.topology import Topology
 from nephoscope.provisioning import BROKEN, COMING_UP, UP, Provisioned, Say
+from nephoscope.reading.sentences import choices
 from nephoscope.tasks import in_thread
 
 
@@ -60,10 +61,9 @@ class LabProvisioner:
                 f"Remove it with `nephoscope lab down {name}`, then create it again.",
             )
         if known is None or known.get("phase") != UP:
-            up_now = ", ".join(one.name for one in self.found() if one.state == UP) or "none"
-            raise UsageError(
-                f"No lab named {name} is up.", f"Up now: {up_now}. Run `nephoscope lab up FILE`."
-            )
+            up_now = [one.name for one in self.found() if one.state == UP]
+            here = choices("Up now", up_now, "No lab is up.")
+            raise UsageError(f"No lab named {name} is up.", f"{here} Run `nephoscope lab up FILE`.")
         topology = files.from_values(known["topology"])
         laid = layout.lay_out(topology)
         hosts = {

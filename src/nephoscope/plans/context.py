@@ -12,7 +12,7 @@ from nephoscope.errors import PlanError, UnknownName, UsageError
 from nephoscope.plans.model import Plan
 from nephoscope.plans.parameters import convert_value
 from nephoscope.reading.mistakes import Mistakes
-from nephoscope.reading.sentences import Place, did_you_mean
+from nephoscope.reading.sentences import Place, choices, did_you_mean
 from nephoscope.reading.yamltext import Loc
 
 if TYPE_CHECKING:
@@ -119,5 +119,5 @@ class PlanContext:
         raise self.error(
             loc,
             f"no target is named '{name}' or has that role{did_you_mean(name, [*names, *roles])}.",
-            f"Targets: {', '.join(names)}; roles: {', '.join(roles) or 'none'}.",
+            f"Targets: {', '.join(names)}{choices('; roles', roles, '; no target has `roles`.')}",
         )

@@ -13,7 +13,7 @@ from nephoscope.plans.factors import lab
 from nephoscope.plans.factors.bound import NONE
 from nephoscope.plans.model import BackgroundEntry, Entry, HookEntry
 from nephoscope.reading.mistakes import Mistakes
-from nephoscope.reading.sentences import did_you_mean
+from nephoscope.reading.sentences import choices, did_you_mean
 from nephoscope.reading.yamltext import Loc
 from nephoscope.targets.kinds.record import why_unreachable
 
@@ -105,7 +105,7 @@ def _entry(context: PlanContext, entry: Entry, number: int) -> tuple[tuple[str, 
             raise context.error(
                 (*loc, "served_by"),
                 f"there is no background '{name}'{did_you_mean(name, loads)}.",
-                f"The plan has: {', '.join(loads) or 'none'}.",
+                choices("The plan has", loads, "The plan has no `backgrounds`; add one."),
             )
     wants_peer = spec.wants_peer({*entry.params, *entry.factors})
     return on, _peer(context, entry.peer, spec, on, loc, wants_peer)

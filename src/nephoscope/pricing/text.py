@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nephoscope import units
-from nephoscope.cost.text import amount, amount_interval, interval
+from nephoscope.cost.text import interval
 from nephoscope.pricing.tariff import RULES, TariffAnalysis
 from nephoscope.pricing.utility import OfferUtility, UtilityAnalysis
 from nephoscope.report import figures, palette, wording
 from nephoscope.report.blocks import Block, Chart, Column, Heading, Section, Sentence, Table, items
+from nephoscope.report.wording import amount, amount_interval
 
 
 def tariff_section(analysis: TariffAnalysis) -> Section:

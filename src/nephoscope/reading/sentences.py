@@ -62,8 +62,13 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 def unknown_name(sentence: str, name: str, known: Collection[str], hint: str) -> UnknownName:
     """Returns the error about a name. sentence: begins it, before the nearest known name; hint:
     begins the list of all."""
-    every = ", ".join(known) or "none"
-    return UnknownName(f"{sentence}{did_you_mean(name, known)}.", f"{hint}: {every}.")
+    every = choices(hint, known, f"{hint} none.")
+    return UnknownName(f"{sentence}{did_you_mean(name, known)}.", every)
+
+
+def choices(head: str, known: Collection[str], empty: str) -> str:
+    """Returns 'HEAD: a, b.'. empty: the sentence instead, where there is nothing to choose from."""
+    return f"{head}: {', '.join(known)}." if known else empty
 
 
 def place_in(text: str, name: str) -> Place:

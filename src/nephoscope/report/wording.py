@@ -263,6 +263,22 @@ def run_line(result: RunResult) -> str:
     )
 
 
+def amount(value: float, currency: str) -> str:
+    """An amount of money: '40,657.04 USD'; a small one with three significant digits."""
+    number = f"{value:,.2f}" if abs(value) >= 1 or value == 0 else units.format_number(value)
+    return f"{number} {currency}"
+
+
+def amount_interval(estimate: Estimate) -> str:
+    """The interval of an amount; 'none' without one."""
+    if estimate.low is None and estimate.high is None:
+        return "none"
+    ends = (
+        "?" if end is None else amount(end, "").strip() for end in (estimate.low, estimate.high)
+    )
+    return f"[{', '.join(ends)}]"
+
+
 def plural(count: int, noun: str) -> str:
     """'1 finding', '3 findings'."""
     return f"{count} {noun}{'' if count == 1 else 's'}"

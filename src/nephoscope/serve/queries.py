@@ -17,6 +17,7 @@ import click
 
 from nephoscope import cli
 from nephoscope.errors import UnknownName, UsageError
+from nephoscope.reading.sentences import choices
 
 Kind = Literal["text", "file", "run", "source", "contract", "flag"]
 
@@ -158,7 +159,7 @@ def words_of(
     if unknown:
         raise UsageError(
             f"`{name}` has no parameter '{min(unknown)[:80]}' here.",
-            f"Parameters: {', '.join(parameters) or 'none'}.",
+            choices("Parameters", parameters, "It takes no parameters."),
         )
     if query.needs - {key for key, _ in values}:
         raise UsageError(f"`{name}` needs {' and '.join(sorted(query.needs))} here.")

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from nephoscope.census.files import whole_machines
 from nephoscope.census.records import Count, Observations, StatedSpeed
 from nephoscope.errors import UsageError
+from nephoscope.reading.sentences import choices
 from nephoscope.studies.catalogue import Number, ReferenceStudy, load_all
 from nephoscope.studies.definition.layouts import CountedModels, RelativeSpeeds
 
@@ -21,7 +22,7 @@ def published(study: ReferenceStudy) -> Observations:
         with_census = [study.name for study in load_all() if study.definition.census is not None]
         raise UsageError(
             f"{study.name} counted no CPU models.",
-            f"These did: {', '.join(with_census) or 'none'}.",
+            choices("These did", with_census, "No study here did; use --import FILE.csv."),
         )
     counts = tuple(_counts(study, layout.counted))
     speeds = tuple(speed for table in layout.speeds for speed in _speeds(study, table))

@@ -13,7 +13,7 @@ from nephoscope.plans.factors.bound import EACH, NONE, BoundFactor, Level, param
 from nephoscope.plans.factors.lab import bind_condition
 from nephoscope.plans.model import Entry, Factor
 from nephoscope.reading.mistakes import Mistakes
-from nephoscope.reading.sentences import did_you_mean
+from nephoscope.reading.sentences import choices, did_you_mean
 from nephoscope.reading.yamltext import Loc
 
 RESERVED = ("arm", "benchmark", "hook", "load", "peer", "target", "together")
@@ -219,7 +219,7 @@ def active_levels(context: PlanContext, name: str, raw_levels: Sequence[Any]) ->
 def _unknown_background(
     context: PlanContext, loc: Loc, name: str, known: Sequence[str], *words: str
 ) -> PlanError:
-    hint = f"The plan has: {', '.join(known) or 'none'}"
-    hint += "".join(f"; '{word}' runs none of them" for word in words)
+    hint = choices("The plan has", known, "The plan has no `backgrounds`; add one.")
+    hint += "".join(f" '{word}' runs none of them." for word in words)
     message = f"there is no background '{name}'{did_you_mean(name, [*known, *words])}."
-    return context.error(loc, message, f"{hint}.")
+    return context.error(loc, message, hint)
