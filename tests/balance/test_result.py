@@ -29,6 +29,7 @@ def trial(
     own = [
         Sample("requests_per_s", rate / generators),
         Sample("latency_ns", mean_ns, 1000),
+        Sample("service_time_ns", mean_ns, 1000),
     ]
     params = {"connections": 12 // generators, "arrivals": arrivals, "rate_per_s": 500.0}
     counters = {}

@@ -32,6 +32,9 @@ class Throughput:
 class AddedLatency:
     """Response times of an open loop through a balancer and directly, in the same rounds.
 
+    Times count from the moment at which a request left, so that a generator that sends late adds
+    nothing to them.
+
     network: median round trip of a datagram. network_ratio: two of them over the mean response time
     through the balancer, an upper bound of the network's share, because a round trip contains the
     wake-up of both programs. None where it was not measured.
@@ -51,6 +54,17 @@ class GeneratorEffect:
     """Throughput of several generators over that of one, at the same number of connections."""
 
     balancer: str
+    generators: int
+    connections: int
+    comparison: Comparison
+
+
+@dataclass(frozen=True, slots=True)
+class ThroughputRatio:
+    """Throughput of a balancer over that of the reference, paired by round, at one load."""
+
+    balancer: str
+    reference: str
     generators: int
     connections: int
     comparison: Comparison
@@ -121,7 +135,10 @@ class FailoverSummary:
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """Results of a run with load balancers. client: target of its first generator."""
+    """Results of a run with load balancers. client: target of its first generator.
+
+    ratios: every two alternatives. notes: what a reader has to know about the excluded trials.
+    """
 
     client: str
     throughputs: tuple[Throughput, ...]
@@ -131,3 +148,4 @@ class Balance:
     failovers: tuple[Failover, ...]
     failures: tuple[FailoverSummary, ...]
     notes: tuple[str, ...] = ()
+    ratios: tuple[ThroughputRatio, ...] = ()

@@ -10,6 +10,7 @@ from nephoscope.analysis.statistics import estimates, histograms
 from nephoscope.analysis.statistics.values import Refused
 from nephoscope.balance import failover
 from nephoscope.balance.plan import DIRECT
+from nephoscope.balance.ratios import busy_notes, throughput_ratios
 from nephoscope.balance.records import AddedLatency, Balance, GeneratorEffect, Sharing, Throughput
 from nephoscope.balance.trials import BalancedTrial, balanced_trials
 from nephoscope.grouping import group_by
@@ -37,6 +38,8 @@ def analyse(data: RunData) -> Balance | None:
         sharings=tuple(_sharings(regular, confidence)),
         failovers=failovers,
         failures=tuple(failover.summaries(failovers, confidence)),
+        notes=busy_notes(data.records),
+        ratios=throughput_ratios(regular, confidence),
     )
 
 
@@ -92,7 +95,7 @@ def _network(data: RunData) -> Mapping[int, float]:
     return {
         one.round: histograms.quantile([(one.values, one.counts)], 0.5)
         for one in data.distributions
-        if (one.benchmark, one.metric) == ("net.rtt", "rtt_ns") and one.round > 0
+        if (one.benchmark, one.metric) == ("net.rtt", "rtt_sent_ns") and one.round > 0
     }
 
 
@@ -108,9 +111,9 @@ def _latencies(
         pairs = [(direct[trial.round], trial) for trial in own if trial.round in direct]
         if balancer == DIRECT or not pairs:
             continue
-        before = [trial.mean_ns() for trial, _ in pairs]
-        after = [trial.mean_ns() for _, trial in pairs]
-        trips = [(network[t.round], t.mean_ns()) for _, t in pairs if t.round in network]
+        before = [trial.mean_service_ns() for trial, _ in pairs]
+        after = [trial.mean_service_ns() for _, trial in pairs]
+        trips = [(network[t.round], t.mean_service_ns()) for _, t in pairs if t.round in network]
         yield AddedLatency(
             balancer,
             rate,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from nephoscope import units
+from nephoscope.balance.ratios import verdicts
 from nephoscope.balance.records import Balance, Failover, Sharing, Throughput
 from nephoscope.grouping import group_by
 from nephoscope.model import Estimate, RunResult
@@ -24,6 +25,8 @@ def build(result: RunResult) -> Section | None:
     blocks: list[Block] = [Sentence(sentence, lead=True) for sentence in answer(result)]
     if balance.throughputs:
         blocks += [*_throughput(balance.throughputs)]
+    if balance.ratios:
+        blocks += [Heading("Throughput against each other"), ratios_table(balance)]
     if balance.effects:
         blocks += [Heading("Several generators against one"), effects_table(balance)]
     if balance.latencies:
@@ -49,6 +52,7 @@ def answer(result: RunResult) -> list[str]:
     ]
     if highest:
         sentences.append(f"Highest throughput: {'; '.join(highest)}.")
+    sentences += [wording.clean(one) for one in verdicts(balance.ratios)]
     for latency in balance.latencies:
         added = latency.comparison.difference
         if added is not None:
@@ -125,6 +129,28 @@ def throughput_table(points: Sequence[Throughput]) -> Table:
         "Response time p99 of all generators together, CPU time of the balancer per request, and "
         "throughput X times mean response time R over the number of connections N. By Little's law "
         "it is 1 where each connection always waits for a response."
+    )
+    return Table(head, rows, caption)
+
+
+def ratios_table(balance: Balance) -> Table:
+    """Returns the ratio of throughputs of every two alternatives, with its verdict."""
+    head = Column.head(
+        ("balancer", "against", "connections"), ("ratio", "interval", "n"), ("verdict",)
+    )
+    rows = tuple(
+        (
+            wording.clean(f"{one.balancer}, {wording.plural(one.generators, 'generator')}"),
+            wording.clean(one.reference),
+            str(one.connections),
+            *wording.ratio_cells(one.comparison.ratio, one.comparison.n_a),
+            one.comparison.verdict.word,
+        )
+        for one in balance.ratios
+    )
+    caption = (
+        "Throughput over that of the other one, paired by round; above 1 is better. Verdicts are "
+        "corrected over all comparisons (Holm)."
     )
     return Table(head, rows, caption)
 

@@ -16,10 +16,13 @@ def text(result: RunResult) -> str:
     """Returns throughput, added response time, fairness and failures, and what was excluded."""
     balance = result.part(Balance)
     if balance is None:
-        return "No load balancer can be judged: no trial is valid."
+        nothing = ["No load balancer can be judged: no trial is valid."]
+        return "\n".join([*nothing, *wording.exclusions_by_reason(result)])
     parts = [textwrap.fill(sentence, output.width()) for sentence in section.answer(result)]
     if balance.throughputs:
         parts.append(_throughput(balance))
+    if balance.ratios:
+        parts.append(_table(section.ratios_table(balance)))
     if balance.effects:
         parts.append(_table(section.effects_table(balance)))
     if balance.latencies:
@@ -28,7 +31,12 @@ def text(result: RunResult) -> str:
         parts.append(_fairness(balance))
     if balance.failovers:
         parts += [_table(section.failures_table(balance)), _table(section.failovers_table(balance))]
-    parts += [textwrap.fill(f"! {row}", output.width()) for row in wording.excluded_rows(result)]
+    warnings = [
+        *wording.excluded_rows(result),
+        *wording.exclusions_by_reason(result),
+        *balance.notes,
+    ]
+    parts += [textwrap.fill(f"! {row}", output.width()) for row in warnings]
     parts.append(wording.run_line(result))
     return "\n\n".join(parts)
 

@@ -104,15 +104,23 @@ class BalancedTrial:
     @cached_property
     def latency(self) -> tuple[Array, histograms.Counts]:
         """Returns the merged histogram of the response times of all generators, in ns."""
-        times = [[one for one in own if one.metric == "latency_ns"] for own in self.samples]
-        return histograms.merge(
-            [([one.value for one in own], [one.count for one in own]) for own in times]
-        )
+        return self._merged("latency_ns")
 
     def mean_ns(self) -> float:
         """Returns the mean response time."""
         values, numbers = self.latency
         return float(values @ numbers / numbers.sum())
+
+    def mean_service_ns(self) -> float:
+        """Returns the mean time from the moment at which a request left to its response."""
+        values, numbers = self._merged("service_time_ns")
+        return float(values @ numbers / numbers.sum())
+
+    def _merged(self, metric: str) -> tuple[Array, histograms.Counts]:
+        times = [[one for one in own if one.metric == metric] for own in self.samples]
+        return histograms.merge(
+            [([one.value for one in own], [one.count for one in own]) for own in times]
+        )
 
     @property
     def forwarder(self) -> Counter | None:

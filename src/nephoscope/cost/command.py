@@ -194,6 +194,7 @@ def _mix(values: Mapping[str, Any]) -> Mix:
 def _census(values: Mapping[str, Any]) -> Census:
     from nephoscope.census import command as census
     from nephoscope.census.result import of_files
+    from nephoscope.cost.mix import NO_CENSUS
 
     level = values["confidence"]
     if values["study"] is not None:
@@ -203,4 +204,7 @@ def _census(values: Mapping[str, Any]) -> Census:
     from nephoscope.store import Store
 
     store = Store(values["store"])
-    return census.of_runs(census.stored_runs(store), store, level)
+    try:
+        return census.of_runs(census.stored_runs(store), store, level)
+    except UsageError as error:
+        raise UsageError(error.message, NO_CENSUS) from error

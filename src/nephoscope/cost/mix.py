@@ -146,7 +146,8 @@ def of_census(
     else:
         benches = {one.label: one for one in chosen.benches if len(one.speeds) > 1}
         more = " with speeds of several models"
-        bench = _chosen(benches, benchmark, chosen.name, "benchmark", NO_SPEEDS, more)
+        owner = f"The type '{chosen.name}' of the census"
+        bench = _chosen(benches, benchmark, owner, "benchmark", NO_SPEEDS, more)
         source = f"speeds of {bench.label}, {bench.source}"
         by_model = {speed.model: speed.ratio for speed in bench.speeds}
     models = tuple(

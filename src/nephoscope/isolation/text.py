@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
 MOST_ODD = 8
 """Lines on what is odd; all of them are in --json."""
 
-_FIGURES = re.compile(r"[0-9][0-9.,]*")
-
 _HEAD = ("  NEIGHBOUR", "LOAD", "K", "N", "FACTOR", "INTERVAL", "LOST", "RECOVERY", "ATTRIBUTION")
 
 
@@ -41,7 +38,7 @@ def text(result: RunResult) -> str:
     tables = [f"{name}\n{_table(own)}" for name, own in by_victim.items()]
     execution = result.part(Execution)
     warnings = execution.warnings if execution is not None else ()
-    odd = [*warnings, *_invalid(result), *_odd(isolation)]
+    odd = [*warnings, *wording.exclusions_by_reason(result), *_odd(isolation)]
     more = [f"… and {len(odd) - MOST_ODD} more (--json)."] if len(odd) > MOST_ODD else []
     lists = {
         "Dose-response": [_dose(one) for one in isolation.responses],
@@ -116,14 +113,6 @@ def _odd(isolation: Isolation) -> list[str]:
         if one.drift.word == "drifts"
     ]
     return [*drifting, *isolation.notes]
-
-
-def _invalid(result: RunResult) -> list[str]:
-    """Returns how many trials do not count, by the reason; those that differ in figures only are
-    one."""
-    first_reasons = (trial.reasons[0] for trial in result.invalid if trial.reasons)
-    alike = group_by(first_reasons, lambda reason: _FIGURES.sub("#", reason))
-    return [f"{len(found)} trials excluded, for example: {found[0]}" for found in alike.values()]
 
 
 def _wrapped(line: str, indent: str = "") -> str:

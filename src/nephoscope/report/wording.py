@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from nephoscope import units
+from nephoscope.grouping import group_by
 from nephoscope.model import (
     Consistency,
     Estimate,
@@ -40,6 +41,8 @@ _ACRONYMS = {
     "vcpu": "virtual CPU",
     "usd": "USD",
 }
+_FIGURES = re.compile(r"[0-9][0-9.,]*")
+
 # Factors of a neighbour's load; at the baseline there is none.
 _LOAD = frozenset({"intensity", "neighbours", "resource"})
 
@@ -251,6 +254,24 @@ def excluded_rows(result: RunResult) -> list[str]:
             f"excluded: {one.reason}."
         )
         for one in excluded_settings(result)
+    ]
+
+
+def exclusions_by_reason(result: RunResult) -> list[str]:
+    """Returns how many trials of a benchmark were excluded, by the reason.
+
+    Reasons that differ in figures only are one, told by its first trial.
+    """
+    groups = group_by(
+        (trial for trial in result.invalid if trial.reasons),
+        lambda trial: (trial.benchmark, _FIGURES.sub("#", trial.reasons[0])),
+    )
+    return [
+        clean(
+            f"{plural(len(own), 'trial')} of {benchmark} excluded, for example: "
+            f"{own[0].reasons[0].rstrip('.')}."
+        )
+        for (benchmark, _), own in groups.items()
     ]
 
 

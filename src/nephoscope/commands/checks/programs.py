@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import platform
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from nephoscope import catalog
+from nephoscope.adapters import ADAPTERS
 from nephoscope.commands.checks.frame import LACKS, LIMITED, WORKS, Finding, Places
-from nephoscope.errors import NephoscopeError
-
-if TYPE_CHECKING:
-    from nephoscope.adapters import Adapter
+from nephoscope.errors import Lacking, NephoscopeError
+from nephoscope.grouping import group_by
+from nephoscope.targets.kinds.local import LocalRecord
 
 _TIMEOUT_S = 10
+_APT = "apt-get install "
 
 
 def python(_: Places) -> Finding:
@@ -52,57 +54,44 @@ def terminal(_: Places) -> Finding:
     return Finding("terminal", WORKS, text)
 
 
-def peers(_: Places) -> Finding:
-    """Other tools, only for the side-by-side comparison of `make bench`."""
-    packages = {
-        "fio": "fio",
-        "iperf3": "iperf3",
-        "likwid-bench": "likwid",
-        "stress-ng": "stress-ng",
-    }
-    missing = [package for tool, package in packages.items() if shutil.which(tool) is None]
-    if missing:
-        text = f"missing: {', '.join(missing)}; used by `make bench` only"
-        return Finding("peer tools (optional)", LIMITED, text, f"apt install {' '.join(missing)}")
-    return Finding("peer tools (optional)", WORKS, ", ".join(packages))
-
-
 def tools(_: Places) -> Finding:
-    """The well-known tools that adapters drive; only those benchmarks need them."""
-    from nephoscope.adapters import ADAPTERS
-
-    good, bad, fixes = [], [], []
-    for name, adapter in ADAPTERS.items():
-        version, problem = _tool_version(adapter)
-        if problem:
-            bad.append(f"{name}: {problem}")
-            fixes.append(adapter.spec.install)
-        else:
-            good.append(f"{name} {version}")
-    state = LIMITED if bad else WORKS
-    return Finding("third-party tools", state, "; ".join([*good, *bad]), "; ".join(fixes))
-
-
-def _tool_version(adapter: Adapter) -> tuple[str, str]:
-    """Version of an adapter's tool here, and what is wrong with it ('' when nothing is)."""
-    from nephoscope.adapters import Output, ToolError
-
-    spec, look = adapter.spec, adapter.look
-    path = shutil.which(spec.tool)
-    if path is None:
-        return "", f"{spec.tool} is missing; used by this benchmark only"
+    """The well-known tools that adapters drive, looked up as `nephoscope bench` does."""
     try:
-        done = subprocess.run(
-            [path, *look.arguments],
-            input=look.input.encode(),
-            capture_output=True,
-            timeout=_TIMEOUT_S,
-            check=False,
-        )
-        text = done.stdout.decode(errors="replace")
-        version = adapter.version(Output(text, done.stderr.decode(errors="replace")))
-    except (OSError, subprocess.TimeoutExpired, ToolError) as error:
-        return "", f"{path} does not answer as {spec.tool}: {error}"
-    if not adapter.recent(version):
-        return "", f"version {version} is too old; {spec.minimum} or newer is required"
-    return version, ""
+        found = asyncio.run(_tools())
+    except NephoscopeError as error:
+        return Finding("third-party tools", LIMITED, error.message, error.hint)
+    good = [f"{name} {version}" for name, version, problem in found if problem is None]
+    lacking = [(name, problem) for name, _, problem in found if problem is not None]
+    # One package may hold several tools: it is named once, with all that need it.
+    by_package = group_by(lacking, lambda one: ADAPTERS[one[0]].spec.install)
+    bad = [f"{', '.join(name for name, _ in own)}: {own[0][1]}" for own in by_package.values()]
+    state = LIMITED if bad else WORKS
+    detail = "; ".join([*good, *bad])
+    if bad:
+        detail += ". Only these benchmarks need them"
+    return Finding("third-party tools", state, detail, _installs(by_package))
+
+
+async def _tools() -> list[tuple[str, str, str | None]]:
+    """Benchmark, version of its tool here, and what is wrong with it; None when nothing is."""
+    target = LocalRecord().make()
+    await target.open()
+    found: list[tuple[str, str, str | None]] = []
+    try:
+        for name in ADAPTERS:
+            try:
+                found.append((name, await target.tool(name), None))
+            except Lacking as error:
+                found.append((name, "", error.message.removeprefix(f"{target.name}: ").rstrip(".")))
+    finally:
+        await target.close()
+    return found
+
+
+def _installs(commands: Iterable[str]) -> str:
+    """Returns the commands that install what is missing; packages of the system in one."""
+    every = list(dict.fromkeys(commands))
+    plain = [one for one in every if one.startswith(_APT) and "," not in one]
+    packages = dict.fromkeys(word for one in plain for word in one.removeprefix(_APT).split())
+    together = [_APT + " ".join(packages)] if packages else []
+    return "; ".join([*together, *(one for one in every if one not in plain)])

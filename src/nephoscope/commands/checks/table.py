@@ -31,5 +31,4 @@ CHECKS: tuple[Callable[[Places], Finding], ...] = (
     limits.net_admin,
     programs.terminal,
     programs.tools,
-    programs.peers,
 )

@@ -1,0 +1,104 @@
+"""Which balancer delivers more: throughputs of two alternatives in the same rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations
+
+from nephoscope.analysis import compare, facts
+from nephoscope.balance.plan import DIRECT
+from nephoscope.balance.records import ThroughputRatio
+from nephoscope.balance.trials import BalancedTrial
+from nephoscope.grouping import group_by
+from nephoscope.model import Better, TrialRecord, TrialStatus
+
+BUSY_CPUS = 0.2
+"""CPUs that other programs used on average from which a note says so."""
+
+
+def throughput_ratios(
+    trials: Sequence[BalancedTrial], confidence: float
+) -> tuple[ThroughputRatio, ...]:
+    """Returns every two alternatives at each load, corrected over all comparisons (Holm)."""
+    ratios = list(_ratios(trials, confidence))
+    corrected = compare.over_report([one.comparison for one in ratios], confidence=confidence)
+    return tuple(
+        replace(one, comparison=comparison)
+        for one, comparison in zip(ratios, corrected, strict=True)
+    )
+
+
+def _ratios(trials: Sequence[BalancedTrial], confidence: float) -> Iterator[ThroughputRatio]:
+    closed = group_by(
+        (trial for trial in trials if trial.is_closed),
+        lambda trial: (trial.generators, trial.connections),
+    )
+    for (generators, connections), own in sorted(closed.items()):
+        by_name = group_by(own, lambda trial: trial.balancer)
+        for reference, name in combinations(sorted(by_name, key=lambda n: (n != DIRECT, n)), 2):
+            first, second = (
+                {trial.round: trial.sum("requests_per_s") for trial in by_name[one]}
+                for one in (reference, name)
+            )
+            sides = compare.common_rounds(first, second)
+            if not sides[0].size:
+                continue
+            comparison = compare.paired(
+                *sides,
+                better=Better.HIGHER,
+                unit="per_s",
+                confidence=confidence,
+                names=(reference, name),
+            )
+            yield ThroughputRatio(name, reference, generators, connections, comparison)
+
+
+def verdicts(ratios: Sequence[ThroughputRatio]) -> list[str]:
+    """Returns a sentence for each two alternatives: at which loads which one delivers more."""
+    sentences = []
+    for (name, reference), own in group_by(ratios, lambda r: (r.balancer, r.reference)).items():
+        by_word = {
+            "better": f"more requests per second than {reference}",
+            "worse": f"fewer requests per second than {reference}",
+            "equivalent": f"as many requests per second as {reference}",
+            "different but negligible": f"as many requests per second as {reference}",
+        }
+        decided = group_by(
+            (one for one in own if one.comparison.verdict.word in by_word),
+            lambda one: by_word[one.comparison.verdict.word],
+        )
+        parts = [f"{words} at {_loads(found)}" for words, found in decided.items()]
+        undecided = [one for one in own if one.comparison.verdict.word not in by_word]
+        if parts:
+            open_loads = f"; undecided at {_loads(undecided)}" if undecided else ""
+            sentences.append(f"{name} delivers {', and '.join(parts)}{open_loads}.")
+        else:
+            sentences.append(
+                f"Whether {name} delivers more than {reference} is undecided at "
+                f"{_loads(undecided)}: more rounds decide."
+            )
+    return sentences
+
+
+def _loads(ratios: Sequence[ThroughputRatio]) -> str:
+    numbers = sorted({one.connections for one in ratios})
+    listed = ", ".join(map(str, numbers[:-1]))
+    both = f"{listed} and {numbers[-1]}" if listed else str(numbers[-1])
+    return f"{both} connections"
+
+
+def busy_notes(records: Sequence[TrialRecord]) -> tuple[str, ...]:
+    """Returns the sentence that other programs used the CPUs while trials became invalid."""
+    excluded = [r for r in records if r.status is TrialStatus.INVALID and r.key.round > 0]
+    known = [
+        cpus
+        for record in excluded
+        if (cpus := facts.number(record.beside, "others_busy_cpus")) is not None
+    ]
+    if not known or sum(known) / len(known) < BUSY_CPUS:
+        return ()
+    return (
+        f"During the {len(excluded)} excluded trials other programs of this machine used "
+        f"{sum(known) / len(known):.2g} CPUs on average: repeat when they have ended.",
+    )
