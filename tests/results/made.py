@@ -26,11 +26,15 @@ def make_run(
     *,
     rounds: int = 10,
     invalid: Sequence[int] = (),
+    cause_of: Callable[[int, str], str] = lambda number, target: "",
     machine: str = "abc",
     state: str = FINISHED,
     one_by_one: bool = False,
 ) -> StoredRun:
     """A run with one warm-up round and so many rounds; `invalid` rounds do not count.
+
+    cause_of: (round, target) -> code of the reason for which the trial does not count; '' where it
+    does. A trial over its deadline has no samples.
 
     one_by_one: whether its trials are stored with their events, as while a run is measured, which
     takes longer.
@@ -43,18 +47,23 @@ def make_run(
     for number in range(rounds + 1):
         for setting in settings:
             for target in setting.targets:
-                status = TrialStatus.INVALID if number in invalid else TrialStatus.VALID
+                cause = cause_of(number, target) or ("test" if number in invalid else "")
+                status = TrialStatus.INVALID if cause else TrialStatus.VALID
+                samples = sampler(setting, number, target)
+                if cause == "deadline":
+                    status, samples = TrialStatus.FAILED, []
                 trial = record(
                     setting,
                     number,
                     len(trials),
                     target,
                     status=status,
-                    reasons=("the test says so",) if number in invalid else (),
+                    reasons=("the test says so",) if cause else (),
+                    reason_codes=(cause,) if cause else (),
+                    failure_name=cause if cause == "deadline" else "",
                     started_at=float(len(trials)),
                     beside={},
                 )
-                samples = sampler(setting, number, target)
                 trials.append((trial, samples, known.benchmark(setting.benchmark), ()))
     if one_by_one:
         for trial_and_samples in trials:

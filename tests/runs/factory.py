@@ -140,7 +140,11 @@ class FakeTarget:
     async def open(self, timeout_s: float = 30.0) -> Mapping[str, Any]:
         self.log.append((self.name, "open"))
         self.fakes.opened(self.name)
-        return {"identity": {"machine_id_hash": self.fakes.machines.get(self.name, "00")}}
+        identity = {"machine_id_hash": self.fakes.machines.get(self.name, "00")}
+        return {
+            "identity": identity,
+            "limits": {"cpu_quota_cpus": self.fakes.quotas.get(self.name)},
+        }
 
     async def start(
         self,
@@ -184,7 +188,7 @@ class FakeTarget:
 class Fakes:
     """Factories for `runs.execute(targets=…)`, and the log of what the targets were asked.
 
-    gone: target -> which openings of it fail (1 is the first).
+    gone: target -> which openings of it fail (1 is the first). quotas: target -> CPU quota.
     """
 
     def __init__(
@@ -195,6 +199,7 @@ class Fakes:
         lags_ns: Mapping[str, int] | None = None,
         slow_s: Mapping[str, float] | None = None,
         machines: Mapping[str, str] | None = None,
+        quotas: Mapping[str, float] | None = None,
         gone: Mapping[str, range] | None = None,
         takes_s: float | Callable[[Mapping[str, Any]], float] = 0.002,
     ) -> None:
@@ -206,6 +211,7 @@ class Fakes:
         self.lags_ns = lags_ns or {}
         self.slow_s = slow_s or {}
         self.machines = machines or {}
+        self.quotas = quotas or {}
         self.takes_s = takes_s if callable(takes_s) else lambda _: takes_s
         self._gone = gone or {}
         self._openings: dict[str, int] = {}

@@ -122,6 +122,7 @@ def test_invalid_trials_say_why_and_do_not_count(tmp_path: Path) -> None:
     bad = [r for r in run.records() if r.status is TrialStatus.INVALID]
     assert bad
     assert all("stopped the trial for 25.0 %" in r.reasons[0] for r in bad)
+    assert {r.reason_codes for r in bad} == {("throttled",)}
     trials = {row.trial for row in query.trial_medians(run)}
     assert trials.isdisjoint({r.key.name for r in bad})
 
@@ -131,6 +132,14 @@ def test_what_the_plan_accepts_is_noted_and_counts(tmp_path: Path) -> None:
     run = execute(tmp_path, fakes, plan_of(accept=["throttled"]))
     assert all(r.status is TrialStatus.VALID for r in run.records())
     assert all("Accepted by the plan" in r.notes[0] for r in run.records())
+
+
+def test_a_quota_that_the_target_shows_is_part_of_it(tmp_path: Path) -> None:
+    """However the target is named: the fast trials alone would stand for it."""
+    fakes = Fakes(lambda *_: good(throttled_ratio=0.25), quotas={"local": 0.5})
+    run = execute(tmp_path, fakes)
+    assert all(r.status is TrialStatus.VALID for r in run.records())
+    assert all("Accepted by the plan: the CPU quota" in r.notes[0] for r in run.records())
 
 
 def test_a_refused_setting_is_told_and_the_others_go_on(tmp_path: Path) -> None:

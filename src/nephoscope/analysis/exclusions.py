@@ -10,7 +10,6 @@ Identification of Probability Distributions, 2003, chapter 1.
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
@@ -18,6 +17,10 @@ from nephoscope.analysis.compare import Comparison
 from nephoscope.analysis.statistics.values import Refused, percent
 from nephoscope.analysis.verdicts import NO_BAND, Band, change, judge, say, verdict_of
 from nephoscope.model import Better, Estimate, MetricResult, Verdict
+
+SLOWEST_RATE = 1e-100
+"""Stands for a rate below everything measured; ratios with it are told as unbounded."""
+_UNBOUNDED = 1e50
 
 SHOWN = 3
 """Imbalances that a warning states one by one."""
@@ -91,7 +94,7 @@ def slowest_value(better: Better, *, positive: bool) -> float:
     """
     if better is not Better.HIGHER:
         return math.inf
-    return sys.float_info.min if positive else 0.0
+    return SLOWEST_RATE if positive else 0.0
 
 
 def bounded(
@@ -156,7 +159,8 @@ def _verdict(
 def _band(estimate: Estimate) -> Band:
     if estimate.low is None:
         return NO_BAND
-    return Band(estimate.low, math.inf if estimate.high is None else estimate.high)
+    high = math.inf if estimate.high is None or estimate.high > _UNBOUNDED else estimate.high
+    return Band(estimate.low if estimate.low > 1 / _UNBOUNDED else 0.0, high)
 
 
 def _change(ratio: Estimate | None) -> str:
@@ -170,10 +174,13 @@ def _hull(a: Estimate | None, b: Estimate | None) -> Estimate | None:
     """Returns the first estimate with the interval that covers both."""
     if a is None or b is None:
         return None
+    bands = (_band(a), _band(b))
+    low, high = min(band.low for band in bands), max(band.high for band in bands)
+    has_interval = a.low is not None and b.low is not None
     return replace(
         a,
-        low=None if a.low is None or b.low is None else min(a.low, b.low),
-        high=None if a.high is None or b.high is None else max(a.high, b.high),
+        low=low if has_interval else None,
+        high=high if has_interval and math.isfinite(high) else None,
         method=f"{a.method}; the interval covers the results without and with excluded trials",
     )
 

@@ -13,6 +13,13 @@ from nephoscope.balance.trials import BalancedTrial
 from nephoscope.grouping import group_by
 from nephoscope.model import Better, TrialRecord, TrialStatus
 
+_WORDS = {
+    "better": "more requests per second than",
+    "worse": "fewer requests per second than",
+    "equivalent": "as many requests per second as",
+    "different but negligible": "as many requests per second as",
+}
+
 BUSY_CPUS = 0.2
 """CPUs that other programs used on average from which a note says so."""
 
@@ -56,29 +63,21 @@ def _ratios(trials: Sequence[BalancedTrial], confidence: float) -> Iterator[Thro
 
 def verdicts(ratios: Sequence[ThroughputRatio]) -> list[str]:
     """Returns a sentence for each two alternatives: at which loads which one delivers more."""
-    sentences = []
-    for (name, reference), own in group_by(ratios, lambda r: (r.balancer, r.reference)).items():
-        by_word = {
-            "better": f"more requests per second than {reference}",
-            "worse": f"fewer requests per second than {reference}",
-            "equivalent": f"as many requests per second as {reference}",
-            "different but negligible": f"as many requests per second as {reference}",
-        }
-        decided = group_by(
-            (one for one in own if one.comparison.verdict.word in by_word),
-            lambda one: by_word[one.comparison.verdict.word],
+    pairs = group_by(ratios, lambda ratio: (ratio.balancer, ratio.reference))
+    return [_verdict(name, reference, own) for (name, reference), own in pairs.items()]
+
+
+def _verdict(name: str, reference: str, ratios: Sequence[ThroughputRatio]) -> str:
+    by_word = group_by(ratios, lambda ratio: _WORDS.get(ratio.comparison.verdict.word, ""))
+    undecided = by_word.pop("", [])
+    if not by_word:
+        return (
+            f"Whether {name} delivers more than {reference} is undecided at "
+            f"{_loads(undecided)}; more rounds decide."
         )
-        parts = [f"{words} at {_loads(found)}" for words, found in decided.items()]
-        undecided = [one for one in own if one.comparison.verdict.word not in by_word]
-        if parts:
-            open_loads = f"; undecided at {_loads(undecided)}" if undecided else ""
-            sentences.append(f"{name} delivers {', and '.join(parts)}{open_loads}.")
-        else:
-            sentences.append(
-                f"Whether {name} delivers more than {reference} is undecided at "
-                f"{_loads(undecided)}: more rounds decide."
-            )
-    return sentences
+    parts = [f"{words} {reference} at {_loads(own)}" for words, own in by_word.items()]
+    rest = f"; undecided at {_loads(undecided)}" if undecided else ""
+    return f"{name} delivers {', and '.join(parts)}{rest}."
 
 
 def _loads(ratios: Sequence[ThroughputRatio]) -> str:

@@ -214,6 +214,29 @@ def test_the_own_counters_name_the_own_quota() -> None:
     assert verdict(some).word is Word.RESERVATION_OR_CAP
 
 
+def preempted(seen: Look, *programs: tuple[str, float]) -> Look:
+    loops = tuple(
+        replace(loop, gaps=tuple(replace(gap, cause="preempted") for gap in loop.gaps))
+        for loop in seen.loops
+    )
+    return replace(seen, loops=loops, programs=programs)
+
+
+def test_programs_of_the_same_system_that_take_the_cpu_are_named() -> None:
+    rng = random.Random(1)
+    turns = look(Turns(100, [100]), noise=rng)
+    assert verdict(turns).word is Word.WEIGHT_ONLY
+    lost = turns.lost_cpus
+    found = verdict(preempted(turns, ("cargo", 0.6 * lost), ("python", 0.3 * lost)))
+    assert found.word is Word.OTHER_PROGRAMS
+    assert "cannot be inferred while they run" in found.sentence
+    assert any("cargo" in one and "python" in one for one in found.evidence)
+    assert "Stop these programs" in found.next_step
+    # Programs that used little explain nothing: a neighbour took the rest.
+    little = preempted(turns, ("sshd", 0.1 * lost))
+    assert verdict(little).word is Word.WEIGHT_ONLY
+
+
 def test_what_follows_no_rule_is_unclear() -> None:
     rng = random.Random(5)
     away = [rng.random() < 0.3 for _ in range(150)]
