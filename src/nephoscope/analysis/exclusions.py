@@ -113,22 +113,22 @@ def bounded(
     if not excluded:
         return comparison
     try:
-        other = again(as_measured(a), as_measured(b))
+        included = again(as_measured(a), as_measured(b))
     except Refused as reason:
         sentence = f"No verdict: {excluded}. With these trials: {reason}"
         return replace(comparison, verdict=Verdict("inconclusive", sentence))
-    ratio = _hull(comparison.ratio, other.ratio)
-    equivalence = _hull(comparison.equivalence, other.equivalence)
+    ratio = _hull(comparison.ratio, included.ratio)
+    equivalence = _hull(comparison.equivalence, included.equivalence)
     bounds = replace(
         comparison,
         ratio=ratio,
         equivalence=equivalence,
-        ratio_t=_hull(comparison.ratio_t, other.ratio_t),
-        p_ratio=_larger(comparison.p_ratio, other.p_ratio),
-        p_between_runs=_larger(comparison.p_between_runs, other.p_between_runs),
-        tost_p=_larger(comparison.tost_p, other.tost_p),
+        ratio_t=_hull(comparison.ratio_t, included.ratio_t),
+        p_ratio=_larger(comparison.p_ratio, included.p_ratio),
+        p_between_runs=_larger(comparison.p_between_runs, included.p_between_runs),
+        tost_p=_larger(comparison.tost_p, included.tost_p),
     )
-    return replace(bounds, verdict=_verdict(bounds, (comparison, other), excluded, names))
+    return replace(bounds, verdict=_verdict(bounds, (comparison, included), excluded, names))
 
 
 def _verdict(

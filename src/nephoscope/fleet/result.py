@@ -139,12 +139,12 @@ def check_fleet(
     alpha = false_alarms / max(1, len(usable) + bool(losses))
     odd = [*_odd_facts(fingerprints), *_odd_clocks(offsets)]
     for name, metric in usable.items():
-        found, undecided = _odd_values(metric, alpha, margin)
+        odd_values, undecided = _odd_values(metric, alpha, margin)
         unchecked += [
             f"{target}: {name} is odd or not, depending on {why}."
             for target, why in undecided.items()
         ]
-        for target, deviation in found.items():
+        for target, deviation in odd_values.items():
             text = f"{target}: {name} is {_beside_the_fleet(deviation, metric.unit)}."
             odd.append(OddTarget(target, name, text, deviation.value, deviation.typical))
     for target, loss in rule.odd_losses(losses, alpha=alpha).items():

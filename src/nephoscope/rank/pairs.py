@@ -50,17 +50,17 @@ class Pair:
         return Estimate(value, low, high, confidence, n, "ratio", method, note)
 
 
-def weaker(pair: Pair, other: Pair) -> Pair:
+def weaker(pair: Pair, included: Pair) -> Pair:
     """Returns the pair that is told apart only where both are, in the same direction.
 
-    The error of the first grows until its interval covers that of the other.
+    The error of the first grows until its interval covers that of `included`.
     """
-    if pair.error is None or other.error is None:
+    if pair.error is None or included.error is None:
         return Pair(pair.log_ratio)
-    error = max(pair.error, abs(other.log_ratio - pair.log_ratio) + other.error)
-    p = max(pair.p or 0.0, other.p or 0.0)
-    opposite = pair.log_ratio * other.log_ratio <= 0
-    return Pair(pair.log_ratio, error, 1.0 if opposite else p, min(pair.df, other.df))
+    error = max(pair.error, abs(included.log_ratio - pair.log_ratio) + included.error)
+    p = max(pair.p or 0.0, included.p or 0.0)
+    opposite = pair.log_ratio * included.log_ratio <= 0
+    return Pair(pair.log_ratio, error, 1.0 if opposite else p, min(pair.df, included.df))
 
 
 def of_one_run(a: MetricResult, b: MetricResult, confidence: float, prior: Array = ASSUMED) -> Pair:

@@ -78,16 +78,16 @@ NONE = ExcludedTrials((), (), ())
 
 def excluded_trials(run: StoredRun, records: Iterable[TrialRecord]) -> ExcludedTrials:
     """Reads the excluded trials of a run; `NONE` where it has none."""
-    found = [record for record in records if may_depend_on_outcome(record)]
-    if not found:
+    excluded = [record for record in records if may_depend_on_outcome(record)]
+    if not excluded:
         return NONE
-    trials = {record.key.name for record in found}
+    trials = {record.key.name for record in excluded}
 
     def is_asked(record: TrialRecord) -> bool:
         return counts(record) or record.key.name in trials
 
     return ExcludedTrials(
-        found,
+        excluded,
         query.trial_medians(run, trials=is_asked),
         query.histograms(run, trials=is_asked),
     )

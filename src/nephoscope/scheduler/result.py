@@ -116,10 +116,10 @@ def look_of(
 def _programs(record: TrialRecord) -> Iterator[tuple[str, float]]:
     """Yields the other programs that used CPUs during a trial."""
     document = record.documents.get(BUSY_PROGRAMS)
-    for one in document if isinstance(document, list) else ():
-        cpus = facts.number(one, "cpus")
+    for program in document if isinstance(document, list) else ():
+        cpus = facts.number(program, "cpus")
         if cpus is not None:
-            yield str(facts.text(one, "program") or "?"), cpus
+            yield str(facts.text(program, "program") or "?"), cpus
 
 
 def _loops(samples: Iterable[Sample]) -> tuple[Loop, ...]:

@@ -106,19 +106,19 @@ def series(run: StoredRun, only: Wanted = None) -> list[SeriesPoint]:
 
 
 def _groups(
-    run: StoredRun, shape: Shape, only: Wanted, asked: Trials = None
+    run: StoredRun, shape: Shape, only: Wanted, wanted_trials: Trials = None
 ) -> list[tuple[Group, list[Reading]]]:
     """Returns the samples of each metric of a shape, by target, factors and trial."""
     from nephoscope.store.run import counts
     from nephoscope.store.trialfile import column_lists
 
-    is_asked = asked or counts
+    is_wanted = wanted_trials or counts
     metrics = {key for key in run.metrics_of_shape(shape) if only is None or only(*key)}
     groups: dict[Group, list[Reading]] = {}
     for batch in run.batches(_READ) if metrics else ():
         trials: list[tuple[str, int] | None] = []
         for record, rows in batch.trials:
-            trial = (record.key.name, record.key.round) if is_asked(record) else None
+            trial = (record.key.name, record.key.round) if is_wanted(record) else None
             trials += [trial] * rows
         keys = zip(*column_lists(batch.table, _COLUMNS), strict=True)
         readings = zip(*column_lists(batch.table, _READING), strict=True)

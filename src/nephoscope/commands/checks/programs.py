@@ -57,11 +57,11 @@ def terminal(_: Places) -> Finding:
 def tools(_: Places) -> Finding:
     """The well-known tools that adapters drive, looked up as `nephoscope bench` does."""
     try:
-        found = asyncio.run(_tools())
+        looked_up = asyncio.run(_tools())
     except NephoscopeError as error:
         return Finding("third-party tools", LIMITED, error.message, error.hint)
-    good = [f"{name} {version}" for name, version, problem in found if problem is None]
-    lacking = [(name, problem) for name, _, problem in found if problem is not None]
+    good = [f"{name} {version}" for name, version, problem in looked_up if problem is None]
+    lacking = [(name, problem) for name, _, problem in looked_up if problem is not None]
     # One package may hold several tools: it is named once, with all that need it.
     by_package = group_by(lacking, lambda one: ADAPTERS[one[0]].spec.install)
     bad = [f"{', '.join(name for name, _ in own)}: {own[0][1]}" for own in by_package.values()]
@@ -76,16 +76,18 @@ async def _tools() -> list[tuple[str, str, str | None]]:
     """Benchmark, version of its tool here, and what is wrong with it; None when nothing is."""
     target = LocalRecord().make()
     await target.open()
-    found: list[tuple[str, str, str | None]] = []
+    versions: list[tuple[str, str, str | None]] = []
     try:
         for name in ADAPTERS:
             try:
-                found.append((name, await target.tool(name), None))
+                versions.append((name, await target.tool(name), None))
             except Lacking as error:
-                found.append((name, "", error.message.removeprefix(f"{target.name}: ").rstrip(".")))
+                versions.append(
+                    (name, "", error.message.removeprefix(f"{target.name}: ").rstrip("."))
+                )
     finally:
         await target.close()
-    return found
+    return versions
 
 
 def _installs(commands: Iterable[str]) -> str:
