@@ -96,7 +96,7 @@ class Execution:
         stage = self._stage
         return {
             name: (*stage.plan.accept, *stage.environment.accepts(stage.pool.wanted(name)))
-            for name in group.targets
+            for name in group.participants
         }
 
     def _try_again(self, measured: GroupResult, keys: Sequence[TrialKey], attempt: int) -> bool:

@@ -65,8 +65,8 @@ class GroupTrial:
         self._timeline = Timeline()
         self._out = GroupResult(started_at=time.time())
         self._loads: list[Load] = []
-        self._servers: list[Server] = []
-        self._clients: list[Side] = []
+        self._servers: dict[str, Server] = {}
+        self._clients: dict[str, Side] = {}
         self._window: Window | None = None
 
     async def run(self) -> GroupResult:
@@ -119,33 +119,28 @@ class GroupTrial:
                 for name in background.targets:
                     await self._start_load(background, name)
             await _until_settled(self._loads)
-            if self._setting.peer:
-                for name in self._group.targets:
-                    self._servers.append(
-                        await self._server(
-                            self._setting.peer,
-                            name,
-                            self._setting.benchmark,
-                            self._setting.params,
-                        )
+            setting = self._setting
+            for name in self._group.targets:
+                if server := setting.server_of(name):
+                    client = setting.client_of(name)
+                    self._servers[name] = await self._server(
+                        server, client, setting.benchmark, setting.params
                     )
-            await together(*(self._client(n, name) for n, name in enumerate(self._group.targets)))
-        order = {name: n for n, name in enumerate(self._group.targets)}
-        self._clients.sort(key=lambda side: order[side.target])
+            await together(*map(self._client, self._group.targets))
 
     async def _measure(self) -> None:
         spare_s = session.LEAD_NS / 1e9 + _LATER_S
         # A server serves from the moment when it is ready; there is nothing to tell it.
         async with self._timeline.phase(Phase.MEASURE, self._measure_s + spare_s):
-            begun_ns = await self._blaming(self._clients[0].target, session.go(self._clients))
+            sides = [self._clients[name] for name in self._group.targets]
+            begun_ns = await self._blaming(sides[0].target, session.go(sides))
             results = await together(
                 *(
                     self._blaming(side.target, side.running.result(self._measure_s))
-                    for side in self._clients
+                    for side in sides
                 )
             )
-        names = (side.target for side in self._clients)
-        self._out.trials = dict(zip(names, results, strict=True))
+        self._out.trials = dict(zip(self._group.targets, results, strict=True))
         ended_ns = time.time_ns()
         self._out.elapsed_ns = ended_ns - begun_ns
         self._window = timing.window_of(self._clients, self._out.trials, begun_ns, ended_ns)
@@ -156,8 +151,8 @@ class GroupTrial:
         async with self._timeline.phase(Phase.STOP, self._limits.stop_s):
             for load in self._loads:
                 await self._blaming(load.target, load.stop(self._limits.stop_s, window))
-            for side in self._servers:
-                await self._stop_serving(side)
+            for name, side in self._servers.items():
+                await self._stop_serving(name, side)
         owner = self._group.targets[0]
         for load in self._loads:
             if load.problem:
@@ -171,8 +166,8 @@ class GroupTrial:
     def _take_skew(self) -> None:
         sides = self._clients
         skew = timing.skew_ns(sides, self._out.trials)
-        machines = self._stage.pool.machines(side.target for side in sides)
-        own_clock = all(side.offset_ns == 0 for side in sides)
+        machines = self._stage.pool.machines(side.target for side in sides.values())
+        own_clock = all(side.offset_ns == 0 for side in sides.values())
         note = timing.skew_note(skew, one_machine=machines == {CONTROLLER} and own_clock)
         self._out.skew_ns = skew
         self._out.notes += [note] if note else []
@@ -200,8 +195,8 @@ class GroupTrial:
         spec = self._spec(background.benchmark)
         load = Load(background, name, spec, pool[name].shares_clock)
         peer = None
-        if background.peer:
-            load.serving = await self._server(background.peer, name, spec.id, background.params)
+        if server := background.server_of(name):
+            load.serving = await self._server(server, name, spec.id, background.params)
             peer = load.serving.peer
         self._loads.append(load)
         work = load.start(pool[name], self._load_deadline_s(), self._limits.start_s, peer)
@@ -222,19 +217,21 @@ class GroupTrial:
         )
         return await self._starting(name, work, f"the serving side of {client} on {name}")
 
-    async def _client(self, number: int, name: str) -> None:
+    async def _client(self, name: str) -> None:
+        """Prepares the program that measures in the trial of a target."""
         pool = self._stage.pool
+        client = self._setting.client_of(name)
         work = session.prepare(
-            pool[name],
+            pool[client],
             self._setting.benchmark,
             self._params(name),
             deadline_s=self._limits.start_s + self._measure_s,
             limit_s=self._limits.start_s,
-            peer=self._servers[number].peer if self._servers else None,
+            peer=self._servers[name].peer if name in self._servers else None,
             gap_meter=self._stage.plan.observe.gap_meter,
         )
-        who = name if len(self._group.targets) > 1 else ""
-        self._clients.append(await self._starting(name, work, who))
+        who = client if client != name or len(self._group.targets) > 1 else ""
+        self._clients[name] = await self._starting(client, work, who)
 
     def _params(self, name: str) -> Mapping[str, Any]:
         """The setting's parameters, and a seed from the run's where the plan states none.
@@ -242,21 +239,26 @@ class GroupTrial:
         Simulated alternatives share the seed of their round, so that they differ in what was varied
         and not in their luck. Measured ones do not: their errors must be independent.
         """
-        setting = self._setting
+        setting, pool = self._setting, self._stage.pool
         params = setting.params
-        simulated = self._stage.pool.wanted(name).traits().simulated
+        if setting.client and not setting.peer:
+            endpoint = pool[name].endpoint(pool[setting.client])
+            params = plans.with_server_address(params, endpoint.address)
+        simulated = pool.wanted(name).traits().simulated
         if params.get(SEED) or not (simulated or self._spec(setting.benchmark).draws):
             return params
         alternative = () if simulated else (str(setting.index), name)
         return {**params, SEED: plans.trial_seed(self._stage.seed, self._round, *alternative)}
 
-    async def _stop_serving(self, side: Server) -> None:
+    async def _stop_serving(self, name: str, side: Server) -> None:
+        """Stops the server of a target's trial and keeps what it counted."""
         trial = await self._blaming(side.target, side.stop(self._limits.stop_s))
         if trial.failure is not None:
             sentence = f"the serving side on {side.target}: {trial.failure}"
             self._out.broken.append((trial.failure.name, sentence))
         elif trial.done is not None:
             self._out.notes += trial.done.notes
+            self._out.served[name] = trial.done
 
     async def _blaming(self, name: str, work: Awaitable[Value]) -> Value:
         with self._stage.pool.blamed(name):
@@ -271,7 +273,7 @@ class GroupTrial:
     async def _end_all(self) -> None:
         """Whatever still runs is ended; after a trial that went well nothing does."""
         ends: list[Callable[[], Awaitable[None]]] = [load.end for load in self._loads]
-        ends += [side.end for side in (*self._clients, *self._servers)]
+        ends += [side.end for side in (*self._clients.values(), *self._servers.values())]
         for end in ends:
             try:
                 await end()
