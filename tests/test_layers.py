@@ -32,6 +32,7 @@ ORDER = [
     "results",
     "report",
     "machine",
+    "client_server",
     "experiments",
     "isolation",
     "scheduler",

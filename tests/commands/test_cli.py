@@ -123,7 +123,10 @@ def test_no_verb_is_usage_and_shows_the_help_on_stderr(capsys: pytest.CaptureFix
         (["run"], "PLAN"),
         (["bench", "null", "--set", "value"], "--set takes NAME=VALUE"),
         (["export", "latest", "--format", "xml"], "'csv', 'jsonl', 'parquet'"),
-        (["bench", "net.rtt", "--target", "lab:office/client"], "Name the other: `--peer TARGET`"),
+        (
+            ["bench", "net.rtt", "--target", "lab:office/client"],
+            "Name the other end: `--peer TARGET`",
+        ),
         (["compare"], "'A'"),
         (["compare", "no-such-file.txt", "b.txt"], "There is no file 'no-such-file.txt'."),
         (["compare", "x", "y", "--margin", "2"], "--margin: '2' is no ratio."),

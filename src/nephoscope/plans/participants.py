@@ -158,10 +158,12 @@ def _served(
     targets = {target.name: target for target in context.plan.targets}
     for name in on:
         if targets[name].traits().place == targets[client].traits().place:
-            same = "" if name == client else f" is the same machine as '{name}', which"
+            problem = f"the client '{client}' and the server '{name}' are the same machine."
+            if name == client:
+                problem = f"'{client}' is the client and also a server of the comparison."
             raise context.error(
                 at,
-                f"'{client}'{same} is the client and also a server of the comparison.",
+                problem,
                 "Take another machine as the client, or compare each with its own client: "
                 "`peer: self`.",
             )
