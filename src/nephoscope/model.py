@@ -192,6 +192,15 @@ class Setting:
         """Returns the target that serves in a trial of `target`; '' where none does."""
         return target if self.peer == SELF else self.peer
 
+    def servers(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Yields which benchmarks are served, loads too, and the targets that serve them."""
+        for benchmark, served, targets in (
+            (self.benchmark, self.server_of, self.targets),
+            *((load.benchmark, load.server_of, load.targets) for load in self.backgrounds),
+        ):
+            if names := tuple(filter(None, map(served, targets))):
+                yield benchmark, names
+
     def executions(self) -> Iterator[tuple[str, Mapping[str, Any], tuple[str, ...]]]:
         """Yields what its trials execute, loads and hooks too: benchmark, parameters, targets."""
         yield self.benchmark, self.params, (self.client,) if self.client else self.targets

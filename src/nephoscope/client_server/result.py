@@ -78,8 +78,8 @@ def analyse(data: RunData) -> ClientsAndServers | None:
         if server and record.key.round > 0 and record.status is TrialStatus.VALID:
             key = (record.benchmark, record.key.target, client, server)
             groups.setdefault(key, []).append(record)
-    names = [str(target["name"]) for target in data.manifest["targets"]]
-    in_order = sorted(groups.items(), key=lambda group: names.index(group[0][1]))
+    place = {str(target["name"]): at for at, target in enumerate(data.manifest["targets"])}
+    in_order = sorted(groups.items(), key=lambda group: place.get(group[0][1], len(place)))
     lines = tuple(_line(data, *key, own) for key, own in in_order)
     return ClientsAndServers(lines) if lines else None
 

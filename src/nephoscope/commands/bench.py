@@ -128,7 +128,13 @@ def bench(
         plan = plan.model_copy(update={"budget_s": _default_budget_s(plan, known)})
     # Always a new run: nothing that was measured earlier is taken for `now`.
     return measuring.measure(
-        plan, store=store, as_json=as_json, full=full_report, fresh=True, table=True
+        plan,
+        store=store,
+        as_json=as_json,
+        full=full_report,
+        fresh=True,
+        # The report of several targets begins with their comparison.
+        table=len(records) == 1,
     )
 
 

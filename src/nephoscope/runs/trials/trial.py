@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from nephoscope import plans
@@ -23,7 +23,7 @@ from nephoscope.runs.trials.served import unequal_counts
 from nephoscope.runs.trials.target_pool import TargetLost, TargetPool
 from nephoscope.runs.trials.timing import Window
 from nephoscope.store.trialfile import Beside
-from nephoscope.targets import session
+from nephoscope.targets import TargetTrial, session
 from nephoscope.targets.kinds.record import CONTROLLER
 from nephoscope.targets.session import Server, Side
 from nephoscope.tasks import together, uncancelled
@@ -140,10 +140,24 @@ class GroupTrial:
                     for side in sides
                 )
             )
-        self._out.trials = dict(zip(self._group.targets, results, strict=True))
+        self._out.trials = {
+            name: self._with_ends(name, trial)
+            for name, trial in zip(self._group.targets, results, strict=True)
+        }
         ended_ns = time.time_ns()
         self._out.elapsed_ns = ended_ns - begun_ns
         self._window = timing.window_of(self._clients, self._out.trials, begun_ns, ended_ns)
+
+    def _with_ends(self, name: str, trial: TargetTrial) -> TargetTrial:
+        """Returns the trial; a failure of a client elsewhere also states where its server was."""
+        server, client, failure = self._servers.get(name), self._clients[name], trial.failure
+        if failure is None or server is None or server.target == client.target:
+            return trial
+        where = f"The client ran on {client.target}, its server on {server.target} ({server.peer})."
+        told = BenchmarkFailed(
+            failure.name, f"{failure.message} {where}", failure.hint, failure.exit_code
+        )
+        return replace(trial, failure=told)
 
     async def _stop(self) -> None:
         assert self._window is not None
