@@ -52,13 +52,13 @@ def tools(settings: Sequence[Setting], catalog: Catalog) -> dict[str, set[str]]:
 
 def servers(settings: Sequence[Setting], catalog: Catalog) -> dict[str, set[str]]:
     """Target -> the adapters whose servers will run there."""
-    found: dict[str, set[str]] = {}
+    adapters: dict[str, set[str]] = {}
     for setting in settings:
         for benchmark, serving in setting.servers():
             if catalog.benchmark(benchmark).kind == ADAPTER:
                 for target in serving:
-                    found.setdefault(target, set()).add(benchmark)
-    return found
+                    adapters.setdefault(target, set()).add(benchmark)
+    return adapters
 
 
 def _disk_room(settings: Sequence[Setting], catalog: Catalog) -> list[str]:

@@ -33,6 +33,9 @@ Value = TypeVar("Value")
 SEED = "seed"
 """The parameter of a benchmark that draws random numbers."""
 
+AUTHORISED = "authorised_hosts"
+"""The parameter with the hosts that a load generator may load besides this machine."""
+
 BOOT_S = 600.0
 """Room for hosts that a condition makes anew: an emulated machine takes minutes to boot."""
 
@@ -154,10 +157,10 @@ class GroupTrial:
         if failure is None or server is None or server.target == client.target:
             return trial
         where = f"The client ran on {client.target}, its server on {server.target} ({server.peer})."
-        told = BenchmarkFailed(
+        located = BenchmarkFailed(
             failure.name, f"{failure.message} {where}", failure.hint, failure.exit_code
         )
-        return replace(trial, failure=told)
+        return replace(trial, failure=located)
 
     async def _stop(self) -> None:
         assert self._window is not None
@@ -258,6 +261,9 @@ class GroupTrial:
         if setting.client and not setting.peer:
             endpoint = pool[name].endpoint(pool[setting.client])
             params = plans.with_server_address(params, endpoint.address)
+            if any(param.id == AUTHORISED for param in self._spec(setting.benchmark).params):
+                # Who names a host as a target and logs in to it owns it.
+                params = {**params, AUTHORISED: [*params.get(AUTHORISED, ()), endpoint.address]}
         simulated = pool.wanted(name).traits().simulated
         if params.get(SEED) or not (simulated or self._spec(setting.benchmark).draws):
             return params
