@@ -32,7 +32,7 @@ ORDER = [
     "results",
     "report",
     "machine",
-    "client_server",
+    "clients",
     "experiments",
     "isolation",
     "scheduler",

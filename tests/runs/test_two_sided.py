@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from nephoscope import capabilities, plans, runs
-from nephoscope.client_server.result import ClientsAndServers
+from nephoscope.clients.result import ClientsAndServers
 from nephoscope.model import TrialStatus
 from nephoscope.store import Store
 from nephoscope.targets import TargetTrial

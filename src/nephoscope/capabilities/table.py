@@ -135,12 +135,12 @@ TABLE: tuple[Capability, ...] = (
     ),
     Capability(
         "client_server",
-        record=".client_server.result:ClientsAndServers",
-        analyse=".client_server.result:analyse",
+        record=".clients.result:ClientsAndServers",
+        analyse=".clients.result:analyse",
         applies=_has_servers,
-        findings=(Rules(".client_server.findings:RULES", 90),),
-        sections=(ReportSection("client_server", ".client_server.section:build", 225),),
-        answer=".client_server.section:answer",
+        findings=(Rules(".clients.findings:RULES", 90),),
+        sections=(ReportSection("client_server", ".clients.section:build", 225),),
+        answer=".clients.section:answer",
     ),
     Capability(
         "load",

@@ -105,10 +105,10 @@ def _entry(context: PlanContext, entry: Entry, number: int) -> Ends:
     if not entry.on:
         on = tuple(name for name in context.default_targets(roles) if name != client)
     if not on:
-        whose = "each other target" if client else "each"
+        holders = "each other target" if client else "each"
         raise context.error(
             (*loc, "benchmark"),
-            f"no target {'serves' if client else 'runs'} {entry.benchmark}: {whose} has a role, "
+            f"no target {'serves' if client else 'runs'} {entry.benchmark}: {holders} has a role, "
             f"and none the role {' or '.join(roles)}.",
             "Name the target: `on: NAME` or `on: ROLE`.",
         )

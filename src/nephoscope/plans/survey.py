@@ -176,6 +176,9 @@ def single(
         "budget": budget_s,
         "seed": seed,
     }
+    if "peer" in entry or "client" in entry:
+        # A server may have to fill its tables first.
+        values["phases"] = {"start": timeout_s}
     if len(names) > 1:
         values["design"] = {"baseline": {"target": names[0]}}
     if rounds is not None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from nephoscope import units
 from nephoscope.analysis.target_evidence import Answers, TargetEvidence
-from nephoscope.client_server.result import ClientsAndServers, EndsOfResult
+from nephoscope.clients.result import ClientsAndServers, EndsOfResult
 from nephoscope.model import Finding, Severity
 
 

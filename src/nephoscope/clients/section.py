@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nephoscope import units
-from nephoscope.client_server.result import ClientsAndServers, EndsOfResult
+from nephoscope.clients.result import ClientsAndServers, EndsOfResult
 from nephoscope.model import RunResult
 from nephoscope.report import wording
 from nephoscope.report.blocks import Cell, Column, Section, Table
