@@ -151,10 +151,11 @@ def test_a_host_with_half_the_cpu_is_the_slower_redis(ask: Asking) -> None:
     ask("nephoscope lab up two.yaml")
     hosts = f"--target lab:{name}/whole --target lab:{name}/half"
 
-    def slower(ends: str) -> tuple[str, bool]:
+    def slower(ends: str, requests: int) -> tuple[str, bool]:
+        # So many that the quota is refilled some ten times: its phase does not decide then.
         ask(
-            f"nephoscope bench redis-benchmark {ends} {hosts} --set requests=10000 --set "
-            "pipeline=16 --repetitions 7"
+            f"nephoscope bench redis-benchmark {ends} {hosts} --set requests={requests} "
+            "--repetitions 7"
         )
         document = ask("nephoscope compare latest --metric requests_per_s --json").json()
         (line,) = document["comparisons"]
@@ -164,7 +165,8 @@ def test_a_host_with_half_the_cpu_is_the_slower_redis(ask: Asking) -> None:
         return f"half / whole = {ratio['value']:.3g}", is_slower and ratio["high"] < 1
 
     try:
-        for ends in ("", f"--client lab:{name}/client"):
-            attempt(ends or "each with itself", partial(slower, ends), contends=True)
+        attempt("each with itself", partial(slower, "", 4000), contends=True)
+        client = f"--client lab:{name}/client"
+        attempt(client, partial(slower, client, 10_000), contends=True)
     finally:
         ask(f"nephoscope lab down {name}")
