@@ -32,6 +32,7 @@ ORDER = [
     "results",
     "report",
     "machine",
+    "clients",
     "experiments",
     "isolation",
     "scheduler",

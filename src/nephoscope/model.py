@@ -7,7 +7,7 @@ round, run, estimate, verdict, finding.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -113,9 +113,16 @@ class Sample:
     factors: Factors = field(default_factory=dict)
 
 
+SELF = "self"
+"""In place of a peer's name: each target serves itself."""
+
+
 @dataclass(frozen=True, slots=True)
 class Background:
-    """A load that runs on `targets` from before a trial's start to after its end."""
+    """A load that runs on `targets` from before a trial's start to after its end.
+
+    peer: as in `Setting`.
+    """
 
     name: str
     benchmark: str
@@ -123,6 +130,10 @@ class Background:
     targets: tuple[str, ...]
     peer: str = ""
     settle_s: float = 0.2
+
+    def server_of(self, target: str) -> str:
+        """Returns the target that serves this load on `target`; '' where none does."""
+        return target if self.peer == SELF else self.peer
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +155,9 @@ class Setting:
     setting). headline: metrics on which repetition stops; empty = the spec's headline metrics.
     entry: which entry of the plan's `benchmarks` it comes from. targets: names of the targets that
     run it. together: all of them at one moment, else each by itself. served_by: backgrounds that
-    answer its requests. peer: target that serves the far side; '' where there is none. conditions:
+    answer its requests. peer: target that serves the far side, SELF where each of `targets` does;
+    '' where there is none. client: target that runs the benchmark for each of `targets`, one after
+    the other; '' where they run it themselves. conditions:
     path -> value in the topology's own units, applied before the trial ('links.wan.delay' -> 0.05).
     arm: 'a' or 'b' in an A/A control, else ''.
     block: trials of one block follow one another within a round (a level that is dear to change).
@@ -162,6 +175,7 @@ class Setting:
     together: bool = False
     served_by: tuple[str, ...] = ()
     peer: str = ""
+    client: str = ""
     conditions: Mapping[str, Any] = field(default_factory=dict)
     backgrounds: tuple[Background, ...] = ()
     before: tuple[Hook, ...] = ()
@@ -170,13 +184,58 @@ class Setting:
     block: str = ""
     baseline: Mapping[str, tuple[int, str]] = field(default_factory=dict)
 
+    def client_of(self, target: str) -> str:
+        """Returns the target that runs the benchmark in a trial of `target`."""
+        return self.client or target
+
+    def server_of(self, target: str) -> str:
+        """Returns the target that serves in a trial of `target`; '' where none does."""
+        return target if self.peer == SELF else self.peer
+
+    def servers(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Yields which benchmarks are served, loads too, and the targets that serve them."""
+        for benchmark, served, targets in (
+            (self.benchmark, self.server_of, self.targets),
+            *((load.benchmark, load.server_of, load.targets) for load in self.backgrounds),
+        ):
+            if names := tuple(filter(None, map(served, targets))):
+                yield benchmark, names
+
     def executions(self) -> Iterator[tuple[str, Mapping[str, Any], tuple[str, ...]]]:
         """Yields what its trials execute, loads and hooks too: benchmark, parameters, targets."""
-        yield self.benchmark, self.params, self.targets
+        yield self.benchmark, self.params, (self.client,) if self.client else self.targets
         for load in self.backgrounds:
             yield load.benchmark, load.params, load.targets
         for hook in (*self.before, *self.after):
             yield hook.benchmark, hook.params, (hook.target,) if hook.target else self.targets
+
+
+def stored_ends(settings: Sequence[Mapping[str, Any]]) -> Callable[[int, str], tuple[str, str]]:
+    """Returns a function from a setting's index and a target to the client and the server of that
+    trial; the server is '' where none is known. settings: of a run's manifest."""
+    known = {
+        setting["index"]: Setting(
+            setting["index"],
+            str(setting.get("benchmark") or ""),
+            {},
+            {},
+            0.0,
+            peer=str(setting.get("peer") or ""),
+            client=str(setting.get("client") or ""),
+        )
+        for setting in settings
+        if isinstance(setting.get("index"), int)
+    }
+
+    def ends(index: int, target: str) -> tuple[str, str]:
+        setting = known.get(index)
+        if setting is None:
+            return target, ""
+        # A client of a service that ran already has no other server than the target.
+        server = setting.server_of(target) or (target if setting.client else "")
+        return setting.client_of(target), server
+
+    return ends
 
 
 @dataclass(frozen=True, slots=True)

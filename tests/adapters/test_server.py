@@ -117,3 +117,43 @@ def test_a_server_that_is_missing_is_reported_with_its_package(
     with pytest.raises(Exception, match="no-such-server") as caught:
         asyncio.run(refused())
     assert "apt-get install it" in str(caught.value)
+
+
+@pytest.mark.usefixtures("probe")
+def test_a_server_that_is_not_installed_is_named_before_the_first_trial(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert ADAPTER.server is not None
+    absent = replace(ADAPTER.server, tool="echo-server-of-nobody", install="apt-get install echod")
+    monkeypatch.setitem(ADAPTERS, SPEC.id, replace(ADAPTER, server=absent))
+    with pytest.raises(Lacking) as caught:
+        runs.execute(plan_of(PLAN), Store(tmp_path))
+    assert str(caught.value) == (
+        "here: the server of toy.echo, the program echo-server-of-nobody, is not installed. "
+        "Install it there: `apt-get install echod`."
+    )
+
+
+@pytest.mark.usefixtures("probe", "root_only")
+def test_one_client_measures_the_servers_of_two_hosts(tmp_path: Path) -> None:
+    name = f"cs{secrets.token_hex(3)}"
+    text = f"""
+name: echo
+seed: 1
+warmup: 0
+repeat: {{min: 2, max: 2}}
+lab: {{name: {name}, network: 10.85.0.0/24, hosts: {{a: , b: , client: }}}}
+targets: [{{name: a, kind: lab}}, {{name: b, kind: lab}}, {{name: client, kind: lab}}]
+benchmarks:
+  - {{benchmark: toy.echo, client: client, params: {{count: 5}}}}
+  - {{benchmark: toy.echo, on: [a, b], peer: self, params: {{count: 5}}}}
+"""
+    run = runs.execute(plan_of(text), Store(tmp_path))
+    records = [record for record in run.records() if record.key.round > 0]
+    assert {record.status.value for record in records} == {"valid"}
+    by_setting = {(record.key.setting, record.key.target) for record in records}
+    assert by_setting == {(0, "a"), (0, "b"), (1, "a"), (1, "b")}
+    for record in records:
+        served_elsewhere = record.key.setting == 0
+        assert ("client_own_busy_cpus" in record.beside) == served_elsewhere
+        assert record.beside["own_busy_cpus"] is not None

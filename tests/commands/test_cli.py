@@ -123,7 +123,44 @@ def test_no_verb_is_usage_and_shows_the_help_on_stderr(capsys: pytest.CaptureFix
         (["run"], "PLAN"),
         (["bench", "null", "--set", "value"], "--set takes NAME=VALUE"),
         (["export", "latest", "--format", "xml"], "'csv', 'jsonl', 'parquet'"),
-        (["bench", "net.rtt", "--target", "lab:office/client"], "Name the other: `--peer TARGET`"),
+        (
+            ["bench", "net.rtt", "--target", "lab:office/client"],
+            "Name the other end: `--peer TARGET`",
+        ),
+        (
+            ["bench", "iperf3.tcp", "--target", "ssh:a", "--target", "ssh:b"],
+            "iperf3.tcp measures a path, of which ssh:a and ssh:b are ends.",
+        ),
+        (["bench", "ab", "--client", "ssh:a"], "--client ssh:a has no server to measure."),
+        (
+            ["bench", "ab", "--client", "ssh:a", "--target", "ssh:a", "--target", "ssh:b"],
+            "ssh:a is the client and also a server of the comparison.",
+        ),
+        (
+            ["bench", "ab", "--client", "ssh:a", "--peer", "ssh:b", "--target", "ssh:c"],
+            "--client and --peer exclude each other",
+        ),
+        (
+            ["bench", "ab", "--peer", "ssh:a", "--target", "ssh:a", "--target", "ssh:b"],
+            "ssh:a is a target and also the server of the others",
+        ),
+        (
+            ["bench", "cpu.pi", "--client", "ssh:a", "--target", "ssh:b"],
+            "cpu.pi has no server of its own, so --client means nothing. Omit --client.",
+        ),
+        (
+            ["bench", "http.load", "--client", "ssh:a", "--target", "ssh:b"],
+            "write {server} for its address in `--set url=…`.",
+        ),
+        (
+            ["bench", "ab", "--client", "local", "--target", "lab:office/a"],
+            "'local' cannot reach 'a': a lab has no way out",
+        ),
+        (["bench", "ab", "--target", "ssh:a", "--target", "ssh:a"], "Two targets have the name"),
+        (
+            ["bench", "--command", "true", "--target", "ssh:a", "--target", "ssh:b"],
+            "--command takes one --target.",
+        ),
         (["compare"], "'A'"),
         (["compare", "no-such-file.txt", "b.txt"], "There is no file 'no-such-file.txt'."),
         (["compare", "x", "y", "--margin", "2"], "--margin: '2' is no ratio."),

@@ -67,14 +67,17 @@ def test_parameters_that_tell_the_sides_apart_are_no_factors_of_the_comparison()
     assert names_of_sides(a, b, merged) == {"disk.io": {"duration_ns"}}
 
 
-def test_one_target_twice_gets_two_names_and_serves_itself() -> None:
+def test_one_target_twice_gets_two_names_and_each_serves_itself() -> None:
     plan = plan_of(
         "name: x\nbenchmarks: [{benchmark: net.rtt, peer: h}]\n"
         "targets: [{name: h, kind: lab, lab: there}]\n"
     )
     merged = interleave(plan, plan)
     assert [(t.name, t.topology_host) for t in merged.targets] == [("h-a", "h"), ("h-b", "h")]
-    assert [(e.on, e.peer) for e in merged.benchmarks] == [(("h-a",), "h-a"), (("h-b",), "h-b")]
+    assert [(e.on, e.peer) for e in merged.benchmarks] == [(("h-a", "h-b"), "self")]
+    (setting,) = plans.expand(merged, catalog.load())
+    assert [setting.server_of(name) for name in setting.targets] == ["h-a", "h-b"]
+    assert setting.factors == {}
 
 
 @pytest.mark.parametrize(

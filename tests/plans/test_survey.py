@@ -118,13 +118,13 @@ def test_an_unknown_benchmark_of_bench_is_told() -> None:
 
 
 def test_a_two_sided_benchmark_is_served_by_its_own_target() -> None:
-    assert plans.single("net.rtt").benchmarks[0].peer == "local"
+    assert plans.single("net.rtt").benchmarks[0].peer == "self"
     assert plans.single("null").benchmarks[0].peer == ""
 
 
 def test_both_ends_of_a_two_sided_benchmark_are_named() -> None:
     ends = [LabRecord(name=host, lab="office", host=host) for host in ("client", "server")]
-    plan = plans.single("net.rtt", target=ends[0], peer=ends[1])
+    plan = plans.single("net.rtt", targets=ends[:1], peer=ends[1])
     assert plan.question == "What does net.rtt measure between client and server?"
     (setting,) = plans.expand(plan, catalog.load())
     assert (setting.targets, setting.peer) == (("client",), "server")

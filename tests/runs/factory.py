@@ -175,6 +175,9 @@ class FakeTarget:
     async def tool(self, benchmark: str) -> str:
         return ""
 
+    async def require_server(self, benchmark: str) -> None:
+        return
+
     async def put(self, source: Path, name: str, timeout_s: float = 60.0) -> str:
         raise NotImplementedError
 

@@ -2,7 +2,7 @@
 //! trial was slow. A counter that this machine hides is null, never 0.
 //!
 //! Machine-wide: steal, busy, pressure, swap pages, load. Of the own control group and its visible
-//! ancestors: throttling. Of this process and the children it waited for: faults, context
+//! ancestors: throttling. Of this process and the children it waited for: CPU time, faults, context
 //! switches, swapped bytes. Of the other programs in sight: CPU time and disk traffic. Of a kernel
 //! that others out of sight use too: what it did. Formulas: time counted over time elapsed;
 //! pressure comes from the cumulative counter, not from the kernel's averages.
@@ -136,6 +136,9 @@ impl Counters {
             "swapped_bytes": self.swapped_bytes,
             "clock_step_ns": self.clock_offset_ns - before.clock_offset_ns,
             "load_1m": self.load_1m,
+            "own_busy_cpus": used(|usage| usage.cpu_us)
+                .filter(|_| elapsed_ns > 0)
+                .map(|cpu_us| cpu_us as f64 * 1e3 / elapsed_ns as f64),
             "others_busy_cpus": self.others_busy_cpus(before, elapsed_ns),
             "others_io_bytes_per_s": self.others_io_rate(before, elapsed_ns),
             "kernel_read_bytes_per_s": kernel(|kernel| kernel.read_bytes),

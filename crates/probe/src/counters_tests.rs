@@ -3,7 +3,7 @@ use super::*;
 use crate::files::Captured;
 
 /// Keys of the `counters` object, in its order.
-const KEYS: [&str; 26] = [
+const KEYS: [&str; 27] = [
     "elapsed_ns",
     "steal_ratio",
     "busy_ratio",
@@ -23,6 +23,7 @@ const KEYS: [&str; 26] = [
     "swapped_bytes",
     "clock_step_ns",
     "load_1m",
+    "own_busy_cpus",
     "others_busy_cpus",
     "others_io_bytes_per_s",
     "kernel_read_bytes_per_s",

@@ -96,6 +96,12 @@ def _has_tools(data: RunData) -> bool:
     return {catalog.ADAPTER, catalog.NATIVE} <= kinds
 
 
+def _has_servers(data: RunData) -> bool:
+    """States whether a run names who serves, or who asks, in one of its settings."""
+    settings = data.manifest.get("settings") or ()
+    return any(setting.get("peer") or setting.get("client") for setting in settings)
+
+
 TABLE: tuple[Capability, ...] = (
     Capability(
         "machine",
@@ -126,6 +132,15 @@ TABLE: tuple[Capability, ...] = (
         applies=lambda data: data.has_design,
         sections=(ReportSection("experiment", ".experiments.section:build", 220),),
         answer=".experiments.answer:answer",
+    ),
+    Capability(
+        "client_server",
+        record=".clients.result:ClientsAndServers",
+        analyse=".clients.result:analyse",
+        applies=_has_servers,
+        findings=(Rules(".clients.findings:RULES", 90),),
+        sections=(ReportSection("client_server", ".clients.section:build", 225),),
+        answer=".clients.section:answer",
     ),
     Capability(
         "load",

@@ -363,7 +363,7 @@ def _speeds(
             continue
         record = plain[trials.trial]
         setting = settings[record.key.setting] if record.key.setting < len(settings) else {}
-        if setting.get("conditions") or setting.get("peer"):
+        if setting.get("conditions") or setting.get("peer") or setting.get("client"):
             continue  # a lab's limit or a second machine made it, not this model
         fixed = {k: v for k, v in record.params.items() if k not in record.factors and k != "seed"}
         yield Speed(key, factors_key(fixed), trials)

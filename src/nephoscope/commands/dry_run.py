@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from nephoscope import units
 from nephoscope.commands import output
 from nephoscope.documents import to_json
+from nephoscope.model import SELF
 
 if TYPE_CHECKING:
     from nephoscope.model import Setting
@@ -72,6 +73,7 @@ def _document(
                 "targets": list(one.targets),
                 "together": one.together,
                 "peer": one.peer,
+                "client": one.client,
                 "factors": dict(one.factors),
                 "params": dict(one.params),
                 "conditions": dict(one.conditions),
@@ -181,6 +183,10 @@ def _levels(factors: Mapping[str, Any]) -> str:
 
 def _who(setting: Setting) -> str:
     names = (" + " if setting.together else ", ").join(setting.targets)
+    if setting.client:
+        return f"{setting.client} -> {names}"
+    if setting.peer == SELF:
+        return f"{names} (each with itself)" if len(setting.targets) > 1 else f"{names} -> {names}"
     return f"{names} -> {setting.peer}" if setting.peer else names
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from nephoscope import catalog
 from nephoscope.comparison.result import Ignored
 from nephoscope.errors import UsageError
+from nephoscope.model import SELF
 from nephoscope.plans import Plan, expand, plan_values
 from nephoscope.plans.files.load import from_values
 from nephoscope.plans.model import Entry
@@ -88,17 +89,20 @@ def _require_simple(plan: Plan) -> None:
 
 def _entries(a: Sequence[Entry], b: Sequence[Entry], names: tuple[str, str]) -> list[Entry]:
     """Returns the entries of both, each on the targets that have it."""
-    left = [entry.model_copy(update={"on": ()}) for entry in b]
+    left = [_movable(entry) for entry in b]
     merged = []
-    for entry in (entry.model_copy(update={"on": ()}) for entry in a):
-        # A target that serves its own far side cannot serve that of the other target.
-        common = entry in left and not entry.peer
+    for entry in map(_movable, a):
+        common = entry in left
         if common:
             left.remove(entry)
         merged.append(_placed(entry, names if common else names[:1]))
     return merged + [_placed(entry, names[1:]) for entry in left]
 
 
+def _movable(entry: Entry) -> Entry:
+    """Returns an entry of a plan of one target without its name: such a target serves itself."""
+    return entry.model_copy(update={"on": (), "peer": SELF if entry.peer else ""})
+
+
 def _placed(entry: Entry, names: Sequence[str]) -> Entry:
-    peer = names[0] if entry.peer else ""
-    return entry.model_copy(update={"on": tuple(names), "peer": peer})
+    return entry.model_copy(update={"on": tuple(names)})

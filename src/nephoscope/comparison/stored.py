@@ -61,7 +61,10 @@ def of_stored_runs(
 
 
 def _target_names(result: RunResult) -> list[str]:
-    return list(dict.fromkeys(line.target for line in result.metrics))
+    """Returns the targets that have results, in the order of the plan: the first one is A."""
+    measured = dict.fromkeys(line.target for line in result.metrics)
+    planned = [name for name in result.run.targets if name in measured]
+    return list(dict.fromkeys([*planned, *measured]))
 
 
 def _check_target(side: Side, known: Sequence[str]) -> str:

@@ -24,7 +24,8 @@ def _paths(case: TargetEvidence) -> Iterator[MeasuredPath]:
 def _to(path: MeasuredPath) -> str:
     """Returns the peer and the setting as part of a sentence."""
     setting = wording.factors_text(path.factors)
-    peer = f" to {wording.clean(path.peer)}" if path.peer else ""
+    word = "from" if path.is_served else "to"
+    peer = f" {word} {wording.clean(path.peer)}" if path.peer else ""
     return f"{peer} ({setting})" if setting else peer
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,7 +14,7 @@ import numpy as np
 from nephoscope.analysis import facts
 from nephoscope.analysis.statistics import histograms
 from nephoscope.analysis.statistics.values import Refused
-from nephoscope.model import Factors
+from nephoscope.model import Factors, stored_ends
 from nephoscope.network import distance, groups
 from nephoscope.network.distance import DistanceFit
 from nephoscope.network.groups import GOODPUT, ROUND_TRIP, NetworkGroups
@@ -37,7 +37,8 @@ _LEAST_VALUES = 4
 class MeasuredPath:
     """One path of a run: from a target to its peer, at one setting and in one direction.
 
-    peer: '' where the run does not name it. trials: of the analysis; shaped_trials: those of them
+    peer: '' where the run does not name it. is_served: the path is that from the peer to the
+    target, which serves. trials: of the analysis; shaped_trials: those of them
     in which a token bucket showed. analysis: of round trips all trials together; of throughput the
     first trial with a token bucket, else the one in the middle.
     """
@@ -49,6 +50,7 @@ class MeasuredPath:
     trials: int
     shaped_trials: int
     analysis: PathAnalysis
+    is_served: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,26 +87,28 @@ Place = tuple[str, str, str]
 def analyse(data: RunData) -> NetworkPaths | None:
     """Returns the analyses of a run's paths; None where no trial of one counts."""
     paths = _paths(data)
-    peers = {
-        one.get("index"): str(one.get("peer") or "") for one in data.manifest.get("settings") or ()
-    }
-    measured_paths = [
-        measured
-        for place, path in paths.items()
-        for measured in _measured(place, path, peers.get(path.setting, ""), data.confidence)
-    ]
+    ends = stored_ends(data.manifest.get("settings") or ())
+    measured_paths = []
+    for place, path in paths.items():
+        client, server = ends(path.setting, place[0])
+        is_served = client != place[0]
+        measured_paths += [
+            replace(measured, is_served=is_served)
+            for measured in _measured(place, path, client if is_served else server, data.confidence)
+        ]
     if not measured_paths:
         return None
-    return NetworkPaths(tuple(measured_paths), tuple(_distances(data, peers)), _groups(data))
+    return NetworkPaths(tuple(measured_paths), tuple(_distances(data, ends)), _groups(data))
 
 
-def _distances(data: RunData, peers: Mapping[Any, str]) -> Iterator[DistanceFit]:
+def _distances(data: RunData, ends: Callable[[int, str], tuple[str, str]]) -> Iterator[DistanceFit]:
     """Yields the fit of each peer whose targets differ in nothing but their paths."""
     settings = {record.key.name: record.key.setting for record in data.records}
     rates: dict[tuple[str, str], list[float]] = defaultdict(list)
     rtts: dict[tuple[str, str], list[float]] = defaultdict(list)
     for metric, target, trial, value in _trial_values(data):
-        peer = peers.get(settings.get(trial, -1), "")
+        client, server = ends(settings.get(trial, -1), target)
+        peer = client if client != target else server
         (rates if metric == GOODPUT else rtts)[peer, target].append(value)
     for peer in dict.fromkeys(peer for peer, _ in rates):
         paths = {

@@ -44,7 +44,8 @@ def build(result: RunResult) -> Section | None:
     blocks: list[Block] = [_overview(analysis.paths)]
     for number, path in enumerate(analysis.paths[:_DETAILED]):
         setting = wording.factors_text(path.factors)
-        title = f"{wording.clean(path.target)} to {wording.clean(path.peer or 'its peer')}"
+        ends = [path.target, path.peer or "its peer"]
+        title = " to ".join(map(wording.clean, ends[::-1] if path.is_served else ends))
         details = list(path_blocks(path.analysis, f"network-{number}"))
         if details:
             blocks += [Heading(f"{title}, {path.benchmark}{f', {setting}' if setting else ''}")]

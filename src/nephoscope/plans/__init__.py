@@ -20,6 +20,7 @@ from nephoscope.plans.files.load import read as read
 from nephoscope.plans.model import Plan as Plan
 from nephoscope.plans.model import Repeat as Repeat
 from nephoscope.plans.schema import plan_schema as plan_schema
+from nephoscope.plans.server_address import with_server_address as with_server_address
 from nephoscope.plans.side_effects import touches as touches
 from nephoscope.plans.survey import census as census
 from nephoscope.plans.survey import fit_to_machines as fit_to_machines

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 DEFAULT_ROLES = ("victim", "client")
 """Roles whose targets run the benchmarks that name no target."""
 
+SERVER = "server"
+"""Role whose targets are compared where an entry names a client and no target."""
+
 AGGRESSOR = "aggressor"
 """Role whose targets run the background loads that name no target."""
 
@@ -80,12 +83,12 @@ class PlanContext:
 
         return files.from_values(self.plan.lab, lambda loc: self.place(("lab", *loc)))
 
-    def default_targets(self) -> tuple[str, ...]:
-        """Returns the targets of an entry without `on`: without a role, victims and clients."""
+    def default_targets(self, roles: Sequence[str] = DEFAULT_ROLES) -> tuple[str, ...]:
+        """Returns the targets of an entry without `on`: without a role, or with one of these."""
         return tuple(
             target.name
             for target in self.plan.targets
-            if not target.roles or any(role in DEFAULT_ROLES for role in target.roles)
+            if not target.roles or any(role in roles for role in target.roles)
         )
 
     def resolve_roles(self, names: Sequence[str], loc: Loc) -> tuple[str, ...]:

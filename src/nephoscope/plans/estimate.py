@@ -203,7 +203,7 @@ def _setting_time(
     setting: Setting, targets: Mapping[str, TargetRecord], catalog: Catalog, past: Past
 ) -> TrialTime:
     """One trial with its loads settling and its hooks."""
-    kind = targets[setting.targets[0]].kind
+    kind = targets[setting.client_of(setting.targets[0])].kind
     spec = catalog.benchmark(setting.benchmark)
     own = trial_time(spec, setting.params, kind, past)
     further = max((load.settle_s for load in setting.backgrounds), default=0.0)
@@ -252,7 +252,9 @@ def _side_by_side(
         # Targets that run together take the time of one.
         for name in setting.targets[:1] if setting.together else setting.targets:
             seconds = times[setting.index].seconds * trials[setting.index, name]
-            machine = targets[name].traits().machine if plan.concurrent else ""
+            # A client of several servers measures them one after the other.
+            runs_on = targets[setting.client_of(name)].traits().machine
+            machine = runs_on if plan.concurrent else ""
             busy[machine] = busy.get(machine, 0.0) + seconds
     return max(busy.values(), default=0.0)
 

@@ -40,6 +40,7 @@ class _Row:
     entry: Entry
     on: tuple[str, ...]
     peer: str
+    client: str
     params: dict[str, Any]
     labels: dict[str, Any] = field(default_factory=dict)
     conditions: dict[str, Any] = field(default_factory=dict)
@@ -72,8 +73,8 @@ def expand(plan: Plan, catalog: Catalog, place: Place = nowhere) -> list[Setting
 
     Entries keep the plan's order; of the factors (an entry's own, then the plan's) the last one
     varies fastest. Where several entries run one benchmark, whatever they differ in (a parameter,
-    the peer, whether targets run together) is a factor too: results of different settings must not
-    be taken for repetitions of one another.
+    the peer, the client, whether targets run together) is a factor too: results of different
+    settings must not be taken for repetitions of one another.
     Raises PlanError when two settings are the same, when there are more than `limits` allows, and
     for whatever `checked` and `resolve_participants` refuse.
     """
@@ -149,7 +150,8 @@ def _row(
     levels: Sequence[Level],
 ) -> _Row:
     entry = context.plan.benchmarks[number]
-    row = _Row(number, entry, parts.on[number], parts.peers[number], dict(entry.params))
+    ends = parts.ends[number]
+    row = _Row(number, entry, ends.on, ends.peer, ends.client, dict(entry.params))
     active = [load.name for load in context.plan.backgrounds]
     load_params: dict[str, dict[str, Any]] = {load.name: {} for load in parts.backgrounds}
     varied, blocks = set(), []
@@ -273,6 +275,7 @@ def _settings(context: PlanContext, parts: Participants, rows: Sequence[_Row]) -
                 together=row.entry.together,
                 served_by=row.entry.served_by,
                 peer=row.peer,
+                client=row.client,
                 conditions=row.conditions,
                 backgrounds=row.backgrounds,
                 before=parts.before,
@@ -315,6 +318,7 @@ def _content(row: _Row, catalog: Catalog) -> dict[str, Any]:
     return {
         **params,
         "peer": row.peer,
+        "client": row.client,
         "together": together,
         "conditions": row.conditions,
         "backgrounds": loads,

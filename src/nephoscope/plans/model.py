@@ -117,10 +117,19 @@ class Entry(Record):
     on: Names = Field(
         default=(),
         description="Names or roles of the targets that run it; by default every target that has "
-        "no role, or the role victim or client.",
+        "no role, or the role victim or client. With `client`, the servers that are compared; by "
+        "default every target that has no role, or the role server.",
     )
     peer: str = Field(
-        default="", description="Name or role of the target that serves a two-sided benchmark."
+        default="",
+        description="Name or role of the target that serves a two-sided benchmark; `self`: each "
+        "target of `on` serves its own client.",
+    )
+    client: str = Field(
+        default="",
+        description="Name or role of the target that runs the client, while each target of `on` "
+        "serves in its turn and is what the results are of. Of a benchmark that loads a running "
+        "service, `{server}` in a text parameter stands for the address of that target.",
     )
     served_by: Names = Field(
         default=(),

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from nephoscope.catalog import BenchmarkSpec
-from nephoscope.model import Background, Hook
-from nephoscope.plans.context import AGGRESSOR, DEFAULT_ROLES, PlanContext
+from nephoscope.model import SELF, Background, Hook
+from nephoscope.plans.context import AGGRESSOR, DEFAULT_ROLES, SERVER, PlanContext
 from nephoscope.plans.factors import lab
 from nephoscope.plans.factors.bound import NONE
 from nephoscope.plans.model import BackgroundEntry, Entry, HookEntry
+from nephoscope.plans.server_address import SERVER_ADDRESS, mentions_server
 from nephoscope.reading.mistakes import Mistakes
 from nephoscope.reading.sentences import choices, did_you_mean
 from nephoscope.reading.yamltext import Loc
@@ -22,14 +23,23 @@ DURATION = "duration_ns"
 
 
 @dataclass(frozen=True, slots=True)
+class Ends:
+    """Targets of one entry of `benchmarks`. on: what its results are of. peer, client: as in
+    `Setting`."""
+
+    on: tuple[str, ...]
+    peer: str = ""
+    client: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Participants:
-    """A plan's parts, checked. on, peers: one for each entry of `benchmarks`.
+    """A plan's parts, checked. ends: one for each entry of `benchmarks`.
 
     treatments: background -> the conditions that hold while it is on; of those that are no loads.
     """
 
-    on: tuple[tuple[str, ...], ...]
-    peers: tuple[str, ...]
+    ends: tuple[Ends, ...]
     backgrounds: tuple[Background, ...]
     before: tuple[Hook, ...]
     after: tuple[Hook, ...]
@@ -42,7 +52,7 @@ def resolve_participants(context: PlanContext) -> Participants:
     mistakes = Mistakes()
     with mistakes.of_part():
         _check_hosts(context)
-    entries: list[tuple[tuple[str, ...], str]] = []
+    entries: list[Ends] = []
     for number, entry in enumerate(plan.benchmarks):
         with mistakes.of_part():
             entries.append(_entry(context, entry, number))
@@ -56,8 +66,7 @@ def resolve_participants(context: PlanContext) -> Participants:
         treatments = _treatments(context)
     mistakes.report()
     return Participants(
-        on=tuple(on for on, _ in entries),
-        peers=tuple(peer for _, peer in entries),
+        ends=tuple(entries),
         backgrounds=backgrounds,
         before=before,
         after=after,
@@ -87,18 +96,23 @@ def _check_hosts(context: PlanContext) -> None:
             )
 
 
-def _entry(context: PlanContext, entry: Entry, number: int) -> tuple[tuple[str, ...], str]:
+def _entry(context: PlanContext, entry: Entry, number: int) -> Ends:
     loc: Loc = ("benchmarks", number)
     spec = context.spec(entry.benchmark, loc)
-    on = context.resolve_roles(entry.on, (*loc, "on")) if entry.on else context.default_targets()
+    client = context.resolve_one(entry.client, (*loc, "client")) if entry.client else ""
+    roles = (SERVER,) if client else DEFAULT_ROLES
+    on = context.resolve_roles(entry.on, (*loc, "on")) if entry.on else ()
+    if not entry.on:
+        on = tuple(name for name in context.default_targets(roles) if name != client)
     if not on:
+        holders = "each other target" if client else "each"
         raise context.error(
             (*loc, "benchmark"),
-            f"no target runs {entry.benchmark}: each has a role, and none the role "
-            f"{' or '.join(DEFAULT_ROLES)}.",
+            f"no target {'serves' if client else 'runs'} {entry.benchmark}: {holders} has a role, "
+            f"and none the role {' or '.join(roles)}.",
             "Name the target: `on: NAME` or `on: ROLE`.",
         )
-    _check_targets(context, spec, on, loc)
+    _check_targets(context, spec, (client,) if client else on, loc)
     loads = [load.name for load in context.plan.backgrounds if load.benchmark]
     for name in entry.served_by:
         if name not in loads:
@@ -108,7 +122,60 @@ def _entry(context: PlanContext, entry: Entry, number: int) -> tuple[tuple[str, 
                 choices("The plan has", loads, "The plan has no `backgrounds`; add one."),
             )
     wants_peer = spec.wants_peer({*entry.params, *entry.factors})
-    return on, _peer(context, entry.peer, spec, on, loc, wants_peer)
+    if client:
+        return _served(context, entry, spec, on, client, loc, wants_peer)
+    return Ends(on, _peer(context, entry.peer, spec, on, loc, wants_peer))
+
+
+def _served(
+    context: PlanContext,
+    entry: Entry,
+    spec: BenchmarkSpec,
+    on: tuple[str, ...],
+    client: str,
+    loc: Loc,
+    wants_peer: bool,
+) -> Ends:
+    """Returns the ends of an entry whose targets serve one client."""
+    at: Loc = (*loc, "client")
+    if entry.peer:
+        message = "`client` and `peer` exclude each other: with a client, the targets serve."
+        raise context.error(at, message, "Keep `client`, and name the servers in `on`.")
+    if entry.together:
+        raise context.error(
+            (*loc, "together"),
+            f"servers that run together would share the client '{client}'.",
+            "Drop `together`, or give each server a client of its own: `peer: self`.",
+        )
+    serves = wants_peer or (spec.two_sided and not spec.needs_peer)
+    if not serves and not any(map(mentions_server, _values(entry))):
+        raise context.error(
+            at,
+            f"{spec.id} has one side here, so a client has no server to measure.",
+            f"Drop `client`; or write {SERVER_ADDRESS} in a parameter, where the address of a "
+            "running service stands.",
+        )
+    targets = {target.name: target for target in context.plan.targets}
+    for name in on:
+        if targets[name].traits().place == targets[client].traits().place:
+            problem = f"the client '{client}' and the server '{name}' are the same machine."
+            if name == client:
+                problem = f"'{client}' is the client and also a server of the comparison."
+            raise context.error(
+                at,
+                problem,
+                "Take another machine as the client, or compare each with its own client: "
+                "`peer: self`.",
+            )
+        reason = why_unreachable(targets[client], targets[name]) if serves else ""
+        if reason:
+            message = f"'{client}' cannot reach '{name}': {reason}."
+            raise context.error(at, message, "Choose targets that share a network.")
+    return Ends(on, SELF if serves else "", client)
+
+
+def _values(entry: Entry) -> list[Any]:
+    return [*entry.params.values(), *(level for each in entry.factors.values() for level in each)]
 
 
 def _check_targets(context: PlanContext, spec: BenchmarkSpec, on: Sequence[str], loc: Loc) -> None:
@@ -132,14 +199,20 @@ def _peer(
             raise context.error(
                 (*loc, "benchmark"),
                 f"{spec.id} has two sides, and no target serves the far one.",
-                "Name it: `peer: NAME` or `peer: ROLE`.",
+                "Name it: `peer: NAME`, `peer: ROLE` or `peer: self`; or name one client of all "
+                "targets: `client: NAME`.",
             )
         return ""
     at: Loc = (*loc, "peer")
     if not spec.two_sided:
         message = f"{spec.id} has one side only; there is nothing to serve."
         raise context.error(at, message, "Drop `peer`.")
+    known = {name for target in context.plan.targets for name in (target.name, *target.roles)}
+    if peer == SELF and SELF not in known:
+        return SELF
     server = context.resolve_one(peer, at)
+    if on == (server,):
+        return SELF
     targets = {target.name: target for target in context.plan.targets}
     for name in on:
         reason = why_unreachable(targets[name], targets[server])

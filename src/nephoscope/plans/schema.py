@@ -37,7 +37,8 @@ def plan_schema(
     records |= {record["title"]: record for record in targets["oneOf"]}
     targets["oneOf"] = [{"$ref": f"#/$defs/{one['title']}"} for one in targets["oneOf"]]
     for name in ("Entry", "BackgroundEntry"):
-        records[name]["properties"]["peer"]["examples"] = ["server"]
+        records[name]["properties"]["peer"]["examples"] = ["server", "self"]
+    records["Entry"]["properties"]["client"]["examples"] = ["client"]
     records["Factor"]["properties"]["path"] |= {"pattern": _PATH, "examples": list(_PATHS)}
     if with_topology:
         schema["properties"]["lab"]["anyOf"] = _lab(records)

@@ -69,6 +69,9 @@ def _scratch_files(settings: Sequence[Setting], catalog: Catalog) -> Iterator[To
     seen: set[tuple[str, str]] = set()
     for setting in settings:
         for benchmark, params, names in setting.executions():
+            if benchmark == setting.benchmark and setting.peer:
+                # The server has the data.
+                names = tuple(map(setting.server_of, setting.targets))
             for name in names:
                 where = str(params.get("directory") or "the trial's work folder")
                 if catalog.benchmark(benchmark).writes_files and (name, where) not in seen:

@@ -8,6 +8,7 @@ from importlib import resources
 from typing import Any
 
 from nephoscope import catalog
+from nephoscope.model import SELF
 from nephoscope.plans.files.load import from_values
 from nephoscope.plans.model import Entry, Plan
 from nephoscope.reading import yamltext
@@ -119,27 +120,31 @@ def _levels_by_targets(
 def single(
     benchmark: str,
     sets: Mapping[str, str] | None = None,
-    target: TargetRecord | None = None,
+    targets: Sequence[TargetRecord] = (),
     *,
     peer: TargetRecord | None = None,
+    client: TargetRecord | None = None,
     budget_s: float | None = 60.0,
     seed: int | None = None,
     rounds: int | None = None,
     timeout_s: float = 120.0,
     known: catalog.Catalog | None = None,
 ) -> Plan:
-    """The plan of `bench`: one benchmark, its parameters from `name=value`, one target.
+    """The plan of `bench`: one benchmark, its parameters from `name=value`, on each target.
 
     sets: parameter -> value as on the command line. A list for a parameter that takes one value
     makes a factor of it: `--set threads=[1,2]`. rounds: exactly so many, instead of the stopping
-    rule. target: this machine when absent. peer: the far side of a two-sided benchmark; the
-    target itself when absent.
-    Raises PlanError for a parameter that does not exist or is out of bounds.
+    rule. targets: this machine when empty; of several each is compared with the first. peer, client
+    (one of them at most): the far side of a two-sided benchmark, or the one client that all targets
+    serve; without both each target serves itself.
+    Raises PlanError for a parameter that does not exist or is out of bounds, and for ends that
+    cannot be.
     """
     known = known or catalog.load()
     spec = known.benchmark(benchmark)
     set_params = sets or {}
-    target = target or LocalRecord()
+    targets = tuple(targets) or (LocalRecord(),)
+    names = [target.name for target in targets]
     params: dict[str, Any] = {}
     factors: dict[str, Any] = {}
     for name, text in set_params.items():
@@ -149,30 +154,58 @@ def single(
             value = text
         varied = isinstance(value, list) and value and not kinds.get(name, "").endswith("_list")
         (factors if varied else params)[name] = value
-    entry = {
+    entry: dict[str, Any] = {
         "benchmark": benchmark,
         "params": params,
         "factors": factors,
         "timeout": timeout_s,
+        "on": names,
     }
-    wants_peer = (peer is not None and spec.needs_peer) or spec.wants_peer(set_params)
-    if wants_peer:
-        entry["peer"] = (peer or target).name
-        entry["on"] = target.name
+    if client is not None:
+        entry["client"] = client.name
+    elif peer is not None:
+        entry["peer"] = peer.name
+    elif spec.wants_peer(set_params):
+        entry["peer"] = SELF
     values: dict[str, Any] = {
         "name": f"bench-{benchmark.replace('.', '-')}",
-        "targets": [target] if peer is None else [target, peer],
+        "question": _question(benchmark, names, entry),
+        "targets": [*targets, *(one for one in (peer, client) if one is not None)],
         "benchmarks": [entry],
         "accept": ["throttled"],
         "budget": budget_s,
         "seed": seed,
     }
-    if wants_peer:
-        ends = f"between {target.name} and {peer.name}" if peer else f"of {target.name} with itself"
-        values["question"] = f"What does {benchmark} measure {ends}?"
+    if "peer" in entry or "client" in entry:
+        # A server may have to fill its tables first.
+        values["phases"] = {"start": timeout_s}
+    if len(names) > 1:
+        values["design"] = {"baseline": {"target": names[0]}}
     if rounds is not None:
         values["repeat"] = {"min": rounds, "max": rounds}
     return from_values(values, known, place_of_set(set_params))
+
+
+def _question(benchmark: str, names: Sequence[str], entry: Mapping[str, Any]) -> str:
+    """Returns the question of `bench`; '' for a benchmark of one side on one target."""
+    client, peer = entry.get("client"), entry.get("peer")
+    ends = ""
+    if client:
+        ends = f"with the client on {client}"
+    elif peer == SELF:
+        ends = "with client and server on each"
+    elif peer:
+        ends = f"with the server on {peer}"
+    if len(names) > 1:
+        listed = f"{', '.join(names[:-1])} and {names[-1]}"
+        return f"How do {listed} compare in {benchmark}{', ' if ends else ''}{ends}?"
+    if not ends:
+        return ""
+    (name,) = names
+    where = f"of {name}, {ends}" if client else f"between {name} and {peer}"
+    if peer == SELF:
+        where = f"of {name} with itself"
+    return f"What does {benchmark} measure {where}?"
 
 
 def place_of_set(sets: Mapping[str, str]) -> Place:

@@ -33,7 +33,7 @@ def _weights(texts: Sequence[str]) -> dict[str, float]:
 
 @click.command()
 @click.argument("sources", nargs=-1, required=True, metavar="RUN|FILE.csv...")
-@option("--by", "FACTOR", "Factor whose levels are ranked.", default="")
+@option("--by", "FACTOR", "Factor whose levels are ranked, or `target`.", default="")
 @repeated("--metric metrics", "NAME", "Metric to rank by [default: headline metrics].")
 @option(
     "--reference", "NAME", "Alternative to which ratios relate [default: the first].", default=""

@@ -23,6 +23,10 @@ ADDRESSES = frozenset({"url", "address", "host"})
 """Factors that name an alternative's own address, and so may differ between alternatives."""
 
 
+TARGET = "target"
+"""In place of a factor: the targets of a run are its alternatives, as without a factor."""
+
+
 @dataclass(frozen=True, slots=True)
 class Named:
     """Run that a word of the command names. name: '' where targets or levels name alternatives."""
@@ -153,7 +157,8 @@ class StoredAlternatives(Alternatives):
 def of_runs(
     words: Sequence[str], store: Store, by: str, metrics: Collection[str], confidence: float
 ) -> Alternatives:
-    """Returns the alternatives that the words of the command name."""
+    """Returns the alternatives that the words of the command name. by: a factor, '' or TARGET."""
+    by = "" if by == TARGET else by
     alternatives = StoredAlternatives(confidence)
     for word in words:
         alternatives.add(named(word), store, by, metrics)

@@ -50,6 +50,17 @@ def tools(settings: Sequence[Setting], catalog: Catalog) -> dict[str, set[str]]:
     return found
 
 
+def servers(settings: Sequence[Setting], catalog: Catalog) -> dict[str, set[str]]:
+    """Target -> the adapters whose servers will run there."""
+    adapters: dict[str, set[str]] = {}
+    for setting in settings:
+        for benchmark, serving in setting.servers():
+            if catalog.benchmark(benchmark).kind == ADAPTER:
+                for target in serving:
+                    adapters.setdefault(target, set()).add(benchmark)
+    return adapters
+
+
 def _disk_room(settings: Sequence[Setting], catalog: Catalog) -> list[str]:
     """Scratch files that would not fit; the benchmark refuses by itself, here it is said early."""
     found = set()

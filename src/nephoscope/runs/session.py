@@ -84,6 +84,7 @@ class Session:
             self._environment,
             self._fingerprinted,
             preflight.tools(self._settings, catalog),
+            preflight.servers(self._settings, catalog),
             absent,
         )
         self._execution = Execution(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from nephoscope.errors import UsageError
+from nephoscope.model import stored_ends
 
 BENCHMARK, METRIC = "net.rtt", "rtt_ns"
 DRAWN = 200
@@ -25,15 +26,14 @@ def latency(name: str, store: Path | None) -> dict[str, Any]:
     from nephoscope.store import Store, query
 
     run = Store(store).open(name)
-    settings = run.manifest.get("settings") or ()
-    peers = {setting.get("index"): str(setting.get("peer") or "") for setting in settings}
+    ends = stored_ends(run.manifest.get("settings") or ())
     settings_of = {record.key.name: record.key.setting for record in run.records()}
     pairs: dict[str, dict[str, dict[float, int]]] = {}
     for histogram in query.histograms(run):
         if (histogram.benchmark, histogram.metric) != (BENCHMARK, METRIC):
             continue
-        peer = peers.get(settings_of[histogram.trial], "")
-        seen = pairs.setdefault(histogram.target, {}).setdefault(peer, {})
+        near, far = ends(settings_of[histogram.trial], histogram.target)
+        seen = pairs.setdefault(near, {}).setdefault(far, {})
         for value, count in zip(histogram.values, histogram.counts, strict=True):
             seen[value] = seen.get(value, 0) + count
     if not pairs:

@@ -16,7 +16,7 @@ from nephoscope.reading.mistakes import Mistakes
 from nephoscope.reading.sentences import choices, did_you_mean
 from nephoscope.reading.yamltext import Loc
 
-RESERVED = ("arm", "benchmark", "hook", "load", "peer", "target", "together")
+RESERVED = ("arm", "benchmark", "client", "hook", "load", "peer", "target", "together")
 """Names that results give to factors of their own."""
 
 

@@ -15,7 +15,8 @@ from nephoscope.runs.schedule.alternatives import Pair
 class Group:
     """The trials of one setting that are executed as one.
 
-    targets: those that measure, one trial each. Loads, hooks and a serving peer may need others.
+    targets: those that the trials are of, one each. Loads, hooks, a serving peer and a client may
+    need others.
     turn: how often the setting was measured before in the same round. quiet: index of the setting
     that stands before and after it, as turns `before` and `after`; None where none does.
     """
@@ -33,12 +34,18 @@ class Group:
         return tuple((self.setting.index, target) for target in self.targets)
 
     @property
+    def participants(self) -> tuple[str, ...]:
+        """The targets of the trials, and their clients, each once."""
+        names = [*self.targets, *map(self.setting.client_of, self.targets)]
+        return tuple(dict.fromkeys(names))
+
+    @property
     def needs(self) -> tuple[str, ...]:
         """Every target that the trial touches, each once."""
         setting = self.setting
-        names = [*self.targets, setting.peer]
+        names = [*self.participants, *map(setting.server_of, self.targets)]
         for load in setting.backgrounds:
-            names += [*load.targets, load.peer]
+            names += [*load.targets, *map(load.server_of, load.targets)]
         names += [hook.target for hook in (*setting.before, *setting.after)]
         return tuple(dict.fromkeys(name for name in names if name))
 

@@ -100,7 +100,7 @@ class Execution:
                 *stage.environment.accepts(stage.pool.wanted(name)),
                 *stage.pool.accepts(name),
             )
-            for name in group.targets
+            for name in group.participants
         }
 
     def _try_again(self, measured: GroupResult, keys: Sequence[TrialKey], attempt: int) -> bool:

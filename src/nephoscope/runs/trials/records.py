@@ -16,7 +16,7 @@ from nephoscope.runs.trials.phases import Phase, PhaseFailed
 from nephoscope.runs.trials.target_pool import TargetLost
 from nephoscope.runs.trials.validity import Reason
 from nephoscope.store.trialfile import Beside
-from nephoscope.targets import TargetTrial
+from nephoscope.targets import Done, TargetTrial
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def make_records(
     stored = []
     for number, name in enumerate(names):
         trial = measured.trials.get(name)
-        verdict = _verdict(group, measured, spec, accept.get(name, ()), name, failed)
+        verdict = _verdict(group, measured, spec, accept, name, failed)
         own = failed.get(name)
         done = trial.done if trial is not None else None
         record = TrialRecord(
@@ -76,7 +76,7 @@ def make_records(
             position=about.position + number,
             started_at=measured.started_at,
             elapsed_ns=done.elapsed_ns if done else measured.elapsed_ns,
-            beside=done.beside if done else {},
+            beside=_counters(group, name, done, measured),
             notes=(*(done.notes if done else ()), *verdict.notes, *measured.notes, *about.notes),
             documents={
                 **(trial.documents if trial else {}),
@@ -111,7 +111,7 @@ def _verdict(
     group: Group,
     measured: GroupResult,
     spec: BenchmarkSpec,
-    accept: Sequence[str],
+    accept: Mapping[str, Sequence[str]],
     name: str,
     failed: Mapping[str, PhaseFailed],
 ) -> _Verdict:
@@ -124,19 +124,67 @@ def _verdict(
         return _Verdict(TrialStatus.FAILED, [Reason(own.name, own.reason), *others], own.name)
     if trial is None or trial.done is None:
         return _Verdict(TrialStatus.FAILED, broken, measured.failure_name)
-    found = validity.reasons(
-        spec, group.setting.params, trial.samples, trial.done.beside, trial.done.elapsed_ns
-    )
-    reasons = [reason for reason in found if reason.code not in accept]
+    reasons, accepted = _reasons(group, measured, spec, accept, name)
     reasons += broken
     # What was to be measured together was not, when one of them failed.
     reasons += [
         Reason(failure.name, f"it was to run beside {other}: {failure.reason}")
         for other, failure in failed.items()
     ]
-    notes = [f"Accepted by the plan: {r.sentence}." for r in found if r.code in accept]
+    notes = [f"Accepted by the plan: {reason.sentence}." for reason in accepted]
     status = TrialStatus.INVALID if reasons else TrialStatus.VALID
     return _Verdict(status, reasons, measured.failure_name, notes)
+
+
+def _reasons(
+    group: Group,
+    measured: GroupResult,
+    spec: BenchmarkSpec,
+    accept: Mapping[str, Sequence[str]],
+    name: str,
+) -> tuple[list[Reason], list[Reason]]:
+    """Returns why a target's trial does not count, and what would be a reason and is accepted."""
+    done = measured.trials[name].done
+    assert done is not None
+    setting, samples = group.setting, measured.trials[name].samples
+    found = validity.reasons(spec, setting.params, samples, done.beside, done.elapsed_ns)
+    judged = [(reason, accept.get(setting.client_of(name), ())) for reason in found]
+    if setting.client:
+        judged = [
+            (Reason(code, f"the client {setting.client}: {text}"), codes)
+            for (code, text), codes in judged
+        ]
+        own = validity.reasons_of_server(_counters(group, name, None, measured))
+        judged += [(reason, accept.get(name, ())) for reason in own]
+    return (
+        [reason for reason, codes in judged if reason.code not in codes],
+        [reason for reason, codes in judged if reason.code in codes],
+    )
+
+
+CLIENT_COUNTERS = ("own_busy_cpus", "busy_ratio", "steal_ratio", "throttled_ratio")
+"""Counters of a client on another machine that say whether it, or its server, was the limit."""
+
+OF_CLIENT = "client_"
+"""Begins the names of these counters beside those of the server's machine."""
+
+
+def _counters(
+    group: Group, name: str, done: Done | None, measured: GroupResult
+) -> Mapping[str, Any]:
+    """Returns the counters of the target's own machine over its trial.
+
+    done: of the client. With a client elsewhere the target's own are those of its server, and the
+    client's stand beside them.
+    """
+    if not group.setting.client:
+        return done.beside if done else {}
+    served = measured.served.get(name)
+    client = done.beside if done else {}
+    return {
+        **(served.beside if served else {}),
+        **{f"{OF_CLIENT}{key}": client[key] for key in CLIENT_COUNTERS if key in client},
+    }
 
 
 def _until(timeline: Mapping[str, tuple[int, int]], failure: PhaseFailed | None) -> dict[str, Any]:
@@ -153,12 +201,14 @@ class GroupResult:
 
     trials: target -> what it measured; missing where it was not reached. failure: why nothing was
     measured. broken: what happened besides, for which no trial of the group counts: code and
-    sentence. beside, documents: of loads and hooks, by the target whose trial keeps them.
+    sentence. beside, documents: of loads and hooks, by the target whose trial keeps them. served:
+    target -> the last line of the server of its trial.
     loads, timeline, skew_ns: as in TrialRecord. notes: for every trial of the group. lost: the
     target that did not answer any more.
     """
 
     trials: dict[str, TargetTrial] = field(default_factory=dict)
+    served: dict[str, Done] = field(default_factory=dict)
     failure: PhaseFailed | None = None
     broken: list[tuple[str, str]] = field(default_factory=list)
     beside: dict[str, list[Beside]] = field(default_factory=dict)

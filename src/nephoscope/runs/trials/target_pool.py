@@ -64,7 +64,8 @@ class _PooledTarget:
 
 
 class TargetPool:
-    """The targets of a plan by name. tools: target -> adapters whose tools have to be there.
+    """The targets of a plan by name. tools, servers: target -> adapters whose tools, or servers,
+    have to be there.
 
     absent: target -> reason for which it is not tried. With this mapping, even an empty one, a
     target that cannot be opened is lost as one that stops to answer is; None makes it an error.
@@ -77,12 +78,14 @@ class TargetPool:
         environment: Environment,
         opened: Callable[[str, Mapping[str, Any]], None],
         tools: Mapping[str, Collection[str]] = MappingProxyType({}),
+        servers: Mapping[str, Collection[str]] = MappingProxyType({}),
         absent: Mapping[str, str] | None = None,
     ) -> None:
         self._factory = factory
         self._environment = environment
         self._opened = opened
         self._tools = tools
+        self._servers = servers
         self._told: set[str] = set()
         self._all = {wanted.name: _PooledTarget(wanted) for wanted in plan.targets}
         self._patient = absent is not None
@@ -215,6 +218,8 @@ class TargetPool:
             fingerprint = await target.open()
             for benchmark in self._tools.get(name, ()):
                 await target.tool(benchmark)
+            for benchmark in self._servers.get(name, ()):
+                await target.require_server(benchmark)
         except BaseException:
             pooled.target = None
             await target.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from nephoscope import units
@@ -25,19 +25,24 @@ class Window:
         return max(0, min(self.end_ns, end_ns) - max(self.start_ns, start_ns))
 
 
-def _spans_ns(sides: Sequence[Side], trials: Mapping[str, TargetTrial]) -> list[tuple[int, int]]:
+def _spans_ns(
+    sides: Mapping[str, Side], trials: Mapping[str, TargetTrial]
+) -> list[tuple[int, int]]:
     """Returns when each side began and ended, on our wall clock; only those that say it."""
     spans = []
-    for side in sides:
-        trial = trials.get(side.target)
+    for name, side in sides.items():
+        trial = trials.get(name)
         if trial is not None and trial.done is not None and trial.done.started_wall_ns is not None:
             start_ns = trial.done.started_wall_ns - side.offset_ns
             spans.append((start_ns, start_ns + trial.done.elapsed_ns))
     return spans
 
 
-def skew_ns(sides: Sequence[Side], trials: Mapping[str, TargetTrial]) -> int | None:
-    """Returns how far apart the first and the last side began; None unless several told it."""
+def skew_ns(sides: Mapping[str, Side], trials: Mapping[str, TargetTrial]) -> int | None:
+    """Returns how far apart the first and the last side began; None unless several told it.
+
+    sides, trials: by the target that a trial is of.
+    """
     starts = [start for start, _ in _spans_ns(sides, trials)]
     return max(starts) - min(starts) if len(sides) > 1 and len(starts) == len(sides) else None
 
@@ -53,7 +58,7 @@ def skew_note(skew: int | None, *, one_machine: bool) -> str:
 
 
 def window_of(
-    sides: Sequence[Side], trials: Mapping[str, TargetTrial], begun_ns: int, ended_ns: int
+    sides: Mapping[str, Side], trials: Mapping[str, TargetTrial], begun_ns: int, ended_ns: int
 ) -> Window:
     """The measured time: from the first side's start to the last side's end, on our clock."""
     spans = _spans_ns(sides, trials)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from nephoscope import plans
@@ -23,7 +23,7 @@ from nephoscope.runs.trials.served import unequal_counts
 from nephoscope.runs.trials.target_pool import TargetLost, TargetPool
 from nephoscope.runs.trials.timing import Window
 from nephoscope.store.trialfile import Beside
-from nephoscope.targets import session
+from nephoscope.targets import TargetTrial, session
 from nephoscope.targets.kinds.record import CONTROLLER
 from nephoscope.targets.probe.busy_programs import BUSY_PROGRAMS, Reading, busy_programs
 from nephoscope.targets.session import Server, Side
@@ -33,6 +33,9 @@ Value = TypeVar("Value")
 
 SEED = "seed"
 """The parameter of a benchmark that draws random numbers."""
+
+AUTHORISED = "authorised_hosts"
+"""The parameter with the hosts that a load generator may load besides this machine."""
 
 BOOT_S = 600.0
 """Room for hosts that a condition makes anew: an emulated machine takes minutes to boot."""
@@ -66,8 +69,8 @@ class GroupTrial:
         self._timeline = Timeline()
         self._out = GroupResult(started_at=time.time())
         self._loads: list[Load] = []
-        self._servers: list[Server] = []
-        self._clients: list[Side] = []
+        self._servers: dict[str, Server] = {}
+        self._clients: dict[str, Side] = {}
         self._window: Window | None = None
         self._before: Mapping[str, Reading] = {}
 
@@ -121,34 +124,32 @@ class GroupTrial:
                 for name in background.targets:
                     await self._start_load(background, name)
             await _until_settled(self._loads)
-            if self._setting.peer:
-                for name in self._group.targets:
-                    self._servers.append(
-                        await self._server(
-                            self._setting.peer,
-                            name,
-                            self._setting.benchmark,
-                            self._setting.params,
-                        )
+            setting = self._setting
+            for name in self._group.targets:
+                if server := setting.server_of(name):
+                    client = setting.client_of(name)
+                    self._servers[name] = await self._server(
+                        server, client, setting.benchmark, setting.params
                     )
             self._before = await self._process_times()
-            await together(*(self._client(n, name) for n, name in enumerate(self._group.targets)))
-        order = {name: n for n, name in enumerate(self._group.targets)}
-        self._clients.sort(key=lambda side: order[side.target])
+            await together(*map(self._client, self._group.targets))
 
     async def _measure(self) -> None:
         spare_s = session.LEAD_NS / 1e9 + _LATER_S
         # A server serves from the moment when it is ready; there is nothing to tell it.
         async with self._timeline.phase(Phase.MEASURE, self._measure_s + spare_s):
-            begun_ns = await self._blaming(self._clients[0].target, session.go(self._clients))
+            sides = [self._clients[name] for name in self._group.targets]
+            begun_ns = await self._blaming(sides[0].target, session.go(sides))
             results = await together(
                 *(
                     self._blaming(side.target, side.running.result(self._measure_s))
-                    for side in self._clients
+                    for side in sides
                 )
             )
-        names = (side.target for side in self._clients)
-        self._out.trials = dict(zip(names, results, strict=True))
+        self._out.trials = {
+            name: self._with_ends(name, trial)
+            for name, trial in zip(self._group.targets, results, strict=True)
+        }
         ended_ns = time.time_ns()
         self._out.elapsed_ns = ended_ns - begun_ns
         self._window = timing.window_of(self._clients, self._out.trials, begun_ns, ended_ns)
@@ -175,14 +176,25 @@ class GroupTrial:
                 readings[name] = found
         return readings
 
+    def _with_ends(self, name: str, trial: TargetTrial) -> TargetTrial:
+        """Returns the trial; a failure of a client elsewhere also states where its server was."""
+        server, client, failure = self._servers.get(name), self._clients[name], trial.failure
+        if failure is None or server is None or server.target == client.target:
+            return trial
+        where = f"The client ran on {client.target}, its server on {server.target} ({server.peer})."
+        located = BenchmarkFailed(
+            failure.name, f"{failure.message} {where}", failure.hint, failure.exit_code
+        )
+        return replace(trial, failure=located)
+
     async def _stop(self) -> None:
         assert self._window is not None
         out, window = self._out, self._window
         async with self._timeline.phase(Phase.STOP, self._limits.stop_s):
             for load in self._loads:
                 await self._blaming(load.target, load.stop(self._limits.stop_s, window))
-            for side in self._servers:
-                await self._stop_serving(side)
+            for name, side in self._servers.items():
+                await self._stop_serving(name, side)
         owner = self._group.targets[0]
         for load in self._loads:
             if load.problem:
@@ -196,8 +208,8 @@ class GroupTrial:
     def _take_skew(self) -> None:
         sides = self._clients
         skew = timing.skew_ns(sides, self._out.trials)
-        machines = self._stage.pool.machines(side.target for side in sides)
-        own_clock = all(side.offset_ns == 0 for side in sides)
+        machines = self._stage.pool.machines(side.target for side in sides.values())
+        own_clock = all(side.offset_ns == 0 for side in sides.values())
         note = timing.skew_note(skew, one_machine=machines == {CONTROLLER} and own_clock)
         self._out.skew_ns = skew
         self._out.notes += [note] if note else []
@@ -225,8 +237,8 @@ class GroupTrial:
         spec = self._spec(background.benchmark)
         load = Load(background, name, spec, pool[name].shares_clock)
         peer = None
-        if background.peer:
-            load.serving = await self._server(background.peer, name, spec.id, background.params)
+        if server := background.server_of(name):
+            load.serving = await self._server(server, name, spec.id, background.params)
             peer = load.serving.peer
         self._loads.append(load)
         work = load.start(pool[name], self._load_deadline_s(), self._limits.start_s, peer)
@@ -247,19 +259,21 @@ class GroupTrial:
         )
         return await self._starting(name, work, f"the serving side of {client} on {name}")
 
-    async def _client(self, number: int, name: str) -> None:
+    async def _client(self, name: str) -> None:
+        """Prepares the program that measures in the trial of a target."""
         pool = self._stage.pool
+        client = self._setting.client_of(name)
         work = session.prepare(
-            pool[name],
+            pool[client],
             self._setting.benchmark,
             self._params(name),
             deadline_s=self._limits.start_s + self._measure_s,
             limit_s=self._limits.start_s,
-            peer=self._servers[number].peer if self._servers else None,
+            peer=self._servers[name].peer if name in self._servers else None,
             gap_meter=self._stage.plan.observe.gap_meter,
         )
-        who = name if len(self._group.targets) > 1 else ""
-        self._clients.append(await self._starting(name, work, who))
+        who = client if client != name or len(self._group.targets) > 1 else ""
+        self._clients[name] = await self._starting(client, work, who)
 
     def _params(self, name: str) -> Mapping[str, Any]:
         """The setting's parameters, and a seed from the run's where the plan states none.
@@ -267,21 +281,29 @@ class GroupTrial:
         Simulated alternatives share the seed of their round, so that they differ in what was varied
         and not in their luck. Measured ones do not: their errors must be independent.
         """
-        setting = self._setting
+        setting, pool = self._setting, self._stage.pool
         params = setting.params
-        simulated = self._stage.pool.wanted(name).traits().simulated
+        if setting.client and not setting.peer:
+            endpoint = pool[name].endpoint(pool[setting.client])
+            params = plans.with_server_address(params, endpoint.address)
+            if any(param.id == AUTHORISED for param in self._spec(setting.benchmark).params):
+                # Who names a host as a target and logs in to it owns it.
+                params = {**params, AUTHORISED: [*params.get(AUTHORISED, ()), endpoint.address]}
+        simulated = pool.wanted(name).traits().simulated
         if params.get(SEED) or not (simulated or self._spec(setting.benchmark).draws):
             return params
         alternative = () if simulated else (str(setting.index), name)
         return {**params, SEED: plans.trial_seed(self._stage.seed, self._round, *alternative)}
 
-    async def _stop_serving(self, side: Server) -> None:
+    async def _stop_serving(self, name: str, side: Server) -> None:
+        """Stops the server of a target's trial and keeps what it counted."""
         trial = await self._blaming(side.target, side.stop(self._limits.stop_s))
         if trial.failure is not None:
             sentence = f"the serving side on {side.target}: {trial.failure}"
             self._out.broken.append((trial.failure.name, sentence))
         elif trial.done is not None:
             self._out.notes += trial.done.notes
+            self._out.served[name] = trial.done
 
     async def _blaming(self, name: str, work: Awaitable[Value]) -> Value:
         with self._stage.pool.blamed(name):
@@ -296,7 +318,7 @@ class GroupTrial:
     async def _end_all(self) -> None:
         """Whatever still runs is ended; after a trial that went well nothing does."""
         ends: list[Callable[[], Awaitable[None]]] = [load.end for load in self._loads]
-        ends += [side.end for side in (*self._clients, *self._servers)]
+        ends += [side.end for side in (*self._clients.values(), *self._servers.values())]
         for end in ends:
             try:
                 await end()

@@ -79,6 +79,11 @@ def reasons(
     return [reason for reason in results if reason is not None]
 
 
+def reasons_of_server(beside: Mapping[str, Any]) -> list[Reason]:
+    """Returns the reasons why what served a trial does not count. beside: its own counters."""
+    return [reason for reason in (_throttled(beside), _swapped(beside)) if reason is not None]
+
+
 def _clock_step(beside: Mapping[str, Any], elapsed_ns: int) -> Reason | None:
     step = facts.number(beside, "clock_step_ns")
     if step is None or abs(step) <= max(CLOCK_STEP_NS, CLOCK_STEP_RATIO * elapsed_ns):

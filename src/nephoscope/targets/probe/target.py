@@ -26,9 +26,11 @@ from nephoscope.targets.probe.output import Parse, check_version, parse_output
 from nephoscope.targets.probe.process import LATER_S, Running
 from nephoscope.targets.probe.tools import (
     ASK_S,
+    check_server,
     client_job,
     served_by,
     server_job,
+    server_search,
     serving_alone,
     version_of,
     wrap,
@@ -59,6 +61,7 @@ class Target:
         self._programs: dict[str, str] = {}
         self._running: set[Running] = set()
         self._tools: dict[str, str] = {}
+        self._servers: set[str] = set()
 
     async def open(self, timeout_s: float = 30.0) -> Mapping[str, Any]:
         """Makes the target ready and returns its fingerprint (the document of sys.fingerprint).
@@ -68,6 +71,7 @@ class Target:
         """
         self._programs = {}
         self._tools = {}
+        self._servers = set()
         try:
             async with asyncio.timeout(timeout_s):
                 await self._channel.open(timeout_s)
@@ -199,6 +203,18 @@ class Target:
         ended = await program.rest(PROCESSES_S, limits.TRIAL_BYTES, limits.TRIAL_LINES)
         found = busy_programs.reading(ended.stdout.decode(errors="replace"), time.monotonic())
         return found if found.processes else None
+
+    async def require_server(self, benchmark: str) -> None:
+        """Raises Lacking, with the command that installs it, when the server of an adapter's tool
+        is not there."""
+        adapter = ADAPTERS.get(benchmark)
+        if adapter is None or adapter.server is None or benchmark in self._servers:
+            return
+        command = wrap(await self._where(), server_search(adapter), ASK_S)
+        program = await self._channel.start(command)
+        ended = await program.rest(ASK_S + LATER_S, limits.TRIAL_BYTES, limits.TRIAL_LINES)
+        check_server(adapter, ended, self.name)
+        self._servers.add(benchmark)
 
     def endpoint(self, client: Target, version: IpVersion | None = None) -> Endpoint:
         """Returns where `client` reaches servers of this target; any version of IP unless one is

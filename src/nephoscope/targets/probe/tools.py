@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from nephoscope.adapters import Adapter, Output, ToolError
+from nephoscope.adapters.frame import Command
 from nephoscope.errors import BenchmarkFailed, Lacking, UsageError
 from nephoscope.model import Sample, Shape
 from nephoscope.targets.base import Peer, TargetTrial
@@ -60,6 +61,26 @@ def server_job(adapter: Adapter, params: Mapping[str, Any]) -> dict[str, Any]:
     ready = {"protocol": server.protocol, "ready_text": server.ready_text}
     port = {"port": params.get("port", 0)} if adapter.spec.load else {}
     return {**command.job(server.tool), **ready, **port}
+
+
+def server_search(adapter: Adapter) -> dict[str, Any]:
+    """Returns the job that looks for the program of the tool's server, where it will be started."""
+    assert adapter.server is not None
+    search = ("-c", 'command -v "$0"', adapter.server.tool)
+    return Command(search, paths=adapter.called({}, serving=True).paths).job("sh")
+
+
+def check_server(adapter: Adapter, ended: Ended, target: str) -> None:
+    """Raises Lacking where that job did not find the program."""
+    assert adapter.server is not None
+    trial, output = _split(adapter, ended.stdout, ended.returncode, ended.stderr_tail)
+    if trial.failure is not None or output is None or output.exit_code == 0:
+        return  # where it cannot be looked for, the start of the server tells
+    raise Lacking(
+        f"{target}: the server of {adapter.spec.id}, the program {adapter.server.tool}, is not "
+        "installed.",
+        _install(adapter.server.install or adapter.spec.install),
+    )
 
 
 @contextlib.contextmanager
