@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from nephoscope import units
+from nephoscope.grouping import group_by
 from nephoscope.model import (
     Consistency,
     Estimate,
@@ -252,6 +253,17 @@ def excluded_rows(result: RunResult) -> list[str]:
         )
         for one in excluded_settings(result)
     ]
+
+
+def by_kind(warnings: Sequence[tuple[str, str]]) -> list[str]:
+    """Returns one line for warnings that differ in their numbers only, with an example."""
+    kinds = group_by(warnings, lambda pair: re.sub(r"\d[\d.,]*", "#", pair[1]))
+    lines = []
+    for own in kinds.values():
+        name, warning = own[0]
+        more = f", and {len(own) - 1} more of this kind" if len(own) > 1 else ""
+        lines.append(f"{warning} ({name}{more})")
+    return lines
 
 
 def run_line(result: RunResult) -> str:
