@@ -54,7 +54,7 @@ SURVEY = (
     "{benchmark: sys.fingerprint}",
     "{benchmark: cpu.pi, params: {digits: 1000}}",
     "{benchmark: mem.stream}",
-    "{benchmark: disk.io, params: {operation: randread}}",
+    "{benchmark: disk.sync}",
 )
 PLANS: Mapping[str, str] = {
     "survey": plan_text(*SURVEY, name="survey-quick"),
@@ -98,8 +98,8 @@ def _planned(text: str, store: Path, **more: object) -> StoredRun:
 
 
 def _balance(store: Path) -> StoredRun:
-    request = BalanceRequest(balancers=("haproxy",), servers=1, concurrency=(10,), rounds=8)
-    return make_run(store, plan_balance(request), anything, rounds=8)
+    request = BalanceRequest(balancers=("haproxy",), servers=1, concurrency=(10,), rounds=3)
+    return make_run(store, plan_balance(request), anything, rounds=3)
 
 
 def _census(store: Path) -> StoredRun:
@@ -160,8 +160,10 @@ def make_all(store: Path) -> dict[str, str]:
             known = run.manifest.get("fingerprints") or {}
             names = [str(target["name"]) for target in run.manifest["targets"]]
             # Machines of their own, so that no run is part of another's history.
-            own = {name: {**known.get(name, {}), "identity": {"machine_id_hash": f"m{number}"}}
-                   for name in names}
+            own = {
+                name: {**known.get(name, {}), "identity": {"machine_id_hash": f"m{number}"}}
+                for name in names
+            }
             run.update(fingerprints=own)
         ids[kind] = run.id
     return ids

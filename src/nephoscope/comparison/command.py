@@ -109,6 +109,8 @@ def compare(
 
     page = section(comparisons, rules, better if is_file[0] else "", every=every)
     present(comparisons, page, as_json=as_json, to=to, source=subtitle(comparisons))
+    if not every and not as_json and len(comparisons.comparisons) > 1:
+        output.say("All results with their statistics: add --all.")
     if not conditions:
         return 0
     from nephoscope.comparison.failing import check

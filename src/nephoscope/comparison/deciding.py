@@ -16,9 +16,9 @@ from nephoscope.store import Store, StoredRun
 from nephoscope.targets.kinds import KINDS, parse
 from nephoscope.targets.kinds.record import TargetRecord
 
-IMPORTED = (
+NOT_REPEATABLE = (
     "measure both settings alternately in one run (`nephoscope compare --interleave A.yaml "
-    "B.yaml`), because imported results cannot be measured again."
+    "B.yaml`), because results that were imported cannot be measured again."
 )
 REPEATS = "--repeat-runs 3 --gap 10min"
 SURVEY = "survey-"
@@ -34,7 +34,7 @@ def next_step(
     records = [_record(run, target) for run, target in zip(runs, targets, strict=True)]
     places = [record.traits().place for record in records if record is not None]
     if len(places) < len(records):
-        return IMPORTED
+        return NOT_REPEATABLE
     shelf = f" --store {store}" if store is not None else ""
     a, b = (f"{run.id}:{target}" for run, target in zip(runs, targets, strict=True))
     if alike:
@@ -87,12 +87,7 @@ def _source(text: str, store: Store) -> tuple[Plan | TargetRecord, tuple[StoredR
     if "/" in text or Path(text).suffix:
         raise UsageError(f"There is no plan '{text}'.", "Name a plan file, a target or a run id.")
     run, target = _run_of(text, store)
-    record = _record(run, target)
-    if record is None:
-        raise UsageError(
-            f"Run {run.id} was imported, so that it cannot be measured again.",
-            "Compare it without --interleave, or name a plan file or a target.",
-        )
+    record = require_repeatable(run, target)
     try:
         plan = Plan.model_validate(run.manifest["plan"])
     except ValidationError:
@@ -100,6 +95,17 @@ def _source(text: str, store: Store) -> tuple[Plan | TargetRecord, tuple[StoredR
             f"Run {run.id} has no plan that can be run again.", "Name a plan file instead."
         ) from None
     return plan.model_copy(update={"targets": (record,)}), (run, target)
+
+
+def require_repeatable(run: StoredRun, target: str) -> TargetRecord:
+    """Returns a target of a run; UsageError where it cannot be measured again."""
+    record = _record(run, target)
+    if record is None:
+        raise UsageError(
+            f"Run {run.id} cannot be measured again: it was imported, or another version made it.",
+            "Name a plan file, a target or another run.",
+        )
+    return record
 
 
 def _run_of(text: str, store: Store) -> tuple[StoredRun, str]:
@@ -120,10 +126,16 @@ def _run_of(text: str, store: Store) -> tuple[StoredRun, str]:
 
 
 def _record(run: StoredRun, name: str) -> TargetRecord | None:
-    """The target of a run; None where no program of ours measured it, as in an imported run."""
+    """The target of a run; None where it cannot be measured again, as that of an imported run."""
     entry = next(entry for entry in run.manifest["targets"] if entry["name"] == name)
     kind = KINDS.get(entry["kind"])
-    return None if kind is None else kind.model_validate(entry)
+    if kind is None:
+        return None
+    try:
+        # An older version may have stored keys of other kinds too.
+        return kind.model_validate({key: entry[key] for key in entry if key in kind.model_fields})
+    except ValidationError:
+        return None
 
 
 def _refuse_alike(a: tuple[StoredRun, str], b: tuple[StoredRun, str], folder: Path | None) -> None:

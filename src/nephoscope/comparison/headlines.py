@@ -76,7 +76,8 @@ def conclude(lines: Sequence[Compared]) -> str:
     if len(same) == len(main):
         margin = percent(main[0].comparison.margin)
         return f"B and A are equivalent in all {len(main)} {kind}, within ±{margin}."
-    return f"No difference of B from A is shown in {len(main)} {kind}: {rest}."
+    counts = f": {rest}" if "," in rest else ""
+    return f"Undecided: no difference between A and B is shown in {len(main)} {kind}{counts}."
 
 
 def of_word(lines: Sequence[Compared], *words: VerdictWord) -> list[Compared]:

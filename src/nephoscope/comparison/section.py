@@ -100,16 +100,17 @@ def _side(estimate: Estimate) -> str:
     if low is None or high is None or estimate.value == 0:
         return text
     half = max(high - estimate.value, estimate.value - low) / abs(estimate.value)
-    return f"{text} ± {100 * half:.2g} %" if half < 1 else f"{text} ± {100 * half:.0f} %"
+    if half >= 1:  # ± reaches below zero and says nothing of the other end
+        return units.format_interval(estimate.value, low, high, estimate.unit)
+    return f"{text} ± {percent(half, 2)}"
 
 
 def _change(line: Compared) -> str:
     if line.has_interval:
         return change_text(line.ratio)
-    shift = line.comparison.difference
-    if line.comparison.ratio is not None or shift is None or shift.low is None:
+    if line.comparison.ratio is not None:
         return "no interval"
-    return units.format_interval(shift.value, shift.low, shift.high, shift.unit)
+    return _shift(line)
 
 
 def _word(line: Compared) -> str:
@@ -153,9 +154,8 @@ def _of_others(lines: Sequence[Compared], *, every: bool) -> list[Block]:
         return [Heading("Other results"), Sentence(said), _table(lines, "")]
     decided = [*worse, *better]
     if not decided:
-        said = f"In {count}, no difference is shown (--all prints them)."
+        said = f"In {count}, no difference is shown."
     elif len(decided) > MAX_ROWS // 2:
-        said += " --all prints them."
         decided = []
     blocks: list[Block] = [Heading("Other results"), Sentence(said)]
     if decided:
@@ -233,6 +233,10 @@ def _statistics(lines: Sequence[Compared], *, collapsed: bool) -> Table:
 
 def _shift(line: Compared) -> str:
     shift = line.comparison.difference
-    if shift is None or shift.low is None:
+    if shift is None or shift.low is None or shift.high is None:
         return "no interval"
-    return units.format_interval(shift.value, shift.low, shift.high, shift.unit)
+    ends = (shift.value, shift.low, shift.high)
+    # The unit is that of the wider end: a shift of 0 has none of its own.
+    divisor, label = units.scale_of(shift.unit, max(ends, key=abs))
+    value, low, high = (units.format_number(end / divisor) for end in ends)
+    return f"{value} {label} [{low}, {high}]".replace("  ", " ")

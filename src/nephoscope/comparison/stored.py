@@ -78,6 +78,15 @@ def _with_differences(
     return replace(comparisons, differences=differences_between(a, b), unknown=unknown)
 
 
+def _require_results(result: RunResult, known: Sequence[str]) -> None:
+    """Raises UsageError for a run without a valid trial."""
+    if not known:
+        raise UsageError(
+            f"Run {result.run.id} has no results: no trial of it is valid.",
+            f"`nephoscope show {result.run.id}` has the reasons.",
+        )
+
+
 def _target_names(result: RunResult) -> list[str]:
     return list(dict.fromkeys(line.target for line in result.metrics))
 
@@ -91,6 +100,9 @@ def _check_target(side: Side, known: Sequence[str]) -> str:
 
 def _two_targets(sides: Sequence[Side], result: RunResult) -> tuple[str, str]:
     known = _target_names(result)
+    _require_results(result, known)
+    if len(sides) == 2 and not any(target for _, target in sides):
+        raise UsageError("A and B are the same run.", "Name two runs.")
     if len(sides) == 2 and all(target for _, target in sides):
         a, b = (_check_target(side, known) for side in sides)
         if a == b:
@@ -99,7 +111,7 @@ def _two_targets(sides: Sequence[Side], result: RunResult) -> tuple[str, str]:
     if len(known) != 2:
         raise UsageError(
             f"The run has {len(known)} target{'s' if len(known) != 1 else ''} "
-            f"({', '.join(known) or 'none with valid trials'}).",
+            f"({', '.join(known)}).",
             "Name two runs, or two targets as RUN:TARGET.",
         )
     return known[0], known[1]
@@ -107,6 +119,7 @@ def _two_targets(sides: Sequence[Side], result: RunResult) -> tuple[str, str]:
 
 def _one_target(side: Side, result: RunResult) -> str:
     known = _target_names(result)
+    _require_results(result, known)
     if side[1]:
         return _check_target(side, known)
     if len(known) != 1:

@@ -197,11 +197,13 @@ def _repeated(
     confidence: float,
 ) -> StoredRun:
     """Measures the repetition of a run now; returns it."""
+    from nephoscope.comparison.deciding import require_repeatable
     from nephoscope.history import confirm
     from nephoscope.history.series import REPETITION
 
     run = store.open(name)
     series = _series_of(run, every_series, metric)
+    require_repeatable(run, str(run.manifest["targets"][0]["name"]))
     labels = {REPETITION: run.id}
     if against:
         labels[confirm.AGAINST] = store.open(against).id
