@@ -105,10 +105,10 @@ def compare(
         wanted = f" named {', '.join(sorted(metrics))}" if metrics else ""
         reason = f" {comparisons.warnings[-1]}" if comparisons.warnings else ""
         raise UsageError(f"The two sides have no common metric{wanted}.{reason}")
-    from nephoscope.comparison.section import section, subtitle
+    from nephoscope.comparison.section import section
 
     page = section(comparisons, rules, better if is_file[0] else "", every=every)
-    present(comparisons, page, as_json=as_json, to=to, source=subtitle(comparisons))
+    present(comparisons, page, as_json=as_json, to=to, source="nephoscope compare")
     if not every and not as_json and len(comparisons.comparisons) > 1:
         output.say("All results with their statistics: add --all.")
     if not conditions:

@@ -32,7 +32,7 @@ def section(comparisons: Comparisons, rules: Rules, direction: str, *, every: bo
     if len(shown) < len(main):
         left = [line for line in main if line not in shown]
         blocks.append(_table(left, f"{len(left)} more headline results", collapsed=True))
-    blocks.append(Sentence(_how_to_read(main, rules), roomy=False))
+    blocks.append(Sentence(_how_to_read(main, rules)))
     if others:
         blocks += _of_others(others, every=every)
     blocks += _differences(comparisons, every=every)
@@ -41,12 +41,6 @@ def section(comparisons: Comparisons, rules: Rules, direction: str, *, every: bo
     if comparisons.next_step:
         blocks.append(Sentence(f"Next step: {comparisons.next_step}"))
     return Section("comparison", comparisons.conclusion, tuple(blocks))
-
-
-def subtitle(comparisons: Comparisons) -> str:
-    """Returns the two sides, below the title of a page."""
-    first = comparisons.comparisons[0]
-    return f"A = {wording.clean(first.a)}; B = {wording.clean(first.b)}"
 
 
 def _sides(lines: Sequence[Compared], rules: Rules, direction: str) -> Table:
