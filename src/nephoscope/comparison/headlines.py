@@ -97,13 +97,11 @@ def adjective(line: Compared, beside: Sequence[Compared]) -> str:
 
 
 def change_text(ratio: Estimate | None) -> str:
-    """Returns a ratio as a change with its interval: '+12 % [+9, +15]', or that there is none."""
+    """Returns a ratio as a change with its interval: '+12 % [+9 %, +15 %]', or that there is none."""
     if ratio is None or ratio.low is None:
         return "no interval"
     value, low = change(ratio.value), change(ratio.low)
     high = "unbounded" if ratio.high is None else change(ratio.high)
-    if all(text.endswith(" %") for text in (value, low, high)):
-        low, high = low.removesuffix(" %"), high.removesuffix(" %")
     return f"{value} [{low}, {high}]"
 
 
