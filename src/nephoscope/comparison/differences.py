@@ -65,11 +65,11 @@ def _facts(side: Environment) -> dict[str, str]:
     if not known:
         return {}
     memory = facts.number(known, "memory.total_bytes")
-    found = dict(fact_rows.lasting_rows_of(known))
-    del found["Mitigations"]  # a count of what is named one by one below
+    rows = dict(fact_rows.lasting_rows_of(known))
+    del rows["Mitigations"]  # a count of what is named one by one below
     if memory is not None:
-        found["Memory"] = units.format_value(memory, "bytes")
-    return found | {
+        rows["Memory"] = units.format_value(memory, "bytes")
+    return rows | {
         f"Mitigation of {name}": state for name, state in fact_rows.mitigations_of(known)
     }
 

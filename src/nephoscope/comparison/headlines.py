@@ -55,7 +55,7 @@ def conclude(lines: Sequence[Compared]) -> str:
         return main[0].comparison.verdict.sentence
     kind = "headline results" if len(main) < len(lines) else "results"
     worse, better = (of_word(main, word) for word in ("worse", "better"))
-    rest = _others(main)
+    rest = _count_rest(main)
     if worse or better:
         decided = [*worse, *better]
         parts = [
@@ -63,8 +63,10 @@ def conclude(lines: Sequence[Compared]) -> str:
         ]
         counts = [f" in {len(own)}" for own in (worse, better) if own]
         counts[0] = f" than A{counts[0]} of {len(main)} {kind}"
-        said = " and ".join(part.format(count) for part, count in zip(parts, counts, strict=True))
-        return f"B is {said}; {rest}." if rest else f"B is {said}."
+        outcome = " and ".join(
+            part.format(count) for part, count in zip(parts, counts, strict=True)
+        )
+        return f"B is {outcome}; {rest}." if rest else f"B is {outcome}."
     least = {line.comparison.least for line in main}
     sizes = [min(line.comparison.n_a, line.comparison.n_b) for line in main]
     if max(sizes) < min(least):
@@ -76,8 +78,8 @@ def conclude(lines: Sequence[Compared]) -> str:
     if len(same) == len(main):
         margin = percent(main[0].comparison.margin)
         return f"B and A are equivalent in all {len(main)} {kind}, within ±{margin}."
-    counts = f": {rest}" if "," in rest else ""
-    return f"Undecided: no difference between A and B is shown in {len(main)} {kind}{counts}."
+    listed = f": {rest}" if "," in rest else ""
+    return f"Undecided: no difference between A and B is shown in {len(main)} {kind}{listed}."
 
 
 def of_word(lines: Sequence[Compared], *words: VerdictWord) -> list[Compared]:
@@ -97,7 +99,7 @@ def adjective(line: Compared, beside: Sequence[Compared]) -> str:
 
 
 def change_text(ratio: Estimate | None) -> str:
-    """Returns a ratio as a change with its interval: '+12 % [+9 %, +15 %]', or that there is none."""
+    """Returns a ratio as a change, '+12 % [+9 %, +15 %]', or that there is no interval."""
     if ratio is None or ratio.low is None:
         return "no interval"
     value, low = change(ratio.value), change(ratio.low)
@@ -114,7 +116,7 @@ def _largest(lines: Sequence[Compared]) -> str:
     return f"{'most in ' if len(lines) > 1 else ''}{line.title}: {change_text(line.ratio)}"
 
 
-def _others(lines: Sequence[Compared]) -> str:
+def _count_rest(lines: Sequence[Compared]) -> str:
     """Returns how many results are equivalent, undecided or without an interval."""
     same = of_word(lines, "equivalent", "different but negligible")
     open_lines = of_word(lines, "inconclusive")

@@ -269,9 +269,9 @@ def _compare(
         [left[key] for key in common], all_wanted=bool(rules.metrics)
     )
     for number, key in enumerate(common):
-        line, other = left[key], right[key]
+        line, line_of_b = left[key], right[key]
         try:
-            comparison = pairing(line, other)
+            comparison = pairing(line, line_of_b)
         except Refused as reason:
             warnings.append(f"{line.label}: {reason}")
             continue
@@ -285,7 +285,7 @@ def _compare(
                 comparison,
                 titles.get(number) or headlines.title_of(line),
                 line.estimate,
-                other.estimate,
+                line_of_b.estimate,
                 number in titles,
             )
         )

@@ -26,17 +26,17 @@ def section(comparisons: Comparisons, rules: Rules, direction: str, *, every: bo
     """
     lines = comparisons.comparisons
     main = [line for line in lines if line.is_headline]
-    others = [line for line in lines if not line.is_headline]
-    shown = main if every else _first(main)
-    blocks: list[Block] = [_sides(lines, rules, direction), _table(shown, "")]
-    if len(shown) < len(main):
-        left = [line for line in main if line not in shown]
+    further = [line for line in lines if not line.is_headline]
+    open_lines = main if every else _first(main)
+    blocks: list[Block] = [_sides(lines, rules, direction), _table(open_lines, "")]
+    if len(open_lines) < len(main):
+        left = [line for line in main if line not in open_lines]
         blocks.append(_table(left, f"{len(left)} more headline results", collapsed=True))
     blocks.append(Sentence(_how_to_read(main, rules)))
-    if others:
-        blocks += _of_others(others, every=every)
+    if further:
+        blocks += _of_further(further, every=every)
     blocks += _differences(comparisons, every=every)
-    blocks += _notes(comparisons, shown, every=every)
+    blocks += _notes(comparisons, open_lines, every=every)
     blocks.append(_statistics(lines, collapsed=not every and len(lines) > 1))
     if comparisons.next_step:
         blocks.append(Sentence(f"Next step: {comparisons.next_step}"))
@@ -139,19 +139,19 @@ def _how_to_read(lines: Sequence[Compared], rules: Rules) -> str:
     return f"{text}."
 
 
-def _of_others(lines: Sequence[Compared], *, every: bool) -> list[Block]:
+def _of_further(lines: Sequence[Compared], *, every: bool) -> list[Block]:
     """The other results: those that differ, and all of them folded away."""
     worse, better = (of_word(lines, word) for word in ("worse", "better"))
     count = wording.plural(len(lines), "other result")
-    said = f"Of {count}, B is worse in {len(worse)} and better in {len(better)}."
+    outcome = f"Of {count}, B is worse in {len(worse)} and better in {len(better)}."
     if every:
-        return [Heading("Other results"), Sentence(said), _table(lines, "")]
+        return [Heading("Other results"), Sentence(outcome), _table(lines, "")]
     decided = [*worse, *better]
     if not decided:
-        said = f"In {count}, no difference is shown."
+        outcome = f"In {count}, no difference is shown."
     elif len(decided) > MAX_ROWS // 2:
         decided = []
-    blocks: list[Block] = [Heading("Other results"), Sentence(said)]
+    blocks: list[Block] = [Heading("Other results"), Sentence(outcome)]
     if decided:
         blocks.append(_table(decided, ""))
     return [*blocks, _table(lines, "All other results", collapsed=True)]
@@ -180,9 +180,9 @@ def _differences(comparisons: Comparisons, *, every: bool) -> list[Block]:
     return blocks
 
 
-def _notes(comparisons: Comparisons, shown: Sequence[Compared], *, every: bool) -> list[Block]:
+def _notes(comparisons: Comparisons, open_lines: Sequence[Compared], *, every: bool) -> list[Block]:
     """The warnings on all, then those of the results, of each kind one unless `every`."""
-    lines = comparisons.comparisons if every else shown
+    lines = comparisons.comparisons if every else open_lines
     pairs = [
         (line.title, text) for line in lines for text in (*_reason(line), *line.comparison.warnings)
     ]
