@@ -22,6 +22,9 @@ from nephoscope.errors import NephoscopeError
 from nephoscope.serve import worker
 from nephoscope.store import Store, StoredRun
 
+pytestmark = pytest.mark.contradicting
+"""The values are drawn without regard to each other, so that they contradict themselves."""
+
 CELLS: dict[str, list[str]] = {
     "show": ["RUN", "RUN --full-report", "RUN --json", "RUN --journal", "RUN --journal --json"],
     "compare": [
