@@ -180,31 +180,34 @@ class Run:
 class Comparison:
     """The comparison of two sides, with one verdict for each metric and setting.
 
-    warnings: what to know about the whole comparison. next_step: the command that decides what
-    stays open, or ''.
+    conclusion: the outcome of the headline results in one sentence. warnings: what to know about
+    the whole comparison. next_step: the command that decides what stays open, or ''. differences:
+    what differs between the environments, as (fact, of A, of B).
     """
 
     def __init__(self, comparisons: Comparisons) -> None:
         self._lines = comparisons.comparisons
+        self.conclusion = comparisons.conclusion
         self.warnings = comparisons.warnings
+        self.differences = [(one.what, one.a, one.b) for one in comparisons.differences]
         self.next_step = comparisons.next_step
 
     def table(self) -> pa.Table:
         """Returns one row for each metric at each setting that both sides have.
 
-        The ratio is B / A. Columns: benchmark, metric, a, b, design, verdict, sentence, ratio, low,
-        high, confidence, n_a, n_b, p, warnings, `factor_<name>`.
+        The ratio is B / A. Columns: benchmark, metric, title, headline, a, b, design, verdict,
+        sentence, ratio, low, high, confidence, n_a, n_b, p, warnings, `factor_<name>`.
         """
         rows = []
         for line in self._lines:
             comparison = line.comparison
             # The estimate that carried the verdict, so that row and sentence agree.
-            (ratio,) = comparison.verdict.estimates or (comparison.ratio,)
-            values = _values(ratio, *_ESTIMATE) if ratio is not None else {}
+            values = _values(line.ratio, *_ESTIMATE) if line.ratio is not None else {}
             rows.append(
                 {
                     **values,
-                    **_values(line, "benchmark", "metric", "a", "b", "design"),
+                    **_values(line, "benchmark", "metric", "title", "a", "b", "design"),
+                    "headline": line.is_headline,
                     **_values(comparison, "n_a", "n_b", "p", "warnings"),
                     "ratio": values.get("value"),
                     "verdict": comparison.verdict.word,
@@ -300,7 +303,9 @@ _ESTIMATES = _schema(
 )
 _FINDINGS = _schema(**_texts("id", "severity", "sentence"), evidence=_TEXTS, next_step=pa.string())
 _COMPARED = _schema(
-    **_texts("benchmark", "metric", "a", "b", "design", "verdict", "sentence"),
+    **_texts("benchmark", "metric", "title"),
+    headline=pa.bool_(),
+    **_texts("a", "b", "design", "verdict", "sentence"),
     ratio=pa.float64(),
     **_INTERVAL,
     confidence=pa.float64(),

@@ -11,6 +11,7 @@ from tests.store.factory import record
 
 from nephoscope import catalog, plans
 from nephoscope.model import MetricResult, Sample, Setting, TrialRecord, TrialStatus
+from nephoscope.plans import Plan
 from nephoscope.plans.files.load import from_text
 from nephoscope.results.run_data import RunData
 from nephoscope.store import FINISHED, Store, StoredRun
@@ -21,7 +22,7 @@ Sampler = Callable[[Setting, int, str], Sequence[Sample]]
 
 def make_run(
     store: Path,
-    plan_text: str,
+    plan_text: str | Plan,
     sampler: Sampler,
     *,
     rounds: int = 10,
@@ -40,7 +41,8 @@ def make_run(
     takes longer.
     """
     known = catalog.load()
-    plan = from_text(plan_text, "plan.yaml", {}, known)
+    is_text = isinstance(plan_text, str)
+    plan = from_text(plan_text, "plan.yaml", {}, known) if is_text else plan_text
     settings = plans.expand(plan, known)
     run = Store(store).create(plan, 7, catalog=known, settings=settings)
     trials = []

@@ -78,6 +78,11 @@ class Comparison:
     tost_p: float | None = None
     warnings: tuple[str, ...] = ()
 
+    @property
+    def least(self) -> int:
+        """Returns the repetitions a side below which there is no verdict."""
+        return LEAST_PAIRED if self.paired else LEAST_INDEPENDENT
+
     @stated
     def p(self) -> float | None:
         """The p that belongs to the verdict's interval."""
@@ -198,14 +203,22 @@ def shared_rounds(a: MetricResult, b: MetricResult) -> tuple[Array, Array]:
     return common_rounds(a.by_round, b.by_round)
 
 
-def over_report(comparisons: Sequence[Comparison], *, confidence: float = 0.95) -> list[Comparison]:
+def over_report(
+    comparisons: Sequence[Comparison],
+    *,
+    confidence: float = 0.95,
+    primary: Sequence[bool] = (),
+) -> list[Comparison]:
     """Holm's correction over one report: better or worse must hold among all that was asked.
 
-    Sets p_holm; a verdict of better or worse whose p_holm is above 1 - confidence becomes
-    inconclusive, and its sentence says so. Comparisons without a p do not count.
+    primary: which comparisons are the main ones and have half of the error rate, however many
+    others there are; without it all are alike. Sets p_holm; a verdict of better or worse whose
+    p_holm is above 1 - confidence becomes inconclusive, and its sentence says so. Comparisons
+    without a p do not count.
     """
     tested = [i for i, c in enumerate(comparisons) if c.p is not None]
-    adjusted = multiplicity.holm([comparisons[i].p or 0.0 for i in tested])
+    weights = error_shares([primary[i] for i in tested]) if primary else None
+    adjusted = multiplicity.holm([comparisons[i].p or 0.0 for i in tested], weights)
     corrected = list(comparisons)
     for i, p in zip(tested, adjusted, strict=True):
         old = corrected[i]
@@ -219,6 +232,15 @@ def over_report(comparisons: Sequence[Comparison], *, confidence: float = 0.95) 
             verdict = Verdict("inconclusive", sentence, verdict.estimates)
         corrected[i] = replace(old, p_holm=p, verdict=verdict)
     return corrected
+
+
+def error_shares(primary: Sequence[bool]) -> list[float]:
+    """Returns the part of the error rate of each comparison: half of it is for the primary ones."""
+    count = sum(primary)
+    sizes = {True: 2 * count, False: 2 * (len(primary) - count)}
+    if not all(sizes.values()):
+        return [1 / max(1, len(primary))] * len(primary)
+    return [1 / sizes[one] for one in primary]
 
 
 def _dependence(

@@ -37,5 +37,5 @@ def show(name: str, journal: bool, full_report: bool, store: Path | None, as_jso
     else:
         from nephoscope.runs.journal import lines
 
-        output.say("\n".join(lines(run.events())))
+        output.say("\n".join(lines(run.events())) or "The run has no events.")
     return 0

@@ -111,6 +111,7 @@ def _computed(run: StoredRun) -> RunSummary:
             for key, group in groups
         ),
         damaged=(*damaged, *run.journal_problems()),
+        created_s=float(manifest.get("created_at") or 0.0),
     )
 
 

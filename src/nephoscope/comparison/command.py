@@ -10,6 +10,7 @@ import click
 
 from nephoscope.commands import options, output
 from nephoscope.commands.options import flag, option, ratio, repeated
+from nephoscope.commands.section_output import present
 from nephoscope.errors import UsageError
 
 if TYPE_CHECKING:
@@ -41,7 +42,9 @@ if TYPE_CHECKING:
     click.Choice(["worse", "different", "undecided"]),
     "Exit with code 1 if any metric of B has this verdict.",
 )
+@flag("--all every", "Print all results and their statistics, not only the headline results.")
 @options.LABELS
+@options.REPORT_FILE
 @options.STORE
 @options.JSON
 def compare(
@@ -55,6 +58,8 @@ def compare(
     metrics: Sequence[str],
     better: str,
     conditions: Sequence[str],
+    every: bool,
+    to: Path | None,
     store: Path | None,
     as_json: bool,
 ) -> int:
@@ -100,12 +105,12 @@ def compare(
         wanted = f" named {', '.join(sorted(metrics))}" if metrics else ""
         reason = f" {comparisons.warnings[-1]}" if comparisons.warnings else ""
         raise UsageError(f"The two sides have no common metric{wanted}.{reason}")
-    if as_json:
-        output.document(comparisons)
-    else:
-        from nephoscope.comparison.text import print_comparisons
+    from nephoscope.comparison.section import section
 
-        print_comparisons(comparisons, rules, better if is_file[0] else "")
+    page = section(comparisons, rules, better if is_file[0] else "", every=every)
+    present(comparisons, page, as_json=as_json, to=to, source="nephoscope compare")
+    if not every and not as_json and len(comparisons.comparisons) > 1:
+        output.say("All results with their statistics: add --all.")
     if not conditions:
         return 0
     from nephoscope.comparison.failing import check

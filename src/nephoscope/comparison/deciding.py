@@ -17,6 +17,10 @@ from nephoscope.store import Store, StoredRun
 from nephoscope.targets.kinds import KINDS, parse
 from nephoscope.targets.kinds.record import TargetRecord
 
+NOT_REPEATABLE = (
+    "measure both settings alternately in one run (`nephoscope compare --interleave A.yaml "
+    "B.yaml`), because results that were imported cannot be measured again."
+)
 REPEATS = "--repeat-runs 3 --gap 10min"
 SURVEY = "survey-"
 
@@ -28,6 +32,10 @@ def next_step(
 
     alike: both measured one machine in the same way, so that time alone is between them.
     """
+    records = [_record(run, target) for run, target in zip(runs, targets, strict=True)]
+    places = [record.traits().place for record in records if record is not None]
+    if len(places) < len(records):
+        return NOT_REPEATABLE
     shelf = f" --store {store}" if store is not None else ""
     a, b = (f"{run.id}:{target}" for run, target in zip(runs, targets, strict=True))
     if alike:
@@ -36,14 +44,12 @@ def next_step(
         if plan.startswith(SURVEY):
             level = plan.removeprefix(SURVEY)
             again = "survey" if level == "standard" else f"survey --{level}"
-        place = _record(runs[0], targets[0]).traits().place
-        on = "" if place == "local" or not plan.startswith(SURVEY) else f" --target {place}"
+        on = f" --target {places[0]}" if places[0] != "local" and plan.startswith(SURVEY) else ""
         return (
             f"`nephoscope {again}{on} {REPEATS}{shelf}`, then `nephoscope compare {a} {b}{shelf}` "
             "again: more runs of this machine show its variation from run to run."
         )
-    places = [_record(run, name).traits() for run, name in zip(runs, targets, strict=True)]
-    if places[0].place == places[1].place and machine_of(runs[0], targets[0]) != machine_of(
+    if places[0] == places[1] and machine_of(runs[0], targets[0]) != machine_of(
         runs[1], targets[1]
     ):
         return (
@@ -82,13 +88,25 @@ def _source(text: str, store: Store) -> tuple[Plan | TargetRecord, tuple[StoredR
     if "/" in text or Path(text).suffix:
         raise UsageError(f"There is no plan '{text}'.", "Name a plan file, a target or a run id.")
     run, target = _run_of(text, store)
+    record = require_repeatable(run, target)
     try:
         plan = Plan.model_validate(run.manifest["plan"])
     except ValidationError:
         raise UsageError(
             f"Run {run.id} has no plan that can be run again.", "Name a plan file instead."
         ) from None
-    return plan.model_copy(update={"targets": (_record(run, target),)}), (run, target)
+    return plan.model_copy(update={"targets": (record,)}), (run, target)
+
+
+def require_repeatable(run: StoredRun, target: str) -> TargetRecord:
+    """Returns a target of a run; UsageError where it cannot be measured again."""
+    record = _record(run, target)
+    if record is None:
+        raise UsageError(
+            f"Run {run.id} cannot be measured again: it was imported, or another version made it.",
+            "Name a plan file, a target or another run.",
+        )
+    return record
 
 
 def _run_of(text: str, store: Store) -> tuple[StoredRun, str]:
@@ -108,14 +126,23 @@ def _run_of(text: str, store: Store) -> tuple[StoredRun, str]:
     return run, target
 
 
-def _record(run: StoredRun, name: str) -> TargetRecord:
+def _record(run: StoredRun, name: str) -> TargetRecord | None:
+    """The target of a run; None where it cannot be measured again, as that of an imported run."""
     entry = next(entry for entry in run.manifest["targets"] if entry["name"] == name)
-    return KINDS[entry["kind"]].model_validate(entry)
+    kind = KINDS.get(entry["kind"])
+    if kind is None:
+        return None
+    try:
+        # An older version may have stored keys of other kinds too.
+        return kind.model_validate({key: entry[key] for key in entry if key in kind.model_fields})
+    except ValidationError:
+        return None
 
 
 def _refuse_alike(a: tuple[StoredRun, str], b: tuple[StoredRun, str], folder: Path | None) -> None:
     """Raises UsageError where a new run would measure one thing twice."""
-    places = [_record(*side).traits().place for side in (a, b)]
+    records = [_record(*side) for side in (a, b)]
+    places = [record and record.traits().place for record in records]
     otherwise = measured_otherwise(*(settings_of(run.records()) for run, _ in (a, b)))
     if places[0] != places[1] or otherwise:
         return

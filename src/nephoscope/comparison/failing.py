@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from nephoscope.analysis.compare import Comparison
+from nephoscope.analysis.compare import Comparison, error_shares
 from nephoscope.analysis.verdicts import change
 from nephoscope.comparison.result import Compared, Comparisons, Rules
 from nephoscope.errors import UsageError
@@ -46,7 +46,7 @@ def check(comparisons: Comparisons, conditions: Sequence[str], rules: Rules) -> 
             "The sides have no such metric in common; `nephoscope show RUN` lists the metrics.",
         )
     if "undecided" not in conditions:
-        _require_power([line.comparison for line in lines], rules)
+        _require_power(lines, rules)
     words = frozenset().union(*(CONDITIONS[condition] for condition in conditions))
     failing = [line for line in lines if line.comparison.verdict.word in words]
     option = " ".join(f"--fail-on {condition}" for condition in dict.fromkeys(conditions))
@@ -64,13 +64,16 @@ def _named(line: Compared) -> str:
     return f"{line.label or line.metric} {comparison.verdict.word}{size}"
 
 
-def _require_power(comparisons: Sequence[Comparison], rules: Rules) -> None:
+def _require_power(lines: Sequence[Compared], rules: Rules) -> None:
     """Raises UsageError where no p-value could be small enough after Holm's correction."""
-    tested = [comparison for comparison in comparisons if comparison.p is not None]
+    with_p = [line for line in lines if line.comparison.p is not None]
+    tested = [line.comparison for line in with_p]
+    shares = error_shares([line.is_headline for line in with_p])
     alpha = 1 - rules.confidence
-    if not tested or any(len(tested) * _smallest_p(one) <= alpha for one in tested):
+    smallest = ((_smallest_p(one), share) for one, share in zip(tested, shares, strict=True))
+    if not tested or any(p <= alpha * share for p, share in smallest):
         return
-    needed = math.ceil(1 + math.log2(len(tested) / alpha))
+    needed = math.ceil(1 + math.log2(1 / max(shares) / alpha))
     most = max(min(one.n_a, one.n_b) for one in tested)
     count = f"{len(tested)} metric{'s'[: len(tested) > 1]}"
     raise UsageError(

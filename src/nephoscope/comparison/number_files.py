@@ -33,6 +33,11 @@ def read(path: Path) -> list[float]:
             numbers.append(float(word))
         except ValueError:
             numbers.append(math.nan)
+        if line == 1 and word[0] in "{[<":
+            raise UsageError(
+                f"{path} is a result file of another tool, not a list of numbers.",
+                f"Import it with `nephoscope import {path}`, then compare the runs.",
+            )
         if not math.isfinite(numbers[-1]):
             raise UsageError(
                 f"{path}:{line}: '{word[:40]}' is not a number.",

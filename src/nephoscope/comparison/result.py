@@ -13,11 +13,23 @@ import numpy as np
 
 from nephoscope.analysis import compare, exclusions
 from nephoscope.analysis.compare import Comparison
+from nephoscope.analysis.statistics import estimates
 from nephoscope.analysis.statistics.dependence import ASSUMED
 from nephoscope.analysis.statistics.values import Refused
-from nephoscope.comparison import between_runs, settings
+from nephoscope.catalog import FINGERPRINT
+from nephoscope.comparison import between_runs, headlines, settings
+from nephoscope.comparison.differences import Difference
 from nephoscope.comparison.prior import prior_of
-from nephoscope.model import Better, Factors, MetricResult, RunResult, factors_key, line_label
+from nephoscope.model import (
+    Better,
+    Estimate,
+    Factors,
+    MetricResult,
+    RunResult,
+    factors_key,
+    line_label,
+    stated,
+)
 from nephoscope.results.excluded import excluded_settings
 from nephoscope.results.lines import Key, pool_comparisons
 
@@ -53,7 +65,11 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One line of a comparison: what, of which two, by which design, with which outcome."""
+    """One line of a comparison: what, of which two, by which design, with which outcome.
+
+    title: name for people. estimate_a, estimate_b: value of each side with its own interval.
+    is_headline: whether it is one of the results that carry the comparison.
+    """
 
     benchmark: str
     metric: str
@@ -62,6 +78,23 @@ class Compared:
     b: str
     design: str
     comparison: Comparison
+    title: str
+    estimate_a: Estimate
+    estimate_b: Estimate
+    is_headline: bool
+
+    @property
+    def ratio(self) -> Estimate | None:
+        """Returns the ratio B / A whose interval carries the verdict."""
+        (ratio,) = self.comparison.verdict.estimates or (self.comparison.ratio,)
+        return ratio
+
+    @property
+    def has_interval(self) -> bool:
+        """Returns whether there are enough repetitions for an interval of the ratio."""
+        fewest = min(self.comparison.n_a, self.comparison.n_b)
+        is_known = self.ratio is not None and self.ratio.low is not None
+        return is_known and fewest >= self.comparison.least
 
     @property
     def label(self) -> str:
@@ -76,11 +109,20 @@ class Comparisons:
     """A table of comparisons, and what a reader has to know about all of it.
 
     next_step: the command that would decide what two separate runs leave open; else empty.
+    differences: what differs between the environments of A and B. unknown: why a part of them could
+    not be compared; else empty.
     """
 
     comparisons: tuple[Compared, ...]
     warnings: tuple[str, ...]
     next_step: str = ""
+    differences: tuple[Difference, ...] = ()
+    unknown: str = ""
+
+    @stated
+    def conclusion(self) -> str:
+        """The outcome of the headline results in one sentence; empty without a comparison."""
+        return headlines.conclude(self.comparisons) if self.comparisons else ""
 
     @property
     def leaves_open(self) -> bool:
@@ -106,7 +148,10 @@ def of_numbers(
         a, b, better=better, margin=rules.margin, unit="none", confidence=rules.confidence
     )
     design = PAIRED_BY_LINE if paired else INDEPENDENT
-    line = Compared("", "value", {}, *labels, design, comparison)
+    of_a, of_b = (
+        estimates.median(side, unit="none", confidence=rules.confidence) for side in (a, b)
+    )
+    line = Compared("", "value", {}, *labels, design, comparison, "value", of_a, of_b, True)
     return _corrected([line], [], rules)
 
 
@@ -127,7 +172,7 @@ def of_targets(
             prior=priors.get(left.benchmark, ASSUMED),
         )
 
-    left, right = _index(result, a, ignored or {}), _index(result, b, ignored or {})
+    left, right = (_index(result, target, rules, ignored or {}) for target in (a, b))
     rounds = {
         key: compare.shared_rounds(left[key], right[key]) for key in left.keys() & right.keys()
     }
@@ -140,7 +185,7 @@ def of_targets(
     )
     lines, warnings = _compare(left, right, by_round, (a, b), PAIRED_BY_ROUND, rules)
     warnings += [*_without_result(result, a, right), *_without_result(result, b, left)]
-    return _corrected(lines, [*warnings, *_only_in_one(left, right, rules)], rules)
+    return _corrected(lines, [*warnings, *_only_in_one(left, right)], rules)
 
 
 def of_runs(
@@ -189,7 +234,7 @@ def of_runs(
             replications=True,
         )
 
-    left, right = _index(a, targets[0], {}), _index(b, targets[1], {})
+    left, right = _index(a, targets[0], rules), _index(b, targets[1], rules)
     # A simulation is the same at whatever time it is run: there is no drift between two.
     models = all(line.simulated for line in (*left.values(), *right.values()))
     pairing, design = (replicated, INDEPENDENT) if models else (apart, SEPARATE_RUNS)
@@ -209,7 +254,7 @@ def of_runs(
         warnings.append(settings.parameter_warning(touched))
     if not models:
         warnings.insert(0, between_runs.NOT_INTERLEAVED)
-    return _corrected(lines, [*warnings, *_only_in_one(left, right, rules)], rules)
+    return _corrected(lines, [*warnings, *_only_in_one(left, right)], rules)
 
 
 def _compare(
@@ -222,18 +267,32 @@ def _compare(
 ) -> tuple[list[Compared], list[str]]:
     """The lines that both have; a refused one becomes a warning, and so do excluded trials."""
     lines, warnings, excluded = [], [], []
-    for key, line in left.items():
-        if key not in right or not rules.wants(line.metric):
-            continue
-        excluded.append(exclusions.imbalance(line, right[key], labels))
+    common = [key for key in left if key in right]
+    titles = headlines.titles_of_headlines(
+        [left[key] for key in common], all_wanted=bool(rules.metrics)
+    )
+    for number, key in enumerate(common):
+        line, line_of_b = left[key], right[key]
+        excluded.append(exclusions.imbalance(line, line_of_b, labels))
         try:
-            comparison = pairing(line, right[key])
-            comparison = exclusions.bounded(comparison, line, right[key], pairing, labels)
+            comparison = pairing(line, line_of_b)
+            comparison = exclusions.bounded(comparison, line, line_of_b, pairing, labels)
         except Refused as reason:
             warnings.append(f"{line.label}: {reason}")
             continue
         lines.append(
-            Compared(line.benchmark, line.metric, line.factors, *labels, design, comparison)
+            Compared(
+                line.benchmark,
+                line.metric,
+                line.factors,
+                *labels,
+                design,
+                comparison,
+                titles.get(number) or headlines.title_of(line),
+                line.estimate,
+                line_of_b.estimate,
+                number in titles,
+            )
         )
     return lines, [*exclusions.warnings(excluded), *warnings]
 
@@ -246,12 +305,22 @@ def _of_side(key: LineKey, side: str) -> Key:
     return Key(key[0], key[1], side, key[2])
 
 
-def _index(result: RunResult, target: str, ignored: Ignored) -> dict[LineKey, MetricResult]:
-    """Lines of a target that can be compared: with trial values, and with a good direction."""
+def _index(
+    result: RunResult, target: str, rules: Rules, ignored: Ignored | None = None
+) -> dict[LineKey, MetricResult]:
+    """Lines of a target that can be compared: with trial values, and with a good direction.
+
+    Facts of the machine are no measurements: they are among the differences of the environment.
+    """
+    set_apart = ignored or {}
     lines = (
-        replace(line, factors=_without(line.factors, ignored.get(line.benchmark, frozenset())))
+        replace(line, factors=_without(line.factors, set_apart.get(line.benchmark, frozenset())))
         for line in result.metrics
-        if line.target == target and line.trial_values and line.better is not Better.NONE
+        if line.target == target
+        and line.trial_values
+        and line.better is not Better.NONE
+        and rules.wants(line.metric)
+        and (rules.metrics or line.headline or line.benchmark != FINGERPRINT)
     )
     return {_key(line): line for line in lines}
 
@@ -261,14 +330,10 @@ def _without(factors: Factors, names: frozenset[str]) -> Factors:
 
 
 def _only_in_one(
-    left: Mapping[LineKey, MetricResult], right: Mapping[LineKey, MetricResult], rules: Rules
+    left: Mapping[LineKey, MetricResult], right: Mapping[LineKey, MetricResult]
 ) -> list[str]:
     both = {**left, **right}
-    single = [
-        line
-        for key, line in both.items()
-        if (key in left) != (key in right) and rules.wants(line.metric)
-    ]
+    single = [line for key, line in both.items() if (key in left) != (key in right)]
     if not single:
         return []
     return [
@@ -289,9 +354,14 @@ def _without_result(
 
 
 def _corrected(lines: Sequence[Compared], warnings: Sequence[str], rules: Rules) -> Comparisons:
-    """Holm's correction over the table: with many lines, some p is small by chance."""
+    """Holm's correction over the table: with many lines, some p is small by chance.
+
+    The headline results have half of the error rate, so that the others cannot drown them.
+    """
     corrected = compare.over_report(
-        [line.comparison for line in lines], confidence=rules.confidence
+        [line.comparison for line in lines],
+        confidence=rules.confidence,
+        primary=[line.is_headline for line in lines],
     )
     return Comparisons(
         tuple(

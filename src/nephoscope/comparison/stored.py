@@ -9,12 +9,13 @@ from pathlib import Path
 from nephoscope import capabilities
 from nephoscope.comparison import result as comparing
 from nephoscope.comparison.deciding import next_step
+from nephoscope.comparison.differences import differences_between, environment_of
 from nephoscope.comparison.history import History, machine_of
 from nephoscope.comparison.result import Comparisons, Ignored, Rules
 from nephoscope.comparison.settings import measured_otherwise, settings_of
 from nephoscope.errors import UnknownName, UsageError
 from nephoscope.model import RunResult
-from nephoscope.store import Store
+from nephoscope.store import Store, StoredRun
 
 Side = tuple[str, str]
 """A run and one of its targets, '' where none was named."""
@@ -40,7 +41,8 @@ def of_stored_runs(
     ids = {str(result.run.id) for result in built}
     if len(ids) == 1:
         a, b = _two_targets(sides, built[0])
-        return comparing.of_targets(built[0], a, b, rules, ignored)
+        comparisons = comparing.of_targets(built[0], a, b, rules, ignored)
+        return _with_differences(comparisons, [stored[0]] * 2, (a, b), ignored or {})
     if paired:
         raise UsageError(
             "Two separate runs have no pairs.",
@@ -54,10 +56,35 @@ def of_stored_runs(
     comparisons = comparing.of_runs(
         built[0], built[1], targets, history, rules, otherwise, same_machine=same_machine
     )
+    comparisons = _with_differences(comparisons, stored, targets, {})
     if not comparisons.leaves_open:
         return comparisons
     deciding = next_step((stored[0], stored[1]), targets, same_machine and not otherwise, folder)
     return replace(comparisons, next_step=deciding)
+
+
+def _with_differences(
+    comparisons: Comparisons, runs: Sequence[StoredRun], targets: Sequence[str], set_apart: Ignored
+) -> Comparisons:
+    """Adds what differs between the environments of the two sides."""
+    a, b = (
+        environment_of(run, target, set_apart) for run, target in zip(runs, targets, strict=True)
+    )
+    hidden = [name for name, side in (("A", a), ("B", b)) if not side.fingerprint]
+    unknown = ""
+    if hidden:
+        verb = "have no fingerprints" if len(hidden) == 2 else "has no fingerprint"
+        unknown = f"{' and '.join(hidden)} {verb}, so differences of the machines are unknown."
+    return replace(comparisons, differences=differences_between(a, b), unknown=unknown)
+
+
+def _require_results(result: RunResult, known: Sequence[str]) -> None:
+    """Raises UsageError for a run without a valid trial."""
+    if not known:
+        raise UsageError(
+            f"Run {result.run.id} has no results: no trial of it is valid.",
+            f"`nephoscope show {result.run.id}` has the reasons.",
+        )
 
 
 def _target_names(result: RunResult) -> list[str]:
@@ -76,6 +103,9 @@ def _check_target(side: Side, known: Sequence[str]) -> str:
 
 def _two_targets(sides: Sequence[Side], result: RunResult) -> tuple[str, str]:
     known = _target_names(result)
+    _require_results(result, known)
+    if len(sides) == 2 and not any(target for _, target in sides):
+        raise UsageError("A and B are the same run.", "Name two runs.")
     if len(sides) == 2 and all(target for _, target in sides):
         a, b = (_check_target(side, known) for side in sides)
         if a == b:
@@ -84,7 +114,7 @@ def _two_targets(sides: Sequence[Side], result: RunResult) -> tuple[str, str]:
     if len(known) != 2:
         raise UsageError(
             f"The run has {len(known)} target{'s' if len(known) != 1 else ''} "
-            f"({', '.join(known) or 'none with valid trials'}).",
+            f"({', '.join(known)}).",
             "Name two runs, or two targets as RUN:TARGET.",
         )
     return known[0], known[1]
@@ -92,6 +122,7 @@ def _two_targets(sides: Sequence[Side], result: RunResult) -> tuple[str, str]:
 
 def _one_target(side: Side, result: RunResult) -> str:
     known = _target_names(result)
+    _require_results(result, known)
     if side[1]:
         return _check_target(side, known)
     if len(known) != 1:

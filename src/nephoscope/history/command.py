@@ -159,13 +159,14 @@ def _history(
 
         judge = Judge(store, runs, settings.margin, settings.confidence)
     results = link([analyse(one, settings, judge) for one in every_series])
-    classes = (
-        predicting.classes_of(every_series, settings.false_alarms) if forecast or back_test else []
-    )
+    timed = [one for one in every_series if one.has_times]
+    if (forecast or back_test) and len(timed) < len(every_series):
+        notes = [*notes, f"{len(every_series) - len(timed)} series have no times to predict for."]
+    classes = predicting.classes_of(timed, settings.false_alarms) if forecast or back_test else []
     if forecast:
-        own = {id(one.series): one for levels in classes for one in levels}
+        own = {id(one.series): [one] for levels in classes for one in levels}
         results = [
-            replace(result, forecasts=tuple(predicting.forecasts([own[id(series)]])))
+            replace(result, forecasts=tuple(predicting.forecasts(own.get(id(series), []))))
             for result, series in zip(results, every_series, strict=True)
         ]
     return History(
@@ -196,11 +197,13 @@ def _repeated(
     confidence: float,
 ) -> StoredRun:
     """Measures the repetition of a run now; returns it."""
+    from nephoscope.comparison.deciding import require_repeatable
     from nephoscope.history import confirm
     from nephoscope.history.series import REPETITION
 
     run = store.open(name)
     series = _series_of(run, every_series, metric)
+    require_repeatable(run, str(run.manifest["targets"][0]["name"]))
     labels = {REPETITION: run.id}
     if against:
         labels[confirm.AGAINST] = store.open(against).id

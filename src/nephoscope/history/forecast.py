@@ -179,6 +179,8 @@ def forecasts(levels: Sequence[Levels]) -> list[WeekForecast]:
 
     levels: the targets of a class, or one target.
     """
+    if not levels:
+        return []
     last_s = max(one.series.points[-1].at_s for one in levels)
     out: list[WeekForecast] = []
     for start_s in (last_s - WEEK_S + 1, last_s + 1):

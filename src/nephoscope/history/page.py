@@ -10,7 +10,7 @@ from nephoscope import units
 from nephoscope.compaction.summarise import MACHINE
 from nephoscope.history.forecast import MINIMUM_POINTS
 from nephoscope.history.records import ChangePoint, History, SeriesHistory, WeekForecast
-from nephoscope.history.result import name_of
+from nephoscope.history.result import name_of, number_of
 from nephoscope.history.series import Point
 from nephoscope.report import figures, palette, wording
 from nephoscope.report.blocks import (
@@ -79,39 +79,55 @@ def _series(series: SeriesHistory, number: int) -> Iterator[Block]:
     yield Heading(name_of(series))
     if series.continues:
         yield Sentence(series.continues)
+    if not series.has_times:
+        yield Sentence(
+            f"{wording.plural(len(series.points), 'run')} have one and the same time "
+            f"({moment(series.points[0].at_s)} UTC), so that they are in the order in which they "
+            "were imported."
+        )
     yield _chart(series, number)
     if series.changes:
-        yield Items(tuple(_item(change) for change in series.changes))
+        yield Items(tuple(_item(series, change) for change in series.changes))
     facts = [one for one in series.annotations if one.fact != MACHINE]
     if facts:
         rows = tuple(
             (
-                moment(one.at_s),
+                _moment_of(series, one.run, one.at_s),
                 one.fact,
                 wording.clean(one.before),
                 wording.clean(one.after) + (" (new baseline)" if one.resets else ""),
             )
             for one in facts
         )
-        yield Table(Column.texts("Time (UTC)", "Changed", "Before", "After"), rows)
+        yield Table(Column.texts(_time_title(series), "Changed", "Before", "After"), rows)
     if series.untested:
         yield Sentence(series.untested)
     if series.forecasts:
         yield _forecast_table(series.forecasts)
 
 
-def _item(change: ChangePoint) -> Item:
-    when = (
-        f"Between {moment(change.first_s)} and {moment(change.last_s)}, detected at "
-        f"{moment(change.detected_s)}; false-alarm rate {100 * change.false_alarms:g} %."
-    )
+def _time_title(series: SeriesHistory) -> str:
+    return "Time (UTC)" if series.has_times else "Number"
+
+
+def _moment_of(series: SeriesHistory, run: str, at_s: float) -> str:
+    """The time of a run; its number where times do not order the runs."""
+    return moment(at_s) if series.has_times else str(number_of(series, run))
+
+
+def _item(series: SeriesHistory, change: ChangePoint) -> Item:
+    between = f"Between {moment(change.first_s)} and {moment(change.last_s)}, detected at "
+    between += moment(change.detected_s)
+    if not series.has_times:
+        between = f"After run {change.previous_run}, the last one before the change"
+    when = f"{between}; false-alarm rate {100 * change.false_alarms:g} %."
     details = (
         when,
         *(f"At the same time: {text}" for text in change.simultaneous),
         *(f"Repetition {one.run}: {one.status}. {one.sentence}" for one in change.repetitions),
     )
     step = ""
-    if change.status == "suspected":
+    if change.status == "suspected" and series.has_times:
         step = f"Add `--confirm {change.run}` to repeat the measurement beside a reference."
     tone = "info" if change.status == "refuted" else _TONES[change.direction]
     return Item(change.sentence, tone, tuple(map(wording.clean, details)), step)
@@ -119,22 +135,22 @@ def _item(change: ChangePoint) -> Item:
 
 def _chart(series: SeriesHistory, number: int) -> Chart:
     points = series.points
-    head = (*Column.texts("Time (UTC)", "Run"), *Column.numbers("Value", "Interval", "n"))
+    head = (*Column.texts(_time_title(series), "Run"), *Column.numbers("Value", "Interval", "n"))
     rows = [
         (
-            moment(point.at_s),
+            moment(point.at_s) if series.has_times else str(number_of_run),
             point.run,
             *wording.estimate_cells(point.estimate),
         )
-        for point in points
+        for number_of_run, point in enumerate(points, start=1)
     ]
     listed = thin(rows, TABLE_ROWS)
     count = "" if len(listed) == len(rows) else f"{len(listed)} of {len(rows)} runs, evenly spaced"
     spark = Spark(
         wording.clean(series.target),
         thin([point.estimate.value for point in points], SPARK_POINTS),
-        moment(points[0].at_s)[:10],
-        moment(points[-1].at_s)[:10],
+        moment(points[0].at_s)[:10] if series.has_times else "run 1",
+        moment(points[-1].at_s)[:10] if series.has_times else f"run {len(points)}",
     )
     caption = "Bars are intervals of runs; gaps in time interrupt the line."
     return Chart(
@@ -159,12 +175,13 @@ def _figure(series: SeriesHistory) -> dict[str, Any]:
         estimates = [point.estimate for point in part]
         values = [one.value for one in estimates]
         hover = [
-            f"{moment(point.at_s)}, {point.run}: {wording.estimate_text(point.estimate)}"
+            f"{_moment_of(series, point.run, point.at_s)}, {point.run}: "
+            f"{wording.estimate_text(point.estimate)}"
             for point in part
         ]
         drawn = figures.trace(
             series.target,
-            [_iso(point.at_s) for point in part],
+            [_x(series, point.run, point.at_s) for point in part],
             values,
             hover,
             mode="lines+markers",
@@ -183,22 +200,28 @@ def _figure(series: SeriesHistory) -> dict[str, Any]:
     ]
     title = wording.full_name(series.benchmark, series.metric)
     layout = figures.layout(
-        {"type": "date", "title": {"text": "time (UTC)"}, "automargin": True},
+        {"type": "date", "title": {"text": "time (UTC)"}, "automargin": True}
+        if series.has_times
+        else {"title": {"text": "run, in order of import"}, "automargin": True},
         figures.axis_of(figures.Axis(title, series.unit), every),
     )
     layout["showlegend"] = False
-    marks: dict[float, list[str]] = {}
+    marks: dict[str | float, list[str]] = {}
     for change in series.changes:
-        marks.setdefault(change.at_s, []).append(change.direction)
+        x = _x(series, change.run, change.at_s)
+        marks.setdefault(x, []).append(change.direction)
     for one in series.annotations:
         if one.fact != MACHINE:
-            marks.setdefault(one.at_s, []).append(one.fact)
-    for at_s, labels in marks.items():
-        figures.vertical(layout, _iso(at_s), ", ".join(labels), log=False)
+            marks.setdefault(_x(series, one.run, one.at_s), []).append(one.fact)
+    for x, labels in marks.items():
+        figures.vertical(layout, x, ", ".join(labels), log=False)
     return {"data": data, "layout": layout}
 
 
-def _iso(at_s: float) -> str:
+def _x(series: SeriesHistory, run: str, at_s: float) -> str | float:
+    """The place of a run on the horizontal axis."""
+    if not series.has_times:
+        return float(number_of(series, run))
     return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 

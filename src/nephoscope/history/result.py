@@ -23,7 +23,8 @@ from nephoscope.history.records import (
     SeriesHistory,
     Status,
 )
-from nephoscope.history.series import Point, Series
+from nephoscope.history.series import Point, Series, have_times
+from nephoscope.history.step_test import DAY_S
 from nephoscope.model import Better, Estimate
 from nephoscope.report import wording
 
@@ -119,8 +120,12 @@ def segments(points: Sequence[Point]) -> list[tuple[int, int]]:
 
 
 def times(points: Sequence[Point]) -> Array:
-    """Returns the times of points in seconds since the epoch."""
-    return np.array([point.at_s for point in points])
+    """Returns the times of points in seconds since the epoch.
+
+    Points that have one and the same time are taken as a day apart, in their order.
+    """
+    at_s = [point.at_s for point in points]
+    return np.array(at_s) if have_times(at_s) else DAY_S * np.arange(len(points), dtype=np.float64)
 
 
 def scaled(points: Sequence[Point]) -> tuple[Array, bool]:
@@ -219,9 +224,21 @@ def _change(
 def _sentence(series: Series, change: ChangePoint) -> str:
     shift = shift_text(change.shift, change.is_ratio)
     return (
-        f"{name_of(series)}: {shift} from run {change.run} on ({change.direction}, "
+        f"{name_of(series)}: {shift} from {place_of(series, change.run)} on ({change.direction}, "
         f"{change.status})."
     )
+
+
+def place_of(series: Series, run: str) -> str:
+    """Returns a run as words; where times do not order the runs, with its number."""
+    if series.has_times:
+        return f"run {run}"
+    return f"run {run} (number {number_of(series, run)} of {len(series.points)})"
+
+
+def number_of(series: Series, run: str) -> int:
+    """Returns the place of a run in a series, from 1."""
+    return next(n for n, point in enumerate(series.points, start=1) if point.run == run)
 
 
 def shift_text(shift: Estimate, is_ratio: bool) -> str:

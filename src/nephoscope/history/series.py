@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from itertools import groupby, pairwise
 from statistics import median
 from typing import Any
 
@@ -14,11 +14,13 @@ from nephoscope.analysis.statistics.values import Refused
 from nephoscope.compaction.reading import REPETITION as REPETITION
 from nephoscope.compaction.summarise import MACHINE, estimate_of, summary_of
 from nephoscope.errors import StoreError, UnknownName
-from nephoscope.model import INTERNAL, Better, Estimate, Shape, factors_key
+from nephoscope.model import INTERNAL, Better, Estimate, Shape, factors_key, stated
 from nephoscope.results import lines, names
 from nephoscope.store import StoredRun
 from nephoscope.store.summary import MetricSummary, RunSummary
 
+SAME_MOMENT_S = 1.0
+"""Distance of two times below which they do not say which of two runs came first."""
 _PERCENTILE = re.compile(r"_p(\d{2,6})(?=_|$)")
 
 
@@ -44,7 +46,8 @@ class Series:
     """A metric at one setting on one target over time.
 
     target: its newest name. factors: as of results. params: the other parameters of the benchmark.
-    points: in order of time.
+    points: in order of time; in the order in which they came into the store where they have one and
+    the same time (`has_times`).
     """
 
     benchmark: str
@@ -55,6 +58,11 @@ class Series:
     unit: str
     better: Better
     points: tuple[Point, ...]
+
+    @stated
+    def has_times(self) -> bool:
+        """Returns whether the times of the points put them into their order."""
+        return have_times([point.at_s for point in self.points])
 
 
 def read(
@@ -128,6 +136,7 @@ class _Entry:
     estimate: Estimate | None
     run: str
     at_s: float
+    created_s: float
     facts: Mapping[str, str]
     steal: float | None
     is_lab: bool
@@ -163,6 +172,7 @@ def entries_of(
             estimate,
             run.run,
             run.started_s,
+            run.created_s,
             {**target.facts, **({"command": own.command} if own.command else {})},
             target.steal,
             target.is_lab,
@@ -259,7 +269,10 @@ def _by_target(points_of: _Points, entries: Sequence[_Entry]) -> Iterator[Series
         else:
             group += own
     for group in groups:
-        points = tuple(points_of.of(sorted(group, key=lambda one: (one.at_s, one.run))))
+        group.sort(key=lambda one: (one.at_s, one.created_s, one.run))
+        if not have_times([one.at_s for one in group]):
+            group.sort(key=lambda one: (one.created_s, one.run))
+        points = tuple(points_of.of(group))
         if not points:
             continue
         first = group[0].metric
@@ -273,6 +286,16 @@ def _by_target(points_of: _Points, entries: Sequence[_Entry]) -> Iterator[Series
             first.better,
             points,
         )
+
+
+def have_times(at_s: Sequence[float]) -> bool:
+    """Returns whether the times of runs, in ascending order, put them into an order.
+
+    Runs that are measured one after the other do not begin within a second; files that were copied,
+    or restored from an archive, may all have the time of that.
+    """
+    distances = [after - before for before, after in pairwise(at_s)]
+    return not distances or abs(median(distances)) >= SAME_MOMENT_S
 
 
 def _is_renamed(a: Sequence[_Entry], b: Sequence[_Entry]) -> bool:

@@ -42,6 +42,15 @@ def rows_of(known: Mapping[str, Any]) -> Rows:
     return [(name, text or "unknown") for name, text in rows]
 
 
+_CHANGING = frozenset({"Clock rate", "Memory", "Swap", "File systems"})
+"""Rows that differ between two looks at one machine."""
+
+
+def lasting_rows_of(known: Mapping[str, Any]) -> Rows:
+    """Returns `rows_of` without what differs between two looks at one machine."""
+    return [row for row in rows_of(known) if row[0] not in _CHANGING]
+
+
 def _listed(parts: Iterable[str | None], between: str = ", ") -> str:
     """The parts that are known."""
     return between.join(part for part in parts if part)

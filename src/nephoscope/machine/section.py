@@ -15,8 +15,6 @@ from nephoscope.report.blocks import Block, Column, Heading, Section, Sentence, 
 _FACTS = Column.texts("", "")
 
 
-_CHANGING = frozenset({"Clock rate", "Memory", "Swap", "File systems"})
-"""Rows that differ between two looks at one machine."""
 _MAX_NAMED = 4
 
 
@@ -38,7 +36,7 @@ def _identity(known: Any) -> Any:
     """Returns what machines that are alike have in common."""
     if not isinstance(known, Mapping) or not known:
         return None
-    rows = tuple(row for row in fact_rows.rows_of(known) if row[0] not in _CHANGING)
+    rows = tuple(fact_rows.lasting_rows_of(known))
     memory = facts.number(known, "memory.total_bytes")
     return rows, memory, tuple(fact_rows.mitigations_of(known)), tuple(fact_rows.missing_of(known))
 

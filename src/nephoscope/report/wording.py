@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -273,6 +273,17 @@ def exclusions_by_reason(result: RunResult) -> list[str]:
         )
         for (benchmark, _), own in groups.items()
     ]
+
+
+def by_kind(warnings: Sequence[tuple[str, str]]) -> list[str]:
+    """Returns one line for warnings that differ in their numbers only, with an example."""
+    kinds = group_by(warnings, lambda pair: re.sub(r"\d[\d.,]*", "#", pair[1]))
+    lines = []
+    for own in kinds.values():
+        name, warning = own[0]
+        more = f", and {len(own) - 1} more of this kind" if len(own) > 1 else ""
+        lines.append(f"{warning} ({name}{more})")
+    return lines
 
 
 def run_line(result: RunResult) -> str:

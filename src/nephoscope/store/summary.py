@@ -83,7 +83,8 @@ class TargetSummary:
 class RunSummary:
     """What a run measured.
 
-    started_s: seconds since the epoch. state: its status. targets, benchmarks: of its plan.
+    started_s: seconds since the epoch. created_s: the same, when the run came into the store; 0 if
+    an older version wrote the summary. state: its status. targets, benchmarks: of its plan.
     trials: number of stored trials. confidence: of the estimates. nephoscope: version that computed
     them. stamp: of the files that it was computed from; empty in a day file. damaged: a sentence
     for each damaged file of the run.
@@ -103,6 +104,7 @@ class RunSummary:
     nephoscope: str = __version__
     stamp: str = ""
     damaged: tuple[str, ...] = ()
+    created_s: float = 0.0
 
     def estimate(
         self, metric: MetricSummary, name: str, confidence: float
@@ -141,6 +143,7 @@ def line_of(summary: RunSummary) -> bytes:
             "benchmarks": list(summary.benchmarks),
             "stamp": summary.stamp,
             "damaged": list(summary.damaged),
+            "created_s": summary.created_s,
             "head": base64.b64encode(zlib.compress(text.encode())).decode(),
             "data": [one.packed for one in summary.metrics],
         }
@@ -224,6 +227,7 @@ def _summary(document: Mapping[str, Any]) -> RunSummary:
         document["nephoscope"],
         document["stamp"],
         tuple(map(str, document["damaged"])),
+        float(document.get("created_s", 0.0)),
     )
 
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import asdict
 
 from nephoscope import catalog, units
-from nephoscope.grouping import group_by
 from nephoscope.model import RunResult, RunSummary
 from nephoscope.report import selection, wording
 from nephoscope.report.blocks import Block, Column, Section, Table, items
@@ -24,7 +21,7 @@ def build(result: RunResult) -> Section:
     blocks += items(lines, title="Unavailable statistics")
     warnings = _warnings(result)
     if warnings:
-        blocks += items(_by_kind(warnings), title="Warnings (marked * above)")
+        blocks += items(wording.by_kind(warnings), title="Warnings (marked * above)")
         pair = Column.texts("metric", "warning")
         blocks.append(Table(pair, tuple(warnings), "All warnings", collapsed=True))
     meanings = _meanings(result)
@@ -97,17 +94,6 @@ def _warnings(result: RunResult) -> list[tuple[str, str]]:
             for warning in dict.fromkeys((*metric.warnings, *notes))
         ]
     return out
-
-
-def _by_kind(warnings: Sequence[tuple[str, str]]) -> list[str]:
-    """One line for warnings that differ in their numbers only, with an example."""
-    kinds = group_by(warnings, lambda pair: re.sub(r"\d[\d.,]*", "#", pair[1]))
-    lines = []
-    for own in kinds.values():
-        name, warning = own[0]
-        more = f", and {len(own) - 1} more of this kind" if len(own) > 1 else ""
-        lines.append(f"{warning} ({name}{more})")
-    return lines
 
 
 def _meanings(result: RunResult) -> list[tuple[str, str, str]]:
