@@ -11,6 +11,7 @@ from typing import Any
 _BLANK = re.compile(r"\s*")
 _START = re.compile(r"^[ \t]*[\[{]", re.MULTILINE)
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_UNFINISHED = re.compile(r"|-|t|tr|tru|f|fa|fal|fals|n|nu|nul|N|Na")
 _MAX_RESCANS = 4
 """A text is scanned at most so often in all, however many broken values it has."""
 
@@ -115,10 +116,11 @@ def _next_start(text: str, position: int) -> int:
 def _is_at_end(text: str, error: json.JSONDecodeError) -> bool:
     """States whether a value is wrong only because the text ends."""
     rest = text[error.pos : error.pos + 2_000].rstrip()
-    unterminated = error.msg.startswith("Unterminated string") and (
-        text.find('"', error.pos + 1) < 0
-    )
-    return not rest or unterminated or (len(rest) < 12 and error.pos + len(rest) >= len(text) - 2)
+    if error.msg.startswith("Unterminated string"):
+        return text.find('"', error.pos + 1) < 0
+    if error.msg.startswith("Invalid \\"):
+        return len(text) - error.pos < 8
+    return _UNFINISHED.fullmatch(rest) is not None
 
 
 class _LineCounter:

@@ -52,6 +52,11 @@ def import_files(
     format_ = read[0][0]
     parts = [_usable(one, source, conditions, len(sources)) for _, one, source in read]
     figures = combine(parts, arrangement, may_be_parallel=format_.may_be_parallel)
+    if figures.is_sum and unusable:
+        raise UsageError(
+            f"{unusable[0]}. Without it, the sum of the other files is not that of the run.",
+            "Name files of the whole run, all of which can be read.",
+        )
     figures.left_out = [*unusable, *figures.left_out]
     copies.count_once(figures)
     checks.with_one_unit(figures)

@@ -73,6 +73,7 @@ def _rows_of(cluster: Sequence[Figures], whole: Figures) -> list[Row]:
     """Returns the figures of files that ran at the same time, as those of one run."""
     if len(cluster) == 1:
         return cluster[0].rows
+    whole.is_sum = True
     merged = merge_parts([part.rows for part in cluster])
     whole.missing.append(
         f"{len(cluster)} files are parallel parts of one run: their rates and counts are summed, "

@@ -51,8 +51,8 @@ def read(source: Source) -> Figures:
     runs = _runs(reports)
     if len(reports) > len(runs):
         figures.missing.append(
-            f"The file has {len(reports)} reports of {len(runs)} runs (--status-interval): the "
-            "last report of each run is its result."
+            f"The file has {len(reports)} reports (--status-interval): the last one of each run is "
+            "its result."
         )
     spans = []
     for number_of_run, report in enumerate(runs, start=1):

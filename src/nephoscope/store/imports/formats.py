@@ -219,7 +219,7 @@ FORMATS: tuple[Format, ...] = (
     *(
         Format(
             *(name, ADAPTERS[name].spec.tool or name, "its output"),
-            f"the report, as by the benchmark `{name}`",
+            "the report, as its adapter reads it",
             _text(partial(_is_marked, name)),
             partial(_read_marked, name),
             may_be_parallel=name in _GENERATORS,
@@ -243,6 +243,12 @@ def tools() -> list[str]:
 
 
 def table() -> str:
-    """Returns the table of formats, as the docs have it."""
-    rows = [f"| {one.tool} | {one.files} | {one.trials} |" for one in FORMATS]
-    return "\n".join(["| tool | file | trials |", "|---|---|---|", *rows])
+    """Returns the table of formats, as the docs have it; tools with the same words share a row."""
+    rows: dict[tuple[str, str], list[str]] = {}
+    for one in FORMATS:
+        of_row = rows.setdefault((one.files, one.trials), [])
+        of_row += [] if one.tool in of_row else [one.tool]
+    lines = [
+        f"| {', '.join(names)} | {files} | {trials} |" for (files, trials), names in rows.items()
+    ]
+    return "\n".join(["| tool | file | trials |", "|---|---|---|", *lines])

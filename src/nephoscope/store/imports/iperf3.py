@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nephoscope.model import Better
@@ -127,19 +127,28 @@ class _Totals:
                     **common,
                 )
         if udp:
-            lossy = [one for one in (received, plain) if isinstance(one, dict)]
-            total = next((one for one in lossy if "lost_percent" in one), {})
-            packets = number_or_none(total.get("packets")) or 0.0
-            for metric, key, unit in (
-                ("loss_ratio", "lost_percent", _LOST_PERCENT),
-                ("jitter_ns", "jitter_ms", MS),
-            ):
-                self._figures.add(
-                    *(place, self._protocol, metric, total.get(key), unit),
-                    merge=Merge.WEIGHTED_MEAN if metric == "loss_ratio" else None,
-                    weight=packets,
-                    **common,
-                )
+            self._add_losses(place, [received, plain], common)
+
+    def _add_losses(self, place: str, totals: Sequence[Any], common: Mapping[str, Any]) -> None:
+        """Adds loss and jitter at the receiver; totals that contradict each other are left out."""
+        stated = [one for one in totals if isinstance(one, dict) and "lost_percent" in one]
+        total = stated[0] if stated else {}
+        packets = number_or_none(total.get("packets")) or 0.0
+        figures = self._figures
+        figures.add(place, self._protocol, "jitter_ns", total.get("jitter_ms"), MS, **common)
+        shares = [one["lost_percent"] for one in stated]
+        if any(share != shares[0] for share in shares):
+            words = " % and ".join(f"{share!s:.12}" for share in shares)
+            figures.left_out.append(
+                f"{place}: loss_ratio: the report contradicts itself: {words} % lost"
+            )
+            return
+        figures.add(
+            *(place, self._protocol, "loss_ratio", total.get("lost_percent"), _LOST_PERCENT),
+            merge=Merge.WEIGHTED_MEAN,
+            weight=packets,
+            **common,
+        )
 
     def _rate(
         self,

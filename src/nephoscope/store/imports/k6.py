@@ -76,15 +76,18 @@ def read(source: Source) -> Figures:
     """Returns the metrics of a summary. ValueError for what is none."""
     document = source.document
     figures = Figures("k6", missing=[_SUMMARY])
+    duration_s = at_s = None
     if _is_machine_readable(document):
         metrics, duration_s = list(_listed(document)), _duration_s(document)
-        figures.span = _span(document, duration_s)
+        at_s = moment_s(document["metadata"].get("generated_at"))
+        if at_s is not None and duration_s is not None:
+            figures.span = (at_s - duration_s, at_s)
     else:
-        metrics, duration_s = list(_mapped(document)), None
+        metrics = list(_mapped(document))
     counts = {metric.name: number_or_none(metric.values.get("count")) for metric in metrics}
     failed: list[str] = []
     for metric in metrics:
-        _add_metric(metric, counts, duration_s, figures)
+        _add_metric(metric, counts, duration_s, at_s, figures)
         failed += _failed_thresholds(metric)
     if failed:
         figures.missing.append(f"Thresholds of k6 that were crossed: {', '.join(failed)}.")
@@ -118,15 +121,11 @@ def _duration_s(document: Mapping[str, Any]) -> float | None:
     return number_or_none(config.get("duration")) if isinstance(config, dict) else None
 
 
-def _span(document: Mapping[str, Any], duration_s: float | None) -> tuple[float, float] | None:
-    end_s = moment_s(document["metadata"].get("generated_at"))
-    return None if end_s is None or duration_s is None else (end_s - duration_s, end_s)
-
-
 def _add_metric(
     metric: _Metric,
     counts: Mapping[str, float | None],
     duration_s: float | None,
+    at_s: float | None,
     figures: Figures,
 ) -> None:
     base, keys = metric.name.partition("{")[0], metric.values.keys()
@@ -135,7 +134,6 @@ def _add_metric(
     of_time = metric.contains == "time" or (
         metric.contains is None and base.startswith(_TIMES) and base not in _NO_TIMES
     )
-    at_s = figures.span[1] if figures.span else None
     weight = _weight(metric, base, counts)
     values = dict(metric.values)
     if keys >= {"count"} and "rate" not in keys and duration_s and number_or_none(values["count"]):

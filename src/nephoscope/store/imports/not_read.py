@@ -72,6 +72,9 @@ def reason(source: Source, tools: str) -> str:
     objects = [value for _, value in found.values if isinstance(value, dict)]
     if objects:
         return _of_object(objects[0], tools)
+    for pattern, words in _TEXTS:
+        if re.search(pattern, text[:1_000_000], re.MULTILINE):
+            return words
     if not found.values and found.cut_off_at is not None:
         return (
             f"the JSON ends in the middle, on line {found.cut_off_at}: the file was cut off, "
@@ -80,9 +83,6 @@ def reason(source: Source, tools: str) -> str:
     if not found.values and found.problems:
         line, problem = found.problems[0]
         return f"line {line}: {problem}"
-    for pattern, words in _TEXTS:
-        if re.search(pattern, text[:1_000_000], re.MULTILINE):
-            return words
     seen = "JSON without any object" if found.values else _kind_of(text)
     return f"it is {seen}, and no report of a tool that is known: {tools}"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from nephoscope.store.imports.rows import Merge, Row
 
-_NAMED = 8
+_NAMED = 60
 
 
 @dataclass(frozen=True, slots=True)

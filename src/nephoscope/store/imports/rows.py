@@ -86,7 +86,8 @@ class Figures:
 
     tool: its name. missing: sentences on what the file does not tell, or what of it is not
     imported. left_out: 'place: reason' of each record that cannot be used. span: (begin, end) of
-    the measurement in seconds since 1970; None where the file does not tell.
+    the measurement in seconds since 1970; None where the file does not tell. is_sum: whether
+    figures of several files were summed.
     """
 
     tool: str
@@ -94,6 +95,7 @@ class Figures:
     missing: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     span: tuple[float, float] | None = None
+    is_sum: bool = False
 
     def add(self, place: str, test: str, metric: str, value: Any, unit: Unit, **more: Any) -> None:
         """Adds a figure, or the reason why its value is none; `more` are further fields of Row."""

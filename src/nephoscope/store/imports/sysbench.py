@@ -59,6 +59,8 @@ _FIGURES = (
 _PERCENTILE = re.compile(
     rf"^ *(?:approx\. +)?([0-9]+)(?:st|nd|rd|th)? percentile: +{_NUMBER}(?:ms)?$", re.MULTILINE
 )
+_WITHOUT_RATE = frozenset({"cpu", "threads", "mutex", "other"})
+"""Tests of which versions before 1.0 state events and time, and no rate."""
 _END = re.compile(r"^ *execution time \(avg/stddev\): ", re.MULTILINE)
 _TOTAL_S = re.compile(rf"^ *total time: +{_NUMBER}s$", re.MULTILINE)
 _EVENTS = re.compile(rf"^ *total number of events: +{_NUMBER}$", re.MULTILINE)
@@ -99,7 +101,9 @@ def _add_report(figures: Figures, text: str, place: str, factors: dict[str, str]
     test = next((name for words, name in _TESTS if any(word in text for word in words)), "other")
     threads = re.search(r"^Number of threads: ([0-9]+)$", text, re.MULTILINE)
     factors = {**factors, "threads": threads.group(1)} if threads else factors
-    seen = set()
+    seen: set[str] = set()
+    if test in _WITHOUT_RATE and not re.search(_FIGURES[0][2], text, re.MULTILINE):
+        _add_rate(figures, text, place, test, factors)
     for metric, unit, pattern, headline in _FIGURES:
         match = re.search(pattern, text, re.MULTILINE)
         # A time of 0 is below the resolution.
@@ -107,8 +111,6 @@ def _add_report(figures: Figures, text: str, place: str, factors: dict[str, str]
             seen.add(metric)
             value = float(match.group(1))
             figures.add(place, test, metric, value, unit, factors=factors, headline=headline)
-    if "events_per_s" not in seen and test in ("cpu", "threads", "mutex", "other"):
-        _add_rate(figures, text, place, test, factors)
     for rank, value in _PERCENTILE.findall(text):
         if float(value):
             metric = f"latency_p{rank}_ns"
