@@ -13,7 +13,7 @@ from nephoscope.reading.jsonstream import Repeated
 def test_values_with_lines_around_them() -> None:
     found = jsonstream.documents('warning\n{"a": 1}\n{"b":\n 2}\nend\n[3]\n')
     assert found.values == [(2, {"a": 1}), (3, {"b": 2}), (6, [3])]
-    assert (found.others, found.problems, found.cut_off_at) == (2, [], None)
+    assert (found.other_lines, found.problems, found.cut_off_at) == (2, [], None)
 
 
 def test_a_broken_value_does_not_hide_the_next() -> None:

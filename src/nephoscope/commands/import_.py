@@ -63,12 +63,14 @@ def import_(
             "--parallel and --repetitions exclude each other.",
             "Name the one that is true of the files.",
         )
-    given = Arrangement.PARALLEL if parallel else Arrangement.REPETITIONS if repetitions else None
+    arrangement = (
+        Arrangement.PARALLEL if parallel else Arrangement.REPETITIONS if repetitions else None
+    )
     run = import_files(
         files,
         Store(store),
         options.sets(where, "--where vendor=aws"),
-        arrangement=given,
+        arrangement=arrangement,
         note=output.warn,
     )
     return measuring.present(run, as_json=as_json, full=True, table=True)

@@ -31,25 +31,25 @@ class Documents:
 
     values: (line, value) of each object or array. problems: (line, reason) of what begins like one
     and is none. cut_off_at: line on which the text ends inside a value; None where it does not.
-    others: number of lines that are no JSON.
+    other_lines: number of lines that are no JSON.
     """
 
     values: list[tuple[int, Any]] = field(default_factory=list)
     problems: list[tuple[int, str]] = field(default_factory=list)
     cut_off_at: int | None = None
-    others: int = 0
+    other_lines: int = 0
 
 
 def documents(text: str) -> Documents:
     """Returns the JSON objects and arrays of a text; never raises. Numbers may be not finite."""
-    found = Documents()
+    content = Documents()
     counter = _LineCounter(text)
     left = _MAX_RESCANS * len(text) + 1_000_000
     position = _skip_blank(text, 0)
     while position < len(text) and left > 0:
         if text[position] not in "{[":
             begin, position = position, _next_start(text, position)
-            found.others += 1 + text.count("\n", begin, max(begin, position - 1))
+            content.other_lines += 1 + text.count("\n", begin, max(begin, position - 1))
             continue
         line = counter.line_of(position)
         try:
@@ -58,22 +58,22 @@ def documents(text: str) -> Documents:
         except json.JSONDecodeError as error:
             left -= max(error.pos - position, 1) + error.pos // 8  # it counts lines from the start
             if _is_at_end(text, error):
-                found.cut_off_at = counter.total
-                return found
-            found.problems.append((error.lineno, f"this is no JSON ({error.msg.lower()})"))
+                content.cut_off_at = counter.total
+                return content
+            content.problems.append((error.lineno, f"this is no JSON ({error.msg.lower()})"))
             position = _next_start(text, text.find("\n", position) + 1 or len(text))
         except (ValueError, RecursionError) as error:
             deep = isinstance(error, RecursionError)
             reason = "it is nested too deeply" if deep else str(error)[:100]
-            found.problems.append((line, reason))
+            content.problems.append((line, reason))
             left -= 10_000
             position = _next_start(text, text.find("\n", position) + 1 or len(text))
         else:
-            found.values.append((line, value))
+            content.values.append((line, value))
             position = _skip_blank(text, end)
             if position < len(text) and text[position] == ",":
                 position = _skip_blank(text, position + 1)
-    return found
+    return content
 
 
 def _check_surrogates(text: str, start: int, end: int, value: Any) -> None:

@@ -108,7 +108,10 @@ def iperf3(protocol: str = "UDP", reverse: int = 0, **end: Any) -> dict[str, Any
 
 def udp(rate: float, lost: float) -> dict[str, Any]:
     return {
-        **{"bits_per_second": rate, "lost_percent": lost, "jitter_ms": 1.0, "packets": 100},
+        "bits_per_second": rate,
+        "lost_percent": lost,
+        "jitter_ms": 1.0,
+        "packets": 100,
         "seconds": 10,
     }
 
@@ -315,12 +318,17 @@ def test_reports_of_wrk_ab_and_redis_benchmark() -> None:
     ab = (
         "This is ApacheBench, Version 2.3 <$Revision: 1 $>\nConcurrency Level:      10\n"
         "Complete requests:      5000\nFailed requests:        1\nNon-2xx responses:      2\n"
-        "Requests per second:    5000.00 [#/sec] (mean)\nTime per request:       2.000 [ms] (mean)\n"
+        "Requests per second:    5000.00 [#/sec] (mean)\n"
+        "Time per request:       2.000 [ms] (mean)\n"
         "  50%      2\n  99%      7\n 100%     30 (longest request)\n"
     )
     assert values(read(ab)[1]) == {
-        **{"requests_per_s": 5000, "latency_mean_ns": 2e6, "latency_p50_ns": 2e6},
-        **{"latency_p99_ns": 7e6, "latency_max_ns": 30e6, "errors_count": 3},
+        "requests_per_s": 5000,
+        "latency_mean_ns": 2e6,
+        "latency_p50_ns": 2e6,
+        "latency_p99_ns": 7e6,
+        "latency_max_ns": 30e6,
+        "errors_count": 3,
     }
     old = read('"SET","120000.00"\n"GET","x"\n"GET","130000.00"\n'.replace('"GET","x"\n', ""))[1]
     assert [(row.factors["command"], row.figure) for row in old.rows] == [

@@ -74,7 +74,11 @@ def test_parts_are_merged_by_what_they_are() -> None:
 
     merged = merge_parts([part(1, 2, 1), part(3, 6, 3)])
     assert {row.metric: row.value for row in merged.rows} == {
-        **{"rate": 4, "bytes_per_s": 4, "mean": 5, "max": 6, "min": 2}
+        "rate": 4,
+        "bytes_per_s": 4,
+        "mean": 5,
+        "max": 6,
+        "min": 2,
     }
     assert merged.left_out == ["p95", "own"]
     without_weight = merge_parts([part(1, 2, 1), part(3, 6, 0)])

@@ -27,11 +27,11 @@ class Arrangement(enum.Enum):
 
 
 def combine(
-    parts: Sequence[Figures], given: Arrangement | None, *, may_be_parallel: bool
+    parts: Sequence[Figures], stated: Arrangement | None, *, may_be_parallel: bool
 ) -> Figures:
     """Returns the figures of all files. UsageError where it has to be asked how they belong.
 
-    given: what the user stated. may_be_parallel: of a tool that is often run in parallel.
+    stated: what the user stated. may_be_parallel: of a tool that is often run in parallel.
     """
     whole = Figures(parts[0].tool)
     for part in parts:
@@ -42,9 +42,9 @@ def combine(
         whole.rows = [row for part in filled for row in part.rows]
         whole.span = parts[0].span if len(parts) == 1 else None
         return whole
-    if given is Arrangement.PARALLEL:
+    if stated is Arrangement.PARALLEL:
         clusters = [list(filled)]
-    elif given is Arrangement.REPETITIONS:
+    elif stated is Arrangement.REPETITIONS:
         clusters = [[part] for part in filled]
     else:
         clusters = _clusters_by_time(filled, may_be_parallel=may_be_parallel)

@@ -57,13 +57,13 @@ def _disordered(rows: Iterable[Row]) -> list[list[Row]]:
         if match:
             key = (row.place, row.test, factors_key(row.factors), match["stem"])
             distributions.setdefault(key, []).append((_percent(match["rank"]), row))
-    found = []
+    disordered = []
     for pairs in distributions.values():
         ordered = [row for _, row in sorted(pairs, key=lambda pair: pair[0])]
         values = [row.figure for row in ordered]
         if values != sorted(values):
-            found.append(ordered)
-    return found
+            disordered.append(ordered)
+    return disordered
 
 
 def _percent(rank: str) -> float:

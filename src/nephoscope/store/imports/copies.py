@@ -18,48 +18,48 @@ Note = Callable[[str], object]
 
 def without_copies(sources: Sequence[Source], note: Note) -> list[Source]:
     """Returns the files without those whose content another one has; each is named in a note."""
-    kept: list[Source] = []
+    unique: list[Source] = []
     for source in sources:
-        if twin := next((one for one in kept if _is_same(one, source)), None):
+        if twin := next((known for known in unique if _is_same(known, source)), None):
             note(f"{source.path} is a copy of {twin.path}, and counts once.")
         else:
-            kept.append(source)
-    longest_first = sorted(kept, key=lambda one: -len(one.content))
-    for source in list(kept):
+            unique.append(source)
+    longest_first = sorted(unique, key=lambda source: -len(source.content))
+    for source in list(unique):
         if source.content == DATABASE or not source.content:
             continue
-        for other in longest_first:
-            if len(other.content) <= len(source.content):
+        for longer in longest_first:
+            if len(longer.content) <= len(source.content):
                 break
-            if other.content.startswith(source.content):
-                note(f"{source.path} is the beginning of {other.path}, and counts once.")
-                kept.remove(source)
+            if longer.content.startswith(source.content):
+                note(f"{source.path} is the beginning of {longer.path}, and counts once.")
+                unique.remove(source)
                 break
-    return kept
+    return unique
 
 
-def _is_same(one: Source, other: Source) -> bool:
-    if DATABASE in (one.content, other.content):
-        return one.content == other.content and os.path.samefile(one.path, other.path)
-    return one.content == other.content
+def _is_same(first: Source, second: Source) -> bool:
+    if DATABASE in (first.content, second.content):
+        return first.content == second.content and os.path.samefile(first.path, second.path)
+    return first.content == second.content
 
 
 def count_once(figures: Figures) -> None:
     """Leaves out copies of figures (rows of one identity), and says how many there were."""
     first: dict[str, Row] = {}
-    kept: list[Row] = []
+    unique: list[Row] = []
     copies = 0
     for row in figures.rows:
         known = first.setdefault(row.identity, row) if row.identity else row
         if known is row:
-            kept.append(row)
+            unique.append(row)
         elif known.figure == row.figure:
             copies += 1
         else:
             figures.left_out.append(
                 f"{row.place}: {row.metric} is there twice, with {known.value:g} and {row.value:g}"
             )
-    figures.rows = kept
+    figures.rows = unique
     if copies:
         figures.missing.append(f"{copies} samples are copies of others, and count once.")
 

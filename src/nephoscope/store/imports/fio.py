@@ -144,7 +144,7 @@ def _job(values: Mapping[str, Any], common: Mapping[str, Any]) -> _Job:
 
 
 def _add_job(
-    jobs: Sequence[_Job], where: str, at_s: float | None, figures: Figures, others: set[str]
+    jobs: Sequence[_Job], where: str, at_s: float | None, figures: Figures, unlisted: set[str]
 ) -> None:
     """Adds the figures of a job; several entries of it are its parallel clones (`numjobs`)."""
     name, several = jobs[0].name, len(jobs) > 1
@@ -161,8 +161,8 @@ def _add_job(
         for direction in _DIRECTIONS:
             values = job.values.get(direction)
             if isinstance(values, dict) and values.get("total_ios"):
-                _add_direction(own, job, title, direction, values, at_s, others)
-        _add_sync(own, job, title, at_s, others)
+                _add_direction(own, job, title, direction, values, at_s, unlisted)
+        _add_sync(own, job, title, at_s, unlisted)
         parts.append(own.rows[before:])
     if not any(parts):
         figures.left_out += own.left_out or [f"{title}: it did no I/O (0 operations)"]
@@ -188,7 +188,7 @@ def _add_direction(
     direction: str,
     values: Mapping[str, Any],
     at_s: float | None,
-    others: set[str],
+    unlisted: set[str],
 ) -> None:
     place = f"{title}, {direction}"
     common: dict[str, Any] = {"factors": job.factors, "at_s": at_s}
@@ -202,11 +202,11 @@ def _add_direction(
         add(place, job.name, f"{direction}_bytes_per_s", values.get("bw"), kib_per_s, **common)
     weight = number_or_none(values.get("total_ios")) or 0.0
     for kind in ("lat", "clat"):
-        _add_times(figures, job, place, f"{direction}_{kind}", values, kind, weight, at_s, others)
+        _add_times(figures, job, place, f"{direction}_{kind}", values, kind, weight, at_s, unlisted)
 
 
 def _add_sync(
-    figures: Figures, job: _Job, title: str, at_s: float | None, others: set[str]
+    figures: Figures, job: _Job, title: str, at_s: float | None, unlisted: set[str]
 ) -> None:
     """Adds the times of fsync and fdatasync; `total_ios` of them is 0 in some versions."""
     values = job.values.get("sync")
@@ -221,7 +221,7 @@ def _add_sync(
     figures.add(
         place, job.name, "sync_operations_count", count, COUNT, factors=job.factors, at_s=at_s
     )
-    _add_times(figures, job, place, "sync_lat", values, "lat", count, at_s, others)
+    _add_times(figures, job, place, "sync_lat", values, "lat", count, at_s, unlisted)
 
 
 def _add_times(
@@ -233,7 +233,7 @@ def _add_times(
     kind: str,
     weight: float,
     at_s: float | None,
-    others: set[str],
+    unlisted: set[str],
 ) -> None:
     """Adds mean, maximum and percentiles; fio 2 states microseconds."""
     times, unit = values.get(f"{kind}_ns"), NS
@@ -252,7 +252,7 @@ def _add_times(
             )
     for label, value in _percentiles(times, place, figures):
         if label not in _PERCENTILES and not job.keeps_percentiles:
-            others.add(label)
+            unlisted.add(label)
             continue
         # What people run fio with fdatasync for.
         headline = prefix == "sync_lat" and label == "99"

@@ -231,10 +231,10 @@ FORMATS: tuple[Format, ...] = (
 
 def recognise(source: Source) -> Format:
     """Returns the format of a file. ValueError that says what was seen, and what there is."""
-    found = next((one for one in FORMATS if one.recognise(source)), None)
-    if found is None:
+    format_ = next((one for one in FORMATS if one.recognise(source)), None)
+    if format_ is None:
         raise ValueError(not_read.reason(source, ", ".join(tools())))
-    return found
+    return format_
 
 
 def tools() -> list[str]:

@@ -68,22 +68,22 @@ def reason(source: Source, tools: str) -> str:
     text = source.text
     if not text.strip():
         return "it is empty; name a file with results"
-    found = source.documents
-    objects = [value for _, value in found.values if isinstance(value, dict)]
+    content = source.documents
+    objects = [value for _, value in content.values if isinstance(value, dict)]
     if objects:
         return _of_object(objects[0], tools)
     for pattern, words in _TEXTS:
         if re.search(pattern, text[:1_000_000], re.MULTILINE):
             return words
-    if not found.values and found.cut_off_at is not None:
+    if not content.values and content.cut_off_at is not None:
         return (
-            f"the JSON ends in the middle, on line {found.cut_off_at}: the file was cut off, "
+            f"the JSON ends in the middle, on line {content.cut_off_at}: the file was cut off, "
             "because the tool was killed or the copy is not whole"
         )
-    if not found.values and found.problems:
-        line, problem = found.problems[0]
+    if not content.values and content.problems:
+        line, problem = content.problems[0]
         return f"line {line}: {problem}"
-    seen = "JSON without any object" if found.values else _kind_of(text)
+    seen = "JSON without any object" if content.values else _kind_of(text)
     return f"it is {seen}, and no report of a tool that is known: {tools}"
 
 

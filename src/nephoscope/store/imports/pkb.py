@@ -42,13 +42,13 @@ def is_sample(value: Any) -> bool:
 def read(source: Source) -> Figures:
     """Returns the samples of a file; what is none is left out with its line."""
     figures = Figures("PerfKit Benchmarker")
-    found = source.documents
-    figures.left_out += [f"Line {line}: {reason}" for line, reason in found.problems]
-    if found.others:
-        figures.left_out.append(f"{found.others} lines: this is no JSON")
-    if found.cut_off_at is not None:
-        figures.left_out.append(f"Line {found.cut_off_at}: the JSON ends in the middle")
-    for line, value in found.values:
+    content = source.documents
+    figures.left_out += [f"Line {line}: {reason}" for line, reason in content.problems]
+    if content.other_lines:
+        figures.left_out.append(f"{content.other_lines} lines: this is no JSON")
+    if content.cut_off_at is not None:
+        figures.left_out.append(f"Line {content.cut_off_at}: the JSON ends in the middle")
+    for line, value in content.values:
         samples = list(jsonstream.objects(value))
         if not samples:
             figures.left_out.append(f"Line {line}: this is no JSON object")

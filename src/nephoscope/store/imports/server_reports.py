@@ -133,25 +133,25 @@ def read_ab(source: Source) -> Figures:
         "imported."
     )
     for place, text in _reports(source.text, _AB):
-        found = {
+        numbers = {
             key: float(match.group(1))
             for key, pattern in _AB_FIGURES.items()
             if (match := re.search(pattern, text, re.MULTILINE))
         }
-        if "per_s" not in found or "complete" not in found:
+        if "per_s" not in numbers or "complete" not in numbers:
             figures.left_out.append(f"{place}: it was cut off")
             continue
-        if not found["complete"]:
+        if not numbers["complete"]:
             figures.left_out.append(f"{place}: no request was completed")
             continue
-        factors = {"connections": f"{found['level']:.0f}"} if "level" in found else {}
+        factors = {"connections": f"{numbers['level']:.0f}"} if "level" in numbers else {}
         common: dict[str, Any] = {"factors": factors}
-        figures.add(place, "", "requests_per_s", found["per_s"], PER_S, headline=True, **common)
-        if found.get("mean"):
+        figures.add(place, "", "requests_per_s", numbers["per_s"], PER_S, headline=True, **common)
+        if numbers.get("mean"):
             figures.add(
-                *(place, "", "latency_mean_ns", found["mean"], MS),
+                *(place, "", "latency_mean_ns", numbers["mean"], MS),
                 merge=Merge.WEIGHTED_MEAN,
-                weight=found["complete"],
+                weight=numbers["complete"],
                 **common,
             )
         for rank, ms in re.findall(r"^ *([0-9]+)% +([0-9]+)(?: .*)?$", text, re.MULTILINE):
@@ -160,7 +160,7 @@ def read_ab(source: Source) -> Figures:
             if float(ms):
                 merge = Merge.MAXIMUM if longest else None
                 figures.add(place, "", metric, float(ms), MS, merge=merge, **common)
-        failed = found.get("failed", 0.0) + found.get("refused", 0.0)
+        failed = numbers.get("failed", 0.0) + numbers.get("refused", 0.0)
         figures.add(place, "", "errors_count", failed, FAILURES, **common)
     return figures
 

@@ -27,6 +27,8 @@ _SINGLE = (
     "together."
 )
 _NAMED = 3
+_SHOWN = 160
+"""Characters of a reason, which may contain names out of the file."""
 _FILES_NAMED = 6
 
 
@@ -37,7 +39,10 @@ def left_out_sentence(left_out: Sequence[str]) -> str:
     count = len(left_out)
     more = f"; and {count - _NAMED:,} more" if count > _NAMED else ""
     records = "1 record was" if count == 1 else f"{count:,} records were"
-    return f"{records} left out: {'; '.join(left_out[:_NAMED])}{more}."
+    named = "; ".join(
+        one if len(one) <= _SHOWN else f"{one[:_SHOWN]}…" for one in left_out[:_NAMED]
+    )
+    return f"{records} left out: {named}{more}."
 
 
 def write_run(
