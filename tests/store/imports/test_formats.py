@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from nephoscope import limits
 from nephoscope.adapters import ADAPTERS, Output
 from nephoscope.errors import UsageError
 from nephoscope.model import Shape
@@ -55,7 +58,11 @@ def test_a_report_of_a_tool_is_what_its_adapter_reads(
     adapter, compared = ADAPTERS[name], 0
     metrics = {metric.id: metric for metric in adapter.spec.metrics}
     for capture in captures:
-        text = capture["stdout"] if tool_reports.marked(capture["stdout"]) else capture["stderr"]
+        text = (
+            capture["stdout"]
+            if tool_reports.is_report(name, capture["stdout"])
+            else capture["stderr"]
+        )
         source = Source(Path("report"), text.encode(), 0.0)
         try:
             samples = adapter.parse(Output(capture["stdout"], capture["stderr"]))
@@ -98,6 +105,7 @@ def test_each_golden_file_has_the_marks_of_one_format(path: Path) -> None:
         ("[1, 2]", "JSON without any object"),
         ("PK\x03\x04", "ZIP archive"),
         ("Label,elapsed,success\na,1,true\n", "a table with the columns Label, elapsed, success"),
+        ("[OVERALL], RunTime(ms), 10\n[READ], Operations, 5\n", "it is text, and no report"),
         ("hello", "it is text, and no report of a tool that is known: 7z, ab,"),
         (b"\x80\x81abc", "no UTF-8 text"),
         (" \n", "it is empty"),
@@ -136,10 +144,13 @@ def test_encodings_and_lines_around_the_json(content: str | bytes) -> None:
     assert (prefix, [row.figure for row in figures.rows]) == ("hyperfine", [1e9, 2e9])
 
 
-def test_compressed_files_are_read_and_bounded(tmp_path: Path) -> None:
+def test_compressed_files_are_read_and_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "a.json.gz").write_bytes(gzip.compress(HYPERFINE.encode()))
     assert import_files([tmp_path / "a.json.gz"], Store(tmp_path / "store")).id
-    whole = gzip.compress(bytes(300 << 20))
+    monkeypatch.setattr(limits, "IMPORT_BYTES", 1 << 20)
+    whole = gzip.compress(bytes(3 << 20))
     for name, content, words in (
         ("bomb.gz", whole, "larger than 256 MiB when decompressed"),
         ("half.gz", gzip.compress(b"x" * 1000)[:-9], "end in the middle"),
@@ -148,6 +159,31 @@ def test_compressed_files_are_read_and_bounded(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(content)
         with pytest.raises(UsageError, match=words):
             import_files([tmp_path / name], Store(tmp_path / "store"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n" * 500_000,
+        " " * 500_000,
+        '{\n "transactions":\n' * 10_000,
+        "PING " + "(" * 500_000,
+        "- benchmark " + "1" * 500_000,
+        "A (" * 150_000,
+        "A_\n(" * 30_000,
+        "BYTE UNIX Benchmarks\nBenchmark Run: \nx" + " " * 300_000,
+        "Running 1s test @ x\n Thread Stats\n1 requests in \nRequests/sec: 1\n 1% "
+        + "1" * 300_000
+        + " x",
+        "sysbench 1.0\nNumber of threads: 1\n" * 20_000,
+        "[ 1, " * 100_000,
+    ],
+)
+def test_recognition_and_readers_are_bounded_in_time(text: str) -> None:
+    began = time.process_time()
+    with suppress(ValueError):
+        read(text)
+    assert time.process_time() - began < 10
 
 
 def test_the_docs_have_the_table_of_formats() -> None:

@@ -43,6 +43,9 @@ def test_fio_2_has_kib_per_second_and_microseconds() -> None:
     assert found["read_clat_p99_ns"] == 1_350_000
     assert found["read_clat_mean_ns"] == 2_000_000
     assert not figures.left_out
+    del old["total_ios"]
+    assert values(of(fio({"jobname": "t", "read": old})))["read_operations_per_s"] == 7
+    assert of(fio({"jobname": "t", "read": {"iops": 0}})).left_out[0].endswith("(0 operations)")
 
 
 def test_clones_of_a_job_are_summed_and_their_percentiles_named() -> None:

@@ -160,7 +160,7 @@ def _add_job(
         before = len(own.rows)
         for direction in _DIRECTIONS:
             values = job.values.get(direction)
-            if isinstance(values, dict) and values.get("total_ios"):
+            if isinstance(values, dict) and _has_operations(values):
                 _add_direction(own, job, title, direction, values, at_s, unlisted)
         _add_sync(own, job, title, at_s, unlisted)
         parts.append(own.rows[before:])
@@ -179,6 +179,12 @@ def _add_job(
         f"The {len(jobs)} entries of job '{name}' ran at the same time (numjobs={len(jobs)}): "
         f"their rates are summed, and count as one repetition.{merged.sentence}"
     )
+
+
+def _has_operations(values: Mapping[str, Any]) -> bool:
+    """States whether a job did anything in a direction; fio 2.0 does not count operations."""
+    count = values["total_ios"] if "total_ios" in values else values.get("iops")
+    return number_or_none(count) is not None
 
 
 def _add_direction(

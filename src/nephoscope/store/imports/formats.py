@@ -99,10 +99,6 @@ def _is_phoronix(source: Source) -> bool:
     return source.content != DATABASE and source.text.lstrip().startswith("<")
 
 
-def _is_marked(name: str, text: str) -> bool:
-    return tool_reports.marked(text) == name
-
-
 def _read_marked(name: str, source: Source, _: Mapping[str, str]) -> Figures:
     return tool_reports.read_with(name, source.text)
 
@@ -220,7 +216,7 @@ FORMATS: tuple[Format, ...] = (
         Format(
             *(name, ADAPTERS[name].spec.tool or name, "its output"),
             "the report, as its adapter reads it",
-            _text(partial(_is_marked, name)),
+            _text(partial(tool_reports.is_report, name)),
             partial(_read_marked, name),
             may_be_parallel=name in _GENERATORS,
         )

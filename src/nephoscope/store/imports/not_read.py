@@ -40,11 +40,11 @@ _TEXTS: tuple[tuple[str, str], ...] = (
         "it is the text output of Google Benchmark; use --benchmark_out_format=json",
     ),
     (
-        r"^-+ benchmark:? .*[0-9]+ tests",
+        r"^-+ benchmark:? .*[0-9] tests",
         "it is the screen output of pytest-benchmark; use --benchmark-json=FILE",
     ),
     (
-        r"^={3,} *SET *={3,}|^[A-Z_]+ ?(?:\([^)]*\))?: [0-9.]+ requests per second",
+        r"^={3,} *SET *={3,}|^[A-Z_]+ ?(?:\([^)\n]{0,80}\))?: [0-9.]+ requests per second",
         "it is the screen output of redis-benchmark; run it with --csv",
     ),
     (
@@ -56,6 +56,8 @@ _TEXTS: tuple[tuple[str, str], ...] = (
         "it is the screen output of `openssl speed`; run it with -mr",
     ),
 )
+_BEGINNING_OF_JSON = re.compile(r'\s*(?:\{\s*["}]|\{\Z|\[\s*[][{"0-9-])')
+"""Text may begin with a bracket, too."""
 _SHOWN_KEYS = 8
 
 
@@ -75,12 +77,13 @@ def reason(source: Source, tools: str) -> str:
     for pattern, words in _TEXTS:
         if re.search(pattern, text[:1_000_000], re.MULTILINE):
             return words
-    if not content.values and content.cut_off_at is not None:
+    is_json = _BEGINNING_OF_JSON.match(text) is not None
+    if is_json and not content.values and content.cut_off_at is not None:
         return (
             f"the JSON ends in the middle, on line {content.cut_off_at}: the file was cut off, "
             "because the tool was killed or the copy is not whole"
         )
-    if not content.values and content.problems:
+    if is_json and not content.values and content.problems:
         line, problem = content.problems[0]
         return f"line {line}: {problem}"
     seen = "JSON without any object" if content.values else _kind_of(text)

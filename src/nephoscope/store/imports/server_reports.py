@@ -87,7 +87,7 @@ def read_wrk(source: Source) -> Figures:
             strict=False,
         ):
             _add_time(figures, place, metric, words, factors, merge, weight)
-        for rank, words in re.findall(r"^ *([0-9.]+)% +([0-9.]+\S+)$", text, re.MULTILINE):
+        for rank, words in re.findall(r"^ *([0-9.]+)% +([0-9.]+[a-zµ]+)$", text, re.MULTILINE):
             if 0 < float(rank) < 100:
                 label = f"{float(rank):g}".replace(".", "")
                 _add_time(figures, place, f"latency_p{label}_ns", words, factors)

@@ -10,14 +10,14 @@ from nephoscope.store.imports.source import Source
 from nephoscope.store.imports.units import Unit
 
 _RUN = re.compile(r"^Benchmark Run: ", re.MULTILINE)
+_NAME = r"^(\S.{0,80}?)(?: {2,80}|\t[ \t]{0,80})"
+_NUMBER = r"([0-9]+\.[0-9]+)"
 _RESULT = re.compile(
-    r"^(\S.*?) {2,}([0-9]+\.[0-9]+) (\S+) +\([0-9.]+ s, [0-9]+ samples\)$", re.MULTILINE
+    rf"{_NAME}{_NUMBER}[ \t](\S+)[ \t]+\([0-9.]+ s, [0-9]+ samples\)$", re.MULTILINE
 )
-_INDEX = re.compile(
-    r"^(\S.*?) {2,}([0-9]+\.[0-9]+) +([0-9]+\.[0-9]+) +([0-9]+\.[0-9]+)$", re.MULTILINE
-)
+_INDEX = re.compile(rf"{_NAME}{_NUMBER}[ \t]+{_NUMBER}[ \t]+{_NUMBER}$", re.MULTILINE)
 _SCORE = re.compile(
-    r"^System Benchmarks Index Score(?: \(Partial Only\))? +([0-9]+\.[0-9]+)$", re.MULTILINE
+    r"^System Benchmarks Index Score(?: \(Partial Only\))?[ \t]+([0-9]+\.[0-9]+)$", re.MULTILINE
 )
 _COPIES = re.compile(r"running ([0-9]+) parallel cop(?:y|ies) of tests")
 _SCORE_UNIT = PLAIN._replace(better=Better.HIGHER)
