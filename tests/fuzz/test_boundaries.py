@@ -10,6 +10,7 @@ from .boundaries import BOUNDARIES
 from .boundary import Boundary
 
 CASES = {"simulator": 4, "probe parameters": 10, "import": 10, "far side": 10, "credentials": 10}
+CASES |= {"report of a tool to import": 20, "summary to import": 20}
 """Programs are started, and runs stored, for each case of these."""
 
 

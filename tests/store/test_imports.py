@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
@@ -17,7 +16,8 @@ from nephoscope import capabilities, catalog
 from nephoscope.errors import StoreError, UsageError
 from nephoscope.model import Shape
 from nephoscope.store import Store, StoredRun, query
-from nephoscope.store.imports import import_files
+from nephoscope.store.imports import formats, import_files, read_figures
+from nephoscope.store.imports.source import Source
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "imports"
 
@@ -63,7 +63,7 @@ def test_files_of_several_runs_are_repetitions(tmp_path: Path) -> None:
     one = imported(tmp_path, "iperf3.json")
     assert "measured once" in " ".join(one.manifest["refused"])
     run = imported(tmp_path, "iperf3.json", "iperf3-2.json")
-    rates = figures(run)["sum_received_bits_per_s"]
+    rates = figures(run)["goodput_bits_per_s"]
     ends = [
         json.loads((GOLDEN / name).read_text())["end"] for name in ("iperf3.json", "iperf3-2.json")
     ]
@@ -196,24 +196,24 @@ def test_scores_of_spare_cores(tmp_path: Path) -> None:
         ("<!DOCTYPE x><PhoronixTestSuite/>", "document type declaration"),
         ("<PhoronixTestSuite/>", "no figures to import"),
         ('{"start": {}, "end": {}, "error": "unable to connect"}', "unable to connect"),
-        ('{"start": {}, "end": {}}', "'test_start' is missing"),
+        ('{"start": {"version": "3"}, "end": {}}', "'test_start' is missing"),
+        ('{"start": {}, "end": {}}', "a JSON object with the keys 'start', 'end', and no report"),
         ('{"fio version": "3", "jobs": [{"error": 5}]}', "ended with error 5"),
         ('{"results": [{"command": "x", "times": [1], "exit_codes": [3]}]}', "exit code 3"),
         ('{"results": [{"command": "x", "times": [null]}]}', "missing value is not a zero"),
         ('{"results": [{"times": [1]}]}', "'command' is missing"),
-        ('{"results": [{"command": "x", "times": [NaN]}]}', "'times' is no number: nan"),
+        ('{"results": [{"command": "x", "times": [NaN]}]}', "'wall_ns' is no number: nan"),
         (
             '{"results": [{"command": "x", "times": [1%s]}]}' % ("0" * 400),
-            "'times' is no number: 1",
+            "'wall_ns' is no number: 1",
         ),
         ('{"results": [{"command": "x", "times": [1e99]}]}', "no number below 1e+100: 1e+99"),
         ('{"results": [{"command": "x", "times": [-1]}]}', "of 'x': wall_ns is below 0: -1"),
-        (COMPOSITE.replace("8034:", "nan:"), "MIPS is no number below 1e+100: nan"),
         (IPERF3.replace('"timesecs": 1', '"timesecs": -1', 1), "no time of the calendar"),
         (IPERF3.replace('"timesecs": 1', '"timesecs": 1e15', 1), "no time of the calendar"),
         ('{"metrics": {"x": {"avg": "a"}}}', "'x.avg' is no number"),
         ('{"type": "Metric", "data": {}}\n', "single points"),
-        ("sysbench 1.0.20 (using)\nCPU speed:\n", "report 1 was cut off"),
+        ("sysbench 1.0.20 (using)\nCPU speed:\n", "Report 1: it was cut off"),
         ("sysbench 1.0.20 (using)\nFATAL: no test\n", "FATAL: no test"),
         ("SQLite format 3\0" + "x" * 200, "its scores cannot be read"),
     ],
@@ -228,19 +228,35 @@ def test_bad_files_are_refused_with_a_sentence(tmp_path: Path, content: str, wor
     assert Store(tmp_path / "store").ids() == []
 
 
-def test_two_units_of_a_metric_are_refused_with_the_file(tmp_path: Path) -> None:
+def left_out(run: StoredRun) -> str:
+    """The sentence on what was left out; '' for nothing."""
+    return next((text for text in run.manifest["refused"] if "left out: " in text), "")
+
+
+def test_a_run_of_the_phoronix_test_suite_that_is_no_number_is_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "composite.xml"
+    file.write_text(COMPOSITE.replace("8034:", "nan:"))
+    run = import_files([file], Store(tmp_path / "store"))
+    assert len(figures(run)["MIPS"]) == 5
+    assert "'MIPS' is no number: nan" in left_out(run)
+
+
+def test_the_second_unit_of_a_metric_is_left_out(tmp_path: Path) -> None:
     line = {"test": "t", "metric": "m", "value": 1, "timestamp": 1}
     file = tmp_path / "samples.json"
     file.write_text("".join(json.dumps({**line, "unit": unit}) + "\n" for unit in ("ms", "points")))
-    with pytest.raises(UsageError, match=re.escape(f"{file}: Line 2: m is in points")):
-        import_files([file], Store(tmp_path / "store"))
+    run = import_files([file], Store(tmp_path / "store"))
+    assert figures(run) == {"m": [1e6]}
+    assert "Line 2: m is in points, and earlier in ns" in left_out(run)
 
 
 def test_a_percentile_of_fio_that_is_no_number_is_named(tmp_path: Path) -> None:
     file = tmp_path / "fio.json"
     file.write_text((GOLDEN / "fio.json").read_text().replace('"99.000000"', '"most"'))
-    with pytest.raises(UsageError, match="read: the percentile 'most' is no number"):
-        import_files([file], Store(tmp_path / "store"))
+    run = import_files([file], Store(tmp_path / "store"))
+    assert "read: the percentile 'most' is no number" in left_out(run)
+    assert "read_clat_p99_ns" not in figures(run)
+    assert "read_clat_p50_ns" in figures(run)
 
 
 def test_files_of_two_tools_are_two_imports(tmp_path: Path) -> None:
@@ -251,16 +267,14 @@ def test_files_of_two_tools_are_two_imports(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.*")), ids=lambda path: path.name)
 @given(data=st.data())
 def test_damage_is_a_sentence(path: Path, data: st.DataObject) -> None:
-    from nephoscope.store.imports import _figures
-    from nephoscope.store.imports.rows import Source
-
     content = path.read_bytes()
     start = data.draw(st.integers(0, len(content)))
     piece = data.draw(st.binary(max_size=8))
     stop = data.draw(st.integers(start, min(len(content), start + 20)))
     damaged = content[:start] + piece + content[stop:]
-    with suppress(UsageError, StoreError):
-        _figures(Source(path, damaged, 0.0), {})
+    source = Source(path, damaged, 0.0)
+    with suppress(ValueError, StoreError):
+        read_figures(formats.recognise(source), source)
 
 
 @pytest.mark.slow

@@ -83,41 +83,70 @@ BAD = [
 ]
 
 
+def left_out(path: Path, store: Path) -> tuple[list[float], str]:
+    """The values that are imported, and the sentence on what was left out."""
+    run = import_files([path], Store(store))
+    values = [row.value for row in query.trial_medians(run)]
+    return values, next((text for text in run.manifest["refused"] if "left out: " in text), "")
+
+
 @pytest.mark.parametrize(("change", "words"), BAD)
-def test_a_bad_line_is_refused_with_its_number(
+def test_a_bad_line_is_left_out_with_its_number(
     tmp_path: Path, change: dict[str, Any], words: str
 ) -> None:
     path = write(tmp_path / "samples.json", LINE, {**LINE, **change})
-    with pytest.raises(UsageError) as caught:
-        import_files([path], Store(tmp_path / "store"))
-    assert f"samples.json:2: {words}" in str(caught.value)
-    assert Store(tmp_path / "store").ids() == []
+    values, sentence = left_out(path, tmp_path / "store")
+    assert values == [5e6]
+    assert sentence.startswith(f"1 record was left out: Line 2: {words}")
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("not json", "this is no JSON"), ("[]", "no JSON object"), ('{"value": NaN}', "missing")],
+    [
+        ("not json", "1 lines: this is no JSON"),
+        ("[]", "Line 2: this is no JSON object"),
+        ('{"value": NaN}', "Line 2: 'test' is missing or no text"),
+        ('{"value": 1', "Line 2: the JSON ends in the middle"),
+        ('{"a": "\\ud800"}', "Line 2: it has half of a surrogate pair"),
+    ],
 )
-def test_what_is_no_sample_is_refused(tmp_path: Path, text: str, words: str) -> None:
-    with pytest.raises(UsageError, match=words):
-        import_files([write(tmp_path / "f", LINE, text)], Store(tmp_path))
+def test_what_is_no_sample_is_left_out(tmp_path: Path, text: str, words: str) -> None:
+    values, sentence = left_out(write(tmp_path / "f", LINE, text), tmp_path)
+    assert values == [5e6]
+    assert words in sentence
 
 
-def test_nan_is_no_value(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"f:1: 'value' is no number: nan"):
+def test_a_file_without_any_good_line_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(
+        UsageError, match=r"f: nothing in it can be used.*'value' is no number: nan"
+    ):
         import_files([write(tmp_path / "f", {**LINE, "value": float("nan")})], Store(tmp_path))
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="holds no samples"):
+    with pytest.raises(UsageError, match="it is empty"):
         import_files([write(tmp_path / "empty")], Store(tmp_path))
     with pytest.raises(StoreError, match="cannot be read"):
         import_files([tmp_path / "none"], Store(tmp_path))
 
 
-def test_one_metric_in_two_units_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="Line 2: Throughput is in ns, and earlier in bits_per_s"):
-        import_files([write(tmp_path / "f", LINE, {**LINE, "unit": "s"})], Store(tmp_path))
+def test_samples_count_once_however_often_they_come(tmp_path: Path) -> None:
+    twin, other = {**LINE, "owner": "later"}, {**LINE, "sample_uri": "y", "value": 6.0}
+    values, sentence = left_out(write(tmp_path / "f", LINE, twin, other), tmp_path / "store")
+    assert sorted(values) == [5e6, 6e6]
+    assert sentence == ""
+    changed = {**LINE, "value": 7.0}
+    values, sentence = left_out(write(tmp_path / "g", LINE, changed), tmp_path / "store")
+    assert values == [5e6]
+    assert "Line 2: Throughput is there twice, with 5 and 7" in sentence
+
+
+@pytest.mark.parametrize("text", [json.dumps([LINE, {**LINE, "sample_uri": "y"}], indent=1), ""])
+def test_an_array_and_pretty_objects_are_samples_too(tmp_path: Path, text: str) -> None:
+    other = {**LINE, "sample_uri": "y"}
+    text = text or "\n".join(json.dumps(one, indent=2) for one in (LINE, other))
+    values, _ = left_out(write(tmp_path / "f", text), tmp_path / "store")
+    assert values == [5e6, 5e6]
 
 
 @pytest.mark.parametrize(

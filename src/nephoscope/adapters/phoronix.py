@@ -105,16 +105,18 @@ def _parse(output: Output) -> list[Sample]:
         words = f" Its words: '{notices[-1].strip()[:200]}'." if notices else ""
         raise ToolError(f"it has left no results.{words}")
     try:
-        results, _ = read_composite(output.stdout[start:])
+        suite = read_composite(output.stdout[start:])
     except ValueError as error:
         raise ToolError(f"its results are not understood: {error}.") from error
+    if suite.failed:
+        raise ToolError(f"its results are not whole: {suite.failed[0]}.")
     samples = [
         Sample(
             _METRICS[result.proportion],
             fmean(result.values),
             factors={"test": result.test, "arguments": result.arguments, "unit": result.scale},
         )
-        for result in results
+        for result in suite.results
         if result.proportion in _METRICS
     ]
     if not samples:

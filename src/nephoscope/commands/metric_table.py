@@ -34,7 +34,8 @@ def _lines(found: Sequence[MetricResult]) -> str:
         estimate = line.estimate
         text = units.format_interval(estimate.value, estimate.low, estimate.high, estimate.unit)
         value, _, ends = text.partition(" [")
-        rows.append((f"  {line.metric}", value, f"[{ends}", str(estimate.n), line.consistency.word))
+        interval = "none" if estimate.low is None or estimate.high is None else f"[{ends}"
+        rows.append((f"  {line.metric}", value, interval, str(estimate.n), line.consistency.word))
     return output.table(
         ("  METRIC", "MEDIAN", "INTERVAL", "N", "CONSISTENCY"), rows, right=(1, 2, 3)
     )

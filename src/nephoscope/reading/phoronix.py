@@ -1,10 +1,11 @@
-"""Result files of the Phoronix Test Suite (composite.xml)."""
+"""Result files of the Phoronix Test Suite: composite.xml and `result-file-to-json`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 from xml.etree import ElementTree
 
 from nephoscope.reading import jsontext
@@ -30,8 +31,33 @@ class SuiteResult:
     at_s: float | None
 
 
-def read_composite(text: str) -> tuple[list[SuiteResult], int]:
-    """Returns the results, and how many graphs are left out because they are no single figures.
+@dataclass(slots=True)
+class Suite:
+    """The content of a result file.
+
+    failed: 'test on system: reason' of each result that is missing. graphs: how many graphs are
+    left out because they are no single figures.
+    """
+
+    results: list[SuiteResult] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    graphs: int = 0
+
+    def add(self, where: str, words: str, reason: str, **fields: Any) -> None:
+        """Adds the runs of a test on a system; words: their values, separated by colons."""
+        if not words:
+            self.failed.append(f"{where}: it has no result{reason}")
+            return
+        try:
+            values = tuple(float(word) for word in words.split(":"))
+        except ValueError:
+            self.failed.append(f"{where}: its result '{words[:40]}' is no number")
+            return
+        self.results.append(SuiteResult(values=values, **fields))
+
+
+def read_composite(text: str) -> Suite:
+    """Returns the results of a composite.xml.
 
     ValueError, with a sentence without its end, for what is no such file.
     """
@@ -45,31 +71,73 @@ def read_composite(text: str) -> tuple[list[SuiteResult], int]:
     if root.tag != "PhoronixTestSuite":
         raise ValueError(f"its root is <{root.tag[:40]}>, and not <PhoronixTestSuite>")
     at_s = {_text(system, "Identifier"): _time(system) for system in root.iter("System")}
-    graphs = list(root.iter("Result"))
-    single = [
-        graph for graph in graphs if graph.findtext("DisplayFormat", _ONE_RESULT) == _ONE_RESULT
-    ]
-    results = [result for graph in single for result in _results(graph, at_s)]
-    return results, len(graphs) - len(single)
+    suite = Suite()
+    for graph in root.iter("Result"):
+        if graph.findtext("DisplayFormat", _ONE_RESULT) != _ONE_RESULT:
+            suite.graphs += 1
+            continue
+        test = _text(graph, "Identifier") or _text(graph, "Title")
+        for entry in graph.iter("Entry"):
+            system = _text(entry, "Identifier")
+            # The mean stands alone where single runs are not in the file.
+            suite.add(
+                f"{test} on {system}",
+                _text(entry, "RawString") or _text(entry, "Value"),
+                _reason(entry),
+                test=test,
+                arguments=_text(graph, "Description"),
+                system=system,
+                scale=_text(graph, "Scale") or "result",
+                proportion=_text(graph, "Proportion"),
+                at_s=at_s.get(system),
+            )
+    return suite
 
 
-def _results(graph: ElementTree.Element, at_s: dict[str, float | None]) -> Iterator[SuiteResult]:
-    test = _text(graph, "Identifier") or _text(graph, "Title")
-    for entry in graph.iter("Entry"):
-        system = _text(entry, "Identifier")
-        # The mean stands alone where single runs are not in the file.
-        words = _text(entry, "RawString") or _text(entry, "Value")
-        if not words:
-            raise ValueError(f"{test} on {system} has no result{_reason(entry)}")
-        yield SuiteResult(
-            test=test,
-            arguments=_text(graph, "Description"),
-            system=system,
-            scale=_text(graph, "Scale") or "result",
-            proportion=_text(graph, "Proportion"),
-            values=tuple(_number(word, f"{test} on {system}") for word in words.split(":")),
-            at_s=at_s.get(system),
+def is_json(document: Mapping[str, Any]) -> bool:
+    """States whether a JSON object is what `result-file-to-json` writes, in either version."""
+    tests = document.get("results")
+    return (
+        "title" in document
+        and isinstance(tests, dict)
+        and any(
+            isinstance(test, dict) and isinstance(test.get("results"), dict)
+            for test in tests.values()
         )
+    )
+
+
+def read_json(document: Mapping[str, Any]) -> Suite:
+    """Returns the results of what `result-file-to-json` writes."""
+    suite = Suite()
+    for key, test in document["results"].items():
+        systems = test.get("results") if isinstance(test, dict) else None
+        if not isinstance(systems, dict):
+            suite.graphs += 1
+            continue
+        name = str(test.get("identifier") or test.get("title") or key)
+        for system, entry in systems.items():
+            entry = entry if isinstance(entry, dict) else {}
+            single = entry.get("all_results")
+            words = ":".join(map(str, single)) if isinstance(single, list) else str(single or "")
+            suite.add(
+                f"{name} on {system}",
+                words or str(entry.get("value") or ""),
+                "",
+                test=name,
+                arguments=str(test.get("description") or test.get("arguments") or ""),
+                system=str(system),
+                scale=str(test.get("scale") or test.get("units") or "result"),
+                proportion=str(test.get("proportion") or ""),
+                at_s=_system_time(document, str(system)),
+            )
+    return suite
+
+
+def _system_time(document: Mapping[str, Any], name: str) -> float | None:
+    systems = document.get("systems")
+    system = systems.get(name) if isinstance(systems, dict) else None
+    return _moment(str(system.get("timestamp"))) if isinstance(system, dict) else None
 
 
 def _reason(entry: ElementTree.Element) -> str:
@@ -81,20 +149,17 @@ def _reason(entry: ElementTree.Element) -> str:
     return f" ('{str(words)[:120]}')"
 
 
-def _number(word: str, where: str) -> float:
-    try:
-        return float(word)
-    except ValueError:
-        raise ValueError(f"{where} has '{word[:40]}' for a result") from None
-
-
 def _text(element: ElementTree.Element, tag: str) -> str:
     return (element.findtext(tag) or "").strip()
 
 
 def _time(system: ElementTree.Element) -> float | None:
+    return _moment(_text(system, "TimeStamp"))
+
+
+def _moment(text: str) -> float | None:
     try:
-        moment = datetime.fromisoformat(_text(system, "TimeStamp"))
+        moment = datetime.fromisoformat(text)
     except ValueError:
         return None
     return moment.replace(tzinfo=UTC).timestamp()

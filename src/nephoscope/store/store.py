@@ -205,6 +205,10 @@ class Store:
         _ = run.manifest
         return run
 
+    def open_or_none(self, run_id: str) -> StoredRun | None:
+        """The run of an id; None when its manifest cannot be read."""
+        return next(self._readable([run_id]), None)
+
     def find(self, name: str) -> StoredRun:
         """The run of an id, of a unique beginning of one, or `latest`; damaged ones too.
 

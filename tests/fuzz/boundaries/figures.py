@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 from pathlib import Path
 
 from nephoscope.census import files as census_files
@@ -13,7 +14,7 @@ from nephoscope.pricing.offers import OfferFile
 from nephoscope.rank import figures_file
 from nephoscope.reading import recordfile
 from nephoscope.store import Store
-from nephoscope.store.imports import import_files
+from nephoscope.store.imports import import_files, tool_reports
 from nephoscope.studies import catalogue
 
 from ..boundary import JSON, JSON_LINES, YAML, Boundary
@@ -31,6 +32,49 @@ def _lines_to_import() -> tuple[bytes, ...]:
     return tuple(b"\n".join(lines[at : at + 4]) for at in range(0, len(lines), 4))
 
 
+@functools.cache
+def _reports_to_import() -> tuple[bytes, ...]:
+    """What tools printed whose adapters read it, and reports that have a reader of their own."""
+    found = []
+    for name in tool_reports.MARKS:
+        capture = next(
+            path
+            for path in sorted((ROOT / "tests/golden" / name).glob("*.json"))
+            if json.loads(path.read_text())["tool"]["exit"] == 0 and path.name != "version.json"
+        )
+        printed = json.loads(capture.read_text())["tool"]
+        found.append((printed["stdout"] or printed["stderr"]).encode())
+    return (*found, *contents("tests/golden/imports/*.txt"), _WRK, _AB, _REDIS)
+
+
+_WRK = b"""Running 10s test @ http://192.0.2.1:80/
+  2 threads and 10 connections
+  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency     2.10ms    1.00ms  30.00ms   90.00%
+     50%    2.00ms
+  48000 requests in 10.00s, 40.00MB read
+Requests/sec:   4800.00
+Transfer/sec:      4.00MB
+"""
+_AB = b"""This is ApacheBench, Version 2.3 <$Revision: 1 $>
+Concurrency Level:      10
+Complete requests:      5000
+Failed requests:        0
+Requests per second:    5000.00 [#/sec] (mean)
+  50%      2
+"""
+_REDIS = b'"test","rps"\n"SET","120000.00"\n'
+_SUMMARIES = (
+    b'{"metadata": {"k6_version": "1", "generated_at": "2026-05-18T10:00:00Z"}, "config": '
+    b'{"duration": 9}, "results": {"metrics": [{"name": "http_reqs", "values": {"count": 9}}]}}',
+    b'{"context": {"date": "2024-05-01T10:00:00"}, "benchmarks": [{"name": "x", "run_type": '
+    b'"iteration", "real_time": 1.5, "cpu_time": 1, "time_unit": "ns"}]}',
+    b'{"datetime": "2024-05-01", "benchmarks": [{"name": "a", "stats": {"data": [0.1, 0.2]}}]}',
+    b'{"title": "t", "results": {"h": {"identifier": "x", "scale": "MIPS", "results": {"vm": '
+    b'{"value": 2, "all_results": "1:2:3"}}}}, "systems": {"vm": {"timestamp": "2024-05-01"}}}',
+    b'{"configuration": {}, "ALL STATS": {"Totals": {"Ops/sec": 9.5, "Percentile Latencies": '
+    b'{"p50.00": 1.9}}, "Runtime": {"Start time": 1, "Finish time": 2}}}',
+)
 _NUMBERS = b"1\n2.5\n3e2\n# a comment\n4\n"
 _CENSUS = b"instance_type,model,machines,zone\nm1.small,E5430,20,a\nm1.small,AMD,3,b\n"
 _FIGURES = (
@@ -87,6 +131,8 @@ BOUNDARIES = (
         in_file(_import),
         JSON,
     ),
+    Boundary("report of a tool to import", _reports_to_import, in_file(_import)),
+    Boundary("summary to import", lambda: _SUMMARIES, in_file(_import), JSON),
     Boundary("numbers", lambda: (_NUMBERS,), in_file(number_files.read)),
     Boundary("census", lambda: (_CENSUS,), in_file(census_files.read)),
     Boundary(

@@ -1,100 +1,144 @@
 """Results of other tools as finished runs: the format is recognised by a file's content.
 
-Each format has a reader that returns Figures, with sentences on what its files do not tell; rows.py
-writes the run. Nothing is computed here: what a file lacks stays missing.
+Each format of formats.py has a reader that returns Figures: what is good in a file, what had to be
+left out, and sentences on what its files do not tell. Copies count once, parallel parts are summed,
+and only what ran again is a repetition. Nothing else is computed: what a file lacks stays missing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from nephoscope.errors import UsageError
-from nephoscope.reading import jsontext
-from nephoscope.store.imports import json_reports, phoronix, pkb, spare_cores, sysbench
-from nephoscope.store.imports.rows import DATABASE, Figures, Source, meets, problem_of, write_run
+from nephoscope.store.imports import checks, copies, formats
+from nephoscope.store.imports.arrangement import Arrangement, combine
+from nephoscope.store.imports.copies import Note
+from nephoscope.store.imports.formats import Format
+from nephoscope.store.imports.rows import Figures, meets
+from nephoscope.store.imports.source import DATABASE, Source
+from nephoscope.store.imports.writing import left_out_sentence, write_run
 from nephoscope.store.run import StoredRun
 from nephoscope.store.store import Store
 
-_REPORTS: Mapping[str, tuple[frozenset[str], Callable[[Mapping[str, Any]], Figures]]] = {
-    "hyperfine": (frozenset({"results"}), json_reports.hyperfine),
-    "iperf3": (frozenset({"start", "end"}), json_reports.iperf3),
-    "fio": (frozenset({"fio version", "jobs"}), json_reports.fio),
-    "k6": (frozenset({"metrics"}), json_reports.k6),
-}
-"""JSON reports: prefix of benchmarks -> the keys that tell them apart, and their reader."""
-
 
 def import_files(
-    paths: Sequence[Path], store: Store, conditions: Mapping[str, str] | None = None
+    paths: Sequence[Path],
+    store: Store,
+    conditions: Mapping[str, str] | None = None,
+    *,
+    arrangement: Arrangement | None = None,
+    note: Note = lambda sentence: None,
 ) -> StoredRun:
-    """Reads files of one tool into a new finished run, all of them or none.
+    """Reads files of one tool into a new finished run; returns the earlier one of the same files.
 
-    conditions: `test`, `metric` or a factor -> the value that figures have to have. Raises
-    UsageError that names the file, and the line where there are lines; StoreError for a file that
-    cannot be read.
+    conditions: `test`, `metric` or a factor -> the value that figures have to have. arrangement:
+    how files of one setting belong together; by default as their times tell. note: gets a sentence
+    on each file that counts once or was imported before, and on what was left out.
+
+    Raises UsageError that names the file and the reason where nothing can be imported, and where
+    the arrangement has to be asked for; StoreError for a file that cannot be read.
     """
-    sources = [Source.read(path) for path in paths]
-    parts = [_figures(source, conditions or {}) for source in sources]
-    prefixes = {prefix for prefix, _ in parts}
+    conditions = conditions or {}
+    sources = copies.without_copies([Source.read(path) for path in paths], note)
+    read, unusable = _read_all(sources, conditions)
+    prefixes = {format_.prefix for format_, _, _ in read}
     if len(prefixes) > 1:
         raise UsageError(
             f"These are files of several tools: {', '.join(sorted(prefixes))}.",
             "Import those of each tool by themselves.",
         )
-    for source, (prefix, figures) in zip(sources, parts, strict=True):
-        for row in figures.rows:
-            # Among the samples of PerfKit Benchmarker are offsets of clocks, which have a sign.
-            if problem := problem_of(row, from_zero=prefix != "pkb"):
-                raise source.refused(f"{row.place}: {problem}")
-    rows = [
-        replace(row, place=f"{source.path.name}: {row.place}") if len(sources) > 1 else row
-        for source, (_, figures) in zip(sources, parts, strict=True)
-        for row in figures.rows
-        if meets(row, conditions or {})
-    ]
-    if not rows:
+    format_ = read[0][0]
+    parts = [_usable(one, source, conditions, len(sources)) for _, one, source in read]
+    figures = combine(parts, arrangement, may_be_parallel=format_.may_be_parallel)
+    if figures.is_sum and unusable:
         raise UsageError(
-            f"{sources[0].path}: there are no figures to import.",
-            "Check --where." if conditions else "Name a file with results.",
+            f"{unusable[0]}. Without it, the sum of the other files is not that of the run.",
+            "Name files of the whole run, all of which can be read.",
         )
-    prefix, first = parts[0]
-    return write_run(f"import-{prefix}", sources, replace(first, rows=rows), prefix, store)
+    figures.left_out = [*unusable, *figures.left_out]
+    copies.count_once(figures)
+    checks.with_one_unit(figures)
+    if not figures.rows:
+        raise _nothing(sources, figures, conditions)
+    settings = {
+        "where": dict(conditions),
+        "arrangement": arrangement.value if arrangement else None,
+    }
+    used = [source for _, _, source in read]
+    earlier = copies.imported_before(used, format_.prefix, settings, store, note)
+    if left_out := left_out_sentence(figures.left_out):
+        note(left_out)
+    if earlier is not None:
+        note(f"These files were imported before, as run {earlier.id}: nothing was added.")
+        return earlier
+    return write_run(used, figures, format_.prefix, settings, store)
 
 
-def _figures(source: Source, conditions: Mapping[str, str]) -> tuple[str, Figures]:
-    """Returns the prefix of the benchmarks of a file, and its figures."""
+def _read_all(
+    sources: Sequence[Source], conditions: Mapping[str, str]
+) -> tuple[list[tuple[Format, Figures, Source]], list[str]]:
+    """Returns the files that can be read, and a sentence for each other one."""
+    read: list[tuple[Format, Figures, Source]] = []
+    unusable: list[str] = []
+    for source in sources:
+        try:
+            format_ = formats.recognise(source)
+            figures = read_figures(format_, source, conditions)
+        except ValueError as error:
+            if len(sources) == 1:
+                raise source.refused(str(error)) from error
+            unusable.append(f"{source.path.name}: {error}")
+        else:
+            read.append((format_, figures, source))
+    if not read:
+        first = unusable[0].partition(": ")[2]
+        raise UsageError(
+            f"None of the {len(sources)} files can be imported. {sources[0].path}: {first}.",
+            "Nothing was imported.",
+        )
+    return read, unusable
+
+
+def read_figures(
+    format_: Format, source: Source, conditions: Mapping[str, str] | None = None
+) -> Figures:
+    """Returns the figures of a file that can be true. ValueError for a broken file."""
     try:
-        if source.content == DATABASE:
-            return "spare-cores", spare_cores.read(source, conditions)
-        text = source.content.lstrip()
-        if text.startswith(b"<"):
-            return "phoronix", phoronix.read(source)
-        if text.startswith(b"sysbench ") or b"\nsysbench " in text[:10_000]:
-            return "sysbench", sysbench.read(source)
-        if text.replace(b" ", b"", 1).startswith(b'{"type":"Metric"'):
-            raise ValueError(
-                "it has the single points of k6, which are not imported; write a summary with "
-                "--summary-export"
-            )
-        document = _document(text)
-        for prefix, (keys, read) in _REPORTS.items():
-            if keys <= document.keys():
-                return prefix, read(document)
-    except (ValueError, KeyError) as error:
-        reason = str(error) if isinstance(error, ValueError) else f"'{error.args[0]}' is missing"
-        raise source.refused(reason) from error
-    return "pkb", pkb.read(source)
+        figures = format_.read(source, conditions or {})
+    except KeyError as error:
+        raise ValueError(f"'{error.args[0]}' is missing") from error
+    checks.check(figures, from_zero=not format_.signed)
+    line = None if source.content == DATABASE else source.documents.cut_off_at
+    words = f"Line {line}: the JSON ends in the middle"
+    if line is not None and format_.reads_json and words not in figures.left_out:
+        figures.left_out.append(words)
+    return figures
 
 
-def _document(text: bytes) -> Mapping[str, Any]:
-    """The JSON object of a report; empty for anything else, such as a line for each sample."""
-    # fio writes its warnings before it.
-    start = 0 if text.startswith(b"{") else text.find(b"\n{") + 1
-    try:
-        value = jsontext.parse(text[start:], finite=False)  # each figure is checked by itself
-    except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}
+def _usable(figures: Figures, source: Source, conditions: Mapping[str, str], files: int) -> Figures:
+    """Returns the figures that meet the conditions, with the file's name in their places."""
+    where = f"{source.path.name}: " if files > 1 else ""
+    figures.rows = [
+        replace(row, place=f"{where}{row.place}") for row in figures.rows if meets(row, conditions)
+    ]
+    figures.left_out = [f"{where}{one}" for one in figures.left_out]
+    return figures
+
+
+def _nothing(
+    sources: Sequence[Source], figures: Figures, conditions: Mapping[str, str]
+) -> UsageError:
+    path = sources[0].path
+    if conditions:
+        return UsageError(f"{path}: there are no figures to import.", "Check --where.")
+    if figures.left_out:
+        return UsageError(
+            f"{path}: nothing in it can be used. {left_out_sentence(figures.left_out)}",
+            "Nothing was imported.",
+        )
+    return UsageError(f"{path}: there are no figures to import.", "Name a file with results.")
+
+
+__all__ = ["Arrangement", "import_files"]

@@ -1,27 +1,30 @@
-"""PerfKit Benchmarker's newline-delimited JSON (its `--json_path` file).
+"""PerfKit Benchmarker's samples: newline-delimited JSON (its `--json_path` file), or an array.
 
-Format: one JSON object a line with the fields metric, value, unit, timestamp (seconds since the
+Each sample is a JSON object with the fields metric, value, unit, timestamp (seconds since the
 epoch), test, run_uri, sample_uri, owner, product_uri, official and labels, a text
-`|key:value|,|key:value|`. Lines that lack what a sample needs are refused with their number: that
-tool turns a missing value into a zero, we do not.
+`|key:value|,|key:value|`. Samples that lack what they need are left out with their line: that tool
+turns a missing value into a zero, we do not.
 
-Lines of one test, metric and set of labels (labels that only name the run left out) are repetitions
-of one another.
+Samples of one test, metric and set of labels (labels that only name the run left out) are
+repetitions of one another. PerfKit Benchmarker appends to its file, so that a sample may come
+several times; one with the same sample_uri counts once.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from nephoscope import limits
-from nephoscope.errors import UsageError
-from nephoscope.reading import jsontext
-from nephoscope.store.imports.rows import Figures, Row, Source, number
+from nephoscope.reading import jsonstream
+from nephoscope.store.imports.rows import Figures, Row, number
+from nephoscope.store.imports.source import Source
 from nephoscope.store.imports.units import unit_of
 from nephoscope.store.manifest import is_moment
 
+_FIELDS = frozenset({"metric", "value", "unit", "timestamp", "test", "run_uri", "labels"})
 _LABEL = re.compile(r"\|([^:|]+):(.*?)\|(?=,\||$)", re.DOTALL)
 _OF_THE_RUN = re.compile(
     r"(run_uri|run_number|sample_uri|run_timestamp|perfkitbenchmarker_version|owner|hostname|"
@@ -31,42 +34,39 @@ _OF_THE_RUN = re.compile(
 """Labels that say which run it was and not what was varied."""
 
 
+def is_sample(value: Any) -> bool:
+    """States whether a JSON value is a sample, also one that lacks some fields."""
+    return isinstance(value, dict) and len(_FIELDS & value.keys()) >= 3 and "metric" in value
+
+
 def read(source: Source) -> Figures:
-    """Returns the samples of a file. UsageError names the line that is wrong."""
-    rows: list[Row] = []
-    for line_number, line in enumerate(source.content.splitlines(), start=1):
-        if not line.strip():
-            continue
-        try:
-            rows.append(_row(_values(line), line_number))
-        except ValueError as error:
-            raise UsageError(
-                f"{source.path}:{line_number}: {error}.",
-                "Nothing was imported; correct or remove the line.",
-            ) from error
-    if not rows:
-        raise UsageError(
-            f"{source.path} holds no samples.", "Give the file that --json_path wrote."
-        )
-    return Figures("PerfKit Benchmarker", rows)
+    """Returns the samples of a file; what is none is left out with its line."""
+    figures = Figures("PerfKit Benchmarker")
+    content = source.documents
+    figures.left_out += [f"Line {line}: {reason}" for line, reason in content.problems]
+    if content.other_lines:
+        figures.left_out.append(f"{content.other_lines} lines: this is no JSON")
+    if content.cut_off_at is not None:
+        figures.left_out.append(f"Line {content.cut_off_at}: the JSON ends in the middle")
+    for line, value in content.values:
+        samples = list(jsonstream.objects(value))
+        if not samples:
+            figures.left_out.append(f"Line {line}: this is no JSON object")
+        for position, sample in enumerate(samples, start=1):
+            place = f"Sample {position}" if isinstance(value, list) else f"Line {line}"
+            try:
+                figures.rows.append(_row(sample, place))
+            except ValueError as error:
+                figures.left_out.append(f"{place}: {error}")
+    return figures
 
 
-def _values(line: bytes) -> dict[str, Any]:
-    """The fields of a sample. ValueError says in a few words what is wrong."""
-    if len(line) > limits.IMPORT_LINE_BYTES:
-        raise ValueError("the line is longer than 1 MiB")
-    try:
-        values = jsontext.parse(line, finite=False)
-    except ValueError:
-        raise ValueError("this is no JSON") from None
-    if not isinstance(values, dict):
-        raise ValueError("this is no JSON object")
-    return values
-
-
-def _row(values: Mapping[str, Any], line_number: int) -> Row:
+def _row(values: Mapping[str, Any], place: str) -> Row:
+    size = sum(len(value) for value in values.values() if isinstance(value, str))
+    if size > limits.IMPORT_LINE_BYTES:
+        raise ValueError("the sample is longer than 1 MiB")
     return Row(
-        place=f"Line {line_number}",
+        place=place,
         test=_text(values, "test"),
         metric=_text(values, "metric"),
         value=number(values.get("value"), "value"),
@@ -74,7 +74,17 @@ def _row(values: Mapping[str, Any], line_number: int) -> Row:
         at_s=_timestamp(values),
         factors=_factors(values.get("labels", "")),
         run=str(values.get("run_uri", "")),
+        identity=_identity(values),
     )
+
+
+def _identity(values: Mapping[str, Any]) -> str:
+    """Returns what copies of a sample have in common."""
+    uri = values.get("sample_uri")
+    if isinstance(uri, str) and uri:
+        keys = ("run_uri", "test", "metric", "timestamp")
+        return f"{uri} {[str(values.get(key)) for key in keys]}"
+    return json.dumps(values, sort_keys=True, default=str)
 
 
 def _text(values: Mapping[str, Any], key: str) -> str:

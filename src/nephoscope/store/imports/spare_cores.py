@@ -15,7 +15,8 @@ from typing import Any
 from nephoscope import limits
 from nephoscope.model import Better
 from nephoscope.reading import jsontext
-from nephoscope.store.imports.rows import Figures, Row, Source, meets, number
+from nephoscope.store.imports.rows import Figures, Row, meets, number
+from nephoscope.store.imports.source import Source
 from nephoscope.store.imports.units import Unit, unit_of
 
 _STEPS = 1_000
@@ -39,7 +40,7 @@ def read(source: Source, conditions: Mapping[str, str]) -> Figures:
             rows = list(_rows(database, conditions))
     except sqlite3.Error as error:
         raise ValueError(f"its scores cannot be read ({error})") from error
-    return Figures("Spare Cores", rows, _MISSING)
+    return Figures("Spare Cores", rows, list(_MISSING))
 
 
 def _rows(database: sqlite3.Connection, conditions: Mapping[str, str]) -> Iterator[Row]:
