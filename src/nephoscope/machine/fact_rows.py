@@ -33,6 +33,7 @@ def rows_of(known: Mapping[str, Any]) -> Rows:
         ("Swap", _swap),
         ("Disks", _disks),
         ("File systems", _mounts),
+        ("Working directory", lambda k: facts.text(k, "directory") or ""),
         ("Network interfaces", _ports),
         ("Limits", _limits),
         ("Counters", _counters),

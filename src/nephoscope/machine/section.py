@@ -15,7 +15,7 @@ from nephoscope.report.blocks import Block, Column, Heading, Section, Sentence, 
 _FACTS = Column.texts("", "")
 
 
-_CHANGING = frozenset({"Clock rate", "Memory", "Swap", "File systems"})
+_CHANGING = frozenset({"Clock rate", "Memory", "Swap", "File systems", "Working directory"})
 """Rows that differ between two looks at one machine."""
 _MAX_NAMED = 4
 
