@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -140,7 +141,8 @@ class FakeTarget:
     async def open(self, timeout_s: float = 30.0) -> Mapping[str, Any]:
         self.log.append((self.name, "open"))
         self.fakes.opened(self.name)
-        return {"identity": {"machine_id_hash": self.fakes.machines.get(self.name, "00")}}
+        identity = {"machine_id_hash": self.fakes.machines.get(self.name, "00")}
+        return {"identity": identity, "directory": os.getcwd()}
 
     async def start(
         self,

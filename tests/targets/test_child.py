@@ -104,6 +104,11 @@ def test_a_cancelled_task_leaves_no_child(tmp_path: Path, trap: str) -> None:
     asyncio.run(cancelled())
 
 
+def test_the_child_starts_in_our_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run("pwd").stdout.decode().strip() == str(tmp_path)
+
+
 def test_the_child_sees_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     monkeypatch.setenv("LANG", "C.UTF-8")

@@ -21,8 +21,8 @@ from nephoscope.model import Setting
 from nephoscope.store import day_files
 from nephoscope.store import manifest as manifests
 from nephoscope.store.files import opened, sync_directory, translating_os_errors
-from nephoscope.store.holder import ABANDONED
-from nephoscope.store.manifest import FAILED, MEASURED, RUNNING, write_manifest
+from nephoscope.store.holder import WITHOUT_RESULTS
+from nephoscope.store.manifest import MEASURED, RUNNING, write_manifest
 from nephoscope.store.run import StoredRun
 
 if TYPE_CHECKING:
@@ -261,7 +261,7 @@ class Store:
         newest = None
         for run in self._newest_first(ids):
             newest = newest or run.id
-            if run.status not in (*ABANDONED, FAILED):
+            if run.status not in WITHOUT_RESULTS:
                 return run.id
         return newest or ids[-1]
 
