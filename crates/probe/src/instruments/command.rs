@@ -43,7 +43,8 @@
 //! memory to the process until the program is loaded. The kernel splits CPU time between user and
 //! kernel mode by its clock tick: an execution without a tick (1 to 10 ms) has all of it as user time;
 //! the sum is exact. With `shell`, differences below the variation of the shell's start cannot be
-//! seen, and a single execution has the median start subtracted, not its own. Standard error is held in memory during an execution, for the sentence about a failure. What a program
+//! seen, and a single execution has the median start subtracted, not its own. Standard error is
+//! held in memory during an execution, for the sentence about a failure. What a program
 //! leaves running in the background is not waited for.
 use crate::error::{Kind, ProbeError, Result};
 use crate::execution::{

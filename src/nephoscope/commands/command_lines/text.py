@@ -170,10 +170,10 @@ def _hidden_comparison(
     *pair: tuple[str, Mapping[str, MetricResult]],
 ) -> str:
     """Compares two commands of which the start of the shell hides one, or both."""
-    for (fast, own), (slow, other) in (pair, pair[::-1]):
-        if WALL not in own or WALL not in other or _hidden(other[WALL], other[SHELL]):
+    for (fast, of_fast), (slow, of_slow) in (pair, pair[::-1]):
+        if not (WALL in of_fast and WALL in of_slow) or _hidden(of_slow[WALL], of_slow[SHELL]):
             continue
-        bound, low = _bound(own[WALL], own[SHELL]), other[WALL].estimate.low
+        bound, low = _bound(of_fast[WALL], of_fast[SHELL]), of_slow[WALL].estimate.low
         if bound is not None and low is not None and low > bound:
             return (
                 f"{fast} is at least {units.format_number(low / bound, 2)} times as fast as "
