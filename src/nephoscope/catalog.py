@@ -33,6 +33,15 @@ class ParamSpec:
     max: float | None = None
     choices: tuple[str, ...] = ()
 
+    @property
+    def is_path(self) -> bool:
+        """Returns whether its value is a path on the target, as its name says."""
+        return self.type == "text" and self.id.endswith(_PATHS)
+
+
+_PATHS = ("directory", "_file", "program", "input", "output")
+"""Ends of the names of parameters that are paths."""
+
 
 @dataclass(frozen=True, slots=True)
 class MetricSpec:
@@ -106,6 +115,16 @@ class BenchmarkSpec:
         """Returns whether it writes scratch files, into a directory that it can be given."""
         return self._has("directory")
 
+    def starts_in_directory(self, params: Mapping[str, Any]) -> bool:
+        """Returns whether a trial depends on the directory in which the target starts programs.
+
+        A command may name relative paths in any of its words.
+        """
+        if self.id == COMMAND:
+            return not str(params.get("working_directory", "")).startswith("/")
+        paths = (str(params.get(param.id, "")) for param in self.params if param.is_path)
+        return any(path and not path.startswith("/") for path in paths)
+
     @property
     def draws(self) -> bool:
         """Returns whether it draws other random numbers in each trial, unless it is given a
@@ -149,6 +168,9 @@ FINGERPRINT = "sys.fingerprint"
 
 CPU_GAPS = "cpu.gaps"
 """Measures the pauses of a busy thread: what a scheduler or a hypervisor takes away."""
+
+COMMAND = "command"
+"""Executes a program of the user."""
 
 ANSWERED = (CPU_GAPS, FINGERPRINT, "null")
 """What a simulated machine answers in place of the probe."""

@@ -510,7 +510,8 @@ class RunSummary:
     """Identity, state and extent of a run.
 
     started_at, finished_at: ISO 8601, UTC. nephoscope, probe: versions. host: name of the machine
-    that the local targets are; '' without one. store, path, report: where its files are. rounds:
+    that the local targets are; '' without one. directories: target -> where programs started and
+    relative paths begin. store, path, report: where its files are. rounds:
     measured rounds, without warm-up. not_converged: lines whose interval stayed wider than the plan
     asked; converged: there are none. precision: headline metrics by the width of their intervals.
     confidence: of every interval.
@@ -528,6 +529,7 @@ class RunSummary:
     probe: str | None = None
     targets: tuple[str, ...] = ()
     host: str = ""
+    directories: Mapping[str, str] = field(default_factory=dict)
     store: str = ""
     path: str = ""
     report: str | None = None

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
 
 from nephoscope.errors import UsageError
 
-_TIME_NS: Mapping[str, float] = {
-    "ns": 1,
-    "us": 1e3,
-    "µs": 1e3,
-    "μs": 1e3,
-    "ms": 1e6,
-    "s": 1e9,
-    "min": 60e9,
-    "m": 60e9,
-    "h": 3600e9,
-    "d": 86_400e9,
-    "w": 7 * 86_400e9,
-    "y": 365 * 86_400e9,
-}
+_TIMES: Sequence[tuple[float, str]] = (
+    (1, "ns"),
+    (1e3, "us µs μs usec"),
+    (1e6, "ms msec"),
+    (1e9, "s sec secs second seconds"),
+    (60e9, "min m mins minute minutes"),
+    (3600e9, "h hr hrs hour hours"),
+    (86_400e9, "d day days"),
+    (7 * 86_400e9, "w week weeks"),
+    (365 * 86_400e9, "y year years"),
+)
+_TIME_NS: Mapping[str, float] = {name: ns for ns, names in _TIMES for name in names.split()}
 _BYTES: Mapping[str, float] = {
     "b": 1,
     "kb": 1e3,
@@ -37,8 +36,16 @@ _BYTES: Mapping[str, float] = {
     "gib": 1024**3,
     "tib": 1024**4,
 }
-_BITS_PER_S: Mapping[str, float] = {"bit/s": 1, "kbit/s": 1e3, "mbit/s": 1e6, "gbit/s": 1e9}
+_PREFIXES: Mapping[str, float] = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 _QUANTITY = re.compile(r"\s*([0-9][0-9_]*\.?[0-9]*(?:[eE][+-]?[0-9]+)?)\s*([^\s0-9]*)\s*")
+_QUANTITIES_IN_ROW = re.compile(rf"(?:{_QUANTITY.pattern})+")
+_BIT_RATE = re.compile(r"([kmgt]?)(?:bits?(?:/s|/sec|ps)?|b(?:/s|/sec|ps)?)", re.IGNORECASE)
+"""Also without `per second`, as `tc` writes it."""
+_BYTE_RATE = re.compile(r"([kKmMgGtT]?i?)(?:B|[bB]ytes?)(?:/s|/sec|ps)")
+"""With a capital B: Mb/s are megabits, MB/s megabytes."""
+
+NEEDS_UNIT = "needs a unit"
+"""Words of the refusal of a number without one."""
 
 _LARGEST = 1e30
 """Larger numbers are mistakes; times every factor above, this one is still finite."""
@@ -52,25 +59,56 @@ def _split(text: str | int | float) -> tuple[float, str] | None:
     return (number, match[2]) if number <= _LARGEST else None
 
 
-def parse_duration_ns(text: str | int | float, *, bare: str = "s") -> int:
-    """Nanoseconds of '60s', '1.5 ms', '2 min', '100us'; a bare number is in `bare` units.
+def _with_unit(
+    text: str | int | float, bare: str, likely: Sequence[str]
+) -> tuple[float, str] | None:
+    """Number and unit of a text; None for what is neither.
 
-    Raises UsageError on anything else, on negative and on infinite values.
+    bare: unit of a number without one; empty refuses such a number, but for 0, with a UsageError
+    that proposes `likely`.
     """
     parts = _split(text)
-    unit = (parts[1] or bare) if parts else ""
-    factor = _TIME_NS.get(unit) or _TIME_NS.get(unit.lower())
-    if parts is None or factor is None:
+    if parts is None or parts[1]:
+        return parts
+    if parts[0] and not bare:
+        raw = str(text).strip()
+        *most, last = (f"{raw}{unit}" for unit in likely)
+        raise UsageError(f"'{raw}' {NEEDS_UNIT}: {', '.join(most)} or {last}.")
+    return parts[0], bare or likely[0]
+
+
+def parse_duration_ns(
+    text: str | int | float, *, bare: str = "", likely: Sequence[str] = ("ms", "s", "min")
+) -> int:
+    """Nanoseconds of '60s', '1.5 ms', '2 min', '1h30m', '5 minutes'.
+
+    bare: unit of a number without one; empty refuses it and proposes the `likely` units. Raises
+    UsageError on anything else, on negative and on infinite values.
+    """
+    whole = _with_unit(text, bare, likely)
+    pieces = [whole] if whole else _in_row(str(text))
+    factors = [_TIME_NS.get(unit) or _TIME_NS.get(unit.lower()) or 0 for _, unit in pieces]
+    descending = all(a > b for a, b in itertools.pairwise(factors))
+    if not factors or not all(factors) or not descending:
         raise UsageError(
-            f"'{text}' is no duration.", "Write a number and a unit: 500ms, 60s, 5min, 1h."
+            f"'{text}' is no duration.", "Write a number and a unit: 500ms, 60s, 5min, 1h30m."
         )
-    return round(parts[0] * factor)
+    pairs = zip(pieces, factors, strict=True)
+    return round(sum(number * factor for (number, _), factor in pairs))
 
 
-def parse_bytes(text: str | int | float) -> int:
-    """Bytes of '64KiB', '64k' (1024), '64KB' (1000), '1.5 GiB'; a bare number is bytes."""
-    parts = _split(text)
-    factor = _BYTES.get((parts[1] or "b").lower()) if parts else None
+def _in_row(text: str) -> list[tuple[float, str]]:
+    """Numbers and units that follow one another, such as 1h30m; empty where the text is no row."""
+    if not _QUANTITIES_IN_ROW.fullmatch(text):
+        return []
+    parts = [_split(match[0]) for match in _QUANTITY.finditer(text)]
+    return [part for part in parts if part] if all(parts) else []
+
+
+def parse_bytes(text: str | int | float, *, bare: str = "") -> int:
+    """Bytes of '64KiB', '64k' (1024), '64KB' (1000), '1.5 GiB'. bare: as of a duration."""
+    parts = _with_unit(text, bare, ("MiB", "KiB", "B"))
+    factor = _BYTES.get(parts[1].lower()) if parts else None
     if parts is None or factor is None:
         raise UsageError(
             f"'{text}' is no size.",
@@ -80,25 +118,42 @@ def parse_bytes(text: str | int | float) -> int:
 
 
 def parse_bits_per_s(text: str | int | float) -> float:
-    """Bits a second of '47Mbit/s', '1.5 Gbit/s' (prefixes are 1000s); a bare number is bit/s."""
-    parts = _split(text)
-    factor = _BITS_PER_S.get((parts[1] or "bit/s").lower()) if parts else None
-    if parts is None or factor is None:
+    """Bits a second of '47Mbit/s', '941Mbps', '1gbit', '1Gb/s' (prefixes are 1000s), '100MB/s'.
+
+    A small b is a bit and a capital B a byte. Raises UsageError for a number without a unit.
+    """
+    parts = _with_unit(text, "", ("Mbit/s", "Gbit/s", "kbit/s"))
+    rate = _rate_bits_per_s(*parts) if parts else None
+    if rate is None:
         raise UsageError(
-            f"'{text}' is no line rate.", "Write a number and a unit: 47Mbit/s, 1Gbit/s."
+            f"'{text}' is no line rate.",
+            "Write a number and a unit: 47Mbit/s, 1Gbit/s, or 100MB/s in bytes.",
         )
-    return parts[0] * factor
+    return rate
+
+
+def _rate_bits_per_s(number: float, unit: str) -> float | None:
+    if match := _BYTE_RATE.fullmatch(unit):
+        return 8 * number * _BYTES[f"{match[1]}b".lower()]
+    match = _BIT_RATE.fullmatch(unit)
+    # 1GB is a size, not a rate.
+    if match is None or unit[-1] == "B":
+        return None
+    return number * _PREFIXES[match[1].lower()]
 
 
 def parse_bytes_per_s(text: str | int | float) -> float:
-    """Bytes a second of '20MiB/s', '10MB/s'; a bare number is bytes a second."""
-    raw = str(text).strip()
-    try:
-        return float(parse_bytes(raw.removesuffix("/s")))
-    except UsageError:
+    """Bytes a second of '20MiB/s', '10MB/s', '80Mbit/s'; UsageError without a unit."""
+    parts = _with_unit(text, "", ("MB/s", "kB/s", "GB/s"))
+    factor = _BYTES.get(parts[1].lower().removesuffix("/s")) if parts else None
+    if parts and factor is not None:
+        return parts[0] * factor
+    rate = _rate_bits_per_s(*parts) if parts else None
+    if rate is None:
         raise UsageError(
             f"'{text}' is no disk rate.", "Write a number and a unit: 20MiB/s, 10MB/s."
-        ) from None
+        )
+    return rate / 8
 
 
 def parse_ratio(text: str | int | float) -> float:

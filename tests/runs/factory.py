@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -144,6 +145,7 @@ class FakeTarget:
         return {
             "identity": identity,
             "limits": {"cpu_quota_cpus": self.fakes.quotas.get(self.name)},
+            "directory": os.getcwd(),
         }
 
     async def start(

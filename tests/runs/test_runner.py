@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -10,7 +11,7 @@ from tests.unmerged import unmerge
 
 from nephoscope import plans, runs
 from nephoscope.errors import BenchmarkFailed, Interrupted, StoreError, TargetError
-from nephoscope.model import TrialStatus
+from nephoscope.model import Sample, TrialStatus
 from nephoscope.runs.observer import Observer, Status
 from nephoscope.runs.schedule.alternatives import Outcome
 from nephoscope.store import Store, StoredRun, query
@@ -73,7 +74,16 @@ def test_a_run_of_another_version_is_left_alone(tmp_path: Path) -> None:
     assert execute(tmp_path, fakes).id != first.id
 
 
-@pytest.mark.parametrize("after", range(10))
+def test_an_error_before_the_first_trial_leaves_nothing(tmp_path: Path) -> None:
+    def gone(*_: Any) -> Any:
+        raise StoreError("The disk is gone.", "Look for it.")
+
+    with pytest.raises(StoreError):
+        execute(tmp_path, Fakes(gone))
+    assert Store(tmp_path).ids() == []
+
+
+@pytest.mark.parametrize("after", range(1, 10))
 def test_an_error_at_any_trial_loses_and_doubles_nothing(tmp_path: Path, after: int) -> None:
     calls = 0
 
@@ -155,10 +165,10 @@ def test_a_refused_setting_is_told_and_the_others_go_on(tmp_path: Path) -> None:
 
 
 def test_when_nothing_works_the_run_failed_with_the_benchmarks_own_words(tmp_path: Path) -> None:
-    fakes = Fakes(lambda *_: failed("no_io_uring", exit_code=4))
+    fakes = Fakes(lambda *_: failed("io_error", exit_code=3))
     with pytest.raises(BenchmarkFailed) as caught:
         execute(tmp_path, fakes)
-    assert (caught.value.name, caught.value.exit_code) == ("no_io_uring", 4)
+    assert (caught.value.name, caught.value.exit_code) == ("io_error", 3)
     assert Store(tmp_path).open("latest").state == "failed"
     # The same command begins a new run: there is nothing to go on with.
     with pytest.raises(BenchmarkFailed):
@@ -204,6 +214,62 @@ def test_another_machine_does_not_go_on_with_a_run(tmp_path: Path) -> None:
     with pytest.raises(TargetError, match="begun on another machine"):
         execute(tmp_path, fakes)
     assert execute(tmp_path, fakes, fresh=True).id != run.id
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "params", "depends"),
+    [
+        ("command", {"argv": ["make"]}, True),
+        ("command", {"argv": ["make"], "working_directory": "src"}, True),
+        ("command", {"argv": ["make"], "working_directory": "/src"}, False),
+        ("disk.io", {"directory": "scratch"}, True),
+        ("disk.io", {"directory": "/scratch"}, False),
+        ("null", {}, False),
+    ],
+)
+def test_a_run_is_resumed_where_its_relative_paths_mean_the_same(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    benchmark: str,
+    params: dict[str, Any],
+    depends: bool,
+) -> None:
+    metrics = {"command": "wall_ns", "disk.io": "disk_operations_per_s", "null": "null_ns"}
+    trial = replace(good(), samples=(Sample(metrics[benchmark], 100.0),))
+
+    def stopping(name: str, params: Any, call: int) -> Any:
+        if call == 3:
+            raise StoreError("The disk is gone.", "Look for it.")
+        return trial
+
+    plan = plan_of(benchmarks=[{"benchmark": benchmark, "params": params}])
+    here, there = tmp_path / "here", tmp_path / "there"
+    for folder in (here, there):
+        folder.mkdir()
+    monkeypatch.chdir(here)
+    with pytest.raises(StoreError):
+        execute(tmp_path, Fakes(stopping), plan)
+    monkeypatch.chdir(there)
+    fakes = Fakes(lambda *_: trial)
+    if depends:
+        with pytest.raises(TargetError, match=f"begun in {here}.* other files in {there}"):
+            execute(tmp_path, fakes, plan)
+        assert fakes.asked == 0
+        monkeypatch.chdir(here)
+    run = execute(tmp_path, fakes, plan)
+    assert len(Store(tmp_path).ids()) == 1
+    assert run.manifest["fingerprints"]["local"]["directory"] == str(here)
+
+
+@pytest.mark.parametrize("exit_code", [2, 3, 4])
+def test_a_refused_run_leaves_nothing_and_a_failed_one_is_not_the_latest(
+    tmp_path: Path, exit_code: int
+) -> None:
+    kept = execute(tmp_path, Fakes(lambda *_: good()))
+    with pytest.raises(BenchmarkFailed):
+        execute(tmp_path, Fakes(lambda *_: failed(exit_code=exit_code)), fresh=True)
+    assert len(Store(tmp_path).ids()) == (2 if exit_code == 3 else 1)
+    assert Store(tmp_path).open("latest").id == kept.id
 
 
 def test_the_observer_sees_the_run(tmp_path: Path) -> None:

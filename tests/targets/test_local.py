@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from nephoscope.errors import TargetError
 from nephoscope.targets.local import LocalTarget
 
 
@@ -29,3 +30,14 @@ def test_work_folders_of_killed_processes_are_swept(
 
     asyncio.run(opened())
     assert sorted(tmp_path.iterdir()) == sorted([other, living])
+
+
+def test_a_directory_that_is_not_there_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(TargetError, match=f"no directory {tmp_path}/sub to start"):
+        asyncio.run(LocalTarget(directory="sub").open())
+    tmp_path.rmdir()
+    with pytest.raises(TargetError, match="the current directory does not exist any more"):
+        asyncio.run(LocalTarget().open())

@@ -171,3 +171,23 @@ def test_a_folder_that_is_someone_elses_is_not_used(
     with pytest.raises(TargetError, match="no folder there that this user may write to") as caught:
         asyncio.run(opened())
     assert caught.value.exit_code == 3
+
+
+def test_programs_start_in_the_directory_of_the_login_or_the_target(
+    shell: str, tmp_path: Path
+) -> None:
+    there = tmp_path / "a 'b' $c"
+    there.mkdir()
+
+    async def started(channel: EnteredShell) -> tuple[str, str]:
+        await channel.open(10)
+        program = await channel.start(["pwd"])
+        ended = await program.rest(10, 1000, 10)
+        await channel.close()
+        return channel.directory, ended.stdout.decode().rstrip("\n")
+
+    assert asyncio.run(started(EnteredShell("x", ["env"]))) == (os.getcwd(), os.getcwd())
+    told = asyncio.run(started(EnteredShell("x", ["env"], str(there))))
+    assert told == (str(there), str(there))
+    with pytest.raises(TargetError, match="no directory /no/where there"):
+        asyncio.run(started(EnteredShell("x", ["env"], "/no/where")))

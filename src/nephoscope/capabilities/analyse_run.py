@@ -272,6 +272,11 @@ def _summary(
         probe=manifest.get("probe"),
         targets=tuple(str(target["name"]) for target in manifest["targets"]),
         host=_host(run),
+        directories={
+            target: known["directory"]
+            for target, known in (manifest.get("fingerprints") or {}).items()
+            if known.get("directory")
+        },
         store=str(run.path.parents[1]),
         path=str(run.path),
         report=str(run.report_path / "report.html"),

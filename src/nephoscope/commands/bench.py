@@ -236,6 +236,12 @@ def _bench_commands(
 
     lines = plan.expand_commands(command_options)
     wanted = plan.plan_of(command_options, lines, values, parse(target), budget_s=budget, seed=seed)
+    for line in () if command_options.shell else lines:
+        if part := plan.shell_syntax(line.text):
+            output.warn(
+                f"{line.label}: only a shell interprets '{part}', and none is used. "
+                "Add --shell sh if it is meant so."
+            )
     run = measuring.executed(wanted, Store(store), fresh=True)
     by_label = executions.by_label(run)
     code = measuring.present(

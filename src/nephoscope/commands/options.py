@@ -73,9 +73,12 @@ BITS_PER_S = Parsed("RATE", units.parse_bits_per_s)
 def duration(low: str, high: str, *, unit: Literal["s", "ns"] = "s") -> Parsed:
     """Returns the type of an option with a duration within these bounds; its value is in `unit`."""
 
+    low_ns, high_ns = units.parse_duration_ns(low), units.parse_duration_ns(high)
+    likely = ("s", "min") if low_ns >= 1e9 else ("ms", "s")
+
     def read(text: str) -> float:
-        ns = units.parse_duration_ns(text)
-        if not units.parse_duration_ns(low) <= ns <= units.parse_duration_ns(high):
+        ns = units.parse_duration_ns(text, likely=likely)
+        if not low_ns <= ns <= high_ns:
             raise UsageError(
                 f"'{text}' is out of range ({low} to {high}).",
                 "Use a duration such as 60s or 10min.",

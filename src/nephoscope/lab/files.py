@@ -14,6 +14,7 @@ from nephoscope.errors import PlanError, UsageError
 from nephoscope.lab import check
 from nephoscope.lab.topology import Topology
 from nephoscope.reading import textfile, yamltext
+from nephoscope.reading.fields import BY_HAND
 from nephoscope.reading.mistakes import Mistakes
 from nephoscope.reading.sentences import Place, choices, mistakes, place_in, record_at
 
@@ -35,21 +36,24 @@ def from_text(text: str, name: str, base: Path = Path(), *, here: bool = False) 
             f"{name}:1:1: a topology is a mapping of keys.", "Begin with `name: …` and `hosts:`."
         )
     place = place_in(text, name)
-    topology = from_values(values, place, base)
+    topology = from_values(values, place, base, context=BY_HAND)
     if here:
         check.fits_here(topology, place)
     return topology
 
 
 def from_values(
-    values: Mapping[str, Any], place: Place = lambda loc: "", base: Path = Path()
+    values: Mapping[str, Any],
+    place: Place = lambda loc: "",
+    base: Path = Path(),
+    context: str | None = None,
 ) -> Topology:
     """The checked topology of plain values; `place` begins each error.
 
-    base: where files that it names (a latency matrix) are looked for.
+    base: where files that it names (a latency matrix) are looked for. context: of `read_by`.
     """
     try:
-        topology = Topology.model_validate(values)
+        topology = Topology.model_validate(values, context=context)
     except ValidationError as error:
         Mistakes(mistakes(error, place, partial(record_at, Topology))).report()
         raise
@@ -147,7 +151,7 @@ def _matrix(file: Path) -> dict[str, dict[str, float]]:
             if cell.strip() in ("", "-") or head == name:
                 continue
             try:
-                matrix[name][head] = units.parse_duration_ns(cell.strip(), bare="") / 1e9
+                matrix[name][head] = units.parse_duration_ns(cell.strip()) / 1e9
             except UsageError as error:
                 # A stranger's plan may name any file here: only what looks like a number is quoted.
                 is_near = len(cell) < 12 and cell.strip()[:1].isdigit()

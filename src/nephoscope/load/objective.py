@@ -31,7 +31,7 @@ class Objective:
         if match is None or not 0 < float(match[1]) < 100:
             raise UsageError(f"'{text}' is no objective of response time.", hint)
         try:
-            limit_ns = units.parse_duration_ns(match[2])
+            limit_ns = units.parse_duration_ns(match[2], likely=("ms", "s"))
         except UsageError as error:
             raise UsageError(f"'{text}' is no objective: {error.message}", hint) from None
         if limit_ns <= 0:

@@ -33,6 +33,7 @@ def rows_of(known: Mapping[str, Any]) -> Rows:
         ("Swap", _swap),
         ("Disks", _disks),
         ("File systems", _mounts),
+        ("Working directory", lambda k: facts.text(k, "directory") or ""),
         ("Network interfaces", _ports),
         ("Limits", _limits),
         ("Counters", _counters),
@@ -42,7 +43,7 @@ def rows_of(known: Mapping[str, Any]) -> Rows:
     return [(name, text or "unknown") for name, text in rows]
 
 
-_CHANGING = frozenset({"Clock rate", "Memory", "Swap", "File systems"})
+_CHANGING = frozenset({"Clock rate", "Memory", "Swap", "File systems", "Working directory"})
 """Rows that differ between two looks at one machine."""
 
 

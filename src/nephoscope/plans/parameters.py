@@ -62,8 +62,8 @@ def _number(param: ParamSpec, value: Any) -> float | None:
 
 
 _UNIT_READERS: Mapping[str, Callable[[str], float]] = {
-    "bytes": units.parse_bytes,
     # A bare number in a text is in the parameter's own unit, as it is without quotes.
+    "bytes": lambda text: units.parse_bytes(text, bare="B"),
     "ns": lambda text: units.parse_duration_ns(text, bare="ns"),
     "ratio": units.parse_ratio,
 }

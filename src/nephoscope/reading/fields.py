@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    WithJsonSchema,
+)
 
 from nephoscope import limits, units
 from nephoscope.errors import UsageError
@@ -19,16 +26,27 @@ class Record(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
 
-def read_by(parse: Callable[[str], float], scale: float = 1.0) -> BeforeValidator:
-    """Reads a text with a unit; anything else is left to the field's own type."""
+BY_HAND = "written by hand"
+"""Context of a validation: a person wrote the values, so that a number needs its unit."""
 
-    def read(value: Any) -> Any:
+
+def read_by(parse: Callable[[str], float], scale: float = 1.0) -> BeforeValidator:
+    """Reads a text with a unit; anything else is left to the field's own type.
+
+    Numbers that a person wrote (`BY_HAND`) are read as texts: most parsers refuse those without a
+    unit. Those of programs and of stored runs are in the field's own unit.
+    """
+
+    def read(value: Any, info: ValidationInfo) -> Any:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if is_number and info.context == BY_HAND and value >= 0:
+            value = str(value)
         if not isinstance(value, str):
             return value
         try:
             return parse(value) * scale
         except UsageError as error:
-            raise ValueError(f"{error.message} {error.hint}") from error
+            raise ValueError(str(error)) from error
 
     return BeforeValidator(read)
 
@@ -45,12 +63,12 @@ def number_or_text(
     unit: pattern of the units. example: a text for editors. scale, parse: as of `read_by`.
     """
     number = {"type": "number"} | {_KEYWORDS[name]: bound for name, bound in bounds.items()}
-    text = {"type": "string", "pattern": rf"^\s*[0-9.]+\s*({unit})\s*$"}
+    text = {"type": "string", "pattern": rf"^\s*([0-9.]+\s*({unit})\s*)+$"}
     schema = WithJsonSchema({"anyOf": [number, text], "examples": [example]})
     return read_by(parse, scale), Field(**bounds), schema
 
 
-_TIME = (units.parse_duration_ns, "ns|us|µs|ms|s|m|min|h|d")
+_TIME = (units.parse_duration_ns, "ns|us|µs|ms|s|m|min|h|d|w")
 _RATIO = (units.parse_ratio, "%?")
 _BYTES = "([kKmMgGtT]i?)?[bB]?"
 
@@ -66,7 +84,13 @@ Part = Annotated[float, *number_or_text(*_RATIO, "2%", ge=0, le=1)]
 
 LineRate = Annotated[
     float,
-    *number_or_text(units.parse_bits_per_s, "[kKmMgG]?bit/s", "47Mbit/s", ge=8_000, le=400e9),
+    *number_or_text(
+        units.parse_bits_per_s,
+        "[kKmMgG]?([bB]it(/s|ps)?|b(/s|ps)?|B(/s|ps))",
+        "47Mbit/s",
+        ge=8_000,
+        le=400e9,
+    ),
 ]
 DiskRate = Annotated[
     float, *number_or_text(units.parse_bytes_per_s, f"{_BYTES}/s", "20MiB/s", ge=4096, le=1e12)

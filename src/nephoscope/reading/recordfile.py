@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from nephoscope.errors import PlanError
 from nephoscope.reading import textfile, yamltext
+from nephoscope.reading.fields import BY_HAND
 from nephoscope.reading.mistakes import Mistakes
 from nephoscope.reading.sentences import Place, mistakes, place_in, record_at
 
@@ -27,9 +28,9 @@ def load(file: Path, record: type[AnyRecord], what: str) -> AnyRecord:
 
 
 def validated(values: Any, record: type[AnyRecord], place: Place) -> AnyRecord:
-    """Returns the record of plain values. PlanError with the place of each mistake."""
+    """Returns the record of values that a person wrote. PlanError, with places, for mistakes."""
     try:
-        return record.model_validate(values)
+        return record.model_validate(values, context=BY_HAND)
     except ValidationError as error:
         Mistakes(mistakes(error, place, partial(record_at, record))).report()
         raise

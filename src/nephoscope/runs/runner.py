@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from nephoscope import __version__, plans
 from nephoscope import catalog as catalogue
 from nephoscope.catalog import Catalog
-from nephoscope.errors import Interrupted
+from nephoscope.errors import Interrupted, NephoscopeError
 from nephoscope.model import Setting
 from nephoscope.plans import Plan
 from nephoscope.runs.environment import environment_of
@@ -18,9 +18,11 @@ from nephoscope.runs.observer import Observer
 from nephoscope.runs.session import EnvironmentOf, Session
 from nephoscope.runs.trials import boots
 from nephoscope.runs.trials.target_pool import Factory
-from nephoscope.store import FINISHED, MEASURED, Store, StoredRun
+from nephoscope.store import FINISHED, MEASURED, Store, StoredRun, counts
 
 _SEEDS = 2**32
+_REFUSED = (2, 4)
+"""Exit codes of what was asked wrongly, and of what the machine lacks."""
 
 
 def execute(
@@ -40,6 +42,9 @@ def execute(
     absent: target -> reason for which it is not tried; with this mapping, even an empty one, the
     others are measured although a target cannot be opened.
 
+    A new run that is refused leaves nothing in the store: an error before its first trial, or a
+    first trial that its target refuses (wrong parameters, missing programs).
+
     The run that is returned is `measured`: every trial is stored, nothing is reported yet. Raises
     Interrupted on Ctrl-C, SIGTERM and SIGHUP (what was measured is kept, the same command goes
     on), TargetError and Lacking when a target cannot be used, StoreError when the store cannot be
@@ -58,6 +63,7 @@ def execute(
             run.update(labels={**run.labels, **labels})
         if run.state == MEASURED:
             return run
+        stack.enter_context(_removing_if_refused(run, store, resumed))
         session = Session(
             run, plan, settings, catalog, observer or Observer(), targets, environment, absent
         )
@@ -75,6 +81,24 @@ def execute(
             raise
         session.finish()
     return run
+
+
+@contextlib.contextmanager
+def _removing_if_refused(run: StoredRun, store: Store, resumed: bool) -> Iterator[None]:
+    """Removes a new run that ends in an error without anything that was measured.
+
+    Trials that failed while they were measured stay: their reasons can be read with `show`.
+    """
+    try:
+        yield
+    except Interrupted:
+        raise
+    except NephoscopeError as error:
+        records = list(run.records())
+        refused = error.exit_code in _REFUSED and not any(map(counts, records))
+        if not resumed and (refused or not records):
+            store.discard(run)
+        raise
 
 
 def mark_reported(run: StoredRun) -> None:

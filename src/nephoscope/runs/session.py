@@ -34,6 +34,7 @@ from nephoscope.runs.trials.target_pool import Factory, TargetPool, machine_id
 from nephoscope.runs.trials.trial import Stage
 from nephoscope.store import FAILED, MEASURED, StoredRun, identity
 from nephoscope.targets.kinds.record import CONTROLLER
+from nephoscope.targets.probe.target import DIRECTORY
 from nephoscope.tasks import cancelled_by_signals, uncancelled
 
 EnvironmentOf = Callable[[Plan, StoredRun, Callable[[str], None]], Environment]
@@ -292,9 +293,27 @@ class Session:
                 "no repetitions of one another.",
                 "Go on there, or begin a new run here with --fresh.",
             )
+        self._check_directory(name, known.get(name, {}).get(DIRECTORY), fingerprint.get(DIRECTORY))
         if name not in known:
             self._run.update(fingerprints={**known, name: dict(fingerprint)})
         self._run.event({"event": "target_opened", "target": name})
+
+    def _check_directory(self, name: str, before: str | None, now: str | None) -> None:
+        """TargetError where relative paths of the plan would now mean other files than before."""
+        if not before or before == now:
+            return
+        depends = any(
+            self._catalog.benchmark(benchmark).starts_in_directory(params)
+            for setting in self._settings
+            for benchmark, params, targets in setting.executions()
+            if name in targets
+        )
+        if depends:
+            raise TargetError(
+                f"{name}: run {self._run.id} was begun in {before}, and its relative paths would "
+                f"mean other files in {now}.",
+                "Resume it from that directory, or begin a new run here with --fresh.",
+            )
 
     def _say(self, sentence: str) -> None:
         self._run.event({"event": "said", "sentence": sentence})

@@ -16,7 +16,7 @@ from nephoscope.serve.live import Live
 from nephoscope.serve.overview import overview
 from nephoscope.serve.settings import ServerSettings
 from nephoscope.serve.workers import Answer, Workers
-from nephoscope.store import ABANDONED, StoredRun
+from nephoscope.store import WITHOUT_RESULTS, StoredRun
 from nephoscope.store.index import IndexedRun, RunIndex, Snapshot
 
 
@@ -55,7 +55,7 @@ class Dashboard:
         if run is None and name != "latest":  # it may have begun a moment ago
             run = (await asyncio.to_thread(self.index.snapshot, fresh=True)).by_id.get(name)
         if run is None and name == "latest" and snapshot.runs:  # as the command line has it
-            usable = (run for run in snapshot.runs if run.row.state not in ABANDONED)
+            usable = (run for run in snapshot.runs if run.row.state not in WITHOUT_RESULTS)
             run = next(usable, snapshot.runs[0])
         if run is None:
             raise UnknownName(f"There is no run '{name[:80]}'.", "See /api/v1/runs.")

@@ -5,6 +5,7 @@ only.
 """
 
 from nephoscope.store.holder import ABANDONED as ABANDONED
+from nephoscope.store.holder import WITHOUT_RESULTS as WITHOUT_RESULTS
 from nephoscope.store.holder import Holder as Holder
 from nephoscope.store.holder import identity as identity
 from nephoscope.store.manifest import FAILED as FAILED

@@ -19,12 +19,15 @@ from typing import Any, Final
 
 from nephoscope.errors import StoreError
 from nephoscope.store.files import opened, translating_os_errors
+from nephoscope.store.manifest import FAILED
 
 NOT_STARTED: Final = "not started"
 INTERRUPTED: Final = "interrupted"
 KILLED: Final = "killed"
 ABANDONED = (NOT_STARTED, INTERRUPTED, KILLED)
 """What a run whose manifest says `running` is while no process measures it."""
+WITHOUT_RESULTS = (*ABANDONED, FAILED)
+"""Runs that `latest` passes over."""
 
 Events = list[dict[str, Any]]
 """The events of a run's journal."""

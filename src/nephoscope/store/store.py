@@ -21,7 +21,7 @@ from nephoscope.model import Setting
 from nephoscope.store import day_files
 from nephoscope.store import manifest as manifests
 from nephoscope.store.files import opened, sync_directory, translating_os_errors
-from nephoscope.store.holder import ABANDONED
+from nephoscope.store.holder import WITHOUT_RESULTS
 from nephoscope.store.manifest import MEASURED, RUNNING, write_manifest
 from nephoscope.store.run import StoredRun
 
@@ -261,11 +261,11 @@ class Store:
         return None
 
     def _latest(self, ids: Sequence[str]) -> str:
-        """The newest run that is not ABANDONED, else the newest."""
+        """The newest run with results or in progress, else the newest."""
         newest = None
         for run in self._newest_first(ids):
             newest = newest or run.id
-            if run.status not in ABANDONED:
+            if run.status not in WITHOUT_RESULTS:
                 return run.id
         return newest or ids[-1]
 

@@ -28,10 +28,11 @@ SHARES_FILES = "bare"
 class LabTarget(Target):
     """Runs the probe inside a host of a lab, whatever platform the host is."""
 
-    def __init__(self, name: str, lab: str, host: str) -> None:
+    def __init__(self, name: str, lab: str, host: str, *, directory: str = "") -> None:
         super().__init__(name, _Unopened(name))
         self.lab = lab
         self.host = host
+        self._directory = directory
         self._found: Lab | None = None
         self._at: Host | None = None
 
@@ -46,7 +47,7 @@ class LabTarget(Target):
             )
         if self._at is None or _ways(host) != _ways(self._at):
             await self._channel.close()
-            self._at, self._channel = host, _channel_to(self.name, host)
+            self._at, self._channel = host, _channel_to(self.name, host, self._directory)
         fingerprint = await super().open(timeout_s)
         # A guest has a kernel, and so a clock, of its own.
         self.shares_clock = host.guest is None
@@ -63,7 +64,7 @@ class LabTarget(Target):
     def _reached_by(self) -> Mapping[str, Any]:
         platform = self._at.platform if self._at else None
         reached = {"by": "lab", "lab": self.lab, "host": self.host, "platform": platform}
-        return {"reached": reached}
+        return {**super()._reached_by(), "reached": reached}
 
 
 class _Unopened(LocalChannel):
@@ -81,12 +82,12 @@ def _ways(host: Host) -> tuple[object, ...]:
     return host.platform, host.entry, host.guest, host.boot
 
 
-def _channel_to(name: str, host: Host) -> Channel:
+def _channel_to(name: str, host: Host, directory: str) -> Channel:
     if host.guest is not None:
-        return SshChannel(name, route_into(host.guest))
+        return SshChannel(name, route_into(host.guest), directory)
     if host.platform == SHARES_FILES:
-        return LocalChannel(name, prefix=host.enter())
-    return EnteredShell(name, host.enter())
+        return LocalChannel(name, prefix=host.enter(), directory=directory)
+    return EnteredShell(name, host.enter(), directory)
 
 
 _CONNECT_S = 10.0
@@ -98,8 +99,8 @@ class EnteredShell(ShellChannel):
     prefix: the words of that program, `Host.enter()`.
     """
 
-    def __init__(self, name: str, prefix: Sequence[str]) -> None:
-        super().__init__(name)
+    def __init__(self, name: str, prefix: Sequence[str], directory: str = "") -> None:
+        super().__init__(name, directory)
         self._entered = LocalChannel(name, prefix=prefix)
 
     async def _reach(self, timeout_s: float) -> None:

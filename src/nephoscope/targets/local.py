@@ -23,9 +23,16 @@ class LocalTarget(Target):
     shares_clock = True
 
     def __init__(
-        self, name: str = "local", *, probe: Path | None = None, catalog: Catalog | None = None
+        self,
+        name: str = "local",
+        *,
+        probe: Path | None = None,
+        catalog: Catalog | None = None,
+        directory: str = "",
     ) -> None:
-        super().__init__(name, LocalChannel(name, probe=probe), catalog=catalog)
+        super().__init__(
+            name, LocalChannel(name, probe=probe, directory=directory), catalog=catalog
+        )
 
     def endpoint(self, client: Target, version: IpVersion | None = None) -> Endpoint:
         """See `Target.endpoint`; only this machine itself has one that is known: loopback."""
@@ -42,16 +49,38 @@ class LocalChannel:
     """Starts programs as children.
 
     prefix: arguments in front of every command, for a program that enters a lab host first.
+    directory: where programs start; a relative one, or none, counts from the current directory.
     """
 
-    def __init__(self, name: str, *, probe: Path | None = None, prefix: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        probe: Path | None = None,
+        prefix: Sequence[str] = (),
+        directory: str = "",
+    ) -> None:
         self.name = name
+        self.directory = ""
+        self._wanted_directory = directory
         self._probe = probe
         self._prefix = tuple(prefix)
         self._work: Path | None = None
 
     async def open(self, timeout_s: float) -> None:
         """See `Channel.open`."""
+        try:
+            self.directory = os.path.abspath(self._wanted_directory)
+        except FileNotFoundError as error:
+            raise TargetError(
+                f"{self.name}: the current directory does not exist any more.",
+                "Change to one that exists.",
+            ) from error
+        if not Path(self.directory).is_dir():
+            raise TargetError(
+                f"{self.name}: there is no directory {self.directory} to start programs in.",
+                "Create it, or correct `directory` of the target.",
+            )
         _sweep()
 
     async def probe(self, name: str = PROBE) -> str:
@@ -63,7 +92,7 @@ class LocalChannel:
     async def start(self, command: Sequence[str]) -> Child:
         """See `Channel.start`."""
         try:
-            return start_child([*self._prefix, *command])
+            return start_child([*self._prefix, *command], self.directory or None)
         except OSError as error:
             raise TargetError(
                 f"{self.name}: {(*self._prefix, *command)[0]} cannot be started: {error.strerror}.",

@@ -9,9 +9,12 @@ use std::path::{Path, PathBuf};
 /// The directory that `directory` names; empty means `$TMPDIR`, else `/var/tmp`, else the current
 /// one. `/tmp` is left out on purpose: it often lies in memory.
 pub fn directory(given: &str) -> PathBuf {
-    if !given.is_empty() {
-        return PathBuf::from(given);
-    }
+    let chosen = if given.is_empty() { default() } else { PathBuf::from(given) };
+    // A program that runs in a folder of its own is told where another one lies.
+    std::path::absolute(&chosen).unwrap_or(chosen)
+}
+
+fn default() -> PathBuf {
     let from_environment = std::env::var_os("TMPDIR").filter(|value| !value.is_empty());
     let candidates = [from_environment.map(PathBuf::from), Some(PathBuf::from("/var/tmp"))];
     let found = candidates.into_iter().flatten().find(|path| path.is_dir());

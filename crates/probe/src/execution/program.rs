@@ -1,4 +1,4 @@
-//! A program that is ready to be executed: where it lies, its arguments, environment and directory.
+//! A program that is ready to be executed: where it lies, its arguments and environment.
 use crate::error::{Kind, ProbeError, Result};
 use std::ffi::{c_char, CString, OsStr, OsString};
 use std::io::Error;
@@ -16,7 +16,6 @@ pub struct Program {
     path: CString,
     argv: Texts,
     environment: Texts,
-    directory: Option<CString>,
 }
 
 /// Texts as `execve` takes them. The pointers are into `owned`, whose texts never move.
@@ -36,8 +35,8 @@ impl Texts {
 
 impl Program {
     /// Finds `argv[0]` in PATH, or where it says. environment: NAME=VALUE each, added to the
-    /// probe's own. directory: where it runs; empty for the probe's own.
-    pub fn find(argv: &[&str], environment: &[&str], directory: &str) -> Result<Self> {
+    /// probe's own. A relative path starts at the probe's directory, in which the program runs.
+    pub fn find(argv: &[&str], environment: &[&str]) -> Result<Self> {
         let Some(name) = argv.first().filter(|name| !name.is_empty()) else {
             return Err(ProbeError::usage(
                 "`argv` names no program.",
@@ -56,20 +55,18 @@ impl Program {
         }
         let search = variables.iter().find(|(name, _)| name == "PATH");
         let search = search.map_or(OsStr::new(DEFAULT_PATH), |(_, value)| value.as_os_str());
-        let path = locate(name, search, Path::new(directory))?;
+        let path = locate(name, search)?;
         let bytes = |text: &OsStr| c_text(text.as_bytes());
         let argv = argv.iter().map(|word| bytes(OsStr::new(word))).collect::<Result<_, _>>()?;
         let environment = variables
             .into_iter()
             .map(|(name, value)| c_text([name.into_vec(), value.into_vec()].join(&b'=')))
             .collect::<Result<_, _>>()?;
-        let directory = (!directory.is_empty()).then(|| bytes(OsStr::new(directory)));
         Ok(Self {
             words: first_line(name),
             path: bytes(path.as_os_str())?,
             argv: Texts::new(argv),
             environment: Texts::new(environment),
-            directory: directory.transpose()?,
         })
     }
 
@@ -94,19 +91,9 @@ impl Program {
         self.environment.pointers.as_ptr()
     }
 
-    pub fn directory(&self) -> *const c_char {
-        self.directory.as_ref().map_or(std::ptr::null(), |directory| directory.as_ptr())
-    }
-
     /// The error for a program that could not be executed.
     pub fn not_started(&self, error: &Error) -> ProbeError {
         let words = &self.words;
-        if let Some(directory) = self.directory.as_ref().map(|text| text.to_string_lossy()) {
-            if !Path::new(&*directory).is_dir() {
-                let message = format!("There is no directory '{directory}' to run '{words}' in.");
-                return ProbeError::new(Kind::Lacks, "no_directory", message, "Create it.");
-            }
-        }
         if error.raw_os_error() == Some(libc::ENOEXEC) {
             return ProbeError::new(
                 Kind::Lacks,
@@ -137,16 +124,14 @@ pub fn first_line(text: &str) -> String {
 }
 
 /// The file of a program: as `execvp` finds it, once and not with every start.
-fn locate(name: &str, search: &OsStr, directory: &Path) -> Result<PathBuf> {
+fn locate(name: &str, search: &OsStr) -> Result<PathBuf> {
     let candidates: Vec<PathBuf> = if name.contains('/') {
         vec![PathBuf::from(name)]
     } else {
         std::env::split_paths(search).map(|folder| folder.join(name)).collect()
     };
-    // A relative path counts from the directory in which the program runs.
-    let files = candidates.iter().filter(|path| directory.join(path).is_file());
-    let (runnable, others): (Vec<_>, Vec<_>) =
-        files.partition(|path| is_executable(&directory.join(path)));
+    let files = candidates.iter().filter(|path| path.is_file());
+    let (runnable, others): (Vec<_>, Vec<_>) = files.partition(|path| is_executable(path));
     if let Some(path) = runnable.first() {
         return Ok((*path).clone());
     }
@@ -158,7 +143,11 @@ fn locate(name: &str, search: &OsStr, directory: &Path) -> Result<PathBuf> {
             "Make it executable (chmod +x).",
         ));
     }
-    let place = if name.contains('/') { "" } else { " in PATH" };
+    let place = match std::env::current_dir() {
+        _ if !name.contains('/') => " in PATH".to_owned(),
+        Ok(directory) if !name.starts_with('/') => format!(" in {}", directory.display()),
+        _ => String::new(),
+    };
     Err(ProbeError::new(
         Kind::Lacks,
         "no_program",

@@ -10,9 +10,14 @@
 //! A trial yields the median and the mean of its executions, the distribution of their wall times,
 //! and all their figures as a document.
 //!
-//! With `shell`, the command is one text that the shell gets after `-c`. Before each of the first ten
-//! executions the shell is started with an empty command; the median wall time and the mean CPU times
-//! of these starts are subtracted, and `shell_ns` states the former.
+//! With `shell`, the command is one text that the shell gets after `-c`. Before each execution the
+//! shell is started with an empty command, and at least ten times in a trial. What it takes is
+//! subtracted: its median from the median wall time, its means from the means of wall and CPU time.
+//! `shell_ns` states the median. A command that takes no longer than the shell alone counts as 0 in
+//! that trial: the interval over the trials, which includes 0 then, states how long it may take.
+//!
+//! Relative paths start at the directory in which the probe was started; with `working_directory`,
+//! in that one: programs, `input`, `output`, and all commands.
 //!
 //! `setup` and `cleanup` run once a trial, before and after its executions; `prepare` and `conclude`
 //! before and after each of them. None of them is in the figures.
@@ -37,8 +42,9 @@
 //! that is not above the probe's own (about 2 MiB) is missing, because the kernel counts the probe's
 //! memory to the process until the program is loaded. The kernel splits CPU time between user and
 //! kernel mode by its clock tick: an execution without a tick (1 to 10 ms) has all of it as user time;
-//! the sum is exact. A trial whose command takes no longer than the shell itself fails. Standard
-//! error is held in memory during an execution, for the sentence about a failure. What a program
+//! the sum is exact. With `shell`, differences below the variation of the shell's start cannot be
+//! seen, and a single execution has the median start subtracted, not its own. Standard error is
+//! held in memory during an execution, for the sentence about a failure. What a program
 //! leaves running in the background is not waited for.
 use crate::error::{Kind, ProbeError, Result};
 use crate::execution::{
@@ -52,7 +58,7 @@ use hdrhistogram::Histogram;
 use nephoscope_wire::spec::{Better, Metric, Param, Spec};
 use serde_json::json;
 
-/// Starts of the shell alone in each trial, at most.
+/// Starts of the shell alone in each trial, at least.
 const SHELL_STARTS: usize = 10;
 
 pub const SPEC: Spec = Spec {
@@ -66,7 +72,7 @@ pub const SPEC: Spec = Spec {
         Param::texts("environment")
             .doc("Variables that are set, NAME=VALUE each, besides those of the probe."),
         Param::text("working_directory", "")
-            .doc("Directory in which the program runs; empty takes that of the probe."),
+            .doc("Directory in which the commands run and relative paths start; empty takes that of the target."),
         Param::text("input", "").doc("File that is its standard input; empty for none."),
         Param::text("output", "null").doc(
             "Destination of standard output: null (dropped), pipe (read and dropped), or a file.",
@@ -105,14 +111,14 @@ pub const SPEC: Spec = Spec {
         Metric::neutral("failures_count")
             .doc("Number of executions with an exit code other than 0, or ended by a signal."),
         Metric::neutral("shell_ns")
-            .doc("Wall time of the shell with an empty command, which is subtracted; median."),
+            .doc("Wall time of the shell with an empty command, which is subtracted: median."),
         Metric::neutral("figure")
             .doc("Figure of the output, by name; median of the trial's executions."),
         Metric::higher("higher_figure").doc("The same of figures of which more is better."),
         Metric::lower("lower_figure").doc("The same of figures of which less is better."),
         Metric::document("executions").doc(
-            "Wall, user and system time in nanoseconds, peak memory in bytes, exit code and figures \
-             of each execution, in order.",
+            "Wall, user and system time in nanoseconds (those of the shell's start are subtracted), peak \
+             memory in bytes, exit code and figures of each execution, in order.",
         ),
     ],
     overhead: "that of the program, and some microseconds between two executions",
@@ -121,6 +127,7 @@ pub const SPEC: Spec = Spec {
 };
 
 pub fn run(trial: &mut Trial) -> Result<()> {
+    enter(trial.params.text("working_directory"))?;
     let commands = Commands::read(trial)?;
     let params = &trial.params;
     let output = params.text("output");
@@ -141,10 +148,28 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     let cleaned = commands.cleanup.run(trial, &mut steps_executor);
     let measured = measured?;
     cleaned?;
-    let shell = (!measured.shell_starts.is_empty()).then(|| Times::of(&measured.shell_starts));
-    emit(trial, &measured.executions, shell.as_ref())?;
+    let shell = Times::of(&measured.shell_starts);
+    emit(trial, &measured.executions, &shell)?;
+    if commands.empty.is_some() {
+        trial.out.emit("shell_ns", shell.wall_median_ns, factors! {})?;
+    }
     emit_figures(trial, &commands.figures, &measured)?;
-    emit_executions(trial, &commands.figures, &measured, shell.as_ref())
+    emit_executions(trial, &commands.figures, &measured, &shell)
+}
+
+/// Makes a directory that of this process, so that whatever is relative starts there.
+fn enter(directory: &str) -> Result<()> {
+    if directory.is_empty() {
+        return Ok(());
+    }
+    std::env::set_current_dir(directory).map_err(|error| {
+        ProbeError::new(
+            Kind::Lacks,
+            "no_directory",
+            format!("The working directory '{directory}' cannot be used: {error}."),
+            "Create it, or correct `working_directory`.",
+        )
+    })
 }
 
 /// The program, and what runs around it.
@@ -186,16 +211,14 @@ impl Commands {
         })
     }
 
-    /// Starts the shell alone; what it takes is subtracted later.
+    /// Starts the shell alone, where one is used; what it takes is subtracted later.
     fn start_shell(
         &self,
         trial: &Trial,
         executor: &mut Executor,
         starts: &mut Vec<Execution>,
     ) -> Result<()> {
-        let Some(empty) = self.empty.as_ref().filter(|_| starts.len() < SHELL_STARTS) else {
-            return Ok(());
-        };
+        let Some(empty) = &self.empty else { return Ok(()) };
         let execution = executor.execute(trial.session, empty)?;
         if execution.ending != Ending::Exit(0) {
             return Err(failed("The shell with an empty command", execution.ending, executor));
@@ -262,7 +285,7 @@ fn program(trial: &Trial, name: &str) -> Result<Program> {
 
 fn found(trial: &Trial, argv: &[&str]) -> Result<Program> {
     let params = &trial.params;
-    Program::find(argv, &params.texts("environment"), params.text("working_directory"))
+    Program::find(argv, &params.texts("environment"))
 }
 
 fn failed(what: &str, ending: Ending, executor: &Executor) -> ProbeError {
@@ -313,12 +336,16 @@ fn measure(
         executions.push(execution);
         let runs = executions.len();
         if runs >= most || (runs >= least && clock::monotonic_ns() >= until_ns) {
+            for _ in runs..SHELL_STARTS {
+                commands.start_shell(trial, steps_executor, &mut shell_starts)?;
+            }
             return Ok(Measured { executions, shell_starts, figures });
         }
     }
 }
 
-/// Times of several executions, in nanoseconds.
+/// Times of several executions in nanoseconds; 0 without any.
+#[derive(Default)]
 struct Times {
     wall_median_ns: f64,
     wall_mean_ns: f64,
@@ -328,6 +355,9 @@ struct Times {
 
 impl Times {
     fn of(executions: &[Execution]) -> Self {
+        if executions.is_empty() {
+            return Self::default();
+        }
         let mean = |of: fn(&Execution) -> u64| {
             executions.iter().map(|one| of(one) as f64).sum::<f64>() / executions.len() as f64
         };
@@ -341,26 +371,22 @@ impl Times {
     }
 }
 
-fn emit(trial: &mut Trial, executions: &[Execution], shell: Option<&Times>) -> Result<()> {
+/// A time without that of the shell. A difference below 0 is noise about 0: a median over trials,
+/// and the ranks of its interval, are the same as if it stayed negative and were cut afterwards.
+fn without(time_ns: f64, shell_ns: f64) -> f64 {
+    (time_ns - shell_ns).max(0.0)
+}
+
+fn emit(trial: &mut Trial, executions: &[Execution], shell: &Times) -> Result<()> {
     let times = Times::of(executions);
-    let start = shell.map_or(0.0, |shell| shell.wall_median_ns);
-    if times.wall_median_ns <= start {
-        let start_ms = start / 1e6;
-        return Err(ProbeError::new(
-            Kind::Failed,
-            "within_shell_start",
-            format!("The command takes no longer than the shell itself ({start_ms:.2} ms)."),
-            "Run it without a shell.",
-        ));
-    }
-    trial.out.emit("wall_ns", times.wall_median_ns - start, factors! {})?;
-    trial.out.emit("wall_mean_ns", times.wall_mean_ns - start, factors! {})?;
-    let (user_ns, system_ns) = shell.map_or((0.0, 0.0), |shell| (shell.user_ns, shell.system_ns));
-    trial.out.emit("cpu_ns", times.user_ns + times.system_ns - user_ns - system_ns, factors! {})?;
-    trial.out.emit("user_ns", times.user_ns - user_ns, factors! {})?;
-    trial.out.emit("system_ns", times.system_ns - system_ns, factors! {})?;
-    if shell.is_some() {
-        trial.out.emit("shell_ns", start, factors! {})?;
+    for (metric, of) in [
+        ("wall_ns", (|times| times.wall_median_ns) as fn(&Times) -> f64),
+        ("wall_mean_ns", |times| times.wall_mean_ns),
+        ("cpu_ns", |times| times.user_ns + times.system_ns),
+        ("user_ns", |times| times.user_ns),
+        ("system_ns", |times| times.system_ns),
+    ] {
+        trial.out.emit(metric, without(of(&times), of(shell)), factors! {})?;
     }
     emit_memory(trial, executions)?;
     trial.out.emit("runs_count", executions.len() as f64, factors! {})?;
@@ -368,7 +394,7 @@ fn emit(trial: &mut Trial, executions: &[Execution], shell: Option<&Times>) -> R
     trial.out.emit("failures_count", failures as f64, factors! {})?;
     let mut histogram = Histogram::<u64>::new(3).expect("3 digits are allowed");
     for execution in executions {
-        let ns = (execution.wall_ns as f64 - start).max(1.0).round() as u64;
+        let ns = without(execution.wall_ns as f64, shell.wall_median_ns).round() as u64;
         histogram.record(ns).expect("a histogram without bound grows");
     }
     trial.out.emit_pairs("execution_ns", closed_loop::pairs(&histogram), &factors! {})
@@ -391,15 +417,15 @@ fn emit_executions(
     trial: &mut Trial,
     figures: &[Figure],
     measured: &Measured,
-    shell: Option<&Times>,
+    shell: &Times,
 ) -> Result<()> {
-    let start = shell.map_or(0.0, |shell| shell.wall_median_ns);
     let executions = &measured.executions;
     let column = |of: &dyn Fn(&Execution) -> i64| executions.iter().map(of).collect::<Vec<_>>();
+    let less = |time_ns: u64, shell_ns: f64| without(time_ns as f64, shell_ns).round() as i64;
     let mut document = json!({
-        "wall_ns": column(&|one| one.wall_ns.cast_signed() - start.round() as i64),
-        "user_ns": column(&|one| one.user_ns.cast_signed()),
-        "system_ns": column(&|one| one.system_ns.cast_signed()),
+        "wall_ns": column(&|one| less(one.wall_ns, shell.wall_median_ns)),
+        "user_ns": column(&|one| less(one.user_ns, shell.user_ns)),
+        "system_ns": column(&|one| less(one.system_ns, shell.system_ns)),
         "max_rss_bytes": column(&|one| one.max_rss_bytes.cast_signed()),
         "exit_codes": column(&|one| one.ending.code().into()),
     });

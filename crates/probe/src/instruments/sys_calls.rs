@@ -102,7 +102,7 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     let own = trial.params.text("program").is_empty();
     let words =
         if own { vec!["/proc/self/exe", "--version"] } else { vec![trial.params.text("program")] };
-    let program = Program::find(&words, &[], "")?;
+    let program = Program::find(&words, &[])?;
     affinity::pin(cpu)?;
     let mut machine = Machine::prepare(trial.session, program)?;
     trial.prepared()?;
@@ -373,7 +373,7 @@ mod tests {
     fn every_operation_takes_time() {
         let times = std::thread::spawn(move || {
             affinity::pin(affinity::allowed()[0]).unwrap();
-            let program = Program::find(&["true"], &[], "").unwrap();
+            let program = Program::find(&["true"], &[]).unwrap();
             let mut machine = Machine::prepare(Session::detached(), program).unwrap();
             CALLS.iter().map(|call| machine.time(call, 1_000_000).unwrap()).collect::<Vec<_>>()
         });

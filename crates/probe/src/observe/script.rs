@@ -26,7 +26,7 @@ pub struct Script {
 impl Script {
     pub fn new(argv: Vec<String>) -> Result<Self> {
         let words: Vec<&str> = argv.iter().map(String::as_str).collect();
-        Program::find(&words, &[], "")?;
+        Program::find(&words, &[])?;
         Ok(Self { argv })
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ MAX_ROUNDS = 30
 """Rounds that repetition is limited to unless a number of executions is options."""
 
 _MAX_COMMANDS = 1000
+_QUOTED = re.compile(r"""'[^']*'|"(?:[^"\\$`]|\\.)*"|\\.""")
+_OF_SHELL = re.compile(r"(\||&|;|\d?[<>]|~/)|.*(;$|\*|`|\$[A-Za-z_({])")
 _LARGEST = 10**15
 
 
@@ -115,6 +118,14 @@ def plan_of(
     if several:
         values["design"] = {"baseline": {LABEL: lines[0].label}}
     return from_values(values, catalog.load(), place_of_set(sets))
+
+
+def shell_syntax(text: str) -> str:
+    """Returns the first part of a command line that only a shell interprets; empty for none."""
+    for word in _QUOTED.sub("", text).split():
+        if _OF_SHELL.match(word) and not word.startswith("-"):
+            return word
+    return ""
 
 
 def _combinations(options: CommandOptions) -> Iterator[dict[str, str]]:

@@ -16,6 +16,7 @@ from nephoscope.model import Estimate, MetricResult, RunResult
 from nephoscope.report import wording
 
 WALL = "wall_ns"
+SHELL = "shell_ns"
 FIGURE = "figure"
 """The factor with the name of a figure that the commands print."""
 _EQUIVALENT = ("equivalent", "different but negligible")
@@ -49,7 +50,7 @@ def text(
     ]
     compared = result.part(Experiment)
     if compared is not None:
-        blocks.append(comparison(compared.comparisons, lines))
+        blocks.append(comparison(compared.comparisons, lines, by_label))
     blocks.append(_notes(lines, by_label, executions, shell))
     blocks.append(wording.run_line(result))
     return "\n\n".join(block for block in blocks if block)
@@ -59,10 +60,10 @@ def _block(line: CommandLine, metrics: Mapping[str, MetricResult], executions: E
     if WALL not in metrics:
         reason = executions.failed_trials[0] if executions.failed_trials else "it was not measured"
         return f"{line.label}\n{output.wrapped(f'! No result: {reason}.'.replace('..', '.'))}"
-    wall = _measured(metrics[WALL])
-    rows = [("median", wall)]
+    start = metrics.get(SHELL)
+    rows = [("median", _time(metrics[WALL], start))]
     if "wall_mean_ns" in metrics:
-        rows.append(("mean", _measured(metrics["wall_mean_ns"])))
+        rows.append(("mean", _time(metrics["wall_mean_ns"], start)))
     low, high = (units.format_value(end(executions.wall_ns), "ns") for end in (min, max))
     rows.append(("range", f"{low} … {high}   {len(executions.wall_ns)} executions"))
     rows += _cpu_times(metrics)
@@ -83,13 +84,41 @@ def _block(line: CommandLine, metrics: Mapping[str, MetricResult], executions: E
 
 def _cpu_times(metrics: Mapping[str, MetricResult]) -> list[tuple[str, str]]:
     """The CPU time; its parts where the kernel's clock tick, which splits it, is fine enough."""
-    rows = [("CPU time", _measured(metrics["cpu_ns"]))]
+    start = metrics.get(SHELL)
+    rows = [("CPU time", _time(metrics["cpu_ns"], start))]
     if metrics["cpu_ns"].estimate.value >= _MIN_SPLIT_NS:
         rows += [
-            ("user", _measured(metrics["user_ns"])),
-            ("system", _measured(metrics["system_ns"])),
+            ("user", _time(metrics["user_ns"], start)),
+            ("system", _time(metrics["system_ns"], start)),
         ]
     return rows
+
+
+def _hidden(line: MetricResult, start: MetricResult | None) -> bool:
+    """Returns whether a time may be 0 for all that is known: the shell's start varies by more."""
+    low = line.estimate.low
+    return start is not None and (line.estimate.value <= 0 or (low is not None and low <= 0))
+
+
+def _bound(line: MetricResult, start: MetricResult) -> float | None:
+    """The most that a hidden time may be; None without an interval.
+
+    A difference is not known better than the start of the shell, which is subtracted.
+    """
+    if line.estimate.high is None:
+        return None
+    low, high = start.estimate.low or start.estimate.value, start.estimate.high
+    return max(line.estimate.high, (high or start.estimate.value) - low)
+
+
+def _time(line: MetricResult, start: MetricResult | None) -> str:
+    """A time with its interval; where the start of the shell hides it, what it is less than."""
+    if start is None or not _hidden(line, start):
+        return _measured(line)
+    bound = _bound(line, start)
+    if bound is None:
+        return f"not above the start of the shell (no interval: {line.estimate.n} trials)"
+    return f"less than {units.format_value(bound, 'ns')}"
 
 
 def _measured(line: MetricResult) -> str:
@@ -100,7 +129,11 @@ def _measured(line: MetricResult) -> str:
     return units.format_interval(estimate.value, estimate.low, estimate.high, estimate.unit)
 
 
-def comparison(comparisons: Sequence[Against], lines: Sequence[CommandLine]) -> str:
+def comparison(
+    comparisons: Sequence[Against],
+    lines: Sequence[CommandLine],
+    by_label: Mapping[str, Mapping[str, MetricResult]],
+) -> str:
     """Returns a sentence for each command but the first, which it is compared with."""
     of_label = {
         against.factors[LABEL]: against for against in comparisons if against.metric == WALL
@@ -109,6 +142,10 @@ def comparison(comparisons: Sequence[Against], lines: Sequence[CommandLine]) -> 
     texts = []
     for line in lines[1:]:
         against = of_label.get(line.label)
+        pair = [(label, by_label.get(label, {})) for label in (first, line.label)]
+        if any(WALL in own and _hidden(own[WALL], own.get(SHELL)) for _, own in pair):
+            texts.append(_hidden_comparison(*pair))
+            continue
         if against is None or against.comparison.ratio is None:
             texts.append(f"{line.label} cannot be compared with {first}.")
             continue
@@ -127,6 +164,23 @@ def comparison(comparisons: Sequence[Against], lines: Sequence[CommandLine]) -> 
         )
     texts += [_figure_comparison(against, first) for against in comparisons if _has_ratio(against)]
     return "\n".join(output.wrapped(text) for text in texts)
+
+
+def _hidden_comparison(
+    *pair: tuple[str, Mapping[str, MetricResult]],
+) -> str:
+    """Compares two commands of which the start of the shell hides one, or both."""
+    for (fast, of_fast), (slow, of_slow) in (pair, pair[::-1]):
+        if not (WALL in of_fast and WALL in of_slow) or _hidden(of_slow[WALL], of_slow[SHELL]):
+            continue
+        bound, low = _bound(of_fast[WALL], of_fast[SHELL]), of_slow[WALL].estimate.low
+        if bound is not None and low is not None and low > bound:
+            return (
+                f"{fast} is at least {units.format_number(low / bound, 2)} times as fast as "
+                f"{slow}: FASTER."
+            )
+    (first, _), (second, _) = pair
+    return f"{second} against {first}: UNDECIDED (the start of the shell hides the difference)."
 
 
 def _has_ratio(against: Against) -> bool:
@@ -173,15 +227,21 @@ def _notes(
         metrics = by_label.get(line.label, {})
         if WALL in metrics:
             wall = metrics[WALL]
-            notes += [
-                f"{line.label}: {note}" for note in (*wall.warnings, wall.estimate.note) if note
-            ]
+            hidden = _hidden(wall, metrics.get(SHELL))
+            about = () if hidden else (*wall.warnings, wall.estimate.note)
+            notes += [f"{line.label}: {note}" for note in about if note]
         excluded = executions[line.label].failed_trials if line.label in executions else []
         if excluded and WALL in metrics:
             notes.append(f"{line.label}: {len(excluded)} trials do not count: {excluded[0]}")
-        if shell and WALL in metrics:
-            start = units.format_value(metrics["shell_ns"].estimate.value, "ns")
+        if WALL in metrics and SHELL in metrics:
+            start = units.format_value(metrics[SHELL].estimate.value, "ns")
             notes.append(
-                f"{line.label}: the start of {shell}, {start}, is measured and subtracted."
+                f"{line.label}: the start of {shell}, {start}, is measured and subtracted"
+                + (
+                    ". The rest is too short to be told from it: omit --shell, or repeat the "
+                    "command within one execution."
+                    if hidden
+                    else "."
+                )
             )
     return "\n".join(output.wrapped(f"! {note}") for note in dict.fromkeys(notes))

@@ -7,22 +7,26 @@ import json
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from nephoscope import catalog
-from nephoscope.errors import StoreError
+from nephoscope import catalog, units
+from nephoscope.errors import PlanError, StoreError, UsageError
 from nephoscope.plans.check import check_readable_entries
 from nephoscope.plans.expand import check_all
-from nephoscope.plans.files.includes import gather
+from nephoscope.plans.files.includes import Document, gather
 from nephoscope.plans.model import Plan
 from nephoscope.reading import textfile
+from nephoscope.reading.fields import BY_HAND
 from nephoscope.reading.mistakes import Mistakes
 from nephoscope.reading.sentences import Place, mistakes, record_at
 from nephoscope.reading.yamltext import Loc
 from nephoscope.targets.kinds import DEFAULT, KINDS
 from nephoscope.targets.kinds.record import TargetRecord
+
+if TYPE_CHECKING:
+    from nephoscope.lab.topology import Topology
 
 
 def load(
@@ -45,19 +49,51 @@ def read(
     """As `load`, with the function that tells where in its files a part of the plan stands."""
     file = Path(path)
     document = gather(textfile.read(file, pipe=True), str(file), sets or {})
-    return from_values(document.values, known or catalog.load(), document.place), document.place
+    plan = _from_document(document, known or catalog.load())
+    return plan, document.place
 
 
 def from_text(text: str, name: str, sets: Mapping[str, str], known: catalog.Catalog) -> Plan:
     """As `load`, of a text; `name` stands where the file name stands in errors."""
-    document = gather(text, name, sets)
-    return from_values(document.values, known, document.place)
+    return _from_document(gather(text, name, sets), known)
 
 
-def from_values(values: Mapping[str, Any], known: catalog.Catalog, place: Place) -> Plan:
-    """The checked plan of plain values; `place` begins each error."""
+def _from_document(document: Document, known: catalog.Catalog) -> Plan:
+    """The checked plan of what a person wrote, whose numbers need their units."""
+    plan = from_values(document.values, known, document.place, context=BY_HAND)
+    lab = document.values.get("lab")
+    # The delays of a matrix were read with their units, and stand here as seconds.
+    if isinstance(lab, dict) and "geo" not in lab:
+        from nephoscope.lab import files
+
+        topology = files.from_values(
+            lab, lambda loc: document.place(("lab", *loc)), context=BY_HAND
+        )
+        _refuse_bare_levels(plan, topology, document.place)
+    return plan
+
+
+def _refuse_bare_levels(plan: Plan, topology: Topology, place: Place) -> None:
+    """Raises PlanError for the levels of a condition that need a unit and have none."""
+    from nephoscope.lab import files
+
+    for name, factor in plan.factors.items():
+        numbers = [one for one in factor.levels if isinstance(one, int | float)]
+        for level in numbers if factor.path.startswith("lab.") else ():
+            try:
+                files.with_condition(topology, factor.path.removeprefix("lab."), str(level))
+            except UsageError as error:  # a count is no text, and is told apart by that
+                if units.NEEDS_UNIT in str(error):
+                    where = place(("factors", name, "levels"))
+                    raise PlanError(f"{where}{error.message}", error.hint) from error
+
+
+def from_values(
+    values: Mapping[str, Any], known: catalog.Catalog, place: Place, context: str | None = None
+) -> Plan:
+    """The checked plan of plain values; `place` begins each error. context: of `read_by`."""
     try:
-        plan = Plan.model_validate(values)
+        plan = Plan.model_validate(values, context=context)
     except ValidationError as error:
         every = Mistakes(mistakes(error, place, partial(_record_at, values)))
         check_readable_entries(every, values, known, place)

@@ -60,6 +60,8 @@ class Channel(Protocol):
     """A way to a machine."""
 
     name: str
+    directory: str
+    """Where its programs start, and so where relative paths begin; known once it is open."""
 
     async def open(self, timeout_s: float) -> None:
         """Reaches the machine; again, when the way to it was lost.

@@ -34,8 +34,8 @@ def environment() -> dict[str, str]:
     return {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
 
 
-def start_child(command: Sequence[str]) -> Child:
-    """Starts a program. Raises OSError when it cannot be started.
+def start_child(command: Sequence[str], directory: str | None = None) -> Child:
+    """Starts a program in a directory, ours by default. Raises OSError when it cannot be started.
 
     Its standard input is a pipe that closes with us; it is the leader of its own group, so that a
     Ctrl-C at the terminal reaches us alone and we end it in order.
@@ -47,7 +47,7 @@ def start_child(command: Sequence[str]) -> Child:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             bufsize=0,
-            cwd="/",
+            cwd=directory,
             env=environment(),
             process_group=0,
         )

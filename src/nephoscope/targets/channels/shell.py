@@ -31,8 +31,10 @@ _ASK_S = 20.0
 class ShellChannel(ABC):
     """`Channel` by a shell there; `_reach`, `_begin` and `_hang_up` are what a kind adds."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, directory: str = "") -> None:
         self.name = name
+        self.directory = ""
+        self._wanted_directory = directory
         self._supervisor: Program | None = None
         self._asking = asyncio.Lock()
         self._machine = ""
@@ -61,17 +63,20 @@ class ShellChannel(ABC):
         await self._reach(timeout_s)
         try:
             self._supervisor = await self._begin(
-                shell_scripts.script(shell_scripts.SUPERVISOR, secrets.token_hex(4))
+                shell_scripts.script(
+                    shell_scripts.SUPERVISOR, secrets.token_hex(4), self._wanted_directory
+                )
             )
-            words = (
-                ((await self._supervisor.line()) or b"").decode("utf-8", "replace").split(None, 3)
-            )
-            if len(words) != 4 or words[0] != "at":
+            lines = [(await self._supervisor.line()) or b"" for _ in range(2)]
+            texts = [line.decode("utf-8", "replace").rstrip("\n") for line in lines]
+            there, words = texts[0].split(None, 1), texts[1].split(None, 3)
+            if len(there) != 2 or len(words) != 4 or words[0] != "at":
                 raise await self._no_folder(self._supervisor)
         except BaseException:
             await self.close()
             raise
-        self._machine, self.own_address, self._folder = words[1], words[2], words[3].rstrip("\n")
+        self._machine, self.own_address, self._folder = words[1], words[2], words[3]
+        self.directory = there[1]
 
     async def probe(self, name: str = PROBE) -> str:
         """See `Channel.probe`: uploaded once, under its SHA-256, and checked once a connection."""
@@ -97,6 +102,8 @@ class ShellChannel(ABC):
         """See `Channel.start`."""
         if self._supervisor is None or self._supervisor.ended():
             raise connection_lost(self.name)
+        if self._wanted_directory:
+            command = shell_scripts.script(shell_scripts.INSIDE, self._wanted_directory, *command)
         return await self._begin(command)
 
     async def work(self) -> str:
@@ -202,6 +209,12 @@ class ShellChannel(ABC):
                 f"{self.name}: there is no folder there that this user may write to and run "
                 "programs from: neither ~/.cache/nephoscope nor /tmp is one.",
                 "Check the free space, the rights, and the mount option noexec.",
+            )
+        if ended.returncode == 4:
+            return TargetError(
+                f"{self.name}: there is no directory {self._wanted_directory} there to start "
+                "programs in.",
+                "Create it, or correct `directory` of the target.",
             )
         return TargetError(
             f"{self.name}: the shell there did not do what it was asked."

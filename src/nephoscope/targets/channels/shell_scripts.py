@@ -14,6 +14,8 @@ SHELL = "/bin/sh"
 # A cache folder must be ours alone (another user may have made one of that name in /tmp), and
 # programs in it must be allowed to run (a home may be mounted noexec).
 SUPERVISOR = r"""
+[ -z "$2" ] || cd -- "$2" || exit 4
+printf 'in %s\n' "$(pwd)"
 export LC_ALL=C
 umask 077
 folder=
@@ -53,11 +55,15 @@ rm -rf "$work"
 """
 """Stays as long as the connection; when it is lost, removes the work folder, whatever happened.
 
-$1: a word of ours for the folder's name. Prints the machine type, the host's own address on the
+$1: a word of ours for the folder's name. $2: the directory to start in; empty for that of the
+login. Prints the directory, and then the machine type, the host's own address on the
 connection (- where there is none) and the cache folder. Answers `work` and `sum FILE` (SHA-256,
 empty where there is no sha256sum or no such file); ends processes on `term PID` and `kill PID`.
-Exit code 3: there is no folder that we may write to and run programs from.
+Exit code 3: there is no folder that we may write to and run programs from; 4: no directory $2.
 """
+
+INSIDE = 'cd -- "$1" && shift && exec "$@"'
+"""Becomes the program that the arguments after $1 name, in the directory $1."""
 
 PUT = r"""
 export LC_ALL=C
@@ -86,4 +92,4 @@ def command_line(command: Sequence[str], mark: str) -> str:
     Its dotfiles may print what they like: our output starts after a line with `mark` and the
     process id, which `exec` hands on to the program.
     """
-    return f"echo; echo {mark} $$; cd /; exec {shlex.join(command)}"
+    return f"echo; echo {mark} $$; exec {shlex.join(command)}"

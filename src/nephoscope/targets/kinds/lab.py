@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 from pydantic import ConfigDict, Field
 
 from nephoscope.reading.fields import NAME
-from nephoscope.targets.kinds.record import CONTROLLER, TargetRecord, Touch, Traits
+from nephoscope.targets.kinds.record import CONTROLLER, Directory, TargetRecord, Touch, Traits
 
 if TYPE_CHECKING:
     from nephoscope.targets.probe.target import Target
@@ -29,6 +29,7 @@ class LabRecord(TargetRecord):
     host: str = Field(
         default="", description="Host of the topology; the target's own name when absent."
     )
+    directory: Directory = ""
 
     @classmethod
     def from_text(cls, rest: str) -> Self | None:
@@ -60,7 +61,7 @@ class LabRecord(TargetRecord):
                 f"Target {self.name} is of kind lab and names no lab.",
                 "Give the plan a `lab:`, or the target the name of a lab that is up.",
             )
-        return LabTarget(self.name, self.lab, self.topology_host)
+        return LabTarget(self.name, self.lab, self.topology_host, directory=self.directory)
 
     def touches(self, lab: str) -> Iterator[Touch]:
         """See `TargetRecord.touches`."""

@@ -11,6 +11,7 @@ from nephoscope.targets.kinds.record import (
     CONTROLLER,
     LOOPBACK,
     ROUTED,
+    Directory,
     TargetRecord,
     Touch,
     Traits,
@@ -28,6 +29,7 @@ class LocalRecord(TargetRecord):
     form: ClassVar[str] = "local"
 
     kind: Literal["local"] = Field(default="local", description="How the machine is reached.")
+    directory: Directory = ""
 
     @classmethod
     def from_text(cls, rest: str) -> Self | None:
@@ -48,7 +50,7 @@ class LocalRecord(TargetRecord):
         """See `TargetRecord.make`."""
         from nephoscope.targets.local import LocalTarget
 
-        return LocalTarget(self.name)
+        return LocalTarget(self.name, directory=self.directory)
 
     def touches(self, lab: str) -> Iterator[Touch]:
         """See `TargetRecord.touches`."""

@@ -58,6 +58,15 @@ class Traits:
     """Why nothing from another network reaches it."""
 
 
+Directory = Annotated[
+    str,
+    Field(
+        description="Directory in which programs start and relative paths begin; the current one "
+        "when absent, on another machine that of the login."
+    ),
+]
+
+
 class TargetRecord(Record):
     """A machine that is measured, with the roles it plays.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from nephoscope.reading.fields import Count
-from nephoscope.targets.kinds.record import ROUTED, TargetRecord, Touch, Traits, as_name
+from nephoscope.targets.kinds.record import ROUTED, Directory, TargetRecord, Touch, Traits, as_name
 from nephoscope.targets.ssh.route import Hop, SshRoute, parse_hop, ssh_name
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ class SshRecord(TargetRecord):
     jump: tuple[Annotated[str, AfterValidator(_jump_host)], ...] = Field(
         default=(), description="Hosts to go through, in order: user@host:port."
     )
+    directory: Directory = ""
 
     @model_validator(mode="after")
     def _has_address(self) -> Self:
@@ -81,7 +82,7 @@ class SshRecord(TargetRecord):
         # asyncssh takes longer to import than a whole `nephoscope --help`.
         from nephoscope.targets.ssh.target import SshTarget
 
-        return SshTarget(self.name, self.route())
+        return SshTarget(self.name, self.route(), directory=self.directory)
 
     def touches(self, lab: str) -> Iterator[Touch]:
         """See `TargetRecord.touches`."""

@@ -45,6 +45,9 @@ PROCESSES_S = 30.0
 
 FINGERPRINT = (catalogue.FINGERPRINT, "fingerprint")
 
+DIRECTORY = "directory"
+"""Key of the fingerprint: where the target's programs start, and so where relative paths begin."""
+
 
 class Target:
     """A machine that can be measured over a `Channel`. Cancelling any verb ends what it started.
@@ -260,7 +263,7 @@ class Target:
     def _reached_by(self) -> Mapping[str, Any]:
         """Returns what is known of the target besides the probe's document: keys for the
         fingerprint."""
-        return {}
+        return {DIRECTORY: self._channel.directory}
 
     async def _where(self, name: str = PROBE) -> str:
         """Path of a program there; checked to be of this package's version when it is new."""

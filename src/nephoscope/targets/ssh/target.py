@@ -22,8 +22,8 @@ from nephoscope.targets.ssh.route import SshRoute
 class SshTarget(Target):
     """Runs the probe on a host over one ssh connection."""
 
-    def __init__(self, name: str, route: SshRoute) -> None:
-        self._ssh = SshChannel(name, route)
+    def __init__(self, name: str, route: SshRoute, *, directory: str = "") -> None:
+        self._ssh = SshChannel(name, route, directory)
         super().__init__(name, self._ssh)
 
     def endpoint(self, client: Target, version: IpVersion | None = None) -> Endpoint:
@@ -36,7 +36,7 @@ class SshTarget(Target):
         return endpoint
 
     def _reached_by(self) -> Mapping[str, Any]:
-        return {"reached": self._ssh.known()}
+        return {**super()._reached_by(), "reached": self._ssh.known()}
 
 
 MAX_SESSIONS = 8
@@ -48,8 +48,8 @@ _PLACE_S = 2.0
 class SshChannel(ShellChannel):
     """One connection; every program is a session of it."""
 
-    def __init__(self, name: str, route: SshRoute) -> None:
-        super().__init__(name)
+    def __init__(self, name: str, route: SshRoute, directory: str = "") -> None:
+        super().__init__(name, directory)
         self._route = route
         self._reached: Reached | None = None
         self._sessions = asyncio.Semaphore(MAX_SESSIONS)
