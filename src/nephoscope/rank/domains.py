@@ -112,7 +112,9 @@ def _decide(domain: str, basis: str, standing: Standing, settings: Settings) -> 
     half = standing.half(leader)
     shift = standing.costs - standing.costs[leader]
     limit = math.log1p(settings.margin)
-    equivalent = [index for index in rivals if shift[index] + half[index] <= limit]
+    # One bound matters for equivalence, so that its interval has twice the tails.
+    inside = standing.half_one_sided(leader)
+    equivalent = [index for index in rivals if shift[index] + inside[index] <= limit]
     undecided = [
         index for index in rivals if shift[index] <= half[index] and index not in set(equivalent)
     ]

@@ -114,7 +114,7 @@ def _ranked(row: Row, alternatives: Sequence[str], settings: Settings) -> Ranked
             high if row.tested else None,
             line.estimate,
             ratio if name != settings.reference else None,
-            line.consistency,
+            line.consistency if line.consistency != variation.UNKNOWN else None,
             *varied.get(name, ()),
         )
         for name, rank, low, high, ratio, line in columns

@@ -215,6 +215,14 @@ class Standing:
         quantiles = np.maximum(self._widths[others], self._widths[index])
         return np.asarray(quantiles * np.hypot(self.errors.error[others], self.errors.error[index]))
 
+    def half_one_sided(self, index: int) -> Array:
+        """Returns the half widths of intervals of which one end is stated, for all pairs together.
+
+        With the tails of both ends at one, that is the level of a test of equivalence.
+        """
+        level = 1 - 2 * (1 - self.confidence)
+        return Standing(self.names, self.costs, self.errors, level, self.n).half(index)
+
     @cached_property
     def _bounds(self) -> tuple[Array, Array]:
         if self.errors is None:
