@@ -50,13 +50,13 @@ def _rank(standing: Standing, places: Places) -> Array:
     return np.where(places < 0, len(places), standing.ranks[places]).astype(float)
 
 
-def _compare(standing: Standing, rival: int, others: Places, better: Flags, worse: Flags) -> None:
-    """Notes which others a rival beats in a row, and which beat it."""
+def _compare(standing: Standing, rival: int, rivals: Places, better: Flags, worse: Flags) -> None:
+    """Notes whom a rival beats in a row, and who beats it."""
     if rival < 0:
-        worse |= others >= 0
+        worse |= rivals >= 0
         return
-    shift = np.round(standing.costs[others] - standing.costs[rival], DIGITS)
-    half = standing.half(rival, others)
-    known = others >= 0
+    shift = np.round(standing.costs[rivals] - standing.costs[rival], DIGITS)
+    half = standing.half(rival, rivals)
+    known = rivals >= 0
     better |= known & (shift > half)
     worse |= known & (-shift > half)

@@ -51,10 +51,10 @@ def scope_of(rows: Sequence[Row], names: Sequence[str]) -> Scope:
     if common and len(having) < 2:
         common = [row for row in values if row.covers(names)]
         having = set(names)
-    kept = [name for name in names if name in having]
+    ranked = [name for name in names if name in having]
     omitted = dict.fromkeys(row.benchmark for row in values if row not in common)
     left_out = [name for name in names if name not in having]
-    return Scope(common, kept, left_out, list(omitted))
+    return Scope(common, ranked, left_out, list(omitted))
 
 
 def overall(scope: Scope, front: set[str], names: Sequence[str], settings: Settings) -> Overall:
@@ -232,13 +232,13 @@ def _without_one(standing: Standing, blocks: Array, weights: Array) -> tuple[Arr
     return low, high
 
 
-def _first_of_weightings(blocks: Array, weights: Array, given: bool, seed: int) -> Array:
+def _first_of_weightings(blocks: Array, weights: Array, is_near: bool, seed: int) -> Array:
     """The share of weightings by which each alternative comes first; equal ones share theirs.
 
-    Weights vary by a Dirichlet distribution: about the user's weights, or uniform over all.
+    is_near: weights vary about the user's weights; else uniformly over all (Dirichlet).
     """
     used = weights > 0
-    alpha = CONCENTRATION * weights[used] if given else np.ones(int(used.sum()))
+    alpha = CONCENTRATION * weights[used] if is_near else np.ones(int(used.sum()))
     rng = np.random.default_rng(seed)
     shares = np.zeros(blocks.shape[1])
     for drawn in np.array_split(rng.dirichlet(alpha, WEIGHTINGS), 20):

@@ -75,7 +75,7 @@ def section(ranking: Ranking, every: bool = False) -> Section:
 
 def ranks_section(ranking: Ranking, every: bool = False) -> Section:
     """Returns the ranks alone, by parameter, as published comparisons print them."""
-    names = _shown(ranking, every)
+    names = _best_names(ranking, every)
     columns = (*Column.texts("Parameter", "Metric"), *Column.numbers(*_clean(names)))
     rows = tuple(_ranks_rows(ranking, names))
     table = Table(columns, rows, f"{_CAPTION}{_more(ranking, len(names))}")
@@ -129,8 +129,7 @@ def _few(names: Sequence[str]) -> list[str]:
 def _untested_order(ranking: Ranking, cells: Sequence[OverallCell]) -> str:
     n = max((cell.ratio.n for cell in cells if cell.ratio is not None), default=0)
     text = "one value each" if n == 1 else f"n = {n}" if n else "published ranks"
-    shown = cells[:NAMED]
-    groups = group_by(shown, lambda cell: cell.rank)
+    groups = group_by(cells[:NAMED], lambda cell: cell.rank)
     order = ", then ".join(
         " = ".join(wording.clean(cell.alternative) for cell in group) for group in groups.values()
     )
@@ -156,7 +155,7 @@ def _in_order(ranking: Ranking) -> list[OverallCell]:
     return sorted(ranked, key=lambda cell: cell.rank or 0)
 
 
-def _shown(ranking: Ranking, every: bool, most: int = SHOWN) -> list[str]:
+def _best_names(ranking: Ranking, every: bool, most: int = SHOWN) -> list[str]:
     """The alternatives that a page shows: all in their order, or of many the best ones."""
     if len(ranking.alternatives) <= most:
         return list(ranking.alternatives)
@@ -209,12 +208,12 @@ def _overall(ranking: Ranking, every: bool) -> Iterator[Block]:
     columns.append(
         (Column("Front", True, roomy=True), lambda cell: "yes" if cell.on_pareto_front else "no")
     )
-    shown = cells if every else cells[:SHOWN]
-    rows = tuple(tuple(text(cell) for _, text in columns) for cell in shown)
+    best = cells if every else cells[:SHOWN]
+    rows = tuple(tuple(text(cell) for _, text in columns) for cell in best)
     yield Table(
         tuple(column for column, _ in columns),
         rows,
-        f"{_overall_caption(ranking)}{_more(ranking, len(shown))}",
+        f"{_overall_caption(ranking)}{_more(ranking, len(best))}",
     )
     yield from items(_scope(ranking))
     mean = overall.agreement
@@ -393,10 +392,10 @@ def _gaps(ranking: Ranking, labels: Mapping[int, str]) -> Iterator[str]:
 def _ranks_rows(ranking: Ranking, names: Sequence[str]) -> Iterator[tuple[str, ...]]:
     labels = _labels(ranking)
     at = {name: index for index, name in enumerate(ranking.alternatives)}
-    shown = [at[name] for name in names]
+    positions = [at[name] for name in names]
 
     def marks(row: RankedRow, mark: MarkOf) -> list[str]:
-        return [mark(row, row.cells[index]) for index in shown]
+        return [mark(row, row.cells[index]) for index in positions]
 
     for parameter in dict.fromkeys(row.parameter for row in ranking.rows):
         own = [row for row in ranking.rows if row.parameter == parameter]
@@ -407,22 +406,24 @@ def _ranks_rows(ranking: Ranking, names: Sequence[str]) -> Iterator[tuple[str, .
         few = len(ranking.alternatives) <= SHOWN
         lines = [(labels[id(row)], marks(row, _mark)) for row in values]
         if few and len(values) > 1 and "average" not in kinds:
-            lines.append(("Average", _over_rows(values, shown, _interval_of)))
+            lines.append(("Average", _over_rows(values, positions, _interval_of)))
         lines += [(labels[id(row)], marks(row, _mark)) for row in rest]
         if few and "consistency" not in kinds:
-            lines.append((CONSISTENCY, _over_rows(values, shown, _consistency_interval_of)))
+            lines.append((CONSISTENCY, _over_rows(values, positions, _consistency_interval_of)))
         for label, ranks in lines:
             if any(rank != GAP for rank in ranks):
                 yield title, label, *ranks
                 title = ""
 
 
-def _over_rows(rows: Sequence[RankedRow], shown: Sequence[int], interval: IntervalOf) -> list[str]:
+def _over_rows(
+    rows: Sequence[RankedRow], positions: Sequence[int], interval: IntervalOf
+) -> list[str]:
     """Ranks over several metrics: one is better than another whose interval it lies before in some
     metric, and after in none."""
     whole = {
         index: own
-        for index in shown
+        for index in positions
         if (own := [interval(row.cells[index]) for row in rows]) and None not in own
     }
 
@@ -437,7 +438,7 @@ def _over_rows(rows: Sequence[RankedRow], shown: Sequence[int], interval: Interv
             1 + sum(beats(rival, index) for rival in whole),
             len(whole) - sum(beats(index, rival) for rival in whole),
         )
-        for index in shown
+        for index in positions
     ]
 
 

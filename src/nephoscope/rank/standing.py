@@ -202,18 +202,18 @@ class Standing:
         assert self.errors is not None
         return _quantiles(self.errors.df, self.tail)
 
-    def half(self, index: int, others: Any = slice(None)) -> Array:
-        """Returns the half width of the interval of the shift between one alternative and others.
+    def half(self, index: int, rivals: Any = slice(None)) -> Array:
+        """Returns the half width of the interval of the shift between one alternative and rivals.
 
         The intervals hold for all pairs together. Infinite for pairs that were not tested; 0 where
         nothing was, so that every difference of the values counts.
         """
         if self.errors is None:
-            return np.zeros_like(self.costs[others])
+            return np.zeros_like(self.costs[rivals])
         if isinstance(self.errors, PairErrors):
-            return np.asarray(self._widths[index, others])
-        quantiles = np.maximum(self._widths[others], self._widths[index])
-        return np.asarray(quantiles * np.hypot(self.errors.error[others], self.errors.error[index]))
+            return np.asarray(self._widths[index, rivals])
+        quantiles = np.maximum(self._widths[rivals], self._widths[index])
+        return np.asarray(quantiles * np.hypot(self.errors.error[rivals], self.errors.error[index]))
 
     def half_one_sided(self, index: int) -> Array:
         """Returns the half widths of intervals of which one end is stated, for all pairs together.
