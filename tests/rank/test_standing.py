@@ -76,7 +76,8 @@ def test_the_rank_intervals_of_compared_pairs_hold_together() -> None:
         held.append(low[0] == low[1] == 1 and min(high[:2]) >= 2 and low[2] <= 3 <= high[2])
         last.append((low[3], high[3]) == (4, 4))
     holds_rate("simultaneous rank intervals of pairs", held, 0.95)
-    assert np.mean(last) > 0.9
+    # The price: the allowance for dependence, which eight rounds of one setting cannot exclude.
+    assert np.mean(last) > 0.75
 
 
 def test_thousands_of_intervals_agree_with_pair_by_pair_counts() -> None:
