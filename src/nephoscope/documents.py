@@ -20,6 +20,9 @@ SCHEMA_VERSION = 1
 """Version of all JSON documents that are printed and written to files. It rises when a key is
 removed or changes its meaning; new keys do not raise it."""
 
+LARGE = 4_000_000
+"""Characters from which a document is not indented."""
+
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 _KEYS: dict[type[Any], tuple[str, ...]] = {}
@@ -29,10 +32,10 @@ def to_json(value: Any) -> Any:
     """Returns the JSON document of a record; a number that JSON does not have becomes null."""
     if value is None or type(value) in (str, int, bool):
         return value
-    if isinstance(value, Enum):
-        return value.value
     if isinstance(value, float):
         return value if math.isfinite(value) else None
+    if isinstance(value, Enum):
+        return value.value
     if isinstance(value, Mapping):
         return {str(name): to_json(content) for name, content in value.items()}
     if isinstance(value, list | tuple | Set):
@@ -51,7 +54,10 @@ def versioned(content: Any) -> dict[str, Any]:
 
 
 def to_text(document: Any) -> str:
-    """Returns a JSON document as it is printed and written to files."""
+    """Returns a JSON document as it is printed and written to files; a large one on one line."""
+    line = json.dumps(document, ensure_ascii=False, allow_nan=False)
+    if len(line) > LARGE:  # indenting takes ten times as long
+        return line
     return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
 
 

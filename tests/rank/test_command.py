@@ -45,16 +45,18 @@ def test_friedman_and_geometric_means_of_six_benchmarks(
         for name, value in zip("ABC", values, strict=True)
     ]
     document = ranked(capsys, write(tmp_path / "v.csv", rows, "metric,alternative,value"))
-    test = document["overall"]["performance"]
+    test = document["overall"]["agreement"]
     assert test["chi_square"] == pytest.approx(10.3333, rel=1e-4)
     assert test["p"] == pytest.approx(0.005704, rel=1e-4)
+    assert test["agreement"] == pytest.approx(10.3333 / 12, rel=1e-4)  # Kendall's W
     assert test["mean_ranks"] == pytest.approx({"A": 7 / 6, "B": 11 / 6, "C": 3})
-    ratios = [cell["ratio"]["value"] for cell in document["overall"]["cells"]]
+    cells = document["overall"]["cells"]
+    ratios = [cell["ratio"]["value"] for cell in cells]
     assert ratios == pytest.approx([1, 1.05307, 1.23702], rel=1e-5)
-    assert document["overall"]["cells"][1]["ratio"]["low"] < 1.05307
-    # Nemenyi: 3 - 7/6 is above the critical difference of 1.353, 3 - 11/6 is not.
-    assert test["critical_difference"] == pytest.approx(1.353, abs=1e-3)
-    assert test["pairs"]["A, C"] < 0.05 < test["pairs"]["B, C"]
+    assert [cell["rank"] for cell in cells] == [1, 2, 3]
+    assert {cell["rank_low"] for cell in cells} == {None}, "one value each has no interval"
+    assert {cell["ratio"]["low"] for cell in cells} == {None}
+    assert [cell["rank_without_high"] for cell in cells] == [1, 2, 3]
 
 
 def test_consistency_of_one_sample(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -65,7 +67,8 @@ def test_consistency_of_one_sample(tmp_path: Path, capsys: pytest.CaptureFixture
     assert consistency["cv"] == pytest.approx(0.080845, abs=1e-6)
     assert consistency["robust_cv"] == pytest.approx(0.029652, abs=1e-6)
     assert consistency["quartile_dispersion"] == pytest.approx(0.019900, abs=1e-6)
-    assert [cell["consistency_rank"] for cell in row["cells"]] == [1, 1]
+    assert [cell["consistency_rank_low"] for cell in row["cells"]] == [1, 1]
+    assert [cell["consistency_rank_high"] for cell in row["cells"]] == [2, 2]
 
 
 TABLE_1 = {
@@ -185,7 +188,8 @@ def test_separate_runs_are_named_and_warned_of(
     names = [f"{name}={run}" for name, run in zip("AB", runs, strict=True)]
     document = ranked(capsys, *names, "--store", str(store))
     assert document["alternatives"] == ["A", "B"]
-    assert [cell["rank"] for cell in document["rows"][0]["cells"]] == [1, 1]
+    cells = document["rows"][0]["cells"]
+    assert [(cell["rank_low"], cell["rank_high"]) for cell in cells] == [(1, 2), (1, 2)]
     assert "separate runs" in document["warnings"][0]
     for words in (runs, runs[:1]):
         assert "only alternative" in refused(capsys, *words, "--store", str(store))
@@ -266,7 +270,7 @@ def test_a_weight_may_be_above_1(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert cli.main(["rank", str(file), "--weight", "m=3", "--weight", "n=100%", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["overall"]
     assert found["weights"] == {"m": 0.75, "n": 0.25}
-    assert found["cells"][1]["weighted_ratio"]["value"] == pytest.approx(2**0.75 / 8**0.25)
+    assert found["cells"][1]["ratio"]["value"] == pytest.approx(2**0.75 / 8**0.25)
 
 
 def test_runs_of_different_benchmarks_are_ranked_together(

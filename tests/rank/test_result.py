@@ -11,10 +11,10 @@ import pytest
 from nephoscope.analysis.statistics import estimates, variation
 from nephoscope.errors import UsageError
 from nephoscope.model import Better, MetricResult
-from nephoscope.rank.pairs import places
 from nephoscope.rank.records import Advice, Ranking, Settings
 from nephoscope.rank.result import rank
 from nephoscope.rank.rows import Alternatives, Measurement
+from nephoscope.rank.standing import PairErrors, Standing
 
 ROUNDS = 8
 
@@ -69,9 +69,10 @@ def noisy(
     ]
 
 
-def ranks_of(document: Ranking, resource: str) -> list[dict[str, int | None]]:
+def intervals_of(document: Ranking, resource: str) -> list[dict[str, tuple[int, int]]]:
+    """The rank interval of each alternative in each row of a resource."""
     return [
-        {cell.alternative: cell.rank for cell in row.cells}
+        {cell.alternative: (cell.rank_low or 0, cell.rank_high or 0) for cell in row.cells}
         for row in document.rows
         if row.resource == resource
     ]
@@ -90,19 +91,28 @@ def copies() -> Ranking:
     return ranking(rows, Settings(margin=0.05))
 
 
-def test_two_copies_share_their_rank_in_95_percent_of_rows(copies: Ranking) -> None:
-    rows = [*ranks_of(copies, "cpu"), *ranks_of(copies, "read")]
+def overlap(a: tuple[int, int], b: tuple[int, int]) -> bool:
+    return a[0] <= b[1] and b[0] <= a[1]
+
+
+def test_two_copies_have_overlapping_rank_intervals_in_95_percent_of_rows(copies: Ranking) -> None:
+    rows = [*intervals_of(copies, "cpu"), *intervals_of(copies, "read")]
     assert len(rows) == 40
-    assert np.mean([row["a"] == row["copy"] for row in rows]) >= 0.95
+    assert np.mean([overlap(row["a"], row["copy"]) for row in rows]) >= 0.95
     varied = [
-        {cell.alternative: cell.consistency_rank for cell in row.cells} for row in copies.rows
+        {
+            cell.alternative: (cell.consistency_rank_low or 0, cell.consistency_rank_high or 0)
+            for cell in row.cells
+        }
+        for row in copies.rows
     ]
-    assert np.mean([row["a"] == row["copy"] for row in varied]) >= 0.95
+    assert np.mean([overlap(row["a"], row["copy"]) for row in varied]) >= 0.95
 
 
-def test_a_capped_copy_is_last_where_the_cpu_counts_and_ties_elsewhere(copies: Ranking) -> None:
-    assert all(row["capped"] == 3 for row in ranks_of(copies, "cpu"))
-    assert np.mean([len(set(row.values())) == 1 for row in ranks_of(copies, "read")]) >= 0.95
+def test_a_capped_copy_is_last_where_the_cpu_counts_and_open_elsewhere(copies: Ranking) -> None:
+    assert all(row["capped"] == (3, 3) for row in intervals_of(copies, "cpu"))
+    everywhere = [set(row.values()) == {(1, 3)} for row in intervals_of(copies, "read")]
+    assert np.mean(everywhere) >= 0.95
 
 
 def test_the_advice_follows(copies: Ranking) -> None:
@@ -113,7 +123,8 @@ def test_the_advice_follows(copies: Ranking) -> None:
     ratio = cpu.ratios["capped"]
     assert ratio.low is not None
     assert ratio.high is not None
-    assert 1.2 < ratio.low < 1.25 < ratio.high < 1.3
+    # Student's t with 7 degrees of freedom over all three pairs; errors of one benchmark add up.
+    assert 1.18 < ratio.low < 1.25 < ratio.high < 1.32
     assert advice["read-heavy"].word == "no difference"
     assert "No difference worth having" in advice["read-heavy"].sentence
     assert advice["web"].word == "not measured"
@@ -204,7 +215,7 @@ def test_values_that_do_not_vary_are_told_apart() -> None:
     assert [cell.rank for cell in row.cells] == [1, 2]
 
 
-def test_equal_alternatives_share_every_rank_evenly() -> None:
+def test_exact_copies_share_rank_interval_and_probability() -> None:
     rows = [
         measurement(name, benchmark, [value] * ROUNDS)
         for benchmark in ("cpu.hash", "cpu.compress")
@@ -212,8 +223,11 @@ def test_equal_alternatives_share_every_rank_evenly() -> None:
     ]
     cells = ranking(rows).overall.cells
     for cell in cells[:3]:
-        assert cell.rank_probabilities == pytest.approx((1 / 3, 1 / 3, 1 / 3, 0))
-    assert cells[3].rank_probabilities == (0, 0, 0, 1)
+        assert (cell.rank, cell.rank_low, cell.rank_high) == (1, 1, 3)
+        assert cell.first_probability == pytest.approx(1 / 3, abs=0.03)
+        assert cell.first_of_weightings == pytest.approx(1 / 3)
+    assert (cells[3].rank, cells[3].rank_low, cells[3].rank_high) == (4, 4, 4)
+    assert cells[3].first_probability == 0
 
 
 def test_one_value_each_is_ordered_and_not_tested() -> None:
@@ -225,6 +239,7 @@ def test_one_value_each_is_ordered_and_not_tested() -> None:
     (row,) = ranking(rows).rows
     assert not row.tested
     assert [cell.rank for cell in row.cells] == [3, 1, 1]
+    assert {cell.rank_low for cell in row.cells} == {None}
 
 
 def test_weights_move_the_order_and_the_front_keeps_both() -> None:
@@ -233,23 +248,24 @@ def test_weights_move_the_order_and_the_front_keeps_both() -> None:
     rows += noisy(rng, {"a": 2, "b": 1, "c": 2.5}, "mem.stream")
     even = ranking(rows).overall
     assert [cell.on_pareto_front for cell in even.cells] == [True, True, False]
-    first = {cell.alternative: cell.rank_probabilities[0] for cell in even.cells}
-    assert first["a"] == pytest.approx(0.5, abs=0.03)
+    first = {cell.alternative: cell.first_of_weightings for cell in even.cells}
+    assert first["a"] == pytest.approx(0.5, abs=0.04)
     assert first["c"] == 0
     memory = ranking(rows, Settings(weights={"Memory": 3, "cpu.hash": 1})).overall
     assert memory.weights == {"cpu.hash": 0.25, "mem.stream": 0.75}
     by_name = {cell.alternative: cell for cell in memory.cells}
-    assert by_name["b"].rank_probabilities[0] > 0.95
-    assert by_name["b"].weighted_ratio is not None
-    assert by_name["b"].weighted_ratio.value == pytest.approx(2**0.25 * 0.5**0.75, rel=0.03)
+    assert (by_name["b"].rank_low, by_name["b"].rank_high) == (1, 1)
+    assert by_name["b"].first_probability == 1
+    assert by_name["b"].ratio is not None
+    assert by_name["b"].ratio.value == pytest.approx(2**0.25 * 0.5**0.75, rel=0.03)
 
 
-def test_a_chain_of_ties_is_one_group() -> None:
-    apart = {("a", "c")}
-    result = places({"a": 1, "b": 2, "c": 3}, apart)
-    assert {name: place.rank for name, place in result.items()} == {"a": 1, "b": 1, "c": 1}
-    assert (result["a"].low, result["a"].high) == (1, 2)
-    assert (result["c"].low, result["c"].high) == (2, 3)
+def test_a_middle_that_differs_from_neither_end_leaves_the_ends_apart() -> None:
+    error = np.full((3, 3), 0.3)
+    np.fill_diagonal(error, 0)
+    errors = PairErrors(error, np.full((3, 3), 1000.0), np.zeros((3, 3)))
+    standing = Standing(("a", "b", "c"), np.array([0.0, 0.5, 1.0]), errors, 0.95)
+    assert list(zip(standing.low, standing.high, strict=True)) == [(1, 2), (1, 3), (2, 3)]
 
 
 def test_the_same_data_give_the_same_document(copies: Ranking) -> None:

@@ -244,7 +244,7 @@ COMPLETE = {
     "claim": "c",
     "published": {"table": "t", "cell": ("a", "b")},
     "measured": {"benchmark": "null", "metric": "null_ns"},
-    "ground": "in number",
+    "ground": "same mechanism",
     "margin": 0.1,
     "margin_why": "w",
     "why": "w",

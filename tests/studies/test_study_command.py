@@ -28,7 +28,7 @@ parts:
         claim: It is a hundred
         published: {table: Table 1, cell: [value, one]}
         measured: {benchmark: "null", metric: null_ns}
-        ground: in number
+        ground: same mechanism
         unit: ns
         margin: 0.05
         margin_why: what the made noise is
@@ -37,7 +37,7 @@ parts:
         claim: It is a thousand
         published: {table: Table 1, cell: [value, two]}
         measured: {benchmark: "null", metric: null_ns}
-        ground: in number
+        ground: same mechanism
         unit: ns
         margin: 0.05
         margin_why: what the made noise is

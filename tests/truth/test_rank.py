@@ -58,8 +58,10 @@ def test_a_cap_of_80_percent_ranks_last_on_the_cpu_alone(
         pytest.skip("Other programs took the CPU, so that the cap of 80 % never held.")
     assert cli.main(["rank", "latest", "--store", str(tmp_path / "store"), "--json"]) == 0
     rows = {
-        row["benchmark"]: {cell["alternative"]: cell["rank"] for cell in row["cells"]}
+        row["benchmark"]: {
+            cell["alternative"]: (cell["rank_low"], cell["rank_high"]) for cell in row["cells"]
+        }
         for row in json.loads(capsys.readouterr().out)["rows"]
     }
-    assert rows["cpu.hash"] == {"a": 1, "copy": 1, "capped": 3}
-    assert rows["net.rtt"] == {"a": 1, "copy": 1, "capped": 1}
+    assert rows["cpu.hash"] == {"a": (1, 2), "copy": (1, 2), "capped": (3, 3)}
+    assert rows["net.rtt"] == dict.fromkeys(("a", "copy", "capped"), (1, 3))

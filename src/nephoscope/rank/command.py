@@ -53,6 +53,14 @@ def _weights(texts: Sequence[str]) -> dict[str, float]:
 @option(
     "--confidence", ratio(0.5, 0.9999), "Confidence level of intervals and ranks.", default="95%"
 )
+@option(
+    "--top",
+    click.IntRange(1, 1000),
+    "Number of best ranks of the probability P(top K).",
+    default=3,
+    show_default=True,
+)
+@flag("--all every", "Print all alternatives instead of the best 20.")
 @flag("--ranks-only", "Print a table of ranks by parameter only.")
 @option("--seed", SEEDS, "Random seed of rank probabilities and bootstraps.", default=1)
 @options.REPORT_FILE
@@ -66,6 +74,8 @@ def rank(
     weights: Mapping[str, float],
     margin: float,
     confidence: float,
+    top: int,
+    every: bool,
     ranks_only: bool,
     seed: int,
     to: Path | None,
@@ -75,12 +85,13 @@ def rank(
     """Rank alternatives by metric, overall and by application.
 
     Alternatives are the targets of RUN, the levels of a factor (--by), several runs, or those of
-    a CSV file; a run is RUN, RUN:TARGET or NAME=RUN:TARGET. Alternatives that cannot be told apart
-    share a rank. docs/how-to/rank.md describes the columns of FILE.csv.
+    a CSV file; a run is RUN, RUN:TARGET or NAME=RUN:TARGET. Ranks have intervals that hold for all
+    alternatives together. docs/how-to/rank.md describes the columns of FILE.csv.
     """
     from nephoscope.rank import figures_file, result, stored
     from nephoscope.rank.records import Settings
     from nephoscope.rank.section import ranks_section, section
+    from nephoscope.reading.sentences import listed
     from nephoscope.store import Store
 
     if files := [text for text in sources if text.endswith(".csv")]:
@@ -91,7 +102,8 @@ def rank(
         alternatives = figures_file.read(Path(files[0]), confidence)
     else:
         alternatives = stored.of_runs(sources, Store(store), by, frozenset(metrics), confidence)
-    ranking = result.rank(alternatives, Settings(reference, weights, margin, confidence, seed))
-    page = ranks_section(ranking) if ranks_only else section(ranking)
-    subtitle = ", ".join(ranking.alternatives)
+    settings = Settings(reference, weights, margin, confidence, seed, top)
+    ranking = result.rank(alternatives, settings)
+    page = ranks_section(ranking, every) if ranks_only else section(ranking, every)
+    subtitle = listed(ranking.alternatives)
     return present(ranking, page, as_json=as_json, to=to, source=subtitle)

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import permutations
 
 import numpy as np
 
-from nephoscope.analysis.statistics.distributions import normal_quantile
 from nephoscope.analysis.statistics.friedman import mid_ranks
-from nephoscope.analysis.statistics.values import percent
+from nephoscope.analysis.statistics.values import Array, percent
 from nephoscope.model import Estimate
-from nephoscope.rank.overall import DRAWS
-from nephoscope.rank.pairs import Pair, own_errors
+from nephoscope.rank.overall import METHOD
 from nephoscope.rank.records import Advice, AdviceWord, Settings
 from nephoscope.rank.resources import DOMAINS, Domain
-from nephoscope.rank.rows import Row, log_costs, weighted_pair, weights_over
+from nephoscope.rank.rows import Row, log_costs, weighted, weights_over
+from nephoscope.rank.standing import Standing
+from nephoscope.reading.sentences import listed
 
-METHOD = "weighted geometric mean of ratios; normal, of errors of measurement"
+MOST_NAMED = 5
+"""Alternatives that a sentence names."""
 
 
 def advise(rows: Sequence[Row], names: Sequence[str], settings: Settings) -> tuple[Advice, ...]:
@@ -48,24 +48,29 @@ def _advice(
         for index, weight in zip(own, weights_over(resource_rows, equal), strict=True):
             weights[index] = weight
     basis = _basis(domain, shares, of_domain)
-    pairs = {(a, b): weighted_pair(of_domain, weights, a, b) for a, b in permutations(names, 2)}
-    is_tested = all(pair.error is not None for pair in pairs.values())
-    if not is_tested or not all(row.has_ratio for row in of_domain):
-        return _by_value(domain.name, basis, of_domain, weights, names)
-    n = min(line.estimate.n for row in of_domain for line in row.lines.values())
-    return _decide(domain.name, basis, pairs, names, n, settings)
+    if not all(row.has_ratio for row in of_domain):
+        return _by_rank(domain.name, basis, of_domain, weights, names)
+    standing = weighted(of_domain, weights, names, settings.confidence)
+    if standing.errors is None:
+        return _untested(domain.name, basis, standing.costs, names)
+    return _decide(domain.name, basis, standing, settings)
 
 
-def _by_value(
+def _by_rank(
     domain: str, basis: str, rows: Sequence[Row], weights: Sequence[float], names: Sequence[str]
 ) -> Advice:
-    """The advice where values have no intervals: by the weighted mean of their ranks."""
+    """The advice of published ranks: by the weighted mean of the ranks."""
     ranks = mid_ranks(np.round(log_costs(rows, names), 12))
-    means = np.average(ranks, axis=0, weights=weights)
+    return _untested(domain, basis, np.average(ranks, axis=0, weights=weights), names)
+
+
+def _untested(domain: str, basis: str, costs: Array, names: Sequence[str]) -> Advice:
+    """The advice where values have no intervals: the lowest cost."""
     first = tuple(
-        name for name, mean in zip(names, means, strict=True) if mean < means.min() + 1e-9
+        name for name, cost in zip(names, costs, strict=True) if cost < costs.min() + 1e-9
     )
-    sentence = f"{' or '.join(first)} by the order of values without intervals; not tested."
+    text = " or ".join(first) if len(first) <= MOST_NAMED else listed(first, MOST_NAMED)
+    sentence = f"{text} by the order of values without intervals; not tested."
     return Advice(domain, "not tested", first, None, {}, basis, sentence)
 
 
@@ -91,58 +96,44 @@ def _not_measured(
     partly = [row for row in rows if row.resource in lacking]
     absent = [name for name in names if any(name in row.gaps for row in partly)]
     what = "No metric with a resource" if not lacking else f"No {' and no '.join(lacking)} metric"
-    where = f"all alternatives have: {', '.join(absent)} has a gap" if absent else "was measured"
+    where = (
+        f"all alternatives have: {listed(absent, MOST_NAMED)} has a gap"
+        if absent
+        else "was measured"
+    )
     sentence = f"{what} {where}."
     return Advice(domain.name, "not measured", (), None, {}, "", sentence)
 
 
-def _decide(
-    domain: str,
-    basis: str,
-    pairs: Mapping[tuple[str, str], Pair],
-    names: Sequence[str],
-    n: int,
-    settings: Settings,
-) -> Advice:
-    """The advice that the pairs allow: against the leader, at 1 - alpha over all rivals."""
-    first = names[0]
-    costs = {name: pairs[first, name].log_ratio if name != first else 0.0 for name in names}
-    leader = min(names, key=lambda name: costs[name])
-    rivals = [name for name in names if name != leader]
-    alpha = (1 - settings.confidence) / len(rivals)
-    wide, narrow = normal_quantile(1 - alpha / 2), normal_quantile(1 - alpha)
+def _decide(domain: str, basis: str, standing: Standing, settings: Settings) -> Advice:
+    """The advice that the pairs allow, by the intervals that the ranks have."""
+    names, order = standing.names, standing.order.tolist()
+    leader, rivals = order[0], order[1:]
+    half = standing.half(leader)
+    shift = standing.costs - standing.costs[leader]
     limit = math.log1p(settings.margin)
-    ratios: dict[str, Estimate] = {}
-    equivalent, open_rivals = [], []
-    for name in rivals:
-        pair = pairs[leader, name]
-        error = pair.error or 0.0
-        ratios[name] = Estimate(
-            math.exp(pair.log_ratio),
-            math.exp(pair.log_ratio - wide * error),
-            math.exp(pair.log_ratio + wide * error),
-            1 - alpha,
-            n,
-            "ratio",
-            METHOD,
-        )
-        if abs(pair.log_ratio) + narrow * error <= limit:
-            equivalent.append(name)
-        elif pair.log_ratio - wide * error <= limit:
-            open_rivals.append(name)
-    errors = own_errors(names, lambda a, b: pairs[a, b])
-    drawn = np.random.default_rng(settings.seed).normal(
-        [costs[name] for name in names], errors, (DRAWS, len(names))
-    )
-    # Probability that the leader costs at most the margin more than the best alternative.
-    certainty = float(np.mean(drawn[:, names.index(leader)] <= drawn.min(axis=1) + limit))
+    # One bound matters for equivalence, so that its interval has twice the tails.
+    inside = standing.half_one_sided(leader)
+    equivalent = [index for index in rivals if shift[index] + inside[index] <= limit]
+    undecided = [
+        index for index in rivals if shift[index] <= half[index] and index not in set(equivalent)
+    ]
+    drawn = standing.draws(settings.seed)
+    certainty = None
+    if drawn is not None:
+        # Probability that the leader costs at most the margin more than the best alternative.
+        certainty = float(np.mean(drawn[:, leader] <= drawn.min(axis=1) + limit))
     word: AdviceWord = "best"
-    if open_rivals:
+    if undecided:
         word = "undecided"
     elif equivalent:
         word = "no difference" if len(equivalent) == len(rivals) else "several"
-    choice = (leader, *equivalent, *open_rivals)
-    sentence = _sentence(word, choice, ratios, rivals, certainty, settings.margin)
+    chosen = [leader, *equivalent, *undecided]
+    choice = tuple(names[index] for index in chosen)
+    after = [index for index in rivals if index not in set(chosen)][:1]
+    estimates = standing.ratios(leader, METHOD)
+    ratios = {names[index]: estimates[index] for index in [*chosen[1:], *after]}
+    sentence = _sentence(word, choice, ratios, certainty, settings.margin)
     return Advice(domain, word, choice, certainty, ratios, basis, sentence)
 
 
@@ -150,22 +141,22 @@ def _sentence(
     word: AdviceWord,
     choice: Sequence[str],
     ratios: Mapping[str, Estimate],
-    rivals: Sequence[str],
-    certainty: float,
+    certainty: float | None,
     margin: float,
 ) -> str:
     limit_text = percent(margin, 2)
     if word == "no difference":
         return f"No difference worth having: all are within {limit_text} of {choice[0]}."
     if word == "several":
-        return f"{' or '.join(choice)}: within {limit_text} of each other; the others are worse."
+        text = " or ".join(choice) if len(choice) <= MOST_NAMED else listed(choice, MOST_NAMED)
+        return f"{text}: within {limit_text} of {choice[0]}; the others are worse."
     if word == "undecided":
+        likely = "" if certainty is None else f" with probability {percent(certainty)}"
         return (
-            f"Undecided among {', '.join(choice)}: {choice[0]} is within {limit_text} of the best "
-            f"with probability {percent(certainty)}; more rounds decide."
+            f"Undecided among {listed(choice, MOST_NAMED)}: {choice[0]} is within {limit_text} of "
+            f"the best{likely}; more rounds decide."
         )
-    next_best = min(rivals, key=lambda name: ratios[name].value)
-    ratio = ratios[next_best]
+    (next_best, ratio), *_ = ratios.items()
     return (
         f"{choice[0]}: {next_best}, the next one, costs {ratio.value:.3g} times as much "
         f"({ratio.low:.3g} to {ratio.high:.3g})."

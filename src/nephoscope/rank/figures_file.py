@@ -7,19 +7,21 @@ The full description is docs/how-to/rank.md.
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import get_args
 
+from nephoscope import limits
 from nephoscope.analysis.statistics import estimates, variation
 from nephoscope.errors import UsageError
-from nephoscope.model import Better, MetricResult
+from nephoscope.model import Better, Estimate, MetricResult
 from nephoscope.rank.records import RowKind
 from nephoscope.rank.resources import RESOURCES
-from nephoscope.rank.rows import Alternatives, Measurement
+from nephoscope.rank.rows import FEW, RANK, Alternatives, Measurement
 from nephoscope.reading import textfile
-from nephoscope.reading.sentences import did_you_mean
+from nephoscope.reading.sentences import did_you_mean, listed
 
 NEEDED = ("metric", "alternative", "value")
 COLUMNS = (*NEEDED, "parameter", "benchmark", "kind", "resource", "unit", "better", "round", "note")
@@ -29,7 +31,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "better": ("lower", "higher"),
 }
 _NO_VALUE = "no value in the file"
-MAX_ALTERNATIVES = 50
+MAX_ALTERNATIVES = 20_000
 _LARGEST = 1e100
 """Of a value, so that ratios and squares of values stay finite; its inverse is the smallest."""
 MAX_VALUES = 10_000
@@ -40,19 +42,27 @@ MAX_VALUES = 10_000
 class _Series:
     head: Mapping[str, str]
     values: list[float] = field(default_factory=list)
-    rounds: list[int] = field(default_factory=list)
+    rounds: dict[int, None] = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
 
 
 def read(file: Path, confidence: float) -> Alternatives:
     """Reads the values of a CSV file. UsageError with file and line for whatever is wrong."""
-    text = textfile.read(file, "list of values", UsageError, pipe=True)
+    text = textfile.read(file, "list of values", UsageError, pipe=True, largest=limits.IMPORT_BYTES)
     figures = Alternatives(confidence, no_reason=_NO_VALUE)
     heads: dict[tuple[str, ...], Mapping[str, str]] = {}
     series: dict[tuple[str, ...], _Series] = {}
+    names: dict[str, None] = {}
     for where, row in textfile.csv_records(text, str(file), COLUMNS, NEEDED):
-        _add(row, where, figures, heads, series)
-    figures.measurements = [_measurement(item, confidence) for item in series.values()]
+        _add(row, where, figures, names, heads, series)
+    figures.names = list(names)
+    of_few = len(names) <= FEW
+    figures.measurements = [_measurement(item, confidence, of_few) for item in series.values()]
+    if assumed := [head["metric"] for head in heads.values() if _lacks_direction(head)]:
+        figures.warnings.append(
+            f"`better` is not stated for {listed(dict.fromkeys(assumed), 5)}: lower values count "
+            "as better."
+        )
     if not figures.measurements:
         raise UsageError(
             f"{file}: no values.", f"The first line must name columns: {', '.join(COLUMNS)}."
@@ -64,6 +74,7 @@ def _add(
     row: dict[str, str],
     where: str,
     figures: Alternatives,
+    names: dict[str, None],
     heads: dict[tuple[str, ...], Mapping[str, str]],
     series: dict[tuple[str, ...], _Series],
 ) -> None:
@@ -74,12 +85,11 @@ def _add(
     _check_words(row, where)
     row["benchmark"] = row.get("benchmark") or row["metric"]
     alternative = row["alternative"]
-    if alternative not in figures.names:
-        figures.names.append(alternative)
-        if len(figures.names) > MAX_ALTERNATIVES:
-            raise UsageError(
-                f"{where}: more than {MAX_ALTERNATIVES} alternatives.", "Rank fewer at a time."
-            )
+    names[alternative] = None
+    if len(names) > MAX_ALTERNATIVES:
+        raise UsageError(
+            f"{where}: more than {MAX_ALTERNATIVES:,} alternatives.", "Rank fewer at a time."
+        )
     metric = tuple(row.get(name, "") for name in ("kind", "parameter", "benchmark", "metric"))
     first = heads.setdefault(metric, row)
     for name in ("unit", "better", "resource"):
@@ -107,7 +117,7 @@ def _add(
                 f"{number}.",
                 "Give each value a round of its own.",
             )
-        item.rounds.append(number)
+        item.rounds[number] = None
     if row.get("note"):
         item.notes[row["note"]] = None
 
@@ -144,17 +154,29 @@ def _positive(text: str, where: str) -> float:
     return value
 
 
-def _measurement(series: _Series, confidence: float) -> Measurement:
+def _lacks_direction(head: Mapping[str, str]) -> bool:
+    """States whether a metric has a unit or a name, but no direction. A rank has one."""
+    return not head.get("better") and head.get("unit") != RANK
+
+
+def _measurement(series: _Series, confidence: float, of_few: bool) -> Measurement:
+    """Returns a series as a line; of_few: with interval and consistency of its own.
+
+    Those of many alternatives are estimated together (`rank.many`).
+    """
     head, values = series.head, series.values
     unit = head.get("unit") or "none"
+    middle = Estimate(
+        statistics.median(values), None, None, confidence, len(values), unit, "median"
+    )
     line = MetricResult(
         head["benchmark"],
         head["metric"],
         head["alternative"],
         {},
         Better(head.get("better") or "lower"),
-        estimates.median(values, unit=unit, confidence=confidence),
-        variation.consistency(values, confidence=confidence),
+        estimates.median(values, unit=unit, confidence=confidence) if of_few else middle,
+        variation.consistency(values, confidence=confidence) if of_few else variation.UNKNOWN,
         trial_values=tuple(values),
         rounds=tuple(series.rounds) if len(series.rounds) == len(values) else (),
     )

@@ -1,57 +1,103 @@
-"""The order over all benchmarks: mean ranks, geometric means, rank probabilities, Pareto front.
+"""The order over all benchmarks: geometric means, rank intervals, probabilities, Pareto front.
 
 Sources: Fleming & Wallace 1986 (geometric mean of ratios); Lahdelma, Hokkanen & Salminen 1998
-(rank probabilities over uncertain measurements and weights).
+(share of weightings by which an alternative comes first).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from itertools import combinations
+from dataclasses import dataclass
 
 import numpy as np
 
-from nephoscope.analysis.statistics import friedman, ratios
-from nephoscope.analysis.statistics.dominance import dominates
+from nephoscope.analysis.statistics import friedman
 from nephoscope.analysis.statistics.values import Array
 from nephoscope.errors import UsageError
 from nephoscope.model import Estimate
-from nephoscope.rank.pairs import own_errors, places
-from nephoscope.rank.records import MeanRanks, Overall, OverallCell, RankedRow, Settings
-from nephoscope.rank.rows import Row, log_costs, weighted_pair, weights_over
+from nephoscope.rank.records import MeanRanks, Overall, OverallCell, Score, Settings
+from nephoscope.rank.rows import Row, log_costs, weighted, weights_over
+from nephoscope.rank.standing import Standing
 from nephoscope.reading.sentences import did_you_mean
 
-DRAWS = 10_000
+METHOD = "weighted geometric mean of cost ratios; Student t on logarithms, over all pairs together"
+WEIGHTINGS = 2_000
 CONCENTRATION = 20.0
 """Of the Dirichlet distribution about the user's weights: a weight of 0.5 varies by ±0.11."""
+MOST_GAPS = 0.2
+"""Share of alternatives that may lack a benchmark of the overall order; they have no rank then."""
 
 
-def overall(
-    rows: Sequence[Row], ranked: Sequence[RankedRow], names: Sequence[str], settings: Settings
-) -> Overall:
-    """Returns the order over the benchmarks of which every alternative has each row.
+@dataclass(frozen=True, eq=False)
+class Scope:
+    """Rows and alternatives of the overall order. omitted: benchmarks that too many lack."""
 
-    ranked: the same rows with their ranks.
+    rows: Sequence[Row]
+    names: Sequence[str]
+    left_out: Sequence[str]
+    omitted: Sequence[str]
+
+
+def scope_of(rows: Sequence[Row], names: Sequence[str]) -> Scope:
+    """Returns what the overall order is about.
+
+    A benchmark that more than a fifth of the alternatives lack is omitted; alternatives that lack
+    one of the others are left out.
     """
-    complete = [
-        (row, ranks)
-        for row, ranks in zip(rows, ranked, strict=True)
-        if row.kind == "value" and row.covers(names)
-    ]
-    own = [row for row, _ in complete]
-    benchmarks = tuple(dict.fromkeys(row.benchmark for row in own))
-    with_ratio = [row for row in own if row.has_ratio]
-    shares = _shares(with_ratio or own, settings.weights)
-    costs = log_costs(own, names)
+    values = [row for row in rows if row.kind == "value"]
+    most = MOST_GAPS * len(names)
+    common = [row for row in values if len(names) - len(row.lines) <= most]
+    having = set(names).intersection(*(row.lines for row in common))
+    if common and len(having) < 2:
+        common = [row for row in values if row.covers(names)]
+        having = set(names)
+    ranked = [name for name in names if name in having]
+    omitted = dict.fromkeys(row.benchmark for row in values if row not in common)
+    left_out = [name for name in names if name not in having]
+    return Scope(common, ranked, left_out, list(omitted))
+
+
+def overall(scope: Scope, front: set[str], names: Sequence[str], settings: Settings) -> Overall:
+    """Returns the order over the benchmarks of a scope; names: of all alternatives, in order."""
+    rows, ranked = scope.rows, scope.names
+    benchmarks = tuple(dict.fromkeys(row.benchmark for row in rows))
+    shares = _shares(rows, settings.weights)
+    by_name: Mapping[str, OverallCell] = {}
+    score: Score = "none"
+    tested = False
+    agreement, lead = None, None
+    if rows:
+        costs = log_costs(rows, ranked)
+        agreement = _agreement(rows, costs, ranked)
+        score = "geometric mean" if all(row.has_ratio for row in rows) else "mean rank"
+        if score == "mean rank":
+            costs = friedman.mid_ranks(np.round(costs, 12))
+        by_row = weights_over(rows, shares)
+        if score == "geometric mean":
+            standing = weighted(rows, by_row, ranked, settings.confidence)
+        else:  # of published ranks, which have no errors
+            standing = Standing(
+                tuple(ranked), np.asarray(by_row) @ costs, None, settings.confidence
+            )
+        tested = standing.tested
+        if score == "geometric mean":
+            first, second = standing.order[:2].tolist()
+            lead = standing.ratios(first, METHOD)[second]
+        blocks = _by_benchmark(rows, costs)
+        by_name = _cells(standing, blocks, shares, benchmarks, score, front, settings)
     return Overall(
         benchmarks,
-        _mean_ranks(own, costs, names, settings.confidence),
-        _mean_ranks(*_variations(own, names), names, settings.confidence),
+        score,
+        tested,
+        agreement,
+        _agreement(*_variations(rows, ranked), ranked),
         shares,
         bool(settings.weights),
-        _cells(with_ratio, complete, names, shares, settings),
+        settings.top,
+        tuple(by_name.get(name) or OverallCell(name) for name in names),
+        lead,
+        tuple(scope.left_out),
+        tuple(scope.omitted),
     )
 
 
@@ -96,119 +142,107 @@ def _variations(rows: Sequence[Row], names: Sequence[str]) -> tuple[list[Row], A
     return usable, np.array(values)
 
 
-def _mean_ranks(
-    rows: Sequence[Row], costs: Array, names: Sequence[str], confidence: float
-) -> MeanRanks | None:
+def _agreement(rows: Sequence[Row], costs: Array, names: Sequence[str]) -> MeanRanks | None:
     """Friedman's test over benchmarks; within one, the ranks of its rows are averaged first."""
-    if not rows:
+    if not rows or len(names) < 2:
         return None
     # Not the costs themselves: variations and ranks of different metrics share no unit.
     blocks = _by_benchmark(rows, friedman.mid_ranks(np.round(costs, 12)))
     if len(blocks) < 2:
         return None
     test = friedman.friedman(blocks)
-    means = dict(zip(names, test.mean_ranks, strict=True))
     k = len(names)
-    p = {
-        (a, b): friedman.nemenyi_p(means[a] - means[b], test.blocks, k)
-        for a, b in combinations(names, 2)
-    }
-    apart = {pair for pair, value in p.items() if value <= 1 - confidence}
     return MeanRanks(
         test.chi_square,
         test.df,
         test.p,
+        min(1.0, test.chi_square / (test.blocks * (k - 1))),
         test.blocks,
-        means,
-        {name: place.rank for name, place in places(means, apart).items()},
-        friedman.critical_difference(test.blocks, k, confidence),
-        {f"{a}, {b}": value for (a, b), value in p.items()},
+        dict(zip(names, test.mean_ranks, strict=True)),
     )
 
 
 def _cells(
-    rows: Sequence[Row],
-    complete: Sequence[tuple[Row, RankedRow]],
-    names: Sequence[str],
+    standing: Standing,
+    blocks: Array,
     shares: Mapping[str, float],
+    benchmarks: Sequence[str],
+    score: Score,
+    front: set[str],
     settings: Settings,
-) -> tuple[OverallCell, ...]:
-    front = pareto_front([ranks for _, ranks in complete], names)
-    if not rows:
-        return tuple(OverallCell(name, None, None, (), name in front) for name in names)
-    reference, confidence = settings.reference, settings.confidence
-    to_reference = log_costs(rows, [reference, *names])[:, 1:]
-    blocks = np.exp(_by_benchmark(rows, to_reference))
-    chances: Sequence[tuple[float, ...]] = [()] * len(names)
-    if all(pair.error is not None for row in rows for pair in row.pairs.values()):
-        chances = rank_probabilities(rows, names, shares, bool(settings.weights), settings.seed)
-    weights = weights_over(rows, shares)
-    cells = []
-    for column, name in enumerate(names):
-        pair = weighted_pair(rows, weights, reference, name)
-        weighted = pair.estimate(
-            confidence, len(blocks), "weighted geometric mean; errors of measurement"
-        )
-        if pair.error is None:
-            weighted = replace(weighted, note="A metric has too few repetitions for an interval.")
-        mean = geometric_mean(blocks[:, column], confidence)
-        cells.append(OverallCell(name, mean, weighted, chances[column], name in front))
-    return tuple(cells)
-
-
-def geometric_mean(values: Array, confidence: float) -> Estimate:
-    """Returns the geometric mean of ratios; Student's t of the logarithms over benchmarks."""
-    mean = ratios.geometric_mean(values, unit="ratio", confidence=confidence)
-    method = "geometric mean over benchmarks; Student t on logarithms"
-    note = "" if values.size > 1 else "n = 1: an interval needs 2 benchmarks."
-    return replace(mean, method=method, note=note)
-
-
-def rank_probabilities(
-    rows: Sequence[Row],
-    names: Sequence[str],
-    shares: Mapping[str, float],
-    weights_given: bool,
-    seed: int,
-) -> list[tuple[float, ...]]:
-    """Returns the probability of each rank by weighted geometric mean, for each alternative.
-
-    Measurements vary by their errors, weights by a Dirichlet distribution: about the user's
-    weights, or uniform over all weights.
-    """
-    rng = np.random.default_rng(seed)
-    used = [name for name, share in shares.items() if share > 0]
-    alpha = [CONCENTRATION * shares[name] if weights_given else 1.0 for name in used]
-    drawn = rng.dirichlet(alpha, DRAWS)
-    scores = np.zeros((DRAWS, len(names)))
-    for column, benchmark in enumerate(used):
-        own = [row for row in rows if row.benchmark == benchmark]
-        mean = log_costs(own, names).mean(axis=0)
-        errors = np.mean([own_errors(names, row.pair) for row in own], axis=0)
-        costs = rng.normal(mean, errors, (DRAWS, len(names)))
-        scores += drawn[:, [column]] * costs
-    # Equal scores (copies of one file, say) share their ranks, rather than the first one winning.
-    rounded = np.round(scores, 12)
-    better = (rounded[:, None, :] < rounded[:, :, None]).sum(axis=2)
-    equal = (rounded[:, None, :] == rounded[:, :, None]).sum(axis=2)
-    shares_of_rank = [
-        np.where((better < rank) & (rank <= better + equal), 1 / equal, 0.0).mean(axis=0)
-        for rank in range(1, len(names) + 1)
-    ]
-    return [tuple(map(float, own)) for own in np.transpose(shares_of_rank)]
-
-
-def pareto_front(ranked: Sequence[RankedRow], names: Sequence[str]) -> set[str]:
-    """Returns the alternatives that no other one beats in a row without losing in another."""
-    ranks = {
-        name: [
-            cell.rank or math.inf
-            for row in ranked
-            for cell in row.cells
-            if cell.alternative == name
-        ]
-        for name in names
-    }
+) -> dict[str, OverallCell]:
+    """Returns the cell of each alternative. blocks: costs by benchmark."""
+    ratios: Sequence[Estimate | None] = [None] * len(standing.names)
+    if score == "geometric mean":
+        ratios = standing.ratios(_reference(standing, settings), METHOD)
+    drawn = standing.draws(settings.seed)
+    first = standing.among_best(drawn, 1)
+    top = standing.among_best(drawn, settings.top)
+    weights = np.array([shares[name] for name in benchmarks])
+    without_low, without_high = _without_one(standing, blocks, weights)
+    by_weights = _first_of_weightings(blocks, weights, bool(settings.weights), settings.seed)
+    columns = zip(
+        standing.names,
+        standing.ranks.tolist(),
+        standing.low.tolist(),
+        standing.high.tolist(),
+        ratios,
+        first,
+        top,
+        without_low.tolist(),
+        without_high.tolist(),
+        by_weights.tolist(),
+        strict=True,
+    )
     return {
-        name for name in names if not any(dominates(ranks[rival], ranks[name]) for rival in names)
+        name: OverallCell(
+            name,
+            rank,
+            low if standing.tested else None,
+            high if standing.tested else None,
+            ratio,
+            p_first,
+            p_top,
+            least,
+            most,
+            share,
+            name in front,
+        )
+        for name, rank, low, high, ratio, p_first, p_top, least, most, share in columns
     }
+
+
+def _reference(standing: Standing, settings: Settings) -> int:
+    """The position of the reference; that of the best one where the reference has no rank."""
+    if settings.reference in standing.names:
+        return standing.names.index(settings.reference)
+    return int(standing.order[0])
+
+
+def _without_one(standing: Standing, blocks: Array, weights: Array) -> tuple[Array, Array]:
+    """The range of ranks with all benchmarks and without any one of them."""
+    low, high = standing.ranks, standing.ranks
+    for index in range(len(weights)):
+        rest = weights.copy()
+        rest[index] = 0.0
+        if rest.sum() > 0:
+            costs = rest / rest.sum() @ blocks
+            ranks = Standing(standing.names, costs, None, standing.confidence).ranks
+            low, high = np.minimum(low, ranks), np.maximum(high, ranks)
+    return low, high
+
+
+def _first_of_weightings(blocks: Array, weights: Array, is_near: bool, seed: int) -> Array:
+    """The share of weightings by which each alternative comes first; equal ones share theirs.
+
+    is_near: weights vary about the user's weights; else uniformly over all (Dirichlet).
+    """
+    used = weights > 0
+    alpha = CONCENTRATION * weights[used] if is_near else np.ones(int(used.sum()))
+    rng = np.random.default_rng(seed)
+    shares = np.zeros(blocks.shape[1])
+    for drawn in np.array_split(rng.dirichlet(alpha, WEIGHTINGS), 20):
+        scores = np.round(drawn @ blocks[used], 12)
+        first = scores == scores.min(axis=1, keepdims=True)
+        shares += (first / first.sum(axis=1, keepdims=True)).sum(axis=0)
+    return shares / WEIGHTINGS

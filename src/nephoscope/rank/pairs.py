@@ -1,9 +1,9 @@
-"""Compares two alternatives in one metric, and finds the ranks that such comparisons leave."""
+"""Compares two alternatives in one metric."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,14 +13,13 @@ from nephoscope.analysis.compare import Comparison
 from nephoscope.analysis.statistics.dependence import ASSUMED
 from nephoscope.analysis.statistics.means import t_quantile, two_sided_p
 from nephoscope.analysis.statistics.values import Array, Numbers, Refused
-from nephoscope.model import Better, Estimate, MetricResult
+from nephoscope.model import Better, MetricResult
+from nephoscope.rank.standing import PairErrors
 
 MIN_N = 4
 """Repetitions (rounds that both have, where they are paired) below which nothing is tested."""
 MANY = 1000
 """Degrees of freedom of an interval that states none."""
-
-Names = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +34,6 @@ class Pair:
     error: float | None = None
     p: float | None = None
     df: int = MANY
-
-    def reversed(self) -> Pair:
-        """Returns A against B."""
-        return Pair(-self.log_ratio, self.error, self.p, self.df)
-
-    def estimate(self, confidence: float, n: int, method: str) -> Estimate:
-        """Returns the ratio with its interval; without one where it was not tested."""
-        value, low, high = math.exp(self.log_ratio), None, None
-        if self.error is not None:
-            half = t_quantile(self.df, confidence) * self.error
-            low, high = math.exp(self.log_ratio - half), math.exp(self.log_ratio + half)
-        note = "" if low is not None else f"n = {n}: an interval needs {MIN_N} repetitions."
-        return Estimate(value, low, high, confidence, n, "ratio", method, note)
 
 
 def weaker(pair: Pair, included: Pair) -> Pair:
@@ -110,58 +96,22 @@ def _untested(a: MetricResult, b: MetricResult) -> Pair:
     return Pair(sign * (math.log(b.estimate.value) - math.log(a.estimate.value)))
 
 
-def told_apart(p: Mapping[Names, float], confidence: float) -> set[Names]:
-    """Returns the pairs that are told apart among all of them (Bonferroni's correction).
+def pair_errors(pairs: Sequence[Sequence[Pair]]) -> tuple[Array, PairErrors | None]:
+    """Returns the costs of alternatives and the errors of their pairs; no errors without a test.
 
-    Not Holm's: two copies would get all of the error as soon as every other pair is told apart.
+    pairs: for each alternative its pairs with those after it. A cost is the mean of the logarithms
+    of an alternative's ratios to all, which is least squares.
     """
-    limit = (1 - confidence) / max(1, len(p))
-    return {names for names, value in p.items() if value <= limit}
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A rank, and the range of ranks that the pairs told apart leave."""
-
-    rank: int
-    low: int
-    high: int
-
-
-def places(costs: Mapping[str, float], apart: Collection[Names]) -> dict[str, Place]:
-    """Returns the ranks of alternatives: those that cannot be told apart share one.
-
-    costs: by alternative, lower is better. apart: the pairs that are told apart. A rank ends where
-    all before it are told apart from all after it; so two that share a third neighbour, from which
-    neither is told apart, share a rank.
-    """
-
-    def is_apart(a: str, b: str) -> bool:
-        return (a, b) in apart or (b, a) in apart
-
-    order = sorted(costs, key=lambda name: costs[name])
-    result: dict[str, Place] = {}
-    rank = 1
-    for index, name in enumerate(order):
-        before, after = order[:index], order[index:]
-        if all(is_apart(left, right) for left in before for right in after):
-            rank = index + 1
-        better = sum(is_apart(left, name) for left in before)
-        worse = sum(is_apart(name, right) for right in after[1:])
-        result[name] = Place(rank, 1 + better, len(order) - worse)
-    return result
-
-
-def own_errors(names: Sequence[str], pair: Callable[[str, str], Pair]) -> list[float]:
-    """Returns the standard error of each alternative that the errors of all pairs imply.
-
-    Least squares of error(a, b)² = s(a)² + s(b)²; with two alternatives both have the same.
-    """
-    squares = np.array(
-        [[(pair(a, b).error or 0.0) ** 2 if a != b else 0.0 for b in names] for a in names]
-    )
-    k = len(names)
-    if k < 3:
-        return [math.sqrt(float(row.sum()) / 2) for row in squares]
-    total = float(squares.sum()) / 2 / (k - 1)
-    return [math.sqrt(max(0.0, (float(row.sum()) - total) / (k - 2))) for row in squares]
+    k = len(pairs)
+    shift, error = np.zeros((k, k)), np.zeros((k, k))
+    df, p = np.full((k, k), float(MANY)), np.zeros((k, k))
+    for a, row in enumerate(pairs):
+        for b, pair in enumerate(row, a + 1):
+            shift[a, b], shift[b, a] = pair.log_ratio, -pair.log_ratio
+            error[a, b] = error[b, a] = math.inf if pair.error is None else pair.error
+            df[a, b] = df[b, a] = pair.df
+            p[a, b] = p[b, a] = pair.p or 0.0
+    costs = shift.mean(axis=0)
+    off = ~np.eye(k, dtype=bool)
+    tested = bool(np.any(np.isfinite(error[off])))
+    return costs - costs[0], PairErrors(error, df, p) if tested else None

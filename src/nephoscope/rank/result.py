@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations
@@ -11,18 +11,22 @@ from nephoscope.analysis import exclusions
 from nephoscope.analysis.statistics import variation
 from nephoscope.analysis.statistics.values import Refused
 from nephoscope.errors import UsageError
-from nephoscope.model import level_name
+from nephoscope.model import Estimate, level_name
 from nephoscope.rank.domains import advise
-from nephoscope.rank.overall import overall
-from nephoscope.rank.pairs import Names, Place, places, told_apart
+from nephoscope.rank.front import pareto_front
+from nephoscope.rank.overall import overall, scope_of
 from nephoscope.rank.records import MARGIN, RankedCell, RankedRow, Ranking, Settings
-from nephoscope.rank.rows import NOT_MEASURED, Alternatives, Measurement, Row, rows_of
+from nephoscope.rank.rows import FEW, NOT_MEASURED, Alternatives, Measurement, Row, rows_of
 from nephoscope.rank.stored import labelled_lines
+from nephoscope.reading.sentences import did_you_mean, listed
 from nephoscope.results.run_data import RunData
+
+MOST_NAMED = 20
+"""Alternatives that are left out of the ranking and named."""
 
 PLATFORM = "platform"
 """Factor whose levels every report ranks."""
-METHOD = "ratio of costs; Student t on logarithms"
+METHOD = "ratio of costs; Student t on logarithms, over all pairs together"
 
 
 def rank(alternatives: Alternatives, settings: Settings) -> Ranking:
@@ -39,38 +43,44 @@ def rank(alternatives: Alternatives, settings: Settings) -> Ranking:
             "Name several runs as A=RUN B=RUN, or a factor of the plan with --by.",
         )
     rows, excluded = rows_of(alternatives)
-    ranked_names = [name for name in names if any(name in row.lines for row in rows)]
+    having = {name for row in rows for name in row.lines}
+    ranked_names = [name for name in names if name in having]
+    alone = [name for name in names if name not in having]
     excluded += [
         f"'{name}' is left out: it has no metric in common with another alternative"
         f"{_because(rows, name)}."
-        for name in names
-        if name not in ranked_names
+        for name in alone[:MOST_NAMED]
     ]
+    if len(alone) > MOST_NAMED:
+        excluded.append(f"{len(alone) - MOST_NAMED} more are left out for the same reason.")
     if not rows:
         raise UsageError(
             "The alternatives have no metric in common.",
             excluded[0] if excluded else "Measure the same plan on all of them.",
         )
-    rows = [
-        replace(row, gaps={name: row.gaps[name] for name in ranked_names if name in row.gaps})
-        for row in rows
-    ]
+    if alone:
+        rows = [
+            replace(row, gaps={n: reason for n, reason in row.gaps.items() if n in having})
+            for row in rows
+        ]
     reference = settings.reference or ranked_names[0]
     if reference not in ranked_names:
         raise UsageError(
-            f"There is no alternative '{reference}'.", f"Alternatives: {', '.join(ranked_names)}."
+            f"There is no alternative '{reference}'{did_you_mean(reference, ranked_names)}.",
+            f"Alternatives: {listed(ranked_names)}.",
         )
     settings = replace(settings, reference=reference)
-    ranked = [_ranked(row, ranked_names, settings) for row in rows]
+    scope = scope_of(rows, ranked_names)
+    front = pareto_front(scope.rows, scope.names, settings.confidence)
     return Ranking(
         tuple(ranked_names),
         reference,
         settings.confidence,
         settings.margin,
         settings.seed,
-        tuple(ranked),
-        overall(rows, ranked, ranked_names, settings),
-        advise(rows, ranked_names, settings),
+        tuple(_ranked(row, ranked_names, settings) for row in rows),
+        overall(scope, front, ranked_names, settings),
+        advise(rows, scope.names, settings),
         tuple(excluded),
         (*alternatives.warnings, *exclusions.warnings(alternatives.excluded)),
     )
@@ -83,14 +93,33 @@ def _because(rows: Iterable[Row], name: str) -> str:
 
 def _ranked(row: Row, alternatives: Sequence[str], settings: Settings) -> RankedRow:
     present = list(row.lines)
-    first = present[0]
-    costs = {name: row.pair(first, name).log_ratio for name in present}
-    p = {names: pair.p for names, pair in row.pairs.items() if pair.p is not None}
-    apart = told_apart(p, settings.confidence)
-    if not row.tested:
-        apart = {names for names, pair in row.pairs.items() if abs(pair.log_ratio) > 1e-12}
-    shared = places(costs, apart)
+    standing = row.standing(settings.confidence)
+    ratios: Sequence[Estimate | None] = [None] * len(present)
+    if row.has_ratio and settings.reference in row.lines:
+        ratios = standing.ratios(present.index(settings.reference), METHOD)
     varied = _consistency_ranks(row, present, settings)
+    columns = zip(
+        present,
+        standing.ranks.tolist(),
+        standing.low.tolist(),
+        standing.high.tolist(),
+        ratios,
+        row.lines.values(),
+        strict=True,
+    )
+    cells = {
+        name: RankedCell(
+            name,
+            rank,
+            low if row.tested else None,
+            high if row.tested else None,
+            line.estimate,
+            ratio if name != settings.reference else None,
+            line.consistency if line.consistency != variation.UNKNOWN else None,
+            *varied.get(name, ()),
+        )
+        for name, rank, low, high, ratio, line in columns
+    }
     return RankedRow(
         row.parameter,
         row.benchmark,
@@ -101,59 +130,48 @@ def _ranked(row: Row, alternatives: Sequence[str], settings: Settings) -> Ranked
         row.better,
         row.unit,
         row.tested,
-        tuple(_cell(row, name, shared, varied, settings) for name in alternatives),
+        tuple(
+            cells.get(name) or RankedCell(name, reason=row.gaps.get(name, NOT_MEASURED))
+            for name in alternatives
+        ),
         row.note,
     )
 
 
-def _cell(
-    row: Row,
-    name: str,
-    shared: Mapping[str, Place],
-    varied: Mapping[str, Place],
-    settings: Settings,
-) -> RankedCell:
-    line = row.lines.get(name)
-    if line is None:
-        return RankedCell(name, reason=row.gaps.get(name, NOT_MEASURED))
-    ratio, reference = None, settings.reference
-    if row.has_ratio and reference in row.lines and name != reference:
-        pair = row.pair(reference, name)
-        n = min(line.estimate.n, row.lines[reference].estimate.n)
-        ratio = pair.estimate(settings.confidence, n, METHOD)
-    place = shared[name]
-    return RankedCell(
-        name,
-        place.rank,
-        place.low,
-        place.high,
-        line.estimate,
-        ratio,
-        line.consistency,
-        varied[name].rank if name in varied else None,
-    )
-
-
-def _consistency_ranks(row: Row, names: Sequence[str], settings: Settings) -> dict[str, Place]:
-    """Ranks by robust variation; those with too few repetitions have none."""
+def _consistency_ranks(
+    row: Row, names: Sequence[str], settings: Settings
+) -> dict[str, tuple[int, int, int]]:
+    """Rank by robust variation with its interval; none for few repetitions, many alternatives."""
     variations = {
         name: row.lines[name].consistency.robust_cv
         for name in names
         if len(row.lines[name].trial_values) >= variation.LEAST_N
     }
     known = {name: value for name, value in variations.items() if value is not None}
-    if len(known) < 2:
+    if not 2 <= len(known) <= FEW:
         return {}
     pairs = list(combinations(known, 2))
     level = 1 - (1 - settings.confidence) / len(pairs)
-    apart: set[Names] = set()
+    steadier = dict.fromkeys(known, 0)
+    less_steady = dict.fromkeys(known, 0)
     for a, b in pairs:
         values = (row.lines[a].trial_values, row.lines[b].trial_values)
         with suppress(Refused):  # a side that does not vary at all has no ratio
             ratio = variation.ratio_of_robust_cv(*values, confidence=level, seed=settings.seed)
-            if (ratio.low or 0.0) > 1 or (ratio.high is not None and ratio.high < 1):
-                apart.add((a, b))
-    return places(known, apart)
+            if (ratio.low or 0.0) > 1:
+                steadier[b] += 1
+                less_steady[a] += 1
+            elif ratio.high is not None and ratio.high < 1:
+                steadier[a] += 1
+                less_steady[b] += 1
+    return {
+        name: (
+            1 + sum(rival < value for rival in known.values()),
+            1 + steadier[name],
+            len(known) - less_steady[name],
+        )
+        for name, value in known.items()
+    }
 
 
 def analyse(data: RunData) -> Ranking | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -15,9 +15,11 @@ from nephoscope.analysis.statistics.dependence import ASSUMED
 from nephoscope.analysis.statistics.values import Array
 from nephoscope.errors import UsageError
 from nephoscope.model import Better, Factors, LineKey, MetricResult, factors_key, line_label
-from nephoscope.rank.pairs import MIN_N, Names, Pair, of_one_run, weaker
+from nephoscope.rank.many import of_many
+from nephoscope.rank.pairs import MIN_N, Pair, of_one_run, pair_errors, weaker
 from nephoscope.rank.records import RowKind
 from nephoscope.rank.resources import parameter_of, resource_of
+from nephoscope.rank.standing import Errors, OwnErrors, Standing, combined
 from nephoscope.results.lines import pool_comparisons
 
 RANK = "rank"
@@ -25,8 +27,13 @@ RANK = "rank"
 
 NOT_MEASURED = "not measured"
 
+FEW = 12
+"""Alternatives of one run up to which each pair is compared by its own rounds (10 ms a pair)."""
+
 MAX_PAIRS = 20_000
-"""Comparisons of two alternatives in a metric; each takes about 10 ms."""
+"""Comparisons of pairs, where alternatives come from separate runs."""
+
+NOT_ABOVE_ZERO = "a value is not above zero, so that it has no ratio"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +52,12 @@ class Measurement:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Row:
-    """A metric at one setting: line of each alternative, reason of each gap, and all pairs."""
+    """A metric at one setting: line of each alternative, reason of each gap, costs and errors.
+
+    costs, errors: of the alternatives in the order of `lines`; see `Standing`.
+    """
 
     parameter: str
     benchmark: str
@@ -59,7 +69,8 @@ class Row:
     unit: str
     lines: Mapping[str, MetricResult]
     gaps: Mapping[str, str]
-    pairs: Mapping[Names, Pair]
+    costs: Array
+    errors: Errors | None
     note: str = ""
 
     @property
@@ -70,22 +81,26 @@ class Row:
     @property
     def tested(self) -> bool:
         """States whether any two alternatives have an interval."""
-        return any(pair.error is not None for pair in self.pairs.values())
+        return self.errors is not None
 
     @property
     def has_ratio(self) -> bool:
         """States whether ratios of the values have a meaning; those of ranks have none."""
         return self.unit != RANK and self.kind != "consistency"
 
-    def pair(self, a: str, b: str) -> Pair:
-        """Returns B against A."""
-        if a == b:
-            return Pair(0.0, 0.0, 1.0)
-        return self.pairs[a, b] if (a, b) in self.pairs else self.pairs[b, a].reversed()
-
     def covers(self, alternatives: Collection[str]) -> bool:
         """States whether all of these alternatives have a value."""
         return all(name in self.lines for name in alternatives)
+
+    def standing(self, confidence: float) -> Standing:
+        """Returns the order of the alternatives in this row."""
+        n = min(line.estimate.n for line in self.lines.values())
+        return Standing(tuple(self.lines), self.costs, self.errors, confidence, n)
+
+    def positions(self, names: Sequence[str]) -> list[int]:
+        """Returns where these alternatives stand in `costs`."""
+        at = {name: index for index, name in enumerate(self.lines)}
+        return [at[name] for name in names]
 
 
 @dataclass
@@ -121,6 +136,20 @@ class Alternatives:
         left, right = (replace(one, line=exclusions.as_measured(one.line)) for one in (a, b))
         return weaker(pair, self.compare(left, right, prior))
 
+    def without_selections(
+        self, errors: Errors | None, lines: Sequence[MetricResult], names: Sequence[str]
+    ) -> Errors | None:
+        """Returns the errors of many alternatives; those with excluded trials are not tested."""
+        if not isinstance(errors, OwnErrors):
+            return errors
+        selected = [bool(line.exclusions.count) for line in lines]
+        if not all(selected):
+            whole = selected.index(False)
+            for at, name in enumerate(names):
+                pair = lines[at], lines[whole]
+                self.excluded.append(exclusions.imbalance(*pair, (name, names[whole])))
+        return replace(errors, error=np.where(selected, np.inf, errors.error))
+
     def reason(self, alternative: str, line: MetricResult) -> str:
         """Returns why an alternative lacks a line like this one."""
         of_all = self.reasons.get((alternative, line.benchmark, ""), self.no_reason)
@@ -142,32 +171,52 @@ def rows_of(alternatives: Alternatives) -> tuple[list[Row], list[str]]:
                 "Name the alternatives: A=RUN B=RUN; or name a factor of the plan with --by.",
             )
         by_row[key][item.alternative] = item
-    pairs = sum(len(cells) * (len(cells) - 1) // 2 for cells in by_row.values())
-    if pairs > MAX_PAIRS:
-        raise UsageError(
-            f"{len(alternatives.names)} alternatives and {len(by_row)} metrics make {pairs:,} "
-            f"comparisons; the limit is {MAX_PAIRS:,}.",
-            "Rank fewer alternatives or metrics.",
-        )
-    priors = pool_comparisons(dict(_round_shifts(by_row.values())))
+    compared = _check_pairs(by_row.values())
+    priors = pool_comparisons(dict(_round_shifts(compared)))
     rows, excluded, single = [], [], []
     for cells in by_row.values():
         first = next(iter(cells.values()))
         label = first.line.label
-        values = [value for item in cells.values() for value in item.line.trial_values]
+        positive = {name: item for name, item in cells.items() if _is_positive(item)}
         if len(cells) < 2:
             single.append(_single(label, first, alternatives))
-        elif min(values) <= 0:
-            excluded.append(f"{label}: a value is not above zero, so that it has no ratio.")
+        elif len(positive) < 2:
+            excluded.append(f"{label}: {NOT_ABOVE_ZERO}.")
         else:
             prior = priors.get(first.line.benchmark, ASSUMED)
-            rows.append(_row(cells, alternatives, prior))
+            rows.append(_row(positive, cells, alternatives, prior))
     if single:
         excluded.append(
             f"{len(single)} metric{'s'[: len(single) > 1]} of one alternative only, such as "
             f"{single[0]}."
         )
     return rows, excluded
+
+
+def _is_positive(item: Measurement) -> bool:
+    return min(item.line.trial_values) > 0
+
+
+def _by_pairs(cells: Mapping[str, Measurement]) -> bool:
+    """States whether each pair is compared on its own: few alternatives, or separate runs."""
+    if len(cells) <= FEW:
+        return True
+    sources = {item.source for item in cells.values() if not item.line.simulated}
+    return len(sources) > 1
+
+
+def _check_pairs(rows: Iterable[Mapping[str, Measurement]]) -> list[Mapping[str, Measurement]]:
+    """Returns the rows whose pairs are compared. UsageError where that takes too long."""
+    compared = [cells for cells in rows if _by_pairs(cells)]
+    pairs = sum(len(cells) * (len(cells) - 1) // 2 for cells in compared)
+    if pairs > MAX_PAIRS:
+        most = max(map(len, compared))
+        raise UsageError(
+            f"{most} alternatives of separate runs and {len(compared)} metrics make {pairs:,} "
+            f"comparisons; the limit is {MAX_PAIRS:,}.",
+            "Rank fewer of them, or measure them in one plan.",
+        )
+    return compared
 
 
 def _single(label: str, only: Measurement, alternatives: Alternatives) -> str:
@@ -191,12 +240,30 @@ def _round_shifts(rows: Iterable[Mapping[str, Measurement]]) -> Iterator[tuple[L
                 yield (a.line.benchmark, series, "", factors), round_shifts(*sides)
 
 
-def _row(cells: Mapping[str, Measurement], alternatives: Alternatives, prior: Array) -> Row:
+def _row(
+    cells: Mapping[str, Measurement],
+    every: Mapping[str, Measurement],
+    alternatives: Alternatives,
+    prior: Array,
+) -> Row:
+    """Returns the row of the alternatives in `cells`; every: those without a ratio, too."""
     present = [name for name in alternatives.names if name in cells]
     absent = [name for name in alternatives.names if name not in cells]
     first = cells[present[0]]
     line = first.line
-    notes = dict.fromkeys(item.note for item in cells.values() if item.note)
+    notes = dict.fromkeys(item.note for item in every.values() if item.note)
+    lines = [cells[name].line for name in present]
+    errors: Errors | None
+    if _by_pairs(cells):
+        costs, errors = pair_errors(
+            [
+                [alternatives.bounded(cells[a], cells[b], prior) for b in present[index + 1 :]]
+                for index, a in enumerate(present)
+            ]
+        )
+    else:
+        costs, errors, lines = of_many(lines, alternatives.confidence)
+        errors = alternatives.without_selections(errors, lines, present)
     return Row(
         first.parameter or parameter_of(line.benchmark),
         line.benchmark,
@@ -206,39 +273,42 @@ def _row(cells: Mapping[str, Measurement], alternatives: Alternatives, prior: Ar
         first.resource or resource_of(line.benchmark, line.metric, line.factors),
         line.better,
         line.estimate.unit,
-        {name: cells[name].line for name in present},
-        {name: alternatives.reason(name, line) for name in absent},
+        dict(zip(present, lines, strict=True)),
         {
-            (a, b): alternatives.bounded(cells[a], cells[b], prior)
-            for a, b in combinations(present, 2)
+            name: NOT_ABOVE_ZERO if name in every else alternatives.reason(name, line)
+            for name in absent
         },
+        costs,
+        errors,
         " ".join(notes),
     )
 
 
 def weights_over(rows: Sequence[Row], shares: Mapping[str, float]) -> list[float]:
     """Returns the weight of each row: equal within a benchmark, whose share is in `shares`."""
-    counts = {name: sum(row.benchmark == name for row in rows) for name in shares}
-    return [shares.get(row.benchmark, 0.0) / (counts.get(row.benchmark) or 1) for row in rows]
-
-
-def weighted_pair(rows: Sequence[Row], weights: Sequence[float], a: str, b: str) -> Pair:
-    """Returns B against A over several rows: the weighted mean of the logarithms of ratios.
-
-    Errors of rows of one benchmark add up, since one trial may have measured all of them; those of
-    different benchmarks are independent. error: None where a row has none.
-    """
-    log_ratio, by_benchmark = 0.0, dict.fromkeys((row.benchmark for row in rows), 0.0)
-    tested = True
-    for row, weight in zip(rows, weights, strict=True):
-        pair = row.pair(a, b)
-        log_ratio += weight * pair.log_ratio
-        tested = tested and (pair.error is not None or weight == 0)
-        by_benchmark[row.benchmark] += weight * (pair.error or 0.0)
-    error = math.hypot(*by_benchmark.values())
-    return Pair(log_ratio, error if tested else None)
+    counts = Counter(row.benchmark for row in rows)
+    return [shares.get(row.benchmark, 0.0) / counts[row.benchmark] for row in rows]
 
 
 def log_costs(rows: Sequence[Row], names: Sequence[str]) -> Array:
     """Returns the logarithm of each alternative's cost relative to the first; (rows, names)."""
-    return np.array([[row.pair(names[0], name).log_ratio for name in names] for row in rows])
+    own = [row.costs[row.positions(names)] for row in rows]
+    return np.array([costs - costs[0] for costs in own])
+
+
+def weighted(
+    rows: Sequence[Row], weights: Sequence[float], names: Sequence[str], confidence: float
+) -> Standing:
+    """Returns the order by the weighted geometric mean of costs over several rows.
+
+    It is tested where each row with a weight is.
+    """
+    costs = np.asarray(weights) @ log_costs(rows, names)
+    used = [row for row, weight in zip(rows, weights, strict=True) if weight > 0]
+    errors = None
+    if all(row.tested for row in used):
+        parts = [row.errors.take(row.positions(names)) for row in used if row.errors is not None]
+        kept = [weight for weight in weights if weight > 0]
+        errors = combined(parts, kept, [row.benchmark for row in used])
+    n = min(row.lines[name].estimate.n for row in used for name in names)
+    return Standing(tuple(names), costs, errors, confidence, n)

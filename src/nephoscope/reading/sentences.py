@@ -59,6 +59,14 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f" (did you mean '{near[0]}'?)" if near else ""
 
 
+def listed(names: Iterable[str], most: int = 8) -> str:
+    """Returns names as 'a, b and 40 more': the first ones, and how many more there are."""
+    every = list(names)
+    if len(every) <= most:
+        return ", ".join(every)
+    return f"{', '.join(every[:most])} and {len(every) - most} more"
+
+
 def unknown_name(sentence: str, name: str, known: Collection[str], hint: str) -> UnknownName:
     """Returns the error about a name. sentence: begins it, before the nearest known name; hint:
     begins the list of all."""

@@ -16,17 +16,23 @@ from nephoscope.errors import PlanError, UsageError
 
 
 def read(
-    file: Path, what: str = "plan", error: type[UsageError] = PlanError, *, pipe: bool = False
+    file: Path,
+    what: str = "plan",
+    error: type[UsageError] = PlanError,
+    *,
+    pipe: bool = False,
+    largest: int = limits.TEXT_BYTES,
 ) -> str:
     """The text of a file of at most 1 MiB; `what` it is called in sentences. Raises `error`.
 
-    pipe: also what a pipe gives until its end, for files that the user names.
+    pipe: also what a pipe gives until its end, for files that the user names. largest: another
+    limit, in bytes.
     """
     try:
         if file.is_dir():
             raise error(f"{file}: this is a directory.", f"Name the file of the {what} in it.")
         with open_regular(file, pipe=pipe) as stream:
-            raw = stream.read(limits.TEXT_BYTES + 1)
+            raw = stream.read(largest + 1)
     except FileNotFoundError as missing:
         raise error(f"{file}: there is no such file.", "Check the path.") from missing
     except (OSError, ValueError) as failure:
@@ -34,8 +40,8 @@ def read(
         raise error(
             f"{file}: the {what} cannot be read: {reason}.", "Check the path and its permissions."
         ) from failure
-    if len(raw) > limits.TEXT_BYTES:
-        raise error(f"{file}: this is larger than 1 MiB.", f"Is it a {what}?")
+    if len(raw) > largest:
+        raise error(f"{file}: this is larger than {largest >> 20} MiB.", f"Is it a {what}?")
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as failure:

@@ -1,12 +1,7 @@
-"""Do several alternatives differ over many blocks? Friedman's test, and Nemenyi's pairs.
-
-Sources: Friedman 1937; Nemenyi 1963; Demšar, Statistical comparisons of classifiers over multiple
-data sets, JMLR 7, 2006 (critical difference).
-"""
+"""Do several alternatives differ over many blocks? Friedman's test (1937)."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,24 +44,3 @@ def friedman(rows: Array) -> FriedmanTest:
     chi_square = squares / spread if spread else 0.0
     p = float(chdtrc(k - 1, chi_square))
     return FriedmanTest(chi_square, k - 1, p, blocks, tuple(map(float, means)))
-
-
-def rank_error(blocks: int, alternatives: int) -> float:
-    """Returns the standard error of a mean rank's difference that Nemenyi's test divides by."""
-    return math.sqrt(alternatives * (alternatives + 1) / (6 * blocks))
-
-
-def nemenyi_p(difference: float, blocks: int, alternatives: int) -> float:
-    """Returns Nemenyi's p of two mean ranks; it holds over all pairs together."""
-    from scipy.stats import studentized_range
-
-    q = abs(difference) / rank_error(blocks, alternatives) * math.sqrt(2)
-    return float(np.clip(studentized_range.sf(q, alternatives, math.inf), 0, 1))
-
-
-def critical_difference(blocks: int, alternatives: int, confidence: float) -> float:
-    """Returns the difference of mean ranks from which two alternatives are told apart."""
-    from scipy.stats import studentized_range
-
-    q = float(studentized_range.ppf(confidence, alternatives, math.inf))
-    return q / math.sqrt(2) * rank_error(blocks, alternatives)

@@ -35,6 +35,7 @@ def _judge(conclusion: Conclusion, marks: Mapping[str, Mark]) -> ConclusionOutco
     evidence = {name: marks.get(name) for name in conclusion.comparisons}
     against = [name for name, mark in evidence.items() if mark is Mark.CONTRADICTED]
     unknown = [name for name, mark in evidence.items() if mark in (None, Mark.NOT_COMPARABLE)]
+    circular = [name for name, mark in evidence.items() if mark in (Mark.FITTED, Mark.SET)]
     n = len(evidence)
     if against:
         mark = Mark.CONTRADICTED
@@ -42,6 +43,9 @@ def _judge(conclusion: Conclusion, marks: Mapping[str, Mark]) -> ConclusionOutco
     elif unknown:
         mark = Mark.NOT_COMPARABLE
         reason = f"{len(unknown)} of {n} figures are not comparable: {', '.join(unknown)}"
+    elif circular:
+        mark = Mark.NOT_COMPARABLE
+        reason = f"{len(circular)} of {n} figures are fitted or set here: {', '.join(circular)}"
     else:
         mark, reason = Mark.IN_KIND, f"All {n} figures on which it rests are reproduced"
     return ConclusionOutcome(

@@ -11,6 +11,7 @@ from nephoscope.studies.comparison import rules
 from nephoscope.studies.comparison.part_result import PartResult
 from nephoscope.studies.comparison.rules import Mark
 from nephoscope.studies.comparison.side_by_side import Location
+from nephoscope.studies.definition.study import CIRCULAR
 
 BOTH = "both as published"
 MEASURED, SIMULATION = "only measured as published", "only simulated as published"
@@ -77,8 +78,9 @@ def three_way_numbers(parts: Sequence[PartResult]) -> list[ThreeWay]:
     """Returns published numbers of which one part measured the answer and another simulated it.
 
     Only numbers for which some comparison has a margin: without, nothing defines when two are the
-    same.
+    same. None of which a comparison is fitted or set by the plan: its agreement is no evidence.
     """
+    circular: set[Location] = set()
     candidates: dict[Location, _Candidate] = {}
     for row in (row for part in parts for row in part.emulated):
         for share in row.shares:
@@ -94,6 +96,8 @@ def three_way_numbers(parts: Sequence[PartResult]) -> list[ThreeWay]:
         if outcome.location is None or outcome.margin is None or value is None:
             continue
         candidate = candidates.setdefault(outcome.location, _Candidate(value, outcome.unit))
+        if outcome.ground in CIRCULAR:
+            circular.add(outcome.location)
         candidate.margin = max(candidate.margin, outcome.margin)
         if outcome.measured is not None:
             candidate.estimates.setdefault(outcome.simulated, outcome.measured)
@@ -108,7 +112,9 @@ def three_way_numbers(parts: Sequence[PartResult]) -> list[ThreeWay]:
             verdict_of(candidate.mark(False), candidate.mark(True)),
         )
         for location, candidate in candidates.items()
-        if candidate.estimates.keys() == {False, True} and candidate.margin
+        if candidate.estimates.keys() == {False, True}
+        and candidate.margin
+        and location not in circular
     ]
 
 

@@ -13,6 +13,9 @@ in kind, with a neutral value:
   whole interval on the other side                                  -> contradicted
   whole interval within `negligible` of neutral, published beyond   -> contradicted
   else                                                              -> not comparable: too wide
+bound, of a number that is given as "at least" or "at most"
+  whole interval on the stated side -> reproduced in kind; on the other side -> contradicted
+fitted, or set by the plan: in number, but the mark is the ground; the reason says whether it holds
 order: each name over the next one, as a ratio to 1
   every step's interval above 1 -> reproduced in kind; one wholly below 1 -> contradicted
 """
@@ -33,8 +36,13 @@ class Mark(StrEnum):
     IN_NUMBER = "reproduced in number"
     IN_KIND = "reproduced in kind"
     CONTRADICTED = "contradicted"
+    FITTED = "fitted"
+    SET = "set by the plan"
     NOT_COMPARABLE = "not comparable"
 
+
+REPRODUCED = frozenset({Mark.IN_NUMBER, Mark.IN_KIND})
+"""Marks that count as reproductions."""
 
 Judgement = tuple[Mark, str]
 """The mark, and the reason as the rest of a sentence."""
@@ -122,6 +130,32 @@ def in_kind(
             bounds = f"{_number(no_effect.low)} to {_number(no_effect.high)}"
             return Mark.CONTRADICTED, f"the measurement excludes an effect beyond {bounds}"
     return Mark.NOT_COMPARABLE, f"the measured interval is too wide: it contains {_number(neutral)}"
+
+
+def by_bound(bound: float, side: str, measured: Range) -> Judgement:
+    """Returns whether a bound holds; side: `at least` or `at most`."""
+    stated = 1 if side == "at least" else -1
+    if (measured.low >= bound) if stated > 0 else (measured.high <= bound):
+        return Mark.IN_KIND, f"the whole measured interval is {side} {_number(bound)}"
+    if measured.side(bound) == -stated:
+        other = "below" if stated > 0 else "above"
+        return Mark.CONTRADICTED, (
+            f"the whole measured interval lies {other} the bound of {side} {_number(bound)}"
+        )
+    return Mark.NOT_COMPARABLE, f"the measured interval is too wide: it contains {_number(bound)}"
+
+
+def circular(mark: Mark, judged: Judgement) -> Judgement:
+    """Returns the judgement of a figure that was fitted, or that the plan sets; mark: which."""
+    found, reason = judged
+    if found is Mark.NOT_COMPARABLE:
+        return judged
+    cause = (
+        "parameters were chosen so that this figure comes out"
+        if mark is Mark.FITTED
+        else "the plan sets this figure"
+    )
+    return mark, f"{cause}, so that agreement is no evidence: {reason}"
 
 
 def in_order(names: Sequence[str], steps: Sequence[Range]) -> Judgement:

@@ -11,7 +11,7 @@ from nephoscope.studies.comparison import measured, rules
 from nephoscope.studies.comparison.published import Figure, compute_figure
 from nephoscope.studies.comparison.rules import Mark
 from nephoscope.studies.definition.selectors import Cell
-from nephoscope.studies.definition.study import Comparison, Control, Part
+from nephoscope.studies.definition.study import CIRCULAR, Comparison, Control, Part
 
 Location = tuple[str, Cell]
 """Table, then row and column of a published number."""
@@ -154,6 +154,8 @@ def _judge(
     interval, band = rules.range_of(estimate), rules.range_of(figure)
     if interval is None:
         return Mark.NOT_COMPARABLE, _too_few(estimate)
+    if entry.published.bound:
+        return rules.by_bound(figure.value, entry.published.bound, interval)
     if entry.ground == "in kind":
         assert entry.neutral is not None
         mark, reason = rules.in_kind(
@@ -162,7 +164,12 @@ def _judge(
         unsure = band is not None and band.holds(entry.neutral)
         return mark, reason + f"; the published interval contains {entry.neutral:g}" * unsure
     assert entry.margin is not None
-    return rules.in_number(figure.value, band, interval, margin=entry.margin, neutral=entry.neutral)
+    judged = rules.in_number(
+        figure.value, band, interval, margin=entry.margin, neutral=entry.neutral
+    )
+    if entry.ground in CIRCULAR:
+        return rules.circular(Mark.FITTED if entry.ground == "fitted" else Mark.SET, judged)
+    return judged
 
 
 def _too_few(estimate: Estimate) -> str:

@@ -34,7 +34,8 @@ class PublishedFigure(Record):
 
     A number or ratio x counts as `offset + scale * x`, so that '0.7 % more' becomes the ratio
     1.007. Where a side of a ratio is several cells, these are the repetitions that its interval
-    counts. direction: stated in the text or visible in a picture, without a number.
+    counts. direction: stated in the text or visible in a picture, without a number. bound: the
+    study gives the number as a bound ("more than 17.4 hours").
     """
 
     table: Text
@@ -49,6 +50,7 @@ class PublishedFigure(Record):
     scale: float = 1.0
     order: tuple[str, ...] = ()
     direction: Literal["more", "less"] | None = None
+    bound: Literal["at least", "at most"] | None = None
 
     @model_validator(mode="after")
     def _has_one_form(self) -> Self:
@@ -64,6 +66,8 @@ class PublishedFigure(Record):
         several = len(self.numerator or ()) > 1 or len(self.denominator or ()) > 1
         if several and (self.numerator_spread or self.denominator_spread):
             raise ValueError("several cells have their own spread; leave `*_spread` out")
+        if self.bound and self.cell is None:
+            raise ValueError("a `bound` is one number: give `cell`")
         return self
 
     @property

@@ -21,12 +21,21 @@ Scale = Literal["small", "paper"]
 
 SCALES: tuple[str, ...] = get_args(Scale)
 
-Ground = Literal["in number", "in kind", "not comparable"]
+Ground = Literal[
+    "same mechanism", "emulated", "fitted", "set by the plan", "in kind", "not comparable"
+]
 """On what ground two figures can be compared.
 
-in number: the same quantity, set by the same mechanism (a share, a rate that was set). in kind: the
-direction or order of an effect. not comparable: neither, and `why` gives the reason.
+same mechanism: the same quantity, by the same mechanism or formula. emulated: the same quantity, by
+another mechanism that has the parameters which the study states. fitted: parameters here were
+chosen so that this very figure comes out. set by the plan: the plan sets the figure itself, such as
+a share of a CPU whose setting the study does not state. Agreement of these two proves nothing about
+the study. in kind: the direction or order of an effect. not comparable: none of these, and `why`
+gives the reason.
 """
+
+IN_NUMBER: frozenset[Ground] = frozenset({"same mechanism", "emulated"})
+CIRCULAR: frozenset[Ground] = frozenset({"fitted", "set by the plan"})
 
 
 class Comparison(Record):
@@ -35,7 +44,7 @@ class Comparison(Record):
     margin: ratio within which two figures count as the same number; margin_why: what sets it.
     neutral: the value that means 'no effect'. negligible: distance from it that does not matter.
     guaranteed: it holds whatever else runs on the machine, so the part's controls do not matter.
-    why: on what ground they can be compared, or why not.
+    why: the reason for the ground: what is the same, what was fitted or set, or what differs.
     """
 
     id: str = Field(pattern=NAME)
@@ -55,8 +64,11 @@ class Comparison(Record):
     def _is_complete(self) -> Self:
         if self.ground != "not comparable" and self.measured is None:
             raise ValueError(f"{self.id}: a comparison needs `measured`")
-        if self.ground == "in number" and not (self.margin and self.margin_why):
-            raise ValueError(f"{self.id}: in number needs `margin` and `margin_why`")
+        if self.published.bound and (self.margin or self.neutral is not None):
+            raise ValueError(f"{self.id}: a `bound` has no `margin` and no `neutral`")
+        by_margin = self.ground in IN_NUMBER | CIRCULAR and not self.published.bound
+        if by_margin and not (self.margin and self.margin_why):
+            raise ValueError(f"{self.id}: {self.ground} needs `margin` and `margin_why`")
         order = set(self.published.order)
         if self.measured is not None and bool(order) != bool(self.measured.order):
             raise ValueError(f"{self.id}: an order is compared with an order")
@@ -64,7 +76,8 @@ class Comparison(Record):
             raise ValueError(f"{self.id}: both orders need the same names")
         if self.measured is not None and self.measured.is_ratio and self.unit not in ("", "times"):
             raise ValueError(f"{self.id}: a ratio is in times; `difference` has a unit")
-        if self.ground == "in kind" and not order and self.neutral is None:
+        needs_neutral = self.ground == "in kind" and not (order or self.published.bound)
+        if needs_neutral and self.neutral is None:
             raise ValueError(f"{self.id}: in kind needs `neutral`")
         return self
 

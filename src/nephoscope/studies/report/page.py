@@ -35,6 +35,8 @@ _TONES = {
     Mark.IN_NUMBER: "info",
     Mark.IN_KIND: "info",
     Mark.CONTRADICTED: "warning",
+    Mark.FITTED: "",
+    Mark.SET: "",
     Mark.NOT_COMPARABLE: "notice",
 }
 
@@ -98,7 +100,7 @@ def sections(
 
 
 def count_marks(outcomes: Sequence[Outcome]) -> str:
-    """Returns '4 reproduced in kind, 1 contradicted, 3 not comparable'."""
+    """Returns '4 reproduced in kind, 1 contradicted, 2 fitted, 3 not comparable'."""
     counts = Counter(outcome.mark for outcome in outcomes)
     return ", ".join(f"{counts[mark]} {mark.value}" for mark in Mark if counts[mark]) or "nothing"
 
@@ -162,8 +164,8 @@ def _three_ways(parts: Sequence[PartResult]) -> list[Section]:
     blocks.append(
         Sentence(
             "A figure is 'as published' where the comparison below is 'reproduced in number': "
-            "its whole interval lies within the margin. The study gives these figures without "
-            "interval or n."
+            "its whole interval lies within the margin. Figures that are fitted, or that the plan "
+            "sets, are left out. The study gives these figures without interval or n."
         )
     )
     return [Section("three-ways", "Published, measured and simulated", tuple(blocks))]
