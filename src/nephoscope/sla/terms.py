@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from itertools import pairwise
@@ -63,8 +64,9 @@ class DowntimeCredit(Record):
 class Objective(Record):
     """One objective.
 
-    target: minimum share of good slots or events. under: time below which an event is good. mean,
-    maximum: of the response time. at_least: completed requests per second in a slot. at_most:
+    target: minimum share of good slots or events. under, within: response time below which, or up
+    to which, an event is good; of availability, slower events count as failed. mean, maximum: of
+    the response time. at_least: completed requests per second in a slot. at_most:
     maximum share of lost events. years: over which the yearly share `target` has to hold. slot:
     length of the intervals that are judged. A slot is bad where the share of failed events is
     `failed_at_least` or more, or where it exceeds `failed_above`. min_outage: shorter outages do
@@ -75,6 +77,7 @@ class Objective(Record):
     measure: Measure
     target: Share | None = None
     under: Seconds | None = None
+    within: Seconds | None = None
     mean: Seconds | None = None
     maximum: Seconds | None = None
     at_least: Annotated[float, Field(gt=0, le=1e12)] | None = None
@@ -95,6 +98,10 @@ class Objective(Record):
         present = stated - {"measure", "credits"}
         if self.measure == "response_time" and present & {"mean", "maximum"}:
             needs, allows = set(), {"mean", "maximum"}
+        if "within" in present and "under" in needs:
+            needs = needs - {"under"} | {"within"}
+        if {"under", "within"} <= present:
+            raise ValueError("'under' and 'within' exclude each other")
         lacking = sorted(needs - present)
         if lacking:
             raise ValueError(f"an objective of {self.measure} needs '{lacking[0]}'")
@@ -110,6 +117,7 @@ class Objective(Record):
 
 
 _SLOTS = {"slot", "failed_at_least", "failed_above", "min_outage", "credit_per_downtime"}
+_SLOTS |= {"under", "within"}
 _FIELDS: dict[str, tuple[set[str], set[str]]] = {
     "availability": ({"target"}, _SLOTS),
     "response_time": ({"target", "under"}, {"basis"}),
@@ -151,6 +159,17 @@ def percent(share: Decimal) -> str:
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
 
 
+class TermsReading(Record):
+    """How terms in another format than this one are to be read.
+
+    unit: of a limit of the response time that has none, e.g. ms. slo: name of the SLO of a file
+    with several.
+    """
+
+    unit: str = ""
+    slo: str = ""
+
+
 class Exclusion(Record):
     """A time that does not count, such as announced maintenance: ISO 8601, from and to."""
 
@@ -183,9 +202,12 @@ class Unbilled(Record):
 class Agreement(Record):
     """A contract or a set of objectives.
 
-    source: where the terms were read, checked: when. effective: date of the terms. before_use: how
-    slots before a service's first event count. cap: maximum credit as a share of the bill.
-    minimum_credit: a credit has to exceed this amount.
+    source: where the terms were read, checked: when. effective: date of the terms. service: the one
+    that it is about, where the events name several. period: a unit of the calendar, or the length
+    of a rolling window. first_period: local time at which the first of consecutive periods starts,
+    instead of the calendar's; a period may then be several units (`2 weeks`) or a length, and
+    nothing before it is judged. before_use: how slots before a service's first event count. cap:
+    maximum credit as a share of the bill. minimum_credit: a credit has to exceed this amount.
     """
 
     sla: int
@@ -196,8 +218,10 @@ class Agreement(Record):
     effective: date | None = None
     checked: date | None = None
     scope: str = ""
+    service: str = ""
     notes: tuple[str, ...] = ()
     period: str = "month"
+    first_period: str | None = None
     time_zone: str = "UTC"
     before_use: Literal["unknown", "good"] = "unknown"
     objectives: Annotated[tuple[Objective, ...], Field(min_length=1, max_length=100)]
@@ -207,6 +231,14 @@ class Agreement(Record):
     minimum_credit: Annotated[Decimal, Field(ge=0, le=10**9)] | None = None
     claim: Claim | None = None
     unbilled: Unbilled | None = None
+
+    @property
+    def is_timed(self) -> bool:
+        """Returns whether response times or numbers of requests of events are needed."""
+        return any(
+            one.measure not in ("availability", "loss") or one.under or one.within
+            for one in self.objectives
+        )
 
     @field_validator("sla")
     @classmethod
@@ -232,7 +264,7 @@ class Agreement(Record):
     @field_validator("period")
     @classmethod
     def _known_period(cls, value: str) -> str:
-        if value not in CALENDAR:
+        if calendar_unit(value) is None:
             try:
                 length_ns = units.parse_duration_ns(value)
             except UsageError:
@@ -242,6 +274,20 @@ class Agreement(Record):
                     f"'{value:.40}' is no period; write {', '.join(CALENDAR)}, or a duration "
                     "such as 30d"
                 )
+        return value
+
+    @field_validator("first_period")
+    @classmethod
+    def _known_start(cls, value: str | None) -> str | None:
+        try:
+            is_local = value is None or datetime.fromisoformat(value.strip()).tzinfo is None
+        except ValueError:
+            is_local = False
+        if not is_local:
+            raise ValueError(
+                f"'{value:.60}' is no local time; write, for example, 2026-01-01T00:00, "
+                "and the zone as time_zone"
+            )
         return value
 
     @field_validator("time_zone")
@@ -255,6 +301,13 @@ class Agreement(Record):
             ) from None
         return value
 
+    @model_validator(mode="after")
+    def _several_units_have_a_start(self) -> Agreement:
+        unit = calendar_unit(self.period)
+        if unit is not None and unit[0] > 1 and self.first_period is None:
+            raise ValueError(f"a period of {self.period} needs 'first_period'")
+        return self
+
 
 def nanoseconds(seconds: float) -> int:
     """Returns a time of an agreement as a whole number of ns; seconds of text are inexact."""
@@ -262,4 +315,13 @@ def nanoseconds(seconds: float) -> int:
 
 
 CALENDAR = ("day", "week", "month", "quarter", "year")
+_UNITS = re.compile(rf"(?:([1-9][0-9]{{0,2}}) +)?({'|'.join(CALENDAR)})s?")
+
+
+def calendar_unit(period: str) -> tuple[int, str] | None:
+    """Returns number and unit of a period of the calendar; None of a length such as 30d."""
+    match = _UNITS.fullmatch(period)
+    return (int(match[1] or 1), match[2]) if match else None
+
+
 DAY_NS = 86_400 * 10**9

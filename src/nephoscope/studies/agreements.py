@@ -49,7 +49,7 @@ def figures(study: ReferenceStudy) -> tuple[AgreementFigure, ...]:
 def _figure(study: ReferenceStudy, part: Part, row: AgreementRow) -> AgreementFigure:
     number = study.number(row.table, (row.row, row.column))
     terms = files.load(row.contract)
-    period = periods_between(terms, _AT_NS, _AT_NS, nanoseconds(terms.objectives[0].slot))[0]
+    period = periods_between(terms, _AT_NS, _AT_NS)[0]
     allowed, slot_s = allowed_slots(terms, period)
     target = terms.objectives[0].target
     assert target is not None
