@@ -114,25 +114,22 @@ def _aws(values: Mapping[str, Any], taken: _Taken) -> None:
             taken.left_out[reason] += 1
             continue
         region = str(attributes.get("regionCode") or attributes["location"])
-        prices = [
-            (str(unit), amount, str(term.get("effectiveDate", ""))[:10])
+        hourly = [
+            (currency, float(price))
             for term in on_demand.get(sku, {}).values()
             for dimension in term["priceDimensions"].values()
-            for unit, amount in (
-                (f"{dimension['unit']}/{currency}", float(value))
-                for currency, value in dimension["pricePerUnit"].items()
-            )
+            if dimension["unit"] == "Hrs"
+            for currency, price in dimension["pricePerUnit"].items()
         ]
-        hourly = [one for one in prices if one[0].startswith("Hrs/") and one[1] > 0]
-        if len(hourly) != 1:
+        if len(hourly) != 1 or hourly[0][1] <= 0:
             taken.left_out["without a single price above 0 per hour"] += 1
             continue
-        unit, price, _ = hourly[0]
+        currency, price = hourly[0]
         taken.add(
             f"aws/{region}/{attributes['instanceType']}",
             {
                 "region": region,
-                "currency": unit.removeprefix("Hrs/"),
+                "currency": currency,
                 "date": published,
                 "on_demand_per_h": price,
                 "source": f"{taken.file.name} (AWS price list, Linux on demand)",

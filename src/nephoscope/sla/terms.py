@@ -43,6 +43,17 @@ def exact_share(value: Any) -> Any:
 Share = Annotated[Decimal, BeforeValidator(exact_share)]
 
 
+def _with_unit(value: Any) -> Any:
+    """Refuses a time without a unit: 500 would be 500 s to one reader and 500 ms to another."""
+    if isinstance(value, int | float) or re.fullmatch(r"[\s0-9.]*", str(value)):
+        raise ValueError(f"'{value!s:.20}' has no unit; write, for example, {value!s:.20}ms or 60s")
+    return value
+
+
+Time = Annotated[Seconds, BeforeValidator(_with_unit)]
+"""Seconds, of a text with a unit."""
+
+
 class Tier(Record):
     """A band of the service level and its credit as a share of the bill.
 
@@ -58,7 +69,7 @@ class DowntimeCredit(Record):
     """A credit, as a share of the bill, for each full interval of downtime in the period."""
 
     credit: Share
-    every: Seconds
+    every: Time
 
 
 class Objective(Record):
@@ -76,17 +87,17 @@ class Objective(Record):
 
     measure: Measure
     target: Share | None = None
-    under: Seconds | None = None
-    within: Seconds | None = None
-    mean: Seconds | None = None
-    maximum: Seconds | None = None
+    under: Time | None = None
+    within: Time | None = None
+    mean: Time | None = None
+    maximum: Time | None = None
     at_least: Annotated[float, Field(gt=0, le=1e12)] | None = None
     at_most: Share | None = None
     years: Annotated[float, Field(gt=0, le=100)] | None = None
-    slot: Annotated[Seconds, Field(ge=0.001)] = 60.0
+    slot: Annotated[Time, Field(ge=0.001)] = 60.0
     failed_at_least: Share | None = None
     failed_above: Share | None = None
-    min_outage: Seconds | None = None
+    min_outage: Time | None = None
     basis: Literal["sample", "census"] = "sample"
     credits: tuple[Tier, ...] = ()
     credit_per_downtime: DowntimeCredit | None = None
@@ -195,8 +206,8 @@ class Claim(Record):
 class Unbilled(Record):
     """Clock intervals (`of`) that are not billed where the service is down longer than `over`."""
 
-    over: Seconds
-    of: Seconds
+    over: Time
+    of: Time
 
 
 class Agreement(Record):
@@ -266,7 +277,7 @@ class Agreement(Record):
     def _known_period(cls, value: str) -> str:
         if calendar_unit(value) is None:
             try:
-                length_ns = units.parse_duration_ns(value)
+                length_ns = units.parse_duration_ns(value, bare="")
             except UsageError:
                 length_ns = 0
             if not 60 * 10**9 <= length_ns <= 3660 * DAY_NS:
