@@ -74,9 +74,17 @@ def test_what_is_written_is_read_again(
     [
         ("openslo/v1", "openslo/v1alpha", "version openslo/v1alpha"),
         ("kind: SLO", "kind: Goal", "OpenSLO has no kind Goal"),
-        ("Timeslices", "RatioTimeslices", "RatioTimeslices (a mean of the ratios of all slices) cannot be"),
+        (
+            "Timeslices",
+            "RatioTimeslices",
+            "RatioTimeslices (a mean of the ratios of all slices) cannot be",
+        ),
         ("  timeWindow: [{duration: 28d, isRolling: true}]\n", "", "'timeWindow' is missing"),
-        ("duration: 28d, isRolling: true", "duration: 2M, isRolling: false", "neither rolls nor has a calendar"),
+        (
+            "duration: 28d, isRolling: true",
+            "duration: 2M, isRolling: false",
+            "neither rolls nor has a calendar",
+        ),
         ("targetPercent: 99.9", "targetPercent: 999", "is no share"),
         ("targetPercent: 99.9", "targetPercent: [9]", "is no share"),
         ("28d", "soon", "'soon' is no duration of OpenSLO"),
