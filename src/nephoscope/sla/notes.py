@@ -56,20 +56,21 @@ def notes(
             f"The last event ({text_of(last_ns)}) lies after {text_of(now_ns)}, which counts as "
             "now; check the clocks, or --now."
         )
-    yield from _silence(agreement, last_ns, now_ns)
+    step_ns = max(span.step_ns for span in spans.values())
+    yield from _silence(agreement, last_ns, now_ns, step_ns)
     yield from _before_the_first(agreement, spans)
     slotted = [one for one in agreement.objectives if one.measure in ("availability", "throughput")]
     if slotted and not holds_ns:
         yield "Slots without events count neither as good nor as bad."
-        yield from _wide_steps(min(nanoseconds(one.slot) for one in slotted), spans)
+        yield from _wide_steps(min(nanoseconds(one.slot) for one in slotted), step_ns)
 
 
 def _counted(count: int, what: str) -> str:
     return f"1 {what} was" if count == 1 else f"{count:,} {what}s were"
 
 
-def _silence(agreement: Agreement, last_ns: int, now_ns: int) -> Iterator[str]:
-    """Says that the events end before what is judged ends."""
+def _silence(agreement: Agreement, last_ns: int, now_ns: int, step_ns: int) -> Iterator[str]:
+    """Says that the events end before what is judged ends. step_ns: distance of the events."""
     since_s = max(0, now_ns - last_ns) / NS
     since = units.format_duration(since_s)
     if since_s > _DAYS_FROM_S:
@@ -78,7 +79,7 @@ def _silence(agreement: Agreement, last_ns: int, now_ns: int) -> Iterator[str]:
     if is_rolling(agreement):
         slot_ns = nanoseconds(agreement.objectives[0].slot)
         end_ns = (last_ns // slot_ns + 1) * slot_ns
-        if now_ns - last_ns > 2 * slot_ns:
+        if now_ns - last_ns > 2 * max(slot_ns, step_ns):
             yield f"{head}. --now {text_of(end_ns)} judges the window that ends with it."
         return
     later = periods_between(agreement, last_ns, now_ns - 1)[1:] if now_ns > last_ns else []
@@ -99,8 +100,7 @@ def _before_the_first(agreement: Agreement, spans: Mapping[str, Span]) -> Iterat
         )
 
 
-def _wide_steps(slot_ns: int, spans: Mapping[str, Span]) -> Iterator[str]:
-    step_ns = max(span.step_ns for span in spans.values())
+def _wide_steps(slot_ns: int, step_ns: int) -> Iterator[str]:
     if step_ns > slot_ns:
         step, slot = (units.written(one, "ns") for one in (step_ns, slot_ns))
         yield (
