@@ -42,7 +42,7 @@ class _Chosen:
     slo: Slo
     indicator: IndicatorSpec | None
     place: Place
-    others: Counter[str]
+    unused_kinds: Counter[str]
 
 
 def agreement_values(
@@ -77,7 +77,7 @@ def agreement_values(
 def _chosen(documents: Sequence[Any], text: str, name: str, wanted: str) -> _Chosen:
     slos: dict[str, tuple[Slo, Place]] = {}
     indicators: dict[str, IndicatorSpec] = {}
-    others: Counter[str] = Counter()
+    unused_kinds: Counter[str] = Counter()
     for number, values in enumerate(documents):
         if values is None:
             continue
@@ -90,9 +90,9 @@ def _chosen(documents: Sequence[Any], text: str, name: str, wanted: str) -> _Cho
             sli = recordfile.validated(values, Sli, place)
             indicators[sli.metadata.name] = sli.spec
         else:
-            others[kind] += 1
+            unused_kinds[kind] += 1
     if not slos:
-        found = ", ".join([*sorted(others), *(["SLI"] if indicators else [])])
+        found = ", ".join([*sorted(unused_kinds), *(["SLI"] if indicators else [])])
         raise PlanError(
             f"{name}: there is no SLO among its OpenSLO documents ({found}).", "Add it."
         )
@@ -114,7 +114,7 @@ def _chosen(documents: Sequence[Any], text: str, name: str, wanted: str) -> _Cho
             f"{place(('spec',))}an indicator has either 'ratioMetric' or 'thresholdMetric'.",
             "State one.",
         )
-    return _Chosen(slo, indicator, place, others)
+    return _Chosen(slo, indicator, place, unused_kinds)
 
 
 def _kind_of(values: Any, place: Place) -> str:
@@ -139,11 +139,11 @@ def _kind_of(values: Any, place: Place) -> str:
 
 def _composite(slo: Slo) -> str:
     """Returns the first key of a composite SLO, of several indicators; empty where it is none."""
-    for one in slo.spec.objectives:
+    for entry in slo.spec.objectives:
         for key, value in (
-            ("indicator", one.indicator),
-            ("indicatorRef", one.indicator_ref),
-            ("compositeWeight", one.composite_weight),
+            ("indicator", entry.indicator),
+            ("indicatorRef", entry.indicator_ref),
+            ("compositeWeight", entry.composite_weight),
         ):
             if value is not None:
                 return key
@@ -344,6 +344,6 @@ def _notes(chosen: _Chosen, conversion: _Conversion) -> Iterator[str]:
         yield f"A ratioMetric is not compared with a value: {keys} of the objectives is not used."
     if spec.alert_policies:
         yield "The alert policies are not used."
-    if chosen.others:
-        counts = ", ".join(f"{count} {kind}" for kind, count in sorted(chosen.others.items()))
+    if chosen.unused_kinds:
+        counts = ", ".join(f"{count} {kind}" for kind, count in sorted(chosen.unused_kinds.items()))
         yield f"Other documents of the file are not used: {counts}."
