@@ -80,6 +80,13 @@ def rolling_window(agreement: Agreement, now_ns: int, step_ns: int) -> Period:
     return Period(f"last {agreement.period}", start_ns, end_ns)
 
 
+def period_at(agreement: Agreement, at_ns: int, step_ns: int) -> Period:
+    """Returns the period that holds an instant; a rolling window ends with it, in whole steps."""
+    if is_rolling(agreement):
+        return rolling_window(agreement, at_ns, step_ns)
+    return next(_consecutive(agreement, at_ns))
+
+
 def periods_between(agreement: Agreement, first_ns: int, last_ns: int) -> list[Period]:
     """Returns the consecutive periods that hold any instant from first to last, both inclusive.
 

@@ -291,12 +291,12 @@ class Agreement(Record):
     @classmethod
     def _known_start(cls, value: str | None) -> str | None:
         try:
-            is_local = value is None or datetime.fromisoformat(value.strip()).tzinfo is None
+            start = None if value is None else datetime.fromisoformat(value.strip())
         except ValueError:
-            is_local = False
-        if not is_local:
+            start = _NO_START
+        if start is not None and not (start.tzinfo is None and 1970 <= start.year <= 2100):
             raise ValueError(
-                f"'{value:.60}' is no local time; write, for example, 2026-01-01T00:00, "
+                f"'{value:.60}' is no local time from 1970 to 2100; write, e.g., 2026-01-01T00:00, "
                 "and the zone as time_zone"
             )
         return value
@@ -325,6 +325,7 @@ def nanoseconds(seconds: float) -> int:
     return round(seconds * 1e9)
 
 
+_NO_START = datetime.min
 CALENDAR = ("day", "week", "month", "quarter", "year")
 _UNITS = re.compile(rf"(?:([1-9][0-9]{{0,2}}) +)?({'|'.join(CALENDAR)})s?")
 
