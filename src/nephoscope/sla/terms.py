@@ -325,7 +325,7 @@ def nanoseconds(seconds: float) -> int:
     return round(seconds * 1e9)
 
 
-_NO_START = datetime.min
+_NO_START = datetime(1, 1, 1)  # noqa: DTZ001 - local time
 CALENDAR = ("day", "week", "month", "quarter", "year")
 _UNITS = re.compile(rf"(?:([1-9][0-9]{{0,2}}) +)?({'|'.join(CALENDAR)})s?")
 
