@@ -115,7 +115,8 @@ class Offer(_Priced):
         step_h = self.billing_step_s / 3600
         used = max(hours, self.billing_minimum_s / 3600)
         # A whole number of steps stays one when its hours are no exact binary fraction.
-        return -(-(used / step_h - 1e-9) // 1) * step_h
+        # No use at all gives 0 and not -0, which would be printed.
+        return max(0.0, -(-(used / step_h - 1e-9) // 1) * step_h)
 
 
 class Egress(_Priced):
