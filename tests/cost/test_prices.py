@@ -224,12 +224,13 @@ def test_a_bill_gives_what_an_hour_cost_on_average(
     [
         ([row(), row(BillingCurrency="EUR")], "EUR and USD"),
         ([row(), row(BillingCurrency="EUR", SkuPriceDetails="")], "EUR and USD"),
-        ([row(EffectiveCost="-1")], "EffectiveCost '-1'"),
-        ([row(PricingQuantity="many")], "PricingQuantity 'many'"),
-        ([row(EffectiveCost="0")], "costs nothing"),
-        ([row(SkuPriceDetails="{")], "SkuPriceDetails is no JSON"),
+        ([row(EffectiveCost="-1")], "1 with a negative cost or quantity"),
+        ([row(PricingQuantity="many")], "1 without a cost or a quantity"),
+        ([row(EffectiveCost="0")], "1 used at no cost"),
+        ([row(PricingQuantity="0")], "1 with a cost but no hours"),
+        ([row(SkuPriceDetails="{")], "SkuPriceDetails that are no JSON"),
         ([row(ChargeCategory="Tax")], "1 not usage"),
-        ([row(ChargePeriodStart="")], "date"),
+        ([row(ChargePeriodStart="")], "1 without a day"),
         (["USD,Usage"], "not as many fields"),
     ],
 )
@@ -237,6 +238,32 @@ def test_a_bill_that_cannot_be_used(rows: list[str], part: str, tmp_path: Path) 
     with pytest.raises(UsageError) as caught:
         focus.read(bill(tmp_path, *rows))
     assert part in str(caught.value)
+
+
+def test_unusable_rows_are_counted_and_the_others_used(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    null = {"ChargeClass": "NULL", "SkuPriceDetails": "NULL"}
+    file = bill(
+        tmp_path,
+        row(**null),
+        row(**null, SkuId="FREE", EffectiveCost="0"),
+        row(**null, SkuId="FREE", PricingCategory="Dynamic"),
+        row(**null, EffectiveCost="NULL"),
+        row(EffectiveCost="-1"),
+        row(PricingUnit="Units/Hour"),
+    )
+    result = document(capsys, "cost", "prices", "--import", file)
+    assert [one["name"] for one in result["offers"]] == ["a-cloud/west/FREE", "a-cloud/west/S1"]
+    free, paid = result["offers"]
+    assert (free["on_demand_per_h"], free["spot_per_h"]) == (None, 0.1)
+    assert (paid["on_demand_per_h"], result["used"]) == (0.1, 2)
+    assert result["left_out"] == {
+        "without a cost or a quantity": 1,
+        "with a negative cost or quantity": 1,
+        "not priced by the hour but by Units/Hour": 1,
+        "used at no cost": 1,
+    }
 
 
 def test_a_bill_of_another_format(tmp_path: Path) -> None:

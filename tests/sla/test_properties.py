@@ -28,7 +28,7 @@ def agreements(draw: st.DrawFn) -> Agreement:
     objective: dict[str, Any] = {
         "measure": "availability",
         "target": f"{bounds[0]}%",
-        "slot": 1800,
+        "slot": "30min",
     }
     if draw(st.booleans()):
         objective["credits"] = [
@@ -37,9 +37,12 @@ def agreements(draw: st.DrawFn) -> Agreement:
         ]
     else:
         share = f"{credits[0]}%"
-        objective["credit_per_downtime"] = {"credit": share, "every": draw(st.integers(600, 9000))}
+        objective["credit_per_downtime"] = {
+            "credit": share,
+            "every": f"{draw(st.integers(600, 9000))}s",
+        }
     if draw(st.booleans()):
-        objective["min_outage"] = draw(st.integers(1, 4)) * 1800
+        objective["min_outage"] = f"{draw(st.integers(1, 4)) * 30}min"
     return Agreement.model_validate(
         {
             "sla": 1,

@@ -59,7 +59,7 @@ def test_the_agreement_of_2008(
     ok[1000 : 1000 + bad] = 0
     file = tmp_path / "e.csv"
     file.write_text("time,ok\n" + "".join(f"{t},{o}\n" for t, o in zip(times, ok, strict=True)))
-    (period,) = run(capsys, "verdict", "ec2-2008", file, "--now", "2024-07-01")["periods"]
+    (period,) = run(capsys, "verdict", "ec2-2008", file, "--now", "2024-05-31")["periods"]
     (objective,) = period["objectives"]
     assert objective["total"] == 105_120
     assert objective["share"]["value"] == pytest.approx(uptime, abs=1e-7)
@@ -73,7 +73,7 @@ def test_the_agreement_of_2008(
 def test_a_share_of_requests_has_an_exact_bound(
     good: int, bound: float, verdict: str, tmp_path: Path, capsys: Capture
 ) -> None:
-    rows = "".join(f"{JUNE_S + at},1,{100 if at < good else 600}\n" for at in range(1000))
+    rows = "".join(f"{JUNE_S + 2592 * at},1,{100 if at < good else 600}\n" for at in range(1000))
     (tmp_path / "e.csv").write_text("time,ok,response_time_ms\n" + rows)
     file = agreement(tmp_path / "a.yaml", "measure: response_time, target: 90%, under: 500ms")
     (period,) = run(capsys, "verdict", file, tmp_path / "e.csv")["periods"]
@@ -85,7 +85,7 @@ def test_a_share_of_requests_has_an_exact_bound(
 
 
 def test_failed_requests_are_longer_than_any(tmp_path: Path, capsys: Capture) -> None:
-    rows = "".join(f"{JUNE_S + at},{int(at < 96)},{at}\n" for at in range(100))
+    rows = "".join(f"{JUNE_S + 25_920 * at},{int(at < 96)},{at}\n" for at in range(100))
     (tmp_path / "e.csv").write_text("time,ok,response_time_ms\n" + rows)
     file = agreement(tmp_path / "a.yaml", "measure: response_time, target: 90%, under: 50ms")
     (period,) = run(capsys, "verdict", file, tmp_path / "e.csv")["periods"]
@@ -215,8 +215,9 @@ def test_other_measures(tmp_path: Path, capsys: Capture) -> None:
         "jitter": "measure: jitter, target: 90%, under: 15ms",
         "durability": "measure: durability, target: 99%, years: 2, basis: census",
     }.items():
-        terms = agreement(tmp_path / f"{name}.yaml", objective)
-        (period,) = run(capsys, "verdict", terms, tmp_path / "e.csv")["periods"]
+        terms = agreement(tmp_path / f"{name}.yaml", objective, "period: 200min\n")
+        words = [terms, tmp_path / "e.csv", "--now", "2023-06-01T03:20:00Z"]
+        (period,) = run(capsys, "verdict", *words)["periods"]
         verdicts[name] = period["objectives"][0]
     assert verdicts["mean"]["verdict"] == "violated"
     assert verdicts["throughput"]["good"] == 100

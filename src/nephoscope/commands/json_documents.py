@@ -208,12 +208,13 @@ RECORDS: Mapping[str, type[Any]] = {
     "history": History,
     "watches": WatchList,
     "prices": _document(
-        "Offers and egress prices of a book. used: rows of a bill behind them; left_out: reason -> "
-        "rows that are not used.",
+        "Offers and egress prices of a book. used: rows of a bill or price list behind them; "
+        "left_out: reason -> rows that are not used; notes: what was assumed.",
         offers=_ROWS,
         egress=_ROWS,
         used=int | None,
         left_out=Mapping[str, int],
+        notes=tuple[str, ...],
     ),
     "cost_of_work": WorkCosts,
     "saving": SavingAnalysis,

@@ -20,7 +20,12 @@ if TYPE_CHECKING:
     from nephoscope.cost.mix import Mix
     from nephoscope.cost.price_book import PriceBook
 
-_BOOK = option("--book", FILE, "Price book, YAML or CSV [default: a few published prices].")
+_BOOK = option(
+    "--book",
+    FILE,
+    "Price book (YAML or CSV), or a price list in JSON of AWS, Azure Retail Prices or "
+    "ec2instances.info [default: a few published prices].",
+)
 
 
 def _day(text: str) -> Date:
@@ -37,16 +42,23 @@ def cost() -> None:
 
 @cost.command()
 @_BOOK
-@option("--import bill", CSV_FILE, "Bill in the FOCUS format to take prices from.")
+@option(
+    "--import bill",
+    FILE,
+    "Bill in the FOCUS format (CSV), or a price list, to take prices from.",
+)
 @option("-o --output to", FILE, "Price book to write (YAML).")
 @options.JSON
 def prices(book: Path | None, bill: Path | None, to: Path | None, as_json: bool) -> int:
     """List the prices of a price book, or take them from a bill."""
-    from nephoscope.cost import focus, price_book, text
+    from nephoscope.cost import focus, price_book, price_lists, text
 
     if bill is not None and book is not None:
         raise UsageError("--book and --import exclude each other.", "Use one of them.")
-    imported = None if bill is None else focus.read(bill)
+    file = book if bill is None else bill
+    imported = None if file is None else price_lists.read(file)
+    if bill is not None and imported is None:
+        imported = focus.read(bill)
     entries = price_book.load(book) if imported is None else imported.book
     if to is not None:
         _write_book(entries, to)
@@ -54,6 +66,7 @@ def prices(book: Path | None, bill: Path | None, to: Path | None, as_json: bool)
         **entries.model_dump(mode="json", include={"offers", "egress"}),
         "used": None if imported is None else imported.used,
         "left_out": {} if imported is None else dict(imported.left_out),
+        "notes": [] if imported is None else list(imported.notes),
     }
     return present(document, text.prices_section(entries, imported), as_json=as_json)
 

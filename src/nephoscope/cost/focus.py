@@ -11,15 +11,16 @@ from __future__ import annotations
 
 import csv
 import io
-import math
+import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from nephoscope.cost.price_book import Offer, PriceBook, Purchase, offer_of, single_currency
+from nephoscope.cost.price_lists import Import
 from nephoscope.errors import UsageError
-from nephoscope.reading import jsontext, textfile
+from nephoscope.reading import foreign, jsontext, textfile
 
 NEEDED = (
     "BillingCurrency",
@@ -29,8 +30,11 @@ NEEDED = (
     "PricingCategory",
     "PricingQuantity",
     "PricingUnit",
+    "RegionId",
+    "ServiceCategory",
     "SkuId",
 )
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _HOURS = frozenset({"hour", "hours", "hr", "hrs", "instance hours", "instance-hours"})
 _PURCHASES: Mapping[str, Purchase] = {
     "Standard": "on_demand",
@@ -39,23 +43,15 @@ _PURCHASES: Mapping[str, Purchase] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Import:
-    """Offers of a bill. used: rows behind them. left_out: reason -> rows that are not used."""
-
-    book: PriceBook
-    used: int
-    left_out: Mapping[str, int]
-
-
 @dataclass(slots=True)
 class _Sums:
-    """Cost and hours by purchase, and the last day of a row."""
+    """Cost, hours and rows by purchase, and the last day of a row."""
 
     region: str
     currency: str
     cost: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     hours: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    rows: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     day: str = ""
 
 
@@ -63,41 +59,61 @@ def read(file: Path) -> Import:
     """Returns the offers of a bill, which is read row by row. Raises UsageError with the line."""
     sums: dict[str, _Sums] = {}
     left_out: Counter[str] = Counter()
-    used = 0
     try:
         with io.TextIOWrapper(
             textfile.open_regular(file), encoding="utf-8-sig", newline=""
         ) as text:
             rows = csv.DictReader(text, strict=True)
-            if missing := [name for name in NEEDED if name not in (rows.fieldnames or ())]:
-                raise UsageError(
-                    f"{file}:1: the columns {', '.join(missing)} of FOCUS are missing.",
-                    "Export cost and usage in FOCUS 1.0 or later.",
-                )
-            for row in rows:
+            _check_columns(rows.fieldnames or (), file)
+            for cells in rows:
                 where = f"{file}:{rows.line_num}"
-                if None in row or None in row.values():
+                if None in cells or None in cells.values():
                     raise UsageError(f"{where}: the row has not as many fields as the header.")
-                if reason := _unused(row):
+                # Exports of some databases write the word for a value that is not there.
+                row = {name: "" if cell == "NULL" else cell for name, cell in cells.items()}
+                if reason := _unused(row) or _add(row, sums, where):
                     left_out[reason] += 1
-                    continue
-                _add(row, sums, where)
-                used += 1
     except FileNotFoundError as error:
         raise UsageError(f"{file}: there is no such file.", "Check the path.") from error
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UsageError(f"{file}: this is no CSV file: {error}.", "Export the bill as CSV.") from (
             error
         )
-    if not used:
+    for name in list(sums):
+        _leave_out_free(sums[name], left_out)
+        if not sums[name].hours:
+            del sums[name]
+    if not sums:
         reasons = ", ".join(f"{count} {reason}" for reason, count in left_out.items()) or "no rows"
         raise UsageError(
-            f"{file}: there is no compute usage that is priced by the hour ({reasons}).",
+            f"{file}: there is no compute usage with a cost and a price by the hour ({reasons}).",
             "Export the rows of virtual machines.",
         )
     single_currency((entry.currency for entry in sums.values()), f"{file}: rows")
     offers = tuple(_offer(name, entry, file) for name, entry in sorted(sums.items()))
-    return Import(PriceBook(offers=offers), used, dict(left_out))
+    used = sum(sum(entry.rows.values()) for entry in sums.values())
+    return Import(PriceBook(offers=offers), used, dict(left_out), "the bill")
+
+
+def _check_columns(names: Sequence[str], file: Path) -> None:
+    """Raises UsageError, with the name of the format where it is known, for missing columns."""
+    missing = [name for name in NEEDED if name not in names]
+    if not missing:
+        return
+    hint = "Export cost and usage in FOCUS 1.0 or later."
+    if other := foreign.table_format_of(names):
+        raise UsageError(f"{file}: this is {other}, not a bill in the FOCUS format.", hint)
+    raise UsageError(f"{file}:1: the columns {', '.join(missing)} of FOCUS are missing.", hint)
+
+
+def _leave_out_free(entry: _Sums, left_out: Counter[str]) -> None:
+    """Leaves out the usage that cost nothing or has no hours, which has no price."""
+    for purchase in list(entry.hours):
+        if entry.cost[purchase] <= 0 or entry.hours[purchase] <= 0:
+            reason = "used at no cost" if entry.cost[purchase] <= 0 else "with a cost but no hours"
+            left_out[reason] += entry.rows[purchase]
+            for sums in (entry.cost, entry.hours, entry.rows):
+                del sums[purchase]
 
 
 def _unused(row: Mapping[str, str]) -> str:
@@ -106,61 +122,61 @@ def _unused(row: Mapping[str, str]) -> str:
         return "not usage"
     if row.get("ChargeClass"):
         return "corrections"
-    if row.get("ServiceCategory", "Compute") != "Compute":
+    if row["ServiceCategory"] != "Compute":
         return "not compute"
-    if row["PricingUnit"].strip().lower() not in _HOURS:
-        return "not priced by the hour"
+    unit = row["PricingUnit"].strip()
+    if unit.lower() not in _HOURS:
+        return f"not priced by the hour but by {unit[:30] or 'no unit'}"
     return "" if row["PricingCategory"] in _PURCHASES else "of another pricing category"
 
 
-def _add(row: Mapping[str, str], sums: dict[str, _Sums], where: str) -> None:
+def _add(row: Mapping[str, str], sums: dict[str, _Sums], where: str) -> str:
+    """Adds a row to the sums of its offer. Returns why it cannot be used; '' if it was."""
+    cost, hours = _number(row["EffectiveCost"]), _number(row["PricingQuantity"])
+    if cost is None or hours is None:
+        return "without a cost or a quantity"
+    if cost < 0 or hours < 0:
+        return "with a negative cost or quantity"
+    if not (instance_type := _instance_type(row)):
+        return "with SkuPriceDetails that are no JSON, or without a SKU"
+    if not _DAY.match(row["ChargePeriodStart"]):
+        return "without a day"
     provider = row.get("ServiceProviderName") or row.get("ProviderName") or "unknown"
-    region = row.get("RegionId", "")
-    parts = (provider.lower().replace(" ", "-"), region, _instance_type(row, where))
+    region = row["RegionId"]
+    parts = (provider.lower().replace(" ", "-"), region, instance_type)
     purchase = _PURCHASES[row["PricingCategory"]]
-    cost, hours = (_number(row, name, where) for name in ("EffectiveCost", "PricingQuantity"))
     name = "/".join(part for part in parts if part)[:100]
     entry = sums.setdefault(name, _Sums(region, row["BillingCurrency"]))
     if entry.currency != row["BillingCurrency"]:
         single_currency((entry.currency, row["BillingCurrency"]), f"{where}: rows of {name}")
     entry.cost[purchase] += cost
     entry.hours[purchase] += hours
+    entry.rows[purchase] += 1
     entry.day = max(entry.day, row["ChargePeriodStart"][:10])
+    return ""
 
 
-def _instance_type(row: Mapping[str, str], where: str) -> str:
+def _instance_type(row: Mapping[str, str]) -> str:
     details = row.get("SkuPriceDetails") or "{}"
     try:
         parsed = jsontext.parse(details)
-    except ValueError as error:
-        raise UsageError(f"{where}: SkuPriceDetails is no JSON: {error}.") from None
+    except ValueError:
+        return ""
     named = parsed.get("InstanceType") if isinstance(parsed, dict) else None
     return str(named or row["SkuId"])
 
 
-def _number(row: Mapping[str, str], name: str, where: str) -> float:
+def _number(text: str) -> float | None:
     try:
-        value = float(row[name])
+        value = float(text)
     except ValueError:
-        value = math.nan
-    if not 0 <= value < 1e15:
-        raise UsageError(
-            f"{where}: {name} '{row[name][:40]}' is not a number from 0 on.",
-            "Export the bill again; corrections have a ChargeClass.",
-        )
-    return value
+        return None
+    return value if abs(value) < 1e15 else None
 
 
 def _offer(name: str, sums: _Sums, file: Path) -> Offer:
     prices = {
-        f"{purchase}_per_h": sums.cost[purchase] / hours
-        for purchase, hours in sums.hours.items()
-        if hours > 0 and sums.cost[purchase] > 0
+        f"{purchase}_per_h": sums.cost[purchase] / hours for purchase, hours in sums.hours.items()
     }
-    if not prices:
-        raise UsageError(
-            f"{file}: {name} was used and costs nothing, so it has no price.",
-            "Leave out free usage, or write the price into the book.",
-        )
     values = {"name": name, "region": sums.region, "currency": sums.currency, "date": sums.day}
     return offer_of({**values, "source": f"{file.name} (FOCUS)", **prices}, f"{file}: {name}: ")

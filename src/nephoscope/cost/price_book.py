@@ -33,6 +33,9 @@ def _is_currency(text: str) -> str:
 
 Currency = Annotated[str, AfterValidator(_is_currency), Field(description="ISO 4217 code.")]
 
+_NEEDED = ("name", "currency", "date", "source")
+"""Columns of a book in CSV that there must be."""
+
 STARTER = "prices.yaml"
 """The book that comes with the package."""
 
@@ -112,7 +115,8 @@ class Offer(_Priced):
         step_h = self.billing_step_s / 3600
         used = max(hours, self.billing_minimum_s / 3600)
         # A whole number of steps stays one when its hours are no exact binary fraction.
-        return -(-(used / step_h - 1e-9) // 1) * step_h
+        # No use at all gives 0 and not -0, which would be printed.
+        return max(0.0, -(-(used / step_h - 1e-9) // 1) * step_h)
 
 
 class Egress(_Priced):
@@ -187,10 +191,17 @@ def single_currency(currencies: Iterable[str], what: str) -> str:
 
 
 def load(file: Path | None) -> PriceBook:
-    """Returns the book in a YAML or CSV file; the one of the package without a file."""
+    """Returns the book in a YAML or CSV file or of a published price list in JSON.
+
+    Without a file it is the one of the package.
+    """
     if file is None:
         with resources.as_file(resources.files("nephoscope.cost") / STARTER) as starter:
             return recordfile.load(starter, PriceBook, "price book")
+    from nephoscope.cost import price_lists
+
+    if listed := price_lists.read(file):
+        return listed.book
     if file.suffix != ".csv":
         return recordfile.load(file, PriceBook, "price book")
     values = {"offers": _offers_of_csv(file)}
@@ -201,7 +212,7 @@ def _offers_of_csv(file: Path) -> tuple[Offer, ...]:
     text = textfile.read(file, "price book", UsageError)
     offers = tuple(
         offer_of({name: cell for name, cell in row.items() if cell}, f"{where}: ")
-        for where, row in textfile.csv_records(text, str(file), Offer.model_fields)
+        for where, row in textfile.csv_records(text, str(file), Offer.model_fields, _NEEDED)
     )
     if not offers:
         raise UsageError(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nephoscope import units
-from nephoscope.cost.focus import Import
 from nephoscope.cost.price_book import PURCHASES, Offer, PriceBook
+from nephoscope.cost.price_lists import Import
 from nephoscope.cost.saving import SavingAnalysis, SavingForm
 from nephoscope.cost.work import WorkCost, WorkCosts
 from nephoscope.model import Estimate
@@ -27,8 +27,13 @@ def prices_section(book: PriceBook, imported: Import | None = None) -> Section:
     """The price book as tables."""
     blocks: list[Block] = []
     if imported is not None:
-        blocks.append(Sentence(f"{wording.plural(imported.used, 'row')} of the bill give prices."))
-        blocks += items(f"{n} rows: {why}." for why, n in imported.left_out.items())
+        used = wording.plural(imported.used, "row")
+        give = "gives" if imported.used == 1 else "give"
+        blocks.append(Sentence(f"{used} of {imported.what} {give} prices."))
+        blocks += items(
+            f"Not used: {wording.plural(n, 'row')} {why}." for why, n in imported.left_out.items()
+        )
+        blocks += items(imported.notes)
     head = (
         *Column.texts("offer", "date"),
         *Column.numbers("on demand", "committed", "spot"),

@@ -13,7 +13,7 @@ from nephoscope import units
 from nephoscope.errors import PlanError, UsageError
 from nephoscope.lab import check
 from nephoscope.lab.topology import Topology
-from nephoscope.reading import textfile, yamltext
+from nephoscope.reading import foreign, textfile
 from nephoscope.reading.fields import BY_HAND
 from nephoscope.reading.mistakes import Mistakes
 from nephoscope.reading.sentences import Place, choices, mistakes, place_in, record_at
@@ -30,11 +30,8 @@ def load(path: Path | str, *, here: bool = False) -> Topology:
 
 def from_text(text: str, name: str, base: Path = Path(), *, here: bool = False) -> Topology:
     """As `load`, of a text; `name` stands where the file name stands in errors."""
-    values = yamltext.parse(text, name)
-    if not isinstance(values, dict):
-        raise PlanError(
-            f"{name}:1:1: a topology is a mapping of keys.", "Begin with `name: …` and `hosts:`."
-        )
+    hint = "Begin with `name: …` and `hosts:`."
+    values = foreign.mapping_in(text, name, "topology", Topology, hint)
     place = place_in(text, name)
     topology = from_values(values, place, base, context=BY_HAND)
     if here:

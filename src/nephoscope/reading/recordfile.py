@@ -8,8 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from nephoscope.errors import PlanError
-from nephoscope.reading import textfile, yamltext
+from nephoscope.reading import foreign, textfile
 from nephoscope.reading.fields import BY_HAND
 from nephoscope.reading.mistakes import Mistakes
 from nephoscope.reading.sentences import Place, mistakes, place_in, record_at
@@ -20,10 +19,7 @@ AnyRecord = TypeVar("AnyRecord", bound=BaseModel)
 def load(file: Path, record: type[AnyRecord], what: str) -> AnyRecord:
     """Returns the record in a file; `what` it is called in sentences. Raises PlanError."""
     text = textfile.read(file, what, pipe=True)
-    values = yamltext.parse(text, str(file))
-    if not isinstance(values, dict):
-        keys = ", ".join(record.model_fields)
-        raise PlanError(f"{file}:1:1: a {what} is a mapping of keys.", f"Keys: {keys}.")
+    values = foreign.mapping_in(text, str(file), what, record)
     return validated(values, record, place_in(text, str(file)))
 
 

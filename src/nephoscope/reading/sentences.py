@@ -79,11 +79,14 @@ def choices(head: str, known: Collection[str], empty: str) -> str:
     return f"{head}: {', '.join(known)}." if known else empty
 
 
-def place_in(text: str, name: str) -> Place:
-    """Returns the places of a YAML text: file, line and column."""
+def place_in(text: str, name: str, document: int = 0) -> Place:
+    """Returns the places of a YAML text: file, line and column.
+
+    document: its position among those of the text.
+    """
 
     def place(loc: Loc) -> str:
-        position = locate(text, loc)
+        position = locate(text, loc, document)
         return f"{name}:{position[0]}:{position[1]}: " if position else f"{name}: "
 
     return place

@@ -47,10 +47,37 @@ def read(
     except UnicodeDecodeError as failure:
         line = raw.count(b"\n", 0, failure.start) + 1
         column = failure.start - (raw.rfind(b"\n", 0, failure.start) + 1) + 1
+        if kind := _kind_of(raw):
+            raise error(f"{file}: this is {kind}, not a {what}.", f"Name the {what}.") from failure
         raise error(
             f"{file}:{line}:{column}: this is no UTF-8 text (byte 0x{raw[failure.start]:02x}).",
             f"Save the {what} as UTF-8.",
         ) from failure
+
+
+_MAGIC = (
+    (b"\xac\xed\x00\x05", "a file of serialised Java objects (such as CloudAnalyst's)"),
+    (b"PK\x03\x04", "a ZIP archive"),
+    (b"\x1f\x8b", "a file that gzip compressed"),
+    (b"\x28\xb5\x2f\xfd", "a file that zstd compressed"),
+    (b"PAR1", "a Parquet file"),
+    (b"\x7fELF", "a program"),
+)
+
+
+def _kind_of(raw: bytes) -> str:
+    """Returns what a file is that is no text; empty where its first bytes do not tell."""
+    return next((kind for magic, kind in _MAGIC if raw.startswith(magic)), "")
+
+
+def begins_as_json(file: Path) -> bool:
+    """Returns whether a file begins as an object or a list of JSON; not of one that is away."""
+    try:
+        with open_regular(file) as stream:
+            head = stream.read(64).removeprefix(b"\xef\xbb\xbf").lstrip()
+    except OSError:
+        return False
+    return head[:1] in (b"{", b"[")
 
 
 def large_bytes(file: Path, hint: str) -> bytes:
@@ -109,10 +136,14 @@ def check_columns(
     names: Sequence[str], where: str, known: Collection[str], needed: Sequence[str] = ()
 ) -> None:
     """UsageError for a column that is not known, stands there twice, or is missing."""
+    from nephoscope.reading.foreign import table_format_of
     from nephoscope.reading.sentences import did_you_mean
 
     for name in names:
         if name not in known:
+            other = table_format_of(names)
+            if other and not set(needed) <= set(names):
+                raise UsageError(f"{where}: this is {other}.", f"Columns: {', '.join(known)}.")
             raise UsageError(
                 f"{where}: unknown column '{name[:40]}'{did_you_mean(name, known)}.",
                 f"Columns: {', '.join(known)}.",

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from nephoscope.errors import BenchmarkFailed, PlanError, UnknownName
-from nephoscope.reading import textfile, yamltext
+from nephoscope.reading import foreign, textfile, yamltext
 from nephoscope.reading.paths import put
 from nephoscope.reading.sentences import did_you_mean
 from nephoscope.reading.yamltext import Loc
@@ -121,9 +121,8 @@ def _read_source(kind: Kind, name: str, sets: Mapping[str, str]) -> _Source:
             f"Name a file, or a built-in one: {', '.join(known) or 'there is none'}.",
         )
     text = textfile.read(file, "scenario", pipe=True)
-    values = yamltext.parse(text, str(file))
-    if not isinstance(values, dict):
-        raise PlanError(f"{file}:1:1: a scenario is a mapping of keys.", "Begin with `version: 1`.")
+    hint = "Begin with `version: 1`; docs/how-to/simulate.md describes the keys."
+    values = foreign.mapping_in(text, str(file), "scenario", hint=hint)
     return _Source(str(file), values, text, sets)
 
 

@@ -14,7 +14,7 @@ from nephoscope.commands.options import FILE, duration, option, repeated
 from nephoscope.commands.section_output import present
 from nephoscope.errors import UsageError
 from nephoscope.sla import watch_command, what_if_command
-from nephoscope.sla.options import BILL, CONFIDENCE, CONTRACT, EVENTS, NOW
+from nephoscope.sla.options import BILL, CONFIDENCE, CONTRACT, EVENTS, NOW, SLO, UNIT, terms_reading
 
 VIOLATED = 1
 """Exit code where an objective is violated, as of the other checks."""
@@ -67,6 +67,8 @@ def contracts(name: str | None, as_json: bool) -> int:
 @_EXCLUDE
 @_HOLDS
 @NOW
+@UNIT
+@SLO
 @CONFIDENCE
 @options.REPORT_FILE
 @options.JSON
@@ -80,6 +82,8 @@ def verdict(
     loss_per_hour: str | None,
     to: Path | None,
     as_json: bool,
+    unit: str | None,
+    slo: str | None,
     **judging: Any,
 ) -> int:
     """Judge events by a contract: verdict, error budget, credit.
@@ -91,7 +95,7 @@ def verdict(
     from nephoscope.sla import events as reading
     from nephoscope.sla.text import section
 
-    agreement = files.load(contract)
+    agreement = files.load(contract, terms_reading(unit, slo))
     amounts = {} if bills is None else result.read_bills(bills, agreement.currency)
     if bill is not None:
         amounts.setdefault(("", ""), credit.amount_of(bill, "--bill"))
@@ -103,8 +107,7 @@ def verdict(
         services=tuple(services),
         periods=tuple(periods),
     )
-    timed = any(one.measure not in ("availability", "loss") for one in agreement.objectives)
-    judged = result.judge(agreement, reading.read(events, numbers=timed), settings)
+    judged = result.judge(agreement, reading.read(events, numbers=agreement.is_timed), settings)
     present(judged, section(judged), as_json=as_json, to=to, source=judged.title)
     return VIOLATED if any(one.verdict == "violated" for one in judged.periods) else 0
 
@@ -117,6 +120,8 @@ def verdict(
 @_EXCLUDE
 @_HOLDS
 @NOW
+@UNIT
+@SLO
 @CONFIDENCE
 @options.JSON
 def evidence(
@@ -125,6 +130,8 @@ def evidence(
     to: Path,
     bill: str | None,
     as_json: bool,
+    unit: str | None,
+    slo: str | None,
     **judging: Any,
 ) -> int:
     """Write events, terms and verdict as a verifiable bundle.
@@ -135,7 +142,9 @@ def evidence(
     from nephoscope.sla import evidence as bundles
 
     bills = () if bill is None else (("", "", credit.amount_of(bill, "--bill")),)
-    settings = result.Settings(**_judging(files.load(contract), **judging), bills=bills)
+    terms = terms_reading(unit, slo)
+    judged_by = _judging(files.load(contract, terms), **judging)
+    settings = result.Settings(**judged_by, bills=bills, terms=terms)
     written = bundles.write(to, contract, events, settings)
     if as_json:
         output.document(written)
@@ -178,17 +187,26 @@ def verify(bundle: Path, head: str | None, as_json: bool) -> int:
 )
 @option("--errors", "QUERY", "PromQL query of failed requests; [$window] stands for its range.")
 @option("--total", "QUERY", "PromQL query of all requests; [$window] stands for its range.")
-def export(contract: str, form: str, errors: str | None, total: str | None) -> int:
+@UNIT
+@SLO
+def export(
+    contract: str,
+    form: str,
+    errors: str | None,
+    total: str | None,
+    unit: str | None,
+    slo: str | None,
+) -> int:
     """Print a contract as OpenSLO or as rules for Prometheus."""
     import yaml
 
-    from nephoscope.sla import files, openslo, prometheus
+    from nephoscope.sla import files, openslo_export, prometheus
 
-    agreement = files.load(contract)
+    agreement = files.load(contract, terms_reading(unit, slo))
     if form == "openslo":
         if errors or total:
             raise UsageError("--errors and --total are for Prometheus.", "Leave them out.")
-        documents = openslo.documents_of(agreement)
+        documents = openslo_export.documents_of(agreement)
     else:
         documents = [
             prometheus.rules(agreement, errors or prometheus.ERRORS, total or prometheus.TOTAL)

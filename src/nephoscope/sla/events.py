@@ -6,7 +6,7 @@ An event states that an observer saw a service work (`ok` 1), fail (0), or could
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from csv import reader as csv_reader
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -19,10 +19,14 @@ from numpy.typing import NDArray
 from nephoscope import limits
 from nephoscope.errors import UsageError
 from nephoscope.reading import textfile
+from nephoscope.sla import prometheus_events
 from nephoscope.sla.periods import NS, text_of
 
 COLUMNS = ("time", "service", "observer", "ok", "response_time_ms", "requests", "reason")
 """Columns of a file of events; `time` and `ok` are required."""
+
+UNNAMED = "service"
+"""Name of the service of events without one."""
 
 OK, FAILED, UNKNOWN = 1, 0, -1
 _LATEST_NS = 4_102_444_800 * NS  # 2100
@@ -139,8 +143,7 @@ def read(paths: Sequence[Path], *, numbers: bool = True) -> Events:
     events = Events()
     for path in paths:
         wanted = COLUMNS[:6] if numbers else COLUMNS[:4]
-        batches = _parquet if path.suffix == ".parquet" else _csv
-        for batch in batches(path, wanted):
+        for batch in _reader_of(path)(path, wanted):
             _take(events, batch, path)
             if events.rows > limits.SLA_EVENTS:
                 raise UsageError(
@@ -151,6 +154,18 @@ def read(paths: Sequence[Path], *, numbers: bool = True) -> Events:
     return events
 
 
+def _reader_of(path: Path) -> Callable[[Path, Sequence[str]], Iterator[Any]]:
+    """Returns the reader of a file, by its first bytes. Raises UsageError."""
+    try:
+        with textfile.open_regular(path) as stream:
+            is_parquet = stream.read(4) == b"PAR1"
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    if is_parquet or path.suffix == ".parquet":
+        return _parquet
+    return prometheus_events.batches if textfile.begins_as_json(path) else _csv
+
+
 def _parquet(path: Path, wanted: Sequence[str]) -> Iterator[Any]:
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -159,7 +174,7 @@ def _parquet(path: Path, wanted: Sequence[str]) -> Iterator[Any]:
         with textfile.open_regular(path) as stream:
             file = pq.ParquetFile(stream)
             names = file.schema_arrow.names
-            textfile.check_columns(names, f"{path}:1", COLUMNS, ("time", "ok"))
+            _check_columns(names, f"{path}:1")
             columns = [name for name in names if name in wanted]
             yield from file.iter_batches(batch_size=_BATCH_ROWS, columns=columns)
     except (OSError, pa.ArrowException) as error:
@@ -173,7 +188,7 @@ def _csv(path: Path, wanted: Sequence[str]) -> Iterator[Any]:
     try:
         with textfile.open_regular(path, pipe=False) as stream:
             names = _header(stream.readline(limits.IMPORT_LINE_BYTES), path)
-            textfile.check_columns(names, f"{path}:1", COLUMNS, ("time", "ok"))
+            _check_columns(names, f"{path}:1")
             lines = iter(lambda: stream.readline(limits.IMPORT_LINE_BYTES), b"")
             sample = next((line for line in lines if line.strip()), b"")
             if not sample:
@@ -201,6 +216,21 @@ def _csv(path: Path, wanted: Sequence[str]) -> Iterator[Any]:
             yield from reader
     except (OSError, pa.ArrowException) as error:
         raise _unreadable(path, error) from error
+
+
+def _check_columns(names: Sequence[str], where: str) -> None:
+    """Raises UsageError with the columns that are needed, or with one that is not known."""
+    if missing := [name for name in ("time", "ok") if name not in names]:
+        what = " and ".join(f"'{name}'" for name in missing)
+        have = ", ".join(name[:40] for name in names[:10])
+        raise UsageError(
+            f"{where}: the column {what} of events is missing; there are: {have}."
+            if len(missing) == 1
+            else f"{where}: the columns {what} of events are missing; there are: {have}.",
+            "Rename columns: time is ISO 8601 with its offset or seconds since 1970, ok is 1 or 0 "
+            f"(true or false, up or down). Optional: {', '.join(COLUMNS[1:3] + COLUMNS[4:])}.",
+        )
+    textfile.check_columns(names, where, COLUMNS)
 
 
 def _header(line: bytes, path: Path) -> list[str]:
@@ -248,7 +278,7 @@ def _take(events: Events, batch: Any, path: Path) -> None:
         for name in ("response_time_ms", "requests")
     ]
     whole = Stream(times, states, *optional)
-    services, codes = _codes(columns.get("service"), "service", times.size)
+    services, codes = _codes(columns.get("service"), UNNAMED, times.size)
     observers, second = _codes(columns.get("observer"), "", times.size)
     keys = codes * len(observers) + second
     events.rows += times.size
@@ -306,7 +336,11 @@ def _times(column: Any, path: Path) -> Times:
     return times
 
 
-_WORDS = {"1": OK, "true": OK, "0": FAILED, "false": FAILED}
+_WORDS = {
+    **dict.fromkeys(("1", "true", "up", "yes"), OK),
+    **dict.fromkeys(("0", "false", "down", "no"), FAILED),
+    **dict.fromkeys(("", "unknown"), UNKNOWN),
+}
 
 
 def _states(column: Any, path: Path) -> States:
@@ -324,7 +358,8 @@ def _states(column: Any, path: Path) -> States:
     for word in words:
         if word not in _WORDS:
             raise UsageError(
-                f"{path}: 'ok' is '{word[:40]}'.", "Use 1, 0, or an empty cell where unknown."
+                f"{path}: 'ok' is '{word[:40]}'.",
+                "Use 1 or 0 (true or false, up or down), or an empty cell where unknown.",
             )
     table = np.array([*(_WORDS[word] for word in words), UNKNOWN], dtype=np.int8)
     indices = pc.fill_null(encoded.indices, len(words)).to_numpy(zero_copy_only=False)

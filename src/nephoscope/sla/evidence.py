@@ -56,7 +56,8 @@ class EvidenceCheck:
 def write(path: Path, contract: str, paths: Sequence[Path], settings: Settings) -> Evidence:
     """Writes a bundle and returns its description. Raises UsageError, StoreError."""
     text, _ = files.text_of(contract)
-    agreement = files.from_text(text, contract)
+    files.from_text(text, contract, settings.terms)  # an error names the user's file
+    agreement = files.from_text(text, _TERMS, settings.terms)
     contents = {_TERMS: text.encode()}
     for number, source in enumerate(paths):
         contents[f"events/{number:03d}{source.suffix}"] = textfile.large_bytes(source, _TOO_LARGE)
@@ -196,7 +197,7 @@ def _judged(contents: Mapping[str, bytes], manifest: Mapping[str, Any]) -> SlaVe
         paths = [Path(folder) / Path(name).name for name in contents if name.startswith("events/")]
         for path in paths:
             path.write_bytes(contents[f"events/{path.name}"])
-        agreement = files.from_text(contents[_TERMS].decode(), _TERMS)
+        agreement = files.from_text(contents[_TERMS].decode(), _TERMS, settings.terms)
         return result.judge(agreement, events.read(paths), settings)
 
 

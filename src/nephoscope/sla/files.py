@@ -5,13 +5,18 @@ from __future__ import annotations
 from importlib import resources
 from pathlib import Path
 
-from nephoscope.errors import PlanError, UnknownName
-from nephoscope.reading import recordfile, textfile, yamltext
+from nephoscope.errors import PlanError, UnknownName, UsageError
+from nephoscope.reading import foreign, recordfile, textfile, yamltext
 from nephoscope.reading.sentences import did_you_mean, place_in
 from nephoscope.sla import openslo
-from nephoscope.sla.terms import Agreement
+from nephoscope.sla.terms import Agreement, TermsReading
 
 SUFFIXES = (".yaml", ".yml", ".json")
+_AS_WRITTEN = TermsReading()
+_HINT = (
+    "Write its objectives as a contract (`sla: 1`; `nephoscope sla contracts ec2-region` prints "
+    "one), or as an OpenSLO v1 SLO."
+)
 
 
 def names() -> list[str]:
@@ -22,9 +27,9 @@ def names() -> list[str]:
     )
 
 
-def load(name: str) -> Agreement:
+def load(name: str, reading: TermsReading = _AS_WRITTEN) -> Agreement:
     """Returns the built-in contract of this name, or the agreement in the file of this path."""
-    return from_text(*text_of(name))
+    return from_text(*text_of(name), reading)
 
 
 def text_of(name: str) -> tuple[str, str]:
@@ -40,11 +45,19 @@ def text_of(name: str) -> tuple[str, str]:
     return path.read_text(encoding="utf-8"), f"{name}.yaml"
 
 
-def from_text(text: str, name: str) -> Agreement:
-    """Returns the agreement in a YAML text. PlanError with file, line and column."""
-    values = yamltext.parse(text, name)
-    if not isinstance(values, dict):
-        raise PlanError(f"{name}:1:1: an agreement is a mapping of keys.", "Begin with `sla: 1`.")
-    if openslo.is_document(values):
-        values = openslo.agreement_values(values, name)
+def from_text(text: str, name: str, reading: TermsReading = _AS_WRITTEN) -> Agreement:
+    """Returns the agreement in a YAML text. PlanError with file, line and column.
+
+    reading: how an OpenSLO document is to be read; UsageError where the text is none.
+    """
+    documents = [] if foreign.text_format_of(text) else yamltext.parse_all(text, name)
+    if any(map(openslo.is_document, documents)):
+        values = openslo.agreement_values(documents, text, name, reading)
+        return recordfile.validated(values, Agreement, lambda loc: f"{name}: ")
+    values = foreign.mapping_in(text, name, "contract", Agreement, _HINT)
+    if "sla" not in values and (other := foreign.format_of(values)):
+        raise PlanError(f"{name}: this is {other}, which is not read.", _HINT)
+    if reading.unit or reading.slo:
+        option = "--unit" if reading.unit else "--slo"
+        raise UsageError(f"{option} is for OpenSLO documents; {name} is none.", "Leave it out.")
     return recordfile.validated(values, Agreement, place_in(text, name))

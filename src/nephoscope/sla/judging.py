@@ -6,7 +6,6 @@ Events of probes are a sample of what users saw: their share has exact binomial 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -14,18 +13,21 @@ import numpy as np
 from nephoscope.analysis.statistics.means import mean_t
 from nephoscope.analysis.statistics.values import Refused
 from nephoscope.sla import credit
+from nephoscope.sla.coverage import coverage
 from nephoscope.sla.events import FAILED, OK, UNKNOWN, Stream
 from nephoscope.sla.objectives import (
     ObjectiveVerdict,
     Word,
     bounded_share,
     error_budget,
+    event_target,
+    in_progress,
     of_slots,
     sentence,
     word,
 )
 from nephoscope.sla.periods import Period
-from nephoscope.sla.slots import Circumstances, outside_exclusions
+from nephoscope.sla.slots import Circumstances, outside_exclusions, states_of
 from nephoscope.sla.terms import Objective, nanoseconds
 
 _RANKS = {"p50": 500, "p90": 900, "p95": 950, "p99": 990, "max": 1000}
@@ -51,23 +53,28 @@ def _of_events(
     objective: Objective, streams: Sequence[Stream], period: Period, around: Circumstances
 ) -> ObjectiveVerdict:
     good, total = (sum(counts) for counts in zip(*(_good(objective, s) for s in streams)))  # noqa: B905
-    target = _event_target(objective)
+    target = event_target(objective)
     share, long_run = bounded_share(good, total, target, around.confidence, "events")
-    exact = Fraction(good, total) if total else Fraction(1)
+    exact = Fraction(good, total) if total else Fraction(0)
     low, high = exact, exact
     if share is not None and objective.basis == "sample":
         assert share.low is not None
         assert share.high is not None
         low, high = Fraction(share.low), Fraction(share.high)
+    time = coverage(streams, period, around)
+    # Events of the time without data were all bad, or all good.
+    seen = time.share if total else Fraction(0)
+    low, high = low * seen, high * seen + (1 - seen)
     finished = period.end_ns <= around.now_ns
     verdict: Word = word(low, high, target) if total else "undecided"
     if not finished and (objective.basis == "census" or verdict == "met"):
         verdict = "undecided"
-    reason = "" if finished else "The period is not over."
+    reasons = [in_progress(period, around)]
     if not total:
-        reason = "No event tells about this objective."
-    elif verdict == "undecided" and finished:
-        reason = f"The bounds of {total} events include the objective; more events are needed."
+        reasons.append(_nothing_known(streams))
+    reasons.append(time.sentence(around.zone))
+    if verdict == "undecided" and finished and total and not time.missing_ns:
+        reasons.append(f"The bounds of {total} events include the objective; get more events.")
     owed, possible = (
         float(credit.share_of_tiers(objective, bound)) if objective.credits else None
         for bound in (high, low)
@@ -76,7 +83,7 @@ def _of_events(
         measure=objective.measure,
         objective=sentence(objective),
         verdict=verdict,
-        reason=reason,
+        reason=" ".join(filter(None, reasons)),
         unit="events",
         total=total,
         good=good,
@@ -84,6 +91,9 @@ def _of_events(
         unknown=sum(int((stream.states == UNKNOWN).sum()) for stream in streams),
         target=float(target),
         share=share,
+        share_min=float(low) if time.missing_ns else None,
+        share_max=float(high) if time.missing_ns else None,
+        missing_share=float(1 - time.share),
         long_run=long_run,
         budget=error_budget(total, total, total - good, target, None, {}),
         response_ms=_percentiles(streams) if objective.measure == "response_time" else {},
@@ -92,33 +102,23 @@ def _of_events(
     )
 
 
-def _event_target(objective: Objective) -> Fraction:
-    """The share of good events that an objective asks for."""
-    if objective.at_most is not None:
-        return 1 - Fraction(objective.at_most)
-    assert objective.target is not None
-    if objective.measure == "durability" and objective.years:
-        return Fraction(Decimal(objective.target) ** Decimal(repr(objective.years)))
-    return Fraction(objective.target)
+def _nothing_known(streams: Sequence[Stream]) -> str:
+    if any((stream.states != UNKNOWN).any() for stream in streams):
+        return "No event tells about this objective."
+    return "The period has no events."
 
 
 def _good(objective: Objective, stream: Stream) -> tuple[int, int]:
     """Numbers of good and of all events; failed ones are never good, unknown ones do not count."""
-    known = stream.states != UNKNOWN
-    good = stream.states == OK
-    if objective.measure in ("loss", "durability"):
-        return int(good.sum()), int(known.sum())
-    assert objective.under is not None
-    if stream.response_ms is None:
-        return 0, 0
-    limit_ms = nanoseconds(objective.under) / 1e6
     if objective.measure == "jitter":
-        variation = np.abs(np.diff(stream.response_ms[good]))
+        if stream.response_ms is None or objective.under is None:
+            return 0, 0
+        variation = np.abs(np.diff(stream.response_ms[stream.states == OK]))
         stated = ~np.isnan(variation)
+        limit_ms = nanoseconds(objective.under) / 1e6
         return int((variation[stated] < limit_ms).sum()), int(stated.sum())
-    # A request that succeeded without a stated time tells nothing about time.
-    counted = known & ~(good & np.isnan(stream.response_ms))
-    return int((good & (stream.response_ms < limit_ms)).sum()), int(counted.sum())
+    judged = states_of(objective, stream)
+    return int((judged == OK).sum()), int((judged != UNKNOWN).sum())
 
 
 def _percentiles(streams: Sequence[Stream]) -> dict[str, float | None]:
@@ -163,26 +163,31 @@ def _of_times(
     if objective.maximum is not None:
         over = int((times_ms > nanoseconds(objective.maximum) / 1e6).sum())
         words.append("violated" if over or failed else "met")
+    time = coverage(streams, period, around)
     finished = period.end_ns <= around.now_ns
-    reason = "" if finished else "The period is not over."
+    reasons = [in_progress(period, around)]
     if not times_ms.size:
-        words, reason = ["undecided"], "No event states a response time."
+        words = ["undecided"]
+        reasons.append("No event states a response time.")
     elif failed and objective.mean is not None:
-        reason = f"{failed} requests failed and have no response time: the mean is of the others."
+        counted = "1 request" if failed == 1 else f"{failed} requests"
+        reasons.append(f"{counted} failed without a response time: the mean is of the others.")
         words = [word if word == "violated" else "undecided" for word in words]
+    reasons.append(time.sentence(around.zone))
     verdict: Word = "violated" if "violated" in words else "undecided"
-    if finished and set(words) == {"met"}:
+    if finished and set(words) == {"met"} and not time.missing_ns:
         verdict = "met"
     return ObjectiveVerdict(
         measure=objective.measure,
         objective=sentence(objective),
         verdict=verdict,
-        reason=reason,
+        reason=" ".join(filter(None, reasons)),
         unit="ns",
         total=int(times_ms.size) + failed,
         good=int(times_ms.size) - over,
         bad=over + failed,
         unknown=sum(int((stream.states == UNKNOWN).sum()) for stream in streams),
         share=estimate,
+        missing_share=float(1 - time.share),
         response_ms=_percentiles(streams),
     )

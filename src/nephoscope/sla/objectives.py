@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from fractions import Fraction
 from typing import Literal
-
-import numpy as np
 
 from nephoscope import units
 from nephoscope.analysis.statistics.proportions import exact_bounds
 from nephoscope.analysis.statistics.values import runs_of
 from nephoscope.model import Estimate
 from nephoscope.sla import credit
+from nephoscope.sla.coverage import no_data
 from nephoscope.sla.events import FAILED, UNKNOWN, Stream
 from nephoscope.sla.periods import NS, Period, text_of
 from nephoscope.sla.slots import Circumstances, SlotStates, lasting, slot_states
@@ -42,7 +42,8 @@ class ErrorBudget:
 
     allowed: slots or events of the whole period, allowed_s: the same as time. used_ratio: 1 is all
     of it. burn_rate: bad share over the allowed share; 1 uses the budget exactly in a period.
-    burn_rates: by window before the last known slot; null where nothing is known.
+    burn_rates: by window before now, or before the end of a period that is over; null where nothing
+    is known of that window.
     """
 
     allowed: float
@@ -58,9 +59,11 @@ class ObjectiveVerdict:
 
     total: slots or events, without excluded ones. share: of good ones among those known, with the
     one-sided exact bounds, each with this confidence by itself. share_min, share_max: if all
-    unknown slots were bad or good. long_run: whether the bounds prove the objective for the service
-    as such, beyond this period. unit: slots, events, or ns for means. response_ms: percentiles of
-    the response time by nearest rank; null where that request failed, which counts as longest.
+    unknown slots, or all events of the time without data, were bad or good. missing_share: of the
+    time of the period until now without data. long_run: whether the bounds prove the objective for
+    the service as such, beyond this period. unit: slots, events, or ns for means. response_ms:
+    percentiles of the response time by nearest rank; null where that request failed, which counts
+    as longest.
     """
 
     measure: str
@@ -78,6 +81,7 @@ class ObjectiveVerdict:
     share: Estimate | None = None
     share_min: float | None = None
     share_max: float | None = None
+    missing_share: float | None = None
     long_run: Word | None = None
     budget: ErrorBudget | None = None
     outages: tuple[Outage, ...] = ()
@@ -90,7 +94,7 @@ class ObjectiveVerdict:
 def sentence(objective: Objective) -> str:
     """Returns the objective in words."""
     target = "" if objective.target is None else f"at least {percent(objective.target)}"
-    under = "" if objective.under is None else units.written(nanoseconds(objective.under), "ns")
+    in_time = _in_time(objective)
     if objective.measure == "response_time" and objective.target is None:
         limits = [
             f"{name} response time at most {units.written(nanoseconds(value), 'ns')}"
@@ -99,14 +103,35 @@ def sentence(objective: Objective) -> str:
         ]
         return " and ".join(limits)
     if objective.at_most is not None:
-        return f"loss at most {percent(objective.at_most)}"
+        return f"at least {percent(1 - objective.at_most)} of events good"
+    if objective.measure == "durability":
+        share = percent(Decimal(f"{float(event_target(objective)):.12g}"))
+        years = "a year" if objective.years in (None, 1) else f"{objective.years:g} years"
+        return f"at least {share} of objects retained over {years}"
     return {
-        "availability": f"availability {target}",
-        "response_time": f"{target} of requests under {under}",
+        "availability": f"availability {target}{in_time and f' with responses {in_time}'}",
+        "response_time": f"{target} of requests {in_time}",
         "throughput": f"{target} of slots with {objective.at_least or 0:g} requests/s or more",
-        "durability": f"durability {target} a year over {objective.years or 1:g} years",
-        "jitter": f"{target} of delay variations under {under}",
+        "jitter": f"{target} of delay variations {in_time}",
     }[objective.measure]
+
+
+def _in_time(objective: Objective) -> str:
+    """Returns the limit of the response time of a good event in words; empty without one."""
+    for name, limit in (("under", objective.under), ("within", objective.within)):
+        if limit is not None:
+            return f"{name} {units.written(nanoseconds(limit), 'ns')}"
+    return ""
+
+
+def event_target(objective: Objective) -> Fraction:
+    """Returns the share of good events that an objective asks for."""
+    if objective.at_most is not None:
+        return 1 - Fraction(objective.at_most)
+    assert objective.target is not None
+    if objective.measure == "durability" and objective.years:
+        return Fraction(Decimal(objective.target) ** Decimal(repr(objective.years)))
+    return Fraction(objective.target)
 
 
 def word(lowest: Fraction | float, highest: Fraction | float, target: Fraction) -> Word:
@@ -145,12 +170,16 @@ def of_slots(
         _credit_of_slots(objective, worst_share, count * Fraction(slots.slot_ns, NS))
         for worst_share, count in ((high, bad), (low, worst))
     )
-    finished = period.end_ns <= around.now_ns
+    elapsed = max(0, min(slots.states.size, (around.now_ns - period.start_ns) // slots.slot_ns))
+    past = ~slots.excluded[:elapsed]
+    missing = Fraction(1)
+    if past.any():
+        missing = Fraction(int(slots.unknown[:elapsed].sum()), int(past.sum()))
     return ObjectiveVerdict(
         measure=objective.measure,
         objective=sentence(objective),
         verdict=verdict,
-        reason=_reason(verdict, finished, unknown, slots.disputed),
+        reason=_reason(verdict, in_progress(period, around), slots, missing),
         unit="slots",
         total=total,
         good=known - bad,
@@ -162,8 +191,9 @@ def of_slots(
         share=share,
         share_min=float(low),
         share_max=float(high),
+        missing_share=float(missing),
         long_run=long_run,
-        budget=error_budget(total, known, bad, target, slot_s, _burn_rates(slots, target)),
+        budget=error_budget(total, known, bad, target, slot_s, _burn_rates(slots, target, elapsed)),
         outages=outages,
         downtime_s=bad * slot_s,
         owed_share=owed,
@@ -171,16 +201,25 @@ def of_slots(
     )
 
 
-def _reason(verdict: Word, finished: bool, unknown: int, disputed: int) -> str:
-    parts = []
-    if not finished:
-        parts.append("The period is not over.")
-    if disputed:
-        parts.append(f"The observers disagree on {disputed} slots.")
+def in_progress(period: Period, around: Circumstances) -> str:
+    """Returns a sentence on a period that is not over; empty for one that is."""
+    if period.end_ns <= around.now_ns:
+        return ""
+    return f"The period is in progress until {text_of(period.end_ns, around.zone)}."
+
+
+def _reason(verdict: Word, progress: str, slots: SlotStates, missing: Fraction) -> str:
+    parts = [progress] if progress else []
+    unknown = int(slots.unknown.sum())
+    if slots.disputed:
+        parts.append(f"The observers disagree on {slots.disputed:,} slots.")
     if verdict == "undecided":
-        parts.append(f"The verdict depends on {unknown} slots of which nothing is known.")
+        what = "slot" if unknown == 1 else "slots"
+        parts.append(f"The verdict depends on {unknown:,} {what} of which nothing is known.")
     elif unknown:
-        parts.append(f"{unknown} slots of which nothing is known cannot change the verdict.")
+        parts.append(f"{unknown:,} slots of which nothing is known cannot change the verdict.")
+    if missing:
+        parts.append(f"{no_data(missing)}.")
     return " ".join(parts)
 
 
@@ -215,16 +254,15 @@ def error_budget(
     return ErrorBudget(
         float(allowed),
         None if slot_s is None else float(allowed) * slot_s,
-        float(bad / allowed) if allowed else None,
+        float(bad / allowed) if allowed and known else None,
         float(Fraction(bad, known) / (1 - target)) if known and target < 1 else None,
         burn_rates,
     )
 
 
-def _burn_rates(slots: SlotStates, target: Fraction) -> dict[str, float | None]:
-    """Burn rates of the windows that end with the last known slot."""
+def _burn_rates(slots: SlotStates, target: Fraction, last: int) -> dict[str, float | None]:
+    """Burn rates of the windows that end with this number of slots."""
     known = (slots.states != UNKNOWN) & ~slots.excluded
-    last = int(np.flatnonzero(known)[-1]) + 1 if known.any() else 0
     rates: dict[str, float | None] = {}
     for name, seconds in BURN_WINDOWS:
         window = slice(max(0, last - max(1, seconds * NS // slots.slot_ns)), last)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from calendar import monthrange
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from zoneinfo import ZoneInfo
 
 from nephoscope import limits, units
 from nephoscope.errors import UsageError
-from nephoscope.sla.terms import CALENDAR, Agreement, Claim
+from nephoscope.sla.terms import Agreement, Claim, calendar_unit
 
 NS = 10**9
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -66,23 +68,35 @@ def text_of(at_ns: int, zone: str = "UTC") -> str:
     return moment_of(at_ns, zone).isoformat().replace("+00:00", "Z")
 
 
-def periods_between(
-    agreement: Agreement, first_ns: int, last_ns: int, step_ns: int
-) -> list[Period]:
-    """Returns the periods that hold any instant from first to last, both inclusive.
+def is_rolling(agreement: Agreement) -> bool:
+    """Returns whether the agreement is judged over one window that ends now."""
+    return agreement.first_period is None and calendar_unit(agreement.period) is None
 
-    A rolling window is one period that ends at the first multiple of `step_ns` after the last.
+
+def rolling_window(agreement: Agreement, now_ns: int, step_ns: int) -> Period:
+    """Returns the window that ends with the last multiple of `step_ns` up to now."""
+    end_ns = now_ns // step_ns * step_ns
+    start_ns = end_ns - round(units.parse_duration_ns(agreement.period))
+    return Period(f"last {agreement.period}", start_ns, end_ns)
+
+
+def period_at(agreement: Agreement, at_ns: int, step_ns: int) -> Period:
+    """Returns the period that holds an instant; a rolling window ends with it, in whole steps."""
+    if is_rolling(agreement):
+        return rolling_window(agreement, at_ns, step_ns)
+    return next(_consecutive(agreement, at_ns))
+
+
+def periods_between(agreement: Agreement, first_ns: int, last_ns: int) -> list[Period]:
+    """Returns the consecutive periods that hold any instant from first to last, both inclusive.
+
+    There is none before the agreement's first period.
     """
-    if agreement.period not in CALENDAR:
-        length_ns = units.parse_duration_ns(agreement.period)
-        end_ns = (last_ns // step_ns + 1) * step_ns
-        return [Period(f"last {agreement.period}", end_ns - length_ns, end_ns)]
-    zone = ZoneInfo(agreement.time_zone)
-    start = _start(agreement.period, moment_of(first_ns, agreement.time_zone))
     periods: list[Period] = []
-    while (start_ns := to_ns(_aware(start, zone))) <= last_ns:
-        label, start = _label(agreement.period, start), _next(agreement.period, start)
-        periods.append(Period(label, start_ns, to_ns(_aware(start, zone))))
+    for period in _consecutive(agreement, first_ns):
+        if period.start_ns > last_ns:
+            break
+        periods.append(period)
         if len(periods) > limits.SLA_PERIODS:
             raise UsageError(
                 f"There are more than {limits.SLA_PERIODS:,} periods between the first event "
@@ -90,6 +104,52 @@ def periods_between(
                 "Correct the time of the wrong one.",
             )
     return periods
+
+
+def _consecutive(agreement: Agreement, from_ns: int) -> Iterator[Period]:
+    """Yields periods without end, beginning with the one that holds an instant or the first."""
+    unit = calendar_unit(agreement.period)
+    if unit is None:
+        length_ns = round(units.parse_duration_ns(agreement.period))
+        start_ns = instant_ns(agreement.first_period or "", agreement.time_zone)
+        for number in count(max(0, (from_ns - start_ns) // length_ns)):
+            at_ns = start_ns + number * length_ns
+            label = _start_label(moment_of(at_ns, agreement.time_zone))
+            yield Period(label, at_ns, at_ns + length_ns)
+    else:
+        zone = ZoneInfo(agreement.time_zone)
+        local = moment_of(from_ns, agreement.time_zone).replace(tzinfo=None, fold=0)
+        start, number = _start(unit[1], local), 0
+        if agreement.first_period is not None:
+            start = datetime.fromisoformat(agreement.first_period.strip())
+            # At least as many as have passed: no unit is shorter than this many days.
+            passed = (local - start).days // (unit[0] * _MAX_DAYS[unit[1]]) - 1
+            number = max(0, passed)
+            while to_ns(_aware(_later(unit, start, number + 1), zone)) <= from_ns:
+                number += 1
+        for following in count(number):
+            begins, ends = (_later(unit, start, one) for one in (following, following + 1))
+            label = _label(unit[1], begins)
+            if unit[0] > 1 or begins != _start(unit[1], begins):
+                label = _start_label(begins)
+            yield Period(label, *(to_ns(_aware(one, zone)) for one in (begins, ends)))
+
+
+_MAX_DAYS = {"day": 1, "week": 7, "month": 31, "quarter": 92, "year": 366}
+
+
+def _later(unit: tuple[int, str], start: datetime, number: int) -> datetime:
+    """Returns the local time so many periods of a unit of the calendar after a start."""
+    units_later = unit[0] * number
+    if unit[1] in ("day", "week"):
+        return start + timedelta(days=units_later * _MAX_DAYS[unit[1]])
+    return _months_later(start, units_later * {"month": 1, "quarter": 3, "year": 12}[unit[1]])
+
+
+def _start_label(start: datetime) -> str:
+    """Returns the local start of a period as its name."""
+    text = f"{start:%Y-%m-%dT%H:%M}"
+    return text.removesuffix("T00:00")
 
 
 def deadline_ns(claim: Claim, period: Period, incident_ns: int, zone: str) -> int:
@@ -112,7 +172,7 @@ def _aware(naive: datetime, zone: ZoneInfo) -> datetime:
 
 
 def _start(kind: str, moment: datetime) -> datetime:
-    day = moment.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None, fold=0)
+    day = moment.replace(hour=0, minute=0, second=0, microsecond=0)
     if kind == "week":
         return day - timedelta(days=day.weekday())
     if kind == "month":
@@ -120,12 +180,6 @@ def _start(kind: str, moment: datetime) -> datetime:
     if kind == "quarter":
         return day.replace(month=(day.month - 1) // 3 * 3 + 1, day=1)
     return day.replace(month=1, day=1) if kind == "year" else day
-
-
-def _next(kind: str, start: datetime) -> datetime:
-    if kind in ("day", "week"):
-        return start + timedelta(days=1 if kind == "day" else 7)
-    return _months_later(start, {"month": 1, "quarter": 3, "year": 12}[kind])
 
 
 def _label(kind: str, start: datetime) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from nephoscope import units
 from nephoscope.errors import UsageError
 from nephoscope.sla.objectives import sentence
-from nephoscope.sla.terms import CALENDAR, Agreement, Objective
+from nephoscope.sla.terms import Agreement, Objective, calendar_unit
 
 ERRORS = "sum by (service) (rate(nephoscope_sla_failed_total[$window]))"
 TOTAL = "sum by (service) (rate(nephoscope_sla_events_total[$window]))"
@@ -34,8 +34,8 @@ def factor(share: float, period: float, window: float) -> float:
 
 def period_hours(agreement: Agreement) -> float:
     """Returns the length of the agreement's period; a month counts 30 days."""
-    if agreement.period in CALENDAR:
-        return 24 * _DAYS[agreement.period]
+    if unit := calendar_unit(agreement.period):
+        return 24 * unit[0] * _DAYS[unit[1]]
     return units.parse_duration_ns(agreement.period) / 3.6e12
 
 

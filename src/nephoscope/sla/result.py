@@ -13,10 +13,19 @@ from nephoscope.reading.fields import Record
 from nephoscope.sla import credit, judging
 from nephoscope.sla.credit import Credit, money
 from nephoscope.sla.events import Events, Stream
+from nephoscope.sla.notes import Span, notes, span_of
 from nephoscope.sla.objectives import ObjectiveVerdict, Word
-from nephoscope.sla.periods import Period, deadline_ns, instant_ns, periods_between, text_of
+from nephoscope.sla.periods import (
+    Period,
+    deadline_ns,
+    instant_ns,
+    is_rolling,
+    periods_between,
+    rolling_window,
+    text_of,
+)
 from nephoscope.sla.slots import Circumstances, Times
-from nephoscope.sla.terms import Agreement, Exclusion, nanoseconds
+from nephoscope.sla.terms import Agreement, Exclusion, TermsReading, nanoseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +68,8 @@ class SlaVerdict:
 class Settings(Record):
     """Settings of a verdict; an evidence bundle has them too.
 
-    now_ns: end of what can be known. bills: service, period ('' stands for every one) and amount.
+    now_ns: end of what can be known, and of a rolling window. terms: how the terms are to be read.
+    bills: service, period ('' stands for every one) and amount.
     loss_per_h: business loss.
     """
 
@@ -71,20 +81,30 @@ class Settings(Record):
     loss_per_h: Decimal | None = None
     services: tuple[str, ...] = ()
     periods: tuple[str, ...] = ()
+    terms: TermsReading = TermsReading()
 
 
 def judge(agreement: Agreement, events: Events, settings: Settings) -> SlaVerdict:
     """Returns the verdict on every service and period of which there are events."""
     exclusions = _exclusions(agreement, settings.exclusions)
     services = _selected(events.services(), settings.services, "service")
+    if not settings.services and agreement.service in services:
+        services = [agreement.service]
     verdicts: list[PeriodVerdict] = []
     observers: dict[str, None] = {}
-    latest_ns = 0
+    spans: dict[str, Span] = {}
     for service in services:
         streams = events.observers(service)
         observers.update(dict.fromkeys(streams))
-        latest_ns = max(latest_ns, *(int(stream.times_ns[-1]) for stream in streams.values()))
+        spans[service] = span_of(streams.values())
         verdicts += _of_service(agreement, service, list(streams.values()), exclusions, settings)
+    if not verdicts:
+        raise UsageError(
+            f"All events lie before the first period, which begins at {agreement.first_period} "
+            f"({agreement.time_zone}); the last one is of "
+            f"{text_of(max(span.last_ns for span in spans.values()))}.",
+            "Correct the start of the periods.",
+        )
     labels = _selected(list(dict.fromkeys(v.period for v in verdicts)), settings.periods, "period")
     return SlaVerdict(
         agreement.name,
@@ -98,7 +118,7 @@ def judge(agreement: Agreement, events: Events, settings: Settings) -> SlaVerdic
         tuple(name for name in observers if name),
         tuple(services),
         tuple(verdict for verdict in verdicts if verdict.period in labels),
-        tuple(_notes(agreement, events, settings, latest_ns)),
+        tuple(notes(agreement, events, spans, settings.now_ns, settings.holds_ns)),
     )
 
 
@@ -144,8 +164,12 @@ def _of_service(
         agreement.time_zone,
         first_ns if agreement.before_use == "good" else 0,
     )
-    step_ns = nanoseconds(agreement.objectives[0].slot)
-    for period in periods_between(agreement, first_ns, last_ns, step_ns):
+    if is_rolling(agreement):
+        step_ns = nanoseconds(agreement.objectives[0].slot)
+        periods = [rolling_window(agreement, settings.now_ns, step_ns)]
+    else:
+        periods = periods_between(agreement, first_ns, last_ns)
+    for period in periods:
         judged = tuple(
             judging.judge(objective, streams, period, around) for objective in agreement.objectives
         )
@@ -234,25 +258,6 @@ def _unbilled(agreement: Agreement, judged: Sequence[ObjectiveVerdict]) -> int |
             down[interval] = down.get(interval, 0) + until_ns - at_ns
             at_ns = until_ns
     return sum(length > nanoseconds(rule.over) for length in down.values())
-
-
-def _notes(agreement: Agreement, events: Events, settings: Settings, latest_ns: int) -> list[str]:
-    notes = [*agreement.notes]
-    if events.duplicates:
-        notes.append(f"{events.duplicates} duplicate events were counted once.")
-    if events.backward:
-        notes.append(
-            f"{events.backward} events are earlier than the row before them (a clock that was set "
-            "back, or merged files); each counts at its own time."
-        )
-    if latest_ns > settings.now_ns:
-        notes.append(
-            f"The last event ({text_of(latest_ns)}) lies after {text_of(settings.now_ns)}, which "
-            "counts as now; check the clocks."
-        )
-    if not settings.holds_ns:
-        notes.append("Slots without events count neither as good nor as bad.")
-    return notes
 
 
 def read_bills(path: Path, currency: str) -> dict[tuple[str, str], Decimal]:

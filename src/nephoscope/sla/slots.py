@@ -106,7 +106,8 @@ def _observed(
     objective: Objective, stream: Stream, start_ns: int, slot_ns: int, count: int
 ) -> States:
     """Returns what one observer knows of each slot."""
-    known = stream.states != UNKNOWN
+    judged = states_of(objective, stream)
+    known = judged != UNKNOWN
     index = (stream.times_ns - start_ns) // slot_ns
     total = np.bincount(index[known], minlength=count)
     if objective.measure == "throughput":
@@ -116,9 +117,25 @@ def _observed(
         assert objective.at_least is not None
         bad = done < objective.at_least * slot_ns / NS
     else:
-        failed = np.bincount(index[stream.states == FAILED], minlength=count)
+        failed = np.bincount(index[judged == FAILED], minlength=count)
         bad = _too_many(objective, failed, total)
     return np.where(total == 0, UNKNOWN, np.where(bad, FAILED, OK)).astype(np.int8)
+
+
+def states_of(objective: Objective, stream: Stream) -> States:
+    """Returns the states of events where an event that is not in time counts as failed.
+
+    One that succeeded without a stated response time tells nothing about time: it is unknown.
+    """
+    limit = objective.under if objective.within is None else objective.within
+    if limit is None:
+        return stream.states
+    if stream.response_ms is None:
+        return np.where(stream.states == OK, UNKNOWN, stream.states).astype(np.int8)
+    in_time = np.less if objective.within is None else np.less_equal
+    timed = np.where(in_time(stream.response_ms, nanoseconds(limit) / 1e6), OK, FAILED)
+    timed = np.where(np.isnan(stream.response_ms), UNKNOWN, timed)
+    return np.where(stream.states == OK, timed, stream.states).astype(np.int8)
 
 
 def _too_many(

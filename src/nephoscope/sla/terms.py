@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from itertools import pairwise
@@ -42,6 +43,17 @@ def exact_share(value: Any) -> Any:
 Share = Annotated[Decimal, BeforeValidator(exact_share)]
 
 
+def _with_unit(value: Any) -> Any:
+    """Refuses a time without a unit: 500 would be 500 s to one reader and 500 ms to another."""
+    if isinstance(value, int | float) or re.fullmatch(r"[\s0-9.]*", str(value)):
+        raise ValueError(f"'{value!s:.20}' has no unit; write, for example, {value!s:.20}ms or 60s")
+    return value
+
+
+Time = Annotated[Seconds, BeforeValidator(_with_unit)]
+"""Seconds, of a text with a unit."""
+
+
 class Tier(Record):
     """A band of the service level and its credit as a share of the bill.
 
@@ -57,14 +69,15 @@ class DowntimeCredit(Record):
     """A credit, as a share of the bill, for each full interval of downtime in the period."""
 
     credit: Share
-    every: Seconds
+    every: Time
 
 
 class Objective(Record):
     """One objective.
 
-    target: minimum share of good slots or events. under: time below which an event is good. mean,
-    maximum: of the response time. at_least: completed requests per second in a slot. at_most:
+    target: minimum share of good slots or events. under, within: response time below which, or up
+    to which, an event is good; of availability, slower events count as failed. mean, maximum: of
+    the response time. at_least: completed requests per second in a slot. at_most:
     maximum share of lost events. years: over which the yearly share `target` has to hold. slot:
     length of the intervals that are judged. A slot is bad where the share of failed events is
     `failed_at_least` or more, or where it exceeds `failed_above`. min_outage: shorter outages do
@@ -74,16 +87,17 @@ class Objective(Record):
 
     measure: Measure
     target: Share | None = None
-    under: Seconds | None = None
-    mean: Seconds | None = None
-    maximum: Seconds | None = None
+    under: Time | None = None
+    within: Time | None = None
+    mean: Time | None = None
+    maximum: Time | None = None
     at_least: Annotated[float, Field(gt=0, le=1e12)] | None = None
     at_most: Share | None = None
     years: Annotated[float, Field(gt=0, le=100)] | None = None
-    slot: Annotated[Seconds, Field(ge=0.001)] = 60.0
+    slot: Annotated[Time, Field(ge=0.001)] = 60.0
     failed_at_least: Share | None = None
     failed_above: Share | None = None
-    min_outage: Seconds | None = None
+    min_outage: Time | None = None
     basis: Literal["sample", "census"] = "sample"
     credits: tuple[Tier, ...] = ()
     credit_per_downtime: DowntimeCredit | None = None
@@ -95,6 +109,10 @@ class Objective(Record):
         present = stated - {"measure", "credits"}
         if self.measure == "response_time" and present & {"mean", "maximum"}:
             needs, allows = set(), {"mean", "maximum"}
+        if "within" in present and "under" in needs:
+            needs = needs - {"under"} | {"within"}
+        if {"under", "within"} <= present:
+            raise ValueError("'under' and 'within' exclude each other")
         lacking = sorted(needs - present)
         if lacking:
             raise ValueError(f"an objective of {self.measure} needs '{lacking[0]}'")
@@ -110,6 +128,7 @@ class Objective(Record):
 
 
 _SLOTS = {"slot", "failed_at_least", "failed_above", "min_outage", "credit_per_downtime"}
+_SLOTS |= {"under", "within"}
 _FIELDS: dict[str, tuple[set[str], set[str]]] = {
     "availability": ({"target"}, _SLOTS),
     "response_time": ({"target", "under"}, {"basis"}),
@@ -151,6 +170,17 @@ def percent(share: Decimal) -> str:
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
 
 
+class TermsReading(Record):
+    """How terms in another format than this one are to be read.
+
+    unit: of a limit of the response time that has none, e.g. ms. slo: name of the SLO of a file
+    with several.
+    """
+
+    unit: str = ""
+    slo: str = ""
+
+
 class Exclusion(Record):
     """A time that does not count, such as announced maintenance: ISO 8601, from and to."""
 
@@ -176,16 +206,19 @@ class Claim(Record):
 class Unbilled(Record):
     """Clock intervals (`of`) that are not billed where the service is down longer than `over`."""
 
-    over: Seconds
-    of: Seconds
+    over: Time
+    of: Time
 
 
 class Agreement(Record):
     """A contract or a set of objectives.
 
-    source: where the terms were read, checked: when. effective: date of the terms. before_use: how
-    slots before a service's first event count. cap: maximum credit as a share of the bill.
-    minimum_credit: a credit has to exceed this amount.
+    source: where the terms were read, checked: when. effective: date of the terms. service: the one
+    that it is about, where the events name several. period: a unit of the calendar, or the length
+    of a rolling window. first_period: local time at which the first of consecutive periods starts,
+    instead of the calendar's; a period may then be several units (`2 weeks`) or a length, and
+    nothing before it is judged. before_use: how slots before a service's first event count. cap:
+    maximum credit as a share of the bill. minimum_credit: a credit has to exceed this amount.
     """
 
     sla: int
@@ -196,8 +229,10 @@ class Agreement(Record):
     effective: date | None = None
     checked: date | None = None
     scope: str = ""
+    service: str = ""
     notes: tuple[str, ...] = ()
     period: str = "month"
+    first_period: str | None = None
     time_zone: str = "UTC"
     before_use: Literal["unknown", "good"] = "unknown"
     objectives: Annotated[tuple[Objective, ...], Field(min_length=1, max_length=100)]
@@ -207,6 +242,14 @@ class Agreement(Record):
     minimum_credit: Annotated[Decimal, Field(ge=0, le=10**9)] | None = None
     claim: Claim | None = None
     unbilled: Unbilled | None = None
+
+    @property
+    def is_timed(self) -> bool:
+        """Returns whether response times or numbers of requests of events are needed."""
+        return any(
+            one.measure not in ("availability", "loss") or one.under or one.within
+            for one in self.objectives
+        )
 
     @field_validator("sla")
     @classmethod
@@ -232,9 +275,9 @@ class Agreement(Record):
     @field_validator("period")
     @classmethod
     def _known_period(cls, value: str) -> str:
-        if value not in CALENDAR:
+        if calendar_unit(value) is None:
             try:
-                length_ns = units.parse_duration_ns(value)
+                length_ns = units.parse_duration_ns(value, bare="")
             except UsageError:
                 length_ns = 0
             if not 60 * 10**9 <= length_ns <= 3660 * DAY_NS:
@@ -242,6 +285,20 @@ class Agreement(Record):
                     f"'{value:.40}' is no period; write {', '.join(CALENDAR)}, or a duration "
                     "such as 30d"
                 )
+        return value
+
+    @field_validator("first_period")
+    @classmethod
+    def _known_start(cls, value: str | None) -> str | None:
+        try:
+            start = None if value is None else datetime.fromisoformat(value.strip())
+        except ValueError:
+            start = _NO_START
+        if start is not None and not (start.tzinfo is None and 1970 <= start.year <= 2100):
+            raise ValueError(
+                f"'{value:.60}' is no local time from 1970 to 2100; write, e.g., 2026-01-01T00:00, "
+                "and the zone as time_zone"
+            )
         return value
 
     @field_validator("time_zone")
@@ -255,11 +312,28 @@ class Agreement(Record):
             ) from None
         return value
 
+    @model_validator(mode="after")
+    def _several_units_have_a_start(self) -> Agreement:
+        unit = calendar_unit(self.period)
+        if unit is not None and unit[0] > 1 and self.first_period is None:
+            raise ValueError(f"a period of {self.period} needs 'first_period'")
+        return self
+
 
 def nanoseconds(seconds: float) -> int:
     """Returns a time of an agreement as a whole number of ns; seconds of text are inexact."""
     return round(seconds * 1e9)
 
 
+_NO_START = datetime(1, 1, 1)  # noqa: DTZ001 - local time
 CALENDAR = ("day", "week", "month", "quarter", "year")
+_UNITS = re.compile(rf"(?:([1-9][0-9]{{0,2}}) +)?({'|'.join(CALENDAR)})s?")
+
+
+def calendar_unit(period: str) -> tuple[int, str] | None:
+    """Returns number and unit of a period of the calendar; None of a length such as 30d."""
+    match = _UNITS.fullmatch(period)
+    return (int(match[1] or 1), match[2]) if match else None
+
+
 DAY_NS = 86_400 * 10**9

@@ -50,7 +50,10 @@ def _lead(verdict: SlaVerdict) -> str:
     words = [period.verdict for period in verdict.periods]
     counts = [f"{words.count(word)} {word}" for word in ("met", "violated", "undecided")]
     services = wording.plural(len(verdict.services), "service")
-    return f"{services}, {wording.plural(len(words), 'period')}: {', '.join(counts)}."
+    lead = f"{services}, {wording.plural(len(words), 'period')}: {', '.join(counts)}."
+    if verdict.periods and verdict.periods[0].period.startswith("last "):
+        lead += f" The window is from {verdict.periods[0].start} to {verdict.periods[0].end}."
+    return lead
 
 
 def _summary(verdict: SlaVerdict) -> Table:
@@ -199,8 +202,8 @@ def _budget(verdict: SlaVerdict) -> list[Block]:
         *Column.numbers("allowed", "burn rate", "5 min", "30 min", "1 h", "6 h", "3 d"),
     )
     caption = (
-        "Error budget. A burn rate of 1 uses it exactly in one period; the windows end with the "
-        "last event."
+        "Error budget. A burn rate of 1 uses it exactly in one period; the windows end now, or "
+        "with a period that is over."
     )
     return [Table(columns, thin(rows, MAX_ROWS), caption)]
 

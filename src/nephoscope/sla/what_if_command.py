@@ -13,7 +13,7 @@ from nephoscope import units
 from nephoscope.commands import options, output
 from nephoscope.commands.options import SIZE, Checked, Count, duration, option, ratio
 from nephoscope.errors import UsageError
-from nephoscope.sla.options import CONFIDENCE, CONTRACT, EVENTS, NOW
+from nephoscope.sla.options import CONFIDENCE, CONTRACT, EVENTS, NOW, SLO, UNIT, terms_reading
 
 _TIME = duration("0 s", "1 h")
 _WINDOW = Checked("TIME", duration("1 min", "3660 d").read)
@@ -106,6 +106,8 @@ def budget(
 @EVENTS
 @option("--bill", "AMOUNT", "Bill of a period, for the expected credit.")
 @NOW
+@UNIT
+@SLO
 @CONFIDENCE
 @options.JSON
 def promise(
@@ -113,6 +115,8 @@ def promise(
     events: Sequence[Path],
     bill: str | None,
     now: str | None,
+    unit: str | None,
+    slo: str | None,
     confidence: float,
     as_json: bool,
 ) -> int:
@@ -126,7 +130,7 @@ def promise(
     from nephoscope.sla.text import share_text
     from nephoscope.sla.what_if import promises
 
-    agreement = files.load(contract)
+    agreement = files.load(contract, terms_reading(unit, slo))
     now_ns = time.time_ns() if now is None else instant_ns(now, agreement.time_zone)
     settings = result.Settings(now_ns=now_ns, confidence=confidence)
     judged = result.judge(agreement, reading.read(events), settings)

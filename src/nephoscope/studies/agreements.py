@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from nephoscope import units
 from nephoscope.sla import credit, files
-from nephoscope.sla.periods import Period, periods_between
+from nephoscope.sla.periods import Period, period_at
 from nephoscope.sla.terms import Agreement, nanoseconds
 from nephoscope.studies.catalogue import ReferenceStudy
 from nephoscope.studies.definition.study import AgreementRow, Part
@@ -49,7 +49,7 @@ def figures(study: ReferenceStudy) -> tuple[AgreementFigure, ...]:
 def _figure(study: ReferenceStudy, part: Part, row: AgreementRow) -> AgreementFigure:
     number = study.number(row.table, (row.row, row.column))
     terms = files.load(row.contract)
-    period = periods_between(terms, _AT_NS, _AT_NS, nanoseconds(terms.objectives[0].slot))[0]
+    period = period_at(terms, _AT_NS, nanoseconds(terms.objectives[0].slot))
     allowed, slot_s = allowed_slots(terms, period)
     target = terms.objectives[0].target
     assert target is not None

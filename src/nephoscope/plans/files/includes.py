@@ -15,12 +15,13 @@ from typing import Any
 from nephoscope import limits
 from nephoscope.errors import PlanError
 from nephoscope.plans.model import Plan
-from nephoscope.reading import textfile, yamltext
+from nephoscope.reading import foreign, textfile, yamltext
 from nephoscope.reading.fields import Record
 from nephoscope.reading.paths import put
 from nephoscope.reading.sentences import place_in
 from nephoscope.reading.yamltext import Loc
 
+_HINT = "Begin with `name: …` and `{}:`."
 _QUOTED = re.compile("'[^']*'")
 
 
@@ -88,24 +89,14 @@ def gather(text: str, name: str, sets: Mapping[str, str]) -> Document:
     return document
 
 
-def mapping_of(text: str, name: str, what: str = "plan") -> dict[str, Any]:
-    """The values of a YAML text that has to be a mapping."""
-    values = yamltext.parse(text, name)
-    holds = "benchmarks" if what == "plan" else "hosts"
-    if values is None:
-        raise PlanError(f"{name}: the {what} is empty.", f"It needs at least a name and {holds}.")
-    if not isinstance(values, dict):
-        raise PlanError(
-            f"{name}:1:1: a {what} is a mapping of keys, not {_kind_of(values)}.",
-            f"Begin with `name: …` and `{holds}:`.",
-        )
-    return values
-
-
 def _with_includes(text: str, name: str, chain: tuple[Path, ...], files: list[Path]) -> Document:
     """The document of a file. chain: what includes it; files: all included so far, of any file."""
     source = Source(name, text)
-    values = _of_named_file(text, name, Plan, "plan") if chain else mapping_of(text, name)
+    values = (
+        _of_named_file(text, name, Plan, "plan")
+        if chain
+        else foreign.mapping_in(text, name, "plan", Plan, _HINT.format("benchmarks"))
+    )
     document = Document(values, {(): source})
     names = document.values.pop("include", ())
     names = [names] if isinstance(names, str) else names
@@ -211,7 +202,8 @@ def _of_named_file(text: str, name: str, record: type[Record], what: str) -> dic
     A stranger's plan may name any file that this user can read.
     """
     try:
-        values = mapping_of(text, name, what)
+        holds = "benchmarks" if what == "plan" else "hosts"
+        values = foreign.mapping_in(text, name, what, record, _HINT.format(holds))
     except PlanError as error:
         raise PlanError(_QUOTED.sub("'…'", error.message), error.hint) from None
     if not values.keys() & {
@@ -224,7 +216,3 @@ def _of_named_file(text: str, name: str, record: type[Record], what: str) -> dic
 def _real(name: Path | str) -> Path:
     """The path without links; unlike Path.resolve, it accepts links that lead in a ring."""
     return Path(os.path.realpath(name))
-
-
-def _kind_of(value: Any) -> str:
-    return {list: "a list", str: "a text", bool: "a switch"}.get(type(value), "a number")
