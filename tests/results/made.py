@@ -29,11 +29,12 @@ def make_run(
     machine: str = "abc",
     state: str = FINISHED,
     one_by_one: bool = False,
+    beside: Mapping[str, Any] | None = None,
 ) -> StoredRun:
     """A run with one warm-up round and so many rounds; `invalid` rounds do not count.
 
     one_by_one: whether its trials are stored with their events, as while a run is measured, which
-    takes longer.
+    takes longer. beside: counters of each trial.
     """
     known = catalog.load()
     plan = from_text(plan_text, "plan.yaml", {}, known)
@@ -52,7 +53,7 @@ def make_run(
                     status=status,
                     reasons=("the test says so",) if number in invalid else (),
                     started_at=float(len(trials)),
-                    beside={},
+                    beside=beside or {},
                 )
                 samples = sampler(setting, number, target)
                 trials.append((trial, samples, known.benchmark(setting.benchmark), ()))

@@ -17,7 +17,8 @@ from nephoscope.analysis.statistics.dependence import ASSUMED
 from nephoscope.analysis.statistics.values import Refused
 from nephoscope.comparison import between_runs, settings
 from nephoscope.comparison.prior import prior_of
-from nephoscope.model import Better, Factors, MetricResult, RunResult, factors_key, line_label
+from nephoscope.model import Better, Factors, MetricResult, RunResult, factors_key, stated
+from nephoscope.naming import line_name
 from nephoscope.results.lines import Key, pool_comparisons
 
 PAIRED_BY_ROUND = "paired by round"
@@ -62,12 +63,12 @@ class Compared:
     design: str
     comparison: Comparison
 
-    @property
+    @stated
     def label(self) -> str:
         """Name of the line in sentences; empty for plain numbers."""
         if not self.benchmark:
             return ""
-        return line_label(self.benchmark, self.metric, self.factors)
+        return line_name(self.benchmark, self.metric, self.factors)
 
 
 @dataclass(frozen=True, slots=True)

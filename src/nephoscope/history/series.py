@@ -14,7 +14,8 @@ from nephoscope.analysis.statistics.values import Refused
 from nephoscope.compaction.reading import REPETITION as REPETITION
 from nephoscope.compaction.summarise import MACHINE, estimate_of, summary_of
 from nephoscope.errors import StoreError, UnknownName
-from nephoscope.model import INTERNAL, Better, Estimate, Shape, factors_key
+from nephoscope.model import INTERNAL, Better, Estimate, Shape, factors_key, stated
+from nephoscope.naming import line_name
 from nephoscope.results import lines, names
 from nephoscope.store import StoredRun
 from nephoscope.store.summary import MetricSummary, RunSummary
@@ -55,6 +56,11 @@ class Series:
     unit: str
     better: Better
     points: tuple[Point, ...]
+
+    @stated
+    def label(self) -> str:
+        """Returns the name of the metric with its setting."""
+        return line_name(self.benchmark, self.metric, self.factors)
 
 
 def read(

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from nephoscope.grouping import group_by
 from nephoscope.isolation.records import Cell, DoseResponse, Index, NamedLoad, Victim
 from nephoscope.model import Estimate
+from nephoscope.naming import common_factors
 from nephoscope.plans.resources import IDLE, RESOURCES
 from nephoscope.report import wording
 from nephoscope.report.blocks import Block, Column, Heading, Sentence, Table
-from nephoscope.report.selection import common_factors
 
 MAX_ROWS = 80
 """Lines of one table; the others are in result.json."""

@@ -10,7 +10,7 @@ from itertools import combinations
 from nephoscope.analysis.statistics import variation
 from nephoscope.analysis.statistics.values import Refused
 from nephoscope.errors import UsageError
-from nephoscope.model import level_name
+from nephoscope.naming import level_name
 from nephoscope.rank.domains import advise
 from nephoscope.rank.overall import overall
 from nephoscope.rank.pairs import Names, Place, places, told_apart

@@ -12,10 +12,11 @@ from nephoscope.analysis.statistics.dominance import dominates
 from nephoscope.analysis.statistics.values import percent
 from nephoscope.grouping import group_by
 from nephoscope.model import Estimate, RunResult
+from nephoscope.naming import common_factors
 from nephoscope.rank.pairs import places
 from nephoscope.rank.records import RankedCell, RankedRow, Ranking
 from nephoscope.rank.rows import RANK
-from nephoscope.report import figures, selection, wording
+from nephoscope.report import figures, wording
 from nephoscope.report.blocks import (
     Block,
     Chart,
@@ -266,7 +267,7 @@ def _marks(row: RankedRow, rank: RankOf) -> list[str]:
 def _labels(ranking: Ranking) -> dict[int, str]:
     """The name of each row by its id; without the factors that all rows of its benchmark share."""
     common = {
-        row.benchmark: selection.common_factors(
+        row.benchmark: common_factors(
             [rival.factors for rival in ranking.rows if rival.benchmark == row.benchmark]
         )
         for row in ranking.rows

@@ -24,7 +24,7 @@ def build(result: RunResult) -> Section:
     blocks += items(lines, title="Unavailable statistics")
     warnings = _warnings(result)
     if warnings:
-        blocks += items(_by_kind(warnings), title="Warnings (marked * above)")
+        blocks += items(_by_kind(warnings), title="Warnings")
         pair = Column.texts("metric", "warning")
         blocks.append(Table(pair, tuple(warnings), "All warnings", collapsed=True))
     meanings = _meanings(result)
