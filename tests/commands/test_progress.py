@@ -35,8 +35,10 @@ def test_a_log_gets_a_line_every_ten_seconds_with_the_time_left(capsys) -> None:
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.splitlines() == [
-        "about 29 s left; round 2, disk.io (queue depth 32): 7 trials, 1 of 5 settings precise enough",
-        "about 18 s left; round 2, disk.io (queue depth 32): 7 trials, 1 of 5 settings precise enough",
+        "about 29 s left; round 2, disk.io (queue depth 32): 7 trials, "
+        "1 of 5 settings precise enough",
+        "about 18 s left; round 2, disk.io (queue depth 32): 7 trials, "
+        "1 of 5 settings precise enough",
     ]
 
 
