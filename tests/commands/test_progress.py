@@ -89,7 +89,7 @@ def test_the_live_line_cuts_the_description_and_never_the_time_left(
     known = replace(status(0.0, None), time_left=TimeLeft(4200.0, False))
     with Progress(stream) as progress:
         progress.trial_started(TrialKey(2, 0, "local"), long, known)
-    assert "at least 1 h 10 min left, 7 trials, 1 of 5 settings precise enough" in stream.getvalue()
+    assert "at least 1 h 10 min left, 1 of 5 settings done" in stream.getvalue()
     assert "round 2, disk" in stream.getvalue()
 
 

@@ -58,7 +58,8 @@ class LiveLine:
             left = progress.left(status)
         else:
             total, done = float(status.alternatives), float(status.ended)
-            left = ", ".join(filter(None, (progress.left(status), progress.done(status))))
+            left = f"{status.ended} of {status.alternatives} settings done"
+            left = ", ".join(filter(None, (progress.left(status), left)))
         self._bar.update(
             self._task, total=total, completed=done, description=escape(printable(text)), left=left
         )
