@@ -16,6 +16,7 @@ ORDER = [
     "tasks",
     "programs",
     "reading",
+    "naming",
     "model",
     "documents",
     "catalog",
@@ -62,7 +63,7 @@ ORDER = [
     "serve",
     "__main__",
 ]
-ANALYSIS_MAY_IMPORT = {"errors", "grouping", "units", "model", "analysis"}
+ANALYSIS_MAY_IMPORT = {"errors", "grouping", "units", "naming", "model", "analysis"}
 COMMANDS = {
     "command",
     "capacity_command",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nephoscope.model import Estimate, TrialKey, factors_key, level_name
+from nephoscope.model import Estimate, TrialKey, factors_key
+from nephoscope.naming import level_name
 
 LEVELS = st.one_of(st.booleans(), st.integers(-(10**6), 10**6), st.text(max_size=5))
 

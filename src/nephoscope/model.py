@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from nephoscope.naming import line_name
+
 PartType = TypeVar("PartType")
 
 INTERNAL: Mapping[str, Any] = {"internal": True}
@@ -68,34 +70,6 @@ none of these names."""
 def factors_key(factors: Factors) -> str:
     """Canonical text of factors: JSON, keys sorted, no spaces. Equal factors, equal text."""
     return json.dumps(dict(factors), sort_keys=True, separators=(",", ":"))
-
-
-def as_number(value: Any) -> float | None:
-    """Returns a number as a float; None for anything else, truth values among it."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number else None
-
-
-def level_name(level: Any) -> str:
-    """A level in a few words; a whole JSON document, such as a scenario, by its own name."""
-    if not (isinstance(level, str) and level.lstrip().startswith("{")):
-        return str(level)
-    try:
-        document = json.loads(level)
-    except ValueError:
-        return f"{level[:24]}…"
-    return str(document.get("name") or "a scenario of its own")
-
-
-def levels_text(factors: Factors) -> str:
-    """Returns factors with their levels, in the order of names: 'depth=32, op=read'."""
-    return ", ".join(f"{name}={level_name(factors[name])}" for name in sorted(factors))
-
-
-def line_label(benchmark: str, metric: str, factors: Factors) -> str:
-    """A line's name in a sentence: `disk.io latency_p99_ns (depth=32, op=read)`."""
-    line = metric if benchmark == metric else f"{benchmark} {metric}"  # of files without benchmarks
-    return f"{line} ({levels_text(factors)})" if factors else line
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,8 +322,9 @@ class Consistency:
     """Variation of a metric from trial to trial; ratios, 0.05 is 5 %.
 
     robust_cv: 1.4826 MAD / median. cv: s / mean, None where refused. quartile_dispersion:
-    (Q3 - Q1) / (Q3 + Q1). word: steady, variable or erratic (docs/explanation). low, high: interval
-    of robust_cv. All None when there are too few trials.
+    (Q3 - Q1) / (Q3 + Q1). low, high: interval of robust_cv. word: of robust_cv: steady below 2 %,
+    variable to 10 %, erratic above. certain: whether the whole interval has that word. All None
+    when there are too few trials.
     """
 
     robust_cv: float | None
@@ -358,6 +333,7 @@ class Consistency:
     low: float | None
     high: float | None
     word: ConsistencyWord
+    certain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -416,10 +392,10 @@ class MetricResult:
     single_rounds: tuple[int, ...] = field(default=(), metadata=INTERNAL)
     exclusions: Exclusions = field(default=NO_EXCLUSIONS, metadata=INTERNAL)
 
-    @property
+    @stated
     def label(self) -> str:
         """Returns the line's name in a sentence."""
-        return line_label(self.benchmark, self.metric, self.factors)
+        return line_name(self.benchmark, self.metric, self.factors)
 
     @property
     def by_round(self) -> dict[int, float]:
@@ -430,6 +406,10 @@ class MetricResult:
         for round, value in zip(self.rounds, self.trial_values, strict=False):
             found.setdefault(round, []).append(value)
         return {round: statistics.median(values) for round, values in found.items()}
+
+
+BUSY_MACHINE = "busy_machine"
+"""Identifier of the finding that other programs ran on the measured machine."""
 
 
 class Severity(StrEnum):

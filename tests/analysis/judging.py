@@ -104,7 +104,7 @@ def line(
         dict(factors or {}),
         Better.LOWER,
         estimate,
-        Consistency(0.2, None, None, None, None, word),
+        Consistency(0.2, None, None, None, None, word, certain=True),
         headline,
         warnings,
         values,

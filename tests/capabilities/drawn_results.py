@@ -237,7 +237,9 @@ def _not_converged(drawn: Drawn, finding: Finding | None) -> dict[str, bool]:
 
 def _erratic(drawn: Drawn, finding: Finding | None) -> dict[str, bool]:
     headline = [one for one in drawn.metrics if one.headline]
-    wild = [one for one in headline if one.consistency.word == "erratic"]
+    wild = [
+        one for one in headline if one.consistency.word == "erratic" and one.consistency.certain
+    ]
     if finding is None:
         return {"is missing": not wild}
     return {"counts": numbers(finding.sentence)[:2] == [len(wild), len(headline)]}

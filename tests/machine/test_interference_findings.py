@@ -10,6 +10,7 @@ import pytest
 from analysis.judging import GOOD, changed, judge, line
 from nephoscope.analysis.target_evidence import Trials
 from nephoscope.model import (
+    BUSY_MACHINE,
     MetricResult,
     Severity,
     factors_key,
@@ -85,12 +86,12 @@ def test_steal_is_pooled_by_the_duration_of_the_trials() -> None:
         stolen(*[0.10, 0.14] * 10),
         beside=(*stolen(*[0.10, 0.14] * 10).beside, {"steal_ratio": 0.12, "elapsed_ns": 10**10}),
     )
-    found = trials.steal()
+    found = trials.over_time("steal_ratio", "ratio")
     assert found is not None
     assert found.value == pytest.approx(0.12)
     assert found.n == 21
-    assert stolen().steal() is None
-    assert stolen(0.3).steal().low is None  # type: ignore[union-attr]
+    assert stolen().over_time("steal_ratio", "ratio") is None
+    assert stolen(0.3).over_time("steal_ratio", "ratio").low is None  # type: ignore[union-attr]
 
 
 def test_steal_throttling_and_swapping_come_from_the_counters() -> None:
@@ -107,3 +108,18 @@ def test_steal_throttling_and_swapping_come_from_the_counters() -> None:
     # The rule that excludes a throttled trial has no lower bound, so neither has this count.
     assert "1 of 1" in judge(GOOD, trials=beside(throttled_ratio=0.004))["throttled"].sentence
     assert set(judge(GOOD, trials=beside(swap_in_count=3, swap_out_count=0))) == {"swapping"}
+
+
+def busy(*cpus: float) -> Trials:
+    return Trials(
+        valid=len(cpus),
+        beside=tuple({"others_busy_cpus": used, "elapsed_ns": 10**8} for used in cpus),
+    )
+
+
+def test_other_programs_make_a_busy_machine() -> None:
+    found = judge(GOOD, trials=busy(*[0.4, 0.6] * 10))
+    (sentence,) = [one.sentence for one in found.values() if one.id == BUSY_MACHINE]
+    assert sentence.startswith("Measured on a busy machine: other programs used 0.500 CPUs [")
+    assert judge(GOOD, trials=busy(*[0.0, 0.05] * 10)) == {}
+    assert judge(GOOD, trials=busy(3.0)) == {}, "one trial is no evidence"

@@ -90,7 +90,7 @@ def test_erratic_and_unconverged_headlines_are_named() -> None:
     late = replace(wild, warnings=("Not converged: wide.",))
     told = judge(GOOD, (late, replace(wild, factors={"threads": 1})))["not_converged"]
     assert told.sentence.startswith("1 of 2 headline metrics did not reach the requested precision")
-    assert told.evidence == ("cpu.pi pi_digits_per_s: 1 of 2 settings",)
+    assert told.evidence == ("cpu.pi digits: 1 of 2 settings",)
 
 
 def test_two_modes_are_a_hint_and_one_mode_is_none() -> None:

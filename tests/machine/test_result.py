@@ -120,7 +120,7 @@ def test_littles_law_is_asked_of_every_closed_loop(latency_ns: float, broken: bo
     laws = analyse(run_data((), lines, histograms=merged)).broken_laws
     assert bool(laws) is broken
     if broken:
-        assert laws[0].startswith("net.loopback loopback_round_trips_per_s: Little's law")
+        assert laws[0].startswith("net.loopback round trips: Little's law")
 
 
 def test_little_on_published_tables() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nephoscope.model import line_label
+from nephoscope.naming import line_name
 from nephoscope.results import names
 
 
@@ -24,10 +24,10 @@ def test_the_percentile_stands_before_the_unit(
 
 
 def test_a_label_lists_factors_in_the_order_of_their_names() -> None:
-    assert line_label("disk.io", "x_ns", {"op": "read", "depth": 32}) == (
-        "disk.io x_ns (depth=32, op=read)"
+    assert line_name("disk.io", "x_ns", {"op": "read", "depth": 32}) == (
+        "disk.io x (depth 32, read)"
     )
-    assert line_label("disk.io", "x_ns", {}) == "disk.io x_ns"
+    assert line_name("disk.io", "x_ns", {}) == "disk.io x"
 
 
 def test_seeds_depend_on_names_and_nothing_else() -> None:

@@ -20,7 +20,8 @@ from nephoscope.analysis.statistics import means, ranks
 from nephoscope.analysis.statistics.values import Array, percent
 from nephoscope.analysis.target_evidence import text_of
 from nephoscope.analysis.verdicts import margin_bounds
-from nephoscope.model import INTERNAL, Estimate, as_number
+from nephoscope.model import INTERNAL, Estimate
+from nephoscope.naming import as_number
 
 Reading = Mapping[str, Any]
 """The `beside` object of one trial."""

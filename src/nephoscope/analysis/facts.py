@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nephoscope.model import as_number
+from nephoscope.naming import as_number
 
 
 def fact(document: Any, name: str) -> Any:

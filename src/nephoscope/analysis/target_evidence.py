@@ -10,14 +10,8 @@ import numpy as np
 
 from nephoscope import units
 from nephoscope.analysis.statistics import means
-from nephoscope.model import (
-    Estimate,
-    Finding,
-    MetricResult,
-    PartType,
-    as_number,
-    part_of,
-)
+from nephoscope.model import Estimate, Finding, MetricResult, PartType, part_of
+from nephoscope.naming import as_number, common_factors, line_name
 
 Series = Mapping[tuple[str, str, str, str], Sequence[tuple[str, int, float]]]
 """As RunResult.series: (benchmark, metric, target, factors key) -> (trial, at_ns, value)."""
@@ -70,28 +64,28 @@ class Trials:
         found = (as_number(reading.get(counter)) for reading in self.beside)
         return [value for value in found if value is not None]
 
-    def steal(self, confidence: float = 0.95) -> Estimate | None:
-        """Returns the steal time of all trials over their duration; None where it is hidden.
+    def over_time(self, counter: str, unit: str, confidence: float = 0.95) -> Estimate | None:
+        """Returns the mean of a counter over the time of all trials; None where it is hidden.
 
-        A kernel counts steal in ticks of 10 ms, so one tick is 10 % of a short trial: only the sum
-        over many trials can be judged. The interval is Fieller's, with trials as units.
+        A kernel counts in ticks of 10 ms, so one tick is 10 % of a short trial: only the sum over
+        many trials can be judged. The interval is Fieller's, with trials as units.
         """
         known = [
-            (float(reading["elapsed_ns"]), reading["elapsed_ns"] * float(reading["steal_ratio"]))
+            (float(reading["elapsed_ns"]), reading["elapsed_ns"] * float(reading[counter]))
             for reading in self.beside
-            if reading.get("steal_ratio") is not None and reading.get("elapsed_ns")
+            if reading.get(counter) is not None and reading.get("elapsed_ns")
         ]
         if not known:
             return None
-        durations, stolen = np.array(known).T
-        value, n, method = float(stolen.sum() / durations.sum()), len(known), "ratio of sums"
+        durations, sums = np.array(known).T
+        value, n, method = float(sums.sum() / durations.sum()), len(known), "ratio of sums"
         if n < 2:
-            return Estimate(value, None, None, confidence, n, "ratio", method)
-        shared = float(np.cov(durations, stolen)[0, 1])
-        a, b = means.summary(durations), means.summary(stolen)
+            return Estimate(value, None, None, confidence, n, unit, method)
+        shared = float(np.cov(durations, sums)[0, 1])
+        a, b = means.summary(durations), means.summary(sums)
         low, high = means.fieller(a, b, confidence, covariance=shared) or (None, None)
         low = None if low is None else max(0.0, low)
-        return Estimate(value, low, high, confidence, n, "ratio", f"{method}; Fieller")
+        return Estimate(value, low, high, confidence, n, unit, f"{method}; Fieller")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +108,12 @@ class TargetEvidence:
         """Returns whether the machine was asked at all; without it no check is reported as
         missing."""
         return isinstance(self.fingerprint, Mapping) and bool(self.fingerprint)
+
+    def name_of(self, line: MetricResult) -> str:
+        """Returns a line's name in a sentence, without what all lines of its benchmark share."""
+        own = [one.factors for one in self.metrics if one.benchmark == line.benchmark]
+        common = common_factors(own) if len(own) > 1 else {}
+        return line_name(line.benchmark, line.metric, line.factors, leave_out=common)
 
     def of(self, benchmark: str, metric: str = "") -> list[MetricResult]:
         """Returns the metrics of a benchmark, or one of them."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nephoscope.capabilities import summary
-from nephoscope.model import RunResult, RunSummary
+from nephoscope.model import BUSY_MACHINE, RunResult, RunSummary
 from nephoscope.report import terminal_output, wording
 from nephoscope.report.blocks import Block, Item, Items, Section, Sentence
 from nephoscope.report.sections import findings
@@ -50,7 +50,8 @@ def _command(run: RunSummary) -> str:
 
 def _findings(result: RunResult, limit: int) -> list[Block]:
     """Returns the gravest findings without their evidence."""
-    every = findings.merged(result)
+    # The summary above begins with the one on a busy machine.
+    every = [one for one in findings.merged(result) if one.id != BUSY_MACHINE]
     if not every:
         return [Sentence(f"No anomalies found in {wording.plural(len(result.metrics), 'metric')}.")]
     items = [

@@ -10,10 +10,11 @@ from nephoscope import units
 from nephoscope.analysis import facts
 from nephoscope.capabilities import table
 from nephoscope.grouping import group_by
-from nephoscope.model import MetricResult, RunResult
+from nephoscope.model import BUSY_MACHINE, MetricResult, RunResult
 from nephoscope.report import selection, wording
 from nephoscope.report.blocks import Block, Section, Sentence, Tile, Tiles
 
+NO_INTERVAL = "no interval"
 MAX_TILES = 5
 MAX_MACHINES = 4
 MAX_ANSWERS = 4
@@ -95,8 +96,33 @@ def opening(result: RunResult, machines: int, sentences: int, figures: int) -> l
     blocks += described
     if not blocks:
         blocks.append(Sentence("This run has no measurements yet.", lead=True))
+    blocks += [
+        Sentence(wording.clean(sentence), lead=True)
+        for sentence in dict.fromkeys(
+            one.sentence for one in result.findings if one.id == BUSY_MACHINE
+        )
+    ]
+    return [*blocks, *_headline(result, figures)]
+
+
+def _headline(result: RunResult, figures: int) -> list[Block]:
+    """Returns the headline results, those without an interval apart from the others."""
     tiles = headline_tiles(result, figures)
-    return [*blocks, Tiles(tuple(tiles))] if tiles else blocks
+    sure = tuple(tile for tile in tiles if tile.interval != NO_INTERVAL)
+    single = [
+        f"{tile.label}{f' ({tile.setting})' if tile.setting else ''} {tile.value} (n = {tile.n})"
+        for tile in tiles
+        if tile.interval == NO_INTERVAL
+    ]
+    blocks: list[Block] = [Tiles(sure)] if sure else []
+    if single:
+        blocks.append(
+            Sentence(
+                "Too few trials for an interval, so that these values may be far from the usual "
+                f"ones: {'; '.join(single)}."
+            )
+        )
+    return blocks
 
 
 def _machine_sentences(result: RunResult, limit: int) -> list[str]:
@@ -249,7 +275,7 @@ def _tile(label: str, setting: str, metric: MetricResult) -> Tile:
         label,
         setting,
         wording.value_text(estimate),
-        wording.interval_text(estimate) if has_interval else "no interval",
+        wording.interval_text(estimate) if has_interval else NO_INTERVAL,
         str(estimate.n),
         wording.consistency_text(metric.consistency),
     )

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nephoscope.census.analysis import Expected, Machines, Share, Speed
-from nephoscope.model import Better, line_label, stated
+from nephoscope.model import Better, stated
+from nephoscope.naming import line_name
 
 UNKNOWN_TYPE = "unknown type"
 
@@ -105,11 +106,11 @@ class Bench:
     expected: Expected | None
     refused: str | None = None
 
-    @property
+    @stated
     def label(self) -> str:
         """Its name in a sentence."""
         return (
-            line_label(self.benchmark, self.metric, self.factors) if self.metric else self.benchmark
+            line_name(self.benchmark, self.metric, self.factors) if self.metric else self.benchmark
         )
 
 

@@ -10,7 +10,8 @@ from typing import Any
 from nephoscope.analysis import facts
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.errors import UnknownName
-from nephoscope.model import Better, TrialRecord, TrialStatus, as_number, stored_ends
+from nephoscope.model import Better, TrialRecord, TrialStatus, stored_ends
+from nephoscope.naming import as_number
 from nephoscope.results.run_data import RunData
 from nephoscope.runs.trials.records import OF_CLIENT
 

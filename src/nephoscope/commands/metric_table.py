@@ -23,7 +23,7 @@ def table(result: RunResult) -> str:
 
 
 def _head(benchmark: str, factors: Factors, target: str, result: RunResult) -> str:
-    levels = ", ".join(f"{name}={factors[name]}" for name in sorted(factors))
+    levels = wording.factors_text(factors)
     where = f" on {target}" if len(result.run.targets) > 1 else ""
     return f"{benchmark}{f' ({levels})' if levels else ''}{where}"
 
@@ -34,8 +34,10 @@ def _lines(found: Sequence[MetricResult]) -> str:
         estimate = line.estimate
         text = units.format_interval(estimate.value, estimate.low, estimate.high, estimate.unit)
         value, _, ends = text.partition(" [")
+        name = f"  {wording.metric_name(line.metric)}"
         interval = "none" if estimate.low is None or estimate.high is None else f"[{ends}"
-        rows.append((f"  {line.metric}", value, interval, str(estimate.n), line.consistency.word))
+        consistency = wording.consistency_text(line.consistency)
+        rows.append((name, value, interval, str(estimate.n), consistency))
     return output.table(
         ("  METRIC", "MEDIAN", "INTERVAL", "N", "CONSISTENCY"), rows, right=(1, 2, 3)
     )
@@ -45,7 +47,7 @@ def _notes(result: RunResult) -> list[str]:
     """Warnings of findings and metrics, refusals, excluded trials: a sentence each."""
     told = [one.sentence for one in result.findings if one.severity is Severity.WARNING]
     told += [
-        f"{line.metric}: {note}"
+        f"{wording.metric_name(line.metric)}: {note}"
         for line in result.metrics
         for note in (*line.warnings, line.estimate.note)
         if note

@@ -169,6 +169,9 @@ def _refuse_library(event: str, details: tuple[Any, ...]) -> None:
 def complain_of_usage(error: Any) -> int:
     """Reports a usage error: the problem, the nearest name, and where to find help."""
     context = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError":  # a group without a command: its help
+        sys.stderr.write(f"{error.format_message()}\n")
+        return 2
     path = context.command_path if context is not None else "nephoscope"
     sentence = one_line(error.format_message())
     stop = "" if sentence.endswith((".", "?", ")")) else "."

@@ -9,7 +9,8 @@ from typing import Any, TextIO
 
 from nephoscope import units
 from nephoscope.commands import output
-from nephoscope.model import Setting, TrialKey, TrialRecord, TrialStatus, levels_text
+from nephoscope.model import Setting, TrialKey, TrialRecord, TrialStatus
+from nephoscope.naming import factors_text, plural
 from nephoscope.runs import LOST, Observer, Outcome, Status
 from nephoscope.store import StoredRun
 
@@ -74,8 +75,7 @@ class Progress(Observer):
             self._live.update(text, status)
         elif self._now() - self._last_line >= LINE_EVERY_S:
             self._last_line = self._now()
-            done = f"{status.trials} trials, {status.ended} of {status.alternatives} settings done"
-            self.say("; ".join(filter(None, (left(status), f"{text}: {done}"))))
+            self.say("; ".join(filter(None, (left(status), f"{text}: {done(status)}"))))
 
     def trial_ended(self, record: TrialRecord, status: Status) -> None:
         """Says at once when a trial failed: waiting for the report would cost the user's time."""
@@ -115,8 +115,16 @@ def _now(running: Mapping[str, tuple[TrialKey, Setting]], last: TrialKey) -> str
 
 
 def _what(setting: Setting) -> str:
-    levels = levels_text(setting.factors)
+    levels = factors_text(setting.factors)
     return f"{setting.benchmark} ({levels})" if levels else setting.benchmark
+
+
+def done(status: Status) -> str:
+    """Returns how much was measured; settings that need no more trials where there are any."""
+    trials = plural(status.trials, "trial")
+    if not status.ended:
+        return trials
+    return f"{trials}, {status.ended} of {status.alternatives} settings precise enough"
 
 
 def left(status: Status) -> str:

@@ -9,7 +9,8 @@ from typing import Any
 from nephoscope import units
 from nephoscope.analysis import facts
 from nephoscope.machine import fact_rows
-from nephoscope.model import TrialRecord, level_name
+from nephoscope.model import TrialRecord
+from nephoscope.naming import level_name
 from nephoscope.reading.printable import printable
 from nephoscope.store import StoredRun
 

@@ -27,9 +27,9 @@ from nephoscope.model import (
     MetricResult,
     RunResult,
     factors_key,
-    line_label,
     stated,
 )
+from nephoscope.naming import line_name
 from nephoscope.results.excluded import excluded_settings
 from nephoscope.results.lines import Key, pool_comparisons
 
@@ -96,12 +96,12 @@ class Compared:
         is_known = self.ratio is not None and self.ratio.low is not None
         return is_known and fewest >= self.comparison.least
 
-    @property
+    @stated
     def label(self) -> str:
         """Name of the line in sentences; empty for plain numbers."""
         if not self.benchmark:
             return ""
-        return line_label(self.benchmark, self.metric, self.factors)
+        return line_name(self.benchmark, self.metric, self.factors)
 
 
 @dataclass(frozen=True, slots=True)

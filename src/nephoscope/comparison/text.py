@@ -6,7 +6,7 @@ from nephoscope import units
 from nephoscope.analysis.statistics.values import percent
 from nephoscope.commands import output
 from nephoscope.comparison.repeats import RepeatedRuns
-from nephoscope.model import line_label
+from nephoscope.naming import line_name
 
 
 def print_repeats(repeats: RepeatedRuns) -> None:
@@ -14,7 +14,7 @@ def print_repeats(repeats: RepeatedRuns) -> None:
     several = len({line.target for line in repeats.metrics}) > 1
     rows = [
         (
-            line_label(line.benchmark, line.metric, line.factors)
+            line_name(line.benchmark, line.metric, line.factors)
             + (f" on {line.target}" if several else ""),
             units.format_interval(
                 line.estimate.value, line.estimate.low, line.estimate.high, line.estimate.unit

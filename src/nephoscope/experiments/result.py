@@ -20,6 +20,7 @@ from nephoscope.experiments.effects import Cell
 from nephoscope.experiments.records import Against, Components, Controls, Experiment, FactorEffect
 from nephoscope.grouping import group_by
 from nephoscope.model import MetricResult, factors_key
+from nephoscope.naming import full_name
 from nephoscope.plans import Plan, nest_of
 from nephoscope.results.lines import pool_comparisons
 from nephoscope.results.run_data import RunData
@@ -201,18 +202,19 @@ def _contrasts(
     group: Sequence[Line], design: Design, notes: list[str]
 ) -> Iterable[effects.Contrast]:
     first = group[0].result
+    name = full_name(first.benchmark, first.metric)
     cells = [Cell(line.setting.factors, line.result.by_round) for line in group]
     if len(cells) != design.settings:
         notes.append(
-            f"{first.benchmark} {first.metric}: no main effects. {design.settings - len(cells)} of "
-            f"{design.settings} combinations have no values."
+            f"{name}: no main effects. {design.settings - len(cells)} of {design.settings} "
+            f"combinations have no values."
         )
         return
     for factor, levels in design.levels.items():
         try:
             yield from effects.contrasts(cells, factor, design.reference.get(factor, levels[0]))
         except Refused as reason:
-            notes.append(f"{first.benchmark} {first.metric}: no effect of {factor}. {reason}")
+            notes.append(f"{name}: no effect of {factor}. {reason}")
 
 
 def _corrected_effects(found: Sequence[FactorEffect], rules: _Rules) -> list[FactorEffect]:

@@ -15,6 +15,7 @@ from nephoscope.compaction.reading import REPETITION as REPETITION
 from nephoscope.compaction.summarise import MACHINE, estimate_of, summary_of
 from nephoscope.errors import StoreError, UnknownName
 from nephoscope.model import INTERNAL, Better, Estimate, Shape, factors_key, stated
+from nephoscope.naming import line_name
 from nephoscope.results import lines, names
 from nephoscope.store import StoredRun
 from nephoscope.store.summary import MetricSummary, RunSummary
@@ -63,6 +64,11 @@ class Series:
     def has_times(self) -> bool:
         """Returns whether the times of the points put them into their order."""
         return have_times([point.at_s for point in self.points])
+
+    @stated
+    def label(self) -> str:
+        """Returns the name of the metric with its setting."""
+        return line_name(self.benchmark, self.metric, self.factors)
 
 
 def read(

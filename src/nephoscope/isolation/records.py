@@ -10,7 +10,8 @@ from nephoscope.analysis.compare import Comparison
 from nephoscope.analysis.interference import Triple, Variation
 from nephoscope.isolation.dose_response import Response
 from nephoscope.isolation.recovery import Drift, Recovery
-from nephoscope.model import Better, Estimate, Factors
+from nephoscope.model import Better, Estimate, Factors, stated
+from nephoscope.naming import line_name
 
 Pairing = Literal["adjacent baseline trials", "baseline trials of the round"]
 BY_NEIGHBOUR: Pairing = "adjacent baseline trials"
@@ -30,6 +31,11 @@ class Victim:
     factors: Factors
     better: Better
     unit: str
+
+    @stated
+    def label(self) -> str:
+        """Returns the line's name in a sentence."""
+        return line_name(self.benchmark, self.metric, self.factors)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from nephoscope.isolation import cells as isolation_cells
 from nephoscope.isolation import doses, money, recovery, resource_names, trial_pairs
 from nephoscope.isolation.records import Cell, DoseResponse, IdleControl, Isolation, QuietDrift
 from nephoscope.isolation.trial_pairs import Trials, WatchedLine
-from nephoscope.model import as_number
+from nephoscope.naming import as_number
 from nephoscope.plans import resources
 from nephoscope.results.run_data import RunData
 

@@ -8,10 +8,10 @@ from nephoscope.grouping import group_by
 from nephoscope.isolation import money
 from nephoscope.isolation.records import Cell, DoseResponse, Index, NamedLoad, Victim
 from nephoscope.model import Estimate
+from nephoscope.naming import common_factors
 from nephoscope.plans.resources import IDLE, RESOURCES
 from nephoscope.report import wording
 from nephoscope.report.blocks import Block, Column, Heading, Sentence, Table
-from nephoscope.report.selection import common_factors
 
 MAX_ROWS = 80
 """Lines of one table; the others are in result.json."""

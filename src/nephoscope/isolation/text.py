@@ -62,9 +62,8 @@ def _about_money(isolation: Isolation) -> str:
 
 
 def _name(victim: Victim, result: RunResult) -> str:
-    levels = "".join(f" {name}={level}" for name, level in sorted(victim.factors.items()))
     where = f" on {victim.target}" if len(result.run.targets) > 1 else ""
-    return f"{victim.benchmark} {victim.metric}{where}{levels}"
+    return f"{wording.line_name(victim.benchmark, victim.metric, victim.factors)}{where}"
 
 
 def _table(cells: Iterable[Cell]) -> str:

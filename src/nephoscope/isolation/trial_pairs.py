@@ -16,7 +16,8 @@ from nephoscope.analysis.statistics.histograms import Trial
 from nephoscope.catalog import CPU_GAPS
 from nephoscope.grouping import group_by
 from nephoscope.isolation.records import Victim
-from nephoscope.model import Better, MetricResult, TrialRecord, factors_key, line_label
+from nephoscope.model import Better, MetricResult, TrialRecord, factors_key
+from nephoscope.naming import line_name
 from nephoscope.results import names
 
 if TYPE_CHECKING:
@@ -231,4 +232,4 @@ def paired(line: WatchedLine, loaded: Sequence[str], records: Mapping[str, Trial
 
 def label(victim: Victim) -> str:
     """A victim's name in a sentence."""
-    return line_label(victim.benchmark, victim.metric, victim.factors)
+    return line_name(victim.benchmark, victim.metric, victim.factors)

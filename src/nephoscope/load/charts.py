@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from nephoscope import units
 from nephoscope.load.result import GENERATORS
 from nephoscope.model import MetricResult, RunResult
+from nephoscope.naming import common_factors
 from nephoscope.report import charts, figures, selection, violins, wording
 from nephoscope.report.blocks import Block, Chart, Column, Sentence, Table
 from nephoscope.report.selection import Sweep
@@ -149,7 +150,7 @@ def _limits(swept: Sequence[Sweep]) -> list[Block]:
 
 def _violins(benchmark: str, own: Sequence[MetricResult]) -> Chart:
     targets = len({line.target for line in own})
-    common = selection.common_factors([line.factors for line in own])
+    common = common_factors([line.factors for line in own])
     names = [
         wording.setting_text(line, targets, common) or wording.clean(line.target) for line in own
     ]

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 from nephoscope.load import charts, tools
 from nephoscope.load.result import Load, LoadCounts
-from nephoscope.model import RunResult, level_name
+from nephoscope.model import RunResult
+from nephoscope.naming import level_name
 from nephoscope.report import wording
 from nephoscope.report.blocks import Block, Column, Section, Sentence, Table, items
 

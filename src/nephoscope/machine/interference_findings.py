@@ -14,12 +14,28 @@ from nephoscope.analysis.target_evidence import (
     limit_lines,
     text_of,
 )
-from nephoscope.model import Finding, MetricResult, Severity
+from nephoscope.model import BUSY_MACHINE, Finding, MetricResult, Severity
 
 _FULL_SHARE = 0.99  # a tick, an interrupt and housekeeping take less than 1 % of a free CPU
 _POOR_SHARE = 0.90
 _LONG_GAP_NS = 10e6  # a gap that a person at a terminal or a request with a deadline can feel
 _NOTABLE_RATIO = 0.01
+_BUSY_CPUS = 0.1  # on an idle machine the other programs take 0.01 to 0.05 CPUs
+
+
+def busy_machine(case: TargetEvidence) -> Answers:
+    """Other programs of this machine ran during the trials: its results are what they left."""
+    used = case.trials.over_time("others_busy_cpus", "cpus")
+    if used is not None and used.low is not None and used.low > _BUSY_CPUS:
+        yield Finding(
+            BUSY_MACHINE,
+            Severity.WARNING,
+            f"Measured on a busy machine: other programs used {text_of(used)} during the trials, "
+            "so these results show what they left of it.",
+            ("CPU time of other programs over the duration of the trials that show it, n trials",),
+            "Stop the other programs (`nephoscope scheduler` names them) and repeat the run, or "
+            "read the results as those of a machine in use.",
+        )
 
 
 def cpu_share(case: TargetEvidence) -> Answers:
@@ -122,7 +138,7 @@ def long_gaps(case: TargetEvidence) -> Answers:
 
 def steal(case: TargetEvidence) -> Answers:
     """The hypervisor itself says that it held CPU time back: for others, or by a cap."""
-    during = case.trials.steal()
+    during = case.trials.over_time("steal_ratio", "ratio")
     boot = facts.number(case.fingerprint, "counters.steal_since_boot_ratio")
     notable = during is not None and during.low is not None and during.low > _NOTABLE_RATIO
     if not notable and not (boot is not None and boot > _NOTABLE_RATIO):
@@ -191,4 +207,4 @@ def swapping(case: TargetEvidence) -> Answers:
         )
 
 
-RULES = (cpu_share, long_gaps, steal, throttling, swapping)
+RULES = (busy_machine, cpu_share, long_gaps, steal, throttling, swapping)

@@ -15,7 +15,8 @@ from nephoscope.analysis.target_evidence import (
     limit_lines,
     text_of,
 )
-from nephoscope.model import Estimate, Finding, Severity
+from nephoscope.model import Consistency, Estimate, Finding, Severity, factors_key
+from nephoscope.naming import full_name
 from nephoscope.results import names
 from nephoscope.results.machine_figures import MachineFigures
 from nephoscope.results.precision import precision, precision_sentence
@@ -56,7 +57,7 @@ def disk_tail(case: TargetEvidence) -> Answers:
     """The slow hundredth of a disk's operations takes ten times as long as the typical one."""
     lines = [metric for metric in case.metrics if metric.benchmark.startswith("disk.")]
     middles = {
-        (m.benchmark, m.metric.replace("_p50_ns", ""), m.label.partition(" (")[2]): m
+        (m.benchmark, m.metric.replace("_p50_ns", ""), factors_key(m.factors)): m
         for m in lines
         if m.metric.endswith("_p50_ns")
     }
@@ -64,13 +65,13 @@ def disk_tail(case: TargetEvidence) -> Answers:
     for metric in lines:
         if metric.metric.endswith("_p99_ns"):
             stem = metric.metric.replace("_p99_ns", "")
-            middle = middles.get((metric.benchmark, stem, metric.label.partition(" (")[2]))
+            middle = middles.get((metric.benchmark, stem, factors_key(metric.factors)))
             if middle and metric.estimate.value > _LONG_TAIL * middle.estimate.value > 0:
                 tails.append((metric.estimate.value / middle.estimate.value, metric, middle))
     if tails:
         tails.sort(key=lambda tail: -tail[0])
         evidence = [
-            f"{slow.label}: {text_of(slow.estimate)}; p50: {text_of(middle.estimate)}"
+            f"{case.name_of(slow)}: {text_of(slow.estimate)}; p50: {text_of(middle.estimate)}"
             for _, slow, middle in tails
         ]
         yield Finding(
@@ -189,11 +190,11 @@ def small_cache(case: TargetEvidence) -> Answers:
 def erratic(case: TargetEvidence) -> Answers:
     """Headline metrics that vary too much from trial to trial to be planned with."""
     headline = [metric for metric in case.metrics if metric.headline]
-    wild = [metric for metric in headline if metric.consistency.word == "erratic"]
+    wild = [metric for metric in headline if _is_erratic(metric.consistency)]
     if wild:
         wild.sort(key=lambda metric: -(metric.consistency.robust_cv or 0))
         evidence = [
-            f"{m.label}: robust CV "
+            f"{case.name_of(m)}: robust CV "
             f"{units.format_value(m.consistency.robust_cv or 0, 'ratio')}, n = {m.estimate.n}"
             for m in wild
         ]
@@ -207,6 +208,10 @@ def erratic(case: TargetEvidence) -> Answers:
         )
 
 
+def _is_erratic(consistency: Consistency) -> bool:
+    return consistency.word == "erratic" and consistency.certain
+
+
 def two_modes(case: TargetEvidence) -> Answers:
     """Trials that fall into two groups far apart: a hint at two states of the machine."""
     bimodal = []
@@ -216,7 +221,7 @@ def two_modes(case: TargetEvidence) -> Answers:
             low, high = split
             unit = metric.estimate.unit
             bimodal.append(
-                f"{metric.label}: {len(low)} trials around "
+                f"{case.name_of(metric)}: {len(low)} trials around "
                 f"{units.format_value(median(low), unit)}, {len(high)} around "
                 f"{units.format_value(median(high), unit)}"
             )
@@ -276,7 +281,7 @@ def not_converged(case: TargetEvidence) -> Answers:
         f"precision.{distribution}",
         limit_lines(
             [
-                f"{benchmark} {name}" + (f": {count} of {of} settings" if of > 1 else "")
+                full_name(benchmark, name) + (f": {count} of {of} settings" if of > 1 else "")
                 for (benchmark, name), count in wide.items()
                 if (of := settings[benchmark, name])
             ]

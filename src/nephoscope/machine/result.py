@@ -10,7 +10,8 @@ from nephoscope.analysis import facts
 from nephoscope.analysis.statistics import estimates
 from nephoscope.analysis.statistics.values import Refused
 from nephoscope.machine import knees as ladder
-from nephoscope.model import Better, Estimate, LineKey, MetricResult, factors_key, line_label
+from nephoscope.model import Better, Estimate, LineKey, MetricResult, factors_key
+from nephoscope.naming import line_name
 from nephoscope.results.machine_figures import MachineFigures, MemoryLevels, ThreadScaling
 from nephoscope.results.run_data import RunData
 from nephoscope.units import format_number
@@ -118,7 +119,7 @@ def _laws(
             mean_ns = sum(v * n for v, n in zip(values, numbers, strict=True)) / sum(numbers)
             in_flight = float(line.factors[depth]) if depth else 1.0
             sentence = little(in_flight, line.estimate.value, mean_ns / 1e9)
-            broken += [f"{line_label(benchmark, rate, line.factors)}: {sentence}"] * bool(sentence)
+            broken += [f"{line_name(benchmark, rate, line.factors)}: {sentence}"] * bool(sentence)
     return tuple(broken)
 
 

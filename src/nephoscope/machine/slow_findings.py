@@ -88,7 +88,7 @@ def _slow(case: TargetEvidence, line: MetricResult) -> _Slow | None:
     if slowdown.low is None or slowdown.value < _NOTABLE:
         return None
     told = units.format_interval(slowdown.value, slowdown.low, slowdown.high, "")
-    what = f"{line.label}: {when} {told} times as slow as the others"
+    what = f"{case.name_of(line)}: {when} {told} times as slow as the others"
     readings = [case.trials.reading(line, number) for number in line.rounds]
     return _Slow(line, what, slowdown, [readings[i] for i in quick], [readings[i] for i in slow])
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from nephoscope import units
 from nephoscope.model import MetricResult, RunResult, factors_key
+from nephoscope.naming import common_factors
 from nephoscope.report import charts, figures, selection, wording
 from nephoscope.report.blocks import Block, Chart, Column, Heading, Section, Sentence, Table
 from nephoscope.report.selection import Sweep
@@ -75,7 +76,7 @@ def _fairness(lines: Sequence[MetricResult]) -> list[Block]:
 def _named(lines: Sequence[MetricResult]) -> list[tuple[str, ...]]:
     """Returns the setting of each line with its estimate."""
     targets = len({line.target for line in lines})
-    common = selection.common_factors([line.factors for line in lines])
+    common = common_factors([line.factors for line in lines])
     return [
         (
             wording.setting_text(line, targets, common) or line.target,

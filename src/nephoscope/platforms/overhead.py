@@ -15,7 +15,8 @@ from nephoscope.analysis import compare
 from nephoscope.analysis.statistics.dependence import ASSUMED
 from nephoscope.analysis.statistics.means import mean_of_skewed
 from nephoscope.analysis.statistics.values import Array, Refused
-from nephoscope.model import Estimate, LineKey, MetricResult, factors_key, level_name
+from nephoscope.model import Estimate, LineKey, MetricResult, factors_key
+from nephoscope.naming import level_name
 from nephoscope.platforms.records import CallOverhead, PlatformOverhead, SystemCallOverhead
 from nephoscope.results.lines import pool_comparisons
 from nephoscope.results.run_data import RunData

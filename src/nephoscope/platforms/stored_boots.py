@@ -7,10 +7,11 @@ from typing import Any
 
 from nephoscope.catalog import HOST_BOOT
 from nephoscope.model import MetricResult, RunResult, factors_key
+from nephoscope.naming import common_factors
 from nephoscope.platforms import boot_chart
 from nephoscope.platforms.boot_figures import figures
 from nephoscope.platforms.records import MARKS, Boot, BootFigures, StoredBoots
-from nephoscope.report import selection, wording
+from nephoscope.report import wording
 from nephoscope.report.blocks import Section
 from nephoscope.results.run_data import RunData
 
@@ -28,7 +29,7 @@ def analyse(data: RunData) -> StoredBoots | None:
             at = groups.setdefault((line.target, factors_key(line.factors)), {})
             at[line.metric] = line
     wholes = [lines for lines in groups.values() if _WHOLE in lines]
-    common = selection.common_factors([lines[_WHOLE].factors for lines in wholes])
+    common = common_factors([lines[_WHOLE].factors for lines in wholes])
     boots = [
         _figures(lines, len({target for target, _ in groups}), common, data.confidence)
         for lines in wholes

@@ -11,7 +11,8 @@ from nephoscope.analysis import exclusions
 from nephoscope.analysis.statistics import variation
 from nephoscope.analysis.statistics.values import Refused
 from nephoscope.errors import UsageError
-from nephoscope.model import Estimate, level_name
+from nephoscope.model import Estimate
+from nephoscope.naming import level_name
 from nephoscope.rank.domains import advise
 from nephoscope.rank.front import pareto_front
 from nephoscope.rank.overall import overall, scope_of

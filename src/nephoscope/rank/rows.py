@@ -14,7 +14,8 @@ from nephoscope.analysis.compare import round_shifts, shared_rounds
 from nephoscope.analysis.statistics.dependence import ASSUMED
 from nephoscope.analysis.statistics.values import Array
 from nephoscope.errors import UsageError
-from nephoscope.model import Better, Factors, LineKey, MetricResult, factors_key, line_label
+from nephoscope.model import Better, Factors, LineKey, MetricResult, factors_key
+from nephoscope.naming import line_name
 from nephoscope.rank.many import of_many
 from nephoscope.rank.pairs import MIN_N, Pair, of_one_run, pair_errors, weaker
 from nephoscope.rank.records import RowKind
@@ -76,7 +77,7 @@ class Row:
     @property
     def label(self) -> str:
         """Returns the row's name in a sentence."""
-        return line_label(self.benchmark, self.metric, self.factors)
+        return line_name(self.benchmark, self.metric, self.factors)
 
     @property
     def tested(self) -> bool:

@@ -9,11 +9,12 @@ from nephoscope import units
 from nephoscope.analysis.statistics.values import percent
 from nephoscope.grouping import group_by
 from nephoscope.model import Estimate, RunResult
+from nephoscope.naming import common_factors
 from nephoscope.rank.lead import GAP, NAMED, chance, in_order, lead
 from nephoscope.rank.records import OverallCell, RankedCell, RankedRow, Ranking
 from nephoscope.rank.rows import RANK
 from nephoscope.reading.sentences import listed
-from nephoscope.report import figures, selection, wording
+from nephoscope.report import figures, wording
 from nephoscope.report.blocks import (
     Block,
     Chart,
@@ -404,7 +405,7 @@ def _consistency_mark(row: RankedRow, cell: RankedCell) -> str:
 def _labels(ranking: Ranking) -> dict[int, str]:
     """The name of each row by its id; without the factors that all rows of its benchmark share."""
     common = {
-        row.benchmark: selection.common_factors(
+        row.benchmark: common_factors(
             [rival.factors for rival in ranking.rows if rival.benchmark == row.benchmark]
         )
         for row in ranking.rows

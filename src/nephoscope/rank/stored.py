@@ -13,7 +13,8 @@ from nephoscope.comparison.history import History, machine_of
 from nephoscope.comparison.prior import prior_of
 from nephoscope.comparison.settings import measured_otherwise, settings_of
 from nephoscope.errors import UnknownName, UsageError
-from nephoscope.model import Better, InvalidTrial, MetricResult, RunResult, factors_key, level_name
+from nephoscope.model import Better, InvalidTrial, MetricResult, RunResult, factors_key
+from nephoscope.naming import level_name
 from nephoscope.rank.pairs import Pair, of_comparison
 from nephoscope.rank.rows import Alternatives, Measurement
 from nephoscope.reading.sentences import did_you_mean

@@ -8,6 +8,7 @@ from typing import Any
 from nephoscope import units
 from nephoscope.grouping import group_by
 from nephoscope.model import MetricResult, RunResult
+from nephoscope.naming import common_factors
 from nephoscope.report import figures, selection, wording
 from nephoscope.report.blocks import Chart, Column, Spark, Table
 from nephoscope.report.selection import HistogramKey, Sweep
@@ -171,7 +172,7 @@ def _distinct_names(lines: Sequence[tuple[str, str, Mapping[str, Any]]]) -> list
     Where nothing does, the name is that of the metric.
     """
     metrics, targets = ({line[part] for line in lines} for part in (0, 1))
-    common = selection.common_factors([factors for _, _, factors in lines])
+    common = common_factors([factors for _, _, factors in lines])
     names = []
     for metric, target, factors in lines:
         parts = [

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from nephoscope.model import MetricResult, RunResult, as_number, factors_key
+from nephoscope.model import MetricResult, RunResult, factors_key
+from nephoscope.naming import as_number
 from nephoscope.report import wording
 from nephoscope.results.machine_figures import MachineFigures
 
@@ -163,18 +164,6 @@ def key_factors(key: HistogramKey) -> dict[str, Any]:
     """The factors of a histogram's or a series' key."""
     found = json.loads(key[3]) if key[3] else {}
     return found if isinstance(found, dict) else {}
-
-
-def common_factors(factor_sets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Factors that have the same level in all sets (and are in all of them)."""
-    if not factor_sets:
-        return {}
-    first = factor_sets[0]
-    return {
-        name: level
-        for name, level in first.items()
-        if all(name in other and other[name] == level for other in factor_sets[1:])
-    }
 
 
 def merge_histograms(

@@ -9,42 +9,19 @@ from typing import Any
 
 from nephoscope import units
 from nephoscope.grouping import group_by
-from nephoscope.model import (
-    Consistency,
-    Estimate,
-    MetricResult,
-    Precision,
-    RunResult,
-    as_number,
-    level_name,
-)
-from nephoscope.reading.printable import printable
+from nephoscope.model import Consistency, Estimate, MetricResult, Precision, RunResult
+from nephoscope.naming import bytes_text as bytes_text
+from nephoscope.naming import clean as clean
+from nephoscope.naming import factors_text as factors_text
+from nephoscope.naming import full_name as full_name
+from nephoscope.naming import level_text as level_text
+from nephoscope.naming import line_name as line_name
+from nephoscope.naming import metric_name as metric_name
+from nephoscope.naming import plural as plural
 from nephoscope.results.excluded import excluded_settings
 from nephoscope.results.precision import precision_sentence
 
-# What a unit's ending of a name says as words: `hash_bytes_per_s` is 'hash throughput'.
-_UNIT_ENDINGS = {
-    "_bytes_per_s": " throughput",
-    "_bits_per_s": " line rate",
-    "_per_s": "",
-    "_ratio": "",
-    "_bytes": " size",
-    "_cpus": " CPUs",
-    "_ns": "",
-}
-_ACRONYMS = {
-    "cpu": "CPU",
-    "iops": "IOPS",
-    "tcp": "TCP",
-    "rtt": "round-trip time",
-    "io": "I/O",
-    "vcpu": "virtual CPU",
-    "usd": "USD",
-}
 _FIGURES = re.compile(r"[0-9][0-9.,]*")
-
-# Factors of a neighbour's load; at the baseline there is none.
-_LOAD = frozenset({"intensity", "neighbours", "resource"})
 
 MAX_NAMES = 4
 """Targets that a sentence names."""
@@ -61,11 +38,6 @@ GROUPS: Mapping[str, str] = {
 """Title of each group of benchmarks, in the report's order; other groups follow by name."""
 
 
-def clean(text: object) -> str:
-    """Text from a machine, on one line and without control characters."""
-    return " ".join(printable(str(text)).split())
-
-
 def group_of(benchmark: str) -> str:
     """Title of the group of a benchmark: 'cpu.pi' is of 'CPU', 'iperf3' of 'Other'."""
     head, dot, _ = benchmark.partition(".")
@@ -79,80 +51,10 @@ def group_rank(benchmark: str) -> tuple[int, str]:
     return (titles.index(title) if title in titles else len(titles), title)
 
 
-def metric_name(metric: str) -> str:
-    """A metric's name as words, without its unit: 'latency_p99_ns' is 'latency p99'."""
-    stem, kind = metric, ""
-    for ending, word in _UNIT_ENDINGS.items():
-        if stem.endswith(ending) and stem != ending[1:]:
-            stem, kind = stem.removesuffix(ending), word
-            break
-    words = re.sub(r"_p(\d\d)(\d+)$", r"_p\1.\2", stem).split("_")  # p999 is p99.9
-    return clean(" ".join(_ACRONYMS.get(word, word) for word in words) + kind)
-
-
-def full_name(benchmark: str, metric: str) -> str:
-    """Benchmark and metric, without saying a word twice: 'mem.stream throughput'."""
-    name = metric_name(metric)
-    last = benchmark.rpartition(".")[2]
-    first, _, rest = name.partition(" ")
-    return clean(f"{benchmark} {rest if rest and first.lower() == last else name}")
-
-
-def line_name(
-    benchmark: str, metric: str, factors: Mapping[str, Any], leave_out: Iterable[str] = ()
-) -> str:
-    """A metric with its setting: 'mem.stream throughput (triad)'."""
-    name, own = full_name(benchmark, metric), factors_text(factors, leave_out)
-    return f"{name} ({own})" if own else name
-
-
 def target_text(target: str, conditions: Mapping[str, Any]) -> str:
     """A target, and the conditions under which something holds of it."""
     own = factors_text(conditions)
     return f"{clean(target)}, {own}" if own else clean(target)
-
-
-def level_text(name: str, level: Any) -> str:
-    """One factor with its level: '2 threads', 'block 4 KiB', 'direct', 'triad', 'CPU 0'."""
-    number = as_number(level)
-    if isinstance(level, str) and level.lstrip().startswith("{"):
-        return clean(level_name(level))
-    if name in ("threads", "streams") and isinstance(level, int) and not isinstance(level, bool):
-        return plural(level, name[:-1])
-    if name == "pages":
-        return f"{clean(level)} pages"
-    if isinstance(level, bool):
-        words = " ".join(_ACRONYMS.get(word, word) for word in name.split("_"))
-        return clean(words if level else f"not {words}")
-    stem, text = name, clean(level)
-    if name.endswith("_bytes") and number is not None:
-        stem, text = name.removesuffix("_bytes"), bytes_text(number)
-    elif name.endswith("_ns") and number is not None:
-        stem, text = name.removesuffix("_ns"), units.format_value(number, "ns")
-    elif isinstance(level, str) and not (
-        # A region may bear the name of a user base; 'a', 'none' and '50ms' alone say nothing.
-        name in ("user_base", "arm") or level == "none" or level[:1].isdigit()
-    ):
-        return text
-    words = " ".join(_ACRONYMS.get(word, word) for word in stem.split("_"))
-    return f"{words} {text}"
-
-
-def factors_text(factors: Mapping[str, Any], leave_out: Iterable[str] = ()) -> str:
-    """A setting in words; the order is that of the factors' names."""
-    hidden = set(leave_out)
-    if factors.get("process") == 0:  # the only loop of its CPU
-        hidden.add("process")
-    is_baseline = factors.get("resource") == "none" and not hidden & _LOAD
-    hidden |= _LOAD if is_baseline else set()
-    texts = [level_text(k, v) for k, v in sorted(factors.items()) if k not in hidden]
-    return ", ".join(["baseline", *texts] if is_baseline else texts)
-
-
-def bytes_text(value: float) -> str:
-    """A size: '4 KiB', '1.5 MiB'."""
-    divisor, label = units.scale_of("bytes", value)
-    return f"{value / divisor:.4g} {label}"
 
 
 def setting_text(metric: MetricResult, targets: int, leave_out: Iterable[str] = ()) -> str:
@@ -233,10 +135,11 @@ def percent(ratio: float | None, digits: int = 2) -> str:
 
 
 def consistency_text(consistency: Consistency) -> str:
-    """Returns the consistency: 'steady, 1.2 % [0.8, 2.0]' (robust coefficient of variation)."""
+    """Returns the consistency: 'steady, 1.2 %', or 'steady?, 1.9 %' where the word is uncertain."""
     if consistency.robust_cv is None:
         return clean(consistency.word) or "unknown"
-    return f"{clean(consistency.word)}, {percent(consistency.robust_cv)}"
+    doubt = "" if consistency.certain else "?"
+    return f"{clean(consistency.word)}{doubt}, {percent(consistency.robust_cv)}"
 
 
 def slug(name: str) -> str:
@@ -309,11 +212,6 @@ def amount_interval(estimate: Estimate) -> str:
         "?" if end is None else amount(end, "").strip() for end in (estimate.low, estimate.high)
     )
     return f"[{', '.join(ends)}]"
-
-
-def plural(count: int, noun: str) -> str:
-    """'1 finding', '3 findings'."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def joined(words: Iterable[str]) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from nephoscope.model import InvalidTrial, MetricResult, RunResult, factors_key, line_label
+from nephoscope.model import InvalidTrial, MetricResult, RunResult, factors_key
+from nephoscope.naming import line_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class ExcludedSetting:
     @property
     def label(self) -> str:
         """Returns its name in a sentence: `disk.io (queue_depth=32)`."""
-        return line_label(self.benchmark, self.benchmark, self.factors)
+        return line_name(self.benchmark, self.benchmark, self.factors)
 
     def is_setting_of(self, line: MetricResult) -> bool:
         """Returns whether a line, of whatever target, is of this setting."""

@@ -15,7 +15,8 @@ from nephoscope.analysis.statistics.dependence import ASSUMED, INDEPENDENT, pool
 from nephoscope.analysis.statistics.histograms import Trial
 from nephoscope.analysis.statistics.values import Array, Refused
 from nephoscope.catalog import BenchmarkSpec
-from nephoscope.model import Better, Estimate, LineKey, MetricResult, line_label
+from nephoscope.model import Better, Estimate, LineKey, MetricResult
+from nephoscope.naming import line_name
 from nephoscope.results import names
 from nephoscope.results.precision import relative_half_width
 
@@ -228,7 +229,7 @@ def percentile_lines(
                 simulated=simulated,
             )
         )
-    return lines, _refusal(line_label(key.benchmark, key.metric, factors), group, refused)
+    return lines, _refusal(line_name(key.benchmark, key.metric, factors), group, refused)
 
 
 def _refusal(label: str, group: Histograms, refused: Sequence[tuple[float, str]]) -> str:

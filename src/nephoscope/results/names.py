@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 import hashlib
+import re
 
+from nephoscope.analysis.statistics import dependence
 from nephoscope.model import BESIDE as BESIDE
+from nephoscope.model import MetricResult
 
 NOT_CONVERGED = "Not converged"
 """How the warning of a line begins whose interval stayed wider than wanted."""
 
+_ROUTINE = (NOT_CONVERGED, dependence.DEPENDENT, "n = ")
+"""How sentences begin that the interval beside the value says already, by its width or absence."""
+
 PARTS = frozenset({"hour", "user_base", "part"})
 """Factors of a simulation's finer parts, whose lines are no headlines."""
+
+
+def doubts(metric: MetricResult) -> list[str]:
+    """Returns the sentences on why a reader must doubt a line's value or its interval.
+
+    A wide interval or none is no such reason, because it says so itself.
+    """
+    texts = (*metric.warnings, metric.estimate.note)
+    sentences = (one for text in texts for one in re.split(r"(?<=\.) (?=[A-Z])", text))
+    return [one for one in dict.fromkeys(sentences) if one and not one.startswith(_ROUTINE)]
 
 
 def percentile_metric(metric: str, unit: str, quantile: float) -> str:

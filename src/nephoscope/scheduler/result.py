@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from nephoscope.analysis import facts
 from nephoscope.catalog import CPU_GAPS
-from nephoscope.model import BESIDE, Sample, TrialRecord, as_number, factors_key
+from nephoscope.model import BESIDE, Sample, TrialRecord, factors_key
+from nephoscope.naming import as_number
 from nephoscope.results.run_data import RunData
 from nephoscope.scheduler.inference.infer import infer
 from nephoscope.scheduler.inference.verdict import Gap, Look, Loop, SchedulerVerdicts

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from nephoscope.documents import to_json
 from nephoscope.errors import StoreError
 from nephoscope.model import Shape, TrialRecord
+from nephoscope.naming import line_name
 from nephoscope.results.counters import COUNTERS
 from nephoscope.serve.workers import Refusal
 from nephoscope.store import RUNNING, StoredRun
@@ -156,7 +157,12 @@ def _trial_content(
         "counters": {key: record.beside.get(key) for key, _, _ in COUNTERS},
         "samples": table.num_rows,
         "values": [
-            {**dict(zip(columns, key, strict=True)), "value": median(values), "n": len(values)}
+            {
+                **(names := dict(zip(columns, key, strict=True))),
+                "label": line_name(record.benchmark, names["metric"], json.loads(names["factors"])),
+                "value": median(values),
+                "n": len(values),
+            }
             for key, values in groups.items()
         ],
         "gaps": sorted(longest),

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from nephoscope.errors import StoreError
-from nephoscope.model import factors_key
+from nephoscope.model import factors_key, stated
+from nephoscope.naming import line_name
 from nephoscope.serve.answers import document, result_changed_ns, stored_result
 from nephoscope.serve.workers import Answer
 from nephoscope.store import Store, StoredRun
@@ -29,6 +30,11 @@ class LineOfTarget:
     factors: str
     unit: str
     headline: bool
+
+    @stated
+    def label(self) -> str:
+        """Returns the line's name in a sentence."""
+        return line_name(self.benchmark, self.metric, json.loads(self.factors))
 
 
 def lines(store: Store, runs: Sequence[str]) -> Answer:

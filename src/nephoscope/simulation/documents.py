@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from nephoscope.model import as_number
+from nephoscope.naming import as_number
 from nephoscope.simulation.records import (
     CACHE,
     SITE,

@@ -18,7 +18,8 @@ from nephoscope.analysis.target_evidence import (
     limit_lines,
     text_of,
 )
-from nephoscope.model import Estimate, Finding, Severity, levels_text
+from nephoscope.model import Estimate, Finding, Severity
+from nephoscope.naming import factors_text
 from nephoscope.simulation.records import Simulation
 
 ENOUGH = 0.95
@@ -40,7 +41,7 @@ def _of(case: TargetEvidence, part: str) -> list[Any]:
 
 
 def _name(found: Any) -> str:
-    return f" ({levels_text(found.conditions)})" if found.conditions else ""
+    return f" ({factors_text(found.conditions)})" if found.conditions else ""
 
 
 def beyond_objective(case: TargetEvidence) -> Answers:

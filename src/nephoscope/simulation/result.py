@@ -11,15 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from nephoscope.model import (
-    Estimate,
-    Factors,
-    MetricResult,
-    TrialRecord,
-    TrialStatus,
-    as_number,
-    factors_key,
-)
+from nephoscope.model import Estimate, Factors, MetricResult, TrialRecord, TrialStatus, factors_key
+from nephoscope.naming import as_number
 from nephoscope.results.run_data import RunData
 from nephoscope.simulation import documents
 from nephoscope.simulation.records import (

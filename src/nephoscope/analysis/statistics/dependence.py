@@ -223,6 +223,11 @@ def effective_n(n: int, weights: Array) -> float:
     return max(1.0, n / float(weights @ mean_inflation(n)))
 
 
+DEPENDENT = "Consecutive repetitions depend on each other"
+LOWER_BOUND = "The interval is a lower bound:"
+"""How the sentences begin on dependence that an interval allows for, and on one that it cannot."""
+
+
 def sentence(n: int, weights: Array, coverage: float = 1.0) -> str:
     """Returns what the dependence did to an interval; empty below `STATED_FROM`.
 
@@ -230,7 +235,7 @@ def sentence(n: int, weights: Array, coverage: float = 1.0) -> str:
     """
     rho = autocorrelation(weights)
     bound = (
-        "The interval is a lower bound: "
+        f"{LOWER_BOUND} "
         f"{n} repetitions cannot show how far values drift that depend so strongly on each other."
         if rho >= LOWER_BOUND_FROM or coverage < 0.9
         else ""
@@ -238,8 +243,8 @@ def sentence(n: int, weights: Array, coverage: float = 1.0) -> str:
     if rho < STATED_FROM:
         return bound
     text = (
-        f"Consecutive repetitions depend on each other (autocorrelation about {rho:.1f}): {n} of "
-        f"them are worth about {effective_n(n, weights):.0f}, and the interval is widened for it."
+        f"{DEPENDENT} (autocorrelation about {rho:.1f}): {n} of them "
+        f"are worth about {effective_n(n, weights):.0f}, and the interval is widened for it."
     )
     return f"{text} {bound}".rstrip()
 

@@ -29,12 +29,12 @@ from nephoscope.analysis.statistics.values import (
 from nephoscope.model import Consistency, ConsistencyWord, Estimate
 
 STEADY_BELOW = 0.02
-"""Steady: the whole interval of the robust CoV lies below 2 %. Then 10 repetitions, the least we
-take, pin the median to about ±1.25 · 2.26 · 2 % / sqrt(10) = ±1.8 %, inside the default ±2 %."""
+"""Steady: the robust CoV is below 2 %. Then 10 repetitions, the least we take, pin the median to
+about ±1.25 · 2.26 · 2 % / sqrt(10) = ±1.8 %, inside the default ±2 %."""
 
 ERRATIC_ABOVE = 0.10
-"""Erratic: the whole interval lies above 10 %. Then ±2 % would take (1.2533 · 1.96 · 10 % / 2 %)²
-= 151 repetitions, more than the 100 that a plan allows by default."""
+"""Erratic: the robust CoV is above 10 %. Then ±2 % would take (1.2533 · 1.96 · 10 % / 2 %)² = 151
+repetitions, more than the 100 that a plan allows by default."""
 
 LEAST_N = 6
 RESAMPLES, BCA_RESAMPLES = 1999, 9999
@@ -45,9 +45,9 @@ MAD_TO_SIGMA = 1.4826
 def consistency(values: Numbers, *, confidence: float = 0.95, seed: int = 1) -> Consistency:
     """Returns how much one metric varies from repetition to repetition (ratios; see `Consistency`).
 
-    values: one a repetition, shape (n,). word: steady when the interval of the robust CoV lies
-    below 2 %, erratic when it lies above 10 %, variable otherwise; unknown below 6 repetitions and
-    where a ratio to the median has no meaning (median 0, values of both signs).
+    values: one a repetition, shape (n,). word: of the robust CoV, certain where its whole interval
+    has it; unknown below 6 repetitions and where a ratio to the median has no meaning (median 0,
+    values of both signs).
     The interval is a bootstrap of the median absolute deviation with tails widened for few
     repetitions; its coverage is checked in the tests.
     """
@@ -61,12 +61,15 @@ def consistency(values: Numbers, *, confidence: float = 0.95, seed: int = 1) -> 
         return UNKNOWN
     replicas = resample(array, robust_cv, seed=seed, resamples=RESAMPLES)
     low, high = percentile_interval(replicas, point, array.size, confidence)
-    word: ConsistencyWord = (
-        "steady" if high < STEADY_BELOW else "erratic" if low > ERRATIC_ABOVE else "variable"
-    )
     top = high if math.isfinite(high) else None
     cv = cv_point(array) if np.all(np.isfinite(array)) else None
-    return Consistency(point, cv, quartile_dispersion(array), low, top, word)
+    word = _word(point)
+    certain = {_word(low), _word(high)} == {word}
+    return Consistency(point, cv, quartile_dispersion(array), low, top, word, certain)
+
+
+def _word(cv: float) -> ConsistencyWord:
+    return "steady" if cv < STEADY_BELOW else "erratic" if cv > ERRATIC_ABOVE else "variable"
 
 
 def robust_cv(rows: Array) -> Array:

@@ -21,7 +21,7 @@ def build(result: RunResult) -> Section:
     blocks += items(lines, title="Unavailable statistics")
     warnings = _warnings(result)
     if warnings:
-        blocks += items(wording.by_kind(warnings), title="Warnings (marked * above)")
+        blocks += items(wording.by_kind(warnings), title="Warnings")
         pair = Column.texts("metric", "warning")
         blocks.append(Table(pair, tuple(warnings), "All warnings", collapsed=True))
     meanings = _meanings(result)

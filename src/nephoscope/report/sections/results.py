@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
 from nephoscope.grouping import group_by
 from nephoscope.model import Factors, MetricResult, RunResult, factors_key
+from nephoscope.naming import common_factors
 from nephoscope.report import selection, wording
 from nephoscope.report.blocks import Block, Cell, Column, Heading, Section, Sentence, Strip, Table
+from nephoscope.results import names
 
 _COLUMNS = (
     Column("metric"),
@@ -19,6 +22,8 @@ _COLUMNS = (
     Column("consistency", width=11),
     Column("trials in order", roomy=True, width=8.5),
 )
+
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 MAX_OPEN = 100
 """Rows of a group that are not folded away."""
@@ -44,20 +49,20 @@ def build(result: RunResult) -> Section | None:
     level = wording.joined(map(wording.percent, levels))
     how_to_read = (
         f"Median of n trials with its {level} confidence interval. Consistency is the "
-        "robust coefficient of variation between trials (1.4826 MAD / median): steady if its "
-        "interval lies below 2 %, erratic if above 10 %, variable otherwise."
+        "robust coefficient of variation between trials (1.4826 MAD / median): steady below 2 %, "
+        "variable to 10 %, erratic above, with a question mark where its interval holds another."
     )
     blocks: list[Block] = [Sentence(how_to_read), Sentence(_DRAWINGS, roomy=True)]
     ordered = selection.natural_order(headline)
     for title, metrics in groupby(ordered, key=lambda m: wording.group_of(m.benchmark)):
         own = list(metrics)
-        blocks += [Heading(title), _table("", own[:MAX_OPEN], result, steps)]
+        blocks += [Heading(title), *_table("", own[:MAX_OPEN], result, steps)]
         if own[MAX_OPEN:]:
             more = f"{len(own) - MAX_OPEN} more metrics"
-            blocks.append(_table(more, own[MAX_OPEN:], result, steps, collapsed=True))
+            blocks += _table(more, own[MAX_OPEN:], result, steps, collapsed=True)
     if rest:
         ordered = selection.natural_order(rest)
-        blocks.append(_table("Other metrics", ordered, result, {}, collapsed=True))
+        blocks += _table("Other metrics", ordered, result, {}, collapsed=True)
     return Section("results", "Results", tuple(blocks))
 
 
@@ -68,11 +73,19 @@ def _table(
     steps: Mapping[int, str],
     *,
     collapsed: bool = False,
-) -> Table:
+) -> list[Block]:
+    """A table, and below it the reasons to doubt the rows that are marked."""
     targets = len(selection.target_names(result))
     common = _common(metrics)
+    marks = _Marks()
     rows = tuple(
-        _row(metric, targets, common.get(metric.benchmark, {}), steps.get(id(metric), ""))
+        _row(
+            metric,
+            targets,
+            common.get(metric.benchmark, {}),
+            steps.get(id(metric), ""),
+            marks.of(metric),
+        )
         for metric in metrics
     )
     told = [
@@ -81,23 +94,45 @@ def _table(
         if (text := wording.factors_text(own))
     ]
     caption = ". ".join(part for part in (title, *told) if part)
-    return Table(_COLUMNS, rows, caption=caption, collapsed=collapsed)
+    table = Table(_COLUMNS, rows, caption=caption, collapsed=collapsed)
+    return [table, *(Sentence(text) for text in marks.notes())]
+
+
+class _Marks:
+    """Numbers the reasons to doubt a table's rows; those that differ in their numbers are one."""
+
+    def __init__(self) -> None:
+        self._reasons: dict[str, tuple[str, str]] = {}
+
+    def of(self, metric: MetricResult) -> str:
+        """Returns the marks of a row: '' without a doubt, else as ' ¹'."""
+        marks = ""
+        for reason in names.doubts(metric):
+            kind = re.sub(r"\d[\d.,]*", "#", reason)
+            mark = str(len(self._reasons) + 1).translate(_RAISED)
+            marks += self._reasons.setdefault(kind, (mark, reason))[0]
+        return f" {marks}" if marks else ""
+
+    def notes(self) -> Iterator[str]:
+        """Yields a note for each mark."""
+        yield from (f"{mark} {wording.clean(reason)}" for mark, reason in self._reasons.values())
 
 
 def _common(metrics: Sequence[MetricResult]) -> dict[str, dict[str, Any]]:
     """Per benchmark the factors that all its lines share, where it has several settings."""
     return {
-        benchmark: selection.common_factors([metric.factors for metric in own])
+        benchmark: common_factors([metric.factors for metric in own])
         for benchmark, own in group_by(metrics, lambda metric: metric.benchmark).items()
         if len({factors_key(metric.factors) for metric in own}) > 1
     }
 
 
-def _row(metric: MetricResult, targets: int, common: Factors, step: str) -> tuple[Cell, ...]:
+def _row(
+    metric: MetricResult, targets: int, common: Factors, step: str, marks: str
+) -> tuple[Cell, ...]:
     setting = wording.setting_text(metric, targets, leave_out=common)
     setting = f"{setting} ({step})" if step else setting
     name = wording.full_name(metric.benchmark, metric.metric)
-    marks = " *" if metric.warnings or metric.estimate.note else ""
     return (
         f"{name}: {setting}{marks}" if setting else f"{name}{marks}",
         *wording.estimate_cells(metric.estimate),

@@ -11,7 +11,8 @@ from nephoscope.analysis.compare import Comparison
 from nephoscope.analysis.statistics import means, variation
 from nephoscope.analysis.statistics.estimates import mapped
 from nephoscope.analysis.statistics.values import Refused
-from nephoscope.model import Better, Estimate, MetricResult, RunResult, level_name
+from nephoscope.model import Better, Estimate, MetricResult, RunResult
+from nephoscope.naming import level_name
 from nephoscope.results.names import BESIDE
 from nephoscope.studies.definition.selectors import MeasuredFigure, Selection
 
