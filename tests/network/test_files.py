@@ -103,8 +103,11 @@ def test_impossible_loss_of_iperf3_is_no_loss_ratio(tmp_path: Path, lost: int) -
     found = analyse_series(files.read(written(tmp_path, json.dumps(report))))
     assert found.loss is None
     assert found.notes == (
-        f"The report has {lost} of 100 packets as lost, which is no loss ratio.",
+        f"The report counts {lost} lost packets among 100 (sum), which is no loss ratio.",
+        "The report has only what was sent, so that the goodput is not known.",
     )
+    assert found.goodput_bytes_per_s is None
+    assert found.offered_bytes_per_s is not None
 
 
 def test_more_retransmissions_than_bytes_are_no_efficiency(tmp_path: Path) -> None:
@@ -211,8 +214,8 @@ def test_signs_of_congestion(tmp_path: Path) -> None:
         ("sequence,rtt_ms\n0,1\n1e20,2\n", "span 100,000,000,000,000,000,000 packets"),
         ("sequence,sent_ms,received_ms\n0,,50\n5,,80\n", "time of arrival and none of sending"),
         ("rtt_ms,loaded\n1,\n2,1\n", "'loaded' is empty for a packet"),
-        ("icmp_seq=1 time=1.2.3 ms\n", "no answers with a time"),
-        ("icmp_seq=1 timeout\n0 packets transmitted, 0 received\n", "no answers with a time"),
+        ("icmp_seq=1 time=1.2.3 ms\n", "no answer with a time"),
+        ("icmp_seq=1 timeout\n0 packets transmitted, 0 received\n", "no answer with a time"),
         (PING + PING, "the outputs of 2 runs of ping"),
         (json.dumps(iperf3("SCTP")), "its protocol 'sctp' is neither TCP nor UDP"),
         ("rtt_ms,loaded\n1\n", "1 fields under 2"),
@@ -226,7 +229,7 @@ def test_signs_of_congestion(tmp_path: Path) -> None:
         ("interval_s,bits_per_s\n0,1\n", "not longer than 0"),
         ("interval_s,bits_per_s\n1,-1\n", "below 0"),
         ('"rtt_ms\n1\n', "invalid CSV"),
-        ("{", "invalid JSON"),
+        ("{", "cut off here"),
         ("[" * 5000, "invalid JSON|nested too deeply"),
         ("[1, 2]", "no list of rows"),
         ('{"rtt_ms": 1}', "no lists of numbers"),

@@ -24,13 +24,16 @@ TECHNOLOGIES: Mapping[str, float] = {
 
 HEADERS: Mapping[str, int] = {"tcp": 20 + 20 + 12, "udp": 20 + 8}
 """IPv4 and transport headers of a packet, TCP with the timestamp option, bytes."""
+_TIMESTAMPS = 12
+"""Bytes of that option, which both ends may have switched off."""
 
 _FRAME, _WIRE = 14, 18 + 20
 """Bytes of a frame beyond its IP packet: as a shaper counts, and as the wire carries."""
 
 _NEAR = 0.95
 """Share of the wire limit from which a goodput is that of the link."""
-_BEYOND = 1.01
+_BEYOND = 1.002
+"""Goodput beyond a limit that is still its own: clocks and the last packets of a measurement."""
 _ROUND = 0.015
 """Relative distance at which a shaped rate is that of a round number."""
 _STEADY = 0.10
@@ -85,9 +88,15 @@ class TokenBucket:
     frames_sustained_bits_per_s: float
 
 
-def payload_share(protocol: str, mtu_bytes: int, beyond_packet: int) -> float:
-    """Returns the share of payload in what is counted with so many bytes beyond each IP packet."""
+def payload_share(
+    protocol: str, mtu_bytes: int, beyond_packet: int, *, timestamps: bool = True
+) -> float:
+    """Returns the share of payload in what is counted with so many bytes beyond each IP packet.
+
+    timestamps: whether packets of TCP have that option.
+    """
     payload = mtu_bytes - HEADERS[protocol]
+    payload += _TIMESTAMPS if protocol == "tcp" and not timestamps else 0
     if payload < 1:
         raise Refused(f"A packet of {mtu_bytes} bytes has no room for payload; use a larger MTU.")
     return payload / (mtu_bytes + beyond_packet)
@@ -106,18 +115,15 @@ def link(
     """
     if not goodput_bits_per_s > 0:
         raise Refused("No payload arrived, so that the link cannot be told from the goodput.")
-    share = payload_share(protocol, mtu_bytes, _WIRE)
-    limits = {name: rate * share for name, rate in TECHNOLOGIES.items()}
-    name = next((name for name in limits if goodput_bits_per_s <= limits[name] * _BEYOND), None)
-    limit = of_limit = shaped = None
+    name, limit, note = _carrier(goodput_bits_per_s, protocol, mtu_bytes)
+    of_limit = shaped = None
     sentence = f"{units.format_value(goodput_bits_per_s, 'bits_per_s')} of payload is "
-    if name is None:
+    if name is None or limit is None:
         verdict = "unknown"
         sentence += "more than any known Ethernet carries."
     else:
-        limit = limits[name]
-        of_limit = goodput_bits_per_s / limit
-        sentence += f"{100 * of_limit:.1f} % of what {name} can carry"
+        of_limit = min(1.0, goodput_bits_per_s / limit)
+        sentence += f"{100 * of_limit:.1f} % of what {name} can carry{note}"
         if of_limit >= _NEAR:
             verdict = "link"
             sentence += " after headers: the link is the limit."
@@ -147,6 +153,16 @@ def link(
         variation,
         sentence,
     )
+
+
+def _carrier(goodput: float, protocol: str, mtu_bytes: int) -> tuple[str | None, float | None, str]:
+    """Returns the slowest Ethernet that carries a goodput, its limit, and what that assumes."""
+    for name, rate in TECHNOLOGIES.items():
+        for timestamps in (True, False) if protocol == "tcp" else (True,):
+            limit = rate * payload_share(protocol, mtu_bytes, _WIRE, timestamps=timestamps)
+            if goodput <= limit * _BEYOND:
+                return name, limit, "" if timestamps else " (TCP without timestamps)"
+    return None, None, ""
 
 
 def rounded(rate: float) -> float:

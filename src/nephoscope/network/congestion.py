@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nephoscope import units
 from nephoscope.analysis.statistics.values import Array
 from nephoscope.network.bandwidth import LinkTechnology
 from nephoscope.network.loss import Loss
@@ -14,6 +15,9 @@ _VARIES = 0.10
 _QUEUE_RATIO, _QUEUE_NS = 2.0, 1e6
 """A queue: the 95th percentile of the round trip is above twice the minimum and 1 ms more."""
 _CLUSTERED = 1.5
+_LOSSY = 0.01
+"""Loss ratio: links that work lose far less than 1 % by themselves."""
+_CARRIED = 0.95
 _RELATED, _RELATED_P = -0.3, 0.01
 _FEWEST = 20
 
@@ -36,14 +40,27 @@ class Congestion:
 
 
 def signs(
-    *, rtts_ns: Array | None, rates: Array | None, link: LinkTechnology | None, loss: Loss | None
+    *,
+    rtts_ns: Array | None,
+    rates: Array | None,
+    link: LinkTechnology | None,
+    loss: Loss | None,
+    goodput: float | None = None,
+    offered: float | None = None,
 ) -> Congestion | None:
     """Returns the signs of congestion for which there are values; None without any.
 
     rtts_ns: round trips or delays in order of time. rates: throughput of consecutive intervals;
-    where both have one value an interval, their relation is a sign too.
+    where both have one value an interval, their relation is a sign too. goodput, offered: payload
+    that arrived and that was sent, bytes/s.
     """
-    known = (_varying_rate(link), _queues(rtts_ns), _clustered_loss(loss))
+    known = (
+        _varying_rate(link),
+        _queues(rtts_ns),
+        _loss(loss),
+        _clustered_loss(loss),
+        _refused_rate(goodput, offered),
+    )
     checked = tuple(one for one in (*known, _delay_with_rate(rtts_ns, rates)) if one is not None)
     if not checked:
         return None
@@ -70,6 +87,29 @@ def _queues(rtts_ns: Array | None) -> CongestionSign | None:
         high > _QUEUE_RATIO * least and high - least > _QUEUE_NS,
         f"The delay is {least / 1e6:.3g} ms at least and {high / 1e6:.3g} ms at the 95th "
         "percentile.",
+    )
+
+
+def _loss(loss: Loss | None) -> CongestionSign | None:
+    if loss is None or loss.ratio.low is None:
+        return None
+    return CongestionSign(
+        "loss",
+        loss.ratio.low > _LOSSY,
+        f"{100 * loss.ratio.value:.3g} % [{100 * loss.ratio.low:.3g}, "
+        f"{100 * (loss.ratio.high or 1):.3g}] of {loss.sent} packets were lost; a sign from "
+        f"{100 * _LOSSY:g} % on.",
+    )
+
+
+def _refused_rate(goodput: float | None, offered: float | None) -> CongestionSign | None:
+    if goodput is None or not offered:
+        return None
+    return CongestionSign(
+        "offered_rate_not_carried",
+        goodput < _CARRIED * offered,
+        f"{units.format_value(8 * goodput, 'bits_per_s')} arrived of "
+        f"{units.format_value(8 * offered, 'bits_per_s')} that were sent.",
     )
 
 

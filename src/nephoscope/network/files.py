@@ -1,4 +1,4 @@
-"""Series of a network path in files: CSV, JSON columns, the reports of iperf3 and ping.
+"""Series of a network path in files: CSV and JSON columns, and the reports of iperf3 and ping.
 
 docs/how-to/network-paths.md describes the columns.
 """
@@ -10,7 +10,6 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ import numpy as np
 
 from nephoscope.analysis.statistics.values import Array
 from nephoscope.errors import UsageError
-from nephoscope.network.bandwidth import HEADERS
+from nephoscope.network import iperf3_files, ping_files
 from nephoscope.network.delay import Order
 from nephoscope.network.loss import Flags
 from nephoscope.network.series import PathSeries
@@ -37,14 +36,15 @@ COLUMNS = (
 _LOST = frozenset({"", "lost", "*", "-", "nan", "timeout"})
 """Cells of a packet that did not arrive."""
 
-_MOST_PACKETS = 10_000_000
-"""Packets between the lowest and the highest sequence number."""
-_LARGEST = 1e24
+_MOST_PACKETS = ping_files.MOST_PACKETS
+_LARGEST = iperf3_files.LARGEST
 """Number of a cell, of which the squares of nanoseconds have to stay finite."""
-_SEQUENCES = 65_536
-"""Numbers after which the 16 bits of an ICMP sequence number begin again."""
+_IPERF_TEXT = re.compile(r"^\[ *(?:ID|SUM|\d+)\] .*\bbits/sec|^\[ *ID\] Interval", re.MULTILINE)
 
-_HINT = "Use CSV with a column such as rtt_ms or bits_per_s, `iperf3 --json` or `ping` output."
+_HINT = (
+    "Use CSV with a column such as rtt_ms or bits_per_s, `iperf3 --json`, or the output of "
+    "`ping` or `fping`."
+)
 
 Columns = Mapping[str, Sequence[float]]
 """Column -> a number for each row, not a number where the cell is empty."""
@@ -62,8 +62,13 @@ def read(file: Path, protocol: str = "tcp") -> PathSeries:
         ) from None
     if not text.strip():
         raise UsageError(f"{file}: the file is empty.", _HINT)
-    if re.search(r"icmp_seq[= ]\d", text):
-        return _ping(file, text)
+    if (series := ping_files.read(str(file), text)) is not None:
+        return series
+    if _IPERF_TEXT.search(text):
+        raise UsageError(
+            f"{file}: this is the text output of iperf3, whose figures are rounded.",
+            "Run `iperf3 --json` and name its output.",
+        )
     if text.lstrip()[0] in "{[":
         return _json(file, text, protocol)
     return _series(str(file), _csv(file, text), protocol)
@@ -99,10 +104,26 @@ def _json(file: Path, text: str, protocol: str) -> PathSeries:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
+        if isinstance(error, json.JSONDecodeError) and error.pos >= len(text.rstrip()) - 1:
+            raise UsageError(
+                f"{file}:{error.lineno}: the JSON is cut off here.",
+                "Use the whole file; a client that was killed does not write all of it.",
+            ) from None
         reason = str(error) if isinstance(error, ValueError) else "it is nested too deeply"
         raise UsageError(f"{file}: invalid JSON: {reason}.", "Check the file.") from None
     if isinstance(document, dict) and "intervals" in document:
-        return _iperf(str(file), document)
+        return iperf3_files.read(str(file), document)
+    if isinstance(document, dict) and {"x_values", "results"} <= document.keys():
+        raise UsageError(
+            f"{file}: this is a data file of flent, which is not read.",
+            "Export the series with `flent -f csv` and name its column rtt_ms or bits_per_s.",
+        )
+    found = document.get("data") if isinstance(document, dict) else None
+    if isinstance(found, dict) and found.get("resultType") == "matrix":
+        raise UsageError(
+            f"{file}: this is a range query of Prometheus, which is not read here.",
+            "Write its values as CSV under a column such as rtt_s (with time_s).",
+        )
     if isinstance(document, list):  # of rows
         rows = document
         if not rows or not all(isinstance(row, dict) for row in rows):
@@ -257,97 +278,3 @@ def _by_sequence(
         lasted = np.ptp(times[~np.isnan(times)]) if not np.isnan(times).all() else np.nan
         times = np.array([0.0, lasted / (size - 1)]) if size > 1 else None
     return out, flags, times, first
-
-
-def _ping(file: Path, text: str) -> PathSeries:
-    """The round trips that ping printed, by sequence number."""
-    answers: dict[int, float] = {}
-    latest = 0
-    for printed, time, unit in re.findall(
-        r"icmp_seq[= ](\d{1,9}).*?time[=<](\d{1,12}(?:\.\d+)?) ?(us|ms|s)", text
-    ):
-        # Of the numbers with these 16 bits, the one that is nearest to the answer before; the
-        # first numbers are none that began again, even after a long outage.
-        number = int(printed)
-        if number < _SEQUENCES:
-            number += max(0, round((latest - number) / _SEQUENCES)) * _SEQUENCES
-        latest = max(latest, number)
-        answers.setdefault(number, float(time) * _TIME_NS[unit])
-    summaries = re.findall(r"(\d{1,9}) packets transmitted", text)
-    sent = int(summaries[0]) if summaries else None
-    if sent == 0 or (sent is None and not answers):
-        raise UsageError(f"{file}: no answers with a time.", "Use the output of `ping`.")
-    if len(summaries) > 1:
-        raise UsageError(
-            f"{file}: the outputs of {len(summaries)} runs of ping.", "Use one file for each run."
-        )
-    # Without its summary the output may be a part that begins later.
-    first = min(answers, default=1) if sent is None else min(min(answers, default=1), 1)
-    last = max(max(answers, default=1), 0 if sent is None else first + sent - 1)
-    if last - first >= _MOST_PACKETS:
-        raise UsageError(
-            f"{file}: the sequence numbers span more than {_MOST_PACKETS:,} packets.", "Use a part."
-        )
-    delays = np.array([answers.get(number, math.nan) for number in range(first, last + 1)])
-    arrival_order = np.argsort(np.argsort(list(answers)))  # their ranks by number
-    return PathSeries(source=str(file), delays_ns=delays, arrival_order=arrival_order)
-
-
-def _size(cell: Any) -> float:
-    """Returns a number from 0 on. Raises TypeError, ValueError or OverflowError."""
-    value = float(cell)
-    if not 0 <= value < _LARGEST:
-        raise ValueError(f"'{str(cell)[:40]}' where a number from 0 on is expected")
-    return value
-
-
-def _iperf(source: str, document: Mapping[str, Any]) -> PathSeries:
-    """The intervals' rates, retransmissions, round trips, and losses of UDP, of iperf3."""
-    if error := document.get("error"):
-        raise UsageError(f"{source}: iperf3 failed: {str(error)[:200]}.", "Run it again.")
-    try:
-        return _iperf_series(source, document)
-    except KeyError as error:
-        problem = f"lacks {error}"
-    except (IndexError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        problem = f"is damaged: {error}"
-    raise UsageError(f"{source}: the report of iperf3 {problem}.", "Use `iperf3 --json`.")
-
-
-def _iperf_series(source: str, document: Mapping[str, Any]) -> PathSeries:
-    protocol = str(document["start"]["test_start"]["protocol"]).lower()
-    if protocol not in HEADERS:
-        raise ValueError(f"its protocol '{protocol[:40]}' is neither TCP nor UDP")
-    # The last interval may be a sliver of a few ms; those of --omit are no part of the test.
-    intervals = [
-        one
-        for one in document["intervals"]
-        if _size(one["sum"]["seconds"]) > 0.01 and not one["sum"].get("omitted")
-    ]
-    if not intervals:
-        raise KeyError("intervals")
-    end = document["end"]
-    lengths = np.array([_size(one["sum"]["seconds"]) for one in intervals])
-    rates = np.array([_size(one["sum"]["bytes"]) for one in intervals]) / lengths
-    series = PathSeries(source, bytes_per_s=rates, interval_s=lengths, protocol=protocol)
-    if protocol == "udp":
-        lost, sent = int(end["sum"]["lost_packets"]), int(end["sum"]["packets"])
-        if not 0 <= lost <= sent:  # of reordered packets iperf3 counts some below 0
-            note = f"The report has {lost} of {sent} packets as lost, which is no loss ratio."
-            return replace(series, notes=(note,))
-        return replace(series, lost=lost, sent=sent)
-    retransmits = end["sum_sent"].get("retransmits")
-    segment = _size(document["start"].get("tcp_mss_default") or 1448)
-    senders = [stream.get("sender", {}) for stream in end.get("streams", ())]
-    rtts = [
-        max((_size(one["rtt"]) for one in interval["streams"] if one.get("rtt")), default=0.0)
-        for interval in intervals
-    ]
-    least = [_size(one["min_rtt"]) for one in senders if one.get("min_rtt")]
-    return replace(
-        series,
-        sent_bytes=_size(end["sum_sent"]["bytes"]),
-        retransmitted_bytes=None if retransmits is None else _size(retransmits) * segment,
-        bulk_rtts_ns=np.array(rtts) * 1e3 if all(rtts) else None,
-        base_rtt_ns=1e3 * min(least) if least else None,
-    )

@@ -276,6 +276,11 @@ def loss_facts(analysis: Loss | None) -> Iterable[Fact]:
 def _rate_facts(analysis: PathAnalysis) -> Iterable[Fact]:
     if analysis.goodput_bytes_per_s is not None:
         yield "goodput, mean", units.format_value(8 * analysis.goodput_bytes_per_s, "bits_per_s")
+    if analysis.offered_bytes_per_s is not None:
+        yield "sent, mean", units.format_value(8 * analysis.offered_bytes_per_s, "bits_per_s")
+    if analysis.reverse_goodput_bytes_per_s is not None:
+        reverse = units.format_value(8 * analysis.reverse_goodput_bytes_per_s, "bits_per_s")
+        yield "goodput in the other direction, at the same time", reverse
     if (bucket := analysis.token_bucket) is not None:
         yield "burst rate", units.format_value(8 * bucket.burst_bytes_per_s, "bits_per_s")
         yield "sustained rate", units.format_value(8 * bucket.sustained_bytes_per_s, "bits_per_s")
@@ -307,11 +312,13 @@ def _rate_chart(analysis: PathAnalysis, prefix: str) -> Iterable[Chart]:
     rates = tuple(8 * rate for rate in analysis.rates_bytes_per_s)
     if len(rates) < 2:
         return
-    curve = figures.Curve("goodput", tuple(range(1, len(rates) + 1)), rates)
+    # Of UDP a sender's report has what it sent in each interval, not what arrived.
+    name = "goodput" if analysis.offered_bytes_per_s is None else "sent"
+    curve = figures.Curve(name, tuple(range(1, len(rates) + 1)), rates)
     figure = figures.lines(
         [curve],
         figures.Axis("interval", "count"),
-        figures.Axis("goodput", "bits_per_s", from_zero=True),
+        figures.Axis(name, "bits_per_s", from_zero=True),
         markers=len(rates) < _ROWS,
     )
     rows = [
@@ -319,8 +326,8 @@ def _rate_chart(analysis: PathAnalysis, prefix: str) -> Iterable[Chart]:
     ]
     yield Chart(
         f"{prefix}-goodput",
-        "Goodput over time",
+        f"{name.capitalize()} over time",
         figure,
-        Table(Column.numbers("interval", "goodput"), thin(rows, _ROWS)),
-        sparks=(Spark("goodput", rates, "start", "end"),),
+        Table(Column.numbers("interval", name), thin(rows, _ROWS)),
+        sparks=(Spark(name, rates, "start", "end"),),
     )

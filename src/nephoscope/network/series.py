@@ -33,8 +33,10 @@ class PathSeries:
     round trips. arrival_order: the packets that arrived in the order of their arrival, counted
     without those that were lost; None: the order of sending. loaded: for each packet whether the
     path was under load. bytes_per_s, interval_s: payload rate and length of each interval. lost,
-    sent: packets, where only the counts are known. bulk_rtts_ns: round trip of TCP in each
-    interval.
+    sent: packets, where only the counts are known. rates_are_sent: whether the rates are what a
+    sender offered, of which nobody knows how much arrived in an interval. received_bytes_per_s: of
+    the whole series, as the receiver counted; reverse_bytes_per_s: the same of the other direction,
+    at the same time. bulk_rtts_ns: round trip of TCP in each interval.
     """
 
     source: str = ""
@@ -47,6 +49,9 @@ class PathSeries:
     loaded: Flags | None = None
     bytes_per_s: Array | None = None
     interval_s: Array | None = None
+    rates_are_sent: bool = False
+    received_bytes_per_s: float | None = None
+    reverse_bytes_per_s: float | None = None
     protocol: str = "tcp"
     lost: int | None = None
     sent: int | None = None
@@ -59,7 +64,12 @@ class PathSeries:
 
 @dataclass(frozen=True, slots=True)
 class PathAnalysis:
-    """Analysis of a series; null where it lacks the values."""
+    """Analysis of a series; null where it lacks the values.
+
+    goodput_bytes_per_s: payload that arrived; offered_bytes_per_s: payload that was sent, where
+    that is known too; reverse_goodput_bytes_per_s: payload that arrived in the other direction at
+    the same time.
+    """
 
     source: str
     delay: DelayVariation | None = None
@@ -68,6 +78,8 @@ class PathAnalysis:
     voice: VoiceQuality | None = None
     latency_under_load: LatencyUnderLoad | None = None
     goodput_bytes_per_s: float | None = None
+    offered_bytes_per_s: float | None = None
+    reverse_goodput_bytes_per_s: float | None = None
     rates_bytes_per_s: tuple[float, ...] = ()
     link: LinkTechnology | None = None
     token_bucket: TokenBucket | None = None
@@ -112,10 +124,16 @@ def analyse_series(
     if losses is None and series.sent:
         losses = loss.of_counts(series.lost or 0, series.sent, confidence=confidence)
     rates = series.bytes_per_s
-    goodput = limit = bucket = None
+    goodput, offered, limit, bucket = series.received_bytes_per_s, None, None, None
     if rates is not None and series.interval_s is not None:
-        goodput = float(np.average(rates, weights=series.interval_s))
-        bucket, limit = _limits(series, rates, series.interval_s, mtu_bytes)
+        mean = float(np.average(rates, weights=series.interval_s))
+        if series.rates_are_sent:
+            offered = mean
+            if goodput:
+                limit = bandwidth.link(8 * goodput, protocol=series.protocol, mtu_bytes=mtu_bytes)
+        else:
+            goodput = mean if goodput is None else goodput
+            bucket, limit = _limits(series, rates, series.interval_s, mtu_bytes)
     return PathAnalysis(
         source=series.source,
         delay=varied,
@@ -124,6 +142,8 @@ def analyse_series(
         voice=calls,
         latency_under_load=under_load or _bulk_latency(series),
         goodput_bytes_per_s=goodput,
+        offered_bytes_per_s=offered,
+        reverse_goodput_bytes_per_s=series.reverse_bytes_per_s,
         rates_bytes_per_s=() if rates is None else delay.thinned(rates),
         link=limit,
         token_bucket=bucket,
@@ -133,6 +153,8 @@ def analyse_series(
             rates=rates,
             link=limit,
             loss=losses,
+            goodput=goodput,
+            offered=offered,
         ),
         notes=tuple(notes),
     )

@@ -6,6 +6,7 @@ import csv
 import errno
 import io
 import os
+import re
 import stat
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
@@ -92,11 +93,14 @@ def large_bytes(file: Path, hint: str) -> bytes:
     return raw
 
 
+_DECIMAL_COMMA = re.compile(r"^([+-]?\d+),(\d+(?:[eE][+-]?\d+)?)$")
+
+
 def csv_rows(
-    text: str, name: str, error: type[UsageError] = UsageError
+    text: str, name: str, error: type[UsageError] = UsageError, delimiter: str = ","
 ) -> Iterator[tuple[int, list[str]]]:
     """Yields number and cells of each line of a CSV text. Raises `error` where it is none."""
-    rows = csv.reader(io.StringIO(text), strict=True)
+    rows = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
     try:
         for cells in rows:
             yield rows.line_num, cells
@@ -111,12 +115,18 @@ def csv_records(
 ) -> Iterator[tuple[str, dict[str, str]]]:
     """Yields place and cells by column of each row below a line that names the columns.
 
-    Empty lines and those that begin with # are skipped. known: columns that there may be, needed:
-    those that there must be. UsageError for other columns, and for rows that do not fit them.
+    The separator is a comma, a tab or, as spreadsheets write where the decimal mark is a comma, a
+    semicolon. Empty lines and those that begin with # are skipped. known: columns that there may
+    be, needed: those that there must be. UsageError for other columns, and for rows that do not fit
+    them.
     """
     head: list[str] = []
-    for line, fields in csv_rows(text.removeprefix("\ufeff"), name):
+    text = text.removeprefix("\ufeff")
+    delimiter = _delimiter(text)
+    for line, fields in csv_rows(text, name, delimiter=delimiter):
         cells = [field.strip() for field in fields]
+        if delimiter == ";":
+            cells = [_DECIMAL_COMMA.sub(r"\1.\2", cell) for cell in cells]
         if not any(cells) or cells[0].startswith("#"):
             continue
         where = f"{name}:{line}"
@@ -130,6 +140,13 @@ def csv_records(
                 'Put text with a comma into "quotes".',
             )
         yield where, dict(zip(head, cells, strict=True))
+
+
+def _delimiter(text: str) -> str:
+    """Returns the separator of the columns' names: a comma, a semicolon or a tab."""
+    lines = (line for line in text.splitlines() if line.strip() and not line.startswith("#"))
+    head = next(lines, "")
+    return next((mark for mark in (",", ";", "\t") if mark in head), ",")
 
 
 def check_columns(

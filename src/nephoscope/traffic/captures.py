@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,9 +35,15 @@ _MOST_BYTES = 16 << 20
 """Bytes of one record; longer ones are damage."""
 _MOST_INTERFACES = 1000
 
-_LINK_HEADERS = {1: (12, 14), 113: (14, 16), 276: (0, 20), 12: (None, 0), 101: (None, 0)}
-"""Link type -> offset of the protocol's number, length of the header (Ethernet, Linux cooked,
-raw IP)."""
+_LINK_HEADERS: Mapping[int, tuple[int | None, int]] = {
+    1: (12, 14),  # Ethernet
+    113: (14, 16),  # Linux cooked
+    276: (0, 20),
+    **dict.fromkeys((0, 108), (None, 4)),  # loopback of BSD, after an address family
+    **dict.fromkeys((12, 14, 101, 228, 229), (None, 0)),  # IP without a header before it
+}
+"""Link type -> offset of the protocol's number, None where the IP version tells it, and length of
+the header (https://www.tcpdump.org/linktypes.html)."""
 _IPV4, _IPV6 = 0x0800, 0x86DD
 _VLANS = (0x8100, 0x88A8)
 
@@ -222,12 +229,14 @@ def _goes_to(file: Path, raw: bytes, start: int, captured: int, link: int, to: A
     if link not in _LINK_HEADERS:
         raise UsageError(
             f"{file}: the addresses of packets of link type {link} cannot be read.",
-            "Omit --to, or capture on an Ethernet interface or with `tcpdump -i any`.",
+            "Omit --to, or capture where packets have Ethernet headers or none, such as with "
+            "`tcpdump -i any`.",
         )
     packet: Any = memoryview(raw)[start : start + captured]
     at, header = _LINK_HEADERS[link]
     if at is None:
-        protocol = {4: _IPV4, 6: _IPV6}.get(packet[0] >> 4 if captured else 0, 0)
+        version = packet[header] >> 4 if captured > header else 0
+        protocol = {4: _IPV4, 6: _IPV6}.get(version, 0)
     else:
         if captured < header:
             return False
