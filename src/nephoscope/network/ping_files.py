@@ -112,17 +112,17 @@ def _windows(source: str, text: str) -> PathSeries:
     lines = [line for line in body.splitlines() if line.strip()]
     if lines and not _WINDOWS.search(lines[0]):
         del lines[0]  # the head, which names the address
-    found = [_WINDOWS.search(line) for line in lines]
-    if summaries and len(found) != int(summaries[0]["sent"]):
+    answers = [_WINDOWS.search(line) for line in lines]
+    if summaries and len(answers) != int(summaries[0]["sent"]):
         sent, received = int(summaries[0]["sent"]), int(summaries[0]["received"])
-        if any(found):
+        if any(answers):
             raise UsageError(
-                f"{source}: {len(found)} answers and losses are listed, and {sent} packets sent.",
+                f"{source}: {len(answers)} answers and losses are listed, and {sent} packets sent.",
                 "Use the whole output of one run of ping.",
             )
         return _counts(source, sent, received)
-    delays = np.array([math.nan if line is None else _ns(line) for line in found])
-    rounded = sum(line is not None and line["sign"] == "<" for line in found)
+    delays = np.array([math.nan if line is None else _ns(line) for line in answers])
+    rounded = sum(line is not None and line["sign"] == "<" for line in answers)
     return PathSeries(source=source, delays_ns=delays, notes=_rounded(rounded))
 
 
