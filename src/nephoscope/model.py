@@ -295,7 +295,8 @@ class Estimate:
     has the reason. n: repetitions (trials), not requests. method: statistic, interval, resamples
     and seed in words. autocorrelation: estimate of the correlation of consecutive repetitions that
     the interval allows for. effective_n: how many independent repetitions the n are worth. Both
-    None where the interval does not depend on the order.
+    None where the interval does not depend on the order. censored: the value and `low` are lower
+    bounds of a statistic that requests without an answer reach; `high` is None then.
     """
 
     value: float
@@ -308,6 +309,7 @@ class Estimate:
     note: str = ""
     autocorrelation: float | None = None
     effective_n: float | None = None
+    censored: bool = False
 
     @property
     def half_width_ratio(self) -> float | None:

@@ -54,7 +54,7 @@ impl Error {
         message: impl Into<String>,
         hint: impl Into<String>,
     ) -> Self {
-        Self { kind, name, message: message.into(), hint: hint.into() }
+        Self { kind, name, message: without_os_codes(message.into()), hint: hint.into() }
     }
 
     pub fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
@@ -78,5 +78,34 @@ impl Error {
             format!("Standard output cannot be written: {error}."),
             "Read the output to its end, or free space where it goes.",
         )
+    }
+}
+
+/// Returns a sentence in which errors of the operating system stand in words only: 'Connection
+/// refused' without its number, and a time limit of a socket as what it is.
+fn without_os_codes(mut message: String) -> String {
+    while let Some(start) = message.find(" (os error ") {
+        let Some(length) = message[start..].find(')') else { break };
+        message.replace_range(start..=start + length, "");
+    }
+    message.replace("Resource temporarily unavailable", "no answer came within the time limit")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_the_system_are_words() {
+        for (code, words) in [
+            (libc::ECONNREFUSED, "Connection refused"),
+            (libc::EAGAIN, "no answer came within the time limit"),
+        ] {
+            let error = std::io::Error::from_raw_os_error(code);
+            let message = format!("a: {error}; b: {error}.");
+            let shown = Error::usage(message, "").message;
+            assert_eq!(shown, format!("a: {words}; b: {words}."));
+        }
+        assert_eq!(Error::usage("a (os error x", "").message, "a (os error x");
     }
 }

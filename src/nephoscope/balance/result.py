@@ -74,7 +74,11 @@ def _median(
 def _p99(trials: Sequence[BalancedTrial], confidence: float) -> Estimate | None:
     try:
         return histograms.quantile_of_trials(
-            [trial.latency for trial in trials], _P99, unit="ns", confidence=confidence
+            [trial.latency for trial in trials],
+            _P99,
+            unit="ns",
+            confidence=confidence,
+            unanswered=[trial.unanswered for trial in trials],
         )
     except Refused:
         return None

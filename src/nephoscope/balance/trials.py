@@ -16,6 +16,7 @@ from nephoscope.analysis.statistics.values import Array
 from nephoscope.balance.plan import BALANCER, BALANCERS, DIRECT, SERVERS
 from nephoscope.grouping import group_by
 from nephoscope.model import Sample, TrialRecord
+from nephoscope.results import names
 from nephoscope.results.run_data import RunData
 from nephoscope.runs.trials.served import SERVED
 from nephoscope.store import counts
@@ -106,6 +107,11 @@ class BalancedTrial:
         """Returns the merged histogram of the response times of all generators, in ns."""
         return self._merged("latency_ns")
 
+    @cached_property
+    def unanswered(self) -> tuple[Array, histograms.Counts]:
+        """Returns those of `latency` that are lower bounds: requests without an answer."""
+        return self._merged(names.UNANSWERED["latency_ns"])
+
     def mean_ns(self) -> float:
         """Returns the mean response time."""
         values, numbers = self.latency
@@ -143,6 +149,12 @@ class BalancedTrial:
         """The server that failed, if one did."""
         nginx = (one for one in self.servers.values() if one.benchmark == NGINX_SERVER)
         return next((one for one in nginx if one.sum("failure_wall_ns")), None)
+
+    def _merged(self, metric: str) -> tuple[Array, histograms.Counts]:
+        own = [[one for one in samples if one.metric == metric] for samples in self.samples]
+        return histograms.merge(
+            [([one.value for one in each], [one.count for one in each]) for each in own]
+        )
 
     def _of(self, metric: str) -> Iterable[Sample]:
         return (one for samples in self.samples for one in samples if one.metric == metric)

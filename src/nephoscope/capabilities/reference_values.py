@@ -97,7 +97,9 @@ def document_of(result: RunResult, notes: str) -> dict[str, Any]:
             "medians": [float(f"{metric.estimate.value:.5g}")],
         }
         for metric in result.metrics
-        if metric.estimate.low is not None and metric.better is not Better.NONE
+        if metric.estimate.low is not None
+        and not metric.estimate.censored
+        and metric.better is not Better.NONE
     ]
     started = result.run.started_at or ""
     return {

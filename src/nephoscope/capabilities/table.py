@@ -147,6 +147,7 @@ TABLE: tuple[Capability, ...] = (
         record=".load.result:Load",
         analyse=".load.result:analyse",
         applies=lambda data: any(name.endswith(".load") for name in data.benchmarks),
+        findings=(Rules(".load.findings:RULES", 360),),
         sections=(ReportSection("load", ".load.section:build", 650),),
         answer=".load.section:answer",
         commands=(

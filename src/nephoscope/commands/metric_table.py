@@ -36,8 +36,11 @@ def _lines(found: Sequence[MetricResult]) -> str:
         value, _, ends = text.partition(" [")
         name = f"  {wording.metric_name(line.metric)}"
         interval = "none" if estimate.low is None or estimate.high is None else f"[{ends}"
+        cells = (value, interval, str(estimate.n))
+        if estimate.censored:
+            cells = wording.estimate_cells(estimate)
         consistency = wording.consistency_text(line.consistency)
-        rows.append((name, value, interval, str(estimate.n), consistency))
+        rows.append((name, *cells, consistency))
     return output.table(
         ("  METRIC", "MEDIAN", "INTERVAL", "N", "CONSISTENCY"), rows, right=(1, 2, 3)
     )

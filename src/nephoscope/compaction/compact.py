@@ -216,7 +216,12 @@ def _with_rounded_values(metric: MetricSummary) -> MetricSummary:
     trials = metric.histograms()
     if all(values.size <= packing.MAX_BUCKETS for values, _ in trials):
         return metric
-    return replace(metric, packed=packing.pack_histograms(packing.rounded(trials)))
+    unanswered = packing.rounded(metric.unanswered(), trials) if metric.packed_unanswered else None
+    return replace(
+        metric,
+        packed=packing.pack_histograms(packing.rounded(trials)),
+        packed_unanswered=packing.pack_histograms(unanswered) if unanswered else "",
+    )
 
 
 def _removed(file: DayFile, reason: Literal["age", "size"]) -> RemovedDay:

@@ -134,11 +134,14 @@ def _metric(
         {},
         pack(group.values),
         spec.share,
+        pack(group.unanswered) if group.unanswered else "",
     )
-    return replace(metric, estimates=dict(_estimates(metric, group.values)))
+    return replace(metric, estimates=dict(_estimates(metric, group)))
 
 
-def _estimates(metric: MetricSummary, rows: Sequence[Any]) -> Iterator[tuple[str, Estimate | str]]:
+def _estimates(
+    metric: MetricSummary, group: lines.Group | lines.Histograms
+) -> Iterator[tuple[str, Estimate | str]]:
     quantiles: Sequence[float | None] = QUANTILES
     if metric.shape is Shape.SCALAR:
         quantiles = (None,)
@@ -147,7 +150,8 @@ def _estimates(metric: MetricSummary, rows: Sequence[Any]) -> Iterator[tuple[str
         if quantile is not None:
             name = names.percentile_metric(metric.metric, metric.unit, quantile)
         try:
-            yield name, estimate_of(metric, rows, quantile, name, CONFIDENCE)
+            own = group.values, group.unanswered
+            yield name, estimate_of(metric, *own, quantile, name, CONFIDENCE)
         except Refused as refusal:
             yield name, str(refusal)
 
@@ -155,14 +159,16 @@ def _estimates(metric: MetricSummary, rows: Sequence[Any]) -> Iterator[tuple[str
 def estimate_of(
     metric: MetricSummary,
     trials: Sequence[Any],
+    unanswered: Sequence[Any],
     quantile: float | None,
     name: str,
     confidence: float,
 ) -> Estimate:
     """Returns the median of the trials' values, or a quantile of their merged histograms.
 
-    trials: `metric.values()` or `metric.histograms()`, also of several runs. quantile: None for
-    values. name: of the estimate. Raises Refused.
+    trials: `metric.values()` or `metric.histograms()`, also of several runs. unanswered:
+    `metric.unanswered()` of the same trials, or nothing. quantile: None for values. name: of the
+    estimate. Raises Refused.
     """
     if quantile is None:
         return estimates.median(trials, unit=metric.unit, confidence=confidence, share=metric.share)
@@ -171,6 +177,7 @@ def estimate_of(
         quantile,
         unit=metric.unit,
         confidence=confidence,
+        unanswered=unanswered,
         seed=names.seed_of(metric.benchmark, metric.metric, metric.target, metric.factors, name),
     )
 

@@ -69,7 +69,9 @@ def _trial_values(run: StoredRun) -> Iterator[tuple[Key, Sequence[float]]]:
             metric = names.percentile_metric(key.metric, distribution.unit, quantile)
             yield (
                 key._replace(metric=metric),
-                lines.trial_percentiles(distribution.values, quantile, DEFAULT_CONFIDENCE),
+                lines.trial_percentiles(
+                    distribution.values, quantile, DEFAULT_CONFIDENCE, distribution.unanswered
+                ),
             )
 
 

@@ -53,13 +53,14 @@ def analyse_repeats(results: Sequence[RunResult]) -> RepeatedRuns:
     complete = [
         lines
         for lines in by_line.values()
-        if len(lines) == len(results) and all(line.estimate.value > 0 for line in lines)
+        if len(lines) == len(results)
+        and all(line.estimate.value > 0 and not line.estimate.censored for line in lines)
     ]
     warnings = []
     if len(complete) < len(by_line):
         warnings.append(
             f"{len(by_line) - len(complete)} metrics are excluded: a run lacks them, or has a "
-            "value that is not above zero."
+            "value that is not above zero or only a lower bound."
         )
     confidence = results[0].run.confidence
     metrics = tuple(_over_runs(lines, confidence) for lines in complete)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nephoscope.analysis import compare, exclusions
+from nephoscope.analysis import censoring, compare, exclusions
 from nephoscope.analysis.compare import Comparison
 from nephoscope.analysis.statistics import estimates
 from nephoscope.analysis.statistics.dependence import ASSUMED
@@ -180,7 +180,7 @@ def of_targets(
         {
             _of_side(key, ""): compare.round_shifts(*sides)
             for key, sides in rounds.items()
-            if not left[key].simulated
+            if not left[key].simulated and len(sides[0])
         }
     )
     lines, warnings = _compare(left, right, by_round, (a, b), PAIRED_BY_ROUND, rules)
@@ -243,7 +243,7 @@ def of_runs(
             _of_side(key, side): np.array(line.trial_values)
             for side, lines in (("a", left), ("b", right))
             for key, line in lines.items()
-            if not line.simulated
+            if not line.simulated and line.trial_values
         }
     )
     labels = (f"{a.run.id}:{targets[0]}", f"{b.run.id}:{targets[1]}")
@@ -275,8 +275,10 @@ def _compare(
         line, line_of_b = left[key], right[key]
         excluded.append(exclusions.imbalance(line, line_of_b, labels))
         try:
-            comparison = pairing(line, line_of_b)
-            comparison = exclusions.bounded(comparison, line, line_of_b, pairing, labels)
+            bounds = censoring.compared(line, line_of_b, rules.margin)
+            comparison = bounds or pairing(line, line_of_b)
+            if bounds is None:
+                comparison = exclusions.bounded(comparison, line, line_of_b, pairing, labels)
         except Refused as reason:
             warnings.append(f"{line.label}: {reason}")
             continue
@@ -317,7 +319,7 @@ def _index(
         replace(line, factors=_without(line.factors, set_apart.get(line.benchmark, frozenset())))
         for line in result.metrics
         if line.target == target
-        and line.trial_values
+        and (line.trial_values or line.estimate.censored)
         and line.better is not Better.NONE
         and rules.wants(line.metric)
         and (rules.metrics or line.headline or line.benchmark != FINGERPRINT)

@@ -10,6 +10,7 @@ from itertools import groupby, pairwise
 from statistics import median
 from typing import Any
 
+from nephoscope import units
 from nephoscope.analysis.statistics.values import Refused
 from nephoscope.compaction.reading import REPETITION as REPETITION
 from nephoscope.compaction.summarise import MACHINE, estimate_of, summary_of
@@ -173,7 +174,7 @@ def entries_of(
             estimate = _estimate(run, own, quantile, metric, confidence)
         target = run.targets[own.target]
         yield _Entry(
-            own if is_merged else replace(own, packed="", estimates={}),
+            own if is_merged else replace(own, packed="", packed_unanswered="", estimates={}),
             quantile,
             estimate,
             run.run,
@@ -191,7 +192,8 @@ def _estimate(
     """Returns the stored estimate, or computes it. Raises Refused."""
     estimate = run.estimate(metric, name, confidence)
     if estimate is None:
-        estimate = estimate_of(metric, _trials(metric), quantile, name, confidence)
+        trials, unanswered = _trials(metric), _unanswered([metric])
+        estimate = estimate_of(metric, trials, unanswered, quantile, name, confidence)
     if isinstance(estimate, str):
         raise Refused(estimate)
     return estimate
@@ -199,6 +201,16 @@ def _estimate(
 
 def _trials(metric: MetricSummary) -> Sequence[Any]:
     return metric.values() if metric.shape is Shape.SCALAR else metric.histograms()
+
+
+def _unanswered(metrics: Sequence[MetricSummary]) -> Sequence[Any]:
+    """Returns the lower bounds among the trials of metrics; nothing where none has any."""
+    if not any(metric.packed_unanswered for metric in metrics):
+        return ()
+    of_each: list[Any] = []
+    for metric in metrics:
+        of_each += metric.unanswered() or [((), ())] * len(_trials(metric))
+    return of_each
 
 
 def _quantile(histogram: MetricSummary, metric: str) -> float | None:
@@ -224,7 +236,9 @@ class _Points:
         """Yields the points of entries in order of time."""
         window_s = self.window_s
         if window_s is None:
-            yield from (_point([one], one.estimate) for one in entries if one.estimate is not None)
+            for one in entries:
+                if one.estimate is not None and self._is_known(one, one.estimate):
+                    yield _point([one], one.estimate)
             return
         # What was measured before and behind a change of a fact is not merged.
         for _, group in groupby(entries, key=lambda one: (one.at_s // window_s, one.facts)):
@@ -233,7 +247,12 @@ class _Points:
             try:
                 trials = [trial for one in window for trial in _trials(one.metric)]
                 estimate = estimate_of(
-                    first.metric, trials, first.quantile, self.metric, self.confidence
+                    first.metric,
+                    trials,
+                    _unanswered([one.metric for one in window]),
+                    first.quantile,
+                    self.metric,
+                    self.confidence,
                 )
             except (StoreError, Refused) as error:
                 self.notes.append(
@@ -241,7 +260,18 @@ class _Points:
                     f"{error}"
                 )
             else:
-                yield _point(window, estimate)
+                if self._is_known(first, estimate):
+                    yield _point(window, estimate)
+
+    def _is_known(self, entry: _Entry, estimate: Estimate) -> bool:
+        """States whether an estimate is a value; notes one that is a lower bound only."""
+        if estimate.censored:
+            value = units.format_value(estimate.value, estimate.unit)
+            self.notes.append(
+                f"{self.metric} of {entry.metric.target} in run {entry.run} is at least {value}, "
+                f"which is no point of a series: {estimate.note}"
+            )
+        return not estimate.censored
 
 
 def _point(entries: Sequence[_Entry], estimate: Estimate) -> Point:

@@ -17,6 +17,10 @@ _SPREAD = 100.0  # of the range that is searched below the rate of the closed lo
 _ABOVE = 1.2
 _TRIAL_S = (1.0, 60.0)
 _STAGES_WITHOUT = 3
+_TRIALS_OF_BUDGET = 12
+"""A search needs about so many trials to have an interval, so none takes more of the budget."""
+_OVERHEAD_S = 0.8
+"""Time of a trial besides its load, to begin with; each stage measures it again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,20 @@ class SearchLimits:
     confidence: float
 
 
+@dataclass(frozen=True, slots=True)
+class StagePlan:
+    """The next stage: its rates, how often each is measured, and the seconds of a trial."""
+
+    rates_per_s: Sequence[float]
+    rounds: int
+    trial_s: float
+
+    @property
+    def trials(self) -> int:
+        """Number of its trials."""
+        return self.rounds * len(self.rates_per_s)
+
+
 Measure = Callable[[Sequence[float], int, float], Stage]
 """Measures rates in so many interleaved rounds of trials of so many seconds."""
 
@@ -49,6 +67,8 @@ class Search:
     tried: tuple[Tried, ...]
     excluded: int
     stages: tuple[SearchStage, ...]
+    shortest_s: float
+    ended_by_budget: bool
 
 
 def search(
@@ -58,7 +78,8 @@ def search(
     limits: SearchLimits,
     now: Callable[[], float] = time.monotonic,
 ) -> Search:
-    """Measures the rates that tell most until the interval is narrow enough or time is spent.
+    """Measures the rates that tell most until the interval is narrow enough, or until the rest of
+    the budget has no room for another trial: a stage is planned to end within it.
 
     Raises the failure of the third stage in a row without an outcome, or where none has one.
     """
@@ -66,23 +87,59 @@ def search(
     outcomes: list[TrialOutcome] = []
     stages: list[SearchStage] = []
     excluded = without = 0
-    began_s = now()
+    overhead_s, shortest_s = _OVERHEAD_S, math.inf
+    ends_s = now() + limits.budget_s
+    plan = stage_plan(outcomes, among, objective, limits.budget_s, limits.budget_s, overhead_s)
+    if plan is None:
+        raise RunFailed(
+            "The budget has no room for a trial after the closed loop.",
+            "Use a larger --budget, such as 2min.",
+        )
     while True:
-        rates = next_rates(outcomes, among)
-        stage = measure(rates, _ROUNDS, trial_s(objective, rates[0]))
+        began_s = now()
+        stage = measure(plan.rates_per_s, plan.rounds, plan.trial_s)
+        overhead_s = max(overhead_s, (now() - began_s) / plan.trials - plan.trial_s)
+        shortest_s = min(shortest_s, plan.trial_s)
         outcomes += stage.outcomes
         excluded += stage.excluded
         without = 0 if stage.outcomes else without + 1
-        time_is_over = now() - began_s >= limits.budget_s
-        if without == _STAGES_WITHOUT or (time_is_over and not outcomes):
+        left_s = ends_s - now()
+        plan = stage_plan(outcomes, among, objective, limits.budget_s, left_s, overhead_s)
+        if without == _STAGES_WITHOUT or (plan is None and not outcomes):
             raise stage.failure or RunFailed(
                 "No trial of the search is valid.", "Run `nephoscope load` at a set rate."
             )
         capacity = estimate(outcomes, among, limits.confidence)
         interval = capacity.rate_per_s, capacity.low, capacity.high
         stages.append(SearchStage(tuple(stage.outcomes), *interval))
-        if capacity.relative_width <= limits.precision_ratio or time_is_over:
-            return Search(capacity, _tried(outcomes), excluded, tuple(stages))
+        is_narrow = capacity.relative_width <= limits.precision_ratio
+        if is_narrow or plan is None:
+            tried = _tried(outcomes)
+            return Search(capacity, tried, excluded, tuple(stages), shortest_s, not is_narrow)
+
+
+def stage_plan(
+    outcomes: Sequence[TrialOutcome],
+    among: Range,
+    objective: Objective,
+    budget_s: float,
+    left_s: float,
+    overhead_s: float,
+) -> StagePlan | None:
+    """Returns the next stage as it fits into the rest of the budget; None where no trial does.
+
+    overhead_s: time of a trial besides its load. Trials become shorter than the percentile needs
+    before they become fewer than a search needs; the result states it.
+    """
+    rates = next_rates(outcomes, among)
+    least_s = _TRIAL_S[0]
+    longest_s = max(least_s, budget_s / _TRIALS_OF_BUDGET - overhead_s)
+    wanted_s = min(longest_s, trial_s(objective, rates[0]))
+    for own, rounds in ((rates, _ROUNDS), (rates, 1), (rates[len(rates) // 2 :][:1], 1)):
+        room_s = left_s / (rounds * len(own)) - overhead_s
+        if room_s >= wanted_s:
+            return StagePlan(own, rounds, wanted_s)
+    return StagePlan(own, 1, room_s) if room_s >= least_s else None
 
 
 def trial_s(objective: Objective, rate_per_s: float) -> float:
@@ -118,3 +175,22 @@ def conclusion(capacity: Capacity, objective: Objective, confidence: float) -> t
         f"[{capacity.low:,.0f}, {capacity.high:,.0f}] at {level} (n = {capacity.n} trials).",
         True,
     )
+
+
+def remarks(search_result: Search, objective: Objective, limits: SearchLimits) -> list[str]:
+    """Returns what the budget did to a search: an interval wider than wanted, short trials."""
+    found, sentences = search_result.capacity, []
+    if search_result.ended_by_budget:
+        sentences.append(
+            f"The budget ended the search: the interval is ±{100 * found.relative_width:.2g} % "
+            f"where ±{100 * limits.precision_ratio:g} % was wanted. A larger --budget narrows it."
+        )
+    requests = found.rate_per_s * search_result.shortest_s
+    if search_result.shortest_s < trial_s(objective, found.rate_per_s):
+        sentences.append(
+            f"Trials took {search_result.shortest_s:.2g} s to fit into the budget, about "
+            f"{requests:,.0f} requests at this rate, where "
+            f"p{100 * objective.share_ratio:g} needs {objective.least_requests:,}; "
+            "a larger --budget makes each of them more certain."
+        )
+    return sentences

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,11 +13,11 @@ import click
 
 from nephoscope.commands import measuring, options, output
 from nephoscope.commands.options import option
-from nephoscope.errors import Interrupted, RunFailed, TargetError
+from nephoscope.errors import Interrupted, RunFailed, TargetError, UsageError
 from nephoscope.load.options import params_of, with_request_options
 
 if TYPE_CHECKING:
-    from nephoscope.load.capacity import Search, Stage
+    from nephoscope.load.capacity import Search, SearchLimits, Stage
     from nephoscope.load.objective import Objective
     from nephoscope.load.records import CapacityResult
     from nephoscope.model import Sample
@@ -26,6 +27,14 @@ if TYPE_CHECKING:
 _BUDGET_S = 120.0
 _CLOSED_LOOP_TRIALS = 3
 _CLOSED_LOOP_S = 2.0
+_LEAST_BUDGET_S = 15.0
+"""Three trials of a closed loop and some of the search, of a second each."""
+_CLOSED_LOOP_SHARE = 0.05
+"""Of the budget, that a trial of the closed loop may take."""
+_TIMEOUT_RATIO = 4
+_LEAST_TIMEOUT_S = 1.0
+"""In the search, a request that takes so many times the objective's limit is given up: it missed
+the limit, and the budget does not wait for it."""
 _CONFIDENCE = 0.95
 NO_RESPONSE = "no_valid_response"
 """Name of the failure of a trial whose server never answered as it should."""
@@ -81,14 +90,23 @@ def capacity(
     from nephoscope.targets.kinds import parse
 
     objective = Objective.of(objective_text)
+    began_s, budget_s = time.monotonic(), budget or _BUDGET_S
+    if budget_s < _LEAST_BUDGET_S:
+        raise UsageError(
+            f"A search takes at least {_LEAST_BUDGET_S:g} s.", "Use --budget 2min, for example."
+        )
     params = params_of(url, requests)
     params |= {name: yamltext.parse_scalar(value) for name, value in values.items()}
     server = _Server(params, parse(target), Store(store), seed, objective)
-    closed_loop_per_s = server.closed_loop_per_s()
+    closed_loop_s = max(1.0, min(_CLOSED_LOOP_S, _CLOSED_LOOP_SHARE * budget_s))
+    closed_loop_per_s = server.closed_loop_per_s(closed_loop_s)
+    limit_s = max(_LEAST_TIMEOUT_S, _TIMEOUT_RATIO * objective.limit_ns / 1e9)
+    params["timeout_ns"] = min(params["timeout_ns"], round(limit_s * 1e9))
     params["arrivals"] = "poisson" if requests["poisson"] else "constant"
-    limits = search.SearchLimits(precision, budget or _BUDGET_S, _CONFIDENCE)
+    left_s = budget_s - (time.monotonic() - began_s)
+    limits = search.SearchLimits(precision, left_s, _CONFIDENCE)
     searched = search.search(server.measure, objective, closed_loop_per_s, limits)
-    result = _result(searched, server, closed_loop_per_s)
+    result = _result(searched, server, closed_loop_per_s, limits)
     if to is not None:
         _write(result, to)
     if as_json:
@@ -116,11 +134,11 @@ class _Server:
         self._store = store
         self._seed = seed
 
-    def closed_loop_per_s(self) -> float:
+    def closed_loop_per_s(self, trial_s: float) -> float:
         """The median rate of a closed loop. Raises RunFailed where no trial is valid."""
         from nephoscope import capabilities
 
-        run, failure = self._executed(_CLOSED_LOOP_TRIALS, _CLOSED_LOOP_S)
+        run, failure = self._executed(_CLOSED_LOOP_TRIALS, trial_s)
         if failure is not None:
             raise failure
         (line,) = (
@@ -180,6 +198,7 @@ def _trials(run: StoredRun) -> list[tuple[float, list[Sample] | None]]:
     import json
 
     from nephoscope.model import Sample
+    from nephoscope.results.names import UNANSWERED
     from nephoscope.store import counts
 
     names = ("metric", "value", "count", "factors")
@@ -192,13 +211,15 @@ def _trials(run: StoredRun) -> list[tuple[float, list[Sample] | None]]:
             samples = [
                 Sample(metric, value, count, factors=json.loads(factors))
                 for metric, value, count, factors in rows
-                if metric in ("latency_ns", "errors_count")
+                if metric in ("latency_ns", UNANSWERED["latency_ns"], "errors_count")
             ]
             trials.append((float(record.factors["rate_per_s"]), samples))
     return trials
 
 
-def _result(search_result: Search, server: _Server, closed_loop_per_s: float) -> CapacityResult:
+def _result(
+    search_result: Search, server: _Server, closed_loop_per_s: float, limits: SearchLimits
+) -> CapacityResult:
     from nephoscope.load import capacity as search
     from nephoscope.load.records import CapacityResult
     from nephoscope.model import Estimate
@@ -226,6 +247,7 @@ def _result(search_result: Search, server: _Server, closed_loop_per_s: float) ->
         runs=tuple(server.runs),
         limit_ns=server.objective.limit_ns,
         stages=search_result.stages,
+        remarks=tuple(search.remarks(search_result, server.objective, limits)),
     )
 
 
@@ -244,7 +266,7 @@ def _text(result: CapacityResult) -> str:
         f"{result.url}\nclosed loop with {result.connections} connections: "
         f"{result.closed_loop_per_s:,.0f} requests per second",
         output.table(("  RATE", "TRIALS", "OBJECTIVE MET"), rows, right=(0, 1, 2)),
-        result.sentence,
+        " ".join([result.sentence, *result.remarks]),
     ]
     if result.excluded_trials:
         parts.append(

@@ -23,6 +23,7 @@ def section(result: CapacityResult) -> Section:
         "Capacity",
         (
             Sentence(wording.clean(result.sentence), lead=True),
+            *(Sentence(wording.clean(remark)) for remark in result.remarks),
             Sentence(
                 f"Closed loop with {wording.plural(result.connections, 'connection')}: {closed}. "
                 "Each stage measures the rates that tell most after the trials before it."

@@ -70,14 +70,18 @@ def _is_open(line: MetricResult) -> bool:
 def knee(sweep: Sweep) -> float | None:
     """Returns the offered rate of highest power: rate over latency (Kleinrock 1979).
 
-    None where the highest rate has it (the knee lies beyond), and for fewer than three rates.
+    None where the highest rate has it (the knee lies beyond), and for fewer than three rates. A
+    rate whose latency is known as a lower bound only lies beyond the knee.
     """
     power = [
-        x / point.estimate.value if point.estimate.value > 0 else 0.0
+        x / point.estimate.value
+        if point.estimate.value > 0 and not point.estimate.censored
+        else 0.0
         for x, point in zip(sweep.x, sweep.points, strict=True)
     ]
     best = power.index(max(power))
-    return None if len(power) < _FEWEST_RATES or best == len(power) - 1 else sweep.x[best]
+    is_none = len(power) < _FEWEST_RATES or best == len(power) - 1 or not power[best]
+    return None if is_none else sweep.x[best]
 
 
 def highest_within(sweep: Sweep, limit_ns: float) -> float | None:

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from nephoscope.commands import measuring, options
+from nephoscope.commands import measuring, options, output
 from nephoscope.commands.options import Count, duration, option
 from nephoscope.errors import UsageError
 from nephoscope.load.options import RATE, params_of, sentence_of, with_request_options
+from nephoscope.model import TrialStatus
+
+if TYPE_CHECKING:
+    from nephoscope.store import StoredRun
+
+_DEFAULT_TRIALS = 10
+TRIALS_FAILED = 3
+"""Exit code where some trials failed."""
 
 
 @click.command()
@@ -29,8 +38,8 @@ from nephoscope.load.options import RATE, params_of, sentence_of, with_request_o
 @option(
     "--trials",
     Count(1, 1000),
-    "Number of trials that the time is divided into; 6 or more give intervals.",
-    default=10,
+    "Number of trials that the time is divided into, of 1 s at least; 6 or more give intervals "
+    "[default: 10, or fewer in a short time].",
 )
 @with_request_options
 @options.SEED
@@ -42,7 +51,7 @@ def load(
     url: str,
     rate: float | None,
     duration_s: float,
-    trials: int,
+    trials: int | None,
     values: dict[str, str],
     target: str,
     seed: int | None,
@@ -63,12 +72,12 @@ def load(
     """
     from nephoscope.load import text
     from nephoscope.load.live import LoadProgress
-    from nephoscope.load.plan import MIN_TRIAL_S, plan_of
+    from nephoscope.load.plan import plan_of
     from nephoscope.reading import yamltext
     from nephoscope.store import Store
     from nephoscope.targets.kinds import parse
 
-    trials = max(1, min(trials, int(duration_s / MIN_TRIAL_S)))
+    trials = _trials(trials, duration_s)
     trial_s = duration_s / trials
     params = params_of(url, requests)
     if rate is not None:
@@ -82,9 +91,37 @@ def load(
     plan = plan_of(params, parse(target), trials=trials, trial_s=trial_s, seed=seed)
     run = measuring.executed(plan, Store(store), fresh=True, progress=LoadProgress)
     head = sentence_of(params, trials, trial_s)
-    return measuring.present(
+    code = measuring.present(
         run,
         as_json=as_json,
         full=full_report,
         text_of=None if full_report else lambda result: text.text(result, params["url"], head),
     )
+    return code or _exit_code_of_failures(run)
+
+
+def _trials(asked: int | None, duration_s: float) -> int:
+    """Returns the number of trials. UsageError where the time is too short for those asked for."""
+    from nephoscope.load.plan import MIN_TRIAL_S
+
+    room = max(1, int(duration_s / MIN_TRIAL_S))
+    if asked is not None and asked > room:
+        raise UsageError(
+            f"{asked} trials in {duration_s:g} s are too short: a trial takes at least "
+            f"{MIN_TRIAL_S:g} s.",
+            f"Use `-d {math.ceil(asked * MIN_TRIAL_S)}s`, or `--trials {room}`.",
+        )
+    return min(_DEFAULT_TRIALS, room) if asked is None else asked
+
+
+def _exit_code_of_failures(run: StoredRun) -> int:
+    """Returns 3 with a sentence where trials failed, as when the server died; else 0."""
+    records = [record for record in run.records() if record.key.round > 0]
+    failed = [record for record in records if record.status is TrialStatus.FAILED]
+    if not failed:
+        return 0
+    why = f" {failed[0].reasons[0]}" if failed[0].reasons else ""
+    output.warn(
+        f"{len(failed)} of {len(records)} trials failed; the results are those of the others.{why}"
+    )
+    return TRIALS_FAILED

@@ -33,18 +33,26 @@ class LoadProgress(Progress):
 def line(samples: Sequence[Sample]) -> str:
     """Returns '998/s, p50 1.20 ms, p99 4.31 ms, max 9.80 ms, no errors'."""
     values = {one.metric: one.value for one in samples if not one.factors}
-    latency = [(one.value, one.count) for one in samples if one.metric == "latency_ns"]
-    merged, counts = histograms.merge([([v for v, _ in latency], [n for _, n in latency])])
+    whole, unanswered = (histogram_of(samples, name) for name in ("latency_ns", "unanswered_ns"))
+    merged, counts = histograms.merge([whole])
     total = int(counts.sum())
     parts = [units.format_value(values["requests_per_s"], "per_s")]
     for name, q in (("p50", 0.5), ("p99", 0.99)):
         if total * (1 - q) >= 1:
             value = histograms.quantile_of_counts(merged, counts, q)
-            parts.append(f"{name} {units.format_value(value, 'ns')}")
+            least = "≥ " if histograms.is_censored(whole, unanswered, q) else ""
+            parts.append(f"{name} {least}{units.format_value(value, 'ns')}")
     if total:
-        parts.append(f"max {units.format_value(float(merged[-1]), 'ns')}")
+        least = "≥ " if unanswered[1] else ""
+        parts.append(f"max {least}{units.format_value(float(merged[-1]), 'ns')}")
     failed = [
         one for one in samples if one.metric == "errors_count" and one.factors["kind"] != "any"
     ]
     parts += [f"{one.value:g} {one.factors['kind']}" for one in failed]
     return ", ".join(parts if failed else [*parts, "no errors"])
+
+
+def histogram_of(samples: Sequence[Sample], metric: str) -> tuple[list[float], list[int]]:
+    """Returns the values of a histogram's samples, and how often each was seen."""
+    own = [one for one in samples if one.metric == metric]
+    return [one.value for one in own], [one.count for one in own]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nephoscope import units
 from nephoscope.errors import UsageError
 from nephoscope.model import Sample
+from nephoscope.results.names import UNANSWERED
 
 _TEXT = re.compile(r"\s*p(\d{1,2}(?:\.\d+)?)\s*<\s*(\S.*?)\s*")
 _EXPECTED_BEYOND = 10
@@ -44,22 +46,28 @@ class Objective:
         return round(_EXPECTED_BEYOND / (1 - self.share_ratio))
 
     def latency_of(self, samples: Sequence[Sample]) -> float:
-        """Returns the percentile of a trial in ns; infinite where failed requests reach it."""
-        latency = sorted((one.value, one.count) for one in samples if one.metric == "latency_ns")
-        failed = sum(
-            one.value
-            for one in samples
-            if one.metric == "errors_count" and one.factors["kind"] not in _TIMED
-        )
-        rank = math.ceil(self.share_ratio * (sum(count for _, count in latency) + failed))
-        for value, count in latency:
+        """Returns the percentile of a trial in ns; infinite where it reaches requests that failed
+        or had no answer."""
+        latency: Counter[float] = Counter()
+        unanswered: Counter[float] = Counter()
+        failed = 0
+        for one in samples:
+            if one.metric == "latency_ns":
+                latency[one.value] += one.count
+            elif one.metric == UNANSWERED["latency_ns"]:
+                unanswered[one.value] += one.count
+            elif one.metric == "errors_count" and one.factors["kind"] not in _TIMED:
+                failed += round(one.value)
+        rank = math.ceil(self.share_ratio * (latency.total() + failed))
+        for value, count in sorted((latency - unanswered).items()):
             rank -= count
             if rank <= 0:
                 return value
         return math.inf
 
     def met_by(self, samples: Sequence[Sample]) -> bool:
-        """Returns whether the requests of a trial meet it; failed ones are beyond the limit."""
+        """Returns whether the requests of a trial meet it; those that failed, and those that had no
+        answer when the trial ended, are beyond the limit."""
         return self.latency_of(samples) < self.limit_ns
 
     def __str__(self) -> str:
@@ -67,5 +75,5 @@ class Objective:
         return f"p{100 * self.share_ratio:g} < {limit}"
 
 
-_TIMED = frozenset({"any", "timeout", "unsent"})
-"""Kinds of errors that have a latency, and the sum of all."""
+_TIMED = frozenset({"any", "timeout", "unsent", "unasked_bytes"})
+"""Kinds of errors that are among the latencies, those that are no request, and the sum of all."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -52,7 +53,7 @@ def params_of(url: str, options_by_name: Mapping[str, Any]) -> dict[str, Any]:
     if options_by_name["streams"] > 1 and not options_by_name["http2"]:
         raise UsageError("HTTP/1.1 connections have no streams.", "Add --http2.")
     return {
-        "url": url if "://" in url else f"http://{url}",
+        "url": with_ascii_host(url if "://" in url else f"http://{url}"),
         "connections": options_by_name["connections"],
         "threads": options_by_name["threads"],
         "method": options_by_name["method"],
@@ -65,6 +66,23 @@ def params_of(url: str, options_by_name: Mapping[str, Any]) -> dict[str, Any]:
         "timeout_ns": round(options_by_name["timeout_s"] * 1e9),
         "authorised_hosts": list(options_by_name["authorised_hosts"]),
     }
+
+
+def with_ascii_host(url: str) -> str:
+    """Returns an address whose host name has its ASCII form: 'http://münchen.example/' is
+    'http://xn--mnchen-3ya.example/'. UsageError for a name that has none."""
+    scheme, mark, rest = url.partition("://")
+    end = next((place for place, sign in enumerate(rest) if sign in "/?#"), len(rest))
+    host, port = re.fullmatch(r"(.*?)(:[0-9]*)?", rest[:end], re.DOTALL).groups("")  # type: ignore[union-attr]
+    if host.isascii():
+        return url
+    try:
+        host = host.encode("idna").decode("ascii")
+    except UnicodeError:
+        raise UsageError(
+            f"'{host}' is no host name.", "Write it in its ASCII form (xn--...)."
+        ) from None
+    return f"{scheme}{mark}{host}{port}{rest[end:]}"
 
 
 def rate_of(text: str) -> float:

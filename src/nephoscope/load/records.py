@@ -59,3 +59,4 @@ class CapacityResult:
     runs: tuple[str, ...]
     limit_ns: int
     stages: tuple[SearchStage, ...]
+    remarks: tuple[str, ...] = ()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from dataclasses import replace
 
-from nephoscope.load import charts, tools
+from nephoscope.load import charts, sentences, tools
 from nephoscope.load.result import Load, LoadCounts
 from nephoscope.model import RunResult
 from nephoscope.naming import level_name
@@ -20,55 +20,69 @@ def build(result: RunResult) -> Section | None:
         return None
     head = (
         Column("load"),
-        *Column.numbers("trials", "requests sent", "valid responses"),
+        *Column.numbers("trials", "requests due", "valid responses"),
         Column("errors"),
     )
     rows = tuple(
         (
             wording.clean(_name(line)),
             str(line.trials),
-            f"{line.sent_count:,}",
+            f"{line.due_count:,}",
             f"{line.completed_count:,}",
-            wording.clean(errors_text(line.errors_count)),
+            wording.clean(sentences.errors_text(line.errors_count)),
         )
         for line in load.lines
     )
-    blocks: list[Block] = [*charts.by_load(result), *charts.by_configuration(result)]
+    bounds = [
+        sentence
+        for line in load.lines
+        if (sentence := sentences.overload(line) or sentences.bounds(line))
+    ]
+    blocks: list[Block] = [Sentence(wording.clean(text)) for text in dict.fromkeys(bounds)]
+    if bounds:
+        blocks.append(
+            Sentence(
+                "Distributions show requests without an answer at the time that they waited; "
+                "charts show a percentile that they reach as an open triangle."
+            )
+        )
+    blocks += [*charts.by_load(result), *charts.by_configuration(result)]
     blocks += tools.build(result)
-    blocks += [Sentence("Counts over all valid trials, warm-up included."), Table(head, rows)]
-    blocks += items(notes_of(load), title="Notes")
+    blocks += [
+        Sentence(
+            "Counts over all valid trials, warm-up included: valid responses and errors add up to "
+            "the requests due."
+        ),
+        Table(head, rows),
+    ]
+    blocks += items(sentences.notes_of(load), title="Notes")
     return Section("load", "Load", tuple(blocks))
 
 
 def answer(result: RunResult) -> list[str]:
-    """Returns how many requests had a valid response, and which errors the others had."""
+    """Returns what became of the requests due, and whether the server kept up."""
     load = result.part(Load)
     if load is None:
         return []
+    overloaded = [text for line in load.lines if (text := sentences.overload(line))]
+    answers = overloaded if len(load.lines) == 1 else []
+    if len(load.lines) > 1 and overloaded:
+        answers = [f"{len(overloaded)} of {len(load.lines)} settings overloaded the server."]
+    return [wording.clean(text) for text in (*answers, sentences.became(_whole(load)))]
+
+
+def _whole(load: Load) -> LoadCounts:
+    """The counts of all lines together."""
     errors: Counter[str] = Counter()
     for line in load.lines:
         errors.update(line.errors_count)
-    sent = sum(line.sent_count for line in load.lines)
-    completed = sum(line.completed_count for line in load.lines)
-    return [
-        wording.clean(
-            f"{completed:,} valid responses of {sent:,} requests; errors: {errors_text(errors)}."
-        )
-    ]
-
-
-def errors_text(errors: Mapping[str, int]) -> str:
-    """Returns 'none', or '12 timeout, 3 refused'."""
-    return ", ".join(f"{count:,} {kind}" for kind, count in sorted(errors.items())) or "none"
-
-
-def notes_of(load: Load) -> list[str]:
-    """Returns what trials state about themselves, each sentence with the number of trials."""
-    return [
-        f"{sentence} ({wording.plural(count, 'trial')} of {line.trials})"
-        for line in load.lines
-        for sentence, count in line.notes.items()
-    ]
+    return replace(
+        load.lines[0],
+        due_count=sum(line.due_count for line in load.lines),
+        completed_count=sum(line.completed_count for line in load.lines),
+        errors_count=errors,
+        unasked_count=sum(line.unasked_count for line in load.lines),
+    )
 
 
 def _name(line: LoadCounts) -> str:

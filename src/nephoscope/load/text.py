@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 
 from nephoscope.commands import output
-from nephoscope.load.result import Load
-from nephoscope.load.section import errors_text, notes_of
+from nephoscope.load import sentences
+from nephoscope.load.result import Load, LoadCounts
 from nephoscope.model import RunResult, Severity
 from nephoscope.report import wording
 
@@ -32,32 +32,33 @@ def text(result: RunResult, url: str, head: str) -> str:
         for metric, title in _ROWS
         if metric in metrics
     ]
+    counts = _counts(result)
+    verdict = sentences.overload(counts) if counts else ""
     blocks = [f"{url}\n{textwrap.fill(head, output.width())}"]
+    blocks.append(textwrap.fill(verdict, output.width()))
     if rows:
         blocks.append(output.table(("", "MEDIAN", "INTERVAL", "N"), rows, right=(1, 2, 3)))
-    blocks += [_errors(result), _notes(result)]
-    blocks.append(wording.run_line(result))
+    if counts:
+        told = [sentences.became(counts), sentences.bounds(counts)]
+        blocks.append(textwrap.fill(" ".join(filter(None, told)), output.width()))
+    blocks += [_notes(result, verdict), wording.run_line(result)]
     return "\n\n".join(block for block in blocks if block)
 
 
-def _errors(result: RunResult) -> str:
+def _counts(result: RunResult) -> LoadCounts | None:
     load = result.part(Load)
-    line = load.lines[0] if load is not None else None
-    if line is None:
-        return ""
-    return (
-        f"{line.completed_count:,} valid responses of {line.sent_count:,} requests. "
-        f"Errors: {errors_text(line.errors_count)}."
-    )
+    return load.lines[0] if load is not None else None
 
 
-def _notes(result: RunResult) -> str:
-    sentences = [one.sentence for one in result.findings if one.severity is Severity.WARNING]
+def _notes(result: RunResult, told: str) -> str:
+    """Warnings, notes and excluded trials. told: the sentence that stands above already."""
+    notes = [one.sentence for one in result.findings if one.severity is Severity.WARNING]
     load = result.part(Load)
-    sentences += notes_of(load) if load is not None else []
-    sentences += [text for text in result.refused if " latency_ns" in text]
-    sentences += [f"{one.trial} {one.status.value}: {one.reasons[0]}" for one in result.invalid]
+    notes += sentences.notes_of(load) if load is not None else []
+    notes += [text for text in result.refused if " latency_ns" in text]
+    notes += [f"{one.trial} {one.status.value}: {one.reasons[0]}" for one in result.invalid]
     return "\n".join(
-        textwrap.fill(f"! {sentence}", output.width(), subsequent_indent="  ")
-        for sentence in dict.fromkeys(sentences)
+        textwrap.fill(f"! {note}", output.width(), subsequent_indent="  ")
+        for note in dict.fromkeys(notes)
+        if note != told
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nephoscope.load.result import Load
+from nephoscope.load.result import Load, LoadCounts
 from nephoscope.model import Estimate, MetricResult, RunResult, factors_key
 from nephoscope.report import figures, palette, wording
 from nephoscope.report.blocks import Block, Cell, Chart, Column, Heading, Sentence, Table
@@ -110,12 +110,19 @@ def _loop(result: RunResult, line: MetricResult) -> str:
     """Returns whether the requests of a line had intended times."""
     if line.benchmark == "httperf":
         return _OPEN
+    counts = _counts(result, line)
+    arrivals = counts.params.get("arrivals", _CLOSED) if counts else _CLOSED
+    return _CLOSED if arrivals == _CLOSED else _OPEN
+
+
+def _counts(result: RunResult, line: MetricResult) -> LoadCounts | None:
+    """The counts of the generator's setting that a line is of."""
     load = result.part(Load)
+    wanted = (line.benchmark, line.target, factors_key(line.factors))
     for counts in load.lines if load else ():
-        own = (counts.benchmark, counts.target, factors_key(counts.factors))
-        if own == (line.benchmark, line.target, factors_key(line.factors)):
-            return _CLOSED if counts.params.get("arrivals", _CLOSED) == _CLOSED else _OPEN
-    return _CLOSED
+        if wanted == (counts.benchmark, counts.target, factors_key(counts.factors)):
+            return counts
+    return None
 
 
 def _time(result: RunResult, line: MetricResult, metric: str) -> Estimate | None:
@@ -131,5 +138,8 @@ def _time(result: RunResult, line: MetricResult, metric: str) -> Estimate | None
     if not len(values) or metric not in ("latency_mean_ns", "latency_max_ns"):
         return None
     value = np.average(values, weights=counts) if metric == "latency_mean_ns" else max(values)
-    n = line.estimate.n
-    return Estimate(float(value), None, None, line.estimate.confidence, n, "ns", method="")
+    n, counts_of = line.estimate.n, _counts(result, line)
+    # With requests that had no answer both are lower bounds.
+    censored = counts_of is not None and counts_of.unanswered_count > 0
+    confidence = line.estimate.confidence
+    return Estimate(float(value), None, None, confidence, n, "ns", method="", censored=censored)

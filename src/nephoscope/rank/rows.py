@@ -9,6 +9,7 @@ from itertools import combinations
 
 import numpy as np
 
+from nephoscope import units
 from nephoscope.analysis import exclusions
 from nephoscope.analysis.compare import round_shifts, shared_rounds
 from nephoscope.analysis.statistics.dependence import ASSUMED
@@ -165,6 +166,11 @@ def rows_of(alternatives: Alternatives) -> tuple[list[Row], list[str]]:
     by_row: dict[tuple[str, ...], dict[str, Measurement]] = {}
     for item in alternatives.measurements:
         line = item.line
+        if line.estimate.censored:
+            bound = units.format_value(line.estimate.value, line.estimate.unit)
+            reason = f"at least {bound}: {line.estimate.note}"
+            alternatives.reasons[item.alternative, line.benchmark, line.metric] = reason
+            continue
         key = (item.kind, item.parameter, line.benchmark, line.metric, factors_key(line.factors))
         if item.alternative in by_row.setdefault(key, {}):
             raise UsageError(

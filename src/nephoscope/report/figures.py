@@ -35,9 +35,16 @@ class Axis:
     from_zero: bool = False
 
 
+LOWER_BOUND = "triangle-up-open"
+"""Symbol of a point that is a lower bound."""
+
+
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A named line of points with the interval of each point (None where there is none)."""
+    """A named line of points with the interval of each point (None where there is none).
+
+    censored: whether a point is a lower bound; empty where none is.
+    """
 
     name: str
     x: tuple[float, ...]
@@ -46,6 +53,7 @@ class Curve:
     high: tuple[float | None, ...] = ()
     hover: tuple[str, ...] = ()
     step: bool = False
+    censored: tuple[bool, ...] = ()
 
 
 def text(value: object) -> str:
@@ -68,6 +76,7 @@ def curve_of(
         tuple(estimate.low for estimate in estimates),
         tuple(estimate.high for estimate in estimates),
         tuple(hover),
+        censored=tuple(estimate.censored for estimate in estimates),
     )
 
 
@@ -208,6 +217,11 @@ def lines(
             line={"color": colour, "dash": dash, "width": 2},
             marker={"symbol": symbol, "size": 6},
         )
+        if any(curve.censored):
+            drawn["marker"] = {
+                "symbol": [LOWER_BOUND if one else symbol for one in curve.censored],
+                "size": [12 if one else 6 for one in curve.censored],
+            }
         if curve.step:
             drawn["line"]["shape"] = "hv"
         if curve.low and not bands:

@@ -69,10 +69,11 @@ def digits_for(estimate: Estimate) -> int:
 
 
 def value_text(estimate: Estimate) -> str:
-    """The value with its unit: '11.2 GB/s'."""
+    """The value with its unit: '11.2 GB/s'; of a lower bound '≥ 1.20 s'."""
     if _is_large_count(estimate):
         return _count(estimate.value, estimate)
-    return units.format_value(estimate.value, estimate.unit, digits_for(estimate))
+    least = "≥ " if estimate.censored else ""
+    return least + units.format_value(estimate.value, estimate.unit, digits_for(estimate))
 
 
 def interval_text(estimate: Estimate) -> str:
@@ -81,6 +82,9 @@ def interval_text(estimate: Estimate) -> str:
         return f"none (n = {estimate.n})"  # the note says why, among the warnings
     divisor, _ = units.scale_of(estimate.unit, estimate.value)
     digits = digits_for(estimate)
+    if estimate.censored:
+        bound = estimate.value if estimate.low is None else estimate.low
+        return f"[{units.format_number(bound / divisor, digits)}, ∞)"
     sides = [
         "?"
         if side is None

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 PERCENTILES = (0.5, 0.9, 0.99, 0.999)
 
 
+_COMPANIONS = frozenset(names.UNANSWERED.values())
+
+
 class Key(NamedTuple):
     """Identity of a line; `factors` is the canonical JSON text of model.factors_key."""
 
@@ -42,7 +45,8 @@ _Value = TypeVar("_Value", float, Trial)
 class TrialGroup(Generic[_Value]):
     """The value or the histogram of each trial of one key, in the order of execution.
 
-    trial: name of the first of them.
+    trial: name of the first of them. unanswered: of a histogram, for each trial those of its
+    observations that are lower bounds (`names.UNANSWERED`); empty where no trial has any.
     """
 
     unit: str
@@ -50,6 +54,7 @@ class TrialGroup(Generic[_Value]):
     trial: str
     values: list[_Value] = field(default_factory=list)
     rounds: list[int] = field(default_factory=list)
+    unanswered: list[_Value] = field(default_factory=list)
 
     def by_boot(self, rounds: int, merge: Callable[[list[_Value]], _Value]) -> TrialGroup[_Value]:
         """Returns one value a boot: that of its trials merged, in the boot's first round.
@@ -57,10 +62,20 @@ class TrialGroup(Generic[_Value]):
         rounds: of each boot. Trials of one boot share what the boot drew (memory layout,
         placement), so that boots are the independent repetitions.
         """
-        boots: dict[int, list[_Value]] = {}
-        for value, number in zip(self.values, self.rounds, strict=True):
-            boots.setdefault(1 + (number - 1) // rounds * rounds, []).append(value)
-        return replace(self, values=[merge(own) for own in boots.values()], rounds=list(boots))
+        firsts = [1 + (number - 1) // rounds * rounds for number in self.rounds]
+
+        def merged(values: list[_Value]) -> list[_Value]:
+            boots: dict[int, list[_Value]] = {}
+            for value, first in zip(values, firsts, strict=True):
+                boots.setdefault(first, []).append(value)
+            return [merge(own) for own in boots.values()]
+
+        return replace(
+            self,
+            values=merged(self.values),
+            rounds=list(dict.fromkeys(firsts)),
+            unanswered=merged(self.unanswered) if self.unanswered else [],
+        )
 
 
 Group = TrialGroup[float]
@@ -85,8 +100,16 @@ def group_scalars(rows: Iterable[TrialValue], place: Mapping[str, int]) -> dict[
 def group_histograms(
     rows: Iterable[TrialHistogram], place: Mapping[str, int]
 ) -> dict[Key, Histograms]:
-    """Rows of store.query.histograms, by key."""
-    return _grouped(((row, (row.values, row.counts)) for row in rows), place)
+    """Rows of store.query.histograms, by key; those of unanswered requests join all requests."""
+    groups = _grouped(((row, (row.values, row.counts)) for row in rows), place)
+    joined = {key: group for key, group in groups.items() if key.metric not in _COMPANIONS}
+    for key, group in joined.items():
+        name = names.UNANSWERED.get(key.metric)
+        own = groups.get(key._replace(metric=name)) if name else None
+        if own is not None:
+            by_round = dict(zip(own.rounds, own.values, strict=True))
+            group.unanswered = [by_round.get(number, ((), ())) for number in group.rounds]
+    return joined
 
 
 def _grouped(
@@ -109,7 +132,8 @@ def pool_dependence(
     See `dependence.pooled_by_family`; a target is a machine. Histograms count by their medians.
     """
     series = {key: group.values for key, group in groups.items()} | {
-        key: trial_percentiles(group.values, 0.5, 0.95) for key, group in distributions.items()
+        key: trial_percentiles(group.values, 0.5, 0.95, group.unanswered)
+        for key, group in distributions.items()
     }
     priors: dict[Key, Array] = {}
     for target in {key.target for key in series}:
@@ -209,11 +233,14 @@ def percentile_lines(
                 confidence=confidence,
                 seed=seed,
                 prior=INDEPENDENT if simulated else prior,
+                unanswered=group.unanswered,
             )
         except Refused as reason:
             refused.append((quantile, str(reason)))
             continue
-        of_trials = trial_percentiles(group.values, quantile, confidence)
+        of_trials = trial_percentiles(group.values, quantile, confidence, group.unanswered)
+        if estimate.censored:
+            of_trials = []
         lines.append(
             MetricResult(
                 benchmark=key.benchmark,
@@ -243,10 +270,16 @@ def _refusal(label: str, group: Histograms, refused: Sequence[tuple[float, str]]
     return f"{label}: no {words} of {total} observations. {refused[0][1]}"
 
 
-def trial_percentiles(trials: Sequence[Trial], quantile: float, confidence: float) -> list[float]:
-    """The percentile of each trial; none at all unless every trial alone has enough values."""
+def trial_percentiles(
+    trials: Sequence[Trial], quantile: float, confidence: float, unanswered: Sequence[Trial] = ()
+) -> list[float]:
+    """The percentile of each trial; none at all unless every trial alone has enough values, and
+    none of them a percentile that unanswered requests reach: that is no value."""
     need = estimates.minimum_n(quantile, confidence)
     if any(sum(counts) < need for _, counts in trials):
+        return []
+    pairs = zip(trials, unanswered, strict=True) if unanswered else ()
+    if any(histograms.is_censored(*pair, quantile) for pair in pairs):
         return []
     merged = [histograms.merge([trial]) for trial in trials]
     return [histograms.quantile_of_counts(*one, quantile) for one in merged]

@@ -15,6 +15,10 @@ NOT_CONVERGED = "Not converged"
 _ROUTINE = (NOT_CONVERGED, dependence.DEPENDENT, "n = ")
 """How sentences begin that the interval beside the value says already, by its width or absence."""
 
+UNANSWERED = {"latency_ns": "unanswered_ns"}
+"""Histogram of all requests -> histogram of those among them that had no answer, whose values are
+lower bounds. The latter has no statistics of its own."""
+
 PARTS = frozenset({"hour", "user_base", "part"})
 """Factors of a simulation's finer parts, whose lines are no headlines."""
 

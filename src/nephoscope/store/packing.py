@@ -72,12 +72,16 @@ def unpack_histograms(text: str) -> list[Histogram]:
     ]
 
 
-def rounded(trials: Sequence[Histogram]) -> list[Histogram]:
+def rounded(trials: Sequence[Histogram], like: Sequence[Histogram] = ()) -> list[Histogram]:
     """Returns histograms of at most three digits: values lie within 0.05 % of the original ones.
 
     A trial of at most MAX_BUCKETS values stays as it is, such as those that the probe counts.
+    like: histograms whose sizes decide instead, of which `trials` are parts.
     """
-    return [trial if trial[0].size <= MAX_BUCKETS else _rounded(*trial) for trial in trials]
+    return [
+        trial if whole[0].size <= MAX_BUCKETS else _rounded(*trial)
+        for trial, whole in zip(trials, like or trials, strict=True)
+    ]
 
 
 def _rounded(values: Values, counts: Counts) -> Histogram:

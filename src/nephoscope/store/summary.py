@@ -40,7 +40,8 @@ class MetricSummary:
     factors, params: canonical JSON (model.factors_key) of what the plan varies and of the other
     parameters. command: command line of a labelled program, or empty. estimates: name of the metric
     or of a percentile -> its estimate at the summary's confidence, or why it has none. packed: see
-    `packing`. share: see MetricSpec; False in what an older version wrote.
+    `packing`. share: see MetricSpec; False in what an older version wrote. packed_unanswered: of a
+    histogram, those of its observations that are lower bounds, of each trial; empty without any.
     """
 
     benchmark: str
@@ -55,6 +56,7 @@ class MetricSummary:
     estimates: Mapping[str, Estimate | str]
     packed: str
     share: bool = False
+    packed_unanswered: str = ""
 
     def values(self) -> list[float]:
         """Returns the value of each trial in the order of execution (scalar metrics)."""
@@ -67,6 +69,13 @@ class MetricSummary:
         from nephoscope.store import packing
 
         return packing.unpack_histograms(self.packed)
+
+    def unanswered(self) -> list[Histogram]:
+        """Returns the lower bounds among the histogram of each trial; empty without any."""
+        from nephoscope.store import packing
+
+        packed = self.packed_unanswered
+        return packing.unpack_histograms(packed) if packed else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +161,10 @@ def line_of(summary: RunSummary) -> bytes:
 
 def _metric_values(metric: MetricSummary) -> dict[str, Any]:
     own = ("benchmark", "metric", "target", "factors", "params", "command", "unit", "share")
+    packed = metric.packed_unanswered
     return {
         **{name: getattr(metric, name) for name in own},
+        **({"unanswered": packed} if packed else {}),
         "better": metric.better.value,
         "shape": metric.shape.value,
         "estimates": {
@@ -163,7 +174,17 @@ def _metric_values(metric: MetricSummary) -> dict[str, Any]:
     }
 
 
-_ESTIMATE = ("value", "low", "high", "n", "method", "note", "autocorrelation", "effective_n")
+_ESTIMATE = (
+    "value",
+    "low",
+    "high",
+    "n",
+    "method",
+    "note",
+    "autocorrelation",
+    "effective_n",
+    "censored",
+)
 
 
 def parsed(line: bytes) -> RunSummary | None:
@@ -256,16 +277,28 @@ def _metric(
         },
         packed,
         bool(values.get("share")),
+        str(values.get("unanswered", "")),
     )
 
 
 def _estimate(values: Sequence[Any], unit: str, confidence: float) -> Estimate:
-    value, low, high, n, method, note, autocorrelation, effective_n = values
+    # An older version wrote no mark of censored estimates.
+    value, low, high, n, method, note, autocorrelation, effective_n, *censored = values
     numbers = (low, high, autocorrelation, effective_n)
     if not is_number(value) or not all(one is None or is_number(one) for one in numbers):
         raise ValueError("it has an estimate that is no number")
     return Estimate(
-        value, low, high, confidence, int(n), unit, method, note, autocorrelation, effective_n
+        value,
+        low,
+        high,
+        confidence,
+        int(n),
+        unit,
+        method,
+        note,
+        autocorrelation,
+        effective_n,
+        censored == [True],
     )
 
 

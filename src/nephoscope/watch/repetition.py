@@ -72,6 +72,7 @@ def _repetition(run: StoredRun, result: RunResult) -> Repetition:
     estimates = {
         (line.benchmark, line.metric, line.target, factors_key(line.factors)): line.estimate
         for line in result.metrics
+        if not line.estimate.censored  # a gauge is a number, and this is a lower bound
     }
     units = {key: metric.unit for key, metric in run.metrics_of_shape(Shape.HISTOGRAM).items()}
     distributions = tuple(

@@ -85,6 +85,10 @@ impl Protocol for Http {
         self.mix.requests.len()
     }
 
+    fn draw_class(&mut self) -> u8 {
+        self.pick()
+    }
+
     /// A user keeps the cookies where the connection is lost.
     fn reopen(&mut self, reader: &mut Reader) {
         reader.restart();

@@ -1,5 +1,5 @@
 //! The bytes of a request (RFC 9112), with the values of a table in the places that name its columns.
-use super::url::Url;
+use super::url::{encoded, Url};
 use crate::http2::block::Block;
 
 /// The value of the User-Agent header.
@@ -47,6 +47,7 @@ impl Request {
         if !is_token(method) {
             return Err(format!("'{}' is no HTTP method.", start(method)));
         }
+        let target = &encoded(target);
         if !target.starts_with(['/', '*']) || !target.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(format!("'{}' is no path that can be requested.", start(target)));
         }

@@ -1,4 +1,5 @@
 //! The addresses of requests: `http://host:port/path?query` (RFC 3986).
+use crate::requests::target::normal_name;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Url {
@@ -13,8 +14,8 @@ pub struct Url {
 impl Url {
     /// The error is the end of a sentence.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
-        if text.bytes().any(|byte| !byte.is_ascii_graphic()) {
-            return Err("it holds a space or another character that has to be percent-encoded");
+        if text.chars().any(|c| c.is_whitespace() || c.is_control()) {
+            return Err("it holds a space or a control character; write %20 for a space");
         }
         let (scheme, rest) = text.split_once("://").ok_or("it does not begin with http://")?;
         let is_tls = match scheme.to_ascii_lowercase().as_str() {
@@ -36,8 +37,12 @@ impl Url {
                 port.parse().ok().filter(|port| *port > 0).ok_or("its port is no port")?
             }
         };
+        if !host.is_ascii() {
+            return Err("its host has letters beyond ASCII; write it in its ASCII form (xn--...)");
+        }
         let slash = if target.starts_with('/') { "" } else { "/" };
-        Ok(Self { is_tls, host: host.to_owned(), port, target: format!("{slash}{target}") })
+        let target = encoded(&format!("{slash}{target}"));
+        Ok(Self { is_tls, host: normal_name(host), port, target })
     }
 
     /// The value of the Host header.
@@ -49,6 +54,15 @@ impl Url {
             (_, port) => format!("{host}:{port}"),
         }
     }
+}
+
+/// Returns a path and query with what is beyond ASCII percent-encoded, as UTF-8 (RFC 3987, 3.1).
+pub fn encoded(target: &str) -> String {
+    let encode = |byte: u8| match byte.is_ascii() {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    };
+    target.bytes().map(encode).collect()
 }
 
 fn split_port(authority: &str) -> Result<(&str, Option<&str>), &'static str> {
@@ -88,6 +102,9 @@ mod tests {
             ("https://a.org:/", "a.org", 443, "/", "a.org"),
             ("http://[::1]:81/a/b", "::1", 81, "/a/b", "[::1]:81"),
             ("http://127.0.0.1/%20", "127.0.0.1", 80, "/%20", "127.0.0.1"),
+            ("http://LOCALHOST:81/A", "localhost", 81, "/A", "localhost:81"),
+            ("http://a.org./", "a.org", 80, "/", "a.org"),
+            ("http://a.org/ü?q=日", "a.org", 80, "/%C3%BC?q=%E6%97%A5", "a.org"),
         ] {
             let url = Url::parse(text).unwrap();
             assert_eq!((url.host.as_str(), url.port, url.target.as_str()), (host, port, target));

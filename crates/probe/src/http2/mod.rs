@@ -54,6 +54,10 @@ impl Protocol for Http2 {
         self.0.classes()
     }
 
+    fn draw_class(&mut self) -> u8 {
+        self.0.pick()
+    }
+
     fn reopen(&mut self, session: &mut Session) {
         session.restart();
     }

@@ -9,9 +9,11 @@
 //! open loop the sending times are fixed in advance, evenly spaced, as a Poisson process or from a
 //! file: `latency_ns` counts from there, even where a request had to wait for a free connection.
 //! `service_time_ns` counts from the actual sending. A request that took longer than `timeout_ns` is
-//! given up, with its connection unless that carries other streams, and counts in `latency_ns` with at
-//! least that time; so does, with the time that had passed, a request that never found a free
-//! connection (error `unsent`). Other failed requests have no latency; they are counted by kind.
+//! given up, with its connection unless that carries other streams; a request that found no free
+//! connection until 0.1 s after the end is `unsent`. Both count in `latency_ns` with the time that they
+//! waited, and in `unanswered_ns`: their latency is at least that, so that a percentile which they
+//! reach is a lower bound. Other failed requests have no latency; they are counted by kind. Valid
+//! responses and failed requests add up to the requests that were due (`due_count`).
 //! Requests that were due in the warm-up are sent and not timed. Redirects are responses like others
 //! and not followed. Requests of HTTP/2 that a server turned away unread (GOAWAY) are sent again.
 //!
@@ -127,7 +129,7 @@ pub const SPEC: Spec = Spec {
     id: "http.load",
     summary: "Requests per second and latency of an HTTP server under load",
     params: &joined::<_, 36>(&[&REQUEST_PARAMS, &spec::PACING, &RESPONSE_PARAMS]),
-    metrics: &joined::<_, 25>(&[
+    metrics: &joined::<_, 28>(&[
         &spec::RESPONSES,
         &spec::TIMES,
         &[TLS_HANDSHAKE],

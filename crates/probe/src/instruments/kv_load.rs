@@ -88,7 +88,7 @@ const REPORT_PARAMS: [Param; 2] = [
 const REPLIES: [Metric; 4] = [
     Metric::higher("within_ratio")
         .share()
-        .doc("Share of the requests in latency_ns that took at most limit_ns."),
+        .doc("Share of the requests in latency_ns that had a response within limit_ns."),
     Metric::higher("hit_ratio").share().doc("Share of the keys asked for that were there."),
     Metric::neutral("hits_count")
         .doc("Number of replies with a key that was there, including warm-up."),
@@ -99,7 +99,7 @@ pub const SPEC: Spec = Spec {
     id: "kv.load",
     summary: "Requests per second and latency of Redis or memcached under load",
     params: &joined::<_, 33>(&[&REQUEST_PARAMS, &spec::PACING, &REPORT_PARAMS]),
-    metrics: &joined::<_, 27>(&[
+    metrics: &joined::<_, 30>(&[
         &spec::RESPONSES,
         &REPLIES,
         &spec::TIMES,
@@ -155,9 +155,10 @@ pub fn run(trial: &mut Trial) -> Result<()> {
 fn emit_shares(trial: &mut Trial, recorder: &Recorder, limits_ns: &[i64]) -> Result<()> {
     for limit_ns in limits_ns {
         let limit = limit_ns.cast_unsigned();
-        let latencies = recorder.classes.iter().map(|times| &times.latency);
-        let (within, all) = latencies.fold((0, 0), |(within, all), latency| {
-            (within + latency.count_between(0, limit), all + latency.len())
+        let (within, all) = recorder.classes.iter().fold((0, 0), |(within, all), times| {
+            let unanswered = times.unanswered.count_between(0, limit);
+            let answered = times.latency.count_between(0, limit) - unanswered;
+            (within + answered, all + times.latency.len())
         });
         if all > 0 {
             let share = within as f64 / all as f64;

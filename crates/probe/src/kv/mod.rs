@@ -120,6 +120,10 @@ impl Protocol for Kv {
         Operation::ALL.len()
     }
 
+    fn draw_class(&mut self) -> u8 {
+        self.only.unwrap_or_else(|| self.workload.draw_operation(&mut self.random)) as u8
+    }
+
     #[inline]
     fn encode(&mut self, reader: &mut Reader, out: &mut Vec<u8>) -> u8 {
         let workload = &*self.workload;

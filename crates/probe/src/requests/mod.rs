@@ -54,6 +54,11 @@ pub trait Protocol: Send {
     /// Appends the next request to `out`; returns its class.
     fn encode(&mut self, parser: &mut Self::Parser, out: &mut Vec<u8>) -> u8;
 
+    /// Draws the class that a request would have, of one that is not sent.
+    fn draw_class(&mut self) -> u8 {
+        0
+    }
+
     /// Returns the number of further requests that a connection can carry now.
     #[inline]
     fn room(&self, _parser: &Self::Parser) -> usize {

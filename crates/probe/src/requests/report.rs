@@ -71,12 +71,14 @@ pub fn emit(
     trial.out.emit("requests_per_s", per_s, factors! {})?;
     for (times, class) in recorder.classes.iter().zip(classes) {
         trial.emit_histogram("latency_ns", &times.latency, class)?;
+        trial.emit_histogram("unanswered_ns", &times.unanswered, class)?;
         trial.emit_histogram("service_time_ns", &times.service, class)?;
     }
     trial.emit_histogram("first_byte_ns", &recorder.first_byte, &factors! {})?;
     trial.emit_histogram("connect_ns", &recorder.connect, &factors! {})?;
     let scalars = [
         ("received_bytes_per_s", recorder.received_bytes as f64 / seconds),
+        ("due_count", recorder.due_in_all() as f64),
         ("sent_count", recorder.sent as f64),
         ("completed_count", recorder.completed as f64),
         ("connections_count", recorder.connections as f64),
@@ -127,7 +129,10 @@ fn emit_pacing(
     seconds: f64,
 ) -> Result<()> {
     if matches!(settings.pacing, Pacing::Open(_)) {
-        trial.out.emit("offered_per_s", recorder.due as f64 / seconds, factors! {})?;
+        let offered_per_s = recorder.due as f64 / seconds;
+        let values =
+            [("offered_per_s", Some(offered_per_s)), ("pace_ratio", recorder.pace_ratio())];
+        trial.out.emit_known(&values, &factors! {})?;
     }
     let timed = recorder.send_delay.len();
     if timed == 0 {

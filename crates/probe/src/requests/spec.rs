@@ -62,12 +62,16 @@ pub const RESPONSES: [Metric; 2] = [
         .doc("Valid responses per second of the measured time."),
     Metric::lower("latency_ns").histogram().headline().doc(
         "Time from the intended sending of a request to the end of its valid response; a \
-         request that timed out counts with at least the time limit.",
+         request that timed out or was not sent counts with the time that it waited, a lower bound.",
     ),
 ];
 
 /// Other times of requests and connections.
-pub const TIMES: [Metric; 3] = [
+pub const TIMES: [Metric; 4] = [
+    Metric::lower("unanswered_ns").histogram().doc(
+        "Time that requests without a response waited, from their intended sending to the time \
+         limit or, of unsent ones, the end of the trial; these are among those of latency_ns.",
+    ),
     Metric::lower("service_time_ns")
         .histogram()
         .doc("Time from the actual sending of a request to the end of its valid response."),
@@ -80,7 +84,15 @@ pub const TIMES: [Metric; 3] = [
 ];
 
 /// What was offered, sent and received.
-pub const COUNTS: [Metric; 4] = [
+pub const COUNTS: [Metric; 6] = [
+    Metric::neutral("due_count").doc(
+        "Number of requests due, including warm-up: those with a valid response, and those that \
+         errors_count has by kind.",
+    ),
+    Metric::neutral("pace_ratio").doc(
+        "Rate at which requests ended, from the first to the last, relative to the rate at which \
+         they were due; only of an open loop. Well below 1 where the server cannot keep up.",
+    ),
     Metric::neutral("offered_per_s")
         .doc("Requests due per second of the measured time; only of an open loop."),
     Metric::neutral("received_bytes_per_s")
@@ -91,8 +103,10 @@ pub const COUNTS: [Metric; 4] = [
 
 /// Failures, the part of the generator itself, and what happened interval by interval.
 pub const CHECKS: [Metric; 14] = [
-    Metric::lower("errors_count")
-        .doc("Number of failed requests by kind, including warm-up; `any` is their sum."),
+    Metric::lower("errors_count").doc(
+        "Number of failed requests by kind, including warm-up, and of times that the server sent \
+             bytes that no request asked for (unasked_bytes); `any` is their sum.",
+    ),
     Metric::lower("error_ratio").share().doc("Share of failed requests, including warm-up."),
     Metric::neutral("connections_count").doc("Number of connections opened."),
     Metric::lower("late_sends_ratio").share().doc(

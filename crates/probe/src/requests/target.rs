@@ -27,9 +27,16 @@ pub fn reach(host: &str, port: u16, authorised: &[&str]) -> Result<SocketAddr> {
     ))
 }
 
+/// Returns a host name in the one form that all its spellings share: case does not count (RFC 4343),
+/// nor does the dot that ends an absolute name.
+pub fn normal_name(host: &str) -> String {
+    host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()
+}
+
 /// Returns the addresses of a host, at least one.
 pub fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>> {
-    let resolved = (host, port).to_socket_addrs().map(Iterator::collect::<Vec<_>>);
+    let host = &normal_name(host);
+    let resolved = (host.as_str(), port).to_socket_addrs().map(Iterator::collect::<Vec<_>>);
     match resolved {
         Ok(addresses) if !addresses.is_empty() => Ok(addresses),
         result => {
@@ -50,7 +57,8 @@ pub fn check_authorised(host: &str, addresses: &[SocketAddr], authorised: &[&str
         let ip = address.ip().to_canonical();
         ip.is_loopback() || authorised.iter().any(|own| own.parse() == Ok(ip))
     };
-    if authorised.iter().any(|own| own.eq_ignore_ascii_case(host)) || addresses.iter().all(is_own) {
+    let named = |own: &&str| normal_name(own) == normal_name(host);
+    if authorised.iter().any(|own| named(own)) || addresses.iter().all(is_own) {
         return Ok(());
     }
     Err(ProbeError::new(
@@ -79,6 +87,7 @@ mod tests {
         assert!(!allowed("example.org", "192.0.2.1:80", &["example.com", "192.0.2.2"]));
         assert!(allowed("example.org", "192.0.2.1:80", &["Example.ORG"]));
         assert!(allowed("example.org", "192.0.2.1:80", &["192.0.2.1"]));
+        assert!(allowed("EXAMPLE.org.", "192.0.2.1:80", &["example.org"]));
         let mut mixed = address("127.0.0.1:80");
         mixed.extend(address("192.0.2.1:80"));
         assert!(check_authorised("mixed", &mixed, &[]).is_err());
@@ -89,6 +98,9 @@ mod tests {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
         assert_eq!(reach("127.0.0.1", port, &[]).unwrap().port(), port);
+        for host in ["LOCALHOST", "localhost.", "::1", "127.0.0.1"] {
+            assert!(!resolve(host, port).unwrap().is_empty(), "{host}");
+        }
         drop(listener);
         assert_eq!(reach("127.0.0.1", port, &[]).unwrap_err().name, "no_server");
         assert_eq!(reach("no host", 80, &[]).unwrap_err().name, "no_such_host");

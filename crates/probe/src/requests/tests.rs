@@ -231,7 +231,7 @@ fn bytes_after_a_response_are_counted() {
     let settings = Settings { pacing: burst(4), ..settings(server.address) };
     let recorder = run_keeping_alive(&settings);
     assert_eq!(recorder.completed, 4);
-    assert_eq!(recorder.failures.into_iter().collect::<Vec<_>>(), [(failures::WRONG_LENGTH, 4)]);
+    assert_eq!(recorder.failures.into_iter().collect::<Vec<_>>(), [(failures::UNASKED, 4)]);
 }
 
 #[test]
@@ -269,6 +269,40 @@ fn a_timeout_counts_with_at_least_the_time_limit() {
     let latency = &recorder.classes[0].latency;
     assert_eq!(latency.len(), 4);
     assert!(latency.max() >= timeout_ns && recorder.classes[0].service.is_empty());
+    // Of each only a lower bound is known.
+    let unanswered = &recorder.classes[0].unanswered;
+    assert_eq!((unanswered.len(), unanswered.min()), (4, latency.min()));
+    assert_eq!(recorder.due_in_all(), 4);
+}
+
+#[test]
+fn what_a_server_cannot_serve_is_unanswered_and_nothing_is_lost() {
+    // Two connections at 20 ms a request: 100 per second, of the 1,000 that are due.
+    let server = Server::start(|mut stream: TcpStream| {
+        while read_request(&mut stream) {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            if stream.write_all(OK).is_err() {
+                return;
+            }
+        }
+    });
+    let at = |per_s, duration_ns| {
+        let rate = Rate::constant(per_s);
+        let pacing = Pacing::Open(Arrivals::Drawn { rate, poisson: false, seed: 1 });
+        let settings = Settings { pacing, duration_ns, connections: 2, ..settings(server.address) };
+        run_keeping_alive(&settings)
+    };
+    let recorder = at(1000.0, 400_000_000);
+    let unsent = recorder.failures[failures::UNSENT];
+    assert_eq!((recorder.due_in_all(), recorder.completed + unsent), (400, 400));
+    let times = &recorder.classes[0];
+    assert_eq!((times.latency.len(), times.unanswered.len()), (400, unsent));
+    assert!(unsent > 340 && recorder.pace_ratio().unwrap() < 0.2, "{unsent}");
+    // A rate that it can serve leaves nothing behind, and the latency does not lower the pace.
+    let recorder = at(50.0, 600_000_000);
+    assert_eq!((recorder.due_in_all(), recorder.completed), (30, 30));
+    assert!(recorder.classes[0].unanswered.is_empty());
+    assert!((recorder.pace_ratio().unwrap() - 1.0).abs() < 0.1);
 }
 
 #[test]
@@ -384,5 +418,23 @@ fn both_versions_of_tls_are_spoken() {
         let settings = Settings { tls, pacing, connect_ahead: false, ..settings(server.address) };
         let recorder = run_keeping_alive(&settings);
         assert_eq!(recorder.failures.into_iter().collect::<Vec<_>>(), [(tls::TLS, 10)]);
+    }
+}
+
+#[test]
+fn a_server_without_tls_is_named_as_such() {
+    let tls = Tls::new("localhost", None, "auto", false, b"http/1.1").unwrap();
+    let answering = Server::start(|mut stream: TcpStream| {
+        let _ = stream.read(&mut [0u8; 1024]);
+        let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+    });
+    let ending = Server::start(|mut stream: TcpStream| {
+        let _ = stream.read(&mut [0u8; 1024]);
+    });
+    for (server, words) in
+        [(answering, "something else than TLS"), (ending, "ended the connection")]
+    {
+        let sentence = tls.check(&server.address).unwrap_err().message;
+        assert!(sentence.contains(words) && sentence.contains("http://?"), "{sentence}");
     }
 }

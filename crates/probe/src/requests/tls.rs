@@ -12,7 +12,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{
     ClientConfig, ClientConnection, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
 };
-use std::io::{IoSlice, Write};
+use std::io::{ErrorKind, IoSlice, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
@@ -117,7 +117,7 @@ impl Tls {
             Ok(())
         };
         attempt().map_err(|error: std::io::Error| {
-            failed(&format!("TLS with {address} failed: {error}."))
+            failed(&format!("TLS with {address} failed: {}.", words(&error)))
         })
     }
 }
@@ -155,6 +155,25 @@ fn trusted(path: &str) -> String {
         system_authorities()
     } else {
         path.to_owned()
+    }
+}
+
+/// Returns the end of the sentence on a handshake that failed; a server that speaks no TLS waits for
+/// more, answers in its own language, or hangs up.
+fn words(error: &std::io::Error) -> String {
+    let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<Error>());
+    match (error.kind(), cause) {
+        (ErrorKind::WouldBlock | ErrorKind::TimedOut, _) => {
+            format!("no TLS answer within {} s; is the address http://?", PATIENCE.as_secs())
+        }
+        (_, Some(Error::InvalidMessage(_))) => {
+            "the server answered something else than TLS; is the address http://?".to_owned()
+        }
+        (ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe, _) => {
+            "the server ended the connection during the handshake; is the address http://?"
+                .to_owned()
+        }
+        _ => error.to_string(),
     }
 }
 

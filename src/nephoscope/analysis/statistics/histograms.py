@@ -2,12 +2,19 @@
 
 Requests inside one trial share its conditions, so the interval comes from whole trials: Student's
 t over them, or, where timeouts leave some quantile without a value, a bootstrap of them.
+
+Requests without an answer are right-censored observations: their latency is at least the time that
+they waited. Waiting times depend on when a request was due, and under overload so does the latency:
+Kaplan and Meier's estimator, which needs independence, does not hold. A quantile lies between that
+of the waiting times and that with every unanswered request at infinity; where the two differ, the
+first is a lower bound and all that is known.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -25,6 +32,12 @@ Trial = tuple[Sequence[float] | Array, Sequence[int] | Counts]
 """The histogram of one trial: values (any order, repeats allowed) and how often each was seen."""
 
 LEAST_TRIALS = 6
+
+CENSORED_NOTE = "{count:,} of {total:,} requests had no answer: a lower bound."
+"""Note of an estimate that unanswered requests reach."""
+
+_SAME = 1.01
+"""Bounds of a quantile that are no further apart are one value: a few buckets of a histogram."""
 
 
 def _checked(trial: Trial) -> tuple[Array, Counts]:
@@ -90,14 +103,19 @@ def quantile_of_trials(
     seed: int = 1,
     resamples: int = 9999,
     prior: Array = dependence.ASSUMED,
+    unanswered: Sequence[Trial] = (),
 ) -> Estimate:
     """Nearest-rank quantile of all requests, with an interval over whole trials.
 
     trials: one histogram each; empty ones count as trials lost and are refused. n of the estimate
     is the number of trials. prior: of the autocorrelation of the trials (see `dependence`).
+    unanswered: of each trial those observations that are lower bounds, or nothing where there are
+    none; an estimate that they reach is censored.
     Raises Refused below 6 trials, below `minimum_n(q)` observations altogether (two-sided p99 at
     95 %: 368), for damaged histograms, and when the quantile lies among timeouts (+inf).
     """
+    if any(len(counts) for _, counts in unanswered):
+        return _of_censored(trials, unanswered, q, unit, confidence, seed, resamples, prior)
     if len(trials) < LEAST_TRIALS:
         raise Refused(
             f"p{100 * q:g} of {len(trials)} trials has no interval; it needs {LEAST_TRIALS} trials."
@@ -124,6 +142,58 @@ def quantile_of_trials(
     top = high if math.isfinite(high) else None
     note = "" if top is not None else "The upper bound lies beyond the timeout."
     return Estimate(point, low, top, confidence, len(trials), unit, method, note)
+
+
+def _of_censored(
+    trials: Sequence[Trial],
+    unanswered: Sequence[Trial],
+    q: float,
+    unit: str,
+    confidence: float,
+    seed: int,
+    resamples: int,
+    prior: Array,
+) -> Estimate:
+    """`quantile_of_trials` where some observations are lower bounds."""
+
+    def of(sides: Sequence[Trial]) -> Estimate:
+        return quantile_of_trials(
+            sides,
+            q,
+            unit=unit,
+            confidence=confidence,
+            seed=seed,
+            resamples=resamples,
+            prior=prior,
+        )
+
+    least = of(trials)
+    upper = [_beyond(*pair) for pair in zip(trials, unanswered, strict=True)]
+    if quantile(upper, q) <= least.value * _SAME:
+        known = of(upper)
+        lows = [low for low in (least.low, known.low) if low is not None]
+        return replace(known, low=min(lows, default=None))
+    total, count = (sum(sum(counts) for _, counts in side) for side in (trials, unanswered))
+    note = CENSORED_NOTE.format(count=count, total=total)
+    return replace(least, high=None, note=note, censored=True)
+
+
+def is_censored(trial: Trial, unanswered: Trial, q: float) -> bool:
+    """States whether unanswered requests reach the quantile of one trial."""
+    return quantile([_beyond(trial, unanswered)], q) > quantile([trial], q) * _SAME
+
+
+def _beyond(trial: Trial, unanswered: Trial) -> Trial:
+    """The histogram with its unanswered requests at infinity. Raises Refused where it lacks one."""
+    values, counts = merge([trial])
+    waited, numbers = merge([unanswered])
+    at = np.minimum(np.searchsorted(values, waited), max(values.size - 1, 0))
+    left = counts.copy()
+    if waited.size:
+        if not values.size or np.any(values[at] != waited) or np.any(left[at] < numbers):
+            raise Refused("Unanswered requests are missing among all requests of the trial.")
+        left[at] -= numbers
+    return np.append(values, np.inf), np.append(left, numbers.sum())
 
 
 def _t_interval(

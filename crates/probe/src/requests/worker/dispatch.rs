@@ -65,11 +65,17 @@ impl<P: Protocol> Worker<'_, P> {
         Ok(true)
     }
 
-    /// At the end: what was due and found no free connection.
+    /// Whether a request of the schedule was due and has not been sent.
+    pub(super) fn has_backlog(&self) -> bool {
+        self.next_due_ns < self.recorder.window.end_ns
+    }
+
+    /// After the end: what was due and found no free connection.
     pub(super) fn give_up_unsent(&mut self, now_ns: u64) {
         let end_ns = self.recorder.window.end_ns;
         while self.next_due_ns < end_ns && self.free.is_empty() {
-            self.recorder.unsent(self.next_due_ns, now_ns);
+            let class = self.protocol.draw_class();
+            self.recorder.unsent(self.next_due_ns, class, now_ns);
             self.advance_schedule();
         }
     }

@@ -20,9 +20,12 @@ impl<P: Protocol> Worker<'_, P> {
         }
         let connection = &mut self.connections[slot];
         connection.close();
-        let requests = take(&mut connection.in_flight);
+        let mut requests = take(&mut connection.in_flight);
         self.in_flight -= requests.len();
-        for request in &requests {
+        for request in &mut requests {
+            if request.sent_ns == 0 {
+                request.class = self.protocol.draw_class();
+            }
             self.recorder.failed(request, failure, now_ns);
         }
         if failure == WRONG_LENGTH && requests.is_empty() {

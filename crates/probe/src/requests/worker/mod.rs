@@ -26,6 +26,9 @@ use usage::Usage;
 const INPUT_BYTES: usize = 64 << 10;
 /// Longest sleep between two looks whether the trial is over.
 const LOOK_AROUND_NS: u64 = 20_000_000;
+/// Time after the end in which requests that were due before it are still sent: a server that keeps up
+/// has answered them by then, so that what stays unsent is a queue that grew.
+const BACKLOG_NS: u64 = 100_000_000;
 
 pub struct Worker<'a, P: Protocol> {
     settings: &'a Settings,
@@ -125,9 +128,12 @@ impl<'a, P: Protocol> Worker<'a, P> {
             let now_ns = clock::monotonic_ns();
             self.observe(now_ns);
             self.send_due(now_ns)?;
-            if now_ns >= self.recorder.window.end_ns {
-                self.give_up_unsent(now_ns);
-                if self.in_flight == 0 {
+            let end_ns = self.recorder.window.end_ns;
+            if now_ns >= end_ns {
+                if now_ns >= end_ns.saturating_add(BACKLOG_NS) {
+                    self.give_up_unsent(now_ns);
+                }
+                if self.in_flight == 0 && !self.has_backlog() {
                     return Ok(());
                 }
             }
