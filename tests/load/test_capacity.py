@@ -46,8 +46,30 @@ def test_a_limit_is_found_to_the_precision_asked_for() -> None:
 def test_time_ends_a_search() -> None:
     server = Server(3000.0)
     found = run(server, 10_000.0, SearchLimits(0.0001, 30.0, 0.95))
-    assert 30 <= server.spent_s <= 60
+    assert server.spent_s <= 30
     assert found.capacity.relative_width > 0.0001
+    (told,) = capacity.remarks(found, OBJECTIVE, SearchLimits(0.0001, 30.0, 0.95))
+    assert told.startswith("The budget ended the search: the interval is ±")
+
+
+@pytest.mark.parametrize("budget_s", [15.0, 50.0, 120.0])
+@pytest.mark.parametrize("overhead_s", [0.1, 2.5])
+def test_a_slow_server_does_not_exceed_the_budget(budget_s: float, overhead_s: float) -> None:
+    """At 20 requests per second the percentile alone would take a minute a trial."""
+    server = Server(15.0)
+
+    def measure(rates: Sequence[float], rounds: int, trial_s: float) -> Stage:
+        stage = server.measure(rates, rounds, trial_s)
+        server.spent_s += overhead_s * rounds * len(rates)
+        return stage
+
+    limits = SearchLimits(0.05, budget_s, 0.95)
+    found = capacity.search(measure, OBJECTIVE, 20.0, limits, now=lambda: server.spent_s)
+    # Only the first stage does not know what a trial takes besides its load.
+    assert server.spent_s <= budget_s + 6 * max(0.0, overhead_s - 0.8)
+    told = capacity.remarks(found, OBJECTIVE, limits)
+    assert any("to fit into the budget" in sentence and "1,000" in sentence for sentence in told)
+    assert found.capacity.n >= 3
 
 
 @pytest.mark.parametrize(
@@ -71,8 +93,14 @@ def test_a_server_that_gives_no_valid_trial_ends_the_search() -> None:
         capacity.search(lambda rates, rounds, seconds: Stage([], 6), OBJECTIVE, 1000.0, LIMITS)
 
 
+def test_a_budget_without_room_for_a_trial_is_refused() -> None:
+    limits = SearchLimits(precision_ratio=0.05, budget_s=1.0, confidence=0.95)
+    with pytest.raises(RunFailed, match="no room for a trial"):
+        run(Server(1.0), 1000.0, limits)
+
+
 def test_a_search_without_any_outcome_states_no_capacity() -> None:
-    limits = SearchLimits(precision_ratio=0.05, budget_s=0.0, confidence=0.95)
+    limits = SearchLimits(precision_ratio=0.05, budget_s=20.0, confidence=0.95)
     with pytest.raises(RunFailed, match="sent too late"):
         capacity.search(
             lambda rates, rounds, seconds: Stage([], 6, RunFailed("All were sent too late.", "")),

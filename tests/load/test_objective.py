@@ -13,6 +13,10 @@ def latency(value_ns: float, count: int) -> Sample:
     return Sample("latency_ns", value_ns, count)
 
 
+def unanswered(value_ns: float, count: int) -> Sample:
+    return Sample("unanswered_ns", value_ns, count)
+
+
 def error(kind: str, count: int) -> Sample:
     return Sample("errors_count", count, factors={"kind": kind})
 
@@ -41,10 +45,12 @@ def test_a_share_of_requests_below_the_limit_meets_it() -> None:
 
 
 def test_failed_requests_are_beyond_the_limit_once() -> None:
-    """A request that timed out has a latency; one that was refused has none."""
+    """A request that timed out is among the latencies; one that was refused is not."""
     objective = Objective.of("p99 < 20ms")
-    timeouts = [latency(1e6, 990), latency(10e9, 10), error("timeout", 10), error("any", 10)]
+    timeouts = [latency(1e6, 990), latency(10e9, 10), unanswered(10e9, 10)]
+    timeouts += [error("timeout", 10), error("any", 10)]
     assert objective.met_by(timeouts)
+    assert not objective.met_by([*timeouts, latency(10e9, 1), unanswered(10e9, 1)])
     assert not objective.met_by([latency(1e6, 990), error("refused", 11), error("any", 11)])
 
 
@@ -53,6 +59,15 @@ def test_the_latency_of_a_trial_is_the_one_that_decides() -> None:
     assert objective.latency_of([latency(30e6, 10), latency(1e6, 990)]) == 1e6
     assert objective.latency_of([latency(1e6, 989), latency(30e6, 11)]) == 30e6
     assert objective.latency_of([latency(1e6, 90), error("refused", 10)]) == math.inf
+
+
+def test_a_request_without_an_answer_misses_the_limit_however_short_it_waited() -> None:
+    """Of 100 requests due 80 are unsent at the end of the trial, some of them 1 ms after."""
+    objective = Objective.of("p99 < 500ms")
+    answered = [latency(1e6, 20)]
+    waiting = [make(wait_ns, 40) for wait_ns in (1e6, 300e6) for make in (latency, unanswered)]
+    assert objective.latency_of([*answered, *waiting, error("unsent", 80)]) == math.inf
+    assert Objective.of("p20 < 500ms").met_by([*answered, *waiting, error("unsent", 80)])
 
 
 def test_no_request_meets_nothing() -> None:

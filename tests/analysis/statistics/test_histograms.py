@@ -139,3 +139,56 @@ def test_order_of_trials_does_not_matter_to_the_point_and_the_interval_holds_it(
     other = histograms.quantile_of_trials(histogram, 0.5, unit="u", resamples=99)
     assert one.value == other.value
     assert one.low <= one.value <= one.high
+
+
+def test_a_quantile_that_unanswered_requests_reach_is_a_lower_bound():
+    """Nine of ten requests are unsent at the end of a second; what they waited is uniform."""
+    waited = [float(ms) for ms in range(1, 901)]
+    trials = [as_trial([50.0] * 100 + waited)] * 6
+    unanswered = [as_trial(waited)] * 6
+    for q in (0.5, 0.9, 0.99):
+        estimate = histograms.quantile_of_trials(trials, q, unit="ms", unanswered=unanswered)
+        assert estimate.censored
+        assert estimate.high is None
+        assert estimate.low is not None
+        assert estimate.value == histograms.quantile(trials, q) >= estimate.low
+        assert estimate.note == "5,400 of 6,000 requests had no answer: a lower bound."
+        assert histograms.is_censored(trials[0], unanswered[0], q)
+
+
+def test_requests_that_timed_out_beyond_a_quantile_leave_it_as_it_is():
+    """One request of 100 is given up after 10 s: p50 and p90 are known, p99.9 is not."""
+    rng = np.random.default_rng(3)
+    answered = [np.round(rng.exponential(20.0, 990), 2) + 1 for _ in range(8)]
+    trials = [as_trial([*values, *[10_000.0] * 10]) for values in answered]
+    unanswered = [as_trial([10_000.0] * 10)] * 8
+    for q in (0.5, 0.9):
+        plain = histograms.quantile_of_trials(trials, q, unit="ms")
+        known = histograms.quantile_of_trials(trials, q, unit="ms", unanswered=unanswered)
+        assert (known.value, known.low, known.censored) == (plain.value, plain.low, False)
+        assert known.high is not None
+    tail = histograms.quantile_of_trials(trials, 0.995, unit="ms", unanswered=unanswered)
+    assert (tail.value, tail.censored) == (10_000.0, True)
+
+
+def test_a_lower_bound_is_never_above_the_true_quantile():
+    """Latencies of a queue that grows, known up to the end of the trial only."""
+    rng = np.random.default_rng(5)
+    trials, unanswered, truth = [], [], []
+    for _ in range(6):
+        due = np.sort(rng.uniform(0, 1000, 400))
+        latency = np.round(due * 4 + rng.exponential(30, 400) + 1)
+        known = np.floor(1000 - due) + 1
+        is_open = latency > known
+        trials.append(as_trial(np.where(is_open, known, latency)))
+        unanswered.append(as_trial(known[is_open]))
+        truth.append(as_trial(latency))
+    for q in (0.05, 0.25, 0.5, 0.9, 0.99):
+        estimate = histograms.quantile_of_trials(trials, q, unit="ms", unanswered=unanswered)
+        assert estimate.value <= histograms.quantile(truth, q)
+        assert estimate.censored or estimate.value == histograms.quantile(truth, q)
+
+
+def test_an_unanswered_request_that_is_not_among_all_is_refused():
+    with pytest.raises(Refused, match="missing among all requests"):
+        histograms.is_censored(as_trial([1.0, 2.0]), as_trial([3.0]), 0.5)

@@ -19,12 +19,13 @@ export function quantity(value, unit, digits = 3) {
   return `${number(value / divisor, digits)} ${label}`.trim();
 }
 
-// "2.50 ms [2.41, 2.62]"; a side that does not exist is "?".
-export function interval({ value, low, high, unit }) {
+// "2.50 ms [2.41, 2.62]"; a side that does not exist is "?". A lower bound is "≥ 990 ms [981, ∞)".
+export function interval({ value, low, high, unit, censored }) {
   const [divisor, label] = scaleOf(unit, value);
   const digits = digitsOf(value, low, high);
   const side = (end) => (end == null ? "?" : number(end / divisor, digits));
   const head = `${number(value / divisor, digits)} ${label}`.trim();
+  if (censored) return `≥ ${head} [${side(low ?? value)}, ∞)`;
   return low == null && high == null ? head : `${head} [${side(low)}, ${side(high)}]`;
 }
 
