@@ -46,6 +46,8 @@ RIGHT: list[Any] = [
     {"better": "lower", "margin": 0.03, "verdict": {"word": "worse"}, "ratio": ESTIMATE},
     {"latency_p50_ns": 5, "latency_p99_ns": 9, "jitter_p99_ns": 1},
     {"total": 10, "good": 7, "bad": 1, "unknown": 2},
+    {"due_count": 10, "completed_count": 7, "errors_count": {"unsent": 3}},
+    {"estimate": {**ESTIMATE, "high": None, "censored": True}},
     {"target": 0.999, "share_min": 0.9995, "share_max": 1.0, "verdict": "met"},
     {"rank": 1, "rank_low": 1, "rank_high": 2, "rank_probabilities": [0.9, 0.1]},
     {"sentence": "B is slower: +20 % [+10 %, +30 %].", "ratio": ESTIMATE},
@@ -55,6 +57,11 @@ RIGHT: list[Any] = [
     },
 ]
 WRONG: list[tuple[Any, str]] = [
+    (
+        {"due_count": 10, "completed_count": 7, "errors_count": {"unsent": 2}},
+        "9 requests ended of 10 that were due",
+    ),
+    ({"estimate": {**ESTIMATE, "censored": True}}, "has the upper end 1.3"),
     ({"estimate": {**ESTIMATE, "value": 1.5}}, "above its interval"),
     ({"estimate": {**ESTIMATE, "n": 0}}, "interval of 0 repetitions"),
     ({"cpu": {**ESTIMATE, "unit": "ns", "value": -2.0, "low": -3.0}}, "is negative"),

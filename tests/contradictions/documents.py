@@ -279,6 +279,20 @@ def _agrees(span: re.Match[str], estimate: Node) -> bool:
     return False
 
 
+def _loads_add_up(node: Node, path: str) -> Iterator[str]:
+    """Every request that was due had a valid response or is among the errors."""
+    if isinstance(node, dict) and {"due_count", "completed_count", "errors_count"} <= node.keys():
+        whole = node["completed_count"] + sum(node["errors_count"].values())
+        if whole != node["due_count"]:
+            yield f"{whole} requests ended of {node['due_count']} that were due"
+
+
+def _lower_bounds_are_open(node: Node, path: str) -> Iterator[str]:
+    """What is known as a lower bound only has no upper end."""
+    if is_estimate(node) and node.get("censored") and node["high"] is not None:
+        yield f"the lower bound {node['value']} has the upper end {node['high']}"
+
+
 Rule = Callable[[Node, str], Iterator[str]]
 RULES: tuple[Rule, ...] = (
     _estimates_are_possible,
@@ -286,6 +300,8 @@ RULES: tuple[Rule, ...] = (
     _shares_are_shares,
     _percentiles_rise,
     _counts_add_up,
+    _loads_add_up,
+    _lower_bounds_are_open,
     _excluded_trials_are_listed,
     _verdicts_follow_intervals,
     _objectives_follow_counts,
