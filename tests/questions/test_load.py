@@ -53,6 +53,7 @@ class Server(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     server: Server
 
     def do_GET(self) -> None:
@@ -120,7 +121,7 @@ def test_what_did_it_serve_before_it_died(ask: Asking) -> None:
         url = f"http://127.0.0.1:{server.port}/"
         threading.Timer(2.6, server.stop).start()
         answer = ask(f"nephoscope load {url} -d 6s --trials 6 -c 4", code=3)
-    answer.says(r"[1-5] of 6 trials failed; the results are those of the others")
+    answer.says(r"[1-5] of [2-6] trials failed; the results are those of the others")
     answer.says(r"No server accepts a connection|sent no valid response")
     answer.says(r"Requests per second")
     answer.never_says(r"os error")
@@ -197,7 +198,7 @@ def test_what_is_wrong_with_my_command(ask: Asking) -> None:
     answer.says(r"6 trials in 2 s are too short: a trial takes at least 1 s\. .*-d 6s.*--trials 2")
     with serving() as server:
         answer = ask(f"nephoscope load https://127.0.0.1:{server.port}/ -d 1s", code=3)
-        answer.says(r"TLS with \S+ failed: .*; is the address http://\?")
+        answer.says(r"TLS with \S+ failed: .* \(is the address http://\?\)")
         answer.never_says(r"os error")
         ask(f"nephoscope load http://LOCALHOST.:{server.port}/ü?q=日 -d 1s")
         assert server.paths == {"/%C3%BC?q=%E6%97%A5"}

@@ -19,8 +19,12 @@ _TRIAL_S = (1.0, 60.0)
 _STAGES_WITHOUT = 3
 _TRIALS_OF_BUDGET = 12
 """A search needs about so many trials to have an interval, so none takes more of the budget."""
-_OVERHEAD_S = 0.8
-"""Time of a trial besides its load, to begin with; each stage measures it again."""
+_TRIAL_OVERHEAD_S = 0.5
+"""Time of a trial besides its load."""
+_STAGE_OVERHEAD_S = 1.5
+"""Time of a stage besides its trials, to begin with; each stage measures it again."""
+_LEAST_REQUESTS = 10
+"""Requests of a trial below which its outcome says nothing: no lower rate is tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +87,12 @@ def search(
 
     Raises the failure of the third stage in a row without an outcome, or where none has one.
     """
-    among = Range(closed_loop_per_s / _SPREAD, closed_loop_per_s * _ABOVE)
+    lowest = max(closed_loop_per_s / _SPREAD, _LEAST_REQUESTS / longest_trial_s(limits.budget_s))
+    among = Range(min(lowest, closed_loop_per_s / 2), closed_loop_per_s * _ABOVE)
     outcomes: list[TrialOutcome] = []
     stages: list[SearchStage] = []
     excluded = without = 0
-    overhead_s, shortest_s = _OVERHEAD_S, math.inf
+    overhead_s, shortest_s = _STAGE_OVERHEAD_S, math.inf
     ends_s = now() + limits.budget_s
     plan = stage_plan(outcomes, among, objective, limits.budget_s, limits.budget_s, overhead_s)
     if plan is None:
@@ -98,7 +103,8 @@ def search(
     while True:
         began_s = now()
         stage = measure(plan.rates_per_s, plan.rounds, plan.trial_s)
-        overhead_s = max(overhead_s, (now() - began_s) / plan.trials - plan.trial_s)
+        trials_s = plan.trials * (plan.trial_s + _TRIAL_OVERHEAD_S)
+        overhead_s = max(overhead_s, now() - began_s - trials_s)
         shortest_s = min(shortest_s, plan.trial_s)
         outcomes += stage.outcomes
         excluded += stage.excluded
@@ -128,18 +134,22 @@ def stage_plan(
 ) -> StagePlan | None:
     """Returns the next stage as it fits into the rest of the budget; None where no trial does.
 
-    overhead_s: time of a trial besides its load. Trials become shorter than the percentile needs
+    overhead_s: time of a stage besides its trials. Trials become shorter than the percentile needs
     before they become fewer than a search needs; the result states it.
     """
     rates = next_rates(outcomes, among)
     least_s = _TRIAL_S[0]
-    longest_s = max(least_s, budget_s / _TRIALS_OF_BUDGET - overhead_s)
-    wanted_s = min(longest_s, trial_s(objective, rates[0]))
+    wanted_s = min(longest_trial_s(budget_s), trial_s(objective, rates[0]))
     for own, rounds in ((rates, _ROUNDS), (rates, 1), (rates[len(rates) // 2 :][:1], 1)):
-        room_s = left_s / (rounds * len(own)) - overhead_s
+        room_s = (left_s - overhead_s) / (rounds * len(own)) - _TRIAL_OVERHEAD_S
         if room_s >= wanted_s:
             return StagePlan(own, rounds, wanted_s)
     return StagePlan(own, 1, room_s) if room_s >= least_s else None
+
+
+def longest_trial_s(budget_s: float) -> float:
+    """Returns the seconds that a trial may take, so that the budget has room for a search."""
+    return max(_TRIAL_S[0], budget_s / _TRIALS_OF_BUDGET - _TRIAL_OVERHEAD_S)
 
 
 def trial_s(objective: Objective, rate_per_s: float) -> float:

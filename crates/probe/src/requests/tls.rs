@@ -164,13 +164,13 @@ fn words(error: &std::io::Error) -> String {
     let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<Error>());
     match (error.kind(), cause) {
         (ErrorKind::WouldBlock | ErrorKind::TimedOut, _) => {
-            format!("no TLS answer within {} s; is the address http://?", PATIENCE.as_secs())
+            format!("no TLS answer within {} s (is the address http://?)", PATIENCE.as_secs())
         }
         (_, Some(Error::InvalidMessage(_))) => {
-            "the server answered something else than TLS; is the address http://?".to_owned()
+            "the server answered something else than TLS (is the address http://?)".to_owned()
         }
         (ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe, _) => {
-            "the server ended the connection during the handshake; is the address http://?"
+            "the server ended the connection during the handshake (is the address http://?)"
                 .to_owned()
         }
         _ => error.to_string(),
