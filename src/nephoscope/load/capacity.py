@@ -189,14 +189,14 @@ def conclusion(capacity: Capacity, objective: Objective, confidence: float) -> t
 
 def remarks(search_result: Search, objective: Objective, limits: SearchLimits) -> list[str]:
     """Returns what the budget did to a search: an interval wider than wanted, short trials."""
-    found, sentences = search_result.capacity, []
+    reached, sentences = search_result.capacity, []
     if search_result.ended_by_budget:
         sentences.append(
-            f"The budget ended the search: the interval is ±{100 * found.relative_width:.2g} % "
+            f"The budget ended the search: the interval is ±{100 * reached.relative_width:.2g} % "
             f"where ±{100 * limits.precision_ratio:g} % was wanted. A larger --budget narrows it."
         )
-    requests = found.rate_per_s * search_result.shortest_s
-    if search_result.shortest_s < trial_s(objective, found.rate_per_s):
+    requests = reached.rate_per_s * search_result.shortest_s
+    if search_result.shortest_s < trial_s(objective, reached.rate_per_s):
         sentences.append(
             f"Trials took {search_result.shortest_s:.2g} s to fit into the budget, about "
             f"{requests:,.0f} requests at this rate, where "

@@ -100,18 +100,18 @@ def load(
     return code or _exit_code_of_failures(run)
 
 
-def _trials(asked: int | None, duration_s: float) -> int:
+def _trials(wanted: int | None, duration_s: float) -> int:
     """Returns the number of trials. UsageError where the time is too short for those asked for."""
     from nephoscope.load.plan import MIN_TRIAL_S
 
     room = max(1, int(duration_s / MIN_TRIAL_S))
-    if asked is not None and asked > room:
+    if wanted is not None and wanted > room:
         raise UsageError(
-            f"{asked} trials in {duration_s:g} s are too short: a trial takes at least "
+            f"{wanted} trials in {duration_s:g} s are too short: a trial takes at least "
             f"{MIN_TRIAL_S:g} s.",
-            f"Use `-d {math.ceil(asked * MIN_TRIAL_S)}s`, or `--trials {room}`.",
+            f"Use `-d {math.ceil(wanted * MIN_TRIAL_S)}s`, or `--trials {room}`.",
         )
-    return min(_DEFAULT_TRIALS, room) if asked is None else asked
+    return min(_DEFAULT_TRIALS, room) if wanted is None else wanted
 
 
 def _exit_code_of_failures(run: StoredRun) -> int:

@@ -51,13 +51,13 @@ class Objective:
         latency: Counter[float] = Counter()
         unanswered: Counter[float] = Counter()
         failed = 0
-        for one in samples:
-            if one.metric == "latency_ns":
-                latency[one.value] += one.count
-            elif one.metric == UNANSWERED["latency_ns"]:
-                unanswered[one.value] += one.count
-            elif one.metric == "errors_count" and one.factors["kind"] not in _TIMED:
-                failed += round(one.value)
+        for sample in samples:
+            if sample.metric == "latency_ns":
+                latency[sample.value] += sample.count
+            elif sample.metric == UNANSWERED["latency_ns"]:
+                unanswered[sample.value] += sample.count
+            elif sample.metric == "errors_count" and sample.factors["kind"] not in _TIMED:
+                failed += round(sample.value)
         rank = math.ceil(self.share_ratio * (latency.total() + failed))
         for value, count in sorted((latency - unanswered).items()):
             rank -= count
