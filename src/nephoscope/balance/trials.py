@@ -150,12 +150,6 @@ class BalancedTrial:
         nginx = (one for one in self.servers.values() if one.benchmark == NGINX_SERVER)
         return next((one for one in nginx if one.sum("failure_wall_ns")), None)
 
-    def _merged(self, metric: str) -> tuple[Array, histograms.Counts]:
-        own = [[one for one in samples if one.metric == metric] for samples in self.samples]
-        return histograms.merge(
-            [([one.value for one in each], [one.count for one in each]) for each in own]
-        )
-
     def _of(self, metric: str) -> Iterable[Sample]:
         return (one for samples in self.samples for one in samples if one.metric == metric)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from nephoscope.analysis.target_evidence import Answers, TargetEvidence
 from nephoscope.load import sentences
 from nephoscope.load.result import Load
-from nephoscope.model import Finding, Severity, line_label
-from nephoscope.report import wording
+from nephoscope.model import Finding, Severity
+from nephoscope.naming import factors_text, plural
 
 
 def overloaded_servers(case: TargetEvidence) -> Answers:
@@ -15,15 +15,13 @@ def overloaded_servers(case: TargetEvidence) -> Answers:
     for line in load.lines if load is not None else ():
         sentence = sentences.overload(line) if line.target == case.target else ""
         if sentence:
-            label = line_label(line.benchmark, "", line.factors).strip()
+            levels = f" ({factors_text(line.factors)})" if line.factors else ""
+            late = f"{plural(line.overloaded_trials, 'trial')} of {line.trials}"
             yield Finding(
                 "overloaded_server",
                 Severity.WARNING,
                 sentence,
-                (
-                    f"{label}: {wording.plural(line.overloaded_trials, 'trial')} of {line.trials}",
-                    sentences.became(line),
-                ),
+                (f"{line.benchmark}{levels}: {late}", sentences.became(line)),
                 "Offer a lower rate; `nephoscope capacity` finds the highest one.",
             )
 
