@@ -31,6 +31,7 @@ TOGETHER = frozenset(
         "balance",
         "capabilities",
         "census",
+        "clients",
         "commands",
         "compaction",
         "comparison",

@@ -45,7 +45,7 @@ RIGHT: list[Any] = [
     {"value": 3.0, "low": None, "high": None, "confidence": 0.95, "n": 0, "unit": "USD"},
     {"better": "lower", "margin": 0.03, "verdict": {"word": "worse"}, "ratio": ESTIMATE},
     {"latency_p50_ns": 5, "latency_p99_ns": 9, "jitter_p99_ns": 1},
-    {"total": 10, "good": 7, "bad": 1, "unknown": 2},
+    {"unit": "slots", "total": 10, "good": 7, "bad": 1, "unknown": 2},
     {"due_count": 10, "completed_count": 7, "errors_count": {"unsent": 3}},
     {"estimate": {**ESTIMATE, "high": None, "censored": True}},
     {"target": 0.999, "share_min": 0.9995, "share_max": 1.0, "verdict": "met"},
@@ -70,7 +70,7 @@ WRONG: list[tuple[Any, str]] = [
     ({"rank_probabilities": [0.7, 0.7]}, "add up"),
     ({"latency_p50_ns": 5, "latency_p99_ns": 4}, "is above"),
     ({"rate_low": 3, "rate": 2, "rate_high": 4}, "is below rate_low"),
-    ({"total": 10, "good": 7, "bad": 1, "unknown": 1}, "total 10"),
+    ({"unit": "slots", "total": 10, "good": 7, "bad": 1, "unknown": 1}, "total 10"),
     ({"sent": 10, "lost": 11}, "more than sent"),
     (
         {"better": "lower", "margin": 0.03, "verdict": {"word": "better"}, "ratio": ESTIMATE},

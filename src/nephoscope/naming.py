@@ -13,7 +13,7 @@ from nephoscope.reading.printable import printable
 # What a unit's ending of a name says as words: `hash_bytes_per_s` is 'hash throughput'.
 _UNIT_ENDINGS = {
     "_bytes_per_s": " throughput",
-    "_bits_per_s": " line rate",
+    "_bits_per_s": "",
     "_per_s": "",
     "_ratio": "",
     "_bytes": " size",

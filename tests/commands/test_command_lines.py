@@ -200,13 +200,13 @@ def test_the_faster_command_is_the_subject_of_the_verdict(
     lines, _ = planned(commands=("first", "other"))
     first = [100 * value for value in NOISE[: len(noise)]]
     other = [100 * factor * value for value in noise]
-    printed = text.comparison([against("other", first, other)], lines)
+    printed = text.comparison([against("other", first, other)], lines, {})
     assert re.search(sentence, " ".join(printed.split())), printed
 
 
 def test_a_command_without_a_result_is_not_compared() -> None:
     lines, _ = planned(commands=("first", "other"))
-    assert text.comparison([], lines) == "other cannot be compared with first."
+    assert text.comparison([], lines, {}) == "other cannot be compared with first."
 
 
 def test_figures_are_parameters_of_every_command() -> None:
@@ -230,7 +230,7 @@ def test_figures_are_compared_in_their_own_direction() -> None:
         comparison=compare.paired(NOISE, rates, better=Better.HIGHER, unit="none"),
     )
     assert "rate of other is 2.00 [2.00, 2.00] times that of first: BETTER." in text.comparison(
-        [row], lines
+        [row], lines, {}
     )
 
 

@@ -22,9 +22,9 @@ def value_of(option: Any, *words: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"), [("60s", 60.0), ("90", 90.0), ("1.5 min", 90.0), ("1h", 3600.0)]
+    ("text", "seconds"), [("60s", 60.0), ("90 sec", 90.0), ("1.5 min", 90.0), ("1h", 3600.0)]
 )
-def test_a_budget_has_a_unit_or_is_seconds(text: str, seconds: float) -> None:
+def test_a_budget_has_a_unit(text: str, seconds: float) -> None:
     assert value_of(options.BUDGET, "--budget", text) == seconds
 
 
@@ -38,7 +38,7 @@ def test_no_budget_leaves_the_plans_own() -> None:
     assert value_of(options.BUDGET) is None
 
 
-@pytest.mark.parametrize("text", ["soon", "-5s", "0", "5 parsecs", "1e99h", "10ms", "", "nan"])
+@pytest.mark.parametrize("text", ["soon", "-5s", "0", "90", "5 parsecs", "1e99h", "10ms", ""])
 def test_nonsense_names_the_option(text: str) -> None:
     with pytest.raises(UsageError, match=r"^--budget") as caught:
         value_of(options.BUDGET, "--budget", text)

@@ -141,7 +141,7 @@ def test_lines_on_one_side_only_are_counted(tmp_path: Path) -> None:
     result = capabilities.build(make_run(tmp_path, TWO_TARGETS, uneven))
     told = comparing.of_targets(result, "one", "two", RULES)
     assert told.warnings == (
-        "1 metrics exist on one side only and are excluded, such as null null_per_s.",
+        "1 metrics exist on one side only and are excluded, such as null null.",
     )
 
 

@@ -11,7 +11,7 @@ _VALUE = rf"(?:×\s?{NUMBER}|{NUMBER}(?:\s?%)?|unbounded)"
 _UNIT = r"(?:[A-Za-zµ%/²°·][\w/%·²°µ]{0,9}(?: [A-Za-z/]{1,9})?)"
 _GAP = r" ?(?:\n {0,8})?"  # a table's wrapped cell has its second bound far to the right
 INTERVAL = re.compile(
-    rf"(?P<value>{_VALUE})(?:[ \t]*{_UNIT})?[ \t]*\n?[ \t]*"
+    rf"(?P<value>{_VALUE})(?:[ \t]*{_UNIT})?[ \t]*(?:\n {{0,8}})?"
     rf"\[(?P<low>{_VALUE})(?:\s?{_UNIT})?,{_GAP}(?P<high>{_VALUE})(?:\s?{_UNIT})?\]"
 )
 """A figure before its interval: '1.97 CPUs  [1.93, 1.99]', '+6 % [-1 %, ×2.5]'."""

@@ -90,7 +90,7 @@ ATTACKS: Mapping[str, tuple[list[str], str]] = {
     "half a surrogate pair": (["run", "surrogate.yaml"], "invalid Unicode"),
     "a list without end": (["run", "deep.yaml"], "deeper than 50 levels"),
     "a timestamp out of range": (["import", "late.json"], "no time in seconds"),
-    "deep JSON": (["import", "deep.json"], "no JSON"),
+    "deep JSON": (["import", "deep.json"], "nested too deeply"),
     "a loop of links": (["run", "loop.yaml"], "Too many levels"),
     "a named pipe as an include": (["run", "fifo.yaml"], "no regular file"),
     "a device as an include": (["run", "zero.yaml"], "no regular file"),

@@ -44,7 +44,7 @@ def test_load_prints_a_line_for_each_trial_and_a_summary(nephoscope: Run, server
     assert "trial 1: " in done.err
     assert "trial 2: " in done.err
     assert "closed loop, 2 connections; 2 trials of 1 s" in done.out
-    assert "http.load latency_ns: no percentiles" in done.out, "two trials give no interval"
+    assert "http.load latency: no percentiles" in done.out, "two trials give no interval"
     assert "Errors: none." in done.out
 
 

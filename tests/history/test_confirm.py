@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,7 +12,6 @@ import pytest
 from tests.history.drawn import DAY_S, START_S, append_run
 from tests.results.made import make_run
 
-from nephoscope import plans
 from nephoscope.compaction.reading import StoredSummaries
 from nephoscope.errors import UsageError
 from nephoscope.history import confirm
@@ -196,7 +194,7 @@ def test_both_versions_interleaved_decide(
         return [Sample("wall_ns", level * (1 + noise * rng.standard_normal()))]
 
     plan = confirm.pair_plan(Store(store), before, behind)
-    pair = make_run(store, json.dumps(plans.plan_values(plan)), sampler)
+    pair = make_run(store, plan, sampler)
     pair.update(labels={REPETITION: behind, AGAINST: before})
     (series,), _ = read(runs_of(store), "wall_ns")
     assert len(series.points) == RUNS, "a repetition is no point"

@@ -183,7 +183,7 @@ def test_a_latency_matrix_may_be_a_csv_file(tmp_path: Path) -> None:
     assert geo.delay_s("tokyo", "paris") == pytest.approx(0.112)
     assert geo.delay_s("lima", "tokyo") == pytest.approx(0.150)
     matrix.write_text(",paris,tokyo,lima\nparis,,110,90ms\n")
-    with pytest.raises(PlanError, match=r"m.csv:2: column 3: '110' is no duration"):
+    with pytest.raises(PlanError, match=r"m.csv:2: column 3: '110' needs a unit"):
         files.load(file)
     matrix.write_text(",paris,tokyo,lima\nparis,,110ms\n")
     with pytest.raises(PlanError, match=r"m.csv:2:1: this line has 3 columns, the first 4"):

@@ -185,7 +185,7 @@ def test_an_alternative_without_common_metrics_is_left_out() -> None:
         ([measurement("a", "null", [1, 2])], "'a' is the only alternative"),
         ([measurement("a", "null", [1]), measurement("b", "ab", [1])], "no metric in common"),
         ([measurement("a", "null", [1]), measurement("a", "null", [1]), measurement("b", "x", [1])],
-         "'a' has two values of null value_ns"),
+         "'a' has two values of null value"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_ranked_is_one_sentence(rows: list[Measurement], message: str) -> None:

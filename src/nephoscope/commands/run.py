@@ -43,7 +43,7 @@ def run(
     if seed is not None:
         values["seed"] = str(seed)
     if budget is not None:
-        values["budget"] = repr(budget)
+        values["budget"] = f"{budget!r}s"
     from nephoscope import catalog, plans
     from nephoscope.results.past import past
     from nephoscope.store import Store

@@ -21,7 +21,7 @@ def _not_tiny(value: float) -> float:
 
 _ABOVE_0 = (Field(gt=0, le=1e15, allow_inf_nan=False), AfterValidator(_not_tiny))
 Positive = Annotated[float, *_ABOVE_0]
-Level = Annotated[float, read_by(units.parse_ratio), *_ABOVE_0]
+Level = Annotated[float, read_by(units.parse_ratio, needs_unit=False), *_ABOVE_0]
 """A number above zero; a text is a percentage."""
 NotNegative = Annotated[float, Field(ge=0, le=1e15, allow_inf_nan=False)]
 

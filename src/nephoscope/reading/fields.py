@@ -30,16 +30,18 @@ BY_HAND = "written by hand"
 """Context of a validation: a person wrote the values, so that a number needs its unit."""
 
 
-def read_by(parse: Callable[[str], float], scale: float = 1.0) -> BeforeValidator:
+def read_by(
+    parse: Callable[[str], float], scale: float = 1.0, *, needs_unit: bool = True
+) -> BeforeValidator:
     """Reads a text with a unit; anything else is left to the field's own type.
 
-    Numbers that a person wrote (`BY_HAND`) are read as texts: most parsers refuse those without a
-    unit. Those of programs and of stored runs are in the field's own unit.
+    needs_unit: numbers that a person wrote (`BY_HAND`) are read as texts, because most parsers
+    refuse those without a unit. Those of programs and of stored runs are in the field's own unit.
     """
 
     def read(value: Any, info: ValidationInfo) -> Any:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if is_number and info.context == BY_HAND and value >= 0:
+        if needs_unit and is_number and info.context == BY_HAND and value >= 0:
             value = str(value)
         if not isinstance(value, str):
             return value
@@ -56,16 +58,23 @@ _KEYWORDS = {"gt": "exclusiveMinimum", "ge": "minimum", "lt": "exclusiveMaximum"
 
 
 def number_or_text(
-    parse: Callable[[str], float], unit: str, example: str, scale: float = 1.0, **bounds: Any
+    parse: Callable[[str], float],
+    unit: str,
+    example: str,
+    scale: float = 1.0,
+    *,
+    needs_unit: bool = True,
+    **bounds: Any,
 ) -> tuple[BeforeValidator, Any, WithJsonSchema]:
     """Returns what makes a field of a number within bounds, or of a text with a unit.
 
-    unit: pattern of the units. example: a text for editors. scale, parse: as of `read_by`.
+    unit: pattern of the units. example: a text for editors. scale, parse, needs_unit: as of
+    `read_by`.
     """
     number = {"type": "number"} | {_KEYWORDS[name]: bound for name, bound in bounds.items()}
     text = {"type": "string", "pattern": rf"^\s*([0-9.]+\s*({unit})\s*)+$"}
     schema = WithJsonSchema({"anyOf": [number, text], "examples": [example]})
-    return read_by(parse, scale), Field(**bounds), schema
+    return read_by(parse, scale, needs_unit=needs_unit), Field(**bounds), schema
 
 
 _TIME = (units.parse_duration_ns, "ns|us|µs|ms|s|m|min|h|d|w")
@@ -73,13 +82,13 @@ _RATIO = (units.parse_ratio, "%?")
 _BYTES = "([kKmMgGtT]i?)?[bB]?"
 
 Seconds = Annotated[float, *number_or_text(*_TIME, "60s", 1e-9, gt=0, le=limits.SECONDS)]
-Ratio = Annotated[float, *number_or_text(*_RATIO, "3%", gt=0, lt=1)]
+Ratio = Annotated[float, *number_or_text(*_RATIO, "3%", needs_unit=False, gt=0, lt=1)]
 Count = Annotated[int, Field(strict=True)]
 
 Delay = Annotated[float, *number_or_text(*_TIME, "50ms", 1e-9, ge=0, le=60)]
 """Seconds on the way; a bare number is seconds. More than a minute is a mistake in the unit."""
 
-Part = Annotated[float, *number_or_text(*_RATIO, "2%", ge=0, le=1)]
+Part = Annotated[float, *number_or_text(*_RATIO, "2%", needs_unit=False, ge=0, le=1)]
 """As Ratio, but none and all are values too."""
 
 LineRate = Annotated[

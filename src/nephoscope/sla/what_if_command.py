@@ -181,7 +181,7 @@ def promise(
 @option("--tls-round-trips", Count(0, 10), "Round trips of the TLS handshake.", default=0)
 @option("--size size_bytes", SIZE, "Bytes of a response.")
 @option(
-    "--initial-window window_bytes", SIZE, "Initial congestion window in bytes.", default="14600"
+    "--initial-window window_bytes", SIZE, "Initial congestion window in bytes.", default="14600B"
 )
 @option("--server-time server_s", _TIME, "Mean response time at the server.")
 @options.JSON
@@ -206,7 +206,7 @@ def client_time(
         if not attempts:
             raise UsageError("The counters show no connection.", "Copy them at a longer distance.")
     if not window_bytes:
-        raise UsageError("--initial-window is zero.", "Use, for example, 14600.")
+        raise UsageError("--initial-window is zero.", "Use, for example, 14600B.")
     estimate = certes.estimate(
         dropped, attempts, window_bytes=window_bytes, drop=drop, **connection
     )

@@ -82,8 +82,8 @@ _FIGURES = (
 )
 _BILL = (
     b"BillingCurrency,ChargeCategory,ChargePeriodStart,EffectiveCost,PricingCategory,"
-    b"PricingQuantity,PricingUnit,SkuId,SkuPriceDetails\n"
-    b'USD,Usage,2026-10-01,1.5,Standard,10,Hours,S1,"{""InstanceType"": ""a""}"\n'
+    b"PricingQuantity,PricingUnit,RegionId,ServiceCategory,SkuId,SkuPriceDetails\n"
+    b'USD,Usage,2026-10-01,1.5,Standard,10,Hours,eu,Compute,S1,"{""InstanceType"": ""a""}"\n'
 )
 _OPTIONS = b"""
 unit: requests
