@@ -62,6 +62,7 @@ MAY_EXCEED_1 = {
     "buffer_delay_ratio",
     "compressed_ratio",
     "little_ratio",
+    "pace_ratio",
     "throttled_ratio",
     "transfer_time_ratio",
     "utilisation_ratio",

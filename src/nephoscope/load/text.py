@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 
 from nephoscope.commands import output
@@ -55,7 +56,8 @@ def _notes(result: RunResult, told: str) -> str:
     notes = [one.sentence for one in result.findings if one.severity is Severity.WARNING]
     load = result.part(Load)
     notes += sentences.notes_of(load) if load is not None else []
-    notes += [text for text in result.refused if " latency_ns" in text]
+    latency = re.compile(r"^\S+ latency( \(|:)")  # `line_name` of latency_ns
+    notes += [text for text in result.refused if latency.match(text)]
     notes += [f"{one.trial} {one.status.value}: {one.reasons[0]}" for one in result.invalid]
     return "\n".join(
         textwrap.fill(f"! {note}", output.width(), subsequent_indent="  ")
