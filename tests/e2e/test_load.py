@@ -45,7 +45,7 @@ def test_load_prints_a_line_for_each_trial_and_a_summary(nephoscope: Run, server
     assert "trial 2: " in done.err
     assert "closed loop, 2 connections; 2 trials of 1 s" in done.out
     assert "http.load latency: no percentiles" in done.out, "two trials give no interval"
-    assert "Errors: none." in done.out
+    assert "errors: none." in done.out
 
 
 def test_a_server_that_only_fails_is_no_rate_of_zero(nephoscope: Run, server: str) -> None:
