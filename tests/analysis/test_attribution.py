@@ -182,3 +182,14 @@ def test_noise_alone_hardly_ever_rises(seed: int) -> None:
     quiet, noisy = ([{**QUIET, "steal_ratio": float(v)} for v in side] for side in sides)
     # A thousandth of steal cannot be a slowdown of two, whatever the draw.
     assert attribution.attribute(TWICE, quiet, noisy).word is Word.UNEXPLAINED
+
+
+def test_nobody_is_accused_while_other_programs_here_may_have_risen_as_much() -> None:
+    """Three trials in which they used 0 to 1.4 CPUs do not tell that they did not."""
+    used = (0.0, 0.1, 1.4)
+    noisy = [{**QUIET, "steal_ratio": 0.3, "others_busy_cpus": cpus} for cpus in used]
+    quiet = [{**QUIET, "others_busy_cpus": cpus} for cpus in (0.0, 0.05, 0.1)]
+    found = attribution.attribute(TWICE, quiet, noisy)
+    assert found.word is Word.UNEXPLAINED
+    assert "may have risen as much" in found.sentence
+    assert any("may have risen: change" in line for line in found.evidence)

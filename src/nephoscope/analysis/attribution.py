@@ -90,18 +90,20 @@ FEWEST = 3
 class Change:
     """Change of one counter from quiet to noisy; `estimate` None where it is unknown.
 
-    rose: the interval lies above 0 and the rise is large enough to explain something.
+    rose: the interval lies above 0 and the rise is large enough to explain something. may_explain:
+    it did not rise as far as is known, but its interval reaches a rise that explains all.
     """
 
     counter: Counter
     estimate: Estimate | None
     rose: bool
+    may_explain: bool = False
 
     def sentence(self) -> str:
         """One line of evidence."""
         if self.estimate is None:
             return f"{self.counter.name}: not shown here, which is no evidence"
-        verb = "rose" if self.rose else "did not rise"
+        verb = "rose" if self.rose else "may have risen" if self.may_explain else "did not rise"
         return f"{self.counter.name} {verb}: change {text_of(self.estimate)}"
 
 
@@ -173,7 +175,8 @@ def change(
     )  # fmt: skip
     needed = max(counter.least, counter.share * lost)
     rose = estimate.low is not None and estimate.low > 0 and estimate.value >= needed
-    return Change(counter, estimate, rose)
+    reaches = estimate.high is None or estimate.high >= max(counter.least, lost)
+    return Change(counter, estimate, rose, reaches and not rose and counter.share > 0)
 
 
 def _paired(quiet: Array, noisy: Array, unit: str, confidence: float) -> Estimate:
@@ -225,6 +228,14 @@ def _judge(changes: Sequence[Change]) -> tuple[Word, str]:
         return Word.UNEXPLAINED, (
             f"{names} rose with it, but {_names(unknown)} cannot be told here, and those would "
             "raise it too."
+        )
+    unsure = [
+        one for one in changes if one.may_explain and one.counter.key in _MUST_BE_KNOWN_TO_ACCUSE
+    ]
+    if unsure:
+        return Word.UNEXPLAINED, (
+            f"{names} rose with it, but {_names(unsure)} may have risen as much; more trials "
+            "would tell."
         )
     return Word.NEIGHBOUR, (
         f"{names} rose with it, while neither the own quota nor other programs here did."

@@ -58,7 +58,7 @@ pub fn check_authorised(host: &str, addresses: &[SocketAddr], authorised: &[&str
         ip.is_loopback() || authorised.iter().any(|own| own.parse() == Ok(ip))
     };
     let named = |own: &&str| normal_name(own) == normal_name(host);
-    if authorised.iter().any(|own| named(own)) || addresses.iter().all(is_own) {
+    if authorised.iter().any(named) || addresses.iter().all(is_own) {
         return Ok(());
     }
     Err(ProbeError::new(
