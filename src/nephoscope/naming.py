@@ -29,6 +29,8 @@ _ACRONYMS = {
     "vcpu": "virtual CPU",
     "usd": "USD",
 }
+# p999 and p99_9 are p99.9.
+_RANK = re.compile(r"_p(?!100$)(\d\d?_|\d\d)(\d+)$")
 # Factors of a neighbour's load; at the baseline there is none.
 _LOAD = frozenset({"intensity", "neighbours", "resource"})
 
@@ -67,7 +69,7 @@ def metric_name(metric: str) -> str:
         if stem.endswith(ending) and stem != ending[1:]:
             stem, kind = stem.removesuffix(ending), word
             break
-    words = re.sub(r"_p(\d\d)(\d+)$", r"_p\1.\2", stem).split("_")  # p999 is p99.9
+    words = _RANK.sub(lambda rank: f"_p{rank[1].rstrip('_')}.{rank[2]}", stem).split("_")
     return clean(" ".join(_ACRONYMS.get(word, word) for word in words) + kind)
 
 

@@ -209,8 +209,8 @@ class _WantedOf:
         return self._settings[index] if 0 <= index < len(self._settings) else {}
 
     def _repeat(self, setting: Mapping[str, Any]) -> Mapping[str, Any]:
-        if self._plan is None:
-            return {}
+        if self._plan is None or "imported" in self._run.manifest:
+            return {}  # nobody asked another tool for a precision
         entry = setting.get("entry")
         repeat = self._plan.repeat if entry is None else self._plan.repeat_of(entry)
         values = repeat.model_dump()

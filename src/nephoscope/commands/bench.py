@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from nephoscope.commands import measuring, options, output
-from nephoscope.commands.command_lines.options import CommandOptions, with_command_options
+from nephoscope.commands.command_lines.options import (
+    CommandOptions,
+    given_options,
+    with_command_options,
+)
 from nephoscope.commands.options import Count, option
 from nephoscope.errors import UsageError
 
@@ -95,10 +99,11 @@ def bench(
         return _bench_commands(
             command_options, values, target, budget, seed, store, full_report, as_json
         )
-    if command_options != CommandOptions():
+    if unused := given_options():
         raise UsageError(
-            "An option of command lines is given without --command.",
-            "Write --command 'PROGRAM ARGUMENTS', as often as there are commands.",
+            f"Without --command, there is no command line for {', '.join(unused)}.",
+            "Write --command 'PROGRAM ARGUMENTS'; --repetitions sets the number of "
+            "rounds of a benchmark.",
         )
     if benchmark is None:
         raise UsageError(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from nephoscope.commands import measuring, options, output
+from nephoscope.commands import measuring, metric_table, options, output
 from nephoscope.errors import UsageError
 
 
@@ -73,4 +73,4 @@ def import_(
         arrangement=arrangement,
         note=output.warn,
     )
-    return measuring.present(run, as_json=as_json, full=True, table=True)
+    return measuring.present(run, as_json=as_json, text_of=metric_table.table)

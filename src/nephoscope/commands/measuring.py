@@ -160,7 +160,7 @@ def present(
     """Analyses the run, writes its report, prints it; returns 3 when nothing valid was measured.
 
     full: the whole report instead of one screen. table: all metrics as a table, where they fit on
-    one screen or `full` asks for them. text_of: text that a command prints instead.
+    one screen. text_of: text that a command prints instead.
     stored: the run was measured earlier, so a report that cannot be written (a read-only archive)
     is stated and no error.
     """
@@ -218,9 +218,9 @@ def _text(result: RunResult, *, full: bool, table: bool) -> str:
     from nephoscope.capabilities import first_screen
     from nephoscope.commands import metric_table
 
-    if table:
+    if table and not full:
         text = metric_table.table(result)
-        if full or text.count("\n") < first_screen.MAX_LINES:
+        if text.count("\n") < first_screen.MAX_LINES:
             return text
     return capabilities.terminal(
         result, colour=output.colour_wanted(), width=output.width(), full=full

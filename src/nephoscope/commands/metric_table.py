@@ -10,6 +10,9 @@ from nephoscope.commands import output
 from nephoscope.model import Factors, MetricResult, RunResult, Severity
 from nephoscope.report import wording
 
+_STATED = frozenset({Severity.WARNING, Severity.NOTICE})
+"""Severities of the findings that stand below the tables."""
+
 
 def table(result: RunResult) -> str:
     """Returns a table for each setting, followed by the warnings."""
@@ -47,16 +50,18 @@ def _lines(found: Sequence[MetricResult]) -> str:
 
 
 def _notes(result: RunResult) -> list[str]:
-    """Warnings of findings and metrics, refusals, excluded trials: a sentence each."""
-    told = [one.sentence for one in result.findings if one.severity is Severity.WARNING]
-    told += [
-        f"{wording.metric_name(line.metric)}: {note}"
-        for line in result.metrics
-        for note in (*line.warnings, line.estimate.note)
-        if note
-    ]
-    told += [f"Unavailable: {sentence}" for sentence in result.refused]
-    told += [f"{trial.trial} {trial.status.value}: {trial.reasons[0]}" for trial in result.invalid]
+    """Findings, warnings of metrics, notes on the data, excluded trials: a sentence each."""
+    told = [one.sentence for one in result.findings if one.severity in _STATED]
+    told += wording.by_kind(
+        [
+            (wording.metric_name(line.metric), note)
+            for line in result.metrics
+            for note in (*line.warnings, line.estimate.note)
+            if note
+        ]
+    )
+    told += [f"Note: {sentence}" for sentence in result.refused]
+    told += wording.exclusions_by_reason(result)
     return [
         "\n".join(
             textwrap.fill(f"! {note}", output.width(), subsequent_indent="  ")

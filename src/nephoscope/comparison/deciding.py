@@ -102,8 +102,13 @@ def require_repeatable(run: StoredRun, target: str) -> TargetRecord:
     """Returns a target of a run; UsageError where it cannot be measured again."""
     record = _record(run, target)
     if record is None:
+        why = (
+            "its results were imported"
+            if "imported" in run.manifest
+            else "another version of nephoscope made it, whose targets this version does not know"
+        )
         raise UsageError(
-            f"Run {run.id} cannot be measured again: it was imported, or another version made it.",
+            f"Run {run.id} cannot be measured again: {why}.",
             "Name a plan file, a target or another run.",
         )
     return record

@@ -32,7 +32,7 @@ def text(result: RunResult) -> str:
     intro = _wrapped(
         "Factor: slowdown relative to the baseline trials directly before and after; above 1 is "
         f"worse. Confidence {100 * result.run.confidence:g} %; n counts rounds; "
-        f"{result.run.trials.valid} valid trials. {_about_money(isolation)}"
+        f"{wording.plural(result.run.trials.valid, 'valid trial')}. {_about_money(isolation)}"
     )
     by_victim = group_by(isolation.cells, lambda cell: _name(cell.victim, result))
     tables = [f"{name}\n{_table(own)}" for name, own in by_victim.items()]

@@ -120,7 +120,7 @@ def _exit_code_of_failures(run: StoredRun) -> int:
     failed = [record for record in records if record.status is TrialStatus.FAILED]
     if not failed:
         return 0
-    why = f" {failed[0].reasons[0]}" if failed[0].reasons else ""
+    why = f" Reason: {failed[0].reasons[0]}" if failed[0].reasons else ""
     output.warn(
         f"{len(failed)} of {len(records)} trials failed; the results are those of the others.{why}"
     )

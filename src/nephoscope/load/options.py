@@ -10,6 +10,7 @@ from nephoscope import units
 from nephoscope.commands import options
 from nephoscope.commands.options import Count, Parsed, duration, flag, option, repeated
 from nephoscope.errors import UsageError
+from nephoscope.naming import plural
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -112,11 +113,7 @@ def sentence_of(params: Mapping[str, Any], trials: int, trial_s: float) -> str:
         loop = "closed loop"
     else:
         loop = f"open loop, {units.format_value(params['rate_per_s'], 'per_s')} ({arrivals})"
-    links = _counted(params["connections"], "connection")
+    links = plural(params["connections"], "connection")
     if params.get("version") == "2":
-        links += f" of HTTP/2 with {_counted(params['streams'], 'stream')}"
-    return f"{loop}, {links}; {trials} trials of {trial_s:g} s"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+        links += f" of HTTP/2 with {plural(params['streams'], 'stream')}"
+    return f"{loop}, {links}; {plural(trials, 'trial')} of {trial_s:g} s"

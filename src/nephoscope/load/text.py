@@ -58,7 +58,7 @@ def _notes(result: RunResult, told: str) -> str:
     notes += sentences.notes_of(load) if load is not None else []
     latency = re.compile(r"^\S+ latency( \(|:)")  # `line_name` of latency_ns
     notes += [text for text in result.refused if latency.match(text)]
-    notes += [f"{one.trial} {one.status.value}: {one.reasons[0]}" for one in result.invalid]
+    notes += wording.exclusions_by_reason(result)
     return "\n".join(
         textwrap.fill(f"! {note}", output.width(), subsequent_indent="  ")
         for note in dict.fromkeys(notes)

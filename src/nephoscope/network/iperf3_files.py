@@ -127,6 +127,7 @@ def _with_losses(series: PathSeries, end: Mapping[str, Any], *, reverse: bool) -
     return replace(
         series,
         received_bytes_per_s=received,
+        offered_bytes_per_s=_rate(end.get("sum_sent")) if reverse else None,
         rates_are_sent=not reverse,
         lost=counts[0] if counts else None,
         sent=counts[1] if counts else None,

@@ -313,7 +313,7 @@ def _rate_chart(analysis: PathAnalysis, prefix: str) -> Iterable[Chart]:
     if len(rates) < 2:
         return
     # Of UDP a sender's report has what it sent in each interval, not what arrived.
-    name = "goodput" if analysis.offered_bytes_per_s is None else "sent"
+    name = "sent" if analysis.rates_are_sent else "goodput"
     curve = figures.Curve(name, tuple(range(1, len(rates) + 1)), rates)
     figure = figures.lines(
         [curve],

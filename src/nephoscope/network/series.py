@@ -34,8 +34,9 @@ class PathSeries:
     without those that were lost; None: the order of sending. loaded: for each packet whether the
     path was under load. bytes_per_s, interval_s: payload rate and length of each interval. lost,
     sent: packets, where only the counts are known. rates_are_sent: whether the rates are what a
-    sender offered, of which nobody knows how much arrived in an interval. received_bytes_per_s: of
-    the whole series, as the receiver counted; reverse_bytes_per_s: the same of the other direction,
+    sender offered, of which nobody knows how much arrived in an interval. offered_bytes_per_s:
+    what the sender offered in the mean, beside rates of the receiver. received_bytes_per_s: of the
+    whole series, as the receiver counted; reverse_bytes_per_s: the same of the other direction,
     at the same time. bulk_rtts_ns: round trip of TCP in each interval.
     """
 
@@ -50,6 +51,7 @@ class PathSeries:
     bytes_per_s: Array | None = None
     interval_s: Array | None = None
     rates_are_sent: bool = False
+    offered_bytes_per_s: float | None = None
     received_bytes_per_s: float | None = None
     reverse_bytes_per_s: float | None = None
     protocol: str = "tcp"
@@ -68,7 +70,7 @@ class PathAnalysis:
 
     goodput_bytes_per_s: payload that arrived; offered_bytes_per_s: payload that was sent, where
     that is known too; reverse_goodput_bytes_per_s: payload that arrived in the other direction at
-    the same time.
+    the same time. rates_are_sent: whether the rates over time are what was sent, else goodput.
     """
 
     source: str
@@ -81,6 +83,7 @@ class PathAnalysis:
     offered_bytes_per_s: float | None = None
     reverse_goodput_bytes_per_s: float | None = None
     rates_bytes_per_s: tuple[float, ...] = ()
+    rates_are_sent: bool = False
     link: LinkTechnology | None = None
     token_bucket: TokenBucket | None = None
     tcp: TcpFigures | None = None
@@ -133,6 +136,7 @@ def analyse_series(
                 limit = bandwidth.link(8 * goodput, protocol=series.protocol, mtu_bytes=mtu_bytes)
         else:
             goodput = mean if goodput is None else goodput
+            offered = series.offered_bytes_per_s
             bucket, limit = _limits(series, rates, series.interval_s, mtu_bytes)
     return PathAnalysis(
         source=series.source,
@@ -145,6 +149,7 @@ def analyse_series(
         offered_bytes_per_s=offered,
         reverse_goodput_bytes_per_s=series.reverse_bytes_per_s,
         rates_bytes_per_s=() if rates is None else delay.thinned(rates),
+        rates_are_sent=series.rates_are_sent,
         link=limit,
         token_bucket=bucket,
         tcp=_tcp(series),

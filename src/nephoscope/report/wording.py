@@ -112,7 +112,7 @@ def estimate_text(estimate: Estimate) -> str:
     """The whole estimate in a sentence: '11.2 GB/s [11.0, 11.4] (n = 12)'."""
     interval = interval_text(estimate)
     if not interval.startswith("["):
-        return f"{value_text(estimate)} (interval: {interval}; n = {estimate.n})"
+        return f"{value_text(estimate)} (no interval, n = {estimate.n})"
     return f"{value_text(estimate)} {interval} (n = {estimate.n})"
 
 
@@ -196,8 +196,9 @@ def by_kind(warnings: Sequence[tuple[str, str]]) -> list[str]:
 def run_line(result: RunResult) -> str:
     """Returns numbers of trials, confidence, seed and identifier of a run, below its results."""
     trials = result.run.trials
+    noun = "imported figure" if result.run.targets == ("imported",) else "valid trial"
     return (
-        f"{trials.valid} valid trials, {trials.invalid + trials.failed} excluded; confidence "
+        f"{plural(trials.valid, noun)}, {trials.invalid + trials.failed} excluded; confidence "
         f"{100 * result.run.confidence:g} %; seed {result.run.seed}; run {result.run.id}"
     )
 

@@ -16,7 +16,7 @@ from nephoscope.analysis.statistics.histograms import Trial
 from nephoscope.analysis.statistics.values import Array, Refused
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.model import Better, Estimate, LineKey, MetricResult
-from nephoscope.naming import line_name
+from nephoscope.naming import line_name, plural
 from nephoscope.results import names
 from nephoscope.results.precision import relative_half_width
 
@@ -84,11 +84,14 @@ Histograms = TrialGroup[Trial]
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Precision that the plan requests for a benchmark's headline metrics."""
+    """Precision that the plan requests for a benchmark's headline metrics.
+
+    relative_half_width: None where nobody requested one, as of results of other tools.
+    """
 
     n_min: int
     n_max: int
-    relative_half_width: float
+    relative_half_width: float | None
     headline: frozenset[str]
 
 
@@ -288,6 +291,8 @@ def trial_percentiles(
 def _convergence(
     values: Sequence[float], estimate: Estimate, confidence: float, wanted: Wanted, prior: Array
 ) -> list[str]:
+    if wanted.relative_half_width is None:
+        return []
     look = stopping.look(
         values,
         n_min=wanted.n_min,
@@ -307,16 +312,24 @@ def _convergence(
         reached = f"±{100 * ratio:.4g} %"
     noise = "" if look.noise_ratio is None else f", noise of one trial {look.noise_ratio:.1%}"
     wished = f"at least {least} trials" if narrow else f"±{wanted.relative_half_width * 100:g} %"
-    return [f"{names.NOT_CONVERGED}: {reached} after {len(values)} trials, wanted {wished}{noise}."]
+    return [
+        f"{names.NOT_CONVERGED}: {reached} after {plural(len(values), 'trial')}, wanted "
+        f"{wished}{noise}."
+    ]
 
 
 def wanted_of(
     spec: BenchmarkSpec | None, repeat: Mapping[str, Any], headline: Iterable[str]
 ) -> Wanted:
-    """Returns what the plan asked of a benchmark; without headlines of its own, the spec's."""
+    """Returns what the plan asked of a benchmark; without headlines of its own, the spec's.
+
+    repeat: empty of a run without a plan, which did not stop by the width of its intervals.
+    """
     own = frozenset(headline)
     if not own and spec is not None:
         own = spec.headline_metrics
+    if not repeat:
+        return Wanted(0, 0, None, own)
     return Wanted(
         n_min=int(repeat.get("min", 10)),
         n_max=int(repeat.get("max", 100)),

@@ -25,13 +25,13 @@ from nephoscope.analysis.statistics.distributions import (
     normal_quantile,
 )
 from nephoscope.analysis.statistics.values import (
-    EQUAL_NOTE,
     EVERY_REPLICATION,
     Array,
     Numbers,
     Refused,
     all_equal,
     clean,
+    equal_note,
     percent,
 )
 from nephoscope.model import Estimate
@@ -161,7 +161,8 @@ def median_of_replications(values: Numbers, *, unit: str, confidence: float = 0.
     estimate = median(values, unit=unit, confidence=confidence, prior=INDEPENDENT)
     if not all_equal(clean(values)):
         return estimate
-    note = estimate.note.replace(EQUAL_NOTE.format(n=estimate.n), "").rstrip()
+    equal = equal_note(estimate.n, estimate.value, unit)
+    note = estimate.note.replace(equal, "").rstrip()
     return replace(estimate, method=f"{estimate.method}; {EVERY_REPLICATION}", note=note)
 
 
@@ -241,5 +242,5 @@ def _with_edges(estimate: Estimate, ordered: Array) -> Estimate:
         estimate = replace(estimate, high=None)
         notes.append("The upper bound lies beyond the timeout.")
     if all_equal(ordered):
-        notes.append(EQUAL_NOTE.format(n=estimate.n))
+        notes.append(equal_note(estimate.n, estimate.value, estimate.unit))
     return replace(estimate, note=" ".join(notes))

@@ -18,8 +18,18 @@ EQUAL_NOTE = (
     "coarse to show the variation."
 )
 
+_COUNTED = frozenset({"count", "cpus", "bytes"})
+"""Units of whole things, which no timer and no counter rounds."""
+
 EVERY_REPLICATION = "every replication gives this value"
 """What equal values of a simulation mean."""
+
+
+def equal_note(n: int, value: float, unit: str) -> str:
+    """Returns the note on n equal values: of a whole number of things, no timer is too coarse."""
+    note = EQUAL_NOTE.format(n=n)
+    is_exact = unit in _COUNTED and value == round(value)
+    return f"{note.partition(',')[0]}." if is_exact else note
 
 
 class Refused(NephoscopeError):

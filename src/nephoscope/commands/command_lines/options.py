@@ -8,6 +8,9 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
+import click
+from click.core import ParameterSource
+
 from nephoscope.commands.options import (
     FILE,
     Count,
@@ -174,6 +177,17 @@ _OPTIONS = (
     ),
     option("--export-json", FILE, "Write the executions to FILE, in hyperfine's format."),
 )
+
+
+def given_options() -> list[str]:
+    """Returns the names of these options that stand on the command line."""
+    context = click.get_current_context()
+    own = {field.name for field in fields(CommandOptions)}
+    return [
+        max(one.opts, key=len)
+        for one in context.command.params
+        if one.name in own and context.get_parameter_source(one.name) is ParameterSource.COMMANDLINE
+    ]
 
 
 def with_command_options(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -14,11 +14,11 @@ _FACTS = Column.texts("", "")
 
 
 def build(result: RunResult) -> Section:
-    """Facts of the run, refused statistics, warnings, and what each metric means."""
+    """Facts of the run, notes on the data, warnings, and what each metric means."""
     blocks: list[Block] = [Table(_FACTS, tuple(_facts(result)))]
     counts = Counter(result.refused)  # one setting of many targets has one sentence
     lines = [f"{text} ({n} times)" if n > 1 else text for text, n in counts.items()]
-    blocks += items(lines, title="Unavailable statistics")
+    blocks += items(lines, title="Notes on the data")
     warnings = _warnings(result)
     if warnings:
         blocks += items(wording.by_kind(warnings), title="Warnings")
