@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pytest
 
 from nephoscope.errors import RunFailed
 from nephoscope.load import capacity
-from nephoscope.load.capacity import SearchLimits, Stage
+from nephoscope.load.capacity import Costs, SearchLimits, Stage, StagePlan
 from nephoscope.load.objective import Objective
 from nephoscope.load.records import TrialOutcome
 
@@ -22,10 +20,11 @@ class Server:
         self.spent_s = 0.0
         self.lengths_s: list[float] = []
 
-    def measure(self, rates: Sequence[float], rounds: int, trial_s: float) -> Stage:
-        self.lengths_s.append(trial_s)
-        self.spent_s += trial_s * rounds * len(rates)
-        return Stage([TrialOutcome(rate, rate <= self.holds_to) for rate in [*rates] * rounds], 0)
+    def measure(self, plan: StagePlan) -> Stage:
+        self.lengths_s.append(plan.trial_s)
+        self.spent_s += plan.trial_s * plan.trials
+        rates = [*plan.rates_per_s] * plan.rounds
+        return Stage([TrialOutcome(rate, rate <= self.holds_to) for rate in rates], 0)
 
 
 def run(server: Server, closed_loop_per_s: float, limits: SearchLimits = LIMITS) -> capacity.Search:
@@ -38,7 +37,7 @@ def test_a_limit_is_found_to_the_precision_asked_for() -> None:
     found = run(Server(3000.0), 10_000.0)
     assert found.capacity.low <= 3000 <= found.capacity.high
     assert found.capacity.relative_width <= 0.05
-    sentence, known = capacity.conclusion(found.capacity, OBJECTIVE, 0.95)
+    sentence, known = capacity.conclusion(found, OBJECTIVE, 0.95)
     assert known
     assert sentence.startswith("p99 < 20.0 ms holds up to 2,9") or "up to 3,0" in sentence
 
@@ -58,9 +57,9 @@ def test_a_slow_server_does_not_exceed_the_budget(budget_s: float, overhead_s: f
     """At 20 requests per second the percentile alone would take a minute a trial."""
     server = Server(15.0)
 
-    def measure(rates: Sequence[float], rounds: int, trial_s: float) -> Stage:
-        stage = server.measure(rates, rounds, trial_s)
-        server.spent_s += overhead_s * rounds * len(rates)
+    def measure(plan: StagePlan) -> Stage:
+        stage = server.measure(plan)
+        server.spent_s += overhead_s * plan.trials
         return stage
 
     limits = SearchLimits(0.05, budget_s, 0.95)
@@ -79,7 +78,7 @@ def test_a_slow_server_does_not_exceed_the_budget(budget_s: float, overhead_s: f
 )
 def test_a_limit_outside_of_the_range_has_no_interval(holds_to: float, words: str) -> None:
     found = run(Server(holds_to), 10_000.0, SearchLimits(0.05, 60.0, 0.95))
-    sentence, known = capacity.conclusion(found.capacity, OBJECTIVE, 0.95)
+    sentence, known = capacity.conclusion(found, OBJECTIVE, 0.95)
     assert not known
     assert words in sentence
 
@@ -92,7 +91,7 @@ def test_trials_have_enough_requests_for_the_percentile() -> None:
 
 def test_a_server_that_gives_no_valid_trial_ends_the_search() -> None:
     with pytest.raises(RunFailed, match="No trial of the search is valid"):
-        capacity.search(lambda rates, rounds, seconds: Stage([], 6), OBJECTIVE, 1000.0, LIMITS)
+        capacity.search(lambda plan: Stage([], 6), OBJECTIVE, 1000.0, LIMITS)
 
 
 def test_a_budget_without_room_for_a_trial_is_refused() -> None:
@@ -105,7 +104,7 @@ def test_a_search_without_any_outcome_states_no_capacity() -> None:
     limits = SearchLimits(precision_ratio=0.05, budget_s=20.0, confidence=0.95)
     with pytest.raises(RunFailed, match="sent too late"):
         capacity.search(
-            lambda rates, rounds, seconds: Stage([], 6, RunFailed("All were sent too late.", "")),
+            lambda plan: Stage([], 6, RunFailed("All were sent too late.", "")),
             OBJECTIVE,
             1000.0,
             limits,
