@@ -208,10 +208,10 @@ def trial_s(objective: Objective, rate_per_s: float) -> float:
     return min(high, max(low, math.ceil(objective.least_requests / rate_per_s)))
 
 
-def conclusion(found: Search, objective: Objective, confidence: float) -> tuple[str, bool]:
+def conclusion(search_result: Search, objective: Objective, confidence: float) -> tuple[str, bool]:
     """Returns what is known of the capacity in a sentence, and whether it has an interval."""
-    level, capacity = f"{100 * confidence:g} %", found.capacity
-    seen = _bounds_seen(found.outcomes)
+    level, capacity = f"{100 * confidence:g} %", search_result.capacity
+    seen = _bounds_seen(search_result.outcomes)
     if capacity.reaches_high_end and capacity.reaches_low_end:
         return f"The trials do not bound the rate up to which {objective} holds: {seen}.", False
     if capacity.reaches_high_end:
@@ -232,9 +232,9 @@ def _bounds_seen(outcomes: Sequence[TrialOutcome]) -> str:
     met = [one.rate_per_s for one in outcomes if one.met]
     missed = [one.rate_per_s for one in outcomes if not one.met and not one.is_undecided]
     undecided = [one.rate_per_s for one in outcomes if one.is_undecided]
-    parts = [f"met at up to {max(met):,.0f}/s" if met else "met at no rate"]
-    parts += [f"missed at {min(missed):,.0f}/s and above"] if missed else []
-    parts += [f"undecided at {min(undecided):,.0f}/s and above"] if undecided else []
+    parts = [f"the highest rate that met it was {max(met):,.0f}/s" if met else "no rate met it"]
+    parts += [f"the lowest that missed it {min(missed):,.0f}/s"] if missed else []
+    parts += [f"late senders leave it open from {min(undecided):,.0f}/s"] if undecided else []
     if not missed:
         parts.append(f"no rate above {max(one.rate_per_s for one in outcomes):,.0f}/s was tried")
     return ", ".join(parts)
