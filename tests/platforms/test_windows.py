@@ -143,7 +143,7 @@ def test_unsent_requests_that_leave_the_ratio_open_are_a_reason() -> None:
 
 
 def test_unsent_requests_below_the_percentile_leave_the_ratio() -> None:
-    found = [Round(window(1, at), (with_unsent(window(3, at, 2000), 1, 1e3),)) for at in range(6)]
+    found = [Round(window(1, at), (with_unsent(window(3, at, 8000), 1, 1e3),)) for at in range(6)]
     ratio = windows.step_of(found, seed=1).p99_ratio
     assert ratio is not None
     assert not ratio.censored

@@ -15,7 +15,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from nephoscope import __version__, plans
+from nephoscope import __version__, plans, units
 from nephoscope.catalog import Catalog
 from nephoscope.errors import BenchmarkFailed, TargetError
 from nephoscope.model import Setting, TrialKey
@@ -136,7 +136,7 @@ class Session:
                 if not limit.expired():
                     raise
                 self._run.event({"event": "time_limit_reached", "limit_s": limit_s})
-                self._progress.end_by_budget()
+                self._progress.end_by_budget(units.format_duration(limit_s or 0.0))
 
     async def _measure(self) -> None:
         async with self._standing(), self._pool.open():
