@@ -260,7 +260,9 @@ def remarks(search_result: Search, objective: Objective, limits: SearchLimits) -
     late = _late_sender(search_result.outcomes)
     if late:
         sentences.append(late)
-    if search_result.ended_by_budget:
+    if search_result.ended_by_budget and (reached.reaches_low_end or reached.reaches_high_end):
+        sentences.append("The budget ended the search; a larger --budget tells more.")
+    elif search_result.ended_by_budget:
         sentences.append(
             f"The budget ended the search: the interval is ±{100 * reached.relative_width:.2g} % "
             f"where ±{100 * limits.precision_ratio:g} % was wanted. A larger --budget narrows it."
