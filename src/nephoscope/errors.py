@@ -15,6 +15,8 @@ NephoscopeError
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Sequence
 
 EXIT_CODES = {
@@ -119,3 +121,14 @@ class Lacking(NephoscopeError):
     """The environment lacks something; the hint holds the command that installs it."""
 
     exit_code = 4
+
+
+def words_of(error: Exception) -> str:
+    """Returns the words of an exception without the number of an error of the operating system:
+    'Connection refused', '/etc/key: Permission denied'."""
+    text = str(error) or type(error).__name__
+    marks = re.findall(r"\[Errno (\d+)\]", text)
+    if not marks or not isinstance(error, OSError):
+        return text
+    path = f"{error.filename}: " if isinstance(error.filename, str) else ""
+    return path + os.strerror(int(marks[0]))

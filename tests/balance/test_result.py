@@ -8,7 +8,7 @@ from tests.balance.made import counter, failing_trial, record
 from nephoscope.balance import failover, section
 from nephoscope.balance.findings import RULES
 from nephoscope.balance.records import Balance
-from nephoscope.balance.result import _effects, _latencies, _sharings, _throughputs
+from nephoscope.balance.result import _effects, _latencies, _mean_response, _sharings, _throughputs
 from nephoscope.balance.trials import BalancedTrial
 from nephoscope.model import Sample
 from nephoscope.report.blocks import Chart, Table
@@ -141,3 +141,16 @@ def test_findings_name_what_a_person_should_act_on() -> None:
     ids = [finding.id for finding in found]  # type: ignore[union-attr]
     # 20,000 requests a second of 1 ms each are not 12 connections.
     assert ids == ["uneven_shares", "failover_dies", "generator_limit", "littles_law"]
+
+
+def test_the_mean_response_is_a_lower_bound_where_requests_had_no_answer() -> None:
+    samples = [Sample("latency_ns", 1e6, 90), Sample("latency_ns", 5e8, 10)]
+    whole = BalancedTrial(1, "haproxy", [record({})], [samples])
+    known = _mean_response([whole] * 6, [50e6, 51e6, 52e6] * 2, 0.95)
+    assert not known.censored
+    overloaded = BalancedTrial(
+        1, "haproxy", [record({})], [[*samples, Sample("unanswered_ns", 5e8, 10)]]
+    )
+    least = _mean_response([overloaded] * 6, [50e6, 51e6, 52e6] * 2, 0.95)
+    assert (least.censored, least.high, least.value) == (True, None, 51e6)
+    assert least.note == "60 of 600 requests had no answer: a lower bound."

@@ -21,7 +21,7 @@ from nephoscope import catalog, cli
 from nephoscope.commands import json_documents, measuring
 from nephoscope.documents import SCHEMA_VERSION
 from nephoscope.load import capacity_command
-from nephoscope.load.capacity import Stage
+from nephoscope.load.capacity import Stage, StagePlan
 from nephoscope.load.records import TrialOutcome
 from nephoscope.model import Sample, Setting
 from nephoscope.plans import Plan
@@ -69,15 +69,16 @@ def run(made: StoredRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sto
     def executed(plan: Plan, store: Store, *, fresh: bool = False, **more: Any) -> StoredRun:
         return stored
 
-    def measured(server: Any, rates: Sequence[float], rounds: int, seconds: float) -> Stage:
+    def measured(server: Any, plan: StagePlan) -> Stage:
         server.runs.append(stored.id)
-        return Stage([TrialOutcome(rate, rate < 500) for rate in [*rates] * rounds], 0)
+        rates = [*plan.rates_per_s] * plan.rounds
+        return Stage([TrialOutcome(rate, rate < 500) for rate in rates], 0)
 
     async def drawn(measurement: Measurement) -> PlatformReport:
         return report()
 
     monkeypatch.setattr(measuring, "executed", executed)
-    monkeypatch.setattr(capacity_command._Server, "closed_loop_per_s", lambda server: 1000.0)
+    monkeypatch.setattr(capacity_command._Server, "closed_loop_per_s", lambda server, *more: 1000.0)
     monkeypatch.setattr(capacity_command._Server, "measure", measured)
     monkeypatch.setattr(Measurement, "run", drawn)
     monkeypatch.chdir(tmp_path)

@@ -112,3 +112,49 @@ def test_both_windows_of_a_round_come_in_random_order(monkeypatch: pytest.Monkey
         assert {tuple(sorted(pair)) for pair in pairs} == {(1, 4)}
         orders.add(tuple(pairs))
     assert len(orders) > 1
+
+
+def with_unsent(own: Window, count: int, waited_ns: float) -> Window:
+    """The same window with requests that were never sent."""
+    values, counts = own.latencies
+    latencies = (np.append(values, waited_ns), np.append(counts, count))
+    return Window(latencies, own.completed_per_s, "", ([waited_ns], [count]))
+
+
+def test_unsent_requests_of_the_loaded_guest_make_the_ratio_a_lower_bound() -> None:
+    found = [Round(window(1, at), (with_unsent(window(1, 100 + at), 20, 9e8),)) for at in range(6)]
+    ratio = windows.step_of(found, seed=1).p99_ratio
+    assert ratio is not None
+    assert ratio.censored
+    assert ratio.high is None
+    assert ratio.value > 100
+    assert is_decided(ratio)
+    assert "120 of 720 requests had no answer" in ratio.note
+
+
+def test_unsent_requests_that_leave_the_ratio_open_are_a_reason() -> None:
+    found = [Round(window(1, at), (with_unsent(window(1, at), 20, 4e6),)) for at in range(6)]
+    step = windows.step_of(found, seed=1)
+    assert step.p99_ratio is None
+    assert "reach the p99 of the loaded guest, which is at least" in step.reason
+    alone = [Round(one.loaded[0], (window(1, 7),)) for one in found]
+    step = windows.step_of(alone, seed=1)
+    assert step.reason == "Requests without an answer reach the p99 of the guest alone."
+
+
+def test_unsent_requests_below_the_percentile_leave_the_ratio() -> None:
+    found = [Round(window(1, at), (with_unsent(window(3, at, 8000), 1, 1e3),)) for at in range(6)]
+    ratio = windows.step_of(found, seed=1).p99_ratio
+    assert ratio is not None
+    assert not ratio.censored
+
+
+def test_a_window_has_its_unsent_requests_apart() -> None:
+    samples = (
+        Sample("latency_ns", 1000.0, 3),
+        Sample("unanswered_ns", 1000.0, 1),
+        Sample("requests_per_s", 2.0),
+        Sample("errors_count", 1, factors={"kind": "unsent"}),
+    )
+    found = windows.window_of(TargetTrial(samples, {}, Done(5, 4), None))
+    assert (found.unanswered, found.failure) == (([1000.0], [1]), "")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -143,6 +146,32 @@ def test_which_rate_can_i_offer_at_p90_below_60_ms(ask: Asking) -> None:
     if capacity is not None:
         assert capacity["low"] <= 105
     assert any("The budget ended the search" in one for one in found["remarks"])
+
+
+@pytest.mark.alone
+@pytest.mark.slow
+def test_what_is_known_of_the_capacity_on_a_busy_machine(ask: Asking) -> None:
+    """Other programs take this machine's CPUs: how long does the search take, what do I learn?"""
+    with serving(0.01) as server, burning(os.cpu_count() or 1):
+        began_s = time.monotonic()
+        url = f"http://127.0.0.1:{server.port}/"
+        answer = ask(f"nephoscope capacity --objective 'p99 < 50ms' --budget 30s {url}")
+        assert time.monotonic() - began_s <= 33
+    answer.says(r"p99 < 50.0 ms holds")
+    if "SENDER LATE" in answer.text and "late senders leave it open" in answer.text:
+        answer.says(r"The sender was late in \d+ of \d+ trials? at \S+/s and above: the load")
+
+
+@contextmanager
+def burning(count: int) -> Iterator[None]:
+    """Keeps CPUs busy with so many processes."""
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
 
 
 PLAN = """version: 1

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -353,3 +354,25 @@ def test_labels_that_are_set_while_a_report_is_written_stay(tmp_path: Path) -> N
     runs.mark_reported(run)
     stored = Store(tmp_path).open(run.id)
     assert (stored.state, stored.labels) == ("finished", {"ticket": "1"})
+
+
+def test_a_limit_ends_a_run_with_the_trials_before_it(tmp_path: Path) -> None:
+    """The second alternative never ends: it is given up, and the first one's trial stays."""
+    plan = plan_of(warmup=0, repeat={"min": 1, "max": 1})
+    fakes = Fakes(lambda *_: good())
+    fakes.takes_s = lambda params: 600.0 if fakes.asked > 1 else 0.0
+    began_s = time.monotonic()
+    run = execute(tmp_path, fakes, plan, limit_s=1.0)
+    assert 1 <= time.monotonic() - began_s < 30
+    assert [record.status for record in run.records()] == [TrialStatus.VALID]
+    assert run.state == "measured"
+    assert {one["word"] for one in run.manifest["outcomes"]} == {"budget"}
+    assert any(event["event"] == "time_limit_reached" for event in run.events())
+
+
+def test_a_limit_before_the_first_trial_leaves_no_run(tmp_path: Path) -> None:
+    fakes = Fakes(lambda *_: good())
+    fakes.takes_s = lambda params: 600.0
+    with pytest.raises(BenchmarkFailed):
+        execute(tmp_path, fakes, limit_s=0.5)
+    assert Store(tmp_path).ids() == []

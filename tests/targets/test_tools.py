@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,38 @@ def test_what_is_no_measurement_is_a_named_failure(name: str) -> None:
     assert trial.failure is not None
     assert (trial.failure.name, trial.samples) == ("tool_failed", ())
     assert trial.failure.message.startswith("postmark: postmark failed: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("ab", {r"Failed requests: ( +)0": r"Failed requests: \g<1>3"}),
+        ("h2load", {r"0 failed, 0 errored, 0 timeout": "3 failed, 3 errored, 3 timeout"}),
+        ("siege", {r'"failed_transactions":(\s+)0': r'"failed_transactions":\g<1>3'}),
+        ("httperf", {r"Errors: total 0": "Errors: total 3"}),
+        ("wrk", {r"errors 0 0 0 0 0": "errors 1 1 1 0 0"}),
+    ],
+)
+def test_requests_that_failed_are_noted_beside_the_latencies(
+    name: str, changes: dict[str, str]
+) -> None:
+    path = GOLDEN.parent / name / "usual.json"
+    report = json.loads(path.read_text("utf-8"))["tool"]
+    read = wrapped_by(ADAPTERS[name], "1")
+    whole = read(lines({"tool": report}, done()), 0, "")
+    assert whole.done is not None
+    assert whole.done.notes == ("A note.",)
+    for pattern, words in changes.items():
+        report["stdout"], count = re.subn(pattern, words, report["stdout"])
+        assert count == 1
+    report["marks"] = [[5, len(report["stdout"].encode())]]
+    failed = read(lines({"tool": report}, done()), 0, "")
+    assert failed.done is not None, failed.failure
+    assert [one.value for one in failed.samples if one.metric == "errors_count"] == [3]
+    assert failed.done.notes[1:] == (
+        f"3 requests failed or had no answer in time; the latencies of {ADAPTERS[name].spec.tool} "
+        "are those of answered requests, and would be longer with the others.",
+    )
 
 
 def test_a_missing_tool_is_lacking_with_the_command_that_installs_it() -> None:

@@ -10,23 +10,25 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests import servers
+from tests.results.made import make_run
 
+from nephoscope import capabilities
 from nephoscope.errors import UsageError
-from nephoscope.model import Estimate
+from nephoscope.model import Estimate, Sample, Setting
 from nephoscope.serve.settings import TOKEN_VARIABLE
 from nephoscope.store import Store
 from nephoscope.watch import endpoint, otlp
 from nephoscope.watch.endpoint import Endpoint
 from nephoscope.watch.events import EventLog
-from nephoscope.watch.metrics import Family, Metrics, Publisher
-from nephoscope.watch.repetition import Distribution, Repetition
+from nephoscope.watch.metrics import Family, HistogramPoint, Metrics, Publisher
+from nephoscope.watch.repetition import Distribution, Repetition, _repetition
 
 LIMIT_S = 120.0
 NEXT_S = 1_790_000_400.0
@@ -332,3 +334,40 @@ def test_headers_come_from_a_private_file_or_the_environment(
 def test_what_is_no_receiver(url: str) -> None:
     with pytest.raises(UsageError, match="--otlp takes the address"):
         otlp.Exporter(url, {}, "web", NEXT_S)
+
+
+def test_requests_without_an_answer_are_above_every_bound(log: EventLog) -> None:
+    metrics = Metrics("web")
+    seen = Distribution(*KEY, "ns", (1e6, 2e6), (10, 20), {2e6: 5})
+    metrics.add(Repetition("run-1", "fine", {}, {}, (seen,)), log.state)
+    (found,) = (
+        one for one in metrics.families(log.state, NEXT_S) if one.name == "nephoscope_observations"
+    )
+    (point,) = found.points
+    assert isinstance(point, HistogramPoint)
+    assert point.counts[-1] == 5
+    assert sum(point.counts) == 30
+    assert point.total == 50e6
+    assert "without an answer are above every bound" in found.help
+
+
+def test_a_repetition_has_the_requests_without_an_answer(tmp_path: Path) -> None:
+    def samples(setting: Setting, number: int, target: str) -> Sequence[Sample]:
+        unsent = [Sample("latency_ns", 9e8, 4), Sample("unanswered_ns", 9e8, 4)]
+        return [Sample("requests_per_s", 20.0), Sample("latency_ns", 1e6, 20), *unsent]
+
+    plan = """version: 1
+name: web
+benchmarks:
+  - benchmark: http.load
+    params: {url: "http://127.0.0.1/", arrivals: constant, rate_per_s: 200}
+repeat: {min: 8, max: 8}
+"""
+    run = make_run(tmp_path, plan, samples, rounds=8)
+    (seen,) = (
+        one
+        for one in _repetition(run, capabilities.build(run)).distributions
+        if one.metric == "latency_ns"
+    )
+    assert (seen.values, seen.counts) == ((1e6, 9e8), (160, 32))
+    assert seen.unanswered == {9e8: 32}

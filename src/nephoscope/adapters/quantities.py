@@ -134,9 +134,12 @@ def figure(name: str, unit: str, doc: str, *, better: Better = Better.NONE) -> M
     return MetricSpec(name, unit, better, Shape.SCALAR, False, doc)
 
 
+ERRORS = "errors_count"
+
+
 def errors(doc: str) -> MetricSpec:
     """Returns the metric of how many operations failed."""
-    return figure("errors_count", "count", doc, better=Better.LOWER)
+    return figure(ERRORS, "count", doc, better=Better.LOWER)
 
 
 HOST = text("host", "127.0.0.1", "Name or IP address of the far side.")

@@ -58,7 +58,7 @@ def _throughputs(trials: Sequence[BalancedTrial], confidence: float) -> Iterable
             generators,
             connections,
             _median(rates, "per_s", confidence),
-            _median(means_ns, "ns", confidence),
+            _mean_response(own, means_ns, confidence),
             _p99(own, confidence),
             _cpu(own, confidence),
             _median([number / connections for number in in_flight], "ratio", confidence),
@@ -69,6 +69,21 @@ def _median(
     values: Sequence[float], unit: str, confidence: float, *, share: bool = False
 ) -> Estimate:
     return estimates.median(values, unit=unit, confidence=confidence, share=share)
+
+
+def _mean_response(
+    trials: Sequence[BalancedTrial], means_ns: Sequence[float], confidence: float
+) -> Estimate:
+    """The median of the mean response times; a lower bound where requests had no answer."""
+    median = _median(means_ns, "ns", confidence)
+    count, total = (
+        sum(int(numbers.sum()) for _, numbers in own)
+        for own in ([one.unanswered for one in trials], [one.latency for one in trials])
+    )
+    if not count:
+        return median
+    note = histograms.CENSORED_NOTE.format(count=count, total=total)
+    return replace(median, high=None, note=note, censored=True)
 
 
 def _p99(trials: Sequence[BalancedTrial], confidence: float) -> Estimate | None:

@@ -132,11 +132,12 @@ def executed(
     fresh: bool = False,
     progress: Callable[[TextIO], Progress] | None = None,
     labels: Mapping[str, str] | None = None,
+    limit_s: float | None = None,
 ) -> StoredRun:
     """Runs the plan, or resumes its unfinished run; progress goes to stderr.
 
     progress: class that prints it, where a command has its own. labels: of the run besides the
-    user's.
+    user's. limit_s: seconds after which it ends whatever is measured then.
     """
     from nephoscope import runs
     from nephoscope.commands.progress import Progress
@@ -145,7 +146,7 @@ def executed(
         target.require_programs()  # without them no run is begun, so that none is left behind empty
     with (progress or Progress)(sys.stderr) as observer:
         every = {**options.given_labels(), **(labels or {})}
-        return runs.execute(plan, store, observer, fresh=fresh, labels=every)
+        return runs.execute(plan, store, observer, fresh=fresh, labels=every, limit_s=limit_s)
 
 
 def present(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +17,10 @@ from nephoscope.errors import Interrupted, RunFailed, TargetError, UsageError
 from nephoscope.load.options import params_of, with_request_options
 
 if TYPE_CHECKING:
-    from nephoscope.load.capacity import Search, SearchLimits, Stage
+    from nephoscope.load.capacity import Costs, Search, SearchLimits, Stage, StagePlan
     from nephoscope.load.objective import Objective
     from nephoscope.load.records import CapacityResult
-    from nephoscope.model import Sample
+    from nephoscope.model import Sample, TrialRecord
     from nephoscope.store import Store, StoredRun
     from nephoscope.targets.kinds.record import TargetRecord
 
@@ -38,6 +38,8 @@ the limit, and the budget does not wait for it."""
 _CONFIDENCE = 0.95
 NO_RESPONSE = "no_valid_response"
 """Name of the failure of a trial whose server never answered as it should."""
+LATE_SENDER = "late_sends"
+"""Code of the reason for which a trial is invalid whose generator was behind its schedule."""
 
 
 @click.command()
@@ -97,15 +99,16 @@ def capacity(
         )
     params = params_of(url, requests)
     params |= {name: yamltext.parse_scalar(value) for name, value in values.items()}
+    costs = search.Costs()
     server = _Server(params, parse(target), Store(store), seed, objective)
     closed_loop_s = max(1.0, min(_CLOSED_LOOP_S, _CLOSED_LOOP_SHARE * budget_s))
-    closed_loop_per_s = server.closed_loop_per_s(closed_loop_s)
+    closed_loop_per_s = server.closed_loop_per_s(closed_loop_s, budget_s, costs)
     limit_s = max(_LEAST_TIMEOUT_S, _TIMEOUT_RATIO * objective.limit_ns / 1e9)
     params["timeout_ns"] = min(params["timeout_ns"], round(limit_s * 1e9))
     params["arrivals"] = "poisson" if requests["poisson"] else "constant"
     left_s = budget_s - (time.monotonic() - began_s)
     limits = search.SearchLimits(precision, left_s, _CONFIDENCE)
-    searched = search.search(server.measure, objective, closed_loop_per_s, limits)
+    searched = search.search(server.measure, objective, closed_loop_per_s, limits, costs=costs)
     result = _result(searched, server, closed_loop_per_s, limits)
     if to is not None:
         _write(result, to)
@@ -113,7 +116,7 @@ def capacity(
         output.document(result)
     else:
         output.say(_text(result))
-    return 0
+    return 0 if searched.capacity.n else measuring.NOTHING_VALID
 
 
 class _Server:
@@ -134,37 +137,52 @@ class _Server:
         self._store = store
         self._seed = seed
 
-    def closed_loop_per_s(self, trial_s: float) -> float:
-        """The median rate of a closed loop. Raises RunFailed where no trial is valid."""
+    def closed_loop_per_s(self, trial_s: float, limit_s: float, costs: Costs) -> float:
+        """Returns the median rate of a closed loop; `costs` learn what its trials took.
+
+        Raises RunFailed where no trial is valid.
+        """
         from nephoscope import capabilities
 
-        run, failure = self._executed(_CLOSED_LOOP_TRIALS, trial_s)
+        began_s = time.monotonic()
+        run, failure = self._executed(_CLOSED_LOOP_TRIALS, trial_s, limit_s)
         if failure is not None:
             raise failure
+        costs.learn(time.monotonic() - began_s, _CLOSED_LOOP_TRIALS, trial_s, _spent_s(run))
         (line,) = (
             line for line in capabilities.build(run).metrics if line.metric == "requests_per_s"
         )
         return line.estimate.value
 
-    def measure(self, rates: Sequence[float], rounds: int, trial_s: float) -> Stage:
+    def measure(self, plan: StagePlan) -> Stage:
         """See `nephoscope.load.capacity.Measure`."""
         from nephoscope.load.capacity import Stage
         from nephoscope.load.records import TrialOutcome
 
-        rounded = sorted({float(f"{rate:.4g}") for rate in rates})
-        run, failure = self._executed(rounds, trial_s, rounded)
+        rates = sorted({float(f"{rate:.4g}") for rate in plan.rates_per_s})
+        run, failure = self._executed(plan.rounds, plan.trial_s, plan.limit_s, rates)
         outcomes = []
-        for rate, samples in _trials(run):
-            latency_ns = self.objective.latency_of(samples or [])
-            met = self.objective.met_by(samples or [])
+        for record, samples in _trials(run):
+            latency_ns = self.objective.latency_of(samples)
+            met = self.objective.met_by(samples)
             known_ns = latency_ns if math.isfinite(latency_ns) else None
-            outcomes.append(TrialOutcome(rate, met, known_ns))
-        return Stage(outcomes, max(0, rounds * len(rounded) - len(outcomes)), failure)
+            is_late = record.cause == LATE_SENDER
+            rate = float(record.factors["rate_per_s"])
+            outcomes.append(TrialOutcome(rate, met, known_ns, is_late))
+        excluded = max(0, plan.rounds * len(rates) - len(outcomes))
+        return Stage(outcomes, excluded, failure, _spent_s(run))
 
     def _executed(
-        self, trials: int, trial_s: float, rates_per_s: list[float] | None = None
+        self,
+        trials: int,
+        trial_s: float,
+        limit_s: float,
+        rates_per_s: list[float] | None = None,
     ) -> tuple[StoredRun, RunFailed | None]:
-        """The run of these trials, and its failure where none of them is valid."""
+        """The run of these trials, and its failure where none of them is valid.
+
+        limit_s: seconds after which it ends with the trials that are measured by then.
+        """
         from nephoscope import runs
         from nephoscope.load.live import LoadProgress
         from nephoscope.load.plan import plan_of
@@ -178,23 +196,44 @@ class _Server:
             rates_per_s=rates_per_s,
             seed=None if self._seed is None else self._seed + len(self.runs),
         )
-        progress = LoadProgress(sys.stderr)
+        progress, began_s = LoadProgress(sys.stderr), time.monotonic()
         failure = None
         try:
-            run = measuring.executed(plan, self._store, fresh=True, progress=lambda _: progress)
+            run = measuring.executed(
+                plan, self._store, fresh=True, progress=lambda _: progress, limit_s=limit_s
+            )
             runs.mark_reported(run)
         except (Interrupted, TargetError):
             raise
         except RunFailed as error:
-            if progress.run is None:
+            if progress.run is None or not progress.run.path.exists():
+                if time.monotonic() - began_s >= limit_s:
+                    raise _out_of_time(limit_s) from None
                 raise
             run, failure = progress.run, error
         self.runs.append(run.id)
         return run, failure
 
 
-def _trials(run: StoredRun) -> list[tuple[float, list[Sample] | None]]:
-    """The rate of each valid trial with its samples; without where the server never answered."""
+def _out_of_time(limit_s: float) -> RunFailed:
+    """The error where a run ended before its first trial."""
+    return RunFailed(
+        f"The first trial had not ended after {limit_s:.0f} s: this machine is too busy for the "
+        "budget.",
+        "Use a larger --budget, such as 2min, or wait until other programs have ended.",
+    )
+
+
+def _spent_s(run: StoredRun) -> list[float]:
+    """Seconds that each trial of a run took, in their order."""
+    return [one.spent_s for one in sorted(run.records(), key=lambda one: one.position)]
+
+
+def _trials(run: StoredRun) -> list[tuple[TrialRecord, list[Sample]]]:
+    """Each trial that has an outcome, with its samples; without where the server never answered.
+
+    A trial whose only fault is a late sender has one: see `TrialOutcome`.
+    """
     import json
 
     from nephoscope.model import Sample
@@ -202,18 +241,18 @@ def _trials(run: StoredRun) -> list[tuple[float, list[Sample] | None]]:
     from nephoscope.store import counts
 
     names = ("metric", "value", "count", "factors")
-    trials: list[tuple[float, list[Sample] | None]] = []
+    trials: list[tuple[TrialRecord, list[Sample]]] = []
     for record, table in run.tables():
         if record.failure_name == NO_RESPONSE:
-            trials.append((float(record.factors["rate_per_s"]), None))
-        elif counts(record):
+            trials.append((record, []))
+        elif counts(record) or set(record.reason_codes) == {LATE_SENDER}:
             rows = zip(*(table.column(name).to_pylist() for name in names), strict=True)
             samples = [
                 Sample(metric, value, count, factors=json.loads(factors))
                 for metric, value, count, factors in rows
                 if metric in ("latency_ns", UNANSWERED["latency_ns"], "errors_count")
             ]
-            trials.append((float(record.factors["rate_per_s"]), samples))
+            trials.append((record, samples))
     return trials
 
 
@@ -224,7 +263,7 @@ def _result(
     from nephoscope.load.records import CapacityResult
     from nephoscope.model import Estimate
 
-    sentence, known = search.conclusion(search_result.capacity, server.objective, _CONFIDENCE)
+    sentence, known = search.conclusion(search_result, server.objective, _CONFIDENCE)
     params: Mapping[str, Any] = server.params
     estimate = Estimate(
         search_result.capacity.rate_per_s,
@@ -261,11 +300,17 @@ def _write(result: CapacityResult, to: Path) -> None:
 
 
 def _text(result: CapacityResult) -> str:
-    rows = [(f"  {one.rate_per_s:,.0f}/s", str(one.trials), str(one.met)) for one in result.tried]
+    rows: list[tuple[str, ...]] = [
+        (f"  {one.rate_per_s:,.0f}/s", str(one.trials), str(one.met), str(one.sender_late or ""))
+        for one in result.tried
+    ]
+    head: tuple[str, ...] = ("  RATE", "TRIALS", "OBJECTIVE MET", "SENDER LATE")
+    if not any(one.sender_late for one in result.tried):
+        head, rows = head[:-1], [row[:-1] for row in rows]
     parts = [
         f"{result.url}\nclosed loop with {result.connections} connections: "
         f"{result.closed_loop_per_s:,.0f} requests per second",
-        output.table(("  RATE", "TRIALS", "OBJECTIVE MET"), rows, right=(0, 1, 2)),
+        output.table(head, rows, right=range(len(head))),
         " ".join([result.sentence, *result.remarks]),
     ]
     if result.excluded_trials:

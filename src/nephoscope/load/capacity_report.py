@@ -31,9 +31,12 @@ def section(result: CapacityResult) -> Section:
             _stages(result),
             _latencies(result),
             Table(
-                (Column("rate"), *Column.numbers("trials", "objective met")),
+                (Column("rate"), *Column.numbers("trials", "objective met", "sender late")),
                 tuple(
-                    (units.format_value(one.rate_per_s, "per_s"), str(one.trials), str(one.met))
+                    (
+                        units.format_value(one.rate_per_s, "per_s"),
+                        *map(str, (one.trials, one.met, one.sender_late)),
+                    )
                     for one in result.tried
                 ),
                 "Trials by rate.",
@@ -154,6 +157,7 @@ def _marks(
         hover = [
             f"{units.format_value(one.rate_per_s, 'per_s')}: "
             + ("failed" if one.latency_ns is None else units.format_value(one.latency_ns, "ns"))
+            + (", sender late" if one.is_sender_late else "")
             for _, one in own
         ]
         data.append(

@@ -5,12 +5,16 @@ logarithm of the rate along a logistic curve; the capacity is the rate at which 
 meet it. Neither the curve's place nor its slope is known: both get a posterior over a grid, and the
 interval of the capacity averages over the slopes. The next rates to measure are quantiles of the
 posterior (probabilistic bisection, Waeber, Frazier and Henderson 2013, several rates at a time).
+
+A trial that missed the objective while its sender was late does not tell whether the server met it.
+The interval reaches from its lower end with all such trials missed to its upper end with all of
+them met (worst-case bounds, Manski 2003).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +31,7 @@ _NOT_EXCLUDED = 0.15  # of the best rate's weight: what a likelihood ratio at 95
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """A rate per second with its interval, from n trials.
+    """A rate per second with its interval, from n trials that decide.
 
     reaches_low_end, reaches_high_end: the trials do not exclude that end of the range, so the
     capacity may lie beyond it.
@@ -55,7 +59,26 @@ class Range:
 
 
 def estimate(outcomes: Sequence[TrialOutcome], among: Range, confidence: float) -> Capacity:
-    """The median of the posterior and its equal-tailed interval."""
+    """Returns the median of the posterior and its equal-tailed interval.
+
+    The median is that of the trials that decide.
+    """
+    decided = [one for one in outcomes if not one.is_undecided]
+    middle = _estimate(decided, among, confidence)
+    if len(decided) == len(outcomes):
+        return middle
+    best = [replace(one, met=True) if one.is_undecided else one for one in outcomes]
+    lower, upper = (_estimate(each, among, confidence) for each in (outcomes, best))
+    return replace(
+        middle,
+        low=min(lower.low, middle.low),
+        high=max(upper.high, middle.high),
+        reaches_low_end=lower.reaches_low_end,
+        reaches_high_end=upper.reaches_high_end,
+    )
+
+
+def _estimate(outcomes: Sequence[TrialOutcome], among: Range, confidence: float) -> Capacity:
     rates, weights = _posterior(outcomes, among)
     tail = (1 - confidence) / 2
     low, middle, high = _quantiles(rates, weights, (tail, 0.5, 1 - tail))

@@ -77,13 +77,14 @@ def with_ascii_host(url: str) -> str:
     host, port = re.fullmatch(r"(.*?)(:[0-9]*)?", rest[:end], re.DOTALL).groups("")  # type: ignore[union-attr]
     if host.isascii():
         return url
+    user, at, host = host.rpartition("@")
     try:
         host = host.encode("idna").decode("ascii")
     except UnicodeError:
         raise UsageError(
             f"'{host}' is no host name.", "Write it in its ASCII form (xn--...)."
         ) from None
-    return f"{scheme}{mark}{host}{port}{rest[end:]}"
+    return f"{scheme}{mark}{user}{at}{host}{port}{rest[end:]}"
 
 
 def rate_of(text: str) -> float:

@@ -9,23 +9,35 @@ from nephoscope.model import Estimate
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A rate that was tried, and how many of its trials met the objective."""
+    """A rate that was tried, and how many of its trials met the objective.
+
+    sender_late: trials in which the load generator was behind its schedule.
+    """
 
     rate_per_s: float
     trials: int
     met: int
+    sender_late: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class TrialOutcome:
     """A trial of a search: its rate, whether it met the objective, and the latency that decided.
 
-    latency_ns: the objective's percentile; None where failed requests reach it.
+    latency_ns: the objective's percentile; None where failed requests reach it. is_sender_late: the
+    load generator was behind its schedule. Latency counts from there, so that such a trial shows
+    that the server meets the objective, and never that it misses it.
     """
 
     rate_per_s: float
     met: bool
     latency_ns: float | None = None
+    is_sender_late: bool = False
+
+    @property
+    def is_undecided(self) -> bool:
+        """Returns whether the generator may have missed the objective and not the server."""
+        return self.is_sender_late and not self.met
 
 
 @dataclass(frozen=True, slots=True)

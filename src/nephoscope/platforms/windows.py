@@ -13,13 +13,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nephoscope.analysis.interference import factor_of_percentile
+from nephoscope.analysis.statistics import histograms
 from nephoscope.analysis.statistics.histograms import Trial
 from nephoscope.analysis.statistics.means import mean_t
 from nephoscope.analysis.statistics.values import Refused
 from nephoscope.errors import NephoscopeError
-from nephoscope.platforms.density import CONFIDENCE, is_decided
+from nephoscope.model import Estimate
+from nephoscope.platforms.density import CONFIDENCE, DOUBLED, is_decided
 from nephoscope.platforms.guests import HOST
 from nephoscope.platforms.records import DensityStep
+from nephoscope.results.names import UNANSWERED
 from nephoscope.targets import session
 from nephoscope.targets.base import TargetTrial
 from nephoscope.targets.lab import LabTarget
@@ -83,33 +86,42 @@ class LoadedGuest:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Responses of one guest in a window. failure: why it counts as dead, '' for a live guest."""
+    """Responses of one guest in a window. failure: why it counts as dead, '' for a live guest.
+
+    unanswered: those of `latencies` that are lower bounds, of requests that were never sent.
+    """
 
     latencies: Trial
     completed_per_s: float
     failure: str = ""
+    unanswered: Trial = ((), ())
 
 
 DEAD: Trial = ((), ())
 NO_FAILURES = ("any", "unsent")
 """Kinds of errors that are no failure of the server: the sum of all, and requests that waited for a
-free connection until the window ended; `latency_ns` has these with the time that they waited."""
+free connection until the window ended: their latency is known as a lower bound only."""
 
 
 def window_of(trial: TargetTrial) -> Window:
     """Returns the window of a trial of http.load."""
     if trial.failure is not None:
         return Window(DEAD, 0.0, trial.failure.message)
-    latencies = [s for s in trial.samples if s.metric == "latency_ns"]
+    latencies, unanswered = (
+        ([s.value for s in own], [s.count for s in own])
+        for own in (
+            [s for s in trial.samples if s.metric == metric]
+            for metric in ("latency_ns", UNANSWERED["latency_ns"])
+        )
+    )
     values = {s.metric: s.value for s in trial.samples if s.metric != "errors_count"}
     failed = [
         f"{s.value:.0f} {s.factors['kind']}"
         for s in trial.samples
         if s.metric == "errors_count" and s.value and s.factors["kind"] not in NO_FAILURES
     ]
-    histogram = ([s.value for s in latencies], [s.count for s in latencies])
     failure = f"failed requests: {', '.join(failed)}" if failed else ""
-    return Window(histogram, values.get("requests_per_s", 0.0), failure)
+    return Window(latencies, values.get("requests_per_s", 0.0), failure, unanswered)
 
 
 async def load(guests: Sequence[LoadedGuest], seed: int) -> list[Window]:
@@ -167,6 +179,43 @@ async def rounds(guests: Sequence[LoadedGuest], seed: int, look: int = 0) -> lis
     return measured
 
 
+def _ratio_of(measured: Sequence[Round], seed: int) -> Estimate:
+    """Returns the ratio of p99 of the first guest, loaded over alone; a lower bound where requests
+    without an answer reach the p99 of the loaded guest.
+
+    Raises Refused where they leave it open on which side of 2 it is.
+    """
+    pairs = [(one.alone.latencies, one.loaded[0].latencies) for one in measured]
+    level = 1 - (1 - CONFIDENCE) / LOOKS
+    ratio = factor_of_percentile(pairs, QUANTILE, confidence=level, seed=seed)
+    ratio = replace(ratio, confidence=CONFIDENCE)
+    if _reached_by_unanswered([one.alone for one in measured]):
+        raise Refused("Requests without an answer reach the p99 of the guest alone.")
+    loaded = [one.loaded[0] for one in measured]
+    if not _reached_by_unanswered(loaded):
+        return ratio
+    if ratio.value < DOUBLED:
+        raise Refused(
+            f"Requests without an answer reach the p99 of the loaded guest, which is at least "
+            f"{ratio.value:.2f} times that of the guest alone."
+        )
+    count, total = (
+        sum(int(sum(each[1])) for each in own)
+        for own in ([one.unanswered for one in loaded], [one.latencies for one in loaded])
+    )
+    note = histograms.CENSORED_NOTE.format(count=count, total=total)
+    return replace(ratio, high=None, censored=True, note=note)
+
+
+def _reached_by_unanswered(own: Sequence[Window]) -> bool:
+    """States whether requests without an answer reach the quantile of all windows together."""
+    latencies, unanswered = (
+        histograms.merge([getattr(one, name) for one in own])
+        for name in ("latencies", "unanswered")
+    )
+    return bool(len(unanswered[1])) and histograms.is_censored(latencies, unanswered, QUANTILE)
+
+
 def step_of(measured: Sequence[Round], seed: int) -> DensityStep:
     """Returns what the rounds of a step show.
 
@@ -176,12 +225,10 @@ def step_of(measured: Sequence[Round], seed: int) -> DensityStep:
     number = len(measured[0].loaded)
     live = sum(not any(one.loaded[guest].failure for one in measured) for guest in range(number))
     completed = [sum(window.completed_per_s for window in one.loaded) for one in measured]
-    pairs = [(one.alone.latencies, one.loaded[0].latencies) for one in measured]
     failures = [w.failure for one in measured for w in (one.alone, *one.loaded) if w.failure]
-    ratio, level = None, 1 - (1 - CONFIDENCE) / LOOKS
+    ratio = None
     try:
-        ratio = factor_of_percentile(pairs, QUANTILE, confidence=level, seed=seed)
-        ratio = replace(ratio, confidence=CONFIDENCE)
+        ratio = _ratio_of(measured, seed)
     except Refused as error:
         failures.append(str(error))
     reason = "; ".join(dict.fromkeys(failures))

@@ -120,5 +120,6 @@ _TOLD: Mapping[str, Callable[[Event], str]] = {
     "trials_merged": lambda event: f"{len(event['trials'])} trials are put into one file",
     "target_opened": lambda event: f"{event.get('target')} answers",
     "target_lost": lambda event: f"{event.get('target')} is lost: {event.get('why')}",
+    "time_limit_reached": lambda event: f"the limit of {event.get('limit_s'):.3g} s was reached",
     "trial_cut_short_by_budget": lambda e: f"{e.get('trial')} was cut short: the budget is spent",
 }

@@ -35,12 +35,13 @@ def execute(
     targets: Factory = lambda record: record.make(),
     environment: EnvironmentOf = environment_of,
     absent: Mapping[str, str] | None = None,
+    limit_s: float | None = None,
 ) -> StoredRun:
     """Measures a plan into the store; goes on with an unfinished run of it, unless `fresh`.
 
     labels: of the run; those of a run that is resumed are kept where these do not replace them.
     absent: target -> reason for which it is not tried; with this mapping, even an empty one, the
-    others are measured although a target cannot be opened.
+    others are measured although a target cannot be opened. limit_s: see `Session.measure`.
 
     A new run that is refused leaves nothing in the store: an error before its first trial, or a
     first trial that its target refuses (wrong parameters, missing programs).
@@ -69,7 +70,7 @@ def execute(
         )
         session.begin(resumed)
         try:
-            asyncio.run(session.measure())
+            asyncio.run(session.measure(limit_s))
         except (asyncio.CancelledError, KeyboardInterrupt):
             session.note_end("interrupted")
             raise Interrupted(

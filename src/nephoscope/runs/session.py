@@ -7,6 +7,7 @@ was killed at any moment goes on where it was, with no trial lost and none doubl
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -14,7 +15,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from nephoscope import __version__, plans
+from nephoscope import __version__, plans, units
 from nephoscope.catalog import Catalog
 from nephoscope.errors import BenchmarkFailed, TargetError
 from nephoscope.model import Setting, TrialKey
@@ -121,16 +122,30 @@ class Session:
         for sentence in preflight.check(self._run.path, self._settings, self._catalog, here=here):
             self._warn(sentence)
 
-    async def measure(self) -> None:
-        """Runs every trial that is missing. Cancelled by the signals that end a program."""
+    async def measure(self, limit_s: float | None = None) -> None:
+        """Runs every trial that is missing. Cancelled by the signals that end a program.
+
+        limit_s: seconds after which the trial that is measured then is given up, and the run ends
+        with those before it; None for no limit.
+        """
         with cancelled_by_signals(), self._others.announced():
-            async with self._standing(), self._pool.open():
-                for numbers in self._progress.cells():
-                    if self._cells.by_block:
-                        await self._one_cell(numbers)
-                    else:
-                        for number in numbers:
-                            await self._one_round(number)
+            try:
+                async with asyncio.timeout(limit_s) as limit:
+                    await self._measure()
+            except TimeoutError:
+                if not limit.expired():
+                    raise
+                self._run.event({"event": "time_limit_reached", "limit_s": limit_s})
+                self._progress.end_by_budget(units.format_duration(limit_s or 0.0))
+
+    async def _measure(self) -> None:
+        async with self._standing(), self._pool.open():
+            for numbers in self._progress.cells():
+                if self._cells.by_block:
+                    await self._one_cell(numbers)
+                else:
+                    for number in numbers:
+                        await self._one_round(number)
 
     @contextlib.asynccontextmanager
     async def _standing(self) -> AsyncIterator[None]:

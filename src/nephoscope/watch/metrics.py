@@ -68,9 +68,13 @@ class _Buckets:
         self.total = 0.0
 
     def add(self, seen: Distribution) -> None:
-        """Counts one more run; requests that timed out are above every bound."""
+        """Counts one more run; requests without an answer are above every bound, and the sum has
+        the time that they waited."""
         places = np.searchsorted(self.bounds, seen.values)
         np.add.at(self.counts, places, np.asarray(seen.counts, dtype=np.int64))
+        for value, count in seen.unanswered.items():
+            self.counts[np.searchsorted(self.bounds, value)] -= count
+            self.counts[-1] += count
         finite = [value * n for value, n in zip(seen.values, seen.counts, strict=True)]
         self.total += math.fsum(one for one in finite if math.isfinite(one))
 
@@ -160,7 +164,8 @@ class Metrics:
             Family(
                 "nephoscope_observations",
                 "histogram",
-                "Observations of all runs since the watch was started.",
+                "Observations of all runs since the watch was started; requests without an answer "
+                "are above every bound, and the sum has the time that they waited.",
                 histograms,
             ),
         ]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from nephoscope import capabilities, plans, runs
 from nephoscope.model import Estimate, LineKey, RunResult, Severity, Shape, factors_key
+from nephoscope.results.names import UNANSWERED
 from nephoscope.runs import Observer
-from nephoscope.store import FAILED, FINISHED, MEASURED, RUNNING, Store, StoredRun, counts
+from nephoscope.store import FAILED, FINISHED, MEASURED, RUNNING, Store, StoredRun, counts, query
 from nephoscope.store.day_files import WATCH
 
 SERIES_LABEL = "watch-series"
@@ -18,7 +20,11 @@ SERIES_LABEL = "watch-series"
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """A histogram of the newest run: values ascend, counts belong to them."""
+    """A histogram of the newest run: values ascend, counts belong to them.
+
+    unanswered: value -> how many of its requests had no answer; the value is a lower bound for
+    those.
+    """
 
     benchmark: str
     metric: str
@@ -27,6 +33,7 @@ class Distribution:
     unit: str
     values: tuple[float, ...]
     counts: tuple[int, ...]
+    unanswered: Mapping[float, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +82,29 @@ def _repetition(run: StoredRun, result: RunResult) -> Repetition:
         if not line.estimate.censored  # a gauge is a number, and this is a lower bound
     }
     units = {key: metric.unit for key, metric in run.metrics_of_shape(Shape.HISTOGRAM).items()}
+    beyond = _unanswered(run)
     distributions = tuple(
-        Distribution(*key, units[key[0], key[1]], tuple(values), tuple(numbers))
+        Distribution(
+            *key, units[key[0], key[1]], tuple(values), tuple(numbers), beyond.get(key, {})
+        )
         for key, (values, numbers) in result.histograms.items()
         if key[:2] in units
     )
     lost = {str(name): str(why) for name, why in (run.manifest.get("lost") or {}).items()}
     return Repetition(run.id, _verdict(result), lost, estimates, distributions)
+
+
+def _unanswered(run: StoredRun) -> Mapping[LineKey, Mapping[float, int]]:
+    """The requests without an answer of each histogram, by the time that they waited."""
+    all_requests = {waits: name for name, waits in UNANSWERED.items()}
+    rows = [row for row in query.histograms(run) if row.metric in all_requests]
+    waits_by_line: dict[LineKey, Mapping[float, int]] = {}
+    for row in rows:
+        key = (row.benchmark, all_requests[row.metric], row.target, row.factors)
+        waits_by_line[key] = Counter(waits_by_line.get(key, {})) + Counter(
+            dict(zip(row.values, row.counts, strict=True))
+        )
+    return waits_by_line
 
 
 def _verdict(result: RunResult) -> str:

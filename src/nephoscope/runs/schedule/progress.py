@@ -207,8 +207,10 @@ class Progress:
             if one is not None and one.outcome is None:
                 one.stop(LOST, sentence)
 
-    def end_by_budget(self) -> None:
-        """Ends every alternative that still goes on: the time is spent."""
+    def end_by_budget(self, budget: str = "") -> None:
+        """Ends every alternative that still goes on: the time is spent. budget: other than the
+        plan's."""
+        self._budget_text = budget or self._budget_text
         for one in self._all.values():
             if one.outcome is None:
                 self._end_by_budget(one)

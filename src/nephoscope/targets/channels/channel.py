@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from nephoscope.errors import TargetError
+from nephoscope.errors import TargetError, words_of
 from nephoscope.programs import PROBE
 from nephoscope.targets.channels.child import Ended
 
@@ -49,7 +49,7 @@ class Program(Protocol):
 
 def connection_lost(where: str, error: Exception | None = None) -> TargetError:
     """Returns the failure of a target whose connection has ended."""
-    why = f": {error}" if error and str(error) else ""
+    why = f": {words_of(error)}" if error and str(error) else ""
     return TargetError(
         f"{where}: the connection was lost{why}.",
         "What was measured is kept; check the machine and the way to it, then run it again.",

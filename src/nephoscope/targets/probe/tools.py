@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from nephoscope.adapters import Adapter, Output, ToolError
 from nephoscope.adapters.frame import Command
+from nephoscope.adapters.quantities import ERRORS
+from nephoscope.catalog import BenchmarkSpec
 from nephoscope.errors import BenchmarkFailed, Lacking, UsageError
 from nephoscope.model import Sample, Shape
 from nephoscope.targets.base import Peer, TargetTrial
@@ -128,10 +130,21 @@ def wrapped_by(adapter: Adapter, version: str) -> Parse:
             return replace(trial, done=None, failure=undeclared)
         assert trial.done is not None
         document = _document(spec.tool, version, output)
-        done = replace(trial.done, samples=len(samples) + 1)
+        notes = (*trial.done.notes, *_notes(spec, samples))
+        done = replace(trial.done, samples=len(samples) + 1, notes=notes)
         return replace(trial, samples=samples, documents={"tool": document}, done=done)
 
     return _parser(spec.id, spec.tool, spec.install, partial(_split, adapter), read)
+
+
+def _notes(spec: BenchmarkSpec, samples: Iterable[Sample]) -> Iterator[str]:
+    """Says that requests failed, and that a tool's latencies are those of answered ones only."""
+    failed = sum(one.value for one in samples if one.metric == ERRORS)
+    if failed and any(metric.id.startswith("latency_") for metric in spec.metrics):
+        yield (
+            f"{failed:,.0f} requests failed or had no answer in time; the latencies of {spec.tool} "
+            "are those of answered requests, and would be longer with the others."
+        )
 
 
 def served_by(adapter: Adapter) -> Parse:

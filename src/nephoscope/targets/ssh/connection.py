@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import socket
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any, cast
 import asyncssh
 
 from nephoscope import limits
-from nephoscope.errors import TargetError
+from nephoscope.errors import TargetError, words_of
 from nephoscope.targets.ssh.host_keys import DEFAULT_FILES, HostKeys, load_host_keys
 from nephoscope.targets.ssh.route import Hop, SshRoute, parse_hop, ssh_name
 
@@ -103,7 +102,7 @@ def _options(name: str, hop: Hop, route: SshRoute) -> asyncssh.SSHClientConnecti
         return options
     except (asyncssh.ConfigParseError, asyncssh.KeyImportError, OSError, ValueError) as error:
         raise TargetError(
-            f"{name}: ~/.ssh/config or a key that it names cannot be used: {error}.",
+            f"{name}: ~/.ssh/config or a key that it names cannot be used: {words_of(error)}.",
             "Correct it; `ssh -G` shows how ssh reads it.",
         ) from error
 
@@ -228,6 +227,6 @@ class _Single:
             return TargetError(
                 f"{where}: there is no host of that name: {error.strerror}.", "Check the name."
             )
-        number = getattr(error, "errno", None)
-        words = os.strerror(number) if number else str(error) or type(error).__name__
-        return TargetError(f"{where}: it cannot be reached: {words}.", "Check that sshd runs.")
+        return TargetError(
+            f"{where}: it cannot be reached: {words_of(error)}.", "Check that sshd runs."
+        )
