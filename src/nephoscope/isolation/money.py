@@ -10,9 +10,9 @@ from nephoscope.report import wording
 
 CURRENCY = "USD"
 
-TEXT = "Lost: part of what is paid for the victim that its slowdown takes away (1 - 1 / factor); "
-WITHOUT_PRICE = f"{TEXT}--price shows it in money per hour."
-WITH_PRICE = f"{TEXT}here in money per hour."
+TEXT = "Lost: part of what is paid for the victim that its slowdown takes away (1 - 1 / factor)"
+WITHOUT_PRICE = f"{TEXT}; --price shows it in money per hour"
+WITH_PRICE = f"{TEXT}, in money per hour"
 
 
 def lost_of(factor: Estimate, price_per_h: float | None) -> Estimate:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MOST_ODD = 8
 """Lines on what is odd; all of them are in --json."""
 
-_HEAD = ("  NEIGHBOUR", "LOAD", "K", "N", "FACTOR", "INTERVAL", "LOST", "RECOVERY", "ATTRIBUTION")
+_HEAD = ("  NEIGHBOUR", "LOAD", "K", "N", "FACTOR", "INTERVAL", "RECOVERY", "ATTRIBUTION")
 
 
 def text(result: RunResult) -> str:
@@ -32,7 +32,7 @@ def text(result: RunResult) -> str:
     intro = _wrapped(
         "Factor: slowdown relative to the baseline trials directly before and after; above 1 is "
         f"worse. Confidence {100 * result.run.confidence:g} %; n counts rounds; "
-        f"{wording.plural(result.run.trials.valid, 'valid trial')}. {_about_money(isolation)}"
+        f"{wording.plural(result.run.trials.valid, 'valid trial')}."
     )
     by_victim = group_by(isolation.cells, lambda cell: _name(cell.victim, result))
     tables = [f"{name}\n{_table(own)}" for name, own in by_victim.items()]
@@ -41,6 +41,7 @@ def text(result: RunResult) -> str:
     odd = [*warnings, *wording.exclusions_by_reason(result), *_odd(isolation)]
     more = [f"… and {len(odd) - MOST_ODD} more (--json)."] if len(odd) > MOST_ODD else []
     lists = {
+        _about_money(isolation): [_lost(cell) for cell in isolation.cells if cell.lost],
         "Dose-response": [_dose(one) for one in isolation.responses],
         "Isolation index (1: no slowdown, 0: slowdown of fair sharing)": _indices(isolation),
         "Named": [one.sentence for one in isolation.named],
@@ -49,7 +50,7 @@ def text(result: RunResult) -> str:
         "Odd": [*odd[:MOST_ODD], *more],
     }
     blocks = [
-        "\n".join([f"{head}:", *(_wrapped(line, "  ") for line in lines)])
+        "\n".join([_wrapped(f"{head}:"), *(_wrapped(line, "  ") for line in lines)])
         for head, lines in lists.items()
         if lines
     ]
@@ -74,13 +75,19 @@ def _table(cells: Iterable[Cell]) -> str:
             str(cell.neighbours or "-"),
             str(cell.comparison.n_a),
             *_factor(cell.factor),
-            money.lost_text(cell),
             cell.recovery.word,
             cell.attribution.word.value if cell.attribution else "-",
         )
         for cell in cells
     ]
     return output.table(_HEAD, rows, right=(1, 2, 3, 4))
+
+
+def _lost(cell: Cell) -> str:
+    load = f"{cell.resource} at {100 * cell.intensity:g} %" if cell.neighbours else cell.resource
+    several = f" x {cell.neighbours}" if cell.neighbours > 1 else ""
+    n = cell.lost.n if cell.lost else 0
+    return f"{cell.victim.benchmark} with {load}{several}: {money.lost_text(cell)} (n = {n})"
 
 
 def _factor(factor: Estimate | None) -> tuple[str, str]:
