@@ -132,3 +132,25 @@ def words_of(error: Exception) -> str:
         return text
     path = f"{error.filename}: " if isinstance(error.filename, str) else ""
     return path + os.strerror(int(marks[0]))
+
+
+def as_defect(error: Exception, where: str = "") -> NephoscopeError:
+    """Returns the sentence about an exception that nobody foresaw.
+
+    Its traceback is in a file, which the next step names. where: what was being done, such as
+    ' in compare of 20260101-120000-a-1b2c'.
+    """
+    import tempfile
+    import traceback
+
+    text = "".join(traceback.format_exception(error))
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="nephoscope-defect-", suffix=".txt", delete=False, encoding="utf-8"
+        ) as file:
+            file.write(text)
+        hint = f"Please report it with the file {file.name}."
+    except OSError:
+        hint = "Run it again with NEPHOSCOPE_DEBUG=1 and report what it prints."
+    kind = type(error).__name__
+    return NephoscopeError(f"This is a defect of nephoscope{where} ({kind}: {error}).", hint)

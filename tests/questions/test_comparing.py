@@ -152,7 +152,7 @@ def test_two_exports_of_hyperfine(ask: Asking) -> None:
     answer.says("^Undecided: B against A is")
     answer.says("imported cannot be measured again")
     answer = ask(f"nephoscope compare --interleave {ids[0]} {ids[1]}", code=2)
-    answer.says("cannot be measured again: it was imported")
+    answer.says("cannot be measured again: its results were imported")
     answer = ask("nephoscope compare a.json b.json", code=2)
     answer.says("Import it with `nephoscope import a.json`, then compare the runs")
 

@@ -49,7 +49,7 @@ def test_every_built_in_scenario_is_accepted(kind: scenarios.Kind) -> None:
     ("change", "wanted"),
     [
         (("speed: 2}", "sped: 2}"), "mine.yaml:4:22: unknown field `sped` (did you mean 'speed'?)"),
-        (("hours: 100", "hours: many"), "mine.yaml:7:1: invalid type"),
+        (("hours: 100", "hours: many"), "mine.yaml:7:1: found 'many', but this key takes a number"),
         (("share: 0.5, speed: 2", "speed: 2"), "mine.yaml:4:3: missing field `share`"),
         (("fast: {share: 0.5", "fast: {share: 0.9"), "mine.yaml:3:1: types: the shares sum to 1.4"),
         (("speed: 1}", "speed: -1}"), "mine.yaml:5:22: types.slow.speed is -1"),

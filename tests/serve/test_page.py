@@ -273,6 +273,8 @@ def test_two_runs_are_compared(view: Watched, site: Site) -> None:
     assert "null null" in row
     assert "worse" in row
     assert "3.0" in row
+    conclusion = view.page.locator("main p.lead").inner_text()
+    assert "is worse than" in conclusion
 
 
 def test_heat_map_calendar_and_report_show_what_was_measured(view: Watched, site: Site) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from nephoscope.comparison.stored import of_stored_runs
 from nephoscope.documents import versioned
 from nephoscope.errors import NephoscopeError
 from nephoscope.model import Sample, Setting
-from nephoscope.serve import workers
+from nephoscope.serve import worker, workers
 from nephoscope.serve.workers import Answer, Refusal, Workers
 from nephoscope.store import Store, StoredRun
 
@@ -160,11 +161,27 @@ def test_a_worker_that_dies_is_replaced(tmp_path: Path, run: StoredRun) -> None:
         asking = asyncio.create_task(pool.answer("journal", arguments))
         await asyncio.sleep(0)
         os.kill(worker._process.pid, signal.SIGKILL)
-        with pytest.raises(NephoscopeError, match="without an answer"):
+        with pytest.raises(NephoscopeError, match="was killed; it may need more memory"):
             await asking
         assert (await pool.answer("journal", arguments)).status == 200
 
     with_workers(tmp_path, use, count=1)
+
+
+def test_a_defect_names_the_run_and_the_file_of_its_traceback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(worker, "FUNCTIONS", {"compare": lambda store, names: {}[names[0]]})
+    answer = worker._answer(Store(tmp_path), "compare", {"names": ["run-a", "run-b"]})
+    assert answer.status == 500
+    said = json.loads(answer.body)
+    assert said["error"] == (
+        "This is a defect of nephoscope in compare of run-a and run-b (KeyError: 'run-a')."
+    )
+    (file,) = tmp_path.glob("nephoscope-defect-*.txt")
+    assert str(file) in said["hint"]
+    assert "Traceback" in file.read_text(encoding="utf-8")
 
 
 def test_an_answer_that_takes_too_long_is_given_up(

@@ -207,7 +207,8 @@ def dominant_of(shares: Sequence[ResourceShare]) -> tuple[str, str]:
     if first.share.value < IDLE:
         return "none", f"It was idle: {text}."
     if first.share.value >= DOMINANT and first.share.value >= DISTINCT * second.share.value:
-        return first.resource, f"It used {text}, then {rival}."
+        then = f", then {rival}" if second.share.value >= 0.005 else " and nothing else"
+        return first.resource, f"It used {text}{then}."
     if first.share.value < DOMINANT:
         return "mixed", f"No resource is used half of the time: {text}, {rival}."
     return "mixed", f"No resource stands out: {text}, {rival}."

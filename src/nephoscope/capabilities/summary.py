@@ -63,6 +63,7 @@ CHOICES: tuple[Choice, ...] = (
     Choice("Response time, mean", "sim.geo", "response_time_mean_ns", whole=True),
     Choice("Requests within objective", "sim.geo", "within_objective_ratio", whole=True),
     Choice("Requests within objective", "sim.place", "within_objective_ratio", whole=True),
+    Choice("Cost in USD per hour", "sim.place", "cost_usd_per_h"),
     Choice("CPU share", "sim.scheduler", "cpu_share_ratio", each=True),
     Choice("Saving", "sim.selection", "saving_ratio", whole=True),
 )

@@ -225,15 +225,19 @@ def _schedule(plan: Plan, settings: Sequence[Setting]) -> str:
     return "\n".join(lines)
 
 
+def _range(least: object, most: object) -> str:
+    return str(least) if least == most else f"{least} to {most}"
+
+
 def _cost(plan: Plan, estimate: PlanEstimate) -> str:
     from nephoscope.plans import long_time
 
     lines = [
-        f"Trials: {estimate.trials_least} to {estimate.trials_most} "
+        f"Trials: {_range(estimate.trials_least, estimate.trials_most)} "
         f"({estimate.alternatives} alternatives, "
-        f"{estimate.rounds_least} to {estimate.rounds_most} rounds, "
+        f"{_range(estimate.rounds_least, estimate.rounds_most)} rounds, "
         "warm-up included).",
-        f"Time: {long_time(estimate.least_s)} to {long_time(estimate.most_s)}; a round takes "
+        f"Time: {_range(long_time(estimate.least_s), long_time(estimate.most_s))}; a round takes "
         f"{units.format_value(estimate.round_s * 1e9, 'ns', 2)}"
         + (f"; the budget is {long_time(plan.budget_s)}." if plan.budget_s else "."),
     ]
@@ -245,7 +249,7 @@ def _cost(plan: Plan, estimate: PlanEstimate) -> str:
     if estimate.money_least is not None and estimate.money_most is not None:
         limit = f"; the limit is {plan.money.limit:g}" if plan.money else ""
         lines.append(
-            f"Money: {estimate.money_least:.2f} to {estimate.money_most:.2f} "
+            f"Money: {_range(f'{estimate.money_least:.2f}', f'{estimate.money_most:.2f}')} "
             f"{estimate.currency}{limit}."
         )
     return "\n".join(lines)

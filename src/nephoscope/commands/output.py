@@ -14,7 +14,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
-from nephoscope.errors import UsageError
+from nephoscope.errors import UsageError, as_defect
 from nephoscope.reading.column_widths import column_widths
 from nephoscope.reading.printable import escaped, printable
 
@@ -201,19 +201,8 @@ def complain_of_defect(error: Exception) -> int:
             "`ulimit -u`) to at least 1 GiB and 64; what is measured already is stored.",
             3,
         )
-    import tempfile
     import traceback
 
     if os.environ.get("NEPHOSCOPE_DEBUG"):
         traceback.print_exception(error)
-    text = "".join(traceback.format_exception(error))
-    try:
-        with tempfile.NamedTemporaryFile(
-            "w", prefix="nephoscope-defect-", suffix=".txt", delete=False, encoding="utf-8"
-        ) as file:
-            file.write(text)
-        where = f"Please report it with the file {file.name}."
-    except OSError:
-        where = "Run it again with NEPHOSCOPE_DEBUG=1 and report what it prints."
-    kind = type(error).__name__
-    return complain(f"This is a defect of nephoscope ({kind}: {error}). {where}", 3)
+    return complain(str(as_defect(error)), 3)

@@ -139,6 +139,12 @@ def _files(sides: Sequence[str], *, paired: bool, better: str, rules: Rules) -> 
     if len(sides) != 2:
         raise UsageError("A comparison needs two files.", "Name a second file.")
     a, b = (number_files.read(Path(side)) for side in sides)
+    if a == b and len(set(a)) > 1:
+        raise UsageError(
+            f"{sides[0]} and {sides[1]} have the same {len(a)} numbers: one is a copy of the "
+            "other.",
+            "Name the results of two measurements.",
+        )
     if paired and len(a) != len(b):
         raise UsageError(
             f"--paired needs equally many numbers in both files: {sides[0]} has {len(a)}, "

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from nephoscope import units
 from nephoscope.analysis.statistics import ratios
+from nephoscope.errors import UsageError
 from nephoscope.model import Estimate
 from nephoscope.reading.fields import Count, Ratio, Record, read_by
 
@@ -21,8 +22,20 @@ def _not_tiny(value: float) -> float:
 
 _ABOVE_0 = (Field(gt=0, le=1e15, allow_inf_nan=False), AfterValidator(_not_tiny))
 Positive = Annotated[float, *_ABOVE_0]
-Level = Annotated[float, read_by(units.parse_ratio, needs_unit=False), *_ABOVE_0]
-"""A number above zero; a text is a percentage."""
+
+
+def _parse_level(text: str) -> float:
+    """A number of '1400', or a ratio of '99.9%'. Raises UsageError on anything else."""
+    if text.strip().endswith("%"):
+        return units.parse_ratio(text)
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(f"'{text}' is no number.", "Write 1400, or a ratio as 99.9%.") from None
+
+
+Level = Annotated[float, read_by(_parse_level, needs_unit=False), *_ABOVE_0]
+"""A number above zero; a text may be a percentage."""
 NotNegative = Annotated[float, Field(ge=0, le=1e15, allow_inf_nan=False)]
 
 

@@ -186,11 +186,15 @@ def _saving_blocks(analysis: SavingAnalysis) -> Iterator[Block]:
     job, best = analysis.job, analysis.forms[-1]
     hours = best.break_even_h
     pays = "never pays" if hours is None else f"pays from {hours.value:.4g} h on"
+    selected = wording.joined(map(wording.clean, analysis.selected_models))
+    bounds = "no interval" if best.saving.low is None else amount_interval(best.saving)
     yield Sentence(
-        f"Selecting {wording.joined(map(wording.clean, analysis.selected_models))} saves "
-        f"{amount(best.saving.value, job.currency)} {amount_interval(best.saving)} "
-        f"({wording.percent(best.saving_ratio.value, 4)}) of a job of {job.instances:,} instances "
-        f"for {job.hours:g} h, and {pays}.",
+        f"Selecting {selected} saves {amount(best.saving.value, job.currency)} ({bounds}), "
+        f"{wording.percent(best.saving_ratio.value, 4)} of a job of "
+        f"{wording.plural(job.instances, 'instance')} for {job.hours:g} h, and {pays}."
+        if best.saving.value > 0
+        else f"Selecting {selected} saves nothing of a job of "
+        f"{wording.plural(job.instances, 'instance')} for {job.hours:g} h: accept every launch.",
         lead=True,
     )
     yield Table(

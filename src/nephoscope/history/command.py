@@ -120,6 +120,10 @@ def history(
     if check and not as_json and to is None:
         for sentence in analysis.regressions:
             output.say(sentence)
+        if not regressed:
+            short = sum(1 for one in analysis.series if one.untested)
+            unknown = f"; {short} with runs that are not tested (omit --check)" if short else ""
+            output.log(f"No regression in {len(analysis.series)} series{unknown}.")
         return regressed
     page = section(analysis)
     source = ", ".join(dict.fromkeys(one.target for one in analysis.series))

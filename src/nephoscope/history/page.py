@@ -116,8 +116,9 @@ def _moment_of(series: SeriesHistory, run: str, at_s: float) -> str:
 
 
 def _item(series: SeriesHistory, change: ChangePoint) -> Item:
-    between = f"Between {moment(change.first_s)} and {moment(change.last_s)}, detected at "
-    between += moment(change.detected_s)
+    first, last = moment(change.first_s), moment(change.last_s)
+    between = f"At {first}" if first == last else f"Between {first} and {last}"
+    between += f", detected at {moment(change.detected_s)}"
     if not series.has_times:
         between = f"After run {change.previous_run}, the last one before the change"
     when = f"{between}; false-alarm rate {100 * change.false_alarms:g} %."

@@ -15,6 +15,7 @@ from nephoscope.analysis.statistics.values import percent
 from nephoscope.analysis.target_evidence import Answers, TargetEvidence, limit_lines
 from nephoscope.isolation.records import KEPT, Cell, Isolation
 from nephoscope.model import Better, Estimate, Finding, Severity
+from nephoscope.naming import full_name
 
 _GRAVE = 1.25
 """From a quarter more time on a loss is a warning: a fifth of the rate is gone."""
@@ -64,12 +65,12 @@ def loss(factor: Estimate, better: Better) -> str:
 
 
 def _loss_text(cell: Any) -> str:
-    """'Memory bandwidth of a neighbour costs mem.stream stream_bytes_per_s 12 % [9, 15]'."""
+    """'Memory bandwidth of a neighbour costs mem.stream throughput 12 % [9, 15]'."""
     blamed = cell.attribution is not None and cell.attribution.word is Word.NEIGHBOUR
     resource = _words(cell.resource)
     who = f"A neighbour that loads {resource}" if blamed else f"A concurrent load on {resource}"
     many = f" ({cell.neighbours} concurrent)" if cell.neighbours > 1 else ""
-    victim = f"{cell.victim.benchmark} {cell.victim.metric}"
+    victim = full_name(cell.victim.benchmark, cell.victim.metric)
     kind = "" if cell.victim.better is Better.HIGHER else " more time"
     text = f"{who}{many} costs {victim} {loss(cell.factor, cell.victim.better)}{kind}"
     return text[0].upper() + text[1:]
@@ -108,7 +109,8 @@ def not_back(case: TargetEvidence) -> Answers:
     if stuck:
         stuck.sort(key=lambda cell: -cell.recovery.ratio.value)
         evidence = [
-            f"{cell.victim.benchmark} {cell.victim.metric} after {_words(cell.resource)}: "
+            f"{full_name(cell.victim.benchmark, cell.victim.metric)} "
+            f"after {_words(cell.resource)}: "
             f"{loss(cell.recovery.ratio, cell.victim.better)} worse than before "
             f"(n = {cell.recovery.ratio.n})"
             for cell in stuck

@@ -15,6 +15,7 @@ from nephoscope.analysis.target_evidence import (
     limit_lines,
     text_of,
 )
+from nephoscope.catalog import SIMULATED
 from nephoscope.model import Consistency, Estimate, Finding, Severity, factors_key
 from nephoscope.naming import full_name
 from nephoscope.results import names
@@ -286,8 +287,14 @@ def not_converged(case: TargetEvidence) -> Answers:
                 if (of := settings[benchmark, name])
             ]
         ),
-        "For narrower intervals, increase `--budget`.",
+        "For narrower intervals, increase "
+        f"`{'--replications' if all(map(_is_simulated, wide)) else '--budget'}`.",
     )
+
+
+def _is_simulated(line: tuple[str, str]) -> bool:
+    benchmark, _ = line
+    return benchmark.startswith(SIMULATED)
 
 
 def many_invalid(case: TargetEvidence) -> Answers:

@@ -45,10 +45,14 @@ def blocks(heights: Sequence[float]) -> str:
 
 
 def curve(values: Sequence[float], *, log: bool, width: int) -> str:
-    """A curve in at most `width` block characters, from its lowest to its highest value."""
+    """A curve in at most `width` block characters, from its lowest to its highest value.
+
+    A constant curve lies in the middle, one of zeros at the bottom.
+    """
     usable = [v for v in values if math.isfinite(v) and (v > 0 or not log)]
     if not usable:
         return ""
     levels = [math.log(v) if log else v for v in thin(usable, width)]
     low, span = min(levels), max(levels) - min(levels)
-    return blocks([0.5 if span == 0 else (level - low) / span for level in levels])
+    flat = 0.0 if usable[0] == 0 else 0.5
+    return blocks([flat if span == 0 else (level - low) / span for level in levels])

@@ -310,7 +310,9 @@ def _convergence(
     reached = "no interval" if ratio is None else f"±{100 * ratio:.1f} %"
     if ratio is not None and not narrow and round(ratio, 3) <= wanted.relative_half_width:
         reached = f"±{100 * ratio:.4g} %"
-    noise = "" if look.noise_ratio is None else f", noise of one trial {look.noise_ratio:.1%}"
+    noise = ""
+    if look.noise_ratio is not None and len(values) > 1:
+        noise = f", noise of one trial {100 * look.noise_ratio:.1f} %"
     wished = f"at least {least} trials" if narrow else f"±{wanted.relative_half_width * 100:g} %"
     return [
         f"{names.NOT_CONVERGED}: {reached} after {plural(len(values), 'trial')}, wanted "

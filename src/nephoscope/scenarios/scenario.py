@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nephoscope import units
 from nephoscope.errors import BenchmarkFailed, PlanError, UnknownName
 from nephoscope.reading import foreign, textfile, yamltext
 from nephoscope.reading.paths import put
@@ -19,6 +20,21 @@ from nephoscope.scenarios import error_location, program, time_zones
 _USAGE = 2
 _UNKNOWN = re.compile(r"unknown (?:field|variant) `([^`]*)`")
 _QUOTED = re.compile(r"`([^`]*)`")
+_WRONG_TYPE = re.compile(r"invalid (?:type|value): (.*), expected ([^,.]*)(.*)")
+_TYPES: Mapping[str, str] = {
+    "f64": "a number",
+    **dict.fromkeys(("u8", "u16", "u32", "u64", "usize", "i32", "i64"), "a whole number"),
+    "sequence": "a list",
+    "map": "a mapping",
+    "a map": "a mapping of keys and values",
+    "a sequence": "a list",
+    "null": "nothing",
+    "unit value": "nothing",
+    "a boolean": "true or false",
+}
+"""Words of the simulator's reader -> words of a user."""
+_PERCENTAGE = re.compile(r"\s*[0-9.]+\s*%\s*")
+_RATIO_KEY = re.compile(r"(?:^|_)(?:ratio|share)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +146,7 @@ def _checked_text(kind: Kind, values: dict[str, Any], place: Callable[[Loc], str
     """Returns the JSON of a scenario that the simulator accepts; zones in it become hours."""
     if kind.scenarios == GEO.scenarios:
         time_zones.resolve(values, place)
+    _read_percentages(values)
     text = error_location.as_text(values)
     try:
         program.check(kind.benchmark, {"scenario": text})
@@ -138,12 +155,33 @@ def _checked_text(kind: Kind, values: dict[str, Any], place: Callable[[Loc], str
             raise
         message, loc = error_location.place_in(failure.message, text, values)
         message = message.removeprefix("The scenario cannot be read: ")
-        raise PlanError(f"{place(loc)}{_with_near(message)}", failure.hint) from failure
+        raise PlanError(f"{place(loc)}{_in_words(message)}", failure.hint) from failure
     return text
 
 
-def _with_near(message: str) -> str:
-    """The message with the nearest of the names that it says were expected."""
+def _read_percentages(values: Any) -> None:
+    """Replaces '95%' by 0.95, in place, where the key is a ratio or a share."""
+    if isinstance(values, list):
+        for part in values:
+            _read_percentages(part)
+    if not isinstance(values, dict):
+        return
+    for key, value in values.items():
+        if isinstance(value, str) and _PERCENTAGE.fullmatch(value) and _RATIO_KEY.search(str(key)):
+            values[key] = units.parse_ratio(value)
+        else:
+            _read_percentages(value)
+
+
+def _in_words(message: str) -> str:
+    """The simulator's message without the names of its types, and with the nearest known name."""
+    if wrong := _WRONG_TYPE.match(message):
+        found, expected, rest = wrong.groups()
+        found = _QUOTED.sub(r"\1", found.removeprefix("string "))
+        found = re.sub(r"^(?:integer|floating point|boolean) ", "", found)
+        found = _TYPES.get(found, f"'{found.strip(chr(34))}'")
+        takes = "a mapping of keys and values" if expected.startswith("struct ") else expected
+        return f"found {found}, but this key takes {_TYPES.get(takes, takes)}{rest}"
     match = _UNKNOWN.match(message)
     if match is None:
         return message

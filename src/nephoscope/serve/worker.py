@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO
 
-from nephoscope.errors import NephoscopeError
+from nephoscope.errors import NephoscopeError, as_defect
 from nephoscope.serve import answers, measured
 from nephoscope.serve.workers import MAX_ANSWER_BYTES, Answer
 from nephoscope.store import Store
@@ -61,9 +61,20 @@ def _answer(store: Store, function: str, arguments: dict[str, object]) -> Answer
         return answers.failure_of(error)
     except MemoryError:
         return answers.failure(503, "The analysis needs too much memory.", "Use the command line.")
+    except Exception as error:  # a defect: one sentence, and the traceback in a file
+        return answers.failure_of(as_defect(error, f" in {function}{_of_runs(arguments)}"))
     if len(answer.body) > MAX_ANSWER_BYTES:
         return answers.failure(503, "The answer is too large.", "Use the command line.")
     return answer
+
+
+def _of_runs(arguments: Mapping[str, object]) -> str:
+    """Returns ' of A and B' for the runs in a request; empty where it names none."""
+    runs: list[object] = []
+    for key in ("run", "runs", "names"):
+        value = arguments.get(key)
+        runs += value if isinstance(value, list) else [value] if value else []
+    return f" of {' and '.join(map(str, runs[:2]))}" if runs else ""
 
 
 def _write(out: IO[bytes], answer: Answer) -> None:

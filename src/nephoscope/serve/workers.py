@@ -8,6 +8,7 @@ where an answer takes too long or nobody waits for it any more.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import sys
 from collections import OrderedDict
@@ -24,6 +25,7 @@ ANSWER_S = 120.0
 CACHE_BYTES = 64 << 20
 MAX_ANSWER_BYTES = 256 << 20
 _LINE_BYTES = 1 << 16
+_ENDING_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +104,9 @@ class Workers:
                 504, f"The analysis took longer than {ANSWER_S:g} s.", "Use the command line."
             ) from None
         except (OSError, ValueError, asyncio.IncompleteReadError) as error:
-            raise NephoscopeError(
-                "The analysis ended without an answer; it may need more memory.",
-                "Use the command line.",
-            ) from error
+            code = 0 if worker is None else await worker.ended()
+            why = "was killed; it may need more memory" if code < 0 else "ended without an answer"
+            raise NephoscopeError(f"The analysis {why}.", "Use the command line.") from error
         finally:
             try:
                 if worker is not None and not is_usable:
@@ -156,6 +157,13 @@ class _Worker:
             raise ValueError("the answer is too large")
         body = await self._process.stdout.readexactly(head["bytes"])
         return Answer(head["status"], body, head["content_type"], head["headers"])
+
+    async def ended(self) -> int:
+        """Returns the exit code of a process that ends by itself; 0 where it does not."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_ENDING_S):
+                return await self._process.wait()
+        return 0
 
     async def kill(self) -> None:
         if self.is_alive:

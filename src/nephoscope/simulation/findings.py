@@ -20,6 +20,8 @@ from nephoscope.analysis.target_evidence import (
 )
 from nephoscope.model import Estimate, Finding, Severity
 from nephoscope.naming import factors_text
+from nephoscope.report import wording
+from nephoscope.simulation import tables
 from nephoscope.simulation.records import Simulation
 
 ENOUGH = 0.95
@@ -175,7 +177,8 @@ def choices(case: TargetEvidence) -> Answers:
                 Severity.WARNING,
                 f"No choice of sites meets the objective{_name(placement)}.",
                 tuple(
-                    f"for {one.cost_usd_per_h:.4g} $ per hour: "
+                    f"{', '.join(map(wording.clean, one.sites))}, "
+                    f"{tables.money(one.cost_usd_per_h)} per hour: "
                     f"{units.format_value(one.within_ratio, 'ratio')} within the objective"
                     for one in placement.front[-3:]
                 ),

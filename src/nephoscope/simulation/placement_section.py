@@ -40,7 +40,8 @@ def _lead(placement: Placement) -> str:
     sites = wording.joined(wording.clean(site) for site in placement.chosen)
     if not placement.chosen or placement.met is False:
         text = "No choice of sites meets the objective"
-        text += f"; {sites} come closest" if sites else ""
+        come = "comes" if len(placement.chosen) == 1 else "come"
+        text += f"; {sites} {come} closest" if sites else ""
     else:
         text = f"Recommended sites: {sites}"
     within = placement.figures.get(tables.WITHIN)
