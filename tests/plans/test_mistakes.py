@@ -39,7 +39,7 @@ benchmarks:
     repeats: 3
 """) == [
         "2:1: unknown key 'nam' (did you mean 'name'?)",
-        "3:1: confidence: '2' is no ratio",
+        "3:1: confidence: input should be less than 1",
         "6:14: cpu.hash has no parameter 'thread' (did you mean 'threads'?)",
         "6:25: cpu.hash: duration_ns must be a whole number from 1ms to 1h, such as 100ms, not "
         '"soon"',

@@ -59,6 +59,7 @@ def test_which_search_is_faster_in_my_sources(
     ask(f"{bench} --command ./nowhere", code=4).says(rf"no program './nowhere' in {ask.folder}")
 
 
+@pytest.mark.alone
 def test_how_long_does_true_take_in_a_shell(ask: Asking) -> None:
     """`true` through sh takes next to nothing: what is said of it, and is no trial left out?"""
     answer = ask("nephoscope bench -S sh -r 10 -w 0 --command true --command 'sleep 0.05'")

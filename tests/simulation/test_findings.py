@@ -90,7 +90,7 @@ def test_a_choice_that_falls_with_its_assumptions_is_told() -> None:
 def test_no_choice_is_a_warning_with_the_best_there_is() -> None:
     one = found(simulated.placement(met=False))["no_choice"]
     assert one.severity is Severity.WARNING
-    assert one.evidence[-1] == "for 3 $ per hour: 99.9 % within the objective"
+    assert one.evidence[-1] == "us, eu, asia, $3.00 per hour: 99.9 % within the objective"
 
 
 def test_a_saving_below_zero_is_told_and_one_above_is_not() -> None:
