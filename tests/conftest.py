@@ -180,6 +180,9 @@ _RENDERERS = (
 """Functions through which all documents, pages and texts of reports go, and the checker of each."""
 
 
+_checked: dict[tuple[Any, int], tuple[str, ...]] = {}
+
+
 @pytest.fixture(autouse=True)
 def _nothing_contradicts_itself(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
@@ -194,7 +197,10 @@ def _nothing_contradicts_itself(
 
         def checked(*given: Any, _render: Any = render, _check: Any = check, **named: Any) -> Any:
             text = _render(*given, **named)
-            found.extend(_check(text))
+            # The same page is rendered by many tests of a module.
+            if (key := (_check, hash(text))) not in _checked:
+                _checked[key] = tuple(_check(text))
+            found.extend(_checked[key])
             return text
 
         monkeypatch.setattr(name, checked)

@@ -29,22 +29,27 @@ _PERCENTILE = re.compile(r"^(?P<stem>.*?)_?p(?P<rank>\d+(?:_\d+)?)(?P<rest>_[a-z
 
 def of_document(document: Any) -> list[str]:
     """Returns the contradictions of a JSON document of any command."""
-    return [f"{path or 'document'}: {problem}" for path, problem in _walk(document, "")]
+    sentences: list[tuple[str, str]] = []
+    found = list(_walk(document, "", sentences))
+    # One pass over all of them tells whether any has to be looked at.
+    if of_text("\n\n".join(dict.fromkeys(text for _, text in sentences))):
+        found += [(path, problem) for path, text in sentences for problem in of_text(text)]
+    return [f"{path or 'document'}: {problem}" for path, problem in found]
 
 
-def _walk(value: Any, path: str) -> Iterator[tuple[str, str]]:
+def _walk(value: Any, path: str, sentences: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict):
         for rule in RULES:
             yield from ((path, problem) for problem in rule(value, path))
         for key, inner in value.items():
-            yield from _walk(inner, f"{path}.{key}" if path else key)
+            yield from _walk(inner, f"{path}.{key}" if path else key, sentences)
     elif isinstance(value, list):
         for index, inner in enumerate(value):
-            yield from _walk(inner, f"{path}[{index}]")
+            yield from _walk(inner, f"{path}[{index}]", sentences)
     elif isinstance(value, float) and not math.isfinite(value):
         yield path, f"{value} is no number"
     elif isinstance(value, str) and " " in value:
-        yield from ((path, problem) for problem in of_text(value))
+        sentences.append((path, value))
 
 
 def _number(value: Any) -> bool:
