@@ -27,12 +27,16 @@ TABLE_VARIABLE = "NEPHOSCOPE_QUESTIONS"
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command said. out, err: its two streams. code: its exit code."""
+    """What a command said. out, err: its two streams. code: its exit code.
+
+    asserted: the passages in which the test found what it looked for.
+    """
 
     command: str
     out: str
     err: str
     code: int
+    asserted: list[str] = field(default_factory=list)
 
     @property
     def text(self) -> str:
@@ -43,6 +47,7 @@ class Answer:
         """Returns the match of a regular expression in the answer; fails when there is none."""
         match = re.search(pattern, self.text)
         assert match, f"{self.command}\ndoes not say {pattern!r}:\n{self.out}\n{self.err}"
+        self.asserted.append(match.group())
         return match
 
     def never_says(self, pattern: str) -> None:
@@ -108,8 +113,12 @@ def ask(
 
 def _add_row(table: Path, question: str, asking: Asking, seconds: float) -> None:
     commands = "; ".join(f"`{answer.command}`" for answer in asking.asked)
-    said = asking.asked[-1].out.strip() or asking.asked[-1].err.strip() if asking.asked else ""
-    first = next((line.strip() for line in said.splitlines() if line.strip()), "")
-    cells = (" ".join(question.split()), commands, f"{seconds:.1f} s", first[:200])
+    said = " / ".join(passage for answer in asking.asked for passage in answer.asserted)
+    cells = (
+        " ".join(question.split()),
+        commands,
+        f"{seconds:.1f} s",
+        said or "(figures of the JSON document)",
+    )
     with table.open("a", encoding="utf-8") as file:
         file.write("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n")
