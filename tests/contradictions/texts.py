@@ -119,7 +119,9 @@ def _negatives(text: str) -> Iterator[str]:
     for match in _NEGATIVE.finditer(text):
         before = text[max(0, match.start() - 120) : match.start()]
         sentence = before.rsplit(". ", 1)[-1]
-        if not _SIGNED.search(sentence + text[match.end() : match.end() + 60]):
+        rule = text.rfind("───", 0, match.start())  # below the headings of a table
+        heading = text[: rule + 1].rstrip("─ \n").rpartition("\n")[2] if rule >= 0 else ""
+        if not _SIGNED.search(heading + sentence + text[match.end() : match.end() + 60]):
             yield f"'{match.group()}' is negative (after '{sentence.strip()[-40:]}')"
 
 
