@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from nephoscope import documents
 from nephoscope.model import MetricResult
 from nephoscope.studies import catalogue
 from nephoscope.studies.comparison import part_result
@@ -73,6 +74,11 @@ def test_a_control_that_drifts_stops_what_it_is_about(drift: float) -> None:
     assert found.mark is Mark.NOT_COMPARABLE
     assert "the control does not hold" in found.sentence.lower()
     assert found.measured is not None, "the figure is shown all the same"
+    assert found.control is not None
+    assert found.control.value == pytest.approx(drift, rel=0.01)
+    assert f"measured {found.control.value:.4g} [{found.control.low:.4g}" in found.sentence
+    # What the sentence says of the control is in the document too.
+    documents.to_text(documents.to_json({"comparisons": [found]}))
 
 
 def test_a_ratio_has_no_unit_but_times() -> None:

@@ -53,7 +53,8 @@ def compare_predictions(part: Part, result: RunResult) -> list[Prediction]:
     Where a control of the whole part does not hold, nothing is decided.
     """
     failures = (control_failure(each, result) for each in part.controls if not each.comparisons)
-    obstacle = next(filter(None, failures), "") if part.predictions else ""
+    failure = next(filter(None, failures), None) if part.predictions else None
+    obstacle = failure.reason if failure else ""
     return [
         Prediction(
             part.name,

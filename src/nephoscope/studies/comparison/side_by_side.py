@@ -23,7 +23,8 @@ class Outcome:
 
     steps: of an order, the ratio of each name to the next. sentence: the mark's reason. location:
     of the published number, where the figure is one as it stands; margin: as in study.yaml.
-    simulated: the measured figure comes from a model.
+    simulated: the measured figure comes from a model. control: what was measured of the control
+    that does not hold and that the sentence names.
     """
 
     part: str
@@ -39,11 +40,20 @@ class Outcome:
     location: Location | None = None
     margin: float | None = None
     simulated: bool = False
+    control: Estimate | None = None
 
     @property
     def name(self) -> str:
         """Part and id, by which conclusions refer to it."""
         return f"{self.part}/{self.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class FailedControl:
+    """A control that does not hold. measured: None where the run has no such figure."""
+
+    reason: str
+    measured: Estimate | None = None
 
 
 def is_simulated(benchmark: str) -> bool:
@@ -60,60 +70,68 @@ def compare(study: ReferenceStudy, part: Part, result: RunResult) -> list[Outcom
     failures = [(control, control_failure(control, result)) for control in part.controls]
     outcomes = []
     for entry in part.comparisons:
-        reasons = (
-            reason
-            for control, reason in failures
-            if reason and (not control.comparisons or entry.id in control.comparisons)
+        concerned = (
+            failure
+            for control, failure in failures
+            if failure and (not control.comparisons or entry.id in control.comparisons)
         )
-        outcomes.append(_outcome(study, part, entry, result, next(reasons, "")))
+        outcomes.append(_outcome(study, part, entry, result, next(concerned, None)))
     return outcomes
 
 
-def control_failure(control: Control, result: RunResult) -> str:
-    """Returns why the control does not hold; '' when it does."""
+def control_failure(control: Control, result: RunResult) -> FailedControl | None:
+    """Returns why the control does not hold; None when it does."""
     try:
         estimate = measured.estimate(result, control.measured)
     except measured.Absent as error:
-        return f"the control is missing: {error}"
+        return FailedControl(f"the control is missing: {error}")
+    reason = _missed(control, estimate)
+    if not reason:
+        return None
     head = f"the control does not hold, so nothing is concluded: {control.claim}"
+    return FailedControl(f"{head} ({reason})", estimate)
+
+
+def _missed(control: Control, estimate: Estimate) -> str:
+    """Returns what the control asks for and what was measured; '' where it holds."""
     low, high = estimate.low, estimate.high
-    interval = "no interval"
-    if low is not None and high is not None:
-        interval = f"[{low:.4g}, {high:.4g}], n {estimate.n}"
-    measurement = f"measured {f'{estimate.value:.4g} {control.unit}'.rstrip()} {interval}"
-    if control.at_least is not None:
-        if low is not None and low >= control.at_least:
-            return ""
-        minimum = f"{control.at_least:g} {control.unit}".rstrip()
-        return f"{head} (at least {minimum}; {measurement})"
-    if control.at_most is not None:
-        if high is not None and high <= control.at_most:
-            return ""
-        maximum = f"{control.at_most:g} {control.unit}".rstrip()
-        return f"{head} (at most {maximum}; {measurement})"
-    assert control.within is not None
     if low is None or high is None:
-        return f"{head} ({estimate.n} repetitions give no interval)"
+        return f"{estimate.n} repetitions give no interval"
+    interval = f"{estimate.value:.4g} {control.unit}".rstrip() + f" [{low:.4g}, {high:.4g}]"
+    interval += f", n = {estimate.n}"
+    if control.at_least is not None:
+        if low >= control.at_least:
+            return ""
+        return f"{f'at least {control.at_least:g} {control.unit}'.rstrip()}; measured {interval}"
+    if control.at_most is not None:
+        if high <= control.at_most:
+            return ""
+        return f"{f'at most {control.at_most:g} {control.unit}'.rstrip()}; measured {interval}"
+    assert control.within is not None
     if low <= 1 + control.within and high >= 1 - control.within:
         return ""
-    interval = f"{estimate.value:.4g} [{low:.4g}, {high:.4g}]"
-    return f"{head} (expected 1 within {control.within:g}; measured {interval})"
+    return f"expected 1 within {control.within:g}; measured {interval}"
 
 
 def _outcome(
-    study: ReferenceStudy, part: Part, entry: Comparison, result: RunResult, failure: str
+    study: ReferenceStudy,
+    part: Part,
+    entry: Comparison,
+    result: RunResult,
+    failure: FailedControl | None,
 ) -> Outcome:
     figure = compute_figure(study, entry.published)
     estimate: Estimate | None = None
     steps: tuple[Estimate, ...] = ()
-    obstacle = "" if entry.guaranteed else failure
+    failed = None if entry.guaranteed or entry.ground == "not comparable" else failure
+    obstacle = failed.reason if failed else ""
     try:
         if entry.measured is not None and entry.measured.order:
             steps = tuple(measured.steps(result, entry.measured, entry.published.order))
         elif entry.measured is not None:
             estimate = measured.estimate(result, entry.measured)
     except measured.Absent as error:
-        obstacle = str(error)
+        obstacle, failed = str(error), None
     mark, reason = _judge(entry, figure, estimate, steps, obstacle)
     cell = entry.published.unchanged_cell
     return Outcome(
@@ -130,6 +148,7 @@ def _outcome(
         (entry.published.table, cell) if cell else None,
         entry.margin,
         entry.measured is not None and is_simulated(entry.measured.benchmark),
+        failed.measured if failed else None,
     )
 
 
