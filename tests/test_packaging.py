@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import nephoscope
-from nephoscope import cli
+from nephoscope import app as cli
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 
 from nephoscope import catalog
-from nephoscope.adapters import ADAPTERS
-from nephoscope.capabilities.table import TABLE
+from nephoscope.catalog.adapters import ADAPTERS
+from nephoscope.results.table import TABLE
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "nephoscope"

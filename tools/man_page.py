@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 import click
 
-from nephoscope import __version__, cli, errors
+from nephoscope import __version__
+from nephoscope import app as cli
+from nephoscope.core import errors
 
 ENVIRONMENT = {
     "NEPHOSCOPE_CONFIG": "Configuration file; empty for none.",

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from nephoscope import cli, plans
+from nephoscope import app as cli
+from nephoscope.measure import plans
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "continuous-integration.md"
 FOLDER = GUIDE.parent / "ci"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from nephoscope import cli
-from nephoscope.plans import resources
+from nephoscope import app as cli
+from nephoscope.measure.plans import resources
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "isolation.md"
 TEXT = GUIDE.read_text(encoding="utf-8")

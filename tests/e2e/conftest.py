@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from nephoscope import cli
+from nephoscope import app as cli
 
 PROGRAM = (sys.executable, "-m", "nephoscope")
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from nephoscope import cli
-from nephoscope.lab.provisioner import LABS
-from nephoscope.studies import catalogue
+from nephoscope import app as cli
+from nephoscope.features.studies import catalogue
+from nephoscope.measure.lab.provisioner import LABS
 
 pytestmark = pytest.mark.usefixtures("root_only")
 

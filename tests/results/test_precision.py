@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from analysis.judging import line
-from nephoscope.model import Estimate, MetricResult, Precision
+
+from nephoscope.core.model import Estimate, MetricResult, Precision
 from nephoscope.results.precision import precision, precision_sentence
 
 

@@ -14,9 +14,11 @@ from typing import Any
 
 import pytest
 
-from nephoscope import capabilities, cli
-from nephoscope.errors import NephoscopeError, StoreError
-from nephoscope.model import TrialStatus
+from nephoscope import app as cli
+from nephoscope.core.errors import NephoscopeError, StoreError
+from nephoscope.core.model import TrialStatus
+from nephoscope.report import report_files
+from nephoscope.results import analyse_run
 from nephoscope.store import Store, StoredRun
 from nephoscope.store.export import flat_table
 from nephoscope.store.trialfile import DAMAGED
@@ -35,7 +37,7 @@ def finished(path: Path) -> StoredRun:
     """A whole run: trials, journal, report and manifest."""
     run, _ = filled(path, rounds=1)
     run.event({"event": "session_ended", "why": "measured"})
-    capabilities.write(capabilities.build(run), run.report_path)
+    report_files.write(analyse_run.build(run), run.report_path)
     run.finish("finished")
     return run
 
@@ -256,7 +258,7 @@ def test_a_manifest_without_digest_is_read_or_refused_in_one_sentence(tmp_path: 
         node[last] = copy.deepcopy(rng.choice(STRANGE))
         (run.path / "manifest.json").write_text(json.dumps(mutated))
         with contextlib.suppress(NephoscopeError):
-            capabilities.build(Store(tmp_path).open(run.id))
+            analyse_run.build(Store(tmp_path).open(run.id))
             refused -= 1
         refused += 1
     assert 10 < refused < 60

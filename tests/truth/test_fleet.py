@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from nephoscope import capabilities, cli
-from nephoscope.fleet.result import FleetCheck
+from nephoscope import app as cli
+from nephoscope.features.fleet.result import FleetCheck
+from nephoscope.results import analyse_run
 from nephoscope.store import Store
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]
@@ -49,7 +50,7 @@ def lab(tmp_path: Path) -> Iterator[str]:
 
 def test_three_faults_of_twenty_hosts_are_named(lab: str, tmp_path: Path) -> None:
     assert cli.main(["fleet", "--lab", lab, "--store", str(tmp_path), "--seed", "5"]) == 1
-    found = capabilities.build(Store(tmp_path).open("latest")).part(FleetCheck)
+    found = analyse_run.build(Store(tmp_path).open("latest")).part(FleetCheck)
     assert found is not None
     assert {one.target for one in found.odd} == {THROTTLED, SMALL_MTU, LOSSY}, found.odd
     checks = {(one.target, one.check.partition(" of ")[0]) for one in found.odd}

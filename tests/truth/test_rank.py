@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nephoscope import cli
+from nephoscope import app as cli
 from nephoscope.store import Store
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from nephoscope import cli
-from nephoscope.model import TrialStatus
+from nephoscope import app as cli
+from nephoscope.core.model import TrialStatus
 from nephoscope.store import Store
 
 pytestmark = [

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from nephoscope import documents
-from nephoscope.errors import Lacking, NephoscopeError, UnknownName, UsageError
-from nephoscope.reading.printable import escaped
+from nephoscope.core import documents
+from nephoscope.core.errors import Lacking, NephoscopeError, UnknownName, UsageError
+from nephoscope.core.reading.printable import escaped
 from nephoscope.serve.workers import Answer, Refusal
 from nephoscope.store import FINISHED, Store, StoredRun
 
@@ -74,9 +74,10 @@ def result(store: Store, run: str, analyse: bool) -> Answer:
         return Answer(200, text)
     if not analyse:
         return failure(503, *NOT_NOW)
-    from nephoscope import capabilities
+    from nephoscope.report import report_files
+    from nephoscope.results import analyse_run
 
-    return document(capabilities.document(capabilities.build(stored)))
+    return document(report_files.document(analyse_run.build(stored)))
 
 
 def stored_result(run: StoredRun) -> bytes | None:
@@ -127,12 +128,11 @@ def report(store: Store, run: str, analyse: bool) -> Answer:
 
 
 def _new_report(run: StoredRun) -> bytes:
-    from nephoscope import capabilities
-    from nephoscope.capabilities import report_files
-    from nephoscope.capabilities.sections import build_all
-    from nephoscope.report import html_output
+    from nephoscope.report import html_output, report_files
+    from nephoscope.report.feature_sections import build_all
+    from nephoscope.results import analyse_run
 
-    built = capabilities.build(run)
+    built = analyse_run.build(run)
     page = html_output.render(
         report_files.title(built), report_files.subtitle(built), build_all(built)
     )
@@ -217,8 +217,8 @@ def compare(
     store: Store, names: Sequence[str], margin: float, confidence: float, metrics: Sequence[str]
 ) -> Answer:
     """Returns the document of `compare --json` for runs, or targets as RUN:TARGET."""
-    from nephoscope.comparison.result import Rules
-    from nephoscope.comparison.stored import of_stored_runs
+    from nephoscope.features.comparison.result import Rules
+    from nephoscope.features.comparison.stored import of_stored_runs
 
     rules = Rules(margin=margin, confidence=confidence, metrics=frozenset(metrics))
     return document(of_stored_runs(store, names, rules))
@@ -226,7 +226,7 @@ def compare(
 
 def command(store: Store, words: Sequence[str]) -> Answer:
     """Returns what a command of `queries.QUERIES` prints with `--json`."""
-    from nephoscope import cli
+    from nephoscope import app as cli
 
     out, errors = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):

@@ -8,13 +8,13 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Request, Response
 
-from nephoscope.errors import UnknownName
-from nephoscope.serve.access import Access
+from nephoscope.core.errors import UnknownName
+from nephoscope.httpd.access import Access
+from nephoscope.httpd.settings import ServerSettings
 from nephoscope.serve.answers import NOT_NOW, document, failure
 from nephoscope.serve.launch import Launcher
 from nephoscope.serve.live import Live
 from nephoscope.serve.overview import overview
-from nephoscope.serve.settings import ServerSettings
 from nephoscope.serve.workers import Answer, Workers
 from nephoscope.store import WITHOUT_RESULTS, StoredRun
 from nephoscope.store.index import IndexedRun, RunIndex, Snapshot

@@ -12,7 +12,7 @@ import re
 import sys
 from pathlib import Path
 
-from nephoscope.errors import RunFailed, UsageError
+from nephoscope.core.errors import RunFailed, UsageError
 from nephoscope.serve.queries import file_of
 from nephoscope.serve.workers import Refusal
 

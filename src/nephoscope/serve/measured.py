@@ -9,9 +9,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from nephoscope.errors import StoreError
-from nephoscope.model import factors_key, stated
-from nephoscope.naming import line_name
+from nephoscope.core.errors import StoreError
+from nephoscope.core.model import factors_key, stated
+from nephoscope.core.naming import line_name
 from nephoscope.serve.answers import document, result_changed_ns, stored_result
 from nephoscope.serve.workers import Answer
 from nephoscope.store import Store, StoredRun

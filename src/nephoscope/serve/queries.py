@@ -15,9 +15,9 @@ from typing import Literal, cast
 
 import click
 
-from nephoscope import cli
-from nephoscope.errors import UnknownName, UsageError
-from nephoscope.reading.sentences import choices
+from nephoscope import app as cli
+from nephoscope.core.errors import UnknownName, UsageError
+from nephoscope.core.reading.sentences import choices
 
 Kind = Literal["text", "file", "run", "source", "contract", "flag"]
 

@@ -180,7 +180,7 @@ async def start(
 @router.post("/runs/{run}/stop", **answers_with("stopped"))
 async def stop(run: str, shared: Shared) -> Response:
     """Stops a run that is measured on this machine and keeps its trials; needs `--allow-runs`."""
-    from nephoscope.runs import stop as stopping
+    from nephoscope.measure.runs import stop as stopping
 
     _check_allowed(shared)
     stored = shared.stored(await shared.run(run))

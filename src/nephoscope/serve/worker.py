@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO
 
-from nephoscope.errors import NephoscopeError, as_defect
+from nephoscope.core.errors import NephoscopeError, as_defect
 from nephoscope.serve import answers, measured
 from nephoscope.serve.workers import MAX_ANSWER_BYTES, Answer
 from nephoscope.store import Store

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nephoscope.errors import NephoscopeError
+from nephoscope.core.errors import NephoscopeError
 
 WORKERS = 2
 MAX_WAITING = 32

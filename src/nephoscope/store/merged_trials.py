@@ -21,8 +21,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from nephoscope.errors import StoreError
-from nephoscope.model import TrialRecord
+from nephoscope.core.errors import StoreError
+from nephoscope.core.model import TrialRecord
 from nephoscope.store import trialfile
 from nephoscope.store.digests import digest_of
 from nephoscope.store.files import translating_os_errors, writing_atomically

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from nephoscope import catalog
 from nephoscope.catalog import BenchmarkSpec, MetricSpec
-from nephoscope.errors import StoreError
-from nephoscope.model import Sample, Shape, TrialRecord, TrialStatus
+from nephoscope.core.errors import StoreError
+from nephoscope.core.model import Sample, Shape, TrialRecord, TrialStatus
 from nephoscope.store import journal, merging
 from nephoscope.store.digests import changed_reports, digest_of
 from nephoscope.store.files import make_durable, recover, remove_leftovers, write_all_or_none

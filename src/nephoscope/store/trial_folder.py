@@ -9,8 +9,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nephoscope.errors import StoreError
-from nephoscope.model import TrialRecord
+from nephoscope.core.errors import StoreError
+from nephoscope.core.model import TrialRecord
 from nephoscope.store.files import translating_os_errors
 
 if TYPE_CHECKING:

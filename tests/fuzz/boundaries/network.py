@@ -14,7 +14,7 @@ from unittest import mock
 from tests.serve.made import call
 from tests.serve.made import settings as dashboard_settings
 
-from nephoscope import programs
+from nephoscope.core import programs
 from nephoscope.serve.app import make_app
 from nephoscope.serve.workers import Answer, Workers
 
