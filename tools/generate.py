@@ -141,9 +141,9 @@ def benchmark_page(spec: catalog.BenchmarkSpec) -> str:
 
 def cli_page() -> str:
     """The reference page of the command line, from the commands' own help."""
-    from nephoscope import app as cli
+    from nephoscope import command_line
 
-    return GENERATED + "# Command line\n\n" + cli.reference_markdown()
+    return GENERATED + "# Command line\n\n" + command_line.reference_markdown()
 
 
 def configuration_page() -> str:
@@ -230,7 +230,7 @@ def topology_page() -> str:
 
 def cost_pages() -> dict[str, str]:
     """The reference pages of the files of `cost`, `tariff` and `utility`."""
-    from nephoscope.features.cost.price_book import PriceBook
+    from nephoscope.features.cost.price_records import PriceBook
     from nephoscope.features.cost.work import WorkFile
     from nephoscope.features.pricing.offers import OfferFile
     from nephoscope.features.pricing.tariff import TariffFile

@@ -1,25 +1,231 @@
-"""Lists the commands, which are defined in commands/ and in the folders of capabilities.
+"""The features of the program and its commands, in the order of help, reports and findings.
 
-A command is imported when it is called, and what is heavy when it runs. Data goes to
-stdout, progress and errors to stderr. Exit codes: 0 success, 1 an objective was missed, 2 usage
-error, 3 a run failed, 4 a requirement is missing, 130 interrupted.
+To add a feature, write its folder below features/ and its entry here.
 """
 
 from __future__ import annotations
 
-import gc
-import os
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING
 
-import click
+from nephoscope.results.feature import Command, Feature, ReportSection, Rules
 
-from nephoscope import __version__
-from nephoscope.core.errors import NephoscopeError
-from nephoscope.results.table import TABLE, Command, load
+if TYPE_CHECKING:
+    from nephoscope.results.run_data import RunData
 
-SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 80}
+
+def _has_tools(data: RunData) -> bool:
+    """States whether a run has trials of a third-party tool and of a native benchmark."""
+    from nephoscope import catalog  # each start of the program imports this file
+
+    known = catalog.load().benchmarks
+    kinds = {known[name].kind for name in data.benchmarks if name in known}
+    return {catalog.ADAPTER, catalog.NATIVE} <= kinds
+
+
+def _has_servers(data: RunData) -> bool:
+    """States whether a run names who serves, or who asks, in one of its settings."""
+    settings = data.manifest.get("settings") or ()
+    return any(setting.get("peer") or setting.get("client") for setting in settings)
+
+
+FEATURES: tuple[Feature, ...] = (
+    Feature(
+        "machine",
+        record=".results.machine_figures:MachineFigures",
+        analyse=".features.machine.result:analyse",
+        findings=(
+            Rules(".features.machine.findings:LIMIT_RULES", 100),
+            Rules(".features.machine.interference_findings:RULES", 200),
+            Rules(".features.machine.slow_findings:RULES", 500),
+            Rules(".features.machine.findings:CLOCK_RULES", 600),
+            Rules(".features.machine.measured_findings:RULES", 700),
+            Rules(".features.machine.findings:PROPERTY_RULES", 800),
+        ),
+        sections=(
+            ReportSection("machine", ".features.machine.section:build", 805),
+            ReportSection("cache_ladder", ".features.machine.cache_ladder_section:build", 610),
+            ReportSection("scaling", ".features.machine.scaling_section:build", 620),
+            ReportSection("disk", ".features.machine.disk_section:build", 630),
+            ReportSection("storage", ".features.machine.storage_section:build", 635),
+            ReportSection("loopback", ".features.machine.loopback_section:build", 640),
+        ),
+        answer=".features.machine.scaling_section:answer",
+    ),
+    Feature(
+        "experiment",
+        record=".features.experiments.records:Experiment",
+        analyse=".features.experiments.result:analyse",
+        applies=lambda data: data.has_design,
+        sections=(ReportSection("experiment", ".features.experiments.section:build", 220),),
+        answer=".features.experiments.answer:answer",
+    ),
+    Feature(
+        "client_server",
+        record=".features.clients.result:ClientsAndServers",
+        analyse=".features.clients.result:analyse",
+        applies=_has_servers,
+        findings=(Rules(".features.clients.findings:RULES", 90),),
+        sections=(ReportSection("client_server", ".features.clients.section:build", 225),),
+        answer=".features.clients.section:answer",
+    ),
+    Feature(
+        "load",
+        record=".features.load.result:Load",
+        analyse=".features.load.result:analyse",
+        applies=lambda data: any(name.endswith(".features.load") for name in data.benchmarks),
+        findings=(Rules(".features.load.findings:RULES", 360),),
+        sections=(ReportSection("load", ".features.load.section:build", 650),),
+        answer=".features.load.section:answer",
+        commands=(
+            Command("load", "Put an HTTP server under load; print rate and latency."),
+            Command(
+                "capacity",
+                "Find the highest rate at which a server meets an objective.",
+                ".features.load.capacity_command",
+            ),
+        ),
+    ),
+    Feature(
+        "balance",
+        record=".features.balance.records:Balance",
+        analyse=".features.balance.result:analyse",
+        applies=lambda data: (
+            str((data.manifest.get("plan") or {}).get("name", "")).startswith("balance")
+            or bool({"lb.haproxy", "lb.nginx"} & data.benchmarks)
+        ),
+        findings=(Rules(".features.balance.findings:RULES", 350),),
+        sections=(ReportSection("balance", ".features.balance.section:build", 215),),
+        answer=".features.balance.section:answer",
+        commands=(
+            Command("balance", "Measure load balancers: throughput, added latency, fairness."),
+        ),
+    ),
+    Feature(
+        "isolation",
+        record=".features.isolation.records:Isolation",
+        analyse=".features.isolation.result:analyse",
+        applies=lambda data: "resource" in data.factors,
+        findings=(Rules(".features.isolation.findings:RULES", 300),),
+        sections=(ReportSection("isolation", ".features.isolation.section:build", 210),),
+        headline=".features.isolation.section:headline",
+        answer=".features.isolation.section:answer",
+        commands=(
+            Command(
+                "isolate",
+                "Measure how much a neighbour on the same host slows you.",
+                ".features.isolation.command",
+            ),
+        ),
+    ),
+    Feature(
+        "scheduler",
+        record=".features.scheduler.inference.verdict:SchedulerVerdicts",
+        analyse=".features.scheduler.result:analyse",
+        applies=lambda data: "cpu.gaps" in data.benchmarks,
+        sections=(ReportSection("scheduling", ".features.scheduler.section:build", 600),),
+        commands=(
+            Command("scheduler", "Infer the hypervisor's CPU scheduling policy (takes 9 s)."),
+        ),
+    ),
+    Feature(
+        "simulation",
+        record=".features.simulation.records:Simulation",
+        analyse=".features.simulation.result:analyse",
+        applies=lambda data: any(name.startswith("sim.") for name in data.benchmarks),
+        findings=(Rules(".features.simulation.findings:RULES", 400),),
+        sections=(
+            ReportSection("placement", ".features.simulation.placement_section:build", 110),
+            ReportSection("deployments", ".features.simulation.deployment_section:build", 120),
+            ReportSection(
+                "simulated_scheduler", ".features.simulation.scheduler_section:build", 130
+            ),
+            ReportSection("saving", ".features.simulation.saving_section:build", 140),
+        ),
+        answer=".features.simulation.placement_section:answer",
+        commands=(
+            Command(
+                "simulate",
+                "Simulate sites and users, CPU schedulers, instance selection.",
+                ".features.simulation.command",
+            ),
+        ),
+    ),
+    Feature(
+        "network",
+        record=".features.network.result:NetworkPaths",
+        analyse=".features.network.result:analyse",
+        applies=lambda data: bool({"net.rtt", "net.throughput", "net.query"} & data.benchmarks),
+        findings=(Rules(".features.network.findings:RULES", 450),),
+        sections=(ReportSection("network", ".features.network.section:build", 645),),
+        commands=(Command("network", "Analyse a network path: delay, loss, calls, shaping."),),
+    ),
+    Feature(
+        "census",
+        record=".features.census.records:Census",
+        analyse=".features.census.sightings:analyse",
+        applies=lambda data: len(data.manifest["targets"]) > 1,
+        sections=(ReportSection("census", ".features.census.section:build", 400),),
+        commands=(Command("census", "Count CPU models by instance type and compare their speed."),),
+    ),
+    Feature(
+        "fleet",
+        record=".features.fleet.result:FleetCheck",
+        analyse=".features.fleet.result:analyse",
+        applies=lambda data: "fleet" in data.manifest,
+        sections=(ReportSection("fleet", ".features.fleet.section:build", 205),),
+        answer=".features.fleet.section:answer",
+        commands=(Command("fleet", "Find the targets of a fleet that differ from the others."),),
+    ),
+    Feature(
+        "ranking",
+        record=".features.rank.records:Ranking",
+        analyse=".features.rank.result:analyse",
+        applies=lambda data: "platform" in data.factors,
+        sections=(ReportSection("ranking", ".features.rank.section:build", 212),),
+        answer=".features.rank.section:answer",
+    ),
+    Feature(
+        "system_call_overhead",
+        record=".features.platforms.records:SystemCallOverhead",
+        analyse=".features.platforms.overhead:analyse",
+        applies=lambda data: "platform" in data.factors and "sys.calls" in data.benchmarks,
+        sections=(ReportSection("overhead", ".features.platforms.overhead_section:build", 213),),
+    ),
+    Feature(
+        "boots",
+        record=".features.platforms.records:StoredBoots",
+        analyse=".features.platforms.stored_boots:analyse",
+        applies=lambda data: "host.boot" in data.benchmarks,
+        sections=(ReportSection("boots", ".features.platforms.stored_boots:build", 214),),
+        commands=(Command("platforms", "Measure boot time, memory and density of platforms."),),
+    ),
+    Feature(
+        "cross_check",
+        record=".features.crosscheck.result:CrossCheck",
+        analyse=".features.crosscheck.result:analyse",
+        applies=_has_tools,
+        sections=(ReportSection("cross_check", ".features.crosscheck.section:build", 660),),
+    ),
+    Feature(
+        "execution", record=".results.execution:Execution", analyse=".results.execution:analyse"
+    ),
+    Feature(
+        "counters", record=".results.counters:TrialCounters", analyse=".results.counters:analyse"
+    ),
+)
+
+SHARED_SECTIONS: tuple[ReportSection, ...] = (
+    ReportSection("summary", ".report.summary:build", 100),
+    ReportSection("findings", ".report.sections.findings:build", 105),
+    ReportSection("stability", ".report.trial_chart:build", 107),
+    ReportSection("results", ".report.sections.results:build", 500),
+    ReportSection("reference_values", ".report.reference_values:build", 505),
+    ReportSection("other_benchmarks", ".report.sections.other_benchmarks:build", 700),
+    ReportSection("execution", ".report.sections.execution:build", 810),
+    ReportSection("method", ".report.sections.method:build", 820),
+    ReportSection("excluded_trials", ".report.sections.excluded_trials:build", 830),
+)
+"""The sections of every report."""
 
 COMMANDS: tuple[Command, ...] = (
     Command(
@@ -27,7 +233,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("run", "Run an experiment plan, or resume its unfinished run.", ".cli.commands.run"),
     Command("bench", "Measure one benchmark, or compare command lines.", ".cli.commands.bench"),
-    *(command for capability in TABLE for command in capability.commands),
+    *(command for feature in FEATURES for command in feature.commands),
     Command("sla", "Check service level agreements: verdict, credit, evidence."),
     Command("traffic", "Analyse bursts of traffic and the energy of a mobile radio."),
     Command("cost", "Compute prices, cost per unit of work and savings."),
@@ -93,102 +299,3 @@ COMMANDS: tuple[Command, ...] = (
 )
 """All commands in the order of the help, which is printed without importing them:
 `tests/cli/test_cli.py` holds each summary to the help of its command."""
-
-
-class OnDemand(Mapping[str, click.Command]):
-    """The commands by name, each imported when it is looked up."""
-
-    references: ClassVar = {command.name: command.reference for command in COMMANDS}
-
-    def __getitem__(self, name: str) -> click.Command:
-        return cast(click.Command, load(self.references[name]))
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.references)
-
-    def __len__(self) -> int:
-        return len(self.references)
-
-
-class App(click.Group):
-    """The program, whose help lists the commands without importing them."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Returns the names in order of the table."""
-        return [command.name for command in COMMANDS]
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes the list of commands."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(command.name, command.summary) for command in COMMANDS])
-
-
-@click.group(
-    cls=App,
-    commands=OnDemand(),
-    context_settings=SETTINGS,
-    invoke_without_command=True,
-    help="Measure cloud machines; every result has a confidence interval.",
-)
-@click.version_option(__version__, message="%(prog)s %(version)s", help="Print the version.")
-@click.pass_context
-def app(context: click.Context) -> int:
-    """Prints the help where no command is given."""
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help(), err=True)
-        return 2
-    return 0
-
-
-def reference_markdown() -> str:
-    """Returns the body of the reference page: a heading and the help of each command."""
-    settings = {**SETTINGS, "terminal_width": 80}
-    top = click.Context(app, info_name="nephoscope", **settings)
-    parts = [f"```text\n{app.get_help(top)}\n```\n"]
-    for name, verb in app.commands.items():
-        context = click.Context(verb, parent=top, info_name=name, **settings)
-        parts.append(f"## nephoscope {name}\n\n```text\n{verb.get_help(context)}\n```\n")
-        for word, inner in verb.commands.items() if isinstance(verb, click.Group) else ():
-            below = click.Context(inner, parent=context, info_name=word, **settings)
-            parts.append(f"### nephoscope {name} {word}\n\n```text\n{inner.get_help(below)}\n```\n")
-    return "\n".join(parts)
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command line and returns the exit code; never prints a traceback."""
-    from nephoscope.cli.kit import configuration, output
-
-    # Records form no cycles; looking for some takes a seventh of the time of an analysis.
-    gc.set_threshold(50_000, 20, 20)
-    output.prepare_streams()
-    output.refuse_libraries_without_memory()
-    if output.COMPLETION_VARIABLE in os.environ:
-        from nephoscope.cli.commands import completion
-
-        completion.attach(app)
-    try:
-        output.refuse_undecodable(sys.argv[1:] if argv is None else argv)
-        code = app.main(
-            None if argv is None else list(argv),
-            prog_name="nephoscope",
-            standalone_mode=False,
-            default_map=configuration.defaults_of_options(app),
-        )
-        sys.stdout.flush()
-    except click.ClickException as error:
-        return output.complain_of_usage(error)
-    except NephoscopeError as error:
-        for sentence in error.sentences:
-            output.complain(sentence, error.exit_code)
-        return error.exit_code
-    except (KeyboardInterrupt, click.Abort):
-        return output.complain("Interrupted; repeat the same command to resume.", 130)
-    except BrokenPipeError:
-        return output.reader_left()
-    except Exception as error:  # a defect: one sentence, and the traceback in a file
-        return output.complain_of_defect(error)
-    return code if isinstance(code, int) else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

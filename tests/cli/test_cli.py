@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from nephoscope import app as cli
+from nephoscope import command_line
 from nephoscope.cli.commands import export
 from nephoscope.cli.kit import output
 from nephoscope.core.errors import Lacking, StoreError
 from nephoscope.store.export import FORMATS
 
-COMMANDS = Path(cli.__file__).parent / "commands"
+COMMANDS = Path(command_line.__file__).parent / "commands"
 VERBS = [
     "survey",
     "run",
@@ -73,7 +73,7 @@ def one_line(text: str) -> str:
 
 
 def test_help_names_every_verb_and_fits_eighty_columns(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["--help"]) == 0
+    assert command_line.main(["--help"]) == 0
     out = capsys.readouterr().out
     assert [re.match(r"  (\w+)", line)[1] for line in out.split("Commands:\n")[1].splitlines()] == (  # type: ignore[index]
         VERBS
@@ -89,7 +89,7 @@ def docstring_of(path: Path) -> str:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_has_help_and_a_file(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main([verb, "-h"]) == 0
+    assert command_line.main([verb, "-h"]) == 0
     out = capsys.readouterr().out
     assert verb in out
     assert "..." not in out.partition("\nCommands:\n")[2], "a summary was cut off"
@@ -101,12 +101,12 @@ def test_every_verb_has_help_and_a_file(verb: str, capsys: pytest.CaptureFixture
 
 
 def test_the_reference_has_a_heading_for_every_verb() -> None:
-    text = cli.reference_markdown()
+    text = command_line.reference_markdown()
     assert re.findall(r"^## nephoscope (\w+)$", text, flags=re.M) == VERBS
 
 
 def test_no_verb_is_usage_and_shows_the_help_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main([]) == 2
+    assert command_line.main([]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "Commands:" in captured.err
@@ -180,7 +180,7 @@ def test_no_verb_is_usage_and_shows_the_help_on_stderr(capsys: pytest.CaptureFix
 def test_bad_words_are_one_sentence_and_exit_code_2(
     words: list[str], expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(words) == 2
+    assert command_line.main(words) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert expected in one_line(captured.err)
@@ -207,7 +207,7 @@ def test_every_ending_has_its_exit_code(
 
     monkeypatch.setattr("nephoscope.cli.kit.output.reader_left", lambda: 0)
     monkeypatch.setattr("nephoscope.catalog.load", fail)
-    assert cli.main(["version"]) == code
+    assert command_line.main(["version"]) == code
     captured = capfd.readouterr()
     assert captured.out == ""
     assert expected in captured.err
@@ -232,7 +232,7 @@ def test_a_defect_is_one_sentence_and_a_file_with_the_traceback(
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     monkeypatch.setattr("nephoscope.catalog.load", fail)
-    assert cli.main(["version"]) == 3
+    assert command_line.main(["version"]) == 3
     sentence = one_line(capsys.readouterr().err)
     assert "ZeroDivisionError: seventeen" in sentence
     (file,) = tmp_path.glob("nephoscope-defect-*.txt")
@@ -248,7 +248,7 @@ def test_the_formats_of_export_are_those_that_can_be_written() -> None:
 def test_help_and_list_load_no_heavy_library(words: list[str]) -> None:
     """Start-up time is kept by counting what is loaded, not by a stopwatch on a busy machine."""
     program = (
-        "import sys; from nephoscope.app import main; main(sys.argv[1:]); "
+        "import sys; from nephoscope.command_line import main; main(sys.argv[1:]); "
         "print(*sys.modules, file=sys.stderr)"
     )
     done = subprocess.run(
@@ -260,13 +260,15 @@ def test_help_and_list_load_no_heavy_library(words: list[str]) -> None:
 
 
 def test_the_summary_of_each_command_is_the_first_sentence_of_its_help() -> None:
-    for command in cli.COMMANDS:
-        assert cli.app.commands[command.name].get_short_help_str(200) == command.summary
+    for command in command_line.COMMANDS:
+        assert (
+            command_line.program.commands[command.name].get_short_help_str(200) == command.summary
+        )
 
 
 def test_only_the_called_command_is_imported() -> None:
     program = (
-        "import sys; from nephoscope.app import main; main(['version']); "
+        "import sys; from nephoscope.command_line import main; main(['version']); "
         "print(*sys.modules, file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
@@ -316,9 +318,9 @@ def test_a_full_disk_behind_stdout_is_one_sentence() -> None:
 
 
 def test_list_json_is_the_contract(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["list", "--json"]) == 0
+    assert command_line.main(["list", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    contracts = Path(cli.__file__).parents[2] / "contracts"
+    contracts = Path(command_line.__file__).parents[2] / "contracts"
     native = json.loads((contracts / "benchmarks.json").read_text())["benchmarks"]
     adapters = json.loads((contracts / "adapters.json").read_text())["adapters"]
     # Between them stands host.boot, which no contract declares.
@@ -333,7 +335,7 @@ def test_list_json_is_the_contract(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_page_of_a_benchmark_has_its_parameters_metrics_and_method(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert cli.main(["list", "null"]) == 0
+    assert command_line.main(["list", "null"]) == 0
     out = capsys.readouterr().out
     for word in ("noise_ratio", "0 to 3600s", "null_latency_ns", "# Known truth"):
         assert word in out

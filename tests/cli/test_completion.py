@@ -12,19 +12,19 @@ import pytest
 from click.shell_completion import ShellComplete
 from tests.store.factory import filled
 
-from nephoscope import app as cli
+from nephoscope import command_line
 from nephoscope.cli.commands import completion
 from nephoscope.cli.kit import output
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _attached() -> None:
-    completion.attach(cli.app)
+    completion.attach(command_line.program)
 
 
 def completed(*words: str) -> list[str]:
     """What the last of the words is completed to."""
-    shell = ShellComplete(cli.app, {}, "nephoscope", output.COMPLETION_VARIABLE)
+    shell = ShellComplete(command_line.program, {}, "nephoscope", output.COMPLETION_VARIABLE)
     return [item.value for item in shell.get_completions(list(words[:-1]), words[-1])]
 
 
@@ -80,7 +80,7 @@ def test_an_unreadable_store_completes_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_each_shell_has_a_script(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["completion", shell]) == 0
+    assert command_line.main(["completion", shell]) == 0
     script = capsys.readouterr().out
     assert f"{output.COMPLETION_VARIABLE}={shell}_complete" in script
     program = shutil.which(shell)

@@ -12,7 +12,7 @@ import pytest
 from tests.results.made import TWO_TARGETS, make_run
 from tests.store.factory import filled
 
-from nephoscope import app as cli
+from nephoscope import command_line
 from nephoscope.cli.commands import survey
 from nephoscope.cli.kit.configuration_keys import KEYS
 from nephoscope.core.model import Sample
@@ -32,7 +32,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def printed(capsys: pytest.CaptureFixture[str]) -> dict[str, tuple[Any, str]]:
     """Key -> value and source, as `nephoscope config` prints them."""
-    assert cli.main(["config", "--json"]) == 0
+    assert command_line.main(["config", "--json"]) == 0
     values = json.loads(capsys.readouterr().out)["values"]
     return {one["key"]: (one["value"], one["source"]) for one in values}
 
@@ -47,7 +47,7 @@ def test_without_a_file_every_value_is_a_default(
         "targets": (["local"], "default"),
         "colour": ("auto", "default"),
     }
-    assert cli.main(["config"]) == 0
+    assert command_line.main(["config"]) == 0
     out = capsys.readouterr().out
     assert out.startswith(f"File: {file} (not found)\n")
 
@@ -74,11 +74,13 @@ def test_an_option_comes_before_the_file_and_the_file_before_the_default(
 
     run = make_run(tmp_path / "own", TWO_TARGETS, steady, rounds=7)
     file.write_text(f'store = "{tmp_path / "own"}"\nmargin = "7%"\n')
-    assert cli.main(["compare", run.id]) == 0
+    assert command_line.main(["compare", run.id]) == 0
     assert "margin 7 %" in capsys.readouterr().out
-    assert cli.main(["compare", run.id, "--margin", "4%"]) == 0
+    assert command_line.main(["compare", run.id, "--margin", "4%"]) == 0
     assert "margin 4 %" in capsys.readouterr().out
-    assert cli.main(["study", "show", "zhuang-2012"]) == 0, "commands below a group have it too"
+    assert command_line.main(["study", "show", "zhuang-2012"]) == 0, (
+        "commands below a group have it too"
+    )
 
 
 def test_the_variable_of_the_store_comes_before_the_file(
@@ -87,7 +89,7 @@ def test_the_variable_of_the_store_comes_before_the_file(
     run, _ = filled(tmp_path / "other", rounds=1)
     file.write_text('store = "/nowhere"\n')
     monkeypatch.setenv("NEPHOSCOPE_STORE", str(tmp_path / "other"))
-    assert cli.main(["runs", "--ids"]) == 0
+    assert command_line.main(["runs", "--ids"]) == 0
     assert capsys.readouterr().out.strip() == run.id
 
 
@@ -102,19 +104,19 @@ def test_configured_targets_are_measured_by_the_survey_only(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(survey.measuring, "fitted", refuse)
-    assert cli.main(["survey", "--quick"]) == 130
+    assert command_line.main(["survey", "--quick"]) == 130
     assert fitted == [("ssh:db2",)]
-    assert cli.main(["runs", "--ids"]) == 0, "its --target is a filter"
+    assert command_line.main(["runs", "--ids"]) == 0, "its --target is a filter"
 
 
 def test_a_key_of_one_command_leaves_options_of_that_name_elsewhere_alone(file: Path) -> None:
     file.write_text('margin = "5%"\nconfidence = "90%"\n')
-    assert cli.main(["bench", "null", "--repetitions", "1"]) == 0
+    assert command_line.main(["bench", "null", "--repetitions", "1"]) == 0
 
 
 def test_colours_may_be_switched_off(file: Path) -> None:
     file.write_text('colour = "never"\n')
-    assert cli.main(["version"]) == 0
+    assert command_line.main(["version"]) == 0
     assert os.environ["NO_COLOR"] == "1"
 
 
@@ -141,7 +143,7 @@ def test_a_mistake_is_one_sentence_with_file_and_line(
     text: str, expected: str, file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file.write_text(text)
-    assert cli.main(["version"]) == 2
+    assert command_line.main(["version"]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     (line,) = captured.err.splitlines()
@@ -152,7 +154,7 @@ def test_a_mistake_in_a_variable_names_the_variable(
     file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("NEPHOSCOPE_MARGIN", "much")
-    assert cli.main(["version"]) == 2
+    assert command_line.main(["version"]) == 2
     assert "NEPHOSCOPE_MARGIN: margin: 'much' is no ratio." in capsys.readouterr().err
 
 
@@ -161,9 +163,9 @@ def test_a_named_file_has_to_exist_and_an_empty_name_means_none(
 ) -> None:
     file.write_text("unknown = 1\n")
     monkeypatch.setenv("NEPHOSCOPE_CONFIG", "")
-    assert cli.main(["version"]) == 0
+    assert command_line.main(["version"]) == 0
     monkeypatch.setenv("NEPHOSCOPE_CONFIG", str(file.with_name("other.toml")))
-    assert cli.main(["version"]) == 2
+    assert command_line.main(["version"]) == 2
     assert "other.toml: there is no such file." in capsys.readouterr().err
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.store.factory import SPEC, new_run, record, samples
 
-from nephoscope import app as cli
+from nephoscope import command_line
 from nephoscope.cli.kit import output
 from nephoscope.cli.kit.progress import Progress
 from nephoscope.core.model import TrialStatus
@@ -65,7 +65,7 @@ def test_a_hostile_run_is_printed_harmlessly(
     run.event({"event": "warning", "sentence": EVIL})
     run.finish("finished")
     monkeypatch.setattr(output, "colour_wanted", lambda stream=None: coloured)
-    cli.main([*words, "--store", str(tmp_path)])
+    command_line.main([*words, "--store", str(tmp_path)])
     printed = "".join(capsys.readouterr())
     assert "evil" in printed or words == ["runs"]
     assert not CONTROL.search(re.sub(r"\x1b\[[0-9;]*m", "", printed) if coloured else printed)
@@ -88,5 +88,5 @@ def test_progress_lines_are_harmless(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_arguments_that_are_no_text_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["show", "\udcff"]) == 2
+    assert command_line.main(["show", "\udcff"]) == 2
     assert "Argument 2 is no UTF-8 text" in capsys.readouterr().err

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nephoscope import app as cli
+from nephoscope import command_line
 from nephoscope.cli.commands.checks import frame, kernel, limits, programs, table
 from nephoscope.cli.commands.checks import places as store_places
 from nephoscope.cli.commands.checks.frame import LACKS, LIMITED, WORKS, Finding, Places
@@ -62,11 +62,11 @@ def test_a_missing_probe_is_exit_code_4_and_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("NEPHOSCOPE_PROBE", str(tmp_path / "none"))
-    assert cli.main(["doctor"]) == 4
+    assert command_line.main(["doctor"]) == 4
     out = capsys.readouterr().out
     assert "!!  probe" in out
     assert "cannot run a survey. Fix first: probe" in out
-    assert cli.main(["doctor", "--json"]) == 4
+    assert command_line.main(["doctor", "--json"]) == 4
     told = json.loads(capsys.readouterr().out)
     assert told["ready"] is False
 
@@ -74,7 +74,7 @@ def test_a_missing_probe_is_exit_code_4_and_named(
 def test_a_machine_that_has_it_all_is_ready(
     probe: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    assert cli.main(["doctor", "--store", str(tmp_path / "store")]) == 0
+    assert command_line.main(["doctor", "--store", str(tmp_path / "store")]) == 0
     out = capsys.readouterr().out
     assert "This host is ready for a survey." in out
     # A command to copy and a path of the user's are not broken into lines.

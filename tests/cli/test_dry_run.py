@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from nephoscope import app as cli
-from nephoscope import catalog
+from nephoscope import catalog, command_line
 from nephoscope.measure import plans
 from nephoscope.store import Store
 
@@ -37,7 +36,7 @@ def plan(tmp_path: Path) -> Path:
 
 
 def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
-    code = cli.main(["run", *words])
+    code = command_line.main(["run", *words])
     captured = capsys.readouterr()
     return code, captured.out, captured.err
 

@@ -17,10 +17,11 @@ import pytest
 from tests.e2e.conftest import Done, run_inside
 from tests.results import every_kind
 
-from nephoscope import api
-from nephoscope import app as cli
+from nephoscope import api, command_line
 from nephoscope.core import errors
 from nephoscope.core.errors import NephoscopeError
+from nephoscope.report import report_files
+from nephoscope.results import analyse_run
 from nephoscope.serve import worker
 from nephoscope.store import Store, StoredRun
 
@@ -95,7 +96,7 @@ def takes_a_run(name: str, command: click.Command) -> bool:
 
 
 def test_the_table_has_every_command_that_takes_a_run() -> None:
-    found = {name for name, command in commands(cli.app) if takes_a_run(name, command)}
+    found = {name for name, command in commands(command_line.program) if takes_a_run(name, command)}
     assert found == CELLS.keys()
 
 
@@ -146,8 +147,12 @@ def analysed_once() -> Iterator[None]:
         return remembered
 
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("build", "run_data", "write"):
-            patch.setattr(capabilities, name, once(getattr(capabilities, name)))
+        for module, name in (
+            (analyse_run, "build"),
+            (analyse_run, "run_data"),
+            (report_files, "write"),
+        ):
+            patch.setattr(module, name, once(getattr(module, name)))
         yield
 
 
@@ -179,7 +184,7 @@ def test_every_command_answers_or_says_why_not(kind: str, store: Path, ids: dict
 
 
 def command_of(name: str) -> click.Command:
-    return dict(commands(cli.app)).get(name) or cli.app.commands[name]
+    return dict(commands(command_line.program)).get(name) or command_line.program.commands[name]
 
 
 @pytest.mark.parametrize("kind", CONFIRMED)

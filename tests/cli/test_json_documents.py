@@ -17,8 +17,7 @@ from tests.features.platforms.made import report
 from tests.features.traffic.made import pcap
 from tests.results.made import NULL_PLAN, TWO_TARGETS, make_run
 
-from nephoscope import app as cli
-from nephoscope import catalog
+from nephoscope import catalog, command_line
 from nephoscope.cli.commands import json_documents
 from nephoscope.cli.kit import measuring
 from nephoscope.core.documents import SCHEMA_VERSION
@@ -43,7 +42,7 @@ def with_json(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[st
 
 
 def test_the_table_has_every_command_with_json() -> None:
-    assert sorted(with_json(cli.app)) == sorted(json_documents.COMMANDS)
+    assert sorted(with_json(command_line.program)) == sorted(json_documents.COMMANDS)
     names = {name for one in json_documents.COMMANDS.values() for name in one.values()}
     assert names == {*json_documents.CONTRACTS, *json_documents.RECORDS}
 
@@ -213,10 +212,13 @@ def test_a_document_has_its_version_and_follows_its_schema(
         "BUNDLE": "bundle.zip",
     }
     if "BUNDLE" in words:
-        assert cli.main(["sla", "evidence", "ec2-region", "events.csv", "-o", "bundle.zip"]) == 0
+        assert (
+            command_line.main(["sla", "evidence", "ec2-region", "events.csv", "-o", "bundle.zip"])
+            == 0
+        )
         capsys.readouterr()
     words = [named.get(word, word) for word in words]
-    code = cli.main([*command.split(), *words, "--json"])
+    code = command_line.main([*command.split(), *words, "--json"])
     captured = capsys.readouterr()
     assert code == 0, captured.err
     document = json.loads(captured.out)
@@ -228,24 +230,24 @@ def test_a_document_has_its_version_and_follows_its_schema(
 def test_json_lines_and_files_of_a_report_have_the_version(
     run: StoredRun, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    assert cli.main(["export", run.id, "--format", "jsonl"]) == 0
+    assert command_line.main(["export", run.id, "--format", "jsonl"]) == 0
     lines = capsysbinary.readouterr().out.splitlines()
     assert {json.loads(line)["schema_version"] for line in lines} == {SCHEMA_VERSION}
-    assert cli.main(["show", run.id]) == 0
+    assert command_line.main(["show", run.id]) == 0
     result = json.loads((run.report_path / "result.json").read_text(encoding="utf-8"))
     assert result["schema_version"] == SCHEMA_VERSION
 
 
 def test_a_schema_is_printed_or_found(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["schema"]) == 0
+    assert command_line.main(["schema"]) == 0
     listed = capsys.readouterr().out.split()
     assert {"plan", "topology", "result", "commands"} <= set(listed)
     for name in listed:
-        assert cli.main(["schema", name]) == 0
+        assert command_line.main(["schema", name]) == 0
         schemas.check_schema(json.loads(capsys.readouterr().out))
-    assert cli.main(["schema", "plan", "--path"]) == 0
+    assert command_line.main(["schema", "plan", "--path"]) == 0
     assert Path(capsys.readouterr().out.strip()).is_file()
-    assert cli.main(["schema", "plam"]) == 2
+    assert command_line.main(["schema", "plam"]) == 2
     assert "did you mean 'plan'" in capsys.readouterr().err
 
 

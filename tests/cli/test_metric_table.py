@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nephoscope.cli.commands import metric_table
+from nephoscope.cli.kit import metric_table
 from nephoscope.core.model import Finding, Severity
 from report import made
 

@@ -9,7 +9,7 @@ import pytest
 from tests.results.made import NULL_PLAN, TWO_TARGETS, make_run
 from tests.store.factory import filled
 
-from nephoscope import app as cli
+from nephoscope import command_line
 from nephoscope.core.model import Sample
 from nephoscope.store import Store, StoredRun
 
@@ -54,7 +54,7 @@ def test_runs_are_selected(
     stored: list[StoredRun],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert cli.main(["runs", "--ids", *options]) == 0
+    assert command_line.main(["runs", "--ids", *options]) == 0
     assert set(capsys.readouterr().out.split()) == {stored[number].id for number in expected}
 
 
@@ -62,9 +62,9 @@ def test_labels_are_set_and_shown(
     stored: list[StoredRun], capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = stored[1].id
-    assert cli.main(["runs", "label", run, "commit=", "machine=m5.large"]) == 0
+    assert command_line.main(["runs", "label", run, "commit=", "machine=m5.large"]) == 0
     assert capsys.readouterr().out == f"{run}: machine=m5.large\n"
-    assert cli.main(["runs"]) == 0
+    assert command_line.main(["runs"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].endswith("LABELS")
     assert next(line for line in lines if run in line).endswith("machine=m5.large")
@@ -72,9 +72,9 @@ def test_labels_are_set_and_shown(
 
 def test_a_measured_run_has_the_labels_of_the_option(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["bench", "null", "--repetitions", "1", "--label", "commit=abc", "--label", "a/b=c d"]
-    assert cli.main(words) == 0
+    assert command_line.main(words) == 0
     capsys.readouterr()
-    assert cli.main(["runs", "--json"]) == 0
+    assert command_line.main(["runs", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)["runs"]
     assert row["labels"] == {"commit": "abc", "a/b": "c d"}
 
@@ -84,7 +84,7 @@ def test_removed_runs_are_gone_and_the_others_stay(
 ) -> None:
     first, second, third = stored
     (third.path / "manifest.json").write_text("damaged")
-    assert cli.main(["runs", "rm", first.id, first.id, third.id, "--yes"]) == 0
+    assert command_line.main(["runs", "rm", first.id, first.id, third.id, "--yes"]) == 0
     assert capsys.readouterr().out == f"Removed: {first.id}\nRemoved: {third.id}\n"
     assert [path.name for path in first.path.parent.iterdir()] == [second.id]
 
@@ -93,7 +93,7 @@ def test_a_run_that_is_being_measured_is_kept(
     stored: list[StoredRun], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with StoredRun(stored[0].path).lock():
-        assert cli.main(["runs", "rm", stored[0].id, stored[1].id, "--yes"]) == 3
+        assert command_line.main(["runs", "rm", stored[0].id, stored[1].id, "--yes"]) == 3
     captured = capsys.readouterr()
     assert f"Run {stored[0].id} is being measured" in captured.err
     assert captured.out == f"Removed: {stored[1].id}\n"
@@ -115,7 +115,7 @@ def test_a_terminal_is_asked(
         return answer
 
     monkeypatch.setattr("click.confirm", confirm)
-    assert cli.main(["runs", "rm", stored[0].id]) == 0
+    assert command_line.main(["runs", "rm", stored[0].id]) == 0
     assert questions == ["Remove 1 run for good?"]
     assert stored[0].path.exists() is not answer
 
@@ -152,7 +152,7 @@ def test_bad_words_are_one_sentence(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
-    assert cli.main(words) == 2
+    assert command_line.main(words) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert len(captured.err.splitlines()) == 1
@@ -163,7 +163,7 @@ def test_several_runs_are_exported_together(
     stored: list[StoredRun], capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     ids = [run.id for run in stored]
-    assert cli.main(["export", *ids, ids[0], "--format", "jsonl"]) == 0
+    assert command_line.main(["export", *ids, ids[0], "--format", "jsonl"]) == 0
     rows = [json.loads(line) for line in capsysbinary.readouterr().out.splitlines()]
     assert list(dict.fromkeys(row["run"] for row in rows)) == ids
     counts = [sum(row["run"] == run_id for row in rows) for run_id in ids]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.results.made import NULL_PLAN, make_run
 
-from nephoscope import app as cli
+from nephoscope import command_line
 from nephoscope.core.model import RunResult, Sample
 from nephoscope.report import report_files, summary, wording
 from nephoscope.results import analyse_run
@@ -93,12 +93,12 @@ def test_show_prints_one_screen_of_a_stored_run_and_all_of_it_on_request(
     shutil.copytree(STORED, tmp_path / "runs")
     for columns in (80, 200):
         monkeypatch.setenv("COLUMNS", str(columns))
-        assert cli.main(["show", "--store", str(tmp_path)]) == 0
+        assert command_line.main(["show", "--store", str(tmp_path)]) == 0
         *lines, page = capsys.readouterr().out.splitlines()
         assert len(lines) < MAX_LINES, columns
         assert max(map(len, lines)) < columns
         assert Path(page).is_file()
-    assert cli.main(["show", "--full-report", "--store", str(tmp_path)]) == 0
+    assert command_line.main(["show", "--full-report", "--store", str(tmp_path)]) == 0
     assert "METHOD" in capsys.readouterr().out
 
 

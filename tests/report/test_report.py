@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from nephoscope.app import FEATURES, SHARED_SECTIONS
 from nephoscope.core import units
 from nephoscope.core.errors import StoreError
 from nephoscope.core.model import Estimate, MetricResult, RunResult, RunSummary
@@ -31,8 +32,8 @@ from nephoscope.report.blocks import (
     Table,
     Tiles,
 )
+from nephoscope.results.feature import ReportSection
 from nephoscope.results.machine_figures import MachineFigures
-from nephoscope.results.table import SHARED_SECTIONS, TABLE, ReportSection
 from report import made
 
 HOSTILE = "<script>alert(1)</script> & \"q\" 'a' | `b` *c* [d](http://e) \x1b[31m \u202e </details>"
@@ -476,7 +477,7 @@ def test_numbers_that_json_lacks_become_null() -> None:
 
 
 def every_section() -> list[ReportSection]:
-    return [*SHARED_SECTIONS, *(section for entry in TABLE for section in entry.sections)]
+    return [*SHARED_SECTIONS, *(section for entry in FEATURES for section in entry.sections)]
 
 
 PACKAGE = Path(sections.__file__).parents[1]
@@ -537,7 +538,9 @@ def test_a_ladder_stands_in_the_table_by_its_levels() -> None:
     ]  # fmt: skip
     _, levels = made.ladders()
     result = replace(empty(), metrics=tuple(reversed(lines)), parts=(MachineFigures(levels),))
-    table = next(table for table in blocks_of(result, Table) if "metric" in table.columns[0].title)
+    table = next(
+        table for table in blocks_of(result, Table) if "metric" in table.columns[0].title
+    )
     assert [row[0].partition(": ")[2] for row in table.rows] == [
         "vector 8 KiB (L1)",
         "vector 256 KiB (L2)",

@@ -12,23 +12,25 @@ import pytest
 from tests import schemas
 from tests.results.made import NULL_PLAN, make_run
 
+from nephoscope.app import FEATURES
 from nephoscope.core.model import Sample
-from nephoscope.results.table import TABLE, load
+from nephoscope.results.feature import load
 
 FOLDER = Path(__file__).parent / "toy"
 ENTRY = """
 import sys
-from nephoscope.results import table
+from nephoscope import app
+from nephoscope.results import feature
 
-table.TABLE += (
-    table.Capability(
+app.FEATURES += (
+    feature.Feature(
         "toy",
         record="toy.records:Extremes",
         analyse="toy.result:analyse",
         applies=lambda data: "null" in data.benchmarks,
-        findings=(table.Rules("toy.findings:RULES", 900),),
-        sections=(table.ReportSection("toy", "toy.section:build", 450),),
-        commands=(table.Command("toy", "Count toys.", "toy.command:toy"),),
+        findings=(feature.Rules("toy.findings:RULES", 900),),
+        sections=(feature.ReportSection("toy", "toy.section:build", 450),),
+        commands=(feature.Command("toy", "Count toys.", "toy.command:toy"),),
     ),
 )
 """
@@ -48,7 +50,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def python(program: str, *words: str) -> str:
-    """What a program prints with the toy's entry in the table."""
+    """What a program prints with the toy's entry in the feature."""
     path = os.pathsep.join([str(FOLDER.parent), *filter(None, sys.path)])
     done = subprocess.run(
         [sys.executable, "-c", ENTRY + program, *words],
@@ -80,7 +82,7 @@ def test_its_command_is_on_the_command_line() -> None:
     assert python(CLI, "toy") == "toy\n"
 
 
-@pytest.mark.parametrize("entry", TABLE, ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", FEATURES, ids=lambda entry: entry.name)
 def test_every_reference_of_the_table_exists(entry: object) -> None:
     references = [entry.record, entry.analyse]  # type: ignore[attr-defined]
     references += [one.reference for one in entry.commands]  # type: ignore[attr-defined]

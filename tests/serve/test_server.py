@@ -19,7 +19,7 @@ import pytest
 from tests.results.made import NULL_PLAN, make_run
 from tests.serve.made import PATIENCE_S, TOKEN, RunningServer, listening, running
 
-from nephoscope import app as cli
+from nephoscope import command_line
 from nephoscope.core.model import Sample, Setting
 from nephoscope.httpd.settings import TOKEN_VARIABLE
 from nephoscope.serve import static_files
@@ -416,7 +416,7 @@ def test_runs_start_where_they_may_and_can_be_stopped(tmp_path: Path) -> None:
 def test_wrong_options_are_one_sentence(
     tmp_path: Path, options: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["serve", "--port=0", f"--store={tmp_path}", *options]) == 2
+    assert command_line.main(["serve", "--port=0", f"--store={tmp_path}", *options]) == 2
     message = capsys.readouterr().err
     assert sentence in message
     assert message.count("\n") == 1
@@ -432,7 +432,7 @@ def test_an_interrupt_ends_it_in_order(tmp_path: Path) -> None:
 
 def test_the_command_line_does_not_load_the_web_libraries() -> None:
     code = (
-        "import sys; from nephoscope.app import main; main(['serve', '--help']);"
+        "import sys; from nephoscope.command_line import main; main(['serve', '--help']);"
         "print([name for name in ('fastapi', 'uvicorn', 'starlette') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

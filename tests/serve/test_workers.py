@@ -19,13 +19,14 @@ from nephoscope.core.errors import NephoscopeError
 from nephoscope.core.model import Sample, Setting
 from nephoscope.features.comparison.result import Rules
 from nephoscope.features.comparison.stored import of_stored_runs
+from nephoscope.httpd.responses import Refusal, RenderedResponse
 from nephoscope.report import report_files
 from nephoscope.results import analyse_run
 from nephoscope.serve import worker, workers
-from nephoscope.serve.workers import Answer, Refusal, Workers
+from nephoscope.serve.workers import Workers
 from nephoscope.store import Store, StoredRun
 
-Ask = Callable[..., Awaitable[Answer]]
+Ask = Callable[..., Awaitable[RenderedResponse]]
 
 
 def sampler(setting: Setting, number: int, target: str) -> Sequence[Sample]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from nephoscope import app as cli
+from nephoscope import command_line
 from nephoscope.features.fleet.result import FleetCheck
 from nephoscope.results import analyse_run
 from nephoscope.store import Store
@@ -43,13 +43,13 @@ def lab(tmp_path: Path) -> Iterator[str]:
     }
     file = tmp_path / "racks.yaml"
     file.write_text(yaml.safe_dump(topology))
-    assert cli.main(["lab", "up", str(file)]) == 0
+    assert command_line.main(["lab", "up", str(file)]) == 0
     yield name
-    assert cli.main(["lab", "down", name]) == 0
+    assert command_line.main(["lab", "down", name]) == 0
 
 
 def test_three_faults_of_twenty_hosts_are_named(lab: str, tmp_path: Path) -> None:
-    assert cli.main(["fleet", "--lab", lab, "--store", str(tmp_path), "--seed", "5"]) == 1
+    assert command_line.main(["fleet", "--lab", lab, "--store", str(tmp_path), "--seed", "5"]) == 1
     found = analyse_run.build(Store(tmp_path).open("latest")).part(FleetCheck)
     assert found is not None
     assert {one.target for one in found.odd} == {THROTTLED, SMALL_MTU, LOSSY}, found.odd

@@ -16,9 +16,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from nephoscope.httpd.access import COOKIE, Access, TooManyFailures
+from nephoscope.httpd.responses import Refusal, failure_of
 from nephoscope.httpd.settings import ServerSettings
-from nephoscope.serve.answers import failure_of
-from nephoscope.serve.workers import Refusal
 
 MAX_BODY_BYTES = 1 << 20
 BODY_S = 10.0
@@ -76,8 +75,8 @@ class Guard:
             self._check_access(scope, headers)
             body = await _body(headers, receive)
         except Refusal as refusal:
-            answer = failure_of(refusal)
-            response = Response(answer.body, answer.status, answer.headers, answer.content_type)
+            stated = failure_of(refusal)
+            response = Response(stated.body, stated.status, stated.headers, stated.content_type)
             await response(scope, receive, sender)
             return
         await self._app(scope, _Replay(body, receive), sender)

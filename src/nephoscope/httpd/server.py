@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Callable
 from typing import Any
 
 import uvicorn
@@ -15,7 +14,6 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from nephoscope.core.errors import UsageError
 from nephoscope.httpd.guard import SEND_S
 from nephoscope.httpd.settings import ServerSettings, url_host
-from nephoscope.serve.app import make_app
 
 MAX_CONNECTIONS = 256
 """Connections and requests at once; more get 503."""
@@ -101,12 +99,12 @@ def uvicorn_server(app: ASGIApp, **options: Any) -> uvicorn.Server:
     return uvicorn.Server(config)
 
 
-def serve(settings: ServerSettings, listener: socket.socket, started: Callable[[], None]) -> None:
-    """Serves until a signal ends it. started: called once requests are answered."""
+def serve(app: ASGIApp, settings: ServerSettings, listener: socket.socket) -> None:
+    """Serves an application until a signal ends it."""
     os.nice(NICENESS)
     tls = settings.tls
     server = uvicorn_server(
-        make_app(settings, started),
+        app,
         lifespan="on",
         timeout_graceful_shutdown=5,
         ssl_context_factory=None if tls is None else lambda config, default: tls,

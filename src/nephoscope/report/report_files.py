@@ -10,7 +10,7 @@ from nephoscope.core import documents
 from nephoscope.core.model import RunResult
 from nephoscope.report import files, first_screen, selection, terminal_output, wording
 from nephoscope.report.feature_sections import build_all
-from nephoscope.results import table
+from nephoscope.results import feature
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +79,9 @@ def subtitle(result: RunResult) -> str:
 
 def document(result: RunResult) -> dict[str, Any]:
     """Returns the document of `--json` (contracts/result.schema.json)."""
-    parts: dict[str, Any] = dict.fromkeys(entry.name for entry in table.TABLE)
+    parts: dict[str, Any] = dict.fromkeys(entry.name for entry in feature.features())
     parts |= {
-        entry.name: documents.to_json(part) for entry, part in table.contributing(result.parts)
+        entry.name: documents.to_json(part) for entry, part in feature.contributing(result.parts)
     }
     found: dict[str, Any] = documents.to_json(result)
     return documents.versioned({**found, **parts})
@@ -89,7 +89,7 @@ def document(result: RunResult) -> dict[str, Any]:
 
 def result_schema() -> dict[str, Any]:
     """Returns the JSON Schema of `document`."""
-    parts = [(entry.name, table.load(entry.record) | None, None) for entry in table.TABLE]
+    parts = [(entry.name, feature.load(entry.record) | None, None) for entry in feature.features()]
     record = make_dataclass("RunDocument", parts, bases=(RunResult,), frozen=True)
     record.__doc__ = "A run's result; null where a capability has nothing to state about it."
     return documents.schema_of(record, "Result of a Nephoscope run")

@@ -11,7 +11,7 @@ from nephoscope.core.grouping import group_by
 from nephoscope.core.model import BUSY_MACHINE, MetricResult, RunResult
 from nephoscope.report import selection, wording
 from nephoscope.report.blocks import Block, Section, Sentence, Tile, Tiles
-from nephoscope.results import table
+from nephoscope.results import feature
 from nephoscope.stats import facts
 
 NO_INTERVAL = "no interval"
@@ -85,9 +85,9 @@ def opening(result: RunResult, machines: int, sentences: int, figures: int) -> l
         blocks.append(Sentence(f"Question: {wording.clean(result.run.question)}"))
     answers = [
         sentence
-        for entry, _ in table.contributing(result.parts)
+        for entry, _ in feature.contributing(result.parts)
         if entry.answer
-        for sentence in table.load(entry.answer)(result)
+        for sentence in feature.load(entry.answer)(result)
     ]
     stated = answers[:sentences]
     if len(answers) > sentences:
@@ -203,8 +203,8 @@ def _kind(known: Any) -> str:
 
 def headline_tiles(result: RunResult, limit: int) -> list[Tile]:
     """Returns the figures of a capability that has its own, else those of the metrics."""
-    for entry, _ in table.contributing(result.parts):
-        if entry.headline and (own := table.load(entry.headline)(result)):
+    for entry, _ in feature.contributing(result.parts):
+        if entry.headline and (own := feature.load(entry.headline)(result)):
             return list(own[:limit])
     several = len(selection.target_names(result)) > 1
     return [

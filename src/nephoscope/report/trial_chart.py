@@ -8,7 +8,7 @@ from nephoscope.core import units
 from nephoscope.core.model import MetricResult, RunResult
 from nephoscope.report import figures, selection, summary, wording
 from nephoscope.report.blocks import Chart, Column, Section, Table
-from nephoscope.results import table
+from nephoscope.results import feature
 
 MIN_TRIALS = 3
 OWN_CHARTS = ("experiment", "isolation", "simulation")
@@ -22,7 +22,7 @@ _CAPTION = (
 
 def build(result: RunResult) -> Section | None:
     """Returns the chart; None where the page has another one at its beginning."""
-    if any(entry.name in OWN_CHARTS for entry, _ in table.contributing(result.parts)):
+    if any(entry.name in OWN_CHARTS for entry, _ in feature.contributing(result.parts)):
         return None
     several = len(selection.target_names(result)) > 1
     curves, rows = [], []

@@ -25,7 +25,7 @@ from nephoscope.core.model import (
     TrialStatus,
 )
 from nephoscope.measure.plans import plan_of
-from nephoscope.results import exclusions, lines, names, table
+from nephoscope.results import exclusions, feature, lines, names
 from nephoscope.results import findings as judged
 from nephoscope.results.lines import Key, Wanted
 from nephoscope.results.precision import precision
@@ -101,8 +101,8 @@ def _data(run: StoredRun, confidence: float | None) -> tuple[RunData, list[str]]
 
 def _parts(data: RunData) -> Iterable[Any]:
     """Yields the record of every capability that has one for this run."""
-    for entry in table.TABLE:
-        record = table.load(entry.analyse)(data) if entry.applies(data) else None
+    for entry in feature.features():
+        record = feature.load(entry.analyse)(data) if entry.applies(data) else None
         if record is not None:
             yield record
 

@@ -22,7 +22,7 @@ from nephoscope.core.model import (
     TrialStatus,
     gravest_first,
 )
-from nephoscope.results.table import contributing, load
+from nephoscope.results.feature import contributing, load
 from nephoscope.stats import facts
 from nephoscope.stats.target_evidence import Series, TargetEvidence, Trials, Unchecked
 

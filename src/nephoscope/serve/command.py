@@ -91,6 +91,7 @@ def serve(
         analyse_during_runs=analyse_during_runs,
     )
     from nephoscope.httpd import server
+    from nephoscope.serve.app import make_app
 
     listener = server.listen(settings)
     if token is not None:
@@ -98,4 +99,5 @@ def serve(
         output.warn(f"The token is in {where}.")
     if not is_loopback(place) and tls is None:
         output.warn("Without --tls-cert the token and all data travel unencrypted.")
-    server.serve(settings, listener, lambda: output.say(server.url_of(settings, listener)))
+    started = lambda: output.say(server.url_of(settings, listener))  # noqa: E731
+    server.serve(make_app(settings, started), settings, listener)

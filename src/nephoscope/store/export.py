@@ -20,9 +20,9 @@ import pyarrow.parquet as pq
 
 from nephoscope.core.documents import SCHEMA_VERSION
 from nephoscope.core.errors import UsageError
+from nephoscope.store.batch import Batch
 from nephoscope.store.files import translating_os_errors, writing_atomically
 from nephoscope.store.run import StoredRun
-from nephoscope.store.trial_folder import Batch
 from nephoscope.store.trialfile import SCHEMA, column_lists
 
 FORMATS = ("csv", "jsonl", "parquet")

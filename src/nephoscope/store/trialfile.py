@@ -25,10 +25,10 @@ from nephoscope.core.model import (
     factors_key,
 )
 from nephoscope.core.reading import jsontext
+from nephoscope.store.batch import Batch
 from nephoscope.store.digests import digest_of
 from nephoscope.store.files import translating_os_errors
 from nephoscope.store.manifest import has_types, is_moment
-from nephoscope.store.trial_folder import Batch
 
 SCHEMA = pa.schema(
     [

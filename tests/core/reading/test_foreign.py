@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nephoscope import app as cli
+from nephoscope import command_line
 from nephoscope.core.errors import PlanError
 from nephoscope.core.reading import foreign, textfile, yamltext
 from nephoscope.core.reading.fields import Record
@@ -82,7 +82,7 @@ def test_commands_name_the_other_format(
 ) -> None:
     file = tmp_path / "f.yaml"
     file.write_text(text)
-    assert cli.main([str(file) if word == "FILE" else word for word in words]) == 2
+    assert command_line.main([str(file) if word == "FILE" else word for word in words]) == 2
     captured = capsys.readouterr()
     (line,) = captured.err.splitlines()
     assert "this is " in line

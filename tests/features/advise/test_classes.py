@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nephoscope import app as cli
-from nephoscope import catalog
+from nephoscope import catalog, command_line
 from nephoscope.core.errors import PlanError, UsageError
 from nephoscope.core.model import Estimate
 from nephoscope.features.advise import answers, classes, recommendations, service_levels
@@ -40,7 +39,7 @@ def test_the_examples_of_the_study_get_its_classes(
     expected: dict[str, float],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert cli.main(["advise", str(APPLICATIONS / f"{file}.yaml"), "--json"]) == 0
+    assert command_line.main(["advise", str(APPLICATIONS / f"{file}.yaml"), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     by_name = {entry["name"]: entry["score"] for entry in document["classes"]}
     assert document["primary"] == primary
@@ -125,7 +124,7 @@ def test_no_answer_at_all_is_refused() -> None:
 def test_the_questions_are_a_file_of_answers(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["advise", "--questions"]) == 0
+    assert command_line.main(["advise", "--questions"]) == 0
     text = capsys.readouterr().out
     commented = [line.removeprefix("# ") for line in text.splitlines()[2:]]
     file = tmp_path / "app.yaml"
@@ -172,7 +171,7 @@ def test_every_recommended_command_exists() -> None:
     for table in tables:
         for command in (command for rows in table.values() for command, _ in rows):
             verb, *words = command.split()
-            assert verb in {entry.name for entry in cli.COMMANDS}
+            assert verb in {entry.name for entry in command_line.COMMANDS}
             if verb == "bench":
                 assert known.benchmark(words[0])
             if verb == "isolate":
@@ -182,7 +181,7 @@ def test_every_recommended_command_exists() -> None:
 def test_advice_as_page_and_as_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "advice.md"
     file = str(APPLICATIONS / "voip.yaml")
-    assert cli.main(["advise", file, "-o", str(page)]) == 0
+    assert command_line.main(["advise", file, "-o", str(page)]) == 0
     out = capsys.readouterr().out
     assert "VoIP server is latency-sensitive, and mission-critical." in out
     assert "Service levels to ask for" in page.read_text()

@@ -11,7 +11,7 @@ import pytest
 from tests.features.advise.test_telemetry import of as observed
 from tests.features.census.test_result import fingerprint, run_of
 
-from nephoscope import app as cli
+from nephoscope import command_line
 from nephoscope.core.model import Better
 from nephoscope.features.advise import answers, forecast, result, stored_values
 from nephoscope.features.advise.stored_values import Metric, PlatformValues, StoredValues
@@ -136,13 +136,13 @@ def test_the_command_tests_its_own_predictions(
 ) -> None:
     fleet(tmp_path, "m5", 8)
     words = ["advise", "--back-test", "--store", str(tmp_path)]
-    assert cli.main([*words, "--json"]) == 0
+    assert command_line.main([*words, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     tested = document["back_test"]
     assert tested["machines"] == 8
     assert tested["coverage"]["n"] == 8
     assert tested["error"]["value"] < 0.1
-    assert cli.main(words) == 0
+    assert command_line.main(words) == 0
     text = capsys.readouterr().out
     assert "Predicted performance of a new machine" in text
     assert "inside the interval of 90 %" in text

@@ -20,6 +20,7 @@ from nephoscope.core.model import Sample, Setting
 from nephoscope.features.census import files, records, sightings
 from nephoscope.features.census import result as census
 from nephoscope.features.census.command import stored_runs
+from nephoscope.features.census.published import published
 from nephoscope.features.census.records import (
     UNKNOWN_TYPE,
     Census,
@@ -28,7 +29,6 @@ from nephoscope.features.census.records import (
     StatedSpeed,
 )
 from nephoscope.features.studies import catalogue
-from nephoscope.features.studies.census import published
 from nephoscope.results.analyse_run import build
 from nephoscope.store import Store, StoredRun, manifest
 from nephoscope.store import run as stored

@@ -11,7 +11,7 @@ import pytest
 from tests.features.compaction.made import drawn_run
 from tests.features.history.drawn import DAY_S, START_S
 
-from nephoscope import app as cli
+from nephoscope import command_line
 from nephoscope.store import day_files
 
 Call = Callable[..., tuple[int, str, str]]
@@ -29,7 +29,7 @@ def call(store: Path, capsys: pytest.CaptureFixture[str]) -> Call:
     """Runs a command on the store; returns its exit code, output and log."""
 
     def called(*words: str) -> tuple[int, str, str]:
-        code = cli.main([*words, f"--store={store}"])
+        code = command_line.main([*words, f"--store={store}"])
         return code, *capsys.readouterr()
 
     return called

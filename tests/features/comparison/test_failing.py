@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.results.made import NULL_PLAN, TWO_TARGETS, Sampler, make_run
 
-from nephoscope import app as cli
+from nephoscope import command_line
 from nephoscope.core.model import Sample, Setting
 
 Make = Callable[[Path, int], list[str]]
@@ -71,7 +71,7 @@ def apart(store: Path, seed: int, slower: float = 0.0) -> list[str]:
 
 def exit_code(words: Sequence[str], *conditions: str) -> int:
     options = [word for condition in conditions for word in ("--fail-on", condition)]
-    return cli.main(["compare", *words, *options])
+    return command_line.main(["compare", *words, *options])
 
 
 @pytest.fixture

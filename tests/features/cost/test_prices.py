@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from nephoscope.core.errors import UsageError
-from nephoscope.features.cost import focus, price_book
-from nephoscope.features.cost.price_book import Offer
+from nephoscope.features.cost import focus, price_book, price_records
+from nephoscope.features.cost.price_records import Offer
 from nephoscope.features.cost.tiers import Tier, price_of
 
 from .made import document, refused
@@ -25,7 +25,7 @@ OFFER = {
 
 
 def offer(**changes: object) -> Offer:
-    return price_book.offer_of({**OFFER, **changes}, "book.yaml: ")
+    return price_records.offer_of({**OFFER, **changes}, "book.yaml: ")
 
 
 def test_the_starter_book_states_dates_and_sources(capsys: pytest.CaptureFixture[str]) -> None:

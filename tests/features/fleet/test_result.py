@@ -12,7 +12,7 @@ import pytest
 from tests.results.made import make_run
 from tests.store.factory import filled
 
-from nephoscope import app as cli
+from nephoscope import command_line
 from nephoscope.core.model import Sample, Setting
 from nephoscope.features.fleet.result import SETTINGS, FleetCheck, check_fleet
 from nephoscope.report import report_files
@@ -82,11 +82,11 @@ def test_a_healthy_fleet_is_quiet(tmp_path: Path) -> None:
 def test_a_stored_run_is_checked_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = stored(tmp_path, {"node03": "cpu"})
     words = ["fleet", "--run", run.id, "--store", str(tmp_path)]
-    assert cli.main([*words, "--json", "--false-alarms", "1%"]) == 1
+    assert command_line.main([*words, "--json", "--false-alarms", "1%"]) == 1
     document = json.loads(capsys.readouterr().out)
     assert document["false_alarms"] == 0.01
     assert [one["target"] for one in document["odd"]] == ["node03"]
-    assert cli.main([*words, "--margin", "90%"]) == 1  # a half is more than 90 % beyond
+    assert command_line.main([*words, "--margin", "90%"]) == 1  # a half is more than 90 % beyond
     assert "node03" in capsys.readouterr().out
 
 
@@ -95,7 +95,7 @@ def test_facts_of_one_target_are_not_compared(
 ) -> None:
     run = filled(tmp_path, 1)[0]
     run.finish(FINISHED)
-    assert cli.main(["fleet", "--run", run.id, "--store", str(tmp_path)]) == 0
+    assert command_line.main(["fleet", "--run", run.id, "--store", str(tmp_path)]) == 0
     text = capsys.readouterr().out
     assert "Compared: no metric; no fact." in text
     assert "facts: 3 targets are needed." in text
@@ -141,7 +141,7 @@ def test_ports_quotas_and_clocks() -> None:
 def test_bad_input_is_one_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], sentence: str
 ) -> None:
-    assert cli.main(["fleet", "--store", str(tmp_path), *words]) not in (0, 1)
+    assert command_line.main(["fleet", "--store", str(tmp_path), *words]) not in (0, 1)
     told = capsys.readouterr().err
     assert told.count("\n") == 1
     assert sentence in told

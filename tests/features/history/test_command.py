@@ -11,7 +11,7 @@ import pytest
 from tests.features.history.drawn import DAY_S, START_S, append_run, machine
 from tests.results.made import make_run
 
-from nephoscope import app as cli
+from nephoscope import command_line
 from nephoscope.core.model import Sample
 from nephoscope.features.history.series import read
 from nephoscope.store import Store
@@ -35,10 +35,10 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_a_regression_is_printed_and_checked(
     store: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["history", "null_ns", "--store", store]) == 0
+    assert command_line.main(["history", "null_ns", "--store", store]) == 0
     text = capsys.readouterr().out
     assert "1 change point in 1 series of 46 runs; 1 regression." in text
-    assert cli.main(["history", "null_ns", "--store", store, "--check"]) == 1
+    assert command_line.main(["history", "null_ns", "--store", store, "--check"]) == 1
     checked = capsys.readouterr().out
     assert checked.count("\n") == 1
     assert "(worse, suspected)" in checked
@@ -47,10 +47,10 @@ def test_a_regression_is_printed_and_checked(
 def test_nothing_is_certain_before_a_repetition(
     store: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["history", "null_ns", "--store", store, "--json"]) == 0
+    assert command_line.main(["history", "null_ns", "--store", store, "--json"]) == 0
     (series,) = json.loads(capsys.readouterr().out)["series"]
     assert [change["status"] for change in series["changes"]] == ["suspected"]
-    cli.main(["history", "null_ns", "--store", store, "--check"])
+    command_line.main(["history", "null_ns", "--store", store, "--check"])
     text = capsys.readouterr().out
     assert "suspected" in text
     assert not {"confirmed", "certain"} & {*text.replace(")", " ").split()}
@@ -60,7 +60,7 @@ def test_a_check_without_a_regression_is_quiet(
     store: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for words in (["--margin", "50%"], ["--until", "2026-10-10"]):
-        assert cli.main(["history", "null_ns", "--store", store, "--check", *words]) == 0
+        assert command_line.main(["history", "null_ns", "--store", store, "--check", *words]) == 0
         captured = capsys.readouterr()
         assert captured.out == "", "a pipeline gets nothing to read"
         assert captured.err.startswith("No regression in 1 series")
@@ -69,7 +69,7 @@ def test_a_check_without_a_regression_is_quiet(
 def test_json_and_page(store: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "history.html"
     words = ["--json", "--forecast", "--back-test", "-o", str(page)]
-    assert cli.main(["history", "null_ns", "--store", store, *words]) == 0
+    assert command_line.main(["history", "null_ns", "--store", store, *words]) == 0
     document = json.loads(capsys.readouterr().out)
     (series,) = document["series"]
     assert len(series["points"]) == RUNS
@@ -93,7 +93,7 @@ def test_json_and_page(store: str, tmp_path: Path, capsys: pytest.CaptureFixture
 def test_bad_input_is_one_sentence(
     store: str, words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["history", *words, "--store", store]) == 2
+    assert command_line.main(["history", *words, "--store", store]) == 2
     assert sentence in capsys.readouterr().err
 
 
@@ -103,7 +103,7 @@ def test_damage_is_named_although_no_run_is_left(
     day = tmp_path / "days" / "watch=w" / "2026-11-25.jsonl"
     day.parent.mkdir(parents=True)
     day.write_text("damaged\n")
-    assert cli.main(["history", "null_ns", "--store", str(tmp_path)]) == 2
+    assert command_line.main(["history", "null_ns", "--store", str(tmp_path)]) == 2
     printed = capsys.readouterr().err
     assert f"{day}: line 1 is damaged" in printed
     assert "meets the conditions" in printed
@@ -117,11 +117,11 @@ def test_a_change_is_confirmed_by_a_measurement(
     (series,), _ = read(Store(store).runs(), "null_ns")
     behind = series.points[CHANGE].run
     words = ["--confirm", behind, "--target", "local"]
-    assert cli.main(["history", "null_ns", "--store", store, *words]) == 0
+    assert command_line.main(["history", "null_ns", "--store", store, *words]) == 0
     captured = capsys.readouterr()
     assert "(worse, confirmed)" in " ".join(captured.out.split())
     assert "has no reference" in captured.err
-    assert cli.main(["history", "null_ns", "--store", store, "--check"]) == 1
+    assert command_line.main(["history", "null_ns", "--store", store, "--check"]) == 1
     assert "(worse, confirmed)" in capsys.readouterr().out
 
 
@@ -137,7 +137,7 @@ def test_a_target_is_selected_with_the_names_that_it_had(
             fingerprint=machine(host=host),
         )
     words = ["history", "null_ns", "--store", str(tmp_path), "--target", "new", "--json"]
-    assert cli.main(words) == 0
+    assert command_line.main(words) == 0
     (series,) = json.loads(capsys.readouterr().out)["series"]
     assert [point["target"] for point in series["points"]] == ["old", "new"]
 
@@ -160,7 +160,7 @@ def test_two_versions_of_a_command_are_measured_interleaved(
     (series,), _ = read(Store(tmp_path).runs(), "wall_ns")
     before, behind = (series.points[index].run for index in (CHANGE - 1, CHANGE))
     words = ["history", "wall_ns", "--store", str(tmp_path)]
-    assert cli.main([*words, "--confirm", behind, "--against", before]) == 0
+    assert command_line.main([*words, "--confirm", behind, "--against", before]) == 0
     assert "(worse, confirmed)" in " ".join(capsys.readouterr().out.split())
-    assert cli.main([*words, "--check"]) == 1
+    assert command_line.main([*words, "--check"]) == 1
     assert "(worse, confirmed)" in capsys.readouterr().out

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from nephoscope import app as cli
+from nephoscope import command_line
 from nephoscope.measure.lab import needs
 
 
 def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
-    code = cli.main(["isolate", *words])
+    code = command_line.main(["isolate", *words])
     captured = capsys.readouterr()
     return code, captured.out, captured.err
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from tests import schemas
 
-from nephoscope import app as cli
+from nephoscope import command_line
 from nephoscope.cli.commands.json_documents import COMMANDS, commands_schema
 
 
 def printed(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
-    assert cli.main(["network", *words, "--json"]) == 0
+    assert command_line.main(["network", *words, "--json"]) == 0
     document: dict[str, Any] = json.loads(capsys.readouterr().out)
     schema = commands_schema()
     name = COMMANDS[f"network {words[0]}"][""]
@@ -53,10 +53,10 @@ def test_text_and_page(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> No
     rows = [f"{kind},{0.4 + 0.2 * (kind == 'b') + at / 1000}" for kind in "ab" for at in range(9)]
     types.write_text("\n".join(["instance_type,rtt_ms", *rows]))
     page = tmp_path / "groups.html"
-    assert cli.main(["network", "groups", str(types), "-o", str(page)]) == 0
+    assert command_line.main(["network", "groups", str(types), "-o", str(page)]) == 0
     assert "2 groups" in capsys.readouterr().out
     assert "All 18 values" in page.read_text(encoding="utf-8")
-    assert cli.main(["network", "voice", "--delay", "150ms"]) == 0
+    assert command_line.main(["network", "voice", "--delay", "150ms"]) == 0
     assert "R 89.5, MOS 4.33: satisfied" in capsys.readouterr().out
 
 
@@ -84,7 +84,7 @@ def test_text_and_page(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> No
 def test_bad_input_is_one_sentence(
     capsys: pytest.CaptureFixture[str], words: tuple[str, ...], sentence: str
 ) -> None:
-    assert cli.main(["network", *words]) != 0
+    assert command_line.main(["network", *words]) != 0
     told = capsys.readouterr().err
     assert told.startswith("nephoscope: ")
     assert told.count("\n") == 1
@@ -97,7 +97,7 @@ def test_results_are_printed_although_a_report_cannot_be_written(
     types = tmp_path / "types.csv"
     types.write_text("instance_type,rtt_ms\na,1\nb,2\n")
     page = types / "page.html"  # below a file
-    assert cli.main(["network", "groups", str(types), "-o", str(page)]) == 3
+    assert command_line.main(["network", "groups", str(types), "-o", str(page)]) == 3
     printed = capsys.readouterr()
     assert "Cannot write" in printed.err
     assert "Instance types by network" in printed.out
@@ -117,7 +117,7 @@ def test_results_are_printed_although_a_report_cannot_be_written(
 def test_values_of_no_analysis_are_a_wrong_command(
     capsys: pytest.CaptureFixture[str], words: tuple[str, ...], sentence: str
 ) -> None:
-    assert cli.main(["network", *words]) == 2
+    assert command_line.main(["network", *words]) == 2
     assert sentence in capsys.readouterr().err
 
 
@@ -126,5 +126,5 @@ def test_a_series_of_no_analysis_is_named(
 ) -> None:
     file = tmp_path / "zero.csv"
     file.write_text("rtt_ms,loaded\n0,0\n0,1\n")
-    assert cli.main(["network", "series", str(file)]) == 2
+    assert command_line.main(["network", "series", str(file)]) == 2
     assert f"{file}: A round trip under load is not above 0" in capsys.readouterr().err

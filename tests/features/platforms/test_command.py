@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.features.platforms.made import report
 
-from nephoscope import app as cli
+from nephoscope import command_line
 from nephoscope.features.platforms import command, measure
 from nephoscope.features.platforms.measure import Measurement
 from nephoscope.measure.lab.platforms import PLATFORMS
@@ -35,7 +35,7 @@ def test_the_options_reach_the_measurement(
     page = tmp_path / "page.html"
     words = ["--platform", "uml", "--platform", "bare", "--boots", "9", "--memory", "1GiB"]
     words += ["--max-guests", "3", "--rate", "200", "--seed", "4", "-o", str(page)]
-    assert cli.main(["platforms", *words]) == 0
+    assert command_line.main(["platforms", *words]) == 0
     assert settings == [measure.Settings(("uml", "bare"), 9, 1 << 30, 3, 200.0, 4)]
     assert "Boot timeline" in page.read_text(encoding="utf-8")
     assert "uml is reachable after" in capsys.readouterr().out
@@ -44,7 +44,7 @@ def test_the_options_reach_the_measurement(
 def test_all_platforms_of_the_lab_are_the_default(
     settings: list[measure.Settings], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["platforms", "--no-density", "--json"]) == 0
+    assert command_line.main(["platforms", "--no-density", "--json"]) == 0
     assert settings[0].platforms == tuple(PLATFORMS) == command.NAMES
     assert settings[0].max_guests == 0
     document = json.loads(capsys.readouterr().out)
@@ -66,7 +66,7 @@ def test_all_platforms_of_the_lab_are_the_default(
 def test_bad_options_are_one_sentence(
     words: list[str], part: str, settings: list[Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["platforms", *words]) == 2
+    assert command_line.main(["platforms", *words]) == 2
     assert part in capsys.readouterr().err
     assert settings == []
 
@@ -81,5 +81,5 @@ def test_an_interruption_says_that_nothing_is_left(
         await asyncio.sleep(0)
 
     monkeypatch.setattr(Measurement, "run", run)
-    assert cli.main(["platforms"]) == 130
+    assert command_line.main(["platforms"]) == 130
     assert "all guests were removed" in capsys.readouterr().err

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.results.made import NULL_PLAN, TWO_TARGETS, make_run
 
-from nephoscope import app as cli
+from nephoscope import command_line
 from nephoscope.core.model import Sample, Setting
 
 STUDY = Path(__file__).resolve().parents[3] / "studies" / "nadeem-2015" / "ranking.csv"
@@ -21,12 +21,12 @@ B = (107, 103, 109, 104, 106, 108, 105, 110, 102, 106, 111, 101, 107, 104, 140)
 
 
 def ranked(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
-    assert cli.main(["rank", *words, "--json"]) == 0, capsys.readouterr().err
+    assert command_line.main(["rank", *words, "--json"]) == 0, capsys.readouterr().err
     return json.loads(capsys.readouterr().out)
 
 
 def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    assert cli.main(["rank", *words]) == 2
+    assert command_line.main(["rank", *words]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     return line
 
@@ -130,7 +130,7 @@ def test_the_published_table_is_reproduced_with_its_contradictions(
 
 
 def test_the_published_table_is_printed_as_ranks(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["rank", str(STUDY), "--ranks-only"]) == 0
+    assert command_line.main(["rank", str(STUDY), "--ranks-only"]) == 0
     out = capsys.readouterr().out
     assert "Parameter" in out
     assert "Performance consistency" in out
@@ -174,7 +174,7 @@ def test_levels_of_a_factor_are_alternatives_and_a_report_is_written(
     assert [cell["rank"] for cell in document["rows"][0]["cells"]] == [1, 2]
     for ending in ("html", "md", "json"):
         page = tmp_path / f"page.{ending}"
-        assert cli.main(["rank", *words, "-o", str(page)]) == 0
+        assert command_line.main(["rank", *words, "-o", str(page)]) == 0
         assert "relative to" in page.read_text() or ending == "json"
     capsys.readouterr()
     assert "has no factor 'platform'" in refused(capsys, *words[:3], "--by", "platform")
@@ -267,7 +267,10 @@ def test_bad_options_are_one_sentence(
 def test_a_weight_may_be_above_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "v.csv"
     file.write_text("metric,alternative,value\nm,a,1\nm,b,2\nn,a,8\nn,b,1\n")
-    assert cli.main(["rank", str(file), "--weight", "m=3", "--weight", "n=100%", "--json"]) == 0
+    assert (
+        command_line.main(["rank", str(file), "--weight", "m=3", "--weight", "n=100%", "--json"])
+        == 0
+    )
     found = json.loads(capsys.readouterr().out)["overall"]
     assert found["weights"] == {"m": 0.75, "n": 0.25}
     assert found["cells"][1]["ratio"]["value"] == pytest.approx(2**0.75 / 8**0.25)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nephoscope import app as cli
+from nephoscope import command_line
 
 JUNE_S = 1_685_577_600
 """2023-06-01T00:00:00Z; June has 43,200 minutes."""
@@ -26,7 +26,7 @@ def month(path: Path, bad: Iterable[int], *, minutes: int = MINUTES, start_s: in
 
 def run(capsys: pytest.CaptureFixture[str], *words: object, code: int | None = None) -> Any:
     """Returns the JSON document that a command prints."""
-    actual = cli.main(["sla", *map(str, words), "--json"])
+    actual = command_line.main(["sla", *map(str, words), "--json"])
     captured = capsys.readouterr()
     assert code is None or actual == code, captured.err
     return json.loads(captured.out)
@@ -34,7 +34,7 @@ def run(capsys: pytest.CaptureFixture[str], *words: object, code: int | None = N
 
 def refused(capsys: pytest.CaptureFixture[str], *words: object, code: int = 2) -> str:
     """Returns the sentence with which a command refuses its input."""
-    assert cli.main(["sla", *map(str, words)]) == code
+    assert command_line.main(["sla", *map(str, words)]) == code
     captured = capsys.readouterr()
     (line,) = captured.err.splitlines()
     assert "Traceback" not in line

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from tests.features.sla.made import agreement, month, refused, run
 
-from nephoscope import app as cli
+from nephoscope import command_line
 from nephoscope.features.sla import files
 
 Capture = pytest.CaptureFixture[str]
@@ -53,7 +53,7 @@ def test_what_is_written_is_read_again(
 ) -> None:
     more = f"period: {period}\ntime_zone: {'UTC' if period == '30d' else 'Europe/Berlin'}\n"
     file = agreement(tmp_path / "a.yaml", objective, more)
-    assert cli.main(["sla", "export", str(file), "--format", "openslo"]) == 0
+    assert command_line.main(["sla", "export", str(file), "--format", "openslo"]) == 0
     text = capsys.readouterr().out
     (document,) = yaml.safe_load_all(text)
     assert document["apiVersion"] == "openslo/v1"

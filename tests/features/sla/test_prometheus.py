@@ -10,7 +10,7 @@ import pytest
 import yaml
 from tests.features.sla.made import refused
 
-from nephoscope import app as cli
+from nephoscope import command_line
 from nephoscope.features.sla import files, prometheus
 
 Capture = pytest.CaptureFixture[str]
@@ -31,7 +31,7 @@ def test_factors_are_those_of_the_workbook() -> None:
 
 
 def test_rules_have_every_window_and_alert(capsys: Capture) -> None:
-    assert cli.main(["sla", "export", "ec2-region", "--format", "prometheus"]) == 0
+    assert command_line.main(["sla", "export", "ec2-region", "--format", "prometheus"]) == 0
     recordings, alerts = yaml.safe_load(capsys.readouterr().out)["groups"]
     assert len(recordings["rules"]) == 11
     assert [rule["expr"].count("14.4") for rule in alerts["rules"]] == [2, 0, 0]

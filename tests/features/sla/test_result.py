@@ -93,9 +93,9 @@ def test_failed_requests_are_longer_than_any(tmp_path: Path, capsys: Capture) ->
     assert objective["good"] == 50
     expected = {"p50": 49, "p90": 89, "p95": 94, "p99": None, "max": None}
     assert objective["response_ms"] == expected
-    from nephoscope import app as cli
+    from nephoscope import command_line
 
-    assert cli.main(["sla", "verdict", str(file), str(tmp_path / "e.csv")]) == 1
+    assert command_line.main(["sla", "verdict", str(file), str(tmp_path / "e.csv")]) == 1
     assert "failed" in capsys.readouterr().out
 
 
@@ -248,12 +248,12 @@ def test_credits_that_do_not_exceed_the_minimum_are_not_paid(
 
 
 def test_the_page_and_the_table(tmp_path: Path, capsys: Capture) -> None:
-    from nephoscope import app as cli
+    from nephoscope import command_line
 
     file = month(tmp_path / "e.csv", [*range(5), 2000])
     page = tmp_path / "page.html"
     words = ["sla", "verdict", "ec2-region", str(file), "--bill", "99.9", "-o", str(page)]
-    assert cli.main(words) == 1
+    assert command_line.main(words) == 1
     out = capsys.readouterr().out
     assert "99.98611 %" in out
     assert "9.99 USD" in out

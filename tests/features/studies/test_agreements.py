@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from nephoscope import app as cli
+from nephoscope import command_line
 from nephoscope.core.errors import UsageError
 from nephoscope.features.studies import agreements, catalogue
 
@@ -40,7 +40,7 @@ def test_a_figure_that_is_not_published_is_one_sentence() -> None:
 
 
 def test_the_part_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["study", "show", "delgado-2010"]) == 0
+    assert command_line.main(["study", "show", "delgado-2010"]) == 0
     assert "52 bad slots a period are allowed" in " ".join(capsys.readouterr().out.split())
-    assert cli.main(["study", "show", "delgado-2010", "--json"]) == 0
+    assert command_line.main(["study", "show", "delgado-2010", "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["agreements"]) == 4

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nephoscope import app as cli
+from nephoscope import command_line
 from nephoscope.features.studies import catalogue
 
 STUDY = """
@@ -99,7 +99,7 @@ def own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_list_shows_the_five_with_their_numbers(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["study", "list", "--json"]) == 0
+    assert command_line.main(["study", "list", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["studies"]
     assert {row["name"]: row["numbers"] for row in rows} == {
         "caldwell-2011": 72,
@@ -109,7 +109,7 @@ def test_list_shows_the_five_with_their_numbers(capsys: pytest.CaptureFixture[st
         "zhuang-2012": 316,
     }
     assert all(row["last_run"] is None for row in rows)
-    assert cli.main(["study", "list"]) == 0
+    assert command_line.main(["study", "list"]) == 0
     text = capsys.readouterr().out
     assert "consistent, sla" in " ".join(text.split())
     assert max(map(len, text.splitlines())) <= 80
@@ -119,7 +119,7 @@ def test_list_shows_the_five_with_their_numbers(capsys: pytest.CaptureFixture[st
 def test_show_prints_every_number_and_every_note(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["study", "show", name]) == 0
+    assert command_line.main(["study", "show", name]) == 0
     text = capsys.readouterr().out
     flat = " ".join(text.split())
     for number in catalogue.load(name).numbers:
@@ -130,7 +130,7 @@ def test_show_prints_every_number_and_every_note(
 
 
 def test_show_as_json_is_the_whole_shelf(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["study", "show", "zhuang-2012", "--json"]) == 0
+    assert command_line.main(["study", "show", "zhuang-2012", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert len(document["numbers"]) == 316
     assert document["comparisons"] == []
@@ -150,7 +150,7 @@ def test_show_as_json_is_the_whole_shelf(capsys: pytest.CaptureFixture[str]) -> 
 def test_what_is_not_there_is_told_in_one_sentence(
     words: list[str], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["study", *words]) == 2
+    assert command_line.main(["study", *words]) == 2
     error = capsys.readouterr().err
     assert told in error
     assert len(error.splitlines()) == 1
@@ -159,7 +159,7 @@ def test_what_is_not_there_is_told_in_one_sentence(
 def test_run_measures_compares_and_leaves_the_comparison_with_the_report(
     made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["study", "run", "made-1999", "--seed", "5"]) == 0
+    assert command_line.main(["study", "run", "made-1999", "--seed", "5"]) == 0
     captured = capsys.readouterr()
     assert "reproduced in number: It is a hundred" in captured.out
     assert "contradicted: It is a thousand" in captured.out
@@ -177,7 +177,7 @@ def test_run_measures_compares_and_leaves_the_comparison_with_the_report(
     assert str(whole) in captured.err
 
     # Another look finds the run and says the same, as JSON too.
-    assert cli.main(["study", "show", "made-1999", "--json"]) == 0
+    assert command_line.main(["study", "show", "made-1999", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["runs"] == [report.parent.name]
     marks = [one["mark"] for one in document["comparisons"]]
@@ -185,7 +185,7 @@ def test_run_measures_compares_and_leaves_the_comparison_with_the_report(
     measured = document["comparisons"][0]["measured"]
     assert measured["n"] == 6
     assert measured["low"] <= measured["value"] <= measured["high"]
-    assert cli.main(["study", "list", "--json"]) == 0
+    assert command_line.main(["study", "list", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["studies"]
     assert rows[0]["last_run"] == report.parent.name
 
@@ -193,7 +193,7 @@ def test_run_measures_compares_and_leaves_the_comparison_with_the_report(
 def test_a_scale_is_another_run_with_more_repetitions(
     made: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["study", "run", "made-1999", "--scale", "paper", "--json"]) == 0
+    assert command_line.main(["study", "run", "made-1999", "--scale", "paper", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["scale"] == "paper"
     assert "made-1999-value-paper" in document["runs"][0]
@@ -205,7 +205,7 @@ def test_a_run_that_fails_ends_with_3_and_compares_nothing(
 ) -> None:
     plan = made / "plan.yaml"
     plan.write_text(PLAN.replace("noise_ratio: 0.01", "failure: error"), encoding="utf-8")
-    assert cli.main(["study", "run", "made-1999"]) == 3
+    assert command_line.main(["study", "run", "made-1999"]) == 3
     captured = capsys.readouterr()
     assert "reproduced" not in captured.out
     assert "null was told to fail" in captured.err
@@ -216,7 +216,7 @@ def test_a_damaged_shelf_is_told_with_file_and_line(
 ) -> None:
     file = made / "study.yaml"
     file.write_text(STUDY.replace("year: 1999", "yeer: 1999"), encoding="utf-8")
-    assert cli.main(["study", "show", "made-1999"]) == 2
+    assert command_line.main(["study", "show", "made-1999"]) == 2
     error = capsys.readouterr().err
     assert "study.yaml:4:1: " in error
     assert "did you mean 'year'?" in error

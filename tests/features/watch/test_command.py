@@ -13,7 +13,7 @@ import pytest
 from tests.features.watch.made import plan_file
 from tests.serve.made import listening
 
-from nephoscope import app as cli
+from nephoscope import command_line
 from nephoscope.store import FINISHED, Store
 
 Capture = pytest.CaptureFixture[str]
@@ -27,7 +27,7 @@ def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def watches(capsys: Capture) -> list[dict[str, object]]:
-    assert cli.main(["watch", "--list", "--json"]) == 0
+    assert command_line.main(["watch", "--list", "--json"]) == 0
     found: list[dict[str, object]] = json.loads(capsys.readouterr().out)["watches"]
     return found
 
@@ -35,7 +35,7 @@ def watches(capsys: Capture) -> list[dict[str, object]]:
 def test_real_repetitions_are_ordinary_runs_and_stand_in_the_list(
     plan: Path, tmp_path: Path, capsys: Capture
 ) -> None:
-    assert cli.main(["watch", "plan.yaml", "--every", "1s", "--runs", "2"]) == 0
+    assert command_line.main(["watch", "plan.yaml", "--every", "1s", "--runs", "2"]) == 0
     assert "fine" not in capsys.readouterr().out
     runs = Store(tmp_path / "store").runs()
     assert [run.state for run in runs] == [FINISHED, FINISHED]
@@ -44,14 +44,14 @@ def test_real_repetitions_are_ordinary_runs_and_stand_in_the_list(
     assert (status["name"], status["running"], status["schedule"]) == ("web", False, "every 1 s")
     assert status["last_run"] == runs[-1].id
     assert status["events"]["repetition_ended"] == 2  # type: ignore[index]
-    assert cli.main(["watch", "--list"]) == 0
+    assert command_line.main(["watch", "--list"]) == 0
     assert "stopped" in capsys.readouterr().out
-    assert cli.main(["runs", "--label", "watch=web"]) == 0
+    assert command_line.main(["runs", "--label", "watch=web"]) == 0
     assert capsys.readouterr().out.count(runs[0].id) == 1
 
 
 def test_no_watches_are_a_sentence(capsys: Capture) -> None:
-    assert cli.main(["watch", "--list"]) == 0
+    assert command_line.main(["watch", "--list"]) == 0
     assert "There are no watches." in capsys.readouterr().out
 
 
@@ -75,7 +75,7 @@ def test_a_signal_ends_a_waiting_watch_and_the_list_shows_what_it_is(
         assert (status["running"], status["measuring"]) == (True, False)
         assert status["next_start"] is not None
         # The second process of the same watch, in the same store.
-        assert cli.main(["watch", "plan.yaml", "--every", "30d"]) == 3
+        assert command_line.main(["watch", "plan.yaml", "--every", "30d"]) == 3
         assert "The watch 'web' is running already" in capsys.readouterr().err
         process.send_signal(number)
         assert process.wait(LIMIT_S) == 130
@@ -117,7 +117,7 @@ def test_a_signal_ends_a_waiting_watch_and_the_list_shows_what_it_is(
 def test_bad_words_are_one_sentence(
     words: list[str], sentence: str, plan: Path, tmp_path: Path, capsys: Capture
 ) -> None:
-    assert cli.main(["watch", *words]) == 2
+    assert command_line.main(["watch", *words]) == 2
     captured = capsys.readouterr()
     assert sentence in captured.err
     assert captured.err.count("\n") == 1
@@ -128,5 +128,5 @@ def test_a_damaged_definition_is_a_sentence(plan: Path, tmp_path: Path, capsys: 
     folder = tmp_path / "store" / "watches" / "web"
     folder.mkdir(parents=True)
     (folder / "watch.json").write_text('{"name": 3}')
-    assert cli.main(["watch", "--list"]) == 3
+    assert command_line.main(["watch", "--list"]) == 3
     assert "watch.json is damaged." in capsys.readouterr().err

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.features.watch.made import plan_file
 
-from nephoscope import app as cli
+from nephoscope import command_line
 from nephoscope.features.watch import unit
 
 HOSTILE = ['a b"c', "50%", "$HOME", "back\\slash", "new\nline", "tab\t", "ü", "'", ";", "x" * 300]
@@ -83,7 +83,7 @@ def test_install_and_uninstall(
     monkeypatch.chdir(tmp_path)
     plan_file(tmp_path / "plan.yaml")
     words = ["watch", "plan.yaml", "--every", "5min", "--keep-raw", "3d", "--label", "env=a b"]
-    assert cli.main([*words, "--set", "seed=3", "--install", "--scope", "user"]) == 0
+    assert command_line.main([*words, "--set", "seed=3", "--install", "--scope", "user"]) == 0
     (line,) = capsys.readouterr().out.splitlines()
     file = Path(line)
     assert file == tmp_path / "config/systemd/user/nephoscope-watch-web.service"
@@ -96,8 +96,8 @@ def test_install_and_uninstall(
         assert f" {option}" in command
     assert "--install" not in command
     assert "--scope" not in command
-    assert cli.main(["watch", "--uninstall", "web", "--scope", "user"]) == 0
+    assert command_line.main(["watch", "--uninstall", "web", "--scope", "user"]) == 0
     assert not file.exists()
-    assert cli.main(["watch", "--uninstall", "web", "--scope", "user"]) == 2
+    assert command_line.main(["watch", "--uninstall", "web", "--scope", "user"]) == 2
     assert "There is no unit" in capsys.readouterr().err
-    assert cli.main(["watch", "--uninstall", "../../x", "--scope", "user"]) == 2
+    assert command_line.main(["watch", "--uninstall", "../../x", "--scope", "user"]) == 2

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nephoscope import app as cli
-from nephoscope import catalog
+from nephoscope import catalog, command_line
 from nephoscope.core.errors import PlanError
 from nephoscope.measure.plans.files.load import from_text
 
@@ -107,7 +106,7 @@ def test_the_command_prints_a_line_for_each_mistake(
 ) -> None:
     file = tmp_path / "plan.yaml"
     file.write_text("version: 1\nnam: x\nbenchmarks: [{benchmark: nul}]\n")
-    assert cli.main(["run", str(file)]) == 2
+    assert command_line.main(["run", str(file)]) == 2
     lines = capsys.readouterr().err.splitlines()
     assert [line.partition("plan.yaml:")[2][:5] for line in lines] == ["2:1: ", "3:15:"]
     assert all(line.startswith("nephoscope: ") for line in lines)

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from nephoscope.cli.commands import metric_table
-from nephoscope.cli.kit import measuring, options, output
+from nephoscope.cli.kit import measuring, metric_table, options, output
 from nephoscope.core.errors import UsageError
 
 

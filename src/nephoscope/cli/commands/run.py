@@ -58,6 +58,8 @@ def run(
         from nephoscope.cli.kit import dry_run as preview
 
         return preview.of_plan(loaded, runs, as_json=as_json)
-    return measuring.measure(
-        loaded, store=store, as_json=as_json, full=full_report, fresh=fresh, repeat=repeat
-    )
+    if repeat.runs > 1:
+        from nephoscope.features.comparison.measure_repeats import measure_repeatedly
+
+        return measure_repeatedly(loaded, store=store, repeat=repeat, as_json=as_json, fresh=fresh)
+    return measuring.measure(loaded, store=store, as_json=as_json, full=full_report, fresh=fresh)

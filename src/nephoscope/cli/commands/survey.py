@@ -50,6 +50,8 @@ def survey(
     plan = plans.survey("quick" if quick else "full" if full else "standard", budget, seed)
     if targets:
         plan = measuring.fitted(plan, targets)
-    return measuring.measure(
-        plan, store=store, as_json=as_json, full=full_report, fresh=fresh, repeat=repeat
-    )
+    if repeat.runs > 1:
+        from nephoscope.features.comparison.measure_repeats import measure_repeatedly
+
+        return measure_repeatedly(plan, store=store, repeat=repeat, as_json=as_json, fresh=fresh)
+    return measuring.measure(plan, store=store, as_json=as_json, full=full_report, fresh=fresh)

@@ -10,7 +10,7 @@ from rich.progress import BarColumn, TaskID, TextColumn
 from rich.progress import Progress as Bar
 from rich.table import Column
 
-from nephoscope.cli.kit import output, progress
+from nephoscope.cli.kit import output, remaining
 from nephoscope.core.reading.printable import printable
 from nephoscope.measure.runs import Status
 
@@ -55,11 +55,11 @@ class LiveLine:
         """Shows what is measured now, and how far the run is."""
         if status.budget_s:
             total, done = status.budget_s, min(status.spent_s, status.budget_s)
-            left = progress.left(status)
+            left = remaining.left(status)
         else:
             total, done = float(status.alternatives), float(status.ended)
             left = f"{status.ended} of {status.alternatives} settings done"
-            left = ", ".join(filter(None, (progress.left(status), left)))
+            left = ", ".join(filter(None, (remaining.left(status), left)))
         self._bar.update(
             self._task, total=total, completed=done, description=escape(printable(text)), left=left
         )

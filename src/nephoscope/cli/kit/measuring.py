@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from nephoscope.measure.targets.kinds.record import TargetRecord as Target
     from nephoscope.store import Store, StoredRun
 
-ONCE = options.Repetition()
 NOTHING_VALID = 3
 TARGET_LOST = 3
 
@@ -32,7 +30,6 @@ def measure(
     full: bool = False,
     fresh: bool = False,
     table: bool = False,
-    repeat: options.Repetition = ONCE,
 ) -> int:
     """Runs the plan, or resumes its unfinished run, and presents the result.
 
@@ -40,11 +37,8 @@ def measure(
     """
     from nephoscope.store import Store
 
-    runs = Store(store)
-    if repeat.runs == 1:
-        run = executed(plan, runs, fresh=fresh)
-        return present(run, as_json=as_json, full=full, table=table)
-    return _measure_repeatedly(plan, runs, repeat, as_json=as_json, fresh=fresh)
+    run = executed(plan, Store(store), fresh=fresh)
+    return present(run, as_json=as_json, full=full, table=table)
 
 
 def run_or_preview(
@@ -71,30 +65,6 @@ def run_or_preview(
 
         needs.require(lab_for, store.path)
     return present(executed(plan, store, fresh=fresh), as_json=as_json, text_of=text_of)
-
-
-def _measure_repeatedly(
-    plan: Plan, store: Store, repeat: options.Repetition, *, as_json: bool, fresh: bool
-) -> int:
-    """Makes complete runs with gaps and presents them together; returns the worst exit code."""
-    from nephoscope.features.comparison.repeats import analyse_repeats
-    from nephoscope.features.comparison.text import print_repeats
-
-    results, code = [], 0
-    for number in range(repeat.runs):
-        if number:
-            output.log(f"Run {number} of {repeat.runs} is complete; the next in {repeat.gap_s:g} s")
-            time.sleep(repeat.gap_s)
-        run = executed(plan, store, fresh=fresh or number > 0)
-        result = reported(run)
-        results.append(result)
-        code = max(code, exit_code(result, run))
-    repeats = analyse_repeats(results)
-    if as_json:
-        output.document(repeats)
-    else:
-        print_repeats(repeats)
-    return code
 
 
 def fitted(plan: Plan, texts: Sequence[str]) -> Plan:
@@ -216,7 +186,7 @@ def _written(result: RunResult, run: StoredRun) -> Path:
 
 
 def _text(result: RunResult, *, full: bool, table: bool) -> str:
-    from nephoscope.cli.commands import metric_table
+    from nephoscope.cli.kit import metric_table
     from nephoscope.report import first_screen, report_files
 
     if table and not full:

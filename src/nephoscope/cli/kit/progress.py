@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, TextIO
 
-from nephoscope.cli.kit import output
-from nephoscope.core import units
+from nephoscope.cli.kit import output, remaining
 from nephoscope.core.model import Setting, TrialKey, TrialRecord, TrialStatus
 from nephoscope.core.naming import factors_text, plural
 from nephoscope.measure.runs import LOST, Observer, Outcome, Status
@@ -75,7 +74,7 @@ class Progress(Observer):
             self._live.update(text, status)
         elif self._now() - self._last_line >= LINE_EVERY_S:
             self._last_line = self._now()
-            self.say("; ".join(filter(None, (left(status), f"{text}: {done(status)}"))))
+            self.say("; ".join(filter(None, (remaining.left(status), f"{text}: {done(status)}"))))
 
     def trial_ended(self, record: TrialRecord, status: Status) -> None:
         """Says at once when a trial failed: waiting for the report would cost the user's time."""
@@ -125,13 +124,3 @@ def done(status: Status) -> str:
     if not status.ended:
         return trials
     return f"{trials}, {status.ended} of {status.alternatives} settings precise enough"
-
-
-def left(status: Status) -> str:
-    """The time that measuring will still take, as far as it is known; else empty."""
-    if status.time_left is None:
-        if status.left_s is None:
-            return ""
-        return f"about {units.format_duration(status.left_s)} left"
-    words = "about" if status.time_left.exact else "at least"
-    return f"{words} {units.format_duration(status.time_left.expected_s)} left"

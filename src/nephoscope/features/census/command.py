@@ -171,8 +171,8 @@ def of_runs(
 
 def of_study(name: str, confidence: float, at_least: Sequence[float] = ()) -> Census:
     """Returns the published census of a study."""
+    from nephoscope.features.census.published import published
     from nephoscope.features.census.result import build
     from nephoscope.features.studies import catalogue
-    from nephoscope.features.studies.census import published
 
     return build(published(catalogue.load(name)), confidence=confidence, at_least=at_least)

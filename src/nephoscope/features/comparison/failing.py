@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import VerdictWord
-from nephoscope.features.comparison.result import Compared, Comparisons, Rules
+from nephoscope.features.comparison.compared import Compared
+from nephoscope.features.comparison.result import Comparisons, Rules
 from nephoscope.stats.compare import Comparison, error_shares
 from nephoscope.stats.verdicts import change
 

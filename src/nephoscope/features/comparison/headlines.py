@@ -12,7 +12,7 @@ from nephoscope.stats.statistics.values import percent
 from nephoscope.stats.verdicts import change
 
 if TYPE_CHECKING:
-    from nephoscope.features.comparison.result import Compared
+    from nephoscope.features.comparison.compared import Compared
 
 SURVEYED = 4
 """Benchmarks of the summary's own choices from which on a run is a survey: these choices, and not

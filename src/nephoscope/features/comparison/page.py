@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from nephoscope.core import units
 from nephoscope.core.model import Estimate
+from nephoscope.features.comparison.compared import Compared
 from nephoscope.features.comparison.headlines import adjective, change_text, of_word
-from nephoscope.features.comparison.result import Compared, Comparisons, Rules
+from nephoscope.features.comparison.result import Comparisons, Rules
 from nephoscope.report import wording
 from nephoscope.report.blocks import Block, Column, Heading, Section, Sentence, Table, items
 from nephoscope.stats.statistics.values import percent

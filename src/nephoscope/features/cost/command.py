@@ -18,7 +18,7 @@ from nephoscope.core.errors import UsageError
 if TYPE_CHECKING:
     from nephoscope.features.census.records import Census
     from nephoscope.features.cost.mix import Mix
-    from nephoscope.features.cost.price_book import PriceBook
+    from nephoscope.features.cost.price_records import PriceBook
 
 _BOOK = option(
     "--book",

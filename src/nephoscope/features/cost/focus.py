@@ -19,14 +19,14 @@ from pathlib import Path
 
 from nephoscope.core.errors import UsageError
 from nephoscope.core.reading import foreign, jsontext, textfile
-from nephoscope.features.cost.price_book import (
+from nephoscope.features.cost.price_lists import Import
+from nephoscope.features.cost.price_records import (
     Offer,
     PriceBook,
     Purchase,
     offer_of,
     single_currency,
 )
-from nephoscope.features.cost.price_lists import Import
 
 NEEDED = (
     "BillingCurrency",

@@ -16,7 +16,7 @@ from typing import Any
 
 from nephoscope.core.errors import UsageError
 from nephoscope.core.reading import foreign, jsontext, textfile
-from nephoscope.features.cost.price_book import Offer, PriceBook, offer_of, single_currency
+from nephoscope.features.cost.price_records import Offer, PriceBook, offer_of, single_currency
 
 _HINT = "Write a price book: docs/how-to/cost.md describes its keys."
 _HOURS = re.compile(r"([1-9][0-9]{0,5}) Hours?")

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from nephoscope.core import units
 from nephoscope.core.model import Estimate
-from nephoscope.features.cost.price_book import PURCHASES, Offer, PriceBook
 from nephoscope.features.cost.price_lists import Import
+from nephoscope.features.cost.price_records import PURCHASES, Offer, PriceBook
 from nephoscope.features.cost.saving import SavingAnalysis, SavingForm
 from nephoscope.features.cost.work import WorkCost, WorkCosts
 from nephoscope.features.simulation import choice_charts

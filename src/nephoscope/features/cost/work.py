@@ -24,9 +24,9 @@ from nephoscope.core.reading import jsontext, recordfile, textfile
 from nephoscope.core.reading.fields import Count, Part, Record
 from nephoscope.features.census.analysis import draw_mix
 from nephoscope.features.census.result import of_files
-from nephoscope.features.cost import price_book
+from nephoscope.features.cost import price_records
 from nephoscope.features.cost.mix import of_census
-from nephoscope.features.cost.price_book import Currency, Egress, PriceBook, Purchase
+from nephoscope.features.cost.price_records import Currency, Egress, PriceBook, Purchase
 from nephoscope.features.cost.quantities import NotNegative, Positive, Quantity
 from nephoscope.features.cost.tiers import GB_BYTES, price_of
 from nephoscope.results import names
@@ -140,7 +140,7 @@ class WorkCosts:
 def read(file: Path, book: PriceBook) -> WorkCosts:
     """Returns the costs of the options in a file. Raises PlanError or UsageError."""
     values = recordfile.load(file, WorkFile, "list of options")
-    currency = price_book.single_currency(
+    currency = price_records.single_currency(
         (_currency(one, book, values.date) for one in values.options.values()), f"{file}: options"
     )
     costs = []
@@ -156,7 +156,7 @@ def _currency(option: Option, book: PriceBook, day: Date | None) -> str:
     parts = [option.currency if option.offer is None else book.offer(option.offer, day).currency]
     if option.egress is not None:
         parts.append(book.transfer(option.egress, day).currency)
-    return price_book.single_currency(parts, "the parts of an option")
+    return price_records.single_currency(parts, "the parts of an option")
 
 
 def _cost(

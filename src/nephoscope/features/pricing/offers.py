@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from nephoscope.core.reading.fields import Part, Record
-from nephoscope.features.cost.price_book import Currency
+from nephoscope.features.cost.price_records import Currency
 from nephoscope.features.cost.quantities import Level, NotNegative, Positive, Quantity
 from nephoscope.stats.statistics.values import Array
 

@@ -27,7 +27,7 @@ from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Estimate
 from nephoscope.core.reading import recordfile
 from nephoscope.core.reading.fields import Count, Part, Ratio, Record
-from nephoscope.features.cost.price_book import Currency
+from nephoscope.features.cost.price_records import Currency
 from nephoscope.features.cost.quantities import Positive
 from nephoscope.features.cost.tiers import GB_BYTES, Gigabyte, Tiers, price_of
 from nephoscope.results import names
