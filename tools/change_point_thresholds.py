@@ -1,4 +1,4 @@
-"""Calibrates the thresholds of change points by simulation: src/nephoscope/features/history/thresholds.json.
+"""Calibrates the thresholds of change points by simulation: features/history/thresholds.json.
 
 Stationary AR(1) series of WINDOW points are tested after each point as `nephoscope history` tests
 them. The threshold depends on the effective number of points alone, which the autocorrelation

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 from tests.store.factory import trial_record
 
-from nephoscope.cli.kit.progress import Progress, left
+from nephoscope.cli.kit.progress import Progress
+from nephoscope.cli.kit.remaining import left
 from nephoscope.core.model import Setting, TrialKey, TrialStatus
 from nephoscope.measure.runs import Outcome, Status
 from nephoscope.measure.runs.schedule.progress import TimeLeft

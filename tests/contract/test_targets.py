@@ -1,7 +1,7 @@
 """One suite over every kind of target: the five verbs, time limits, cancellation, bad output.
 
-To add a kind: its line in `nephoscope.measure.targets.kinds.KINDS`; what has to be there for it to be
-reached (a lab, an ssh server) is made by a fixture of conftest.py that `FIXTURES` names.
+To add a kind: its line in `nephoscope.measure.targets.kinds.KINDS`; what has to be there for it to
+be reached (a lab, an ssh server) is made by a fixture of conftest.py that `FIXTURES` names.
 """
 
 from __future__ import annotations

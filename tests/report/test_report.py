@@ -538,9 +538,7 @@ def test_a_ladder_stands_in_the_table_by_its_levels() -> None:
     ]  # fmt: skip
     _, levels = made.ladders()
     result = replace(empty(), metrics=tuple(reversed(lines)), parts=(MachineFigures(levels),))
-    table = next(
-        table for table in blocks_of(result, Table) if "metric" in table.columns[0].title
-    )
+    table = next(table for table in blocks_of(result, Table) if "metric" in table.columns[0].title)
     assert [row[0].partition(": ")[2] for row in table.rows] == [
         "vector 8 KiB (L1)",
         "vector 256 KiB (L2)",

@@ -208,11 +208,11 @@ def compare(
 
 def command(store: Store, words: Sequence[str]) -> RenderedResponse:
     """Returns what a command of `queries.QUERIES` prints with `--json`."""
-    from nephoscope import command_line
+    from nephoscope.cli.kit import registered
 
     out, errors = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
-        code = command_line.main(words)
+        code = registered.run(words)
     if out.getvalue().startswith("{"):
         return RenderedResponse(200, out.getvalue().encode("utf-8", "replace"))
     lines = errors.getvalue().strip().splitlines() or ["The command printed nothing."]

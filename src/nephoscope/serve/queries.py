@@ -15,7 +15,7 @@ from typing import Literal, cast
 
 import click
 
-from nephoscope import command_line
+from nephoscope.cli.kit import registered
 from nephoscope.core.errors import UnknownName, UsageError
 from nephoscope.core.reading.sentences import choices
 
@@ -134,7 +134,7 @@ EXCLUDED: Mapping[str, str] = {
 
 def command_of(name: str) -> click.Command:
     """Returns the command of a name such as `network series`."""
-    command: click.Command = command_line.program
+    command: click.Command = registered.program()
     for word in name.split():
         command = cast(click.Group, command).commands[word]
     return command

@@ -1,8 +1,8 @@
 """A watch on a clock that runs faster, in a process of its own that tests kill.
 
-`python -m tests.features.watch.month STORE PLAN DAYS RAW_DAYS`: repeats the plan until so many simulated
-days are over, keeps trials for so many, and prints a line before each wait: events so far,
-simulated days, bytes of its own memory.
+`python -m tests.features.watch.month STORE PLAN DAYS RAW_DAYS`: repeats the plan until so many
+simulated days are over, keeps trials for so many, and prints a line before each wait: events so
+far, simulated days, bytes of its own memory.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Removes the labs of a measurement whose process was killed.
 
-`python -m nephoscope.features.platforms.cleanup PREFIX` waits until standard input ends, which happens when
-the process that holds its other end is gone, and then removes the labs of that prefix.
+`python -m nephoscope.features.platforms.cleanup PREFIX` waits until standard input ends, which
+happens when the process that holds its other end is gone, and then removes the labs of that prefix.
 """
 
 from __future__ import annotations
