@@ -18,6 +18,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from tests import contradictions, profiles
 
+pytest_plugins = ["tests.undecided"]
+
 ROOT = Path(__file__).resolve().parents[1]
 
 ALONE = frozenset({"truth"})

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.judging import changed
 from tests.results.made import run_data
 
 from nephoscope.core.model import Better, Finding, MetricResult, TrialKey, TrialRecord, TrialStatus
@@ -22,6 +21,7 @@ from nephoscope.results import findings, lines
 from nephoscope.results.lines import Group, Key, Wanted
 from nephoscope.results.machine_figures import MachineFigures
 from nephoscope.results.precision import relative_half_width
+from stats.judging import changed
 
 WANTED = Wanted(10, 100, 0.02, frozenset({"pi_digits_per_s", "hash_bytes_per_s"}))
 

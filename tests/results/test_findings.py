@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from analysis.judging import GOOD, changed, judge
 
 from nephoscope.core.model import (
     Severity,
@@ -19,6 +18,7 @@ from nephoscope.features.machine import findings as findings_machine
 from nephoscope.features.machine import interference_findings, measured_findings
 from nephoscope.results import findings
 from nephoscope.results.machine_figures import MachineFigures
+from stats.judging import GOOD, changed, judge
 
 
 def test_a_good_machine_has_no_findings() -> None:

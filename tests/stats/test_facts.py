@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from analysis.judging import GOOD
-
 from nephoscope.stats import facts
+from stats.judging import GOOD
 
 
 def test_cache_sizes_leave_out_instructions_and_fall_back_to_cpuid() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from analysis.judging import line
-
 from nephoscope.core.model import (
     Estimate,
 )
@@ -14,6 +12,7 @@ from nephoscope.stats.target_evidence import (
     limit_lines,
     text_of,
 )
+from stats.judging import line
 
 
 def test_an_estimate_without_interval_says_so() -> None:

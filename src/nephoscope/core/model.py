@@ -17,14 +17,14 @@ from nephoscope.core.naming import line_name
 PartType = TypeVar("PartType")
 
 INTERNAL: Mapping[str, Any] = {"internal": True}
-"""Metadata of a field that stays out of JSON documents (see documents.py)."""
+"""Metadata of a field that stays out of JSON documents (see core/documents.py)."""
 
 if TYPE_CHECKING:
     stated = property
 else:
 
     class stated(property):  # noqa: N801
-        """A property that is part of the record's JSON document (see documents.py)."""
+        """A property that is part of the record's JSON document (see core/documents.py)."""
 
 
 RunState = Literal[
@@ -537,7 +537,7 @@ class RunResult:
     refused: sentences on statistics that were asked for and not given. fingerprints: target ->
     fingerprint document. histograms: merged (values, counts) for plots. series: list of (trial,
     at_ns, value) for timelines. parts: the records of the capabilities that have something to
-    state about this run, at most one of a type (see capabilities/table.py).
+    state about this run, at most one of a type (see results/feature.py).
     """
 
     run: RunSummary

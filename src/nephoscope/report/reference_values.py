@@ -24,7 +24,7 @@ from nephoscope.stats import facts
 MIN_MACHINES = 5
 """With fewer machines a rank within the class would say more about the data set."""
 
-_FOLDERS = (("capabilities", "reference_surveys"), ("comparison", "repeated_surveys"))
+_FOLDERS = (("report", "reference_surveys"), ("features", "comparison", "repeated_surveys"))
 
 LineName = tuple[str, str, str]
 """Benchmark, metric and `factors_key`."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from analysis.judging import GOOD, changed, judge, line
 
 from nephoscope.core.model import (
     Severity,
 )
+from stats.judging import GOOD, changed, judge, line
 
 MACHINES = {
     "cpu_names_disagree": (

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from analysis.judging import GOOD, changed, judge, line
 
 from nephoscope.core.model import (
     BUSY_MACHINE,
@@ -15,6 +14,7 @@ from nephoscope.core.model import (
     factors_key,
 )
 from nephoscope.stats.target_evidence import Trials
+from stats.judging import GOOD, changed, judge, line
 
 
 def share(value: float, cpu: int = 0, half: float = 0.001) -> MetricResult:

@@ -6,7 +6,6 @@ import random
 from dataclasses import replace
 
 import pytest
-from analysis.judging import GOOD, changed, judge, line
 from tests.profiles import by_profile
 
 from nephoscope.core.model import (
@@ -17,6 +16,7 @@ from nephoscope.core.model import (
 from nephoscope.features.machine import measured_findings
 from nephoscope.results.machine_figures import Knee, MachineFigures, MemoryLevels, ThreadScaling
 from nephoscope.stats.target_evidence import Trials
+from stats.judging import GOOD, changed, judge, line
 
 
 def test_direct_io_that_fails_or_was_not_asked_for() -> None:

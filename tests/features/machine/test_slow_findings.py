@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from analysis.judging import judge, line
 
 from nephoscope.core.model import MetricResult
 from nephoscope.stats.target_evidence import Trials
+from stats.judging import judge, line
 
 QUIET = {
     "steal_ratio": 0.0,

@@ -1,6 +1,6 @@
 """Findings on neighbours: what a victim loses beside a load, whether it comes back.
 
-"Neighbour" is said only where analysis/attribution.py says it; else the load is named as a load
+"Neighbour" is said only where stats/attribution.py says it; else the load is named as a load
 that stood beside the victim, which is all that is known.
 """
 

@@ -48,7 +48,7 @@ class Cell:
     achieved: what the load reached of what it reaches alone at intensity 1. rounds: the triples
     behind it; trials: their loaded trials' names. pairing: with which baseline trials. notes: what
     was not given, and why. lost: part of the price of the victim that the slowdown takes away, or
-    money per hour where its price is known (isolation/money.py).
+    money per hour where its price is known (features/isolation/money.py).
     """
 
     victim: Victim
@@ -173,7 +173,7 @@ class NamedLoad:
 class Isolation:
     """All that a run with loads beside its victims tells. notes: what was not given, and why.
 
-    named: what beside named as the resource, by target (isolation/naming.py); empty where nothing
+    named: what beside named as the resource, by target (features/isolation/naming.py); empty where nothing
     was named.
     """
 
