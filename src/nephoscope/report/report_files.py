@@ -79,9 +79,11 @@ def subtitle(result: RunResult) -> str:
 
 def document(result: RunResult) -> dict[str, Any]:
     """Returns the document of `--json` (contracts/result.schema.json)."""
-    parts: dict[str, Any] = dict.fromkeys(entry.name for entry in feature.features())
+    parts: dict[str, Any] = dict.fromkeys(entry.name for entry in feature.analysed())
     parts |= {
-        entry.name: documents.to_json(part) for entry, part in feature.contributing(result.parts)
+        entry.name: documents.to_json(part)
+        for entry, part in feature.contributing(result.parts)
+        if entry.analyse
     }
     found: dict[str, Any] = documents.to_json(result)
     return documents.versioned({**found, **parts})
@@ -89,7 +91,7 @@ def document(result: RunResult) -> dict[str, Any]:
 
 def result_schema() -> dict[str, Any]:
     """Returns the JSON Schema of `document`."""
-    parts = [(entry.name, feature.load(entry.record) | None, None) for entry in feature.features()]
+    parts = [(entry.name, feature.load(entry.record) | None, None) for entry in feature.analysed()]
     record = make_dataclass("RunDocument", parts, bases=(RunResult,), frozen=True)
-    record.__doc__ = "A run's result; null where a capability has nothing to state about it."
+    record.__doc__ = "A run's result; null where a feature has nothing to state about it."
     return documents.schema_of(record, "Result of a Nephoscope run")

@@ -11,6 +11,7 @@ import dataclasses
 from importlib import import_module
 from typing import Any
 
+from nephoscope.catalog import adapters_of_other_packages
 from nephoscope.catalog.adapters.frame import Adapter, Command, Output, Server, ToolError
 
 _FILES = """
@@ -27,15 +28,19 @@ def _adapters_of(file: str) -> tuple[Adapter, ...]:
     return several or (module.ADAPTER,)
 
 
+_OWN = {adapter.spec.id: adapter for file in _FILES.split() for adapter in _adapters_of(file)}
+
+
 ADAPTERS: dict[str, Adapter] = {
-    adapter.spec.id: adapter for file in _FILES.split() for adapter in _adapters_of(file)
+    **_OWN,
+    **{adapter.spec.id: adapter for adapter in adapters_of_other_packages()},
 }
-"""Name of the benchmark -> its adapter."""
+"""Name of the benchmark -> its adapter, those of other packages last."""
 
 
 def document() -> dict[str, Any]:
-    """All declarations, as contracts/adapters.json has them."""
-    specs = [adapter.spec for adapter in ADAPTERS.values()]
+    """All declarations of this program, as contracts/adapters.json has them."""
+    specs = [adapter.spec for adapter in _OWN.values()]
     return {"adapters": [_without_nothing(dataclasses.asdict(spec)) for spec in specs]}
 
 

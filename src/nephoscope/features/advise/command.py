@@ -63,7 +63,7 @@ def advise(
     resource, service levels to ask for, benchmarks to run, and predictions from stored runs.
     """
     from nephoscope.features.advise import answers, forecast, observe, result, stored_values
-    from nephoscope.features.advise.text import section
+    from nephoscope.features.advise.section import section
     from nephoscope.store import Store
 
     if questions:

@@ -139,7 +139,7 @@ def balance(
     nephoscope balance --url http://lb.example.com/ --i-own-this-host lb.example.com
     """
     from nephoscope.features.balance import plan as balance_plan
-    from nephoscope.features.balance import text
+    from nephoscope.features.balance import terminal
     from nephoscope.measure.targets.kinds import parse
     from nephoscope.store import Store
 
@@ -162,7 +162,7 @@ def balance(
         balance_plan.plan_balance(wanted),
         Store(store),
         lab_for="" if url else "nephoscope balance",
-        text_of=text.text,
+        text_of=terminal.text,
         as_json=as_json,
         fresh=fresh,
         dry_run=dry_run,

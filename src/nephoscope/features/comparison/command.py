@@ -105,7 +105,7 @@ def compare(
         wanted = f" named {', '.join(sorted(metrics))}" if metrics else ""
         reason = f" {comparisons.warnings[-1]}" if comparisons.warnings else ""
         raise UsageError(f"The two sides have no common metric{wanted}.{reason}")
-    from nephoscope.features.comparison.page import section
+    from nephoscope.features.comparison.section import section
 
     page = section(comparisons, rules, better if is_file[0] else "", every=every)
     present(comparisons, page, as_json=as_json, to=to, source="nephoscope compare")

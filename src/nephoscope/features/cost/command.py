@@ -51,7 +51,7 @@ def cost() -> None:
 @options.JSON
 def prices(book: Path | None, bill: Path | None, to: Path | None, as_json: bool) -> int:
     """List the prices of a price book, or take them from a bill."""
-    from nephoscope.features.cost import focus, price_book, price_lists, text
+    from nephoscope.features.cost import focus, price_book, price_lists, section
 
     if bill is not None and book is not None:
         raise UsageError("--book and --import exclude each other.", "Use one of them.")
@@ -68,7 +68,7 @@ def prices(book: Path | None, bill: Path | None, to: Path | None, as_json: bool)
         "left_out": {} if imported is None else dict(imported.left_out),
         "notes": [] if imported is None else list(imported.notes),
     }
-    return present(document, text.prices_section(entries, imported), as_json=as_json)
+    return present(document, section.prices_section(entries, imported), as_json=as_json)
 
 
 def _write_book(book: PriceBook, to: Path) -> None:
@@ -92,11 +92,11 @@ def work(file: Path, book: Path | None, to: Path | None, as_json: bool) -> int:
 
     FILE is a YAML file of options; docs/how-to/cost.md describes it.
     """
-    from nephoscope.features.cost import price_book, text
+    from nephoscope.features.cost import price_book, section
     from nephoscope.features.cost.work import read
 
     costs = read(file, price_book.load(book))
-    return present(costs, text.work_section(costs), to=to, source=str(file), as_json=as_json)
+    return present(costs, section.work_section(costs), to=to, source=str(file), as_json=as_json)
 
 
 @cost.command()
@@ -143,7 +143,7 @@ def saving(to: Path | None, as_json: bool, fleets: int, **values: Any) -> int:
 
     The mix of models is that of --mix, of a census (--import, --study) or of the stored runs.
     """
-    from nephoscope.features.cost import text
+    from nephoscope.features.cost import section
     from nephoscope.features.cost.saving import analyse
 
     mix = _mix(values)
@@ -158,7 +158,7 @@ def saving(to: Path | None, as_json: bool, fleets: int, **values: Any) -> int:
         from nephoscope.features.cost.fleets import simulate
 
         analysis = replace(analysis, fleets=tuple(simulate(analysis, fleets)))
-    page = text.saving_section(analysis)
+    page = section.saving_section(analysis)
     return present(analysis, page, to=to, source=mix.source, as_json=as_json)
 
 

@@ -87,8 +87,8 @@ def history(
         raise UsageError("--confirm repeats a run, and a window has several.", "Omit --window.")
     from nephoscope.features.compaction.reading import StoredSummaries
     from nephoscope.features.history import series
-    from nephoscope.features.history.page import section
     from nephoscope.features.history.result import Settings
+    from nephoscope.features.history.section import section
     from nephoscope.store import Store
 
     shelf = Store(store)

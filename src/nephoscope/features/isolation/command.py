@@ -91,7 +91,7 @@ def isolate(
     victim, aggressor or server. TARGET is local, ssh:[user@]host[:port] or lab:LAB/HOST.
     """
     from nephoscope.features.isolation import plan as isolation_plan
-    from nephoscope.features.isolation import text
+    from nephoscope.features.isolation import terminal
     from nephoscope.store import Store
 
     request = isolation_plan.IsolationRequest(
@@ -113,7 +113,7 @@ def isolate(
         fresh=fresh,
         dry_run=dry_run,
         lab_for="" if request.targets else f"nephoscope isolate {' '.join(victims)}",
-        text_of=text.text,
+        text_of=terminal.text,
     )
 
 

@@ -291,7 +291,7 @@ def _result(
 
 
 def _write(result: CapacityResult, to: Path) -> None:
-    from nephoscope.features.load.capacity_report import section
+    from nephoscope.features.load.capacity_section import section
     from nephoscope.report import files
 
     title = f"Capacity of {result.url}"

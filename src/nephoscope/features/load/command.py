@@ -71,7 +71,7 @@ def load(
     nephoscope load -r 1000 -c 50 -d 1min http://127.0.0.1:8080/search
     """
     from nephoscope.core.reading import yamltext
-    from nephoscope.features.load import text
+    from nephoscope.features.load import terminal
     from nephoscope.features.load.live import LoadProgress
     from nephoscope.features.load.plan import plan_of
     from nephoscope.measure.targets.kinds import parse
@@ -95,7 +95,7 @@ def load(
         run,
         as_json=as_json,
         full=full_report,
-        text_of=None if full_report else lambda result: text.text(result, params["url"], head),
+        text_of=None if full_report else lambda result: terminal.text(result, params["url"], head),
     )
     return code or _exit_code_of_failures(run)
 

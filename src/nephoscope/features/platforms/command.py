@@ -75,7 +75,7 @@ def platforms(
     """
     from nephoscope.core.tasks import run_until_signal
     from nephoscope.features.platforms.measure import Measurement, Settings
-    from nephoscope.features.platforms.page import section
+    from nephoscope.features.platforms.section import section
 
     settings = Settings(
         tuple(dict.fromkeys(names)) or NAMES,

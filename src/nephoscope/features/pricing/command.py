@@ -23,10 +23,10 @@ def tariff(file: Path, name: str | None, to: Path | None, store: Path | None, as
 
     FILE is a YAML file with tiers and client classes; docs/how-to/pricing.md describes it.
     """
+    from nephoscope.features.pricing import section
     from nephoscope.features.pricing import tariff as analysis
-    from nephoscope.features.pricing import text
     from nephoscope.store import Store
 
     bills = analysis.read(file, None if name is None else Store(store).open(name))
-    page = text.tariff_section(bills)
+    page = section.tariff_section(bills)
     return present(bills, page, as_json=as_json, to=to, source=str(file))

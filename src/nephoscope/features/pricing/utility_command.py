@@ -21,7 +21,7 @@ def utility(file: Path, to: Path | None, as_json: bool) -> int:
     """
     from nephoscope.core.errors import UsageError
     from nephoscope.core.reading import recordfile
-    from nephoscope.features.pricing import text
+    from nephoscope.features.pricing import section
     from nephoscope.features.pricing.offers import OfferFile
     from nephoscope.features.pricing.utility import analyse
 
@@ -30,5 +30,5 @@ def utility(file: Path, to: Path | None, as_json: bool) -> int:
         analysis = analyse(offers)
     except UsageError as error:
         raise UsageError(f"{file}: {error.message}", error.hint) from None
-    page = text.utility_section(analysis)
+    page = section.utility_section(analysis)
     return present(analysis, page, as_json=as_json, to=to, source=str(file))

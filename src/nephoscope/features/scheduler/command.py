@@ -50,8 +50,8 @@ def scheduler(
 
 
 def _text(result: RunResult) -> str:
-    from nephoscope.features.scheduler import text
+    from nephoscope.features.scheduler import terminal
     from nephoscope.features.scheduler.inference.verdict import SchedulerVerdicts
 
     verdicts = result.part(SchedulerVerdicts)
-    return text.text(verdicts.targets if verdicts is not None else ())
+    return terminal.text(verdicts.targets if verdicts is not None else ())

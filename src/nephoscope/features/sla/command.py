@@ -102,7 +102,7 @@ def verdict(
     """
     from nephoscope.features.sla import credit, files, result
     from nephoscope.features.sla import events as reading
-    from nephoscope.features.sla.text import section
+    from nephoscope.features.sla.section import section
 
     agreement = files.load(contract, terms_reading(unit, slo))
     amounts = {} if bills is None else result.read_bills(bills, agreement.currency)
@@ -173,7 +173,7 @@ def verify(bundle: Path, head: str | None, as_json: bool) -> int:
     Exits with 1 if anything differs.
     """
     from nephoscope.features.sla import evidence as bundles
-    from nephoscope.features.sla.text import section
+    from nephoscope.features.sla.section import section
 
     check = bundles.verify(bundle, head)
     if as_json:

@@ -35,7 +35,7 @@ def what_if(expression: str, as_json: bool) -> int:
 
     EXPRESSION is, for example, 'series(99.9%, parallel(99.5%, 99.5%), of(2, 99%, 99%, 99%))'.
     """
-    from nephoscope.features.sla.text import share_text
+    from nephoscope.features.sla.section import share_text
     from nephoscope.features.sla.what_if import compose
 
     system = compose(expression)
@@ -135,7 +135,7 @@ def promise(
     from nephoscope.features.sla import credit, files, result
     from nephoscope.features.sla import events as reading
     from nephoscope.features.sla.periods import instant_ns
-    from nephoscope.features.sla.text import share_text
+    from nephoscope.features.sla.section import share_text
     from nephoscope.features.sla.what_if import promises
 
     agreement = files.load(contract, terms_reading(unit, slo))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nephoscope.cli.kit import measuring, options, output
-from nephoscope.features.studies import text
+from nephoscope.features.studies import terminal
 
 if TYPE_CHECKING:
     from nephoscope.features.studies.catalogue import ReferenceStudy
@@ -40,7 +40,7 @@ def list_(store: Path | None, as_json: bool) -> None:
         output.document({"studies": rows})
         return
     for row in rows:
-        output.say(text.list_entry(row) + "\n")
+        output.say(terminal.list_entry(row) + "\n")
     output.say("`nephoscope study show NAME` prints the numbers, `study run NAME` measures.")
 
 
@@ -59,9 +59,8 @@ def show(name: str, store: Path | None, as_json: bool) -> None:
     if as_json:
         output.document(_document(reference, parts, conclusions))
     else:
-        output.say(
-            f"{text.published(reference)}\n\n{text.comparison(reference, parts, conclusions)}"
-        )
+        compared = terminal.comparison(reference, parts, conclusions)
+        output.say(f"{terminal.published(reference)}\n\n{compared}")
 
 
 @study.command()
@@ -91,7 +90,7 @@ def run(
     # A part that fails does not keep the others from being measured; the exit code is the worst.
     from nephoscope.core.errors import Interrupted, NephoscopeError
     from nephoscope.features.studies import catalogue
-    from nephoscope.features.studies.report import page
+    from nephoscope.features.studies.report import section
     from nephoscope.store import Store
 
     study = catalogue.load(name)
@@ -122,13 +121,13 @@ def run(
     conclusions = _conclusions(study, all_parts)
     results = list(measured.values())
     if as_json:
-        document = page.document_of(results, conclusions)
+        document = section.document_of(results, conclusions)
         output.document({"name": study.name, "scale": scale, **document})
     else:
-        output.say(text.comparison(study, results, conclusions))
-        output.say("\n" + text.summary(results, time.monotonic() - began))
+        output.say(terminal.comparison(study, results, conclusions))
+        output.say("\n" + terminal.summary(results, time.monotonic() - began))
     if all_parts:
-        path = page.write(study, all_parts, runs.path / "studies" / study.name, conclusions)
+        path = section.write(study, all_parts, runs.path / "studies" / study.name, conclusions)
         output.log(f"All parts: {path}")
     return code
 
@@ -142,12 +141,12 @@ def _measured(
 ) -> tuple[PartResult, bool]:
     """Returns the comparison of a new run of the part, and whether a trial of it is valid."""
     from nephoscope.features.studies.comparison.part_result import compare_part
-    from nephoscope.features.studies.report import page
+    from nephoscope.features.studies.report import section
 
     stored = measuring.executed(plan, store, fresh=fresh)
     result = measuring.reported(stored)
-    part_result = compare_part(study, part, result, text.warnings(stored))
-    path = page.write(study, [part_result], stored.report_path)
+    part_result = compare_part(study, part, result, terminal.warnings(stored))
+    path = section.write(study, [part_result], stored.report_path)
     output.log(f"Comparison: {path}")
     return part_result, result.run.trials.valid > 0
 
@@ -165,7 +164,7 @@ def _compared(
         if stored is not None and known and stored.id in known:
             results.append(known[stored.id])
         elif stored is not None:
-            result, warnings = analyse_run.build(stored), text.warnings(stored)
+            result, warnings = analyse_run.build(stored), terminal.warnings(stored)
             results.append(compare_part(study, part, result, warnings))
     return results
 
@@ -212,7 +211,7 @@ def _document(
 ) -> dict[str, Any]:
     from nephoscope.core import documents
     from nephoscope.features.studies import agreements
-    from nephoscope.features.studies.report import page
+    from nephoscope.features.studies.report import section
 
     about = study.definition
     fields = {"title", "authors", "year", "venue", "question"}
@@ -230,4 +229,4 @@ def _document(
         "agreements": agreements.figures(study),
     }
     values: dict[str, Any] = documents.to_json(document)
-    return {**values, **page.document_of(parts, conclusions)}
+    return {**values, **section.document_of(parts, conclusions)}

@@ -45,7 +45,7 @@ def traffic(
 
     FILE is a capture (pcap or pcapng), e.g. of `tcpdump -w`.
     """
-    from nephoscope.features.traffic import captures, energy, result, text
+    from nephoscope.features.traffic import captures, energy, result, section
 
     if (file is None) == (name is None):
         raise UsageError("`traffic` needs a capture or a stored run.", "Use FILE or --run RUN.")
@@ -61,4 +61,4 @@ def traffic(
 
         sources = result.of_run(Store(store).open(str(name)))
     analysis = result.analyse(sources, radios, gap_s=gap_s, playback=playback)
-    return present(analysis, text.section(analysis), as_json=as_json)
+    return present(analysis, section.section(analysis), as_json=as_json)

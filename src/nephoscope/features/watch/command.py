@@ -109,7 +109,7 @@ def _repeat(definition: Definition, store: Store, more: Mapping[str, Any]) -> Ba
     """Repeats the plan; returns what interrupted it, None after the last of `--runs`."""
     from nephoscope.cli.kit.progress import Progress
     from nephoscope.features.compaction.compact import compact
-    from nephoscope.features.watch import text
+    from nephoscope.features.watch import terminal
     from nephoscope.features.watch.loop import Watch
     from nephoscope.features.watch.metrics import Publisher
     from nephoscope.features.watch.repetition import Created, measurement
@@ -126,7 +126,7 @@ def _repeat(definition: Definition, store: Store, more: Mapping[str, Any]) -> Ba
             self._created(run.id)
             super().run_started(run, resumed, trials)
 
-    screen = text.TerminalScreen(sys.stderr)
+    screen = terminal.TerminalScreen(sys.stderr)
     with contextlib.ExitStack() as stack:
         sinks = list(stack.enter_context(_sinks(definition.name, store, more)))
         watching = Watch(
@@ -190,13 +190,13 @@ def _clock() -> Any:
 
 
 def _list(store: Store, as_json: bool) -> int:
-    from nephoscope.features.watch import status, text
+    from nephoscope.features.watch import status, terminal
 
     watches = status.watches_of(store)
     if as_json:
         output.document(watches)
     else:
-        text.print_watches(watches.watches)
+        terminal.print_watches(watches.watches)
     return 0
 
 
