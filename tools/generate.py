@@ -60,7 +60,7 @@ def described_by(program: Path) -> dict[str, Any]:
 def contracts(document: Mapping[str, Any]) -> dict[str, str]:
     """Every file of contracts/."""
     from nephoscope.catalog import adapters
-    from nephoscope.cli.commands.json_documents import commands_schema
+    from nephoscope.cli.kit.documents import commands_schema
     from nephoscope.core.documents import schema_of
     from nephoscope.features.census.records import Census
     from nephoscope.features.comparison.repeats import RepeatedRuns

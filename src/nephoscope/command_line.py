@@ -8,7 +8,6 @@ error, 3 a run failed, 4 a requirement is missing, 130 interrupted.
 from __future__ import annotations
 
 import gc
-import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, cast
@@ -102,10 +101,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     gc.set_threshold(50_000, 20, 20)
     output.prepare_streams()
     output.refuse_libraries_without_memory()
-    if output.COMPLETION_VARIABLE in os.environ:
-        from nephoscope.cli.commands import completion
-
-        completion.attach(program)
     try:
         output.refuse_undecodable(sys.argv[1:] if argv is None else argv)
         code = program.main(

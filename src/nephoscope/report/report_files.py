@@ -89,9 +89,14 @@ def document(result: RunResult) -> dict[str, Any]:
     return documents.versioned({**found, **parts})
 
 
-def result_schema() -> dict[str, Any]:
-    """Returns the JSON Schema of `document`."""
+def document_record() -> type[Any]:
+    """Returns the record of `document`: a result with the records of all features."""
     parts = [(entry.name, feature.load(entry.record) | None, None) for entry in feature.analysed()]
     record = make_dataclass("RunDocument", parts, bases=(RunResult,), frozen=True)
     record.__doc__ = "A run's result; null where a feature has nothing to state about it."
-    return documents.schema_of(record, "Result of a Nephoscope run")
+    return record
+
+
+def result_schema() -> dict[str, Any]:
+    """Returns the JSON Schema of `document`."""
+    return documents.schema_of(document_record(), "Result of a Nephoscope run")

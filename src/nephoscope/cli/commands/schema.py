@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import click
+from dataclasses import dataclass
 
 from nephoscope.cli.kit import options, output
+from nephoscope.cli.kit.command import command
+from nephoscope.cli.kit.named import Named
+from nephoscope.cli.kit.options import argument
 
 SUFFIX = ".schema.json"
 
@@ -17,10 +20,16 @@ def names() -> list[str]:
     return sorted(path.name.removesuffix(SUFFIX) for path in files)
 
 
-@click.command()
-@click.argument("name", required=False)
-@options.flag("--path", "Print the path of the schema's file instead.")
-def schema(name: str | None, path: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class SchemaArguments:
+    """Arguments of `nephoscope schema`."""
+
+    name: str | None = argument(Named(names=lambda context: names()), required=False)
+    path: bool = options.flag("--path", "Print the path of the schema's file instead.")
+
+
+@command()
+def schema(arguments: SchemaArguments) -> None:
     """Print a JSON Schema; without NAME, list the schemas.
 
     For completion in editors, save the schema beside a plan and begin the plan with
@@ -30,10 +39,12 @@ def schema(name: str | None, path: bool) -> None:
     from nephoscope.core.reading.sentences import unknown_name
 
     known = names()
-    if name is None:
+    if arguments.name is None:
         output.say("\n".join(known))
         return
-    if name not in known:
-        raise unknown_name(f"There is no schema '{name}'", name, known, "Schemas")
-    file = catalog.contract_path(name + SUFFIX)
-    output.say(str(file) if path else file.read_text(encoding="utf-8").rstrip("\n"))
+    if arguments.name not in known:
+        raise unknown_name(
+            f"There is no schema '{arguments.name}'", arguments.name, known, "Schemas"
+        )
+    file = catalog.contract_path(arguments.name + SUFFIX)
+    output.say(str(file) if arguments.path else file.read_text(encoding="utf-8").rstrip("\n"))

@@ -7,13 +7,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from nephoscope.cli.kit import options, output
+from nephoscope.cli.kit.command import Document, Query, command
+from nephoscope.cli.kit.documents import Rows
+from nephoscope.cli.kit.named import RUN
+from nephoscope.cli.kit.options import argument
 
 if TYPE_CHECKING:
     from nephoscope.store import StoredRun
     from nephoscope.store.day_files import DayFile
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedRuns:
+    """Runs whose files were compared with their digests.
+
+    damaged: sentences; run: may be empty, or the path of a day file.
+    """
+
+    runs: Rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +38,17 @@ class _Verified:
     damaged: tuple[str, ...]
 
 
-@click.command()
-@click.argument("names", metavar="[RUN]...", nargs=-1)
-@options.STORE
-@options.JSON
-def verify(names: Sequence[str], store: Path | None, as_json: bool) -> int:
+@dataclass(frozen=True, slots=True)
+class VerifyArguments:
+    """Arguments of `nephoscope verify`."""
+
+    names: Sequence[str] = argument(RUN, metavar="[RUN]...", nargs=-1)
+    store: Path | None = options.STORE
+    as_json: bool = options.JSON
+
+
+@command(prints=Document("verified_runs", VerifiedRuns), requests=Query())
+def verify(arguments: VerifyArguments) -> int:
     """Check the files of stored runs against their digests.
 
     RUN is a run id, a unique prefix of one, or `latest`; without one, checks all runs and day
@@ -39,13 +57,13 @@ def verify(names: Sequence[str], store: Path | None, as_json: bool) -> int:
     """
     from nephoscope.store import Store, day_files
 
-    shelf = Store(store)
-    runs = [shelf.open(name) for name in names] if names else shelf.runs()
+    shelf = Store(arguments.store)
+    runs = [shelf.open(name) for name in arguments.names] if arguments.names else shelf.runs()
     results = [_verified(run) for run in runs]
-    if not names:
+    if not arguments.names:
         results += [_Verified("", 0, 0, (sentence,)) for sentence in shelf.damaged()]
         results += [_verified_day(shelf.path, file) for file in day_files.day_files(shelf.path)]
-    if as_json:
+    if arguments.as_json:
         output.document({"runs": results})
     else:
         output.say("\n".join(map(_text, results)) or f"No runs in {shelf.path}.")

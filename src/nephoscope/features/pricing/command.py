@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
-import click
-
 from nephoscope.cli.kit import options
+from nephoscope.cli.kit.command import Document, Query, command
+from nephoscope.cli.kit.named import RUN
+from nephoscope.cli.kit.options import argument
 from nephoscope.cli.kit.section_output import present
 
 
-@click.command()
-@click.argument("file", type=options.PATH)
-@options.option(
-    "--run name", "RUN", "Stored run of net.throughput whose targets have the names of the classes."
-)
-@options.REPORT_FILE
-@options.STORE
-@options.JSON
-def tariff(file: Path, name: str | None, to: Path | None, store: Path | None, as_json: bool) -> int:
+@dataclass(frozen=True, slots=True)
+class TariffArguments:
+    """Arguments of `nephoscope tariff`."""
+
+    file: Path = argument(options.PATH)
+    name: str | None = options.option(
+        "--run", RUN, "Stored run of net.throughput whose targets have the names of the classes."
+    )
+    to: Path | None = options.REPORT_FILE
+    store: Path | None = options.STORE
+    as_json: bool = options.JSON
+
+
+@command(prints=Document("tariff", ".features.pricing.tariff:TariffAnalysis"), requests=Query())
+def tariff(arguments: TariffArguments) -> int:
     """Price transfers by throughput, beside a flat tariff.
 
     FILE is a YAML file with tiers and client classes; docs/how-to/pricing.md describes it.
@@ -27,6 +35,11 @@ def tariff(file: Path, name: str | None, to: Path | None, store: Path | None, as
     from nephoscope.features.pricing import tariff as analysis
     from nephoscope.store import Store
 
-    bills = analysis.read(file, None if name is None else Store(store).open(name))
+    bills = analysis.read(
+        arguments.file,
+        None if arguments.name is None else Store(arguments.store).open(arguments.name),
+    )
     page = section.tariff_section(bills)
-    return present(bills, page, as_json=as_json, to=to, source=str(file))
+    return present(
+        bills, page, as_json=arguments.as_json, to=arguments.to, source=str(arguments.file)
+    )

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from nephoscope.cli.kit import measuring, options, output
+from nephoscope.cli.kit.command import MEASURES, Document, Query, command, group
+from nephoscope.cli.kit.documents import Rows
+from nephoscope.cli.kit.named import Named
+from nephoscope.cli.kit.options import argument
 from nephoscope.features.studies import terminal
 
 if TYPE_CHECKING:
@@ -21,22 +26,44 @@ if TYPE_CHECKING:
     from nephoscope.store import Store, StoredRun
 
 
-@click.group(cls=options.InOrder)
+def _names(context: click.Context) -> list[str]:
+    from nephoscope.features.studies import catalogue
+
+    return [known.name for known in catalogue.load_all()]
+
+
+STUDY = Named(names=_names)
+
+
+@dataclass(frozen=True, slots=True)
+class Studies:
+    """Published studies with their parts and the last run of each."""
+
+    studies: Rows
+
+
+@group()
 def study() -> None:
     """Reproduce the five reference studies."""
 
 
-@study.command("list")
-@options.STORE
-@options.JSON
-def list_(store: Path | None, as_json: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class StudyListArguments:
+    """Arguments of `nephoscope study list`."""
+
+    store: Path | None = options.STORE
+    as_json: bool = options.JSON
+
+
+@command(study, prints=Document("studies", Studies), requests=Query())
+def list_(arguments: StudyListArguments) -> None:
     """List the studies: parts, published numbers, last run."""
     from nephoscope.features.studies import catalogue
     from nephoscope.store import Store
 
-    runs = Store(store)
+    runs = Store(arguments.store)
     rows = [_row(known, runs) for known in catalogue.load_all()]
-    if as_json:
+    if arguments.as_json:
         output.document({"studies": rows})
         return
     for row in rows:
@@ -44,48 +71,58 @@ def list_(store: Path | None, as_json: bool) -> None:
     output.say("`nephoscope study show NAME` prints the numbers, `study run NAME` measures.")
 
 
-@study.command()
-@click.argument("name")
-@options.STORE
-@options.JSON
-def show(name: str, store: Path | None, as_json: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class StudyShowArguments:
+    """Arguments of `nephoscope study show`."""
+
+    name: str = argument(STUDY)
+    store: Path | None = options.STORE
+    as_json: bool = options.JSON
+
+
+@command(
+    study, prints=Document("study", ".features.studies.documents:StudyDocument"), requests=Query()
+)
+def show(arguments: StudyShowArguments) -> None:
     """Print the published results of NAME beside those measured here."""
     from nephoscope.features.studies import catalogue
     from nephoscope.store import Store
 
-    reference = catalogue.load(name)
-    parts = _compared(reference, Store(store))
+    reference = catalogue.load(arguments.name)
+    parts = _compared(reference, Store(arguments.store))
     conclusions = _conclusions(reference, parts)
-    if as_json:
+    if arguments.as_json:
         output.document(_document(reference, parts, conclusions))
     else:
         compared = terminal.comparison(reference, parts, conclusions)
         output.say(f"{terminal.published(reference)}\n\n{compared}")
 
 
-@study.command()
-@click.argument("name")
-@options.option(
-    "--scale",
-    click.Choice(["small", "paper"]),
-    "Scale of the experiment: minutes on two CPUs, or as published.",
-    default="small",
+@dataclass(frozen=True, slots=True)
+class StudyRunArguments:
+    """Arguments of `nephoscope study run`."""
+
+    name: str = argument(STUDY)
+    scale: str = options.option(
+        "--scale",
+        click.Choice(["small", "paper"]),
+        "Scale of the experiment: minutes on two CPUs, or as published.",
+        default="small",
+    )
+    parts: Sequence[str] = options.repeated(
+        "--part", "PART", "Part of the study to run [default: all]."
+    )
+    seed: int | None = options.SEED
+    labels: Mapping[str, str] = options.LABELS
+    store: Path | None = options.STORE
+    as_json: bool = options.JSON
+    fresh: bool = options.FRESH
+
+
+@command(
+    study, prints=Document("study_run", ".features.studies.documents:StudyRun"), requests=MEASURES
 )
-@options.repeated("--part parts", "PART", "Part of the study to run [default: all].")
-@options.SEED
-@options.LABELS
-@options.STORE
-@options.JSON
-@options.FRESH
-def run(
-    name: str,
-    scale: str,
-    parts: Sequence[str],
-    store: Path | None,
-    seed: int | None,
-    as_json: bool,
-    fresh: bool,
-) -> int:
+def run(arguments: StudyRunArguments) -> int:
     """Repeat the experiments of NAME and compare the results."""
     # A part that fails does not keep the others from being measured; the exit code is the worst.
     from nephoscope.core.errors import Interrupted, NephoscopeError
@@ -93,19 +130,22 @@ def run(
     from nephoscope.features.studies.report import section
     from nephoscope.store import Store
 
-    study = catalogue.load(name)
-    chosen = [study.part(part) for part in parts] or [
+    study = catalogue.load(arguments.name)
+    chosen = [study.part(part) for part in arguments.parts] or [
         part for part in study.definition.parts if part.plan
     ]
     # Every plan is read before anything is measured.
-    plans = [(part, _seeded(catalogue.plan_of(study, part, scale), seed)) for part in chosen]
+    plans = [
+        (part, _seeded(catalogue.plan_of(study, part, arguments.scale), arguments.seed))
+        for part in chosen
+    ]
     measured: dict[str, PartResult] = {}
-    runs = Store(store)
+    runs = Store(arguments.store)
     code, began = 0, time.monotonic()
     for number, (part, plan) in enumerate(plans, 1):
         output.log(f"{study.name}, {part.name} ({number} of {len(plans)}): {part.title}")
         try:
-            result, is_valid = _measured(study, part, plan, runs, fresh=fresh)
+            result, is_valid = _measured(study, part, plan, runs, fresh=arguments.fresh)
             measured[result.run] = result
             code = code or (0 if is_valid else measuring.NOTHING_VALID)
         except Interrupted:
@@ -120,9 +160,9 @@ def run(
     all_parts = _compared(study, runs, measured)
     conclusions = _conclusions(study, all_parts)
     results = list(measured.values())
-    if as_json:
+    if arguments.as_json:
         document = section.document_of(results, conclusions)
-        output.document({"name": study.name, "scale": scale, **document})
+        output.document({"name": study.name, "scale": arguments.scale, **document})
     else:
         output.say(terminal.comparison(study, results, conclusions))
         output.say("\n" + terminal.summary(results, time.monotonic() - began))

@@ -9,15 +9,16 @@ import socket
 import sys
 import time
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from nephoscope.cli.kit import options, output
+from nephoscope.cli.kit.command import Document, Query, command
 from nephoscope.core.errors import Interrupted, UsageError
-from nephoscope.features.watch.options import EVERY, repeated_options, watch_options
+from nephoscope.features.watch.options import EVERY, WatchArguments, repeated_options
 
 if TYPE_CHECKING:
     from nephoscope.features.watch.records import Definition
@@ -25,22 +26,14 @@ if TYPE_CHECKING:
     from nephoscope.store import Store
 
 
-@click.command()
-@click.argument("plan", type=options.PATH, required=False)
-@watch_options
-@click.pass_context
-def watch(
-    context: click.Context,
-    /,
-    plan: Path | None,
-    uninstall: str | None,
-    install: bool,
-    scope: Scope | None,
-    list_all: bool,
-    store: Path | None,
-    as_json: bool,
-    **more: Any,
-) -> int:
+@command(
+    prints={
+        "": Document("watches", ".features.watch.records:WatchList"),
+        "--list": Document("watches", ".features.watch.records:WatchList"),
+    },
+    requests=Query(fixed=("--list",), has_parameters=False),
+)
+def watch(arguments: WatchArguments) -> int:
     """Repeat an experiment plan on a schedule.
 
     PLAN is a YAML file as for `nephoscope run`. Every repetition is a stored run with the label
@@ -48,23 +41,27 @@ def watch(
     """
     from nephoscope.store import Store
 
-    runs = Store(Store(store).path.absolute())
-    if list_all or uninstall is not None:
-        if plan is not None:
+    runs = Store(Store(arguments.store).path.absolute())
+    if arguments.list_all or arguments.uninstall is not None:
+        if arguments.plan is not None:
             raise UsageError("--list and --uninstall take no PLAN.")
-        return _list(runs, as_json) if uninstall is None else _uninstall(runs, uninstall, scope)
-    if plan is None:
+        return (
+            _list(runs, arguments.as_json)
+            if arguments.uninstall is None
+            else _uninstall(runs, arguments.uninstall, arguments.scope)
+        )
+    if arguments.plan is None:
         raise UsageError("Name a PLAN, or use --list.", "Run `nephoscope watch --help`.")
     from nephoscope.features.watch.loop import schedule_of
     from nephoscope.measure import plans
 
-    loaded = plans.load(plan, more["values"])
-    definition = _definition(plan, loaded.name, more)
+    loaded = plans.load(arguments.plan, arguments.values)
+    definition = _definition(arguments.plan, loaded.name, arguments)
     schedule_of(definition)  # a wrong expression is an error now
-    if install:
-        return _install(context, definition, runs, scope, lab=loaded.lab is not None)
-    interruption = _repeat(definition, runs, more)
-    if as_json:
+    if arguments.install:
+        return _install(definition, runs, arguments.scope, lab=loaded.lab is not None)
+    interruption = _repeat(definition, runs, arguments)
+    if arguments.as_json:
         from nephoscope.features.watch.folder import WatchFolder
         from nephoscope.features.watch.records import WatchList
         from nephoscope.features.watch.status import status_of
@@ -75,37 +72,39 @@ def watch(
     return 0
 
 
-def _definition(plan: Path, plan_name: str, more: Mapping[str, Any]) -> Definition:
+def _definition(plan: Path, plan_name: str, arguments: WatchArguments) -> Definition:
     from nephoscope.features.compaction.command import policy_of
     from nephoscope.features.watch.records import Definition
 
-    every = more["every"]
-    if (every is None) == (more["cron"] is None):
+    every = arguments.every
+    if (every is None) == (arguments.cron is None):
         raise UsageError("A watch has one schedule.", "Give either --every or --cron.")
     for option, user in (("token_file", "listen"), ("otlp_headers", "otlp")):
-        if more[option] is not None and more[user] is None:
+        if getattr(arguments, option) is not None and getattr(arguments, user) is None:
             raise UsageError(
                 f"--{option.replace('_', '-')} is for --{user}.", f"Add --{user}, or omit it."
             )
-    name = more["name"] or plan_name
+    name = arguments.name or plan_name
     seed = zlib.crc32(f"{socket.gethostname()}/{name}".encode())
     return Definition(
         name=name,
         plan=str(plan.absolute()),
         every_s=None if every is None else EVERY.read(every),
-        cron=more["cron"],
-        time_zone=more["time_zone"],
-        jitter=more["jitter"],
+        cron=arguments.cron,
+        time_zone=arguments.time_zone,
+        jitter=arguments.jitter,
         seed=seed,
-        max_runs=more["max_runs"],
-        max_share=more["max_share"],
-        values=more["values"],
+        max_runs=arguments.max_runs,
+        max_share=arguments.max_share,
+        values=arguments.values,
         labels=options.given_labels(),
-        retention=policy_of(more["keep_raw"], more["keep"], more["max_size"]),
+        retention=policy_of(arguments.keep_raw, arguments.keep, arguments.max_size),
     )
 
 
-def _repeat(definition: Definition, store: Store, more: Mapping[str, Any]) -> BaseException | None:
+def _repeat(
+    definition: Definition, store: Store, arguments: WatchArguments
+) -> BaseException | None:
     """Repeats the plan; returns what interrupted it, None after the last of `--runs`."""
     from nephoscope.cli.kit.progress import Progress
     from nephoscope.features.compaction.compact import compact
@@ -128,7 +127,7 @@ def _repeat(definition: Definition, store: Store, more: Mapping[str, Any]) -> Ba
 
     screen = terminal.TerminalScreen(sys.stderr)
     with contextlib.ExitStack() as stack:
-        sinks = list(stack.enter_context(_sinks(definition.name, store, more)))
+        sinks = list(stack.enter_context(_sinks(definition.name, store, arguments)))
         watching = Watch(
             store,
             definition,
@@ -139,30 +138,33 @@ def _repeat(definition: Definition, store: Store, more: Mapping[str, Any]) -> Ba
             publish=Publisher(definition.name, sinks, screen.say, time.time),
         )
         try:
-            watching.run(more["repetitions"])
+            watching.run(arguments.repetitions)
         except (KeyboardInterrupt, Interrupted) as error:
             return error
     return None
 
 
 @contextlib.contextmanager
-def _sinks(watch: str, store: Store, more: Mapping[str, Any]) -> Iterator[list[Any]]:
+def _sinks(watch: str, store: Store, arguments: WatchArguments) -> Iterator[list[Any]]:
     """Yields what takes the metrics: the endpoint that serves meanwhile, the exporter."""
     with contextlib.ExitStack() as stack:
         sinks: list[Any] = []
-        if more["listen"] is not None:
+        if arguments.listen is not None:
             from nephoscope.features.watch.endpoint import Endpoint, settings_of
 
-            settings, endpoint = settings_of(more["listen"], more["token_file"], store), Endpoint()
+            settings, endpoint = (
+                settings_of(arguments.listen, arguments.token_file, store),
+                Endpoint(),
+            )
             output.log(f"Metrics: {stack.enter_context(endpoint.serving(settings))}")
             if settings.token_file is not None:
                 output.log(f"The token is in {settings.token_file}.")
             sinks.append(endpoint.show)
-        if more["otlp"] is not None:
+        if arguments.otlp is not None:
             from nephoscope.features.watch import otlp
 
-            headers = otlp.headers_of(more["otlp_headers"])
-            sinks.append(otlp.Exporter(more["otlp"], headers, watch, time.time()).send)
+            headers = otlp.headers_of(arguments.otlp_headers)
+            sinks.append(otlp.Exporter(arguments.otlp, headers, watch, time.time()).send)
         yield sinks
 
 
@@ -204,16 +206,18 @@ def _scope(scope: Scope | None) -> Scope:
     return scope or ("user" if os.geteuid() else "system")
 
 
-def _install(
-    context: click.Context, definition: Definition, store: Store, scope: Scope | None, *, lab: bool
-) -> int:
+def _install(definition: Definition, store: Store, scope: Scope | None, *, lab: bool) -> int:
     from nephoscope.features.watch import unit
     from nephoscope.features.watch.folder import WatchFolder
 
     chosen = _scope(scope)
     WatchFolder(store, definition.name).create()  # a unit may write to what exists alone
     command = [sys.executable, "-m", "nephoscope", "watch", definition.plan]
-    command += [f"--name={definition.name}", f"--store={store.path}", *repeated_options(context)]
+    command += [
+        f"--name={definition.name}",
+        f"--store={store.path}",
+        *repeated_options(click.get_current_context()),
+    ]
     content = unit.unit_text(definition.name, command, store.path, chosen, lab=lab)
     path = unit.install(definition.name, content, chosen)
     output.say(str(path))
