@@ -12,9 +12,7 @@ from nephoscope.core.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
-class ServeArguments:
-    """Arguments of `nephoscope serve`."""
-
+class _ServeArguments:
     address: str = option(
         "--address",
         "ADDRESS",
@@ -51,7 +49,7 @@ class ServeArguments:
 
 
 @command()
-def serve(arguments: ServeArguments) -> None:
+def serve(args: _ServeArguments) -> None:
     """Serve stored runs and runs in progress as a page and an API.
 
     Listens on loopback and only reads unless options say otherwise; docs/how-to/serve.md has the
@@ -67,30 +65,25 @@ def serve(arguments: ServeArguments) -> None:
     )
     from nephoscope.store import Store
 
-    place = checked_address(arguments.address)
-    tls = tls_context(arguments.tls_cert, arguments.tls_key, arguments.client_ca)
-    if arguments.data is not None and not arguments.data.is_dir():
-        raise UsageError(f"--data: there is no directory '{arguments.data}'.")
-    shelf = Store(Store(arguments.store).path.absolute())
+    place = checked_address(args.address)
+    tls = tls_context(args.tls_cert, args.tls_key, args.client_ca)
+    if args.data is not None and not args.data.is_dir():
+        raise UsageError(f"--data: there is no directory '{args.data}'.")
+    shelf = Store(Store(args.store).path.absolute())
     token, kept_in = None, None
-    if (
-        arguments.with_token
-        or arguments.token_file is not None
-        or arguments.allow_runs
-        or not is_loopback(place)
-    ):
-        token, kept_in = token_of(arguments.token_file, shelf)
+    if args.with_token or args.token_file is not None or args.allow_runs or not is_loopback(place):
+        token, kept_in = token_of(args.token_file, shelf)
     settings = ServerSettings(
         store=shelf,
         address=place,
-        port=arguments.port,
-        host_names=checked_host_names(arguments.host_names),
+        port=args.port,
+        host_names=checked_host_names(args.host_names),
         token=token,
         token_file=kept_in,
         tls=tls,
-        data=None if arguments.data is None else arguments.data.absolute(),
-        allow_runs=arguments.allow_runs,
-        analyse_during_runs=arguments.analyse_during_runs,
+        data=None if args.data is None else args.data.absolute(),
+        allow_runs=args.allow_runs,
+        analyse_during_runs=args.analyse_during_runs,
     )
     from nephoscope.httpd import server
     from nephoscope.serve.app import make_app

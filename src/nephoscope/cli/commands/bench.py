@@ -7,10 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nephoscope.cli.commands.command_lines.options import (
-    CommandOptions,
-    given_options,
-)
+from nephoscope.cli.commands.command_lines.options import CommandOptions, given_options
 from nephoscope.cli.kit import measuring, options, output
 from nephoscope.cli.kit.command import MEASURES, command
 from nephoscope.cli.kit.documents import RESULT
@@ -34,9 +31,7 @@ _SETS = options.SETS.with_settings(type=Named(names=parameters_of))
 
 
 @dataclass(frozen=True, slots=True)
-class BenchArguments:
-    """Arguments of `nephoscope bench`."""
-
+class _BenchArguments:
     benchmark: str | None = argument(BENCHMARK, metavar="[ID]", required=False)
     command_lines: CommandOptions = options.group(CommandOptions)
     values: dict[str, str] = _SETS
@@ -62,7 +57,7 @@ class BenchArguments:
 
 
 @command(prints=RESULT, requests=MEASURES)
-def bench(arguments: BenchArguments) -> int:
+def bench(args: _BenchArguments) -> int:
     """Measure one benchmark, or compare command lines.
 
     ID is the name of a benchmark; `nephoscope list` prints them. TARGET is local,
@@ -82,28 +77,28 @@ def bench(arguments: BenchArguments) -> int:
     nephoscope bench --command 'grep -r foo src' --command 'rg foo src'
     nephoscope bench -L n 1,2,4 -p 'make clean' --command 'make -j {n}'
     """
-    if arguments.command_lines.commands:
+    if args.command_lines.commands:
         _refuse_beside_commands(
-            benchmark=arguments.benchmark,
-            peer=arguments.peer,
-            client=arguments.client,
-            repetitions=arguments.repetitions,
+            benchmark=args.benchmark,
+            peer=args.peer,
+            client=args.client,
+            repetitions=args.repetitions,
         )
-        if len(arguments.targets) > 1:
+        if len(args.targets) > 1:
             raise UsageError(
                 "--command takes one --target.",
                 "Write a plan with the benchmark `command` on both targets, and run it.",
             )
-        target = arguments.targets[0] if arguments.targets else "local"
+        target = args.targets[0] if args.targets else "local"
         return _bench_commands(
-            arguments.command_lines,
-            arguments.values,
+            args.command_lines,
+            args.values,
             target,
-            arguments.budget,
-            arguments.seed,
-            arguments.store,
-            arguments.full_report,
-            arguments.as_json,
+            args.budget,
+            args.seed,
+            args.store,
+            args.full_report,
+            args.as_json,
         )
     if unused := given_options():
         raise UsageError(
@@ -111,7 +106,7 @@ def bench(arguments: BenchArguments) -> int:
             "Write --command 'PROGRAM ARGUMENTS'; --repetitions sets the number of "
             "rounds of a benchmark.",
         )
-    if arguments.benchmark is None:
+    if args.benchmark is None:
         raise UsageError(
             "Nothing to measure: neither ID nor --command is given.",
             "Run `nephoscope list` for the benchmarks.",
@@ -120,32 +115,30 @@ def bench(arguments: BenchArguments) -> int:
     from nephoscope.measure import plans
 
     known = catalog.load()
-    spec = known.benchmark(arguments.benchmark)
-    _check_ends(spec, arguments.values, arguments.targets, arguments.peer, arguments.client)
+    spec = known.benchmark(args.benchmark)
+    _check_ends(spec, args.values, args.targets, args.peer, args.client)
     default = "sim" if spec.kind == catalog.SIMULATION else "local"
-    records = options.targets(arguments.targets or [default])
-    peers, clients = (
-        options.targets([one] if one else []) for one in (arguments.peer, arguments.client)
-    )
+    records = options.targets(args.targets or [default])
+    peers, clients = (options.targets([one] if one else []) for one in (args.peer, args.client))
     plan = plans.single(
-        arguments.benchmark,
-        arguments.values,
+        args.benchmark,
+        args.values,
         records,
         peer=next((one for one in peers if one not in records), None),
         client=next(iter(clients), None),
-        budget_s=arguments.budget,
-        seed=arguments.seed,
-        rounds=arguments.repetitions,
+        budget_s=args.budget,
+        seed=args.seed,
+        rounds=args.repetitions,
         known=known,
     )
-    if arguments.budget is None and arguments.repetitions is None:
+    if args.budget is None and args.repetitions is None:
         plan = plan.model_copy(update={"budget_s": _default_budget_s(plan, known)})
     # Always a new run: nothing that was measured earlier is taken for `now`.
     return measuring.measure(
         plan,
-        store=arguments.store,
-        as_json=arguments.as_json,
-        full=arguments.full_report,
+        store=args.store,
+        as_json=args.as_json,
+        full=args.full_report,
         fresh=True,
         # The report of several targets begins with their comparison.
         table=len(records) == 1,

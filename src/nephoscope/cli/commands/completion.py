@@ -35,23 +35,21 @@ complete -o nosort -F _nephoscope_completion nephoscope
 
 
 @dataclass(frozen=True, slots=True)
-class CompletionArguments:
-    """Arguments of `nephoscope completion`."""
-
+class _CompletionArguments:
     shell: str = argument(click.Choice(["bash", "zsh", "fish"]))
 
 
 @command()
-def completion(arguments: CompletionArguments) -> None:
+def completion(args: _CompletionArguments) -> None:
     """Print the completion script of a shell.
 
     bash: source <(nephoscope completion bash), for example in ~/.bashrc. zsh: the same, in
     ~/.zshrc. fish: nephoscope completion fish > ~/.config/fish/completions/nephoscope.fish.
     """
-    if arguments.shell == "bash":
+    if args.shell == "bash":
         output.say(_BASH)
         return
-    script = get_completion_class(arguments.shell)
+    script = get_completion_class(args.shell)
     assert script is not None
     variable = output.COMPLETION_VARIABLE
     output.say(script(click.Command("nephoscope"), {}, "nephoscope", variable).source())

@@ -19,14 +19,12 @@ class Configuration:
 
 
 @dataclass(frozen=True, slots=True)
-class ConfigArguments:
-    """Arguments of `nephoscope config`."""
-
+class _ConfigArguments:
     as_json: bool = options.JSON
 
 
 @command(prints=Document("configuration", Configuration), requests=Query())
-def config(arguments: ConfigArguments) -> None:
+def config(args: _ConfigArguments) -> None:
     """Print the configuration and the source of each value.
 
     An option takes precedence over the environment, the environment over the file, and the file
@@ -34,7 +32,7 @@ def config(arguments: ConfigArguments) -> None:
     """
     path = configuration.file_path()
     values = configuration.values()
-    if arguments.as_json:
+    if args.as_json:
         output.document({"file": None if path is None else str(path), "values": values})
         return
     state = "not found" if path is None or not path.exists() else "read"

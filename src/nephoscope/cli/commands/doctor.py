@@ -24,23 +24,21 @@ class HostCheck:
 
 
 @dataclass(frozen=True, slots=True)
-class DoctorArguments:
-    """Arguments of `nephoscope doctor`."""
-
+class _DoctorArguments:
     store: Path | None = options.STORE
     as_json: bool = options.JSON
 
 
 @command(prints=Document("host_check", HostCheck), requests=Query())
-def doctor(arguments: DoctorArguments) -> int:
+def doctor(args: _DoctorArguments) -> int:
     """Check this host for missing tools and kernel features."""
     from nephoscope.cli.commands.checks.table import CHECKS
     from nephoscope.store import default_path
 
-    places = Places(arguments.store or default_path(), Path(os.environ.get("TMPDIR") or "/var/tmp"))
+    places = Places(args.store or default_path(), Path(os.environ.get("TMPDIR") or "/var/tmp"))
     results = [check(places) for check in CHECKS]
     lacking = [finding for finding in results if finding.state == LACKS and finding.needed]
-    if arguments.as_json:
+    if args.as_json:
         output.document({"ready": not lacking, "checks": results})
     else:
         output.say("\n".join(_lines(finding) for finding in results))

@@ -21,9 +21,7 @@ EARLIER_FORMATS = ("json",)
 
 
 @dataclass(frozen=True, slots=True)
-class ExportArguments:
-    """Arguments of `nephoscope export`."""
-
+class _ExportArguments:
     names: Sequence[str] = argument(RUN, nargs=-1, required=True, metavar="RUN…")
     file_format: str = options.option(
         "--format",
@@ -39,7 +37,7 @@ class ExportArguments:
 
 
 @command()
-def export(arguments: ExportArguments) -> None:
+def export(args: _ExportArguments) -> None:
     """Export the samples of runs as CSV, JSON lines or Parquet.
 
     RUN is a run id, a unique prefix of one, or `latest`.
@@ -47,17 +45,17 @@ def export(arguments: ExportArguments) -> None:
     from nephoscope.store import Store
     from nephoscope.store import export as exporting
 
-    runs = Store(arguments.store)
+    runs = Store(args.store)
     # Two names of one run, such as its id and `latest`, are one run.
-    stored = list({run.id: run for run in map(runs.open, arguments.names)}.values())
-    if arguments.to is not None:
-        exporting.write(stored, arguments.file_format, arguments.to)
-        output.log(f"Written: {arguments.to}")
+    stored = list({run.id: run for run in map(runs.open, args.names)}.values())
+    if args.to is not None:
+        exporting.write(stored, args.file_format, args.to)
+        output.log(f"Written: {args.to}")
         return
-    if arguments.file_format == "parquet" and sys.stdout.isatty():
+    if args.file_format == "parquet" and sys.stdout.isatty():
         raise UsageError(
             "Parquet is a binary format and is not written to stdout.", "Add --output FILE.parquet."
         )
     sys.stdout.flush()
-    exporting.export(stored, arguments.file_format, sys.stdout.buffer)
+    exporting.export(stored, args.file_format, sys.stdout.buffer)
     sys.stdout.buffer.flush()

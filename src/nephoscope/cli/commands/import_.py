@@ -27,9 +27,7 @@ class _Command(click.Command):
 
 
 @dataclass(frozen=True, slots=True)
-class ImportArguments:
-    """Arguments of `nephoscope import`."""
-
+class _ImportArguments:
     files: tuple[Path, ...] = argument(options.PATH, nargs=-1, required=True, metavar="FILE...")
     where: tuple[str, ...] = options.repeated(
         "--where",
@@ -48,7 +46,7 @@ class ImportArguments:
 
 
 @command(cls=_Command, prints=RESULT, requests=Excluded("stores a run"))
-def import_(arguments: ImportArguments) -> int:
+def import_(args: _ImportArguments) -> int:
     """Import results from other tools.
 
     FILE is a result file of one of the tools below, also compressed with gzip; its format is
@@ -60,23 +58,23 @@ def import_(arguments: ImportArguments) -> int:
     from nephoscope.store import Store
     from nephoscope.store.imports import Arrangement, import_files
 
-    if arguments.parallel and arguments.repetitions:
+    if args.parallel and args.repetitions:
         raise UsageError(
             "--parallel and --repetitions exclude each other.",
             "Name the one that is true of the files.",
         )
     arrangement = (
         Arrangement.PARALLEL
-        if arguments.parallel
+        if args.parallel
         else Arrangement.REPETITIONS
-        if arguments.repetitions
+        if args.repetitions
         else None
     )
     run = import_files(
-        arguments.files,
-        Store(arguments.store),
-        options.sets(arguments.where, "--where vendor=aws"),
+        args.files,
+        Store(args.store),
+        options.sets(args.where, "--where vendor=aws"),
         arrangement=arrangement,
         note=output.warn,
     )
-    return measuring.present(run, as_json=arguments.as_json, text_of=metric_table.table)
+    return measuring.present(run, as_json=args.as_json, text_of=metric_table.table)

@@ -70,15 +70,13 @@ def lab() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class LabUpArguments:
-    """Arguments of `nephoscope lab up`."""
-
+class _LabUpArguments:
     topology: Path = argument(options.PATH)
     as_json: bool = options.JSON
 
 
 @command(lab, prints=Document("lab", CreatedLab), requests=Excluded("creates a lab"))
-def up(arguments: LabUpArguments) -> None:
+def up(args: _LabUpArguments) -> None:
     """Create the lab that a topology file describes.
 
     If any part cannot be created, everything is removed again.
@@ -87,12 +85,12 @@ def up(arguments: LabUpArguments) -> None:
     from nephoscope.measure.lab.provisioner import LABS
     from nephoscope.measure.provisioning import create_within
 
-    needs.require(f"nephoscope lab up {arguments.topology}")
+    needs.require(f"nephoscope lab up {args.topology}")
     began = time.monotonic()
-    spec = files.load(arguments.topology, here=True)
+    spec = files.load(args.topology, here=True)
     made = _carry_out(create_within(LABS, spec, hours=None, limit=None, say=output.log))
     seconds = time.monotonic() - began
-    if arguments.as_json:
+    if args.as_json:
         output.document({**_document(made), "elapsed_s": round(seconds, 3)})
         return
     output.say(
@@ -102,26 +100,24 @@ def up(arguments: LabUpArguments) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class LabDownArguments:
-    """Arguments of `nephoscope lab down`."""
-
+class _LabDownArguments:
     name: str | None = argument(required=False, metavar="[NAME|TOPOLOGY.yaml]")
     everything: bool = options.flag("--all", "Remove all labs on this machine.")
     as_json: bool = options.JSON
 
 
 @command(lab, prints=Document("removed_labs", RemovedLabs), requests=Excluded("removes a lab"))
-def down(arguments: LabDownArguments) -> None:
+def down(args: _LabDownArguments) -> None:
     """Remove a lab, including the remains of a killed one."""
     from nephoscope.measure.lab import needs
     from nephoscope.measure.lab.provisioner import LABS
 
-    if arguments.everything == (arguments.name is not None):
+    if args.everything == (args.name is not None):
         raise UsageError("Run `nephoscope lab down NAME` or `nephoscope lab down --all`.")
-    needs.require(f"nephoscope lab down {arguments.name or '--all'}")
+    needs.require(f"nephoscope lab down {args.name or '--all'}")
     here = [one.name for one in LABS.found()]
-    wanted = here if arguments.name is None else [_lab_name(arguments.name)]
-    if arguments.name is not None and wanted[0] not in here:
+    wanted = here if args.name is None else [_lab_name(args.name)]
+    if args.name is not None and wanted[0] not in here:
         raise UsageError(
             f"There is no lab named {wanted[0]} here.",
             choices("Labs here", here, "No lab is here, so there is nothing to remove."),
@@ -134,25 +130,23 @@ def down(arguments: LabDownArguments) -> None:
         except UsageError as error:
             # One that another process is changing does not keep the others here.
             failures.append(error)
-    if arguments.as_json:
+    if args.as_json:
         output.document({"removed": removed})
     elif not removed and not failures:
         output.say("There are no labs on this machine.")
-    for gone in [] if arguments.as_json else removed:
+    for gone in [] if args.as_json else removed:
         output.say(_counted(gone))
     if failures:
         raise failures[0]
 
 
 @dataclass(frozen=True, slots=True)
-class LabListArguments:
-    """Arguments of `nephoscope lab list`."""
-
+class _LabListArguments:
     as_json: bool = options.JSON
 
 
 @command(lab, prints=Document("labs", Labs), requests=Query())
-def list_(arguments: LabListArguments) -> None:
+def list_(args: _LabListArguments) -> None:
     """List labs: state, hosts and how their links are emulated."""
     from nephoscope.core import programs
     from nephoscope.measure.lab import needs
@@ -165,7 +159,7 @@ def list_(arguments: LabListArguments) -> None:
             f"Run `{programs.as_root('nephoscope lab list')}`.",
         )
     open_labs = {one.name: _open(one) for one in labs}
-    if arguments.as_json:
+    if args.as_json:
         output.document({"labs": [_listed(one, open_labs[one.name]) for one in labs]})
     elif not labs:
         output.say(
@@ -188,35 +182,31 @@ def _open(provisioned: Provisioned) -> Lab | None:
 
 
 @dataclass(frozen=True, slots=True)
-class LabExecArguments:
-    """Arguments of `nephoscope lab exec`."""
-
+class _LabExecArguments:
     place: str = argument(Named(names=hosts_of), metavar="LAB/HOST")
     program: Sequence[str] = argument(click.UNPROCESSED, nargs=-1, metavar="-- PROGRAM…")
 
 
 @command(lab, context_settings={"ignore_unknown_options": True})
-def exec_(arguments: LabExecArguments) -> None:
+def exec_(args: _LabExecArguments) -> None:
     """Run a program on a lab host; returns its exit code."""
     from nephoscope.measure.lab import needs
     from nephoscope.measure.lab.provisioner import LABS
 
-    name, slash, host_name = arguments.place.partition("/")
+    name, slash, host_name = args.place.partition("/")
     if not slash:
         raise UsageError(
-            f"'{arguments.place}' is not a lab host.", "Use LAB/HOST, for example office/a."
+            f"'{args.place}' is not a lab host.", "Use LAB/HOST, for example office/a."
         )
-    if not arguments.program:
-        raise UsageError(
-            "Missing program.", f"Run `nephoscope lab exec {arguments.place} -- PROGRAM`."
-        )
-    needs.require(f"nephoscope lab exec {arguments.place}")
+    if not args.program:
+        raise UsageError("Missing program.", f"Run `nephoscope lab exec {args.place} -- PROGRAM`.")
+    needs.require(f"nephoscope lab exec {args.place}")
     hosts = LABS.open(name).hosts
     if host_name not in hosts:
         raise UsageError(
             f"Lab {name} has no host named '{host_name}'.", f"Hosts: {', '.join(hosts)}."
         )
-    words = inside(hosts[host_name], list(arguments.program))
+    words = inside(hosts[host_name], list(args.program))
     for stream in (1, 2):
         os.set_inheritable(stream, True)
     try:
@@ -257,16 +247,14 @@ def inside(host: Host, program: list[str]) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class LabCheckArguments:
-    """Arguments of `nephoscope lab check`."""
-
+class _LabCheckArguments:
     topology: Path | None = argument(options.PATH, required=False)
     only: Sequence[str] = options.repeated("--only", "ID", "Prefix of the checks to run.")
     as_json: bool = options.JSON
 
 
 @command(lab, prints=Document("lab_check", LabCheck), requests=Excluded("creates a lab"))
-def check(arguments: LabCheckArguments) -> int:
+def check(args: _LabCheckArguments) -> int:
     """Verify emulated limits and links by measuring them.
 
     With TOPOLOGY, checks whether this host can create that lab, and verifies the mechanisms and
@@ -276,23 +264,19 @@ def check(arguments: LabCheckArguments) -> int:
     from nephoscope.measure.labcheck import frame, table
 
     needs.require("nephoscope lab check")
-    if arguments.topology is None:
+    if args.topology is None:
         checks = table.CHECKS
     else:
-        wanted = files.load(arguments.topology, here=True)
+        wanted = files.load(args.topology, here=True)
         _carry_out(frame.require_carried(wanted))
         checks = table.of_topology(wanted)
-    if arguments.only:
-        checks = tuple(
-            one for one in checks if any(one.id.startswith(text) for text in arguments.only)
-        )
+    if args.only:
+        checks = tuple(one for one in checks if any(one.id.startswith(text) for text in args.only))
         if not checks:
             have = ", ".join(one.id for one in table.CHECKS)
-            raise UsageError(
-                f"--only: no check begins with '{arguments.only[0]}'.", f"Checks: {have}."
-            )
+            raise UsageError(f"--only: no check begins with '{args.only[0]}'.", f"Checks: {have}.")
     outcomes = _carry_out(frame.run_all(checks, output.log))
-    if arguments.as_json:
+    if args.as_json:
         output.document({"checks": [one.as_dict() for one in outcomes]})
     else:
         output.say(_table(outcomes))
@@ -339,12 +323,7 @@ def _host(host: Host) -> dict[str, Any]:
 
 def _listed(state: Provisioned, lab: Lab | None) -> dict[str, Any]:
     since = None if state.since is None else datetime.fromtimestamp(state.since, UTC).isoformat()
-    document = {
-        "name": state.name,
-        "state": state.state,
-        "problem": state.problem,
-        "since": since,
-    }
+    document = {"name": state.name, "state": state.state, "problem": state.problem, "since": since}
     return {**(_document(lab) if lab else {"hosts": list(state.hosts)}), **document}
 
 

@@ -37,9 +37,7 @@ class Benchmark(BenchmarkSpec):
 
 
 @dataclass(frozen=True, slots=True)
-class ListArguments:
-    """Arguments of `nephoscope list`."""
-
+class _ListArguments:
     benchmark: str | None = argument(BENCHMARK, required=False)
     as_json: bool = options.JSON
 
@@ -48,21 +46,21 @@ class ListArguments:
     prints={"": Document("benchmarks", Benchmarks), "BENCHMARK": Document("benchmark", Benchmark)},
     requests=Query(),
 )
-def list_(arguments: ListArguments) -> None:
+def list_(args: _ListArguments) -> None:
     """List benchmarks, or describe one: parameters and metrics."""
     from nephoscope import catalog
 
     contracts = catalog.load()
-    if arguments.benchmark is None:
+    if args.benchmark is None:
         specs = list(contracts.benchmarks.values())
-        if arguments.as_json:
+        if args.as_json:
             output.document({"benchmarks": [_as_json(spec) for spec in specs]})
         else:
             output.say("\n\n".join(_summary(spec) for spec in specs))
             output.say("\nRun `nephoscope list BENCHMARK` for its parameters, metrics and method.")
         return
-    spec = contracts.benchmark(arguments.benchmark)
-    if arguments.as_json:
+    spec = contracts.benchmark(args.benchmark)
+    if args.as_json:
         output.document(_as_json(spec))
     else:
         output.say(_page(spec))

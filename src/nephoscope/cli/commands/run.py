@@ -14,9 +14,7 @@ from nephoscope.features.comparison.documents import REPEATS
 
 
 @dataclass(frozen=True, slots=True)
-class RunArguments:
-    """Arguments of `nephoscope run`."""
-
+class _RunArguments:
     plan: Path = argument(options.PATH)
     values: dict[str, str] = options.set_option(
         "Override a value of the plan by its path, e.g. repeat.min=20.", "PATH=VALUE"
@@ -37,44 +35,36 @@ class RunArguments:
     prints={"": RESULT, "--dry-run": PREVIEW, "--repeat-runs": REPEATS},
     requests=Query(fixed=("--dry-run",)),
 )
-def run(arguments: RunArguments) -> int:
+def run(args: _RunArguments) -> int:
     """Run an experiment plan, or resume its unfinished run.
 
     PLAN is a YAML file; docs/reference/plan.md lists its keys.
     """
-    repeat = options.repetition(arguments.repeat_runs, arguments.gap)
-    if arguments.seed is not None:
-        arguments.values["seed"] = str(arguments.seed)
-    if arguments.budget is not None:
-        arguments.values["budget"] = f"{arguments.budget!r}s"
+    repeat = options.repetition(args.repeat_runs, args.gap)
+    if args.seed is not None:
+        args.values["seed"] = str(args.seed)
+    if args.budget is not None:
+        args.values["budget"] = f"{args.budget!r}s"
     from nephoscope import catalog
     from nephoscope.measure import plans
     from nephoscope.results.past import past
     from nephoscope.store import Store
 
     known = catalog.load()
-    loaded, place = plans.read(arguments.plan, arguments.values, known)
-    runs = Store(arguments.store)
+    loaded, place = plans.read(args.plan, args.values, known)
+    runs = Store(args.store)
     estimate = plans.estimate(loaded, plans.expand(loaded, known), known, past(runs))
     plans.refuse_too_long(loaded, estimate, place)
-    if arguments.dry_run:
+    if args.dry_run:
         from nephoscope.cli.kit import dry_run as preview
 
-        return preview.of_plan(loaded, runs, as_json=arguments.as_json)
+        return preview.of_plan(loaded, runs, as_json=args.as_json)
     if repeat.runs > 1:
         from nephoscope.features.comparison.measure_repeats import measure_repeatedly
 
         return measure_repeatedly(
-            loaded,
-            store=arguments.store,
-            repeat=repeat,
-            as_json=arguments.as_json,
-            fresh=arguments.fresh,
+            loaded, store=args.store, repeat=repeat, as_json=args.as_json, fresh=args.fresh
         )
     return measuring.measure(
-        loaded,
-        store=arguments.store,
-        as_json=arguments.as_json,
-        full=arguments.full_report,
-        fresh=arguments.fresh,
+        loaded, store=args.store, as_json=args.as_json, full=args.full_report, fresh=args.fresh
     )

@@ -39,9 +39,7 @@ class RemovedRuns:
 
 
 @dataclass(frozen=True, slots=True)
-class RunsArguments:
-    """Arguments of `nephoscope runs`."""
-
+class _RunsArguments:
     filters: RunFilters = options.group(RunFilters)
     ids: bool = options.flag("--ids", "Print the run ids only.", is_local=True)
     store: Path | None = options.STORE
@@ -53,7 +51,7 @@ class RunsArguments:
     prints=Document("runs", ".store.listing:StoredRuns"),
     requests=Query(),
 )
-def runs(arguments: RunsArguments) -> None:
+def runs(args: _RunsArguments) -> None:
     """List stored runs, newest first; label or remove them.
 
     `nephoscope runs rm $(nephoscope runs --label KEY=VALUE --ids)` removes selected runs.
@@ -70,8 +68,8 @@ def runs(arguments: RunsArguments) -> None:
     from nephoscope.store.index import RunIndex
     from nephoscope.store.listing import StoredRuns
 
-    shelf = Store(arguments.store)
-    wanted = arguments.filters.selection()
+    shelf = Store(args.store)
+    wanted = args.filters.selection()
     snapshot = RunIndex(shelf).whole()
     rows = [run.row for run in snapshot.runs if run.meets(wanted)]
     for sentence in snapshot.damaged:
@@ -83,9 +81,9 @@ def runs(arguments: RunsArguments) -> None:
             f"file{'s'[: len(days) > 1]}, {days[0].day} to {days[-1].day}; `nephoscope history "
             "METRIC` reads them."
         )
-    if arguments.as_json:
+    if args.as_json:
         output.document(StoredRuns(str(shelf.path), tuple(rows)))
-    elif arguments.ids:
+    elif args.ids:
         output.say("\n".join(row.id for row in rows)) if rows else None
     elif not rows and snapshot.total:
         output.say(f"No runs in {shelf.path} meet the conditions.")
@@ -96,9 +94,7 @@ def runs(arguments: RunsArguments) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class RunsLabelArguments:
-    """Arguments of `nephoscope runs label`."""
-
+class _RunsLabelArguments:
     name: str = argument(RUN)
     texts: Sequence[str] = argument(metavar="KEY=VALUE…", nargs=-1, required=True)
     store: Path | None = options.STORE
@@ -106,27 +102,25 @@ class RunsLabelArguments:
 
 
 @command(runs, prints=Document("run_labels", RunLabels), requests=Excluded("changes a run"))
-def label(arguments: RunsLabelArguments) -> None:
+def label(args: _RunsLabelArguments) -> None:
     """Set labels of a run; an empty VALUE removes a label."""
     from nephoscope.store import Store
     from nephoscope.store.selection import labels
 
-    run = Store(arguments.store).open(arguments.name)
-    given = labels(arguments.texts)
+    run = Store(args.store).open(args.name)
+    given = labels(args.texts)
     with run.lock():
         new = {**(run.manifest.get("labels") or {}), **given}
         new = {key: value for key, value in new.items() if value}
         run.update(labels=new)
-    if arguments.as_json:
+    if args.as_json:
         output.document({"run": run.id, "labels": new})
     else:
         output.say(f"{run.id}: {_in_words(new) or 'no labels'}")
 
 
 @dataclass(frozen=True, slots=True)
-class RunsRmArguments:
-    """Arguments of `nephoscope runs rm`."""
-
+class _RunsRmArguments:
     names: Sequence[str] = argument(RUN, metavar="RUN…", nargs=-1, required=True)
     yes: bool = options.flag("--yes", "Remove without a question.")
     store: Path | None = options.STORE
@@ -134,16 +128,16 @@ class RunsRmArguments:
 
 
 @command(runs, prints=Document("removed_runs", RemovedRuns), requests=Excluded("removes runs"))
-def rm(arguments: RunsRmArguments) -> int:
+def rm(args: _RunsRmArguments) -> int:
     """Remove runs with their samples and reports.
 
     Asks on a terminal; elsewhere --yes is required. Runs that are being measured are kept.
     """
     from nephoscope.store import Store
 
-    shelf = Store(arguments.store)
-    chosen = list({run.id: run for run in map(shelf.find, arguments.names)}.values())
-    if not arguments.yes and not _confirmed(chosen):
+    shelf = Store(args.store)
+    chosen = list({run.id: run for run in map(shelf.find, args.names)}.values())
+    if not args.yes and not _confirmed(chosen):
         output.warn("Nothing was removed.")
         return 0
     removed, code = [], 0
@@ -153,7 +147,7 @@ def rm(arguments: RunsRmArguments) -> int:
             removed.append(run.id)
         except StoreError as error:
             code = output.complain(str(error), error.exit_code)
-    if arguments.as_json:
+    if args.as_json:
         output.document({"removed": removed})
     else:
         output.say("\n".join(f"Removed: {run_id}" for run_id in removed)) if removed else None

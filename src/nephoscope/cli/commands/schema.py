@@ -21,15 +21,13 @@ def names() -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class SchemaArguments:
-    """Arguments of `nephoscope schema`."""
-
+class _SchemaArguments:
     name: str | None = argument(Named(names=lambda context: names()), required=False)
     path: bool = options.flag("--path", "Print the path of the schema's file instead.")
 
 
 @command()
-def schema(arguments: SchemaArguments) -> None:
+def schema(args: _SchemaArguments) -> None:
     """Print a JSON Schema; without NAME, list the schemas.
 
     For completion in editors, save the schema beside a plan and begin the plan with
@@ -39,12 +37,10 @@ def schema(arguments: SchemaArguments) -> None:
     from nephoscope.core.reading.sentences import unknown_name
 
     known = names()
-    if arguments.name is None:
+    if args.name is None:
         output.say("\n".join(known))
         return
-    if arguments.name not in known:
-        raise unknown_name(
-            f"There is no schema '{arguments.name}'", arguments.name, known, "Schemas"
-        )
-    file = catalog.contract_path(arguments.name + SUFFIX)
-    output.say(str(file) if arguments.path else file.read_text(encoding="utf-8").rstrip("\n"))
+    if args.name not in known:
+        raise unknown_name(f"There is no schema '{args.name}'", args.name, known, "Schemas")
+    file = catalog.contract_path(args.name + SUFFIX)
+    output.say(str(file) if args.path else file.read_text(encoding="utf-8").rstrip("\n"))

@@ -20,9 +20,7 @@ class Journal:
 
 
 @dataclass(frozen=True, slots=True)
-class ShowArguments:
-    """Arguments of `nephoscope show`."""
-
+class _ShowArguments:
     name: str = argument(RUN, metavar="[RUN]", default="latest")
     journal: bool = options.flag("--journal", "Print the run's event log instead of its results.")
     store: Path | None = options.STORE
@@ -34,26 +32,24 @@ class ShowArguments:
     prints={"": RESULT, "--journal": Document("journal", Journal)},
     requests=Elsewhere("runs/RUN/result and runs/RUN/journal"),
 )
-def show(arguments: ShowArguments) -> int:
+def show(args: _ShowArguments) -> int:
     """Analyse a stored run again and print its summary.
 
     RUN is a run id, a unique prefix of one, or `latest`. Also rewrites the report's files.
     """
     from nephoscope.store import Store
 
-    runs = Store(arguments.store)
-    run = runs.open(arguments.name)
-    newest = runs.newest() if arguments.name == "latest" else None
+    runs = Store(args.store)
+    run = runs.open(args.name)
+    newest = runs.newest() if args.name == "latest" else None
     if newest is not None and newest.id != run.id:
         output.warn(
             f"Run {newest.id} is newer, but {newest.status}; "
             f"`nephoscope show {newest.id}` shows it."
         )
-    if not arguments.journal:
-        return measuring.present(
-            run, as_json=arguments.as_json, full=arguments.full_report, stored=True
-        )
-    if arguments.as_json:
+    if not args.journal:
+        return measuring.present(run, as_json=args.as_json, full=args.full_report, stored=True)
+    if args.as_json:
         output.document({"events": run.events()})
     else:
         from nephoscope.measure.runs.journal import lines

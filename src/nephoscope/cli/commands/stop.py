@@ -12,9 +12,7 @@ from nephoscope.cli.kit.options import argument
 
 
 @dataclass(frozen=True, slots=True)
-class StopArguments:
-    """Arguments of `nephoscope stop`."""
-
+class _StopArguments:
     name: str = argument(RUN, metavar="[RUN]", default="latest")
     store: Path | None = options.STORE
     as_json: bool = options.JSON
@@ -24,7 +22,7 @@ class StopArguments:
     prints=Document("stopped", ".measure.runs.stop:Stopped"),
     requests=Elsewhere("POST runs/RUN/stop"),
 )
-def stop(arguments: StopArguments) -> None:
+def stop(args: _StopArguments) -> None:
     """Stop a running measurement and keep its completed trials.
 
     RUN is a run id, a unique prefix of one, or `latest`.
@@ -32,10 +30,10 @@ def stop(arguments: StopArguments) -> None:
     from nephoscope.measure.runs import stop as stopping
     from nephoscope.store import Store
 
-    run = Store(arguments.store).open(arguments.name)
+    run = Store(args.store).open(args.name)
     stopped = stopping.stop(run)
     trials = "1 trial is" if stopped.trials == 1 else f"{stopped.trials} trials are"
-    if arguments.as_json:
+    if args.as_json:
         output.document(replace(stopped, waited_s=round(stopped.waited_s, 3)))
     elif stopped.pid is None:
         output.say(f"Run {stopped.run} is not running (state: {run.status}); {trials} kept.")

@@ -14,9 +14,7 @@ from nephoscope.features.comparison.documents import REPEATS
 
 
 @dataclass(frozen=True, slots=True)
-class SurveyArguments:
-    """Arguments of `nephoscope survey`."""
-
+class _SurveyArguments:
     quick: bool = options.flag("--quick", "Run a reduced survey that takes less than one minute.")
     full: bool = options.flag("--full", "Run all benchmarks at full resolution (about 20 minutes).")
     targets: Sequence[str] = options.TARGETS
@@ -32,38 +30,28 @@ class SurveyArguments:
 
 
 @command(prints={"": RESULT, "--repeat-runs": REPEATS}, requests=MEASURES)
-def survey(arguments: SurveyArguments) -> int:
+def survey(args: _SurveyArguments) -> int:
     """Measure CPU, memory, disk and network of a machine.
 
     Writes a report as HTML, Markdown and JSON. TARGET is local, ssh:[user@]host[:port] or
     lab:LAB/HOST.
     """
-    if arguments.quick and arguments.full:
+    if args.quick and args.full:
         raise UsageError("--quick and --full exclude each other.", "Use only one of them.")
-    repeat = options.repetition(arguments.repeat_runs, arguments.gap)
+    repeat = options.repetition(args.repeat_runs, args.gap)
     from nephoscope.measure import plans
 
     plan = plans.survey(
-        "quick" if arguments.quick else "full" if arguments.full else "standard",
-        arguments.budget,
-        arguments.seed,
+        "quick" if args.quick else "full" if args.full else "standard", args.budget, args.seed
     )
-    if arguments.targets:
-        plan = measuring.fitted(plan, arguments.targets)
+    if args.targets:
+        plan = measuring.fitted(plan, args.targets)
     if repeat.runs > 1:
         from nephoscope.features.comparison.measure_repeats import measure_repeatedly
 
         return measure_repeatedly(
-            plan,
-            store=arguments.store,
-            repeat=repeat,
-            as_json=arguments.as_json,
-            fresh=arguments.fresh,
+            plan, store=args.store, repeat=repeat, as_json=args.as_json, fresh=args.fresh
         )
     return measuring.measure(
-        plan,
-        store=arguments.store,
-        as_json=arguments.as_json,
-        full=arguments.full_report,
-        fresh=arguments.fresh,
+        plan, store=args.store, as_json=args.as_json, full=args.full_report, fresh=args.fresh
     )

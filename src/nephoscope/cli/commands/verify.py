@@ -39,16 +39,14 @@ class _Verified:
 
 
 @dataclass(frozen=True, slots=True)
-class VerifyArguments:
-    """Arguments of `nephoscope verify`."""
-
+class _VerifyArguments:
     names: Sequence[str] = argument(RUN, metavar="[RUN]...", nargs=-1)
     store: Path | None = options.STORE
     as_json: bool = options.JSON
 
 
 @command(prints=Document("verified_runs", VerifiedRuns), requests=Query())
-def verify(arguments: VerifyArguments) -> int:
+def verify(args: _VerifyArguments) -> int:
     """Check the files of stored runs against their digests.
 
     RUN is a run id, a unique prefix of one, or `latest`; without one, checks all runs and day
@@ -57,13 +55,13 @@ def verify(arguments: VerifyArguments) -> int:
     """
     from nephoscope.store import Store, day_files
 
-    shelf = Store(arguments.store)
-    runs = [shelf.open(name) for name in arguments.names] if arguments.names else shelf.runs()
+    shelf = Store(args.store)
+    runs = [shelf.open(name) for name in args.names] if args.names else shelf.runs()
     results = [_verified(run) for run in runs]
-    if not arguments.names:
+    if not args.names:
         results += [_Verified("", 0, 0, (sentence,)) for sentence in shelf.damaged()]
         results += [_verified_day(shelf.path, file) for file in day_files.day_files(shelf.path)]
-    if arguments.as_json:
+    if args.as_json:
         output.document({"runs": results})
     else:
         output.say("\n".join(map(_text, results)) or f"No runs in {shelf.path}.")

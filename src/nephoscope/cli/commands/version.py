@@ -21,9 +21,7 @@ class Versions:
 
 
 @dataclass(frozen=True, slots=True)
-class VersionArguments:
-    """Arguments of `nephoscope version`."""
-
+class _VersionArguments:
     licences: bool = options.flag(
         "--licences", "Print the licences of third-party software.", is_local=True
     )
@@ -31,12 +29,12 @@ class VersionArguments:
 
 
 @command(prints=Document("versions", Versions), requests=Query())
-def version(arguments: VersionArguments) -> None:
+def version(args: _VersionArguments) -> None:
     """Print the versions of the program and of its probe."""
     from nephoscope import catalog
     from nephoscope.core import programs
 
-    if arguments.licences:
+    if args.licences:
         output.say(programs.notices())
         return
 
@@ -47,7 +45,7 @@ def version(arguments: VersionArguments) -> None:
         "protocol": contracts.protocol,
         "python": platform.python_version(),
     }
-    if arguments.as_json:
+    if args.as_json:
         output.document(versions)
     else:
         output.say(

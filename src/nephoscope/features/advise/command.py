@@ -18,9 +18,7 @@ from nephoscope.core.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
-class AdviseArguments:
-    """Arguments of `nephoscope advise`."""
-
+class _AdviseArguments:
     file: Path | None = argument(options.PATH, required=False, metavar="[FILE]")
     values: Mapping[str, str] = options.set_option(
         "Answer to a question; replaces the one of FILE."
@@ -65,7 +63,7 @@ class AdviseArguments:
 
 
 @command(prints=Document("advice", ".features.advise.result:Advice"), requests=Query())
-def advise(arguments: AdviseArguments) -> int:
+def advise(args: _AdviseArguments) -> int:
     """Classify an application; predict its performance by platform.
 
     FILE has the answers to the questions of `--questions` as YAML. Prints class, dominant
@@ -75,30 +73,30 @@ def advise(arguments: AdviseArguments) -> int:
     from nephoscope.features.advise.section import section
     from nephoscope.store import Store
 
-    if arguments.questions:
+    if args.questions:
         output.say(answers.questions().rstrip("\n"))
         return 0
-    if arguments.pid is not None and arguments.line is not None:
+    if args.pid is not None and args.line is not None:
         raise UsageError("--pid and --command exclude each other.", "Use only one of them.")
-    application = answers.read(arguments.file, arguments.values)
-    if arguments.pid is None and arguments.line is None and not arguments.back_test:
+    application = answers.read(args.file, args.values)
+    if args.pid is None and args.line is None and not args.back_test:
         answers.refuse_empty(application)
     telemetry = None
-    if arguments.pid is not None or arguments.line is not None:
-        output.log(f"Observing for up to {arguments.time_s:g} s …")
-    if arguments.pid is not None:
-        telemetry = observe.of_process(arguments.pid, arguments.time_s)
-    elif arguments.line is not None:
-        telemetry = observe.of_command(arguments.line, arguments.time_s)
+    if args.pid is not None or args.line is not None:
+        output.log(f"Observing for up to {args.time_s:g} s …")
+    if args.pid is not None:
+        telemetry = observe.of_process(args.pid, args.time_s)
+    elif args.line is not None:
+        telemetry = observe.of_command(args.line, args.time_s)
     advice = result.advise(application, telemetry)
-    runs = Store(arguments.store).runs()
-    if runs or arguments.back_test:
-        stored = stored_values.read(runs, arguments.grouping)
+    runs = Store(args.store).runs()
+    if runs or args.back_test:
+        stored = stored_values.read(runs, args.grouping)
         predicted = forecast.forecast(
-            stored, telemetry, advice.resource, confidence=arguments.confidence, now_s=time.time()
+            stored, telemetry, advice.resource, confidence=args.confidence, now_s=time.time()
         )
         advice = replace(advice, forecast=predicted)
-        if arguments.back_test:
-            tested = forecast.back_test(stored, confidence=arguments.confidence)
+        if args.back_test:
+            tested = forecast.back_test(stored, confidence=args.confidence)
             advice = replace(advice, back_test=tested)
-    return present(advice, section(advice), as_json=arguments.as_json, to=arguments.to)
+    return present(advice, section(advice), as_json=args.as_json, to=args.to)

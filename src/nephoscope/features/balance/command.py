@@ -36,9 +36,7 @@ def _list_of(read: Callable[[str], Any], example: str) -> Parsed:
 
 
 @dataclass(frozen=True, slots=True)
-class BalanceArguments:
-    """Arguments of `nephoscope balance`."""
-
+class _BalanceArguments:
     balancers: Sequence[str] = repeated(
         "--balancer", click.Choice(["haproxy", "nginx"]), "Load balancer [default: both]."
     )
@@ -133,7 +131,7 @@ class BalanceArguments:
 
 
 @command(prints={"": RESULT, "--dry-run": PREVIEW}, requests=MEASURES)
-def balance(arguments: BalanceArguments) -> int:
+def balance(args: _BalanceArguments) -> int:
     """Measure load balancers: throughput, added latency, fairness.
 
     Makes a lab with generators, a balancer and web servers on hosts of their own, and compares the
@@ -150,41 +148,39 @@ def balance(arguments: BalanceArguments) -> int:
     from nephoscope.measure.targets.kinds import parse
     from nephoscope.store import Store
 
-    if arguments.targets and not arguments.url:
+    if args.targets and not args.url:
         raise UsageError("--target names generators of --url.", "Add --url, or omit --target.")
-    names = tuple(dict.fromkeys(arguments.balancers)) or tuple(balance_plan.BALANCERS)
-    if arguments.slow_start_ns and not arguments.balancers:
+    names = tuple(dict.fromkeys(args.balancers)) or tuple(balance_plan.BALANCERS)
+    if args.slow_start_ns and not args.balancers:
         names = ("haproxy",)
     wanted = balance_plan.BalanceRequest(
         balancers=names,
-        algorithms=tuple(dict.fromkeys(arguments.algorithms)) or ("round_robin",),
-        server_keep_alive=_KEEP_ALIVE[arguments.server_keep_alive],
-        client_keep_alive=not arguments.no_keep_alive,
-        slow_start_ns=round(arguments.slow_start_ns or 0),
-        url=arguments.url
-        if "://" in arguments.url or not arguments.url
-        else f"http://{arguments.url}",
-        targets=tuple(parse(target) for target in arguments.targets or ("local",)),
-        servers=arguments.servers,
-        server=arguments.server,
-        weights=arguments.weights,
-        service_times_ns=arguments.service_times_ns,
-        concurrency=arguments.concurrency,
-        generators=arguments.generators,
-        rate_per_s=arguments.rate_per_s,
-        server_connections=arguments.server_connections,
-        failure=arguments.failure,
-        trial_s=arguments.trial_s,
-        rounds=arguments.rounds,
-        authorised_hosts=arguments.authorised_hosts,
-        seed=arguments.seed,
+        algorithms=tuple(dict.fromkeys(args.algorithms)) or ("round_robin",),
+        server_keep_alive=_KEEP_ALIVE[args.server_keep_alive],
+        client_keep_alive=not args.no_keep_alive,
+        slow_start_ns=round(args.slow_start_ns or 0),
+        url=args.url if "://" in args.url or not args.url else f"http://{args.url}",
+        targets=tuple(parse(target) for target in args.targets or ("local",)),
+        servers=args.servers,
+        server=args.server,
+        weights=args.weights,
+        service_times_ns=args.service_times_ns,
+        concurrency=args.concurrency,
+        generators=args.generators,
+        rate_per_s=args.rate_per_s,
+        server_connections=args.server_connections,
+        failure=args.failure,
+        trial_s=args.trial_s,
+        rounds=args.rounds,
+        authorised_hosts=args.authorised_hosts,
+        seed=args.seed,
     )
     return measuring.run_or_preview(
         balance_plan.plan_balance(wanted),
-        Store(arguments.store),
-        lab_for="" if arguments.url else "nephoscope balance",
+        Store(args.store),
+        lab_for="" if args.url else "nephoscope balance",
         text_of=terminal.text,
-        as_json=arguments.as_json,
-        fresh=arguments.fresh,
-        dry_run=arguments.dry_run,
+        as_json=args.as_json,
+        fresh=args.fresh,
+        dry_run=args.dry_run,
     )

@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class CensusArguments:
-    """Arguments of `nephoscope census`."""
-
+class _CensusArguments:
     targets: Sequence[str] = repeated("--target", TARGET, "Host to measure now.", is_local=True)
     metadata: bool = flag(
         "--metadata",
@@ -61,7 +59,7 @@ class CensusArguments:
     ),
     requests=Query(),
 )
-def census(arguments: CensusArguments) -> int:
+def census(args: _CensusArguments) -> int:
     """Count CPU models by instance type and compare their speed.
 
     Uses all stored runs by default. TARGET is local, ssh:[user@]host[:port] or lab:LAB/HOST;
@@ -69,53 +67,42 @@ def census(arguments: CensusArguments) -> int:
     """
     from nephoscope.store.selection import day_s
 
-    first, last = day_s("--since", arguments.since), day_s("--until", arguments.until)
-    filters = bool(
-        arguments.names
-        or arguments.plan
-        or arguments.of_target
-        or arguments.since
-        or arguments.until
-    )
-    sources = [bool(arguments.targets), bool(arguments.study), bool(arguments.files)]
+    first, last = day_s("--since", args.since), day_s("--until", args.until)
+    filters = bool(args.names or args.plan or args.of_target or args.since or args.until)
+    sources = [bool(args.targets), bool(args.study), bool(args.files)]
     if sum(sources) > 1 or (filters and any(sources)):
         raise UsageError(
             "--target, --import, --study and the filters of stored runs exclude each other.",
             "Use only one of them.",
         )
-    if arguments.metadata and not arguments.targets:
+    if args.metadata and not args.targets:
         raise UsageError("--metadata needs a target to measure.", "Add --target TARGET.")
-    if arguments.study is not None:
-        result, code = of_study(arguments.study, arguments.confidence, arguments.at_least), 0
-    elif arguments.files:
+    if args.study is not None:
+        result, code = of_study(args.study, args.confidence, args.at_least), 0
+    elif args.files:
         from nephoscope.features.census.result import of_files
 
-        result, code = (
-            of_files(arguments.files, confidence=arguments.confidence, at_least=arguments.at_least),
-            0,
-        )
+        result, code = (of_files(args.files, confidence=args.confidence, at_least=args.at_least), 0)
     else:
         from nephoscope.store import Store
 
-        place = Store(arguments.store)
-        runs: Iterable[StoredRun] = stored_runs(place, arguments.names, arguments.plan, first, last)
+        place = Store(args.store)
+        runs: Iterable[StoredRun] = stored_runs(place, args.names, args.plan, first, last)
         code = 0
-        if arguments.targets:
-            runs, code = _measured(
-                arguments.targets, arguments.metadata, arguments.budget, arguments.seed, place
-            )
+        if args.targets:
+            runs, code = _measured(args.targets, args.metadata, args.budget, args.seed, place)
         result = of_runs(
             runs,
             place,
-            arguments.confidence,
-            targets=arguments.of_target,
-            at_least=arguments.at_least,
-            with_lab=bool(arguments.targets or arguments.of_target),
+            args.confidence,
+            targets=args.of_target,
+            at_least=args.at_least,
+            with_lab=bool(args.targets or args.of_target),
         )
     from nephoscope.features.census.section import section
 
     source = ", ".join(result.sources)
-    present(result, section(result), as_json=arguments.as_json, to=arguments.to, source=source)
+    present(result, section(result), as_json=args.as_json, to=args.to, source=source)
     return code
 
 

@@ -20,9 +20,7 @@ SIZE = Checked("SIZE", units.parse_bytes)
 
 
 @dataclass(frozen=True, slots=True)
-class CompactArguments:
-    """Arguments of `nephoscope compact`."""
-
+class _CompactArguments:
     keep_raw: str | None = option(
         "--keep-raw", AGE, "Age of a run at which its trials are merged into its day file, e.g. 7d."
     )
@@ -40,7 +38,7 @@ class CompactArguments:
     prints=Document("compaction", ".features.compaction.compact:Compaction"),
     requests=Excluded("removes trials"),
 )
-def compact(arguments: CompactArguments) -> None:
+def compact(args: _CompactArguments) -> None:
     """Merge the trials of old runs into histograms; remove old days.
 
     A day file has the histograms and values of all trials of a day, of which `nephoscope history`
@@ -50,18 +48,16 @@ def compact(arguments: CompactArguments) -> None:
     from nephoscope.features.compaction.compact import compact as compacted
     from nephoscope.store import Store
 
-    policy = policy_of(arguments.keep_raw, arguments.keep, arguments.max_size)
+    policy = policy_of(args.keep_raw, args.keep, args.max_size)
     if policy == Policy():
         raise UsageError(
             "`compact` needs a maximum age or size.",
             "Add --keep-raw 7d, --keep 2y or --max-size 200MB.",
         )
-    done = compacted(
-        Store(arguments.store), policy, watch=arguments.watch, is_dry_run=arguments.dry_run
-    )
+    done = compacted(Store(args.store), policy, watch=args.watch, is_dry_run=args.dry_run)
     for sentence in done.skipped:
         output.warn(sentence)
-    if arguments.as_json:
+    if args.as_json:
         output.document(done)
     else:
         output.say(_text(done))

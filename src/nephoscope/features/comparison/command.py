@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class CompareArguments:
-    """Arguments of `nephoscope compare`."""
-
+class _CompareArguments:
     a: str = argument(SIDE)
     b: str | None = argument(SIDE, required=False)
     paired: bool = flag("--paired", "Treat line i of file A and line i of file B as one pair.")
@@ -61,7 +59,7 @@ class CompareArguments:
 
 
 @command(prints=COMPARISONS, requests=Elsewhere("compare"))
-def compare(arguments: CompareArguments) -> int:
+def compare(args: _CompareArguments) -> int:
     """Compare two runs, two targets of a run, or two files.
 
     A and B are two runs (run id, unique prefix, `latest`), two targets of one run (RUN:TARGET), or
@@ -71,29 +69,21 @@ def compare(arguments: CompareArguments) -> int:
     """
     from nephoscope.features.comparison.result import Rules
 
-    rules = Rules(
-        margin=arguments.margin,
-        confidence=arguments.confidence,
-        metrics=frozenset(arguments.metrics),
-    )
+    rules = Rules(margin=args.margin, confidence=args.confidence, metrics=frozenset(args.metrics))
     ignored: Ignored = {}
-    if arguments.interleave:
+    if args.interleave:
         run_id, ignored = _interleaved(
-            arguments.a,
-            arguments.b,
-            arguments.budget,
-            paired=arguments.paired,
-            store=arguments.store,
+            args.a, args.b, args.budget, paired=args.paired, store=args.store
         )
         sides, is_file = [run_id], [False]
-    elif arguments.budget is not None or options.given_labels():
-        option = "--label is for" if arguments.budget is None else "--budget limits"
+    elif args.budget is not None or options.given_labels():
+        option = "--label is for" if args.budget is None else "--budget limits"
         raise UsageError(f"{option} a new run.", "Use it with --interleave.")
     else:
-        sides = [side for side in (arguments.a, arguments.b) if side is not None]
+        sides = [side for side in (args.a, args.b) if side is not None]
         is_file = [_is_file(side) for side in sides]
     if all(is_file):
-        comparisons = _files(sides, paired=arguments.paired, better=arguments.better, rules=rules)
+        comparisons = _files(sides, paired=args.paired, better=args.better, rules=rules)
     elif any(is_file):
         raise UsageError(
             "A file of numbers cannot be compared with a run.", "Name two files or two runs."
@@ -103,32 +93,23 @@ def compare(arguments: CompareArguments) -> int:
         from nephoscope.store import Store
 
         comparisons = of_stored_runs(
-            Store(arguments.store),
-            sides,
-            rules,
-            paired=arguments.paired,
-            ignored=ignored,
-            folder=arguments.store,
+            Store(args.store), sides, rules, paired=args.paired, ignored=ignored, folder=args.store
         )
     if not comparisons.comparisons:
-        wanted = f" named {', '.join(sorted(arguments.metrics))}" if arguments.metrics else ""
+        wanted = f" named {', '.join(sorted(args.metrics))}" if args.metrics else ""
         reason = f" {comparisons.warnings[-1]}" if comparisons.warnings else ""
         raise UsageError(f"The two sides have no common metric{wanted}.{reason}")
     from nephoscope.features.comparison.section import section
 
-    page = section(
-        comparisons, rules, arguments.better if is_file[0] else "", every=arguments.every
-    )
-    present(
-        comparisons, page, as_json=arguments.as_json, to=arguments.to, source="nephoscope compare"
-    )
-    if not arguments.every and not arguments.as_json and len(comparisons.comparisons) > 1:
+    page = section(comparisons, rules, args.better if is_file[0] else "", every=args.every)
+    present(comparisons, page, as_json=args.as_json, to=args.to, source="nephoscope compare")
+    if not args.every and not args.as_json and len(comparisons.comparisons) > 1:
         output.say("All results with their statistics: add --all.")
-    if not arguments.conditions:
+    if not args.conditions:
         return 0
     from nephoscope.features.comparison.failing import check
 
-    outcome = check(comparisons, arguments.conditions, rules)
+    outcome = check(comparisons, args.conditions, rules)
     output.warn(outcome.sentence)
     return outcome.exit_code
 

@@ -65,40 +65,36 @@ def cost() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class CostPricesArguments:
-    """Arguments of `nephoscope cost prices`."""
-
+class _CostPricesArguments:
     book: Path | None = _BOOK
     bill: Path | None = option(
-        "--import",
-        FILE,
-        "Bill in the FOCUS format (CSV), or a price list, to take prices from.",
+        "--import", FILE, "Bill in the FOCUS format (CSV), or a price list, to take prices from."
     )
     to: Path | None = option("-o --output", FILE, "Price book to write (YAML).")
     as_json: bool = options.JSON
 
 
 @command(cost, prints=Document("prices", Prices), requests=Query())
-def prices(arguments: CostPricesArguments) -> int:
+def prices(args: _CostPricesArguments) -> int:
     """List the prices of a price book, or take them from a bill."""
     from nephoscope.features.cost import focus, price_book, price_lists, section
 
-    if arguments.bill is not None and arguments.book is not None:
+    if args.bill is not None and args.book is not None:
         raise UsageError("--book and --import exclude each other.", "Use one of them.")
-    file = arguments.book if arguments.bill is None else arguments.bill
+    file = args.book if args.bill is None else args.bill
     imported = None if file is None else price_lists.read(file)
-    if arguments.bill is not None and imported is None:
-        imported = focus.read(arguments.bill)
-    entries = price_book.load(arguments.book) if imported is None else imported.book
-    if arguments.to is not None:
-        _write_book(entries, arguments.to)
+    if args.bill is not None and imported is None:
+        imported = focus.read(args.bill)
+    entries = price_book.load(args.book) if imported is None else imported.book
+    if args.to is not None:
+        _write_book(entries, args.to)
     document = {
         **entries.model_dump(mode="json", include={"offers", "egress"}),
         "used": None if imported is None else imported.used,
         "left_out": {} if imported is None else dict(imported.left_out),
         "notes": [] if imported is None else list(imported.notes),
     }
-    return present(document, section.prices_section(entries, imported), as_json=arguments.as_json)
+    return present(document, section.prices_section(entries, imported), as_json=args.as_json)
 
 
 def _write_book(book: PriceBook, to: Path) -> None:
@@ -113,9 +109,7 @@ def _write_book(book: PriceBook, to: Path) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class CostWorkArguments:
-    """Arguments of `nephoscope cost work`."""
-
+class _CostWorkArguments:
     file: Path = argument(options.PATH)
     book: Path | None = _BOOK
     to: Path | None = options.REPORT_FILE
@@ -123,7 +117,7 @@ class CostWorkArguments:
 
 
 @command(cost, prints=Document("cost_of_work", ".features.cost.work:WorkCosts"), requests=Query())
-def work(arguments: CostWorkArguments) -> int:
+def work(args: _CostWorkArguments) -> int:
     """Compare the cost of a unit of work of several options.
 
     FILE is a YAML file of options; docs/how-to/cost.md describes it.
@@ -131,20 +125,14 @@ def work(arguments: CostWorkArguments) -> int:
     from nephoscope.features.cost import price_book, section
     from nephoscope.features.cost.work import read
 
-    costs = read(arguments.file, price_book.load(arguments.book))
+    costs = read(args.file, price_book.load(args.book))
     return present(
-        costs,
-        section.work_section(costs),
-        to=arguments.to,
-        source=str(arguments.file),
-        as_json=arguments.as_json,
+        costs, section.work_section(costs), to=args.to, source=str(args.file), as_json=args.as_json
     )
 
 
 @dataclass(frozen=True, slots=True)
-class CostSavingArguments:
-    """Arguments of `nephoscope cost saving`."""
-
+class _CostSavingArguments:
     parts: tuple[str, ...] = repeated(
         "--mix",
         "MODEL=SHARE:SPEED",
@@ -198,7 +186,7 @@ class CostSavingArguments:
 
 
 @command(cost, prints=Document("saving", ".features.cost.saving:SavingAnalysis"), requests=Query())
-def saving(arguments: CostSavingArguments) -> int:
+def saving(args: _CostSavingArguments) -> int:
     """Estimate the saving by selecting instances of a fast CPU model.
 
     The mix of models is that of --mix, of a census (--import, --study) or of the stored runs.
@@ -206,77 +194,71 @@ def saving(arguments: CostSavingArguments) -> int:
     from nephoscope.features.cost import section
     from nephoscope.features.cost.saving import analyse
 
-    mix = _mix(arguments)
-    analysis = analyse(
-        mix,
-        _job(arguments),
-        rest=arguments.rest,
-        keep=arguments.keep,
-        confidence=arguments.confidence,
-    )
-    if arguments.fleets:
+    mix = _mix(args)
+    analysis = analyse(mix, _job(args), rest=args.rest, keep=args.keep, confidence=args.confidence)
+    if args.fleets:
         from nephoscope.features.cost.fleets import simulate
 
-        analysis = replace(analysis, fleets=tuple(simulate(analysis, arguments.fleets)))
+        analysis = replace(analysis, fleets=tuple(simulate(analysis, args.fleets)))
     page = section.saving_section(analysis)
-    return present(analysis, page, to=arguments.to, source=mix.source, as_json=arguments.as_json)
+    return present(analysis, page, to=args.to, source=mix.source, as_json=args.as_json)
 
 
-def _job(arguments: CostSavingArguments) -> Any:
+def _job(args: _CostSavingArguments) -> Any:
     from nephoscope.features.cost import price_book
     from nephoscope.features.cost.mix import number
     from nephoscope.features.cost.saving import Job
 
-    trial_h, currency, price = arguments.trial_s / 3600, "USD", 0.0
-    if (arguments.offer is None) == (arguments.price is None):
+    trial_h, currency, price = args.trial_s / 3600, "USD", 0.0
+    if (args.offer is None) == (args.price is None):
         raise UsageError("The saving needs a price.", "Use --price X or --offer NAME.")
-    if arguments.price is not None:
-        price = number("--price", arguments.price, "a price above 0")
-    if arguments.offer is not None:
-        offer = price_book.load(arguments.book).offer(arguments.offer, arguments.day)
+    if args.price is not None:
+        price = number("--price", args.price, "a price above 0")
+    if args.offer is not None:
+        offer = price_book.load(args.book).offer(args.offer, args.day)
         price, currency = offer.price("on_demand") + offer.licence_per_h, offer.currency
         trial_h = offer.billed_h(trial_h)
-    hours = number("--hours", arguments.hours, "a number of hours above 0")
-    return Job(arguments.instances, hours, price, trial_h, currency)
+    hours = number("--hours", args.hours, "a number of hours above 0")
+    return Job(args.instances, hours, price, trial_h, currency)
 
 
-def _mix(arguments: CostSavingArguments) -> Mix:
+def _mix(args: _CostSavingArguments) -> Mix:
     from nephoscope.features.cost import mix
 
-    if sum(map(bool, (arguments.parts, arguments.files, arguments.study))) > 1:
+    if sum(map(bool, (args.parts, args.files, args.study))) > 1:
         raise UsageError("--mix, --import and --study exclude each other.", "Use one of them.")
-    if arguments.parts:
-        if arguments.speeds or arguments.kind or arguments.benchmark:
+    if args.parts:
+        if args.speeds or args.kind or args.benchmark:
             raise UsageError(
                 "--speed, --type and --benchmark select values of a census, which --mix replaces.",
                 "Write the speed into --mix.",
             )
-        return mix.stated(arguments.parts, arguments.machines)
-    if arguments.machines is not None:
+        return mix.stated(args.parts, args.machines)
+    if args.machines is not None:
         raise UsageError(
             "--machines is the number of machines behind the percentages of --mix.", "Add --mix."
         )
     return mix.of_census(
-        _census(arguments),
-        kind=arguments.kind,
-        benchmark=arguments.benchmark,
-        speeds=options.sets(arguments.speeds, "--speed E5430=1.1"),
+        _census(args),
+        kind=args.kind,
+        benchmark=args.benchmark,
+        speeds=options.sets(args.speeds, "--speed E5430=1.1"),
     )
 
 
-def _census(arguments: CostSavingArguments) -> Census:
+def _census(args: _CostSavingArguments) -> Census:
     from nephoscope.features.census import command as census
     from nephoscope.features.census.result import of_files
     from nephoscope.features.cost.mix import NO_CENSUS
 
-    level = arguments.confidence
-    if arguments.study is not None:
-        return census.of_study(arguments.study, level)
-    if arguments.files:
-        return of_files(arguments.files, confidence=level)
+    level = args.confidence
+    if args.study is not None:
+        return census.of_study(args.study, level)
+    if args.files:
+        return of_files(args.files, confidence=level)
     from nephoscope.store import Store
 
-    store = Store(arguments.store)
+    store = Store(args.store)
     try:
         return census.of_runs(census.stored_runs(store), store, level)
     except UsageError as error:

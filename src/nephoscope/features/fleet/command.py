@@ -23,9 +23,7 @@ ODD = 1
 
 
 @dataclass(frozen=True, slots=True)
-class FleetArguments:
-    """Arguments of `nephoscope fleet`."""
-
+class _FleetArguments:
     targets: Sequence[str] = repeated(
         "--target",
         TARGET,
@@ -60,7 +58,7 @@ class FleetArguments:
 @command(
     prints=Document("fleet", ".features.fleet.result:FleetCheck"), requests=Query(needs=("run",))
 )
-def fleet(arguments: FleetArguments) -> int:
+def fleet(args: _FleetArguments) -> int:
     """Find the targets of a fleet that differ from the others.
 
     Compares duplex, speed and MTU of network ports, other facts, CPU, memory and disk speed, round
@@ -73,27 +71,27 @@ def fleet(arguments: FleetArguments) -> int:
     from nephoscope.results import analyse_run
     from nephoscope.store import Store
 
-    if sum((bool(arguments.targets), arguments.lab is not None, arguments.name is not None)) != 1:
+    if sum((bool(args.targets), args.lab is not None, args.name is not None)) != 1:
         raise UsageError(
             "`fleet` needs either targets, a lab or a stored run.",
             "Use --target for each host, --lab LAB or --run RUN.",
         )
-    runs = Store(arguments.store)
-    settings = {"false_alarms": arguments.false_alarms, "margin": arguments.margin}
+    runs = Store(args.store)
+    settings = {"false_alarms": args.false_alarms, "margin": args.margin}
     fleet_check: FleetCheck | None
-    if arguments.name is not None:
-        run = runs.open(arguments.name)
+    if args.name is not None:
+        run = runs.open(args.name)
         known = run.manifest.get(SETTINGS) or {}
         fleet_check, code = check(analyse_run.run_data(run), {**known, **settings}), 0
     else:
-        hosts = arguments.targets or _hosts(str(arguments.lab))
-        run, offsets = _measured(hosts, runs, network=not arguments.no_network, seed=arguments.seed)
+        hosts = args.targets or _hosts(str(args.lab))
+        run, offsets = _measured(hosts, runs, network=not args.no_network, seed=args.seed)
         run.update(**{SETTINGS: {**settings, "clock_offsets": offsets}})
         result = measuring.reported(run)
         fleet_check, code = result.part(FleetCheck), measuring.exit_code(result, run)
     if fleet_check is None:
         return code
-    present(fleet_check, section(fleet_check), as_json=arguments.as_json)
+    present(fleet_check, section(fleet_check), as_json=args.as_json)
     return max(code, ODD if fleet_check.odd else 0)
 
 

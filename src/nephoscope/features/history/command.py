@@ -29,9 +29,7 @@ REGRESSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class HistoryArguments:
-    """Arguments of `nephoscope history`."""
-
+class _HistoryArguments:
     metric: str = argument()
     filters: RunFilters = options.group(RunFilters)
     false_alarms: float = option(
@@ -78,15 +76,15 @@ class HistoryArguments:
 
 
 @command(prints=Document("history", ".features.history.records:History"), requests=Query())
-def history(arguments: HistoryArguments) -> int:
+def history(args: _HistoryArguments) -> int:
     """Print a metric over time: change points, forecasts.
 
     METRIC is a metric of `nephoscope show RUN`, such as latency_p99_ns. Change points are
     suspected until an interleaved repetition confirms them (--confirm).
     """
-    if (arguments.against or arguments.budget) and not arguments.confirm:
+    if (args.against or args.budget) and not args.confirm:
         raise UsageError("--against and --budget are for a repetition.", "Add --confirm RUN.")
-    if arguments.window_s and arguments.confirm:
+    if args.window_s and args.confirm:
         raise UsageError("--confirm repeats a run, and a window has several.", "Omit --window.")
     from nephoscope.features.compaction.reading import StoredSummaries
     from nephoscope.features.history import series
@@ -94,49 +92,42 @@ def history(arguments: HistoryArguments) -> int:
     from nephoscope.features.history.section import section
     from nephoscope.store import Store
 
-    shelf = Store(arguments.store)
-    settings = Settings(arguments.false_alarms, arguments.margin, arguments.confidence)
+    shelf = Store(args.store)
+    settings = Settings(args.false_alarms, args.margin, args.confidence)
     # A machine may have had another name before: `read` selects its whole series.
-    wanted = replace(arguments.filters, targets=()).selection()
+    wanted = replace(args.filters, targets=()).selection()
     runs = StoredSummaries(shelf, wanted)
-    if not any(_has_target(run, arguments.filters.targets) for run in runs):
+    if not any(_has_target(run, args.filters.targets) for run in runs):
         _log_problems(runs)
         raise UsageError(
             f"No run in {shelf.path} meets the conditions.", "`nephoscope runs` shows them all."
         )
     read = partial(
         series.read,
-        metric=arguments.metric,
-        targets=arguments.filters.targets,
-        benchmarks=arguments.filters.benchmarks,
-        confidence=arguments.confidence,
+        metric=args.metric,
+        targets=args.filters.targets,
+        benchmarks=args.filters.benchmarks,
+        confidence=args.confidence,
     )
-    if arguments.confirm:
+    if args.confirm:
         repetition = _repeated(
             shelf,
             runs,
             read(runs)[0],
-            arguments.metric,
-            arguments.confirm,
-            arguments.against,
-            arguments.budget,
-            arguments.confidence,
+            args.metric,
+            args.confirm,
+            args.against,
+            args.budget,
+            args.confidence,
         )
         runs = StoredSummaries(shelf, wanted, [repetition])
-    every, notes = read(runs, window_s=arguments.window_s)
+    every, notes = read(runs, window_s=args.window_s)
     analysis = _history(
-        shelf,
-        runs,
-        every,
-        notes,
-        arguments.metric,
-        settings,
-        arguments.forecast,
-        arguments.back_test,
+        shelf, runs, every, notes, args.metric, settings, args.forecast, args.back_test
     )
     _log_problems(runs)
-    regressed = REGRESSION if arguments.check and analysis.regressions else 0
-    if arguments.check and not arguments.as_json and arguments.to is None:
+    regressed = REGRESSION if args.check and analysis.regressions else 0
+    if args.check and not args.as_json and args.to is None:
         for sentence in analysis.regressions:
             output.say(sentence)
         if not regressed:
@@ -146,7 +137,7 @@ def history(arguments: HistoryArguments) -> int:
         return regressed
     page = section(analysis)
     source = ", ".join(dict.fromkeys(one.target for one in analysis.series))
-    present(analysis, page, as_json=arguments.as_json, to=arguments.to, source=source)
+    present(analysis, page, as_json=args.as_json, to=args.to, source=source)
     return regressed
 
 

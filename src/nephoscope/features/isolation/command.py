@@ -41,9 +41,7 @@ NEIGHBOUR = Named("RESOURCE", names=victims_of)
 
 
 @dataclass(frozen=True, slots=True)
-class IsolateArguments:
-    """Arguments of `nephoscope isolate`."""
-
+class _IsolateArguments:
     victims: Sequence[str] = argument(VICTIM, nargs=-1, metavar="VICTIM…")
     aggressors: Sequence[str] = repeated(
         "--aggressor", NEIGHBOUR, "Resource for the aggressor to load [default: all]."
@@ -86,7 +84,7 @@ class IsolateArguments:
 
 
 @command(prints={"": RESULT, "--dry-run": PREVIEW}, requests=MEASURES)
-def isolate(arguments: IsolateArguments) -> int:
+def isolate(args: _IsolateArguments) -> int:
     """Measure how much a neighbour on the same host slows you.
 
     VICTIM is `all`, a benchmark, or a resource: cpu, memory, cache, disk_read, disk_write, fsync,
@@ -98,28 +96,28 @@ def isolate(arguments: IsolateArguments) -> int:
     from nephoscope.store import Store
 
     request = isolation_plan.IsolationRequest(
-        victims=tuple(arguments.victims),
-        aggressors=tuple(arguments.aggressors),
-        intensities=arguments.intensities or (),
-        targets=_targets(arguments.targets),
-        budget_s=arguments.budget,
-        seed=arguments.seed,
-        neighbours=arguments.neighbours,
-        placement=arguments.placement,
-        price_per_h=arguments.price_per_h,
-        a_a=arguments.a_a,
-        quick=arguments.quick,
+        victims=tuple(args.victims),
+        aggressors=tuple(args.aggressors),
+        intensities=args.intensities or (),
+        targets=_targets(args.targets),
+        budget_s=args.budget,
+        seed=args.seed,
+        neighbours=args.neighbours,
+        placement=args.placement,
+        price_per_h=args.price_per_h,
+        a_a=args.a_a,
+        quick=args.quick,
     )
     result = isolation_plan.plan_isolation(request)
     for warning in result.warnings:
         output.warn(warning)
     return measuring.run_or_preview(
         result.plan,
-        Store(arguments.store),
-        as_json=arguments.as_json,
-        fresh=arguments.fresh,
-        dry_run=arguments.dry_run,
-        lab_for="" if request.targets else f"nephoscope isolate {' '.join(arguments.victims)}",
+        Store(args.store),
+        as_json=args.as_json,
+        fresh=args.fresh,
+        dry_run=args.dry_run,
+        lab_for="" if request.targets else f"nephoscope isolate {' '.join(args.victims)}",
         text_of=terminal.text,
     )
 

@@ -43,9 +43,7 @@ LATE_SENDER = "late_sends"
 
 
 @dataclass(frozen=True, slots=True)
-class CapacityArguments:
-    """Arguments of `nephoscope capacity`."""
-
+class _CapacityArguments:
     url: str = argument()
     objective_text: str = option(
         "--objective",
@@ -70,7 +68,7 @@ class CapacityArguments:
 
 
 @command(prints=Document("capacity", ".features.load.records:CapacityResult"), requests=MEASURES)
-def capacity(arguments: CapacityArguments) -> int:
+def capacity(args: _CapacityArguments) -> int:
     """Find the highest rate at which a server meets an objective.
 
     Measures the rate of a closed loop, then searches below it: a few rates at a time, interleaved,
@@ -85,32 +83,28 @@ def capacity(arguments: CapacityArguments) -> int:
     from nephoscope.measure.targets.kinds import parse
     from nephoscope.store import Store
 
-    objective = Objective.of(arguments.objective_text)
-    began_s, budget_s = time.monotonic(), arguments.budget or _BUDGET_S
+    objective = Objective.of(args.objective_text)
+    began_s, budget_s = time.monotonic(), args.budget or _BUDGET_S
     if budget_s < _LEAST_BUDGET_S:
         raise UsageError(
             f"A search takes at least {_LEAST_BUDGET_S:g} s.", "Use --budget 2min, for example."
         )
-    params = params_of(arguments.url, arguments.requests)
-    params |= {
-        name: yamltext.parse_scalar(value) for name, value in arguments.requests.values.items()
-    }
+    params = params_of(args.url, args.requests)
+    params |= {name: yamltext.parse_scalar(value) for name, value in args.requests.values.items()}
     costs = search.Costs()
-    server = _Server(
-        params, parse(arguments.requests.target), Store(arguments.store), arguments.seed, objective
-    )
+    server = _Server(params, parse(args.requests.target), Store(args.store), args.seed, objective)
     closed_loop_s = max(1.0, min(_CLOSED_LOOP_S, _CLOSED_LOOP_SHARE * budget_s))
     closed_loop_per_s = server.closed_loop_per_s(closed_loop_s, budget_s, costs)
     limit_s = max(_LEAST_TIMEOUT_S, _TIMEOUT_RATIO * objective.limit_ns / 1e9)
     params["timeout_ns"] = min(params["timeout_ns"], round(limit_s * 1e9))
-    params["arrivals"] = "poisson" if arguments.requests.poisson else "constant"
+    params["arrivals"] = "poisson" if args.requests.poisson else "constant"
     left_s = budget_s - (time.monotonic() - began_s)
-    limits = search.SearchLimits(arguments.precision, left_s, _CONFIDENCE)
+    limits = search.SearchLimits(args.precision, left_s, _CONFIDENCE)
     searched = search.search(server.measure, objective, closed_loop_per_s, limits, costs=costs)
     result = _result(searched, server, closed_loop_per_s, limits)
-    if arguments.to is not None:
-        _write(result, arguments.to)
-    if arguments.as_json:
+    if args.to is not None:
+        _write(result, args.to)
+    if args.as_json:
         output.document(result)
     else:
         output.say(_text(result))
@@ -171,11 +165,7 @@ class _Server:
         return Stage(outcomes, excluded, failure, _spent_s(run))
 
     def _executed(
-        self,
-        trials: int,
-        trial_s: float,
-        limit_s: float,
-        rates_per_s: list[float] | None = None,
+        self, trials: int, trial_s: float, limit_s: float, rates_per_s: list[float] | None = None
     ) -> tuple[StoredRun, RunFailed | None]:
         """The run of these trials, and its failure where none of them is valid.
 

@@ -25,9 +25,7 @@ TRIALS_FAILED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class LoadArguments:
-    """Arguments of `nephoscope load`."""
-
+class _LoadArguments:
     url: str = argument()
     rate: float | None = option(
         "-r --rate",
@@ -35,10 +33,7 @@ class LoadArguments:
         "Requests per second of an open loop, e.g. 1000 or 60/min [default: closed loop].",
     )
     duration_s: float = option(
-        "-d --duration",
-        duration("1 s", "24 h"),
-        "Time under load, over all trials.",
-        default="30s",
+        "-d --duration", duration("1 s", "24 h"), "Time under load, over all trials.", default="30s"
     )
     trials: int | None = option(
         "--trials",
@@ -55,7 +50,7 @@ class LoadArguments:
 
 
 @command(prints=RESULT, requests=MEASURES)
-def load(arguments: LoadArguments) -> int:
+def load(args: _LoadArguments) -> int:
     """Put an HTTP server under load; print rate and latency.
 
     Without --rate, each connection sends its next request after a response (closed loop): it shows
@@ -73,34 +68,28 @@ def load(arguments: LoadArguments) -> int:
     from nephoscope.measure.targets.kinds import parse
     from nephoscope.store import Store
 
-    trials = _trials(arguments.trials, arguments.duration_s)
-    trial_s = arguments.duration_s / trials
-    params = params_of(arguments.url, arguments.requests)
-    if arguments.rate is not None:
+    trials = _trials(args.trials, args.duration_s)
+    trial_s = args.duration_s / trials
+    params = params_of(args.url, args.requests)
+    if args.rate is not None:
         params |= {
-            "rate_per_s": arguments.rate,
-            "arrivals": "poisson" if arguments.requests.poisson else "constant",
+            "rate_per_s": args.rate,
+            "arrivals": "poisson" if args.requests.poisson else "constant",
         }
-    elif arguments.requests.poisson:
+    elif args.requests.poisson:
         raise UsageError("--poisson needs a rate.", "Add --rate 1000, for example.")
-    params |= {
-        name: yamltext.parse_scalar(value) for name, value in arguments.requests.values.items()
-    }
+    params |= {name: yamltext.parse_scalar(value) for name, value in args.requests.values.items()}
     plan = plan_of(
-        params,
-        parse(arguments.requests.target),
-        trials=trials,
-        trial_s=trial_s,
-        seed=arguments.seed,
+        params, parse(args.requests.target), trials=trials, trial_s=trial_s, seed=args.seed
     )
-    run = measuring.executed(plan, Store(arguments.store), fresh=True, progress=LoadProgress)
+    run = measuring.executed(plan, Store(args.store), fresh=True, progress=LoadProgress)
     head = sentence_of(params, trials, trial_s)
     code = measuring.present(
         run,
-        as_json=arguments.as_json,
-        full=arguments.full_report,
+        as_json=args.as_json,
+        full=args.full_report,
         text_of=None
-        if arguments.full_report
+        if args.full_report
         else lambda result: terminal.text(result, params["url"], head),
     )
     return code or _exit_code_of_failures(run)

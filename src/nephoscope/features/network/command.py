@@ -12,15 +12,7 @@ import click
 
 from nephoscope.cli.kit import options
 from nephoscope.cli.kit.command import Document, Query, command, group
-from nephoscope.cli.kit.options import (
-    BITS_PER_S,
-    SIZE,
-    Count,
-    argument,
-    duration,
-    option,
-    ratio,
-)
+from nephoscope.cli.kit.options import BITS_PER_S, SIZE, Count, argument, duration, option, ratio
 from nephoscope.cli.kit.section_output import present
 from nephoscope.core.errors import UsageError
 
@@ -62,9 +54,7 @@ def network() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkSeriesArguments:
-    """Arguments of `nephoscope network series`."""
-
+class _NetworkSeriesArguments:
     file: Path = argument(options.PATH)
     protocol: str = _protocol("Protocol of the rates in a CSV or JSON file.")
     codec: str = _CODEC
@@ -82,7 +72,7 @@ class NetworkSeriesArguments:
     prints=Document("network_path", ".features.network.series:PathAnalysis"),
     requests=Query(),
 )
-def series(arguments: NetworkSeriesArguments) -> int:
+def series(args: _NetworkSeriesArguments) -> int:
     """Analyse a series of delays or rates.
 
     FILE is the output of ping, of `iperf3 --json`, or CSV or JSON with columns such as rtt_ms,
@@ -91,21 +81,19 @@ def series(arguments: NetworkSeriesArguments) -> int:
     from nephoscope.features.network import files, section
     from nephoscope.features.network.series import analyse_series
 
-    with _refusals_of(str(arguments.file)):
+    with _refusals_of(str(args.file)):
         analysis = analyse_series(
-            files.read(arguments.file, arguments.protocol),
-            codec=arguments.codec,
-            buffer_ns=arguments.buffer_ns,
-            mtu_bytes=arguments.mtu_bytes,
+            files.read(args.file, args.protocol),
+            codec=args.codec,
+            buffer_ns=args.buffer_ns,
+            mtu_bytes=args.mtu_bytes,
         )
     page = section.page("Network path", section.path_blocks(analysis))
-    return present(analysis, page, as_json=arguments.as_json)
+    return present(analysis, page, as_json=args.as_json)
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkVoiceArguments:
-    """Arguments of `nephoscope network voice`."""
-
+class _NetworkVoiceArguments:
     delay_ns: float = option(
         "--delay",
         _TIME_NS,
@@ -134,26 +122,20 @@ class NetworkVoiceArguments:
     prints=Document("voice_quality", ".features.network.voice:VoiceQuality"),
     requests=Query(),
 )
-def voice(arguments: NetworkVoiceArguments) -> int:
+def voice(args: _NetworkVoiceArguments) -> int:
     """Rate calls (VoIP) by the E-model of ITU-T G.107."""
     from nephoscope.features.network import section
     from nephoscope.features.network import voice as calls
 
     analysis = calls.quality(
-        arguments.delay_ns,
-        arguments.loss,
-        burst=arguments.burst,
-        jitter_ns=arguments.jitter_ns,
-        codec=arguments.codec,
+        args.delay_ns, args.loss, burst=args.burst, jitter_ns=args.jitter_ns, codec=args.codec
     )
     page = section.page("Calls (voice over IP)", section.voice_blocks(analysis))
-    return present(analysis, page, as_json=arguments.as_json)
+    return present(analysis, page, as_json=args.as_json)
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkLossArguments:
-    """Arguments of `nephoscope network loss`."""
-
+class _NetworkLossArguments:
     outcomes: str | None = option(
         "--outcomes",
         "COUNTS",
@@ -166,7 +148,7 @@ class NetworkLossArguments:
 
 
 @command(network, prints=Document("packet_loss", ".features.network.loss:Loss"), requests=Query())
-def loss(arguments: NetworkLossArguments) -> int:
+def loss(args: _NetworkLossArguments) -> int:
     """Estimate the loss ratio and loss episodes.
 
     Frequency and duration of the episodes are those of Badabing.
@@ -175,19 +157,19 @@ def loss(arguments: NetworkLossArguments) -> int:
     from nephoscope.features.network import section
     from nephoscope.report.blocks import facts
 
-    if (arguments.outcomes is None) == (arguments.sent is None or arguments.lost is None):
+    if (args.outcomes is None) == (args.sent is None or args.lost is None):
         raise UsageError("`network loss` needs counts.", "Use --outcomes, or --sent and --lost.")
-    if arguments.outcomes is None:
-        assert arguments.sent is not None
-        assert arguments.lost is not None
-        if arguments.lost > arguments.sent:
+    if args.outcomes is None:
+        assert args.sent is not None
+        assert args.lost is not None
+        if args.lost > args.sent:
             raise UsageError("--lost is larger than --sent.", "Swap the two numbers.")
-        analysis = losses.of_counts(arguments.lost, arguments.sent)
+        analysis = losses.of_counts(args.lost, args.sent)
     else:
         with _refusals_of("--outcomes"):
-            analysis = losses.of_pairs(_counts(arguments.outcomes), slot_s=arguments.slot_s or None)
+            analysis = losses.of_pairs(_counts(args.outcomes), slot_s=args.slot_s or None)
     page = section.page("Packet loss", [facts(section.loss_facts(analysis))])
-    return present(analysis, page, as_json=arguments.as_json)
+    return present(analysis, page, as_json=args.as_json)
 
 
 def _counts(text: str) -> dict[str, int]:
@@ -206,9 +188,7 @@ def _counts(text: str) -> dict[str, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkTcpArguments:
-    """Arguments of `nephoscope network tcp`."""
-
+class _NetworkTcpArguments:
     sent_bytes: int | None = option("--sent", SIZE, "Bytes sent, retransmissions included.")
     retransmitted_bytes: int | None = option("--retransmitted", SIZE, "Bytes retransmitted.")
     base_rtt_ns: float | None = option("--base-rtt", _TIME_NS, "Round-trip time without load.")
@@ -217,9 +197,7 @@ class NetworkTcpArguments:
     )
     actual_s: float | None = option("--actual", _TIME, "Measured duration of the transfer.")
     ideal_s: float | None = option(
-        "--ideal",
-        _TIME,
-        "Ideal duration [default: sent bytes at the bottleneck, less headers].",
+        "--ideal", _TIME, "Ideal duration [default: sent bytes at the bottleneck, less headers]."
     )
     bottleneck_bits_per_s: Any = option("--bottleneck", BITS_PER_S, "Rate of the slowest link.")
     window_bytes: int | None = option("--window", SIZE, "Receive window of TCP.")
@@ -232,7 +210,7 @@ class NetworkTcpArguments:
     prints=Document("tcp_figures", ".features.network.transport:TcpFigures"),
     requests=Query(),
 )
-def tcp(arguments: NetworkTcpArguments) -> int:
+def tcp(args: _NetworkTcpArguments) -> int:
     """Compute the TCP figures of RFC 6349.
 
     They are efficiency, buffer delay and transfer-time ratio.
@@ -242,29 +220,27 @@ def tcp(arguments: NetworkTcpArguments) -> int:
 
     with _refusals_of("network tcp"):
         analysis = transport.tcp_figures(
-            sent_bytes=arguments.sent_bytes,
-            retransmitted_bytes=arguments.retransmitted_bytes,
-            base_rtt_ns=arguments.base_rtt_ns,
-            loaded_rtt_ns=arguments.loaded_rtt_ns,
-            actual_s=arguments.actual_s,
-            ideal_s=arguments.ideal_s,
-            bottleneck_bits_per_s=arguments.bottleneck_bits_per_s,
-            window_bytes=arguments.window_bytes,
-            mtu_bytes=arguments.mtu_bytes,
+            sent_bytes=args.sent_bytes,
+            retransmitted_bytes=args.retransmitted_bytes,
+            base_rtt_ns=args.base_rtt_ns,
+            loaded_rtt_ns=args.loaded_rtt_ns,
+            actual_s=args.actual_s,
+            ideal_s=args.ideal_s,
+            bottleneck_bits_per_s=args.bottleneck_bits_per_s,
+            window_bytes=args.window_bytes,
+            mtu_bytes=args.mtu_bytes,
         )
-    if analysis == transport.TcpFigures(ideal_s=arguments.ideal_s):
+    if analysis == transport.TcpFigures(ideal_s=args.ideal_s):
         raise UsageError(
             "These values give no figure of RFC 6349.",
             "Use --sent and --retransmitted, --base-rtt and --loaded-rtt, or --actual and --ideal.",
         )
     page = section.page("TCP (RFC 6349)", [facts(section.tcp_facts(analysis))])
-    return present(analysis, page, as_json=arguments.as_json)
+    return present(analysis, page, as_json=args.as_json)
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkLinkArguments:
-    """Arguments of `nephoscope network link`."""
-
+class _NetworkLinkArguments:
     goodput: float = argument(BITS_PER_S, metavar="GOODPUT")
     protocol: str = _protocol("Protocol that carried the payload.")
     variation: float | None = option(
@@ -279,7 +255,7 @@ class NetworkLinkArguments:
     prints=Document("link_technology", ".features.network.bandwidth:LinkTechnology"),
     requests=Query(),
 )
-def link(arguments: NetworkLinkArguments) -> int:
+def link(args: _NetworkLinkArguments) -> int:
     """Infer link technology or shaper from a goodput.
 
     GOODPUT is the rate of the payload, e.g. 941Mbit/s.
@@ -289,19 +265,14 @@ def link(arguments: NetworkLinkArguments) -> int:
 
     with _refusals_of("GOODPUT"):
         analysis = bandwidth.link(
-            arguments.goodput,
-            protocol=arguments.protocol,
-            variation=arguments.variation,
-            mtu_bytes=arguments.mtu_bytes,
+            args.goodput, protocol=args.protocol, variation=args.variation, mtu_bytes=args.mtu_bytes
         )
     page = section.page("Link technology", [Sentence(analysis.sentence)])
-    return present(analysis, page, as_json=arguments.as_json)
+    return present(analysis, page, as_json=args.as_json)
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkGroupsArguments:
-    """Arguments of `nephoscope network groups`."""
-
+class _NetworkGroupsArguments:
     files: Sequence[Path] = argument(options.PATH, nargs=-1, required=True, metavar="FILE...")
     margin: float = option(
         "--margin",
@@ -318,7 +289,7 @@ class NetworkGroupsArguments:
     prints=Document("network_groups", ".features.network.groups:NetworkGroups"),
     requests=Query(),
 )
-def groups(arguments: NetworkGroupsArguments) -> int:
+def groups(args: _NetworkGroupsArguments) -> int:
     """Group instance types whose networks cannot be told apart.
 
     FILE is CSV with a column instance_type and columns such as rtt_ms or mbit_per_s.
@@ -326,14 +297,10 @@ def groups(arguments: NetworkGroupsArguments) -> int:
     from nephoscope.features.network import groups as grouping
     from nephoscope.features.network import section
 
-    names = [str(file) for file in arguments.files]
+    names = [str(file) for file in args.files]
     with _refusals_of(", ".join(names)):
-        analysis = grouping.group(
-            grouping.read(arguments.files), margin=arguments.margin, sources=names
-        )
+        analysis = grouping.group(grouping.read(args.files), margin=args.margin, sources=names)
     page = section.page(
         "Instance types by network", section.groups_blocks(analysis), id="network_groups"
     )
-    return present(
-        analysis, page, as_json=arguments.as_json, to=arguments.to, source=", ".join(names)
-    )
+    return present(analysis, page, as_json=args.as_json, to=args.to, source=", ".join(names))

@@ -31,9 +31,7 @@ def _guest_memory(text: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class PlatformsArguments:
-    """Arguments of `nephoscope platforms`."""
-
+class _PlatformsArguments:
     names: Sequence[str] = repeated(
         "--platform", click.Choice(NAMES), "Platform to measure [default: all]."
     )
@@ -69,7 +67,7 @@ class PlatformsArguments:
     prints=Document("platforms", ".features.platforms.records:PlatformReport"),
     requests=Excluded("creates labs and measures them"),
 )
-def platforms(arguments: PlatformsArguments) -> int:
+def platforms(args: _PlatformsArguments) -> int:
     """Measure boot time, memory and density of platforms.
 
     Boots bare hosts, containers, User-Mode Linux and QEMU on this machine in random order, then
@@ -84,18 +82,16 @@ def platforms(arguments: PlatformsArguments) -> int:
     from nephoscope.features.platforms.section import section
 
     settings = Settings(
-        tuple(dict.fromkeys(arguments.names)) or NAMES,
-        arguments.boots,
-        arguments.memory_bytes,
-        0 if arguments.no_density else arguments.max_guests,
-        arguments.rate_per_s,
-        secrets.randbits(32) if arguments.seed is None else arguments.seed,
+        tuple(dict.fromkeys(args.names)) or NAMES,
+        args.boots,
+        args.memory_bytes,
+        0 if args.no_density else args.max_guests,
+        args.rate_per_s,
+        secrets.randbits(32) if args.seed is None else args.seed,
     )
 
     report = run_until_signal(
         Measurement(settings, output.log).run(), "Interrupted; all guests were removed."
     )
     source = f"seed {settings.seed}"
-    return present(
-        report, section(report), as_json=arguments.as_json, to=arguments.to, source=source
-    )
+    return present(report, section(report), as_json=args.as_json, to=args.to, source=source)

@@ -13,9 +13,7 @@ from nephoscope.cli.kit.section_output import present
 
 
 @dataclass(frozen=True, slots=True)
-class TariffArguments:
-    """Arguments of `nephoscope tariff`."""
-
+class _TariffArguments:
     file: Path = argument(options.PATH)
     name: str | None = options.option(
         "--run", RUN, "Stored run of net.throughput whose targets have the names of the classes."
@@ -26,7 +24,7 @@ class TariffArguments:
 
 
 @command(prints=Document("tariff", ".features.pricing.tariff:TariffAnalysis"), requests=Query())
-def tariff(arguments: TariffArguments) -> int:
+def tariff(args: _TariffArguments) -> int:
     """Price transfers by throughput, beside a flat tariff.
 
     FILE is a YAML file with tiers and client classes; docs/how-to/pricing.md describes it.
@@ -36,10 +34,7 @@ def tariff(arguments: TariffArguments) -> int:
     from nephoscope.store import Store
 
     bills = analysis.read(
-        arguments.file,
-        None if arguments.name is None else Store(arguments.store).open(arguments.name),
+        args.file, None if args.name is None else Store(args.store).open(args.name)
     )
     page = section.tariff_section(bills)
-    return present(
-        bills, page, as_json=arguments.as_json, to=arguments.to, source=str(arguments.file)
-    )
+    return present(bills, page, as_json=args.as_json, to=args.to, source=str(args.file))

@@ -12,16 +12,14 @@ from nephoscope.cli.kit.section_output import present
 
 
 @dataclass(frozen=True, slots=True)
-class UtilityArguments:
-    """Arguments of `nephoscope utility`."""
-
+class _UtilityArguments:
     file: Path = argument(options.PATH)
     to: Path | None = options.REPORT_FILE
     as_json: bool = options.JSON
 
 
 @command(prints=Document("utility", ".features.pricing.utility:UtilityAnalysis"), requests=Query())
-def utility(arguments: UtilityArguments) -> int:
+def utility(args: _UtilityArguments) -> int:
     """Choose among offers by their utility, with uncertainty.
 
     FILE is a YAML file with parameters and offers; docs/how-to/pricing.md describes it.
@@ -32,12 +30,10 @@ def utility(arguments: UtilityArguments) -> int:
     from nephoscope.features.pricing.offers import OfferFile
     from nephoscope.features.pricing.utility import analyse
 
-    offers = recordfile.load(arguments.file, OfferFile, "list of offers")
+    offers = recordfile.load(args.file, OfferFile, "list of offers")
     try:
         analysis = analyse(offers)
     except UsageError as error:
-        raise UsageError(f"{arguments.file}: {error.message}", error.hint) from None
+        raise UsageError(f"{args.file}: {error.message}", error.hint) from None
     page = section.utility_section(analysis)
-    return present(
-        analysis, page, as_json=arguments.as_json, to=arguments.to, source=str(arguments.file)
-    )
+    return present(analysis, page, as_json=args.as_json, to=args.to, source=str(args.file))

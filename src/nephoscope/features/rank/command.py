@@ -35,9 +35,7 @@ def _weights(texts: Sequence[str]) -> dict[str, float]:
 
 
 @dataclass(frozen=True, slots=True)
-class RankArguments:
-    """Arguments of `nephoscope rank`."""
-
+class _RankArguments:
     sources: Sequence[str] = argument(
         Named(kind="source"), nargs=-1, required=True, metavar="RUN|FILE.csv..."
     )
@@ -87,7 +85,7 @@ class RankArguments:
 
 
 @command(prints=Document("ranking", ".features.rank.records:Ranking"), requests=Query())
-def rank(arguments: RankArguments) -> int:
+def rank(args: _RankArguments) -> int:
     """Rank alternatives by metric, overall and by application.
 
     Alternatives are the targets of RUN, the levels of a factor (--by), several runs, or those of
@@ -100,33 +98,20 @@ def rank(arguments: RankArguments) -> int:
     from nephoscope.features.rank.section import ranks_section, section
     from nephoscope.store import Store
 
-    if files := [text for text in arguments.sources if text.endswith(".csv")]:
-        if len(arguments.sources) > 1 or arguments.by or arguments.metrics:
+    if files := [text for text in args.sources if text.endswith(".csv")]:
+        if len(args.sources) > 1 or args.by or args.metrics:
             raise UsageError(
                 "A file of values is ranked alone.", "Omit runs, --by and --metric, or the file."
             )
-        alternatives = figures_file.read(Path(files[0]), arguments.confidence)
+        alternatives = figures_file.read(Path(files[0]), args.confidence)
     else:
         alternatives = stored.of_runs(
-            arguments.sources,
-            Store(arguments.store),
-            arguments.by,
-            frozenset(arguments.metrics),
-            arguments.confidence,
+            args.sources, Store(args.store), args.by, frozenset(args.metrics), args.confidence
         )
     settings = Settings(
-        arguments.reference,
-        arguments.weights,
-        arguments.margin,
-        arguments.confidence,
-        arguments.seed,
-        arguments.top,
+        args.reference, args.weights, args.margin, args.confidence, args.seed, args.top
     )
     ranking = result.rank(alternatives, settings)
-    page = (
-        ranks_section(ranking, arguments.every)
-        if arguments.ranks_only
-        else section(ranking, arguments.every)
-    )
+    page = ranks_section(ranking, args.every) if args.ranks_only else section(ranking, args.every)
     subtitle = listed(ranking.alternatives)
-    return present(ranking, page, as_json=arguments.as_json, to=arguments.to, source=subtitle)
+    return present(ranking, page, as_json=args.as_json, to=args.to, source=subtitle)

@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class SchedulerArguments:
-    """Arguments of `nephoscope scheduler`."""
-
+class _SchedulerArguments:
     targets: Sequence[str] = options.TARGETS
     duration_s: float | None = options.option(
         "--duration",
@@ -32,7 +30,7 @@ class SchedulerArguments:
 
 
 @command(prints=RESULT, requests=MEASURES)
-def scheduler(arguments: SchedulerArguments) -> int:
+def scheduler(args: _SchedulerArguments) -> int:
     """Infer the hypervisor's CPU scheduling policy (takes 9 s).
 
     A longer TIME decides what 9 s leave unclear: long periods, and shares near 0 or 100 %.
@@ -42,12 +40,12 @@ def scheduler(arguments: SchedulerArguments) -> int:
     from nephoscope.features.scheduler import plan as scheduler_plan
     from nephoscope.store import Store
 
-    plan = scheduler_plan.scheduler(arguments.seed, duration_s=arguments.duration_s)
-    if arguments.targets:
-        plan = plan.model_copy(update={"targets": tuple(options.targets(arguments.targets))})
+    plan = scheduler_plan.scheduler(args.seed, duration_s=args.duration_s)
+    if args.targets:
+        plan = plan.model_copy(update={"targets": tuple(options.targets(args.targets))})
     # Always a new run: what a machine was yesterday says nothing of now.
-    run = measuring.executed(plan, Store(arguments.store), fresh=True)
-    return measuring.present(run, as_json=arguments.as_json, text_of=_text)
+    run = measuring.executed(plan, Store(args.store), fresh=True)
+    return measuring.present(run, as_json=args.as_json, text_of=_text)
 
 
 def _text(result: RunResult) -> str:

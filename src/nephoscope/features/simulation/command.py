@@ -69,9 +69,7 @@ def _with_scenario(function: Callable[..., int]) -> Callable[..., int]:
 
 
 @dataclass(frozen=True, slots=True)
-class SimulateGeoArguments:
-    """Arguments of `nephoscope simulate geo`."""
-
+class _SimulateGeoArguments:
     common: SimulationArguments = options.group(SimulationArguments)
     place: bool = flag(
         "--place",
@@ -88,20 +86,20 @@ class SimulateGeoArguments:
     requests=Excluded("stores a run; its stored runs have the document `result`"),
 )
 @_with_scenario
-def geo(arguments: SimulateGeoArguments) -> int:
+def geo(args: _SimulateGeoArguments) -> int:
     """Simulate response times and cost of sites for users worldwide."""
     from nephoscope.catalog import scenarios
 
-    common, over = arguments.common, dict[str, Any]()
-    if arguments.latency is not None:
+    common, over = args.common, dict[str, Any]()
+    if args.latency is not None:
         from nephoscope.features.simulation import measured_latency
 
-        over["latency"] = measured_latency.latency(arguments.latency, common.store)
+        over["latency"] = measured_latency.latency(args.latency, common.store)
         if common.scenario is not None:
             values = scenarios.read(scenarios.GEO, common.scenario, common.values)
-            for sentence in measured_latency.unmeasured(values, over["latency"], arguments.latency):
+            for sentence in measured_latency.unmeasured(values, over["latency"], args.latency):
                 output.log(f"! {sentence}")
-    kind = scenarios.PLACE if arguments.place else scenarios.GEO
+    kind = scenarios.PLACE if args.place else scenarios.GEO
     return _simulate(kind, common, over)
 
 
@@ -111,11 +109,11 @@ def geo(arguments: SimulateGeoArguments) -> int:
     requests=Excluded("stores a run; its stored runs have the document `result`"),
 )
 @_with_scenario
-def scheduler(arguments: SimulationArguments) -> int:
+def scheduler(args: SimulationArguments) -> int:
     """Simulate virtual machines that share CPUs under a scheduler."""
     from nephoscope.catalog import scenarios
 
-    return _simulate(scenarios.SCHEDULER, arguments)
+    return _simulate(scenarios.SCHEDULER, args)
 
 
 @command(
@@ -124,30 +122,26 @@ def scheduler(arguments: SimulationArguments) -> int:
     requests=Excluded("stores a run; its stored runs have the document `result`"),
 )
 @_with_scenario
-def selection(arguments: SimulationArguments) -> int:
+def selection(args: SimulationArguments) -> int:
     """Simulate the savings of relaunching until an instance is fast."""
     from nephoscope.catalog import scenarios
 
-    return _simulate(scenarios.SELECTION, arguments)
+    return _simulate(scenarios.SELECTION, args)
 
 
-def _simulate(
-    kind: Kind, arguments: SimulationArguments, over: Mapping[str, Any] | None = None
-) -> int:
+def _simulate(kind: Kind, args: SimulationArguments, over: Mapping[str, Any] | None = None) -> int:
     """Checks the scenario and runs it as a plan; returns the exit code."""
-    if arguments.scenario is None:
-        return _list(kind, as_json=arguments.as_json)
+    if args.scenario is None:
+        return _list(kind, as_json=args.as_json)
     from nephoscope.catalog import scenarios
 
-    loaded = scenarios.load(kind, arguments.scenario, arguments.values, over)
+    loaded = scenarios.load(kind, args.scenario, args.values, over)
     if kind is scenarios.PLACE:
         output.log(_target_share(loaded.values))
-    seed = loaded.values.get("seed") if arguments.seed is None else arguments.seed
-    plan = _plan(
-        kind.benchmark, loaded, arguments.replications, seed if isinstance(seed, int) else None
-    )
+    seed = loaded.values.get("seed") if args.seed is None else args.seed
+    plan = _plan(kind.benchmark, loaded, args.replications, seed if isinstance(seed, int) else None)
     return measuring.measure(
-        plan, store=arguments.store, as_json=arguments.as_json, full=True, fresh=arguments.fresh
+        plan, store=args.store, as_json=args.as_json, full=True, fresh=args.fresh
     )
 
 

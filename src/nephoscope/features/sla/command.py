@@ -45,24 +45,22 @@ def sla() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class SlaContractsArguments:
-    """Arguments of `nephoscope sla contracts`."""
-
+class _SlaContractsArguments:
     name: str | None = argument(CONTRACT_NAME, required=False, metavar="[CONTRACT]")
     as_json: bool = options.JSON
 
 
 @command(sla, prints=Document("contracts", ".features.sla.listing:ContractList"), requests=Query())
-def contracts(arguments: SlaContractsArguments) -> int:
+def contracts(args: _SlaContractsArguments) -> int:
     """List the built-in contracts, or print one as a file."""
     from nephoscope.features.sla import files
     from nephoscope.features.sla.listing import contract_list
 
-    if arguments.name is not None and not arguments.as_json:
-        output.say(files.text_of(arguments.name)[0].rstrip("\n"))
+    if args.name is not None and not args.as_json:
+        output.say(files.text_of(args.name)[0].rstrip("\n"))
         return 0
-    listed = contract_list([arguments.name] if arguments.name else files.names())
-    if arguments.as_json:
+    listed = contract_list([args.name] if args.name else files.names())
+    if args.as_json:
         output.document(listed)
         return 0
     rows = [
@@ -73,9 +71,7 @@ def contracts(arguments: SlaContractsArguments) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class SlaVerdictArguments:
-    """Arguments of `nephoscope sla verdict`."""
-
+class _SlaVerdictArguments:
     contract: str = CONTRACT
     events: Sequence[Path] = EVENTS
     services: Sequence[str] = repeated("--service", "NAME", "Service to judge [default: all].")
@@ -98,7 +94,7 @@ class SlaVerdictArguments:
 
 
 @command(sla, prints=Document("sla_verdict", ".features.sla.result:SlaVerdict"), requests=Query())
-def verdict(arguments: SlaVerdictArguments) -> int:
+def verdict(args: _SlaVerdictArguments) -> int:
     """Judge events by a contract: verdict, error budget, credit.
 
     CONTRACT is the name of a built-in contract or a file; EVENTS are CSV or Parquet files with the
@@ -108,43 +104,37 @@ def verdict(arguments: SlaVerdictArguments) -> int:
     from nephoscope.features.sla import events as reading
     from nephoscope.features.sla.section import section
 
-    agreement = files.load(arguments.contract, terms_reading(arguments.unit, arguments.slo))
-    amounts = (
-        {} if arguments.bills is None else result.read_bills(arguments.bills, agreement.currency)
-    )
-    if arguments.bill is not None:
-        amounts.setdefault(("", ""), credit.amount_of(arguments.bill, "--bill"))
+    agreement = files.load(args.contract, terms_reading(args.unit, args.slo))
+    amounts = {} if args.bills is None else result.read_bills(args.bills, agreement.currency)
+    if args.bill is not None:
+        amounts.setdefault(("", ""), credit.amount_of(args.bill, "--bill"))
     loss = (
         None
-        if arguments.loss_per_hour is None
-        else credit.amount_of(arguments.loss_per_hour, "--loss-per-hour")
+        if args.loss_per_hour is None
+        else credit.amount_of(args.loss_per_hour, "--loss-per-hour")
     )
     settings = result.Settings(
         **_judging(
             agreement,
-            exclusions=arguments.exclusions,
-            holds_s=arguments.holds_s,
-            now=arguments.now,
-            confidence=arguments.confidence,
+            exclusions=args.exclusions,
+            holds_s=args.holds_s,
+            now=args.now,
+            confidence=args.confidence,
         ),
         bills=tuple((*key, amount) for key, amount in amounts.items()),
         loss_per_h=loss,
-        services=tuple(arguments.services),
-        periods=tuple(arguments.periods),
+        services=tuple(args.services),
+        periods=tuple(args.periods),
     )
     judged = result.judge(
-        agreement, reading.read(arguments.events, numbers=agreement.is_timed), settings
+        agreement, reading.read(args.events, numbers=agreement.is_timed), settings
     )
-    present(
-        judged, section(judged), as_json=arguments.as_json, to=arguments.to, source=judged.title
-    )
+    present(judged, section(judged), as_json=args.as_json, to=args.to, source=judged.title)
     return VIOLATED if any(one.verdict == "violated" for one in judged.periods) else 0
 
 
 @dataclass(frozen=True, slots=True)
-class SlaEvidenceArguments:
-    """Arguments of `nephoscope sla evidence`."""
-
+class _SlaEvidenceArguments:
     contract: str = CONTRACT
     events: Sequence[Path] = EVENTS
     to: Path = option("-o --output", FILE, "Bundle to write.", required=True)
@@ -163,7 +153,7 @@ class SlaEvidenceArguments:
     prints=Document("evidence", ".features.sla.evidence:Evidence"),
     requests=Excluded("writes a bundle"),
 )
-def evidence(arguments: SlaEvidenceArguments) -> int:
+def evidence(args: _SlaEvidenceArguments) -> int:
     """Write events, terms and verdict as a verifiable bundle.
 
     The head that it prints stands for the whole bundle: give it to the other side at once.
@@ -171,20 +161,18 @@ def evidence(arguments: SlaEvidenceArguments) -> int:
     from nephoscope.features.sla import credit, files, result
     from nephoscope.features.sla import evidence as bundles
 
-    bills = (
-        () if arguments.bill is None else (("", "", credit.amount_of(arguments.bill, "--bill")),)
-    )
-    terms = terms_reading(arguments.unit, arguments.slo)
+    bills = () if args.bill is None else (("", "", credit.amount_of(args.bill, "--bill")),)
+    terms = terms_reading(args.unit, args.slo)
     judged_by = _judging(
-        files.load(arguments.contract, terms),
-        exclusions=arguments.exclusions,
-        holds_s=arguments.holds_s,
-        now=arguments.now,
-        confidence=arguments.confidence,
+        files.load(args.contract, terms),
+        exclusions=args.exclusions,
+        holds_s=args.holds_s,
+        now=args.now,
+        confidence=args.confidence,
     )
     settings = result.Settings(**judged_by, bills=bills, terms=terms)
-    written = bundles.write(arguments.to, arguments.contract, arguments.events, settings)
-    if arguments.as_json:
+    written = bundles.write(args.to, args.contract, args.events, settings)
+    if args.as_json:
         output.document(written)
     else:
         output.say(f"{written.bundle}: {written.events} events, {written.bytes} bytes.")
@@ -193,9 +181,7 @@ def evidence(arguments: SlaEvidenceArguments) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class SlaVerifyArguments:
-    """Arguments of `nephoscope sla verify`."""
-
+class _SlaVerifyArguments:
     bundle: Path = argument(options.PATH, metavar="BUNDLE")
     head: str | None = option(
         "--head", "DIGEST", "Head that `sla evidence` printed when the bundle was made."
@@ -206,7 +192,7 @@ class SlaVerifyArguments:
 @command(
     sla, prints=Document("evidence_check", ".features.sla.evidence:EvidenceCheck"), requests=Query()
 )
-def verify(arguments: SlaVerifyArguments) -> int:
+def verify(args: _SlaVerifyArguments) -> int:
     """Verify the digests and the verdict of a bundle.
 
     Exits with 1 if anything differs.
@@ -214,23 +200,19 @@ def verify(arguments: SlaVerifyArguments) -> int:
     from nephoscope.features.sla import evidence as bundles
     from nephoscope.features.sla.section import section
 
-    check = bundles.verify(arguments.bundle, arguments.head)
-    if arguments.as_json:
+    check = bundles.verify(args.bundle, args.head)
+    if args.as_json:
         output.document(check)
     elif check.verdict is not None and check.intact:
         output.say(f"{check.bundle} is intact. Head: {check.head}")
         present(check, section(check.verdict), as_json=False)
     if not check.intact:
-        output.complain(
-            f"{arguments.bundle}: {' '.join(check.problems)} Ask for the bundle again.", 1
-        )
+        output.complain(f"{args.bundle}: {' '.join(check.problems)} Ask for the bundle again.", 1)
     return 0 if check.intact else 1
 
 
 @dataclass(frozen=True, slots=True)
-class SlaExportArguments:
-    """Arguments of `nephoscope sla export`."""
-
+class _SlaExportArguments:
     contract: str = CONTRACT
     form: str = option(
         "--format",
@@ -249,23 +231,21 @@ class SlaExportArguments:
 
 
 @command(sla)
-def export(arguments: SlaExportArguments) -> int:
+def export(args: _SlaExportArguments) -> int:
     """Print a contract as OpenSLO or as rules for Prometheus."""
     import yaml
 
     from nephoscope.features.sla import files, openslo_export, prometheus
 
-    agreement = files.load(arguments.contract, terms_reading(arguments.unit, arguments.slo))
-    if arguments.form == "openslo":
-        if arguments.errors or arguments.total:
+    agreement = files.load(args.contract, terms_reading(args.unit, args.slo))
+    if args.form == "openslo":
+        if args.errors or args.total:
             raise UsageError("--errors and --total are for Prometheus.", "Leave them out.")
         documents = openslo_export.documents_of(agreement)
     else:
         documents = [
             prometheus.rules(
-                agreement,
-                arguments.errors or prometheus.ERRORS,
-                arguments.total or prometheus.TOTAL,
+                agreement, args.errors or prometheus.ERRORS, args.total or prometheus.TOTAL
             )
         ]
     output.say(yaml.safe_dump_all(documents, sort_keys=False, width=100).rstrip("\n"))

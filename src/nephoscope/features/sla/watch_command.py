@@ -68,7 +68,7 @@ class WatchArguments:
     prints=Document("watch", ".features.sla.watch:WatchResult"),
     requests=Excluded("measures services"),
 )
-def watch(arguments: WatchArguments) -> int:
+def watch(args: WatchArguments) -> int:
     """Probe services on a fixed schedule and keep every event.
 
     ADDRESS is http://HOST/, https://HOST/, tcp://HOST:PORT, icmp://HOST, dns://SERVER/NAME or
@@ -79,31 +79,21 @@ def watch(arguments: WatchArguments) -> int:
     from nephoscope.features.sla.observers import Observer
     from nephoscope.features.sla.watch import EventFile, Schedule, Watch
 
-    watched = [probes.service_of(text) for text in arguments.services]
+    watched = [probes.service_of(text) for text in args.services]
     if len({service.name for service in watched}) < len(watched):
         raise UsageError("Two services have the same name.", "Use NAME=ADDRESS.")
-    if arguments.control is not None:
-        probes.request_of(arguments.control)
-    records = _records(arguments.targets or ("local",), arguments.observer)
+    if args.control is not None:
+        probes.request_of(args.control)
+    records = _records(args.targets or ("local",), args.observer)
     schedule = Schedule(
-        arguments.interval_s,
-        arguments.jitter,
-        arguments.timeout_s,
-        arguments.duration_s or 0.0,
-        arguments.seed,
+        args.interval_s, args.jitter, args.timeout_s, args.duration_s or 0.0, args.seed
     )
     observers = [Observer(name, record, output.log) for name, record in records.items()]
     watching = Watch(
-        watched,
-        schedule,
-        observers,
-        EventFile(arguments.to),
-        arguments.to,
-        arguments.control,
-        arguments.metrics,
+        watched, schedule, observers, EventFile(args.to), args.to, args.control, args.metrics
     )
     outcome = asyncio.run(watching.run())
-    if arguments.as_json:
+    if args.as_json:
         output.document(outcome)
         return 0
     output.paragraph(

@@ -27,15 +27,13 @@ _WINDOW = Checked("TIME", duration("1 min", "3660 d").read)
 
 
 @dataclass(frozen=True, slots=True)
-class WhatIfArguments:
-    """Arguments of `nephoscope sla what-if`."""
-
+class _WhatIfArguments:
     expression: str = argument(metavar="EXPRESSION")
     as_json: bool = options.JSON
 
 
 @command(prints=Document("composition", ".features.sla.what_if:Composition"), requests=Query())
-def what_if(arguments: WhatIfArguments) -> int:
+def what_if(args: _WhatIfArguments) -> int:
     """Compute the availability of a composed system.
 
     EXPRESSION is, for example, 'series(99.9%, parallel(99.5%, 99.5%), of(2, 99%, 99%, 99%))'.
@@ -43,8 +41,8 @@ def what_if(arguments: WhatIfArguments) -> int:
     from nephoscope.features.sla.section import share_text
     from nephoscope.features.sla.what_if import compose
 
-    system = compose(arguments.expression)
-    if arguments.as_json:
+    system = compose(args.expression)
+    if args.as_json:
         output.document(system)
         return 0
     output.paragraph(
@@ -60,9 +58,7 @@ def what_if(arguments: WhatIfArguments) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class BudgetArguments:
-    """Arguments of `nephoscope sla budget`."""
-
+class _BudgetArguments:
     objective: str = argument(metavar="OBJECTIVE")
     window: str = option("--window", _WINDOW, "Window of the objective.", default="30d")
     burn_rate: float = option(
@@ -84,45 +80,37 @@ class BudgetArguments:
 
 
 @command(prints=Document("error_budget", ".features.sla.what_if:BudgetPlan"), requests=Query())
-def budget(arguments: BudgetArguments) -> int:
+def budget(args: _BudgetArguments) -> int:
     """Compute the error budget of an objective such as 99.9%."""
     from nephoscope.features.sla.terms import exact_share
     from nephoscope.features.sla.what_if import budget as plan_of
 
     try:
-        share = exact_share(arguments.objective)
+        share = exact_share(args.objective)
     except ValueError as error:
         raise UsageError(f"OBJECTIVE: {error}.", "Use, for example, 99.9%.") from None
-    plan = plan_of(
-        share,
-        _WINDOW.read(arguments.window),
-        arguments.burn_rate,
-        arguments.confidence,
-        arguments.years,
-    )
-    if arguments.as_json:
+    plan = plan_of(share, _WINDOW.read(args.window), args.burn_rate, args.confidence, args.years)
+    if args.as_json:
         output.document(plan)
         return 0
-    output.say(f"Allowed: {units.format_duration(plan.allowed_s)} in {arguments.window}.")
+    output.say(f"Allowed: {units.format_duration(plan.allowed_s)} in {args.window}.")
     if plan.exhausted_after_s is not None:
         output.say(
-            f"At a burn rate of {arguments.burn_rate:g} the budget lasts "
+            f"At a burn rate of {args.burn_rate:g} the budget lasts "
             f"{units.format_duration(plan.exhausted_after_s)}."
         )
     if plan.least_n is not None:
         output.say(
             f"{plan.least_n:,} successes without a failure prove it at "
-            f"{100 * arguments.confidence:g} % confidence."
+            f"{100 * args.confidence:g} % confidence."
         )
-    unit = "year" if arguments.years == 1 else "years"
-    output.say(f"As a yearly share it is {plan.over_years:.9g} over {arguments.years:g} {unit}.")
+    unit = "year" if args.years == 1 else "years"
+    output.say(f"As a yearly share it is {plan.over_years:.9g} over {args.years:g} {unit}.")
     return 0
 
 
 @dataclass(frozen=True, slots=True)
-class PromiseArguments:
-    """Arguments of `nephoscope sla promise`."""
-
+class _PromiseArguments:
     contract: str = CONTRACT
     events: Sequence[Path] = EVENTS
     bill: str | None = option("--bill", "AMOUNT", "Bill of a period, for the expected credit.")
@@ -134,7 +122,7 @@ class PromiseArguments:
 
 
 @command(prints=Document("promises", ".features.sla.what_if:Promises"), requests=Query())
-def promise(arguments: PromiseArguments) -> int:
+def promise(args: _PromiseArguments) -> int:
     """Find the objective that a service could have promised.
 
     CONTRACT gives periods, slots and credits.
@@ -145,16 +133,12 @@ def promise(arguments: PromiseArguments) -> int:
     from nephoscope.features.sla.section import share_text
     from nephoscope.features.sla.what_if import promises
 
-    agreement = files.load(arguments.contract, terms_reading(arguments.unit, arguments.slo))
-    now_ns = (
-        time.time_ns() if arguments.now is None else instant_ns(arguments.now, agreement.time_zone)
-    )
-    settings = result.Settings(now_ns=now_ns, confidence=arguments.confidence)
-    judged = result.judge(agreement, reading.read(arguments.events), settings)
-    answer = promises(
-        judged, None if arguments.bill is None else credit.amount_of(arguments.bill, "--bill")
-    )
-    if arguments.as_json:
+    agreement = files.load(args.contract, terms_reading(args.unit, args.slo))
+    now_ns = time.time_ns() if args.now is None else instant_ns(args.now, agreement.time_zone)
+    settings = result.Settings(now_ns=now_ns, confidence=args.confidence)
+    judged = result.judge(agreement, reading.read(args.events), settings)
+    answer = promises(judged, None if args.bill is None else credit.amount_of(args.bill, "--bill"))
+    if args.as_json:
         output.document(answer)
         return 0
     rows = [
@@ -181,9 +165,7 @@ def promise(arguments: PromiseArguments) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class ClientTimeArguments:
-    """Arguments of `nephoscope sla client-time`."""
-
+class _ClientTimeArguments:
     drop: float | None = option("--drop", ratio(0, 0.4999), "Share of dropped SYNs.")
     counters: tuple[Path, Path] | None = option(
         "--counters",
@@ -213,35 +195,35 @@ class ClientTimeArguments:
 
 
 @command(prints=Document("client_time", ".features.sla.client_time:ClientTime"), requests=Query())
-def client_time(arguments: ClientTimeArguments) -> int:
+def client_time(args: _ClientTimeArguments) -> int:
     """Estimate clients' response time from server counters.
 
     Adds what a server cannot see to its own response time: dropped SYNs, handshakes, slow start.
     """
     from nephoscope.features.sla import client_time as certes
 
-    if (arguments.drop is None) == (arguments.counters is None):
+    if (args.drop is None) == (args.counters is None):
         raise UsageError("The share of dropped SYNs is needed once.", "Use --drop or --counters.")
     dropped, attempts = 0, 0
-    if arguments.counters is not None:
-        dropped, attempts = certes.drops_between(*map(certes.counters, arguments.counters))
+    if args.counters is not None:
+        dropped, attempts = certes.drops_between(*map(certes.counters, args.counters))
         if not attempts:
             raise UsageError("The counters show no connection.", "Copy them at a longer distance.")
-    if not arguments.window_bytes:
+    if not args.window_bytes:
         raise UsageError("--initial-window is zero.", "Use, for example, 14600B.")
     estimate = certes.estimate(
         dropped,
         attempts,
-        window_bytes=arguments.window_bytes,
-        drop=arguments.drop,
-        rto_s=arguments.rto_s,
-        linear=arguments.linear,
-        rtt_s=arguments.rtt_s,
-        tls_round_trips=arguments.tls_round_trips,
-        size_bytes=arguments.size_bytes,
-        server_s=arguments.server_s,
+        window_bytes=args.window_bytes,
+        drop=args.drop,
+        rto_s=args.rto_s,
+        linear=args.linear,
+        rtt_s=args.rtt_s,
+        tls_round_trips=args.tls_round_trips,
+        size_bytes=args.size_bytes,
+        server_s=args.server_s,
     )
-    if arguments.as_json:
+    if args.as_json:
         output.document(estimate)
         return 0
     output.say(f"Wait for dropped SYNs: {units.format_value(estimate.retry_ns, 'ns')} on average.")

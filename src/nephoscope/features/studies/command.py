@@ -48,22 +48,20 @@ def study() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class StudyListArguments:
-    """Arguments of `nephoscope study list`."""
-
+class _StudyListArguments:
     store: Path | None = options.STORE
     as_json: bool = options.JSON
 
 
 @command(study, prints=Document("studies", Studies), requests=Query())
-def list_(arguments: StudyListArguments) -> None:
+def list_(args: _StudyListArguments) -> None:
     """List the studies: parts, published numbers, last run."""
     from nephoscope.features.studies import catalogue
     from nephoscope.store import Store
 
-    runs = Store(arguments.store)
+    runs = Store(args.store)
     rows = [_row(known, runs) for known in catalogue.load_all()]
-    if arguments.as_json:
+    if args.as_json:
         output.document({"studies": rows})
         return
     for row in rows:
@@ -72,9 +70,7 @@ def list_(arguments: StudyListArguments) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class StudyShowArguments:
-    """Arguments of `nephoscope study show`."""
-
+class _StudyShowArguments:
     name: str = argument(STUDY)
     store: Path | None = options.STORE
     as_json: bool = options.JSON
@@ -83,15 +79,15 @@ class StudyShowArguments:
 @command(
     study, prints=Document("study", ".features.studies.documents:StudyDocument"), requests=Query()
 )
-def show(arguments: StudyShowArguments) -> None:
+def show(args: _StudyShowArguments) -> None:
     """Print the published results of NAME beside those measured here."""
     from nephoscope.features.studies import catalogue
     from nephoscope.store import Store
 
-    reference = catalogue.load(arguments.name)
-    parts = _compared(reference, Store(arguments.store))
+    reference = catalogue.load(args.name)
+    parts = _compared(reference, Store(args.store))
     conclusions = _conclusions(reference, parts)
-    if arguments.as_json:
+    if args.as_json:
         output.document(_document(reference, parts, conclusions))
     else:
         compared = terminal.comparison(reference, parts, conclusions)
@@ -99,9 +95,7 @@ def show(arguments: StudyShowArguments) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class StudyRunArguments:
-    """Arguments of `nephoscope study run`."""
-
+class _StudyRunArguments:
     name: str = argument(STUDY)
     scale: str = options.option(
         "--scale",
@@ -122,7 +116,7 @@ class StudyRunArguments:
 @command(
     study, prints=Document("study_run", ".features.studies.documents:StudyRun"), requests=MEASURES
 )
-def run(arguments: StudyRunArguments) -> int:
+def run(args: _StudyRunArguments) -> int:
     """Repeat the experiments of NAME and compare the results."""
     # A part that fails does not keep the others from being measured; the exit code is the worst.
     from nephoscope.core.errors import Interrupted, NephoscopeError
@@ -130,22 +124,21 @@ def run(arguments: StudyRunArguments) -> int:
     from nephoscope.features.studies.report import section
     from nephoscope.store import Store
 
-    study = catalogue.load(arguments.name)
-    chosen = [study.part(part) for part in arguments.parts] or [
+    study = catalogue.load(args.name)
+    chosen = [study.part(part) for part in args.parts] or [
         part for part in study.definition.parts if part.plan
     ]
     # Every plan is read before anything is measured.
     plans = [
-        (part, _seeded(catalogue.plan_of(study, part, arguments.scale), arguments.seed))
-        for part in chosen
+        (part, _seeded(catalogue.plan_of(study, part, args.scale), args.seed)) for part in chosen
     ]
     measured: dict[str, PartResult] = {}
-    runs = Store(arguments.store)
+    runs = Store(args.store)
     code, began = 0, time.monotonic()
     for number, (part, plan) in enumerate(plans, 1):
         output.log(f"{study.name}, {part.name} ({number} of {len(plans)}): {part.title}")
         try:
-            result, is_valid = _measured(study, part, plan, runs, fresh=arguments.fresh)
+            result, is_valid = _measured(study, part, plan, runs, fresh=args.fresh)
             measured[result.run] = result
             code = code or (0 if is_valid else measuring.NOTHING_VALID)
         except Interrupted:
@@ -160,9 +153,9 @@ def run(arguments: StudyRunArguments) -> int:
     all_parts = _compared(study, runs, measured)
     conclusions = _conclusions(study, all_parts)
     results = list(measured.values())
-    if arguments.as_json:
+    if args.as_json:
         document = section.document_of(results, conclusions)
-        output.document({"name": study.name, "scale": arguments.scale, **document})
+        output.document({"name": study.name, "scale": args.scale, **document})
     else:
         output.say(terminal.comparison(study, results, conclusions))
         output.say("\n" + terminal.summary(results, time.monotonic() - began))

@@ -19,17 +19,12 @@ _RADIOS = ("wifi", "wifi-psm", "3g", "lte")
 
 
 @dataclass(frozen=True, slots=True)
-class TrafficArguments:
-    """Arguments of `nephoscope traffic`."""
-
+class _TrafficArguments:
     file: Path | None = argument(options.PATH, required=False, metavar="[FILE]")
     name: str | None = option("--run", RUN, "Stored run with transfers, instead of FILE.")
     to: str | None = option("--to", "ADDRESS", "Count only packets to this IP address.")
     gap_s: float = option(
-        "--gap",
-        duration("1 us", "1 h"),
-        "Time without packets that ends a burst.",
-        default="10ms",
+        "--gap", duration("1 us", "1 h"), "Time without packets that ends a burst.", default="10ms"
     )
     names: Sequence[str] = repeated(
         "--radio", click.Choice(_RADIOS), "Radio of the receiver [default: all]."
@@ -43,25 +38,25 @@ class TrafficArguments:
 
 
 @command(prints=Document("traffic", ".features.traffic.result:TrafficAnalysis"), requests=Query())
-def traffic(arguments: TrafficArguments) -> int:
+def traffic(args: _TrafficArguments) -> int:
     """Analyse bursts of traffic and the energy of a mobile radio.
 
     FILE is a capture (pcap or pcapng), e.g. of `tcpdump -w`.
     """
     from nephoscope.features.traffic import captures, energy, result, section
 
-    if (arguments.file is None) == (arguments.name is None):
+    if (args.file is None) == (args.name is None):
         raise UsageError("`traffic` needs a capture or a stored run.", "Use FILE or --run RUN.")
-    if arguments.to is not None and arguments.file is None:
+    if args.to is not None and args.file is None:
         raise UsageError("--to selects packets of a capture.", "Use it with FILE.")
-    radios = [energy.radio_of(one, arguments.values) for one in arguments.names or _RADIOS]
+    radios = [energy.radio_of(one, args.values) for one in args.names or _RADIOS]
     sources: Iterable[tuple[str, captures.Packets]]
-    if arguments.file is not None:
-        address = None if arguments.to is None else captures.address_of(arguments.to)
-        sources = [(str(arguments.file), captures.read(arguments.file, address))]
+    if args.file is not None:
+        address = None if args.to is None else captures.address_of(args.to)
+        sources = [(str(args.file), captures.read(args.file, address))]
     else:
         from nephoscope.store import Store
 
-        sources = result.of_run(Store(arguments.store).open(str(arguments.name)))
-    analysis = result.analyse(sources, radios, gap_s=arguments.gap_s, playback=arguments.playback)
-    return present(analysis, section.section(analysis), as_json=arguments.as_json)
+        sources = result.of_run(Store(args.store).open(str(args.name)))
+    analysis = result.analyse(sources, radios, gap_s=args.gap_s, playback=args.playback)
+    return present(analysis, section.section(analysis), as_json=args.as_json)

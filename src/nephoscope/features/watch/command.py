@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     },
     requests=Query(fixed=("--list",), has_parameters=False),
 )
-def watch(arguments: WatchArguments) -> int:
+def watch(args: WatchArguments) -> int:
     """Repeat an experiment plan on a schedule.
 
     PLAN is a YAML file as for `nephoscope run`. Every repetition is a stored run with the label
@@ -41,27 +41,27 @@ def watch(arguments: WatchArguments) -> int:
     """
     from nephoscope.store import Store
 
-    runs = Store(Store(arguments.store).path.absolute())
-    if arguments.list_all or arguments.uninstall is not None:
-        if arguments.plan is not None:
+    runs = Store(Store(args.store).path.absolute())
+    if args.list_all or args.uninstall is not None:
+        if args.plan is not None:
             raise UsageError("--list and --uninstall take no PLAN.")
         return (
-            _list(runs, arguments.as_json)
-            if arguments.uninstall is None
-            else _uninstall(runs, arguments.uninstall, arguments.scope)
+            _list(runs, args.as_json)
+            if args.uninstall is None
+            else _uninstall(runs, args.uninstall, args.scope)
         )
-    if arguments.plan is None:
+    if args.plan is None:
         raise UsageError("Name a PLAN, or use --list.", "Run `nephoscope watch --help`.")
     from nephoscope.features.watch.loop import schedule_of
     from nephoscope.measure import plans
 
-    loaded = plans.load(arguments.plan, arguments.values)
-    definition = _definition(arguments.plan, loaded.name, arguments)
+    loaded = plans.load(args.plan, args.values)
+    definition = _definition(args.plan, loaded.name, args)
     schedule_of(definition)  # a wrong expression is an error now
-    if arguments.install:
-        return _install(definition, runs, arguments.scope, lab=loaded.lab is not None)
-    interruption = _repeat(definition, runs, arguments)
-    if arguments.as_json:
+    if args.install:
+        return _install(definition, runs, args.scope, lab=loaded.lab is not None)
+    interruption = _repeat(definition, runs, args)
+    if args.as_json:
         from nephoscope.features.watch.folder import WatchFolder
         from nephoscope.features.watch.records import WatchList
         from nephoscope.features.watch.status import status_of
@@ -72,39 +72,37 @@ def watch(arguments: WatchArguments) -> int:
     return 0
 
 
-def _definition(plan: Path, plan_name: str, arguments: WatchArguments) -> Definition:
+def _definition(plan: Path, plan_name: str, args: WatchArguments) -> Definition:
     from nephoscope.features.compaction.command import policy_of
     from nephoscope.features.watch.records import Definition
 
-    every = arguments.every
-    if (every is None) == (arguments.cron is None):
+    every = args.every
+    if (every is None) == (args.cron is None):
         raise UsageError("A watch has one schedule.", "Give either --every or --cron.")
     for option, user in (("token_file", "listen"), ("otlp_headers", "otlp")):
-        if getattr(arguments, option) is not None and getattr(arguments, user) is None:
+        if getattr(args, option) is not None and getattr(args, user) is None:
             raise UsageError(
                 f"--{option.replace('_', '-')} is for --{user}.", f"Add --{user}, or omit it."
             )
-    name = arguments.name or plan_name
+    name = args.name or plan_name
     seed = zlib.crc32(f"{socket.gethostname()}/{name}".encode())
     return Definition(
         name=name,
         plan=str(plan.absolute()),
         every_s=None if every is None else EVERY.read(every),
-        cron=arguments.cron,
-        time_zone=arguments.time_zone,
-        jitter=arguments.jitter,
+        cron=args.cron,
+        time_zone=args.time_zone,
+        jitter=args.jitter,
         seed=seed,
-        max_runs=arguments.max_runs,
-        max_share=arguments.max_share,
-        values=arguments.values,
+        max_runs=args.max_runs,
+        max_share=args.max_share,
+        values=args.values,
         labels=options.given_labels(),
-        retention=policy_of(arguments.keep_raw, arguments.keep, arguments.max_size),
+        retention=policy_of(args.keep_raw, args.keep, args.max_size),
     )
 
 
-def _repeat(
-    definition: Definition, store: Store, arguments: WatchArguments
-) -> BaseException | None:
+def _repeat(definition: Definition, store: Store, args: WatchArguments) -> BaseException | None:
     """Repeats the plan; returns what interrupted it, None after the last of `--runs`."""
     from nephoscope.cli.kit.progress import Progress
     from nephoscope.features.compaction.compact import compact
@@ -127,7 +125,7 @@ def _repeat(
 
     screen = terminal.TerminalScreen(sys.stderr)
     with contextlib.ExitStack() as stack:
-        sinks = list(stack.enter_context(_sinks(definition.name, store, arguments)))
+        sinks = list(stack.enter_context(_sinks(definition.name, store, args)))
         watching = Watch(
             store,
             definition,
@@ -138,33 +136,30 @@ def _repeat(
             publish=Publisher(definition.name, sinks, screen.say, time.time),
         )
         try:
-            watching.run(arguments.repetitions)
+            watching.run(args.repetitions)
         except (KeyboardInterrupt, Interrupted) as error:
             return error
     return None
 
 
 @contextlib.contextmanager
-def _sinks(watch: str, store: Store, arguments: WatchArguments) -> Iterator[list[Any]]:
+def _sinks(watch: str, store: Store, args: WatchArguments) -> Iterator[list[Any]]:
     """Yields what takes the metrics: the endpoint that serves meanwhile, the exporter."""
     with contextlib.ExitStack() as stack:
         sinks: list[Any] = []
-        if arguments.listen is not None:
+        if args.listen is not None:
             from nephoscope.features.watch.endpoint import Endpoint, settings_of
 
-            settings, endpoint = (
-                settings_of(arguments.listen, arguments.token_file, store),
-                Endpoint(),
-            )
+            settings, endpoint = (settings_of(args.listen, args.token_file, store), Endpoint())
             output.log(f"Metrics: {stack.enter_context(endpoint.serving(settings))}")
             if settings.token_file is not None:
                 output.log(f"The token is in {settings.token_file}.")
             sinks.append(endpoint.show)
-        if arguments.otlp is not None:
+        if args.otlp is not None:
             from nephoscope.features.watch import otlp
 
-            headers = otlp.headers_of(arguments.otlp_headers)
-            sinks.append(otlp.Exporter(arguments.otlp, headers, watch, time.time()).send)
+            headers = otlp.headers_of(args.otlp_headers)
+            sinks.append(otlp.Exporter(args.otlp, headers, watch, time.time()).send)
         yield sinks
 
 

@@ -43,9 +43,7 @@ class WatchArguments:
     )
     name: str | None = option("--name", "NAME", "Name of the watch [default: the plan's].")
     repetitions: int | None = option(
-        "--runs",
-        Count(1, 10**9),
-        "Number of starts, then end [default: until interrupted].",
+        "--runs", Count(1, 10**9), "Number of starts, then end [default: until interrupted]."
     )
     max_runs: int = option(
         "--max-runs",

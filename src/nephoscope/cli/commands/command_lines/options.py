@@ -8,15 +8,7 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from nephoscope.cli.kit.options import (
-    FILE,
-    Count,
-    Parsed,
-    duration,
-    option,
-    ratio,
-    repeated,
-)
+from nephoscope.cli.kit.options import FILE, Count, Parsed, duration, option, ratio, repeated
 from nephoscope.core.errors import UsageError
 
 _RUNS = Count(1, 1_000_000)
@@ -61,9 +53,7 @@ class CommandOptions:
         "--command", "CMD", "Command line to measure instead of ID."
     )
     names: tuple[str, ...] = repeated(
-        "-n --command-name",
-        "NAME",
-        "Name of a command in results, in the order of --command.",
+        "-n --command-name", "NAME", "Name of a command in results, in the order of --command."
     )
     lists: tuple[tuple[str, str], ...] = option(
         "-L --parameter-list",
@@ -87,9 +77,7 @@ class CommandOptions:
         "-r --runs", _RUNS, "Number of executions of each command, rounded up to full rounds."
     )
     minimum_runs: int | None = option(
-        "-m --min-runs",
-        _RUNS,
-        "Minimum number of executions of each command [default: 10].",
+        "-m --min-runs", _RUNS, "Minimum number of executions of each command [default: 10]."
     )
     maximum_runs: int | None = option(
         "-M --max-runs", _RUNS, "Maximum number of executions of each command."
