@@ -8,6 +8,8 @@ run here.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator, Mapping
+from functools import cached_property
 from importlib import import_module
 from typing import Any
 
@@ -31,10 +33,24 @@ def _adapters_of(file: str) -> tuple[Adapter, ...]:
 _OWN = {adapter.spec.id: adapter for file in _FILES.split() for adapter in _adapters_of(file)}
 
 
-ADAPTERS: dict[str, Adapter] = {
-    **_OWN,
-    **{adapter.spec.id: adapter for adapter in adapters_of_other_packages()},
-}
+class _Adapters(Mapping[str, Adapter]):
+    """All adapters. Those of other packages import this module: they are found at the first use."""
+
+    @cached_property
+    def _every(self) -> dict[str, Adapter]:
+        return {**_OWN, **{one.spec.id: one for one in adapters_of_other_packages()}}
+
+    def __getitem__(self, name: str) -> Adapter:
+        return _OWN.get(name) or self._every[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._every)
+
+    def __len__(self) -> int:
+        return len(self._every)
+
+
+ADAPTERS = _Adapters()
 """Name of the benchmark -> its adapter, those of other packages last."""
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from typing import Any
 
-from nephoscope.cli.kit import options, output
+from nephoscope.cli.kit import documents, options, output
 from nephoscope.cli.kit.command import command
 from nephoscope.cli.kit.named import Named
 from nephoscope.cli.kit.options import argument
@@ -43,4 +45,25 @@ def schema(args: _SchemaArguments) -> None:
     if args.name not in known:
         raise unknown_name(f"There is no schema '{args.name}'", args.name, known, "Schemas")
     file = catalog.contract_path(args.name + SUFFIX)
-    output.say(str(file) if args.path else file.read_text(encoding="utf-8").rstrip("\n"))
+    changed = None if args.path else _of_other_packages(args.name)
+    if changed is not None:
+        output.say(json.dumps(changed, indent=2, ensure_ascii=False))
+    else:
+        output.say(str(file) if args.path else file.read_text(encoding="utf-8").rstrip("\n"))
+
+
+def _of_other_packages(name: str) -> dict[str, Any] | None:
+    """Returns a schema to which installed packages may add; None where the file has all of it."""
+    from nephoscope import catalog
+    from nephoscope.core import plugins
+    from nephoscope.results import feature
+
+    if not any(map(plugins.entry_points, (feature.GROUP, catalog.ADAPTERS_GROUP))):
+        return None
+    if name == "plan":
+        from nephoscope.measure import plans
+
+        return plans.plan_schema(catalog.load(), with_topology=False)
+    if name == "commands":
+        return documents.commands_schema()
+    return documents.RESULT.schema() if name == "result" else None
