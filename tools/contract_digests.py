@@ -79,6 +79,8 @@ def _python() -> Iterator[tuple[str, Any]]:
 
 
 def _digest(content: Any) -> str:
+    # As it is read from the file, where tuples are lists.
+    content = json.loads(json.dumps(content))
     text = json.dumps(_without_prose(content), sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
 

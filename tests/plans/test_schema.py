@@ -35,7 +35,9 @@ def written_out(schema: dict[str, Any]) -> dict[str, Any]:
         allowed = record.get("properties", {}).get("benchmark", {}).get("enum")
         if allowed is None:
             continue
-        conditions = {rule["if"]["properties"]["benchmark"]["const"]: rule for rule in rules(record)}
+        conditions = {
+            rule["if"]["properties"]["benchmark"]["const"]: rule for rule in rules(record)
+        }
         record["allOf"] = []
         for benchmark in allowed:
             properties = {"params": declared[benchmark]}
@@ -152,4 +154,6 @@ def test_editors_find_the_schema_that_a_plan_names() -> None:
         first = path.read_text(encoding="utf-8").partition("\n")[0]
         named = first.removeprefix("# yaml-language-server: $schema=")
         if first != named and named != "plan.schema.json":
-            assert (path.parent / named).resolve() == Path(catalog.contract_path("plan.schema.json"))
+            assert (path.parent / named).resolve() == Path(
+                catalog.contract_path("plan.schema.json")
+            )

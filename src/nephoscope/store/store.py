@@ -287,5 +287,5 @@ def _created_s(run: StoredRun) -> float:
 
 
 def spec_json(spec: BenchmarkSpec) -> dict[str, Any]:
-    """A benchmark's declaration as contracts/benchmarks.json has it, without its page."""
+    """A benchmark's declaration as benchmarks.json has it, without its page."""
     return {**to_json(spec), "page": ""}
