@@ -29,7 +29,7 @@ def digests(documents: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """
     parts = {
         name: dict(_parts(document))
-        for name, document in documents.items()
+        for name, document in sorted(documents.items())
         if name != "benchmarks.json"
     }
     parts["command line"] = dict(_commands())

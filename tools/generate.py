@@ -26,6 +26,7 @@ from reference_pages import pages  # noqa: E402
 
 BUILT = ("src/nephoscope/_contracts", "docs/reference/generated")
 COMMITTED = "contracts"
+DIGESTS = f"{COMMITTED}/digests.json"
 
 
 def built(programs: Mapping[str, Any], documents: Mapping[str, Any]) -> dict[str, str]:
@@ -45,7 +46,7 @@ def committed(documents: Mapping[str, Any]) -> dict[str, str]:
 
     return {
         f"{COMMITTED}/benchmarks.json": as_json(documents["benchmarks.json"]),
-        f"{COMMITTED}/digests.json": as_json(digests(documents)),
+        DIGESTS: as_json(digests(documents)),
         **{table.PAGE: table.page(ROOT) for table in (coverage_table, change_points_table)},
     }
 
@@ -82,9 +83,11 @@ def write(files: Mapping[str, str], folders: tuple[str, ...]) -> None:
 def complaints(files: Mapping[str, str]) -> Iterator[str]:
     """Yields a sentence for each committed file that is not what the code says."""
     for path in stale(files, (COMMITTED,)):
-        if path.endswith("digests.json") and (ROOT / path).is_file():
+        changed = ""
+        if path == DIGESTS and (ROOT / path).is_file():
             before = json.loads((ROOT / path).read_text(encoding="utf-8"))
             changed = ", ".join(differences(before, json.loads(files[path])))
+        if changed:
             yield f"{path}: these contracts changed: {changed}."
         else:
             yield f"{path} is not what the code says."
