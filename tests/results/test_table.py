@@ -99,5 +99,5 @@ def test_a_run_loads_the_capabilities_that_it_needs_only(store: Path) -> None:
         "show", "--store", str(store),
     ).splitlines()[-1].split()  # fmt: skip
     foreign = ("isolation", "simulation", "census", "scheduler", "experiments", "scenarios")
-    parts = [name.split(".")[1:] for name in loaded]
-    assert not [name for name in parts if name[0] in foreign and name[1:]]
+    parts = [name.split(".")[2:] for name in loaded]
+    assert not [name for name in parts if name[1:] and name[0] in foreign]
