@@ -18,7 +18,7 @@ import pytest
 from tests.conftest import ROOT
 
 from nephoscope import catalog
-from nephoscope.programs import find_probe, find_simulator
+from nephoscope.core.programs import find_probe, find_simulator
 
 MAX_LINES = 12_000
 """Generated lines in the repository."""

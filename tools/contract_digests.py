@@ -11,7 +11,7 @@ from typing import Any
 import click
 import man_page
 
-from nephoscope import api, cli
+from nephoscope import api, command_line
 
 PROSE = frozenset({"description", "title", "doc", "summary", "page", "source", "overhead"})
 """Keys of a contract whose text explains: another wording is the same contract."""
@@ -50,8 +50,8 @@ def _parts(document: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _commands() -> Iterator[tuple[str, Any]]:
-    top = click.Context(cli.app, info_name="nephoscope")
-    for context, name in man_page.commands(cli.app, top):
+    top = click.Context(command_line.program, info_name="nephoscope")
+    for context, name in man_page.commands(command_line.program, top):
         described = context.command.to_info_dict(context)["params"]
         yield (
             name,

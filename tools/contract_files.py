@@ -24,7 +24,7 @@ def as_json(document: Any) -> str:
 
 def described() -> dict[str, Any]:
     """Returns the specifications of the probe ("native") and of the simulator ("simulations")."""
-    from nephoscope.programs import find_probe, find_simulator
+    from nephoscope.core.programs import find_probe, find_simulator
 
     return {"native": _described_by(find_probe()), "simulations": _described_by(find_simulator())}
 
@@ -37,7 +37,7 @@ def _described_by(program: Path) -> Any:
 
 def known(programs: Mapping[str, Any]) -> catalog.Catalog:
     """The catalogue as it will be once the contracts are written."""
-    from nephoscope.adapters import ADAPTERS
+    from nephoscope.catalog.adapters import ADAPTERS
 
     driven = [adapter.spec for adapter in ADAPTERS.values()]
     simulated = catalog.simulations(programs["simulations"])
@@ -46,13 +46,15 @@ def known(programs: Mapping[str, Any]) -> catalog.Catalog:
 
 def contracts(programs: Mapping[str, Any]) -> dict[str, Any]:
     """Every contract by the name of its file."""
-    from nephoscope import adapters, capabilities, plans
-    from nephoscope.census.records import Census
-    from nephoscope.commands.json_documents import commands_schema
-    from nephoscope.comparison.repeats import RepeatedRuns
-    from nephoscope.comparison.result import Comparisons
-    from nephoscope.documents import schema_of
-    from nephoscope.lab.topology import topology_schema
+    from nephoscope.catalog import adapters
+    from nephoscope.cli.commands.json_documents import commands_schema
+    from nephoscope.core.documents import schema_of
+    from nephoscope.features.census.records import Census
+    from nephoscope.features.comparison.repeats import RepeatedRuns
+    from nephoscope.features.comparison.result import Comparisons
+    from nephoscope.measure import plans
+    from nephoscope.measure.lab.topology import topology_schema
+    from nephoscope.report import report_files
 
     return {
         "benchmarks.json": programs["native"],
@@ -61,7 +63,7 @@ def contracts(programs: Mapping[str, Any]) -> dict[str, Any]:
         "sample.schema.json": line_schema(),
         "plan.schema.json": plans.plan_schema(known(programs), with_topology=False),
         "topology.schema.json": topology_schema(),
-        "result.schema.json": capabilities.result_schema(),
+        "result.schema.json": report_files.result_schema(),
         "commands.schema.json": commands_schema(),
         "compare.schema.json": schema_of(Comparisons, "Comparison by Nephoscope"),
         "census.schema.json": schema_of(Census, "Census of CPU models by Nephoscope"),

@@ -23,8 +23,8 @@ FILES = {
 
 def page(commands_schema: Mapping[str, Any]) -> str:
     """The reference page of JSON documents: the document of each command, and the keys of each."""
-    from nephoscope.commands import json_documents
-    from nephoscope.documents import SCHEMA_VERSION
+    from nephoscope.cli.commands import json_documents
+    from nephoscope.core.documents import SCHEMA_VERSION
 
     lines = [
         "# JSON documents",
@@ -54,7 +54,7 @@ def page(commands_schema: Mapping[str, Any]) -> str:
 
 def document_link(name: str) -> str:
     """Returns the link to the schema of a document."""
-    from nephoscope.commands.json_documents import CONTRACTS
+    from nephoscope.cli.commands.json_documents import CONTRACTS
 
     target = f"{SCHEMAS}/{name}.schema.json" if name in CONTRACTS else f"#{name}"
     return f"[{name}]({target})"
