@@ -31,9 +31,15 @@ FILES = {
 def page() -> str:
     """The reference page of JSON documents: the document of each command, and the keys of each."""
     from nephoscope.cli.commands import json_documents
-    from nephoscope.core.documents import SCHEMA_VERSION
+    from nephoscope.core.format_versions import DOCUMENT
 
-    lines = ["# JSON documents", "", INTRODUCTION.format(version=SCHEMA_VERSION), "## Commands", ""]
+    lines = [
+        "# JSON documents",
+        "",
+        INTRODUCTION.format(version=DOCUMENT.version),
+        "## Commands",
+        "",
+    ]
     lines += ["| command | with | document |", "|---|---|---|"]
     for command, variants in json_documents.COMMANDS.items():
         for option, name in variants.items():
