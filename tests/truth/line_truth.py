@@ -49,6 +49,7 @@ class Wire:
     ) -> None:
         prefix = f"neph-mech-test-{os.getpid()}-{name}"
         self.names = [f"{prefix}-{port}" for port in range(ports)]
+        self.far_address = self.address(1)
         self._paths = paths
         self._line: subprocess.Popen[str] | None = None
         self.ready: dict[str, Any] = {}
@@ -108,6 +109,20 @@ class Wire:
         """Counters of one path."""
         (found,) = [p for p in self.counters()["paths"] if (p["from"], p["to"]) == (source, to)]
         return dict(found)
+
+    @property
+    def near(self) -> list[str]:
+        """Words that run a program in the first namespace."""
+        return ["ip", "netns", "exec", self.names[0]]
+
+    @property
+    def far(self) -> list[str]:
+        """Words that run a program in the second one."""
+        return ["ip", "netns", "exec", self.names[1]]
+
+    def set(self, *paths: Mapping[str, Any]) -> None:
+        """Changes conditions; each names its path by `from` and `to`."""
+        assert "applied" in self.ask({"paths": list(paths)})
 
     @property
     def pid(self) -> int:

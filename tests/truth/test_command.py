@@ -33,15 +33,9 @@ def once(argv: list[str], **params: Any) -> Trial:
     return run("command", {"argv": argv, "minimum_runs": 1, "maximum_runs": 1, **params})
 
 
-def document(trial: Trial) -> dict[str, Any]:
-    (sample,) = [sample for sample in trial.samples if sample["metric"] == "executions"]
-    found: dict[str, Any] = sample["document"]
-    return found
-
-
 def test_a_sleep_takes_its_time_and_hardly_any_cpu_time() -> None:
     trial = run("command", {"argv": ["sleep", "0.05"], "minimum_runs": 4, "maximum_runs": 4})
-    walls = document(trial)["wall_ns"]
+    walls = trial.document("executions")["wall_ns"]
     assert len(walls) == 4
     assert min(walls) >= 50_000_000
     # A scheduler may wake it late, but each execution is inside the trial.
@@ -83,7 +77,7 @@ def test_exit_codes_are_kept_where_failures_are_accepted(script: str, code: int)
         "command",
         {"argv": ["sh", "-c", script], "exit_codes": [], "minimum_runs": 3, "maximum_runs": 3},
     )
-    assert document(trial)["exit_codes"] == [code] * 3
+    assert trial.document("executions")["exit_codes"] == [code] * 3
     assert trial.one("failures_count") == 3
     assert refused("command", {"argv": ["sh", "-c", script]}) == (3, "command_failed")
 
@@ -130,7 +124,7 @@ def test_figures_are_read_from_the_output_of_each_execution() -> None:
     argv = ["printf", "rate 12.5\nsize 3\n"]
     trial = run("command", {"argv": argv, "figures": figures, "minimum_runs": 3})
     assert (trial.one("higher_figure"), trial.one("figure")) == (12.5, 3)
-    values = document(trial)
+    values = trial.document("executions")
     assert set(values["figures"]["rate"]) == {12.5}
     assert len(values["figures"]["rate"]) == len(values["wall_ns"]) >= 3
 

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cpu_truth import Trial, group, last_cpu, needs_chrt, reserved, run
+from cpu_truth import group, last_cpu, needs_chrt, reserved
 from tests.attempts import attempt
-from trials import command, needs_root, real_time
+from trials import Trial, command, needs_root, real_time
+from trials import run_words as run
 
 BENCHMARK = "cpu.gaps"
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from http_truth import serving
 from kv_servers import Memcached, Redis, memcached, needs_memcached, needs_redis, redis
-from trials import Trial, probe_path
+from trials import Trial
+from trials import command as trial_command
 
 pytestmark = pytest.mark.together
 
@@ -19,8 +20,8 @@ SHORT = {"warmup_ns": 20 * MS, "duration_ns": 100 * MS, "keys": 100, "connection
 
 
 def command(params: dict[str, Any]) -> tuple[int, str]:
-    words = [probe_path(), "run", "kv.load", "--params", json.dumps({**SHORT, **params})]
-    done = subprocess.run([*words, "--deadline", "60"], capture_output=True, text=True, check=False)
+    words = trial_command("kv.load", {**SHORT, **params})
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout
 
 

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from typing import Any
 
 import pytest
 from cpu_truth import group, last_cpu
 from tests.attempts import attempt
-from trials import Trial, command, needs_root, refused, run
+from trials import Trial, command, needs_root, refused, run, run_words
 
 METHODS = ["pipe", "futex"]
 
 
-def accounted(words: list[str]) -> tuple[Trial, int]:
-    """The trial, and all context switches that the kernel accounts to its process."""
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    text = process.stdout.read()
-    process.stdout.close()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0, text
-    return Trial(text), usage.ru_nvcsw + usage.ru_nivcsw
+def switches_of(trial: Trial) -> int:
+    """All context switches that the kernel accounts to its process."""
+    return trial.usage.ru_nvcsw + trial.usage.ru_nivcsw
 
 
 @needs_root
@@ -32,7 +24,8 @@ def test_each_handover_on_one_cpu_is_a_switch(method: str) -> None:
     params = {"method": method, "cpus": [last_cpu()]}
 
     def measure() -> tuple[str, bool]:
-        trial, all_switches = accounted(favoured.inside(command("cpu.switch", params)))
+        trial = run_words(favoured.inside(command("cpu.switch", params)))
+        all_switches = switches_of(trial)
         handovers = trial.one("handovers_count")
         told = trial.one("voluntary_switches_count") + trial.one("involuntary_switches_count")
         # Its own start and end, and what others take of the CPU, come on top: 1 %.
@@ -85,7 +78,8 @@ def test_a_load_s_switches_are_those_that_the_kernel_accounts(method: str) -> No
     params = {"method": method, "threads": 1, "cpus": [last_cpu()]}
 
     def measure() -> tuple[str, bool]:
-        trial, all_switches = accounted(favoured.inside(command("load.switches", params)))
+        trial = run_words(favoured.inside(command("load.switches", params)))
+        all_switches = switches_of(trial)
         counted = trial.one("load_switches_per_s")
         # The counting thread and the process's own start are in the kernel's figure: 2 %.
         near = 1.0 <= all_switches / counted <= 1.02
@@ -107,8 +101,7 @@ def test_a_set_rate_is_kept(rate: int) -> None:
     }
 
     def measure() -> tuple[str, bool]:
-        done = favoured.inside(command("load.switches", params))
-        trial, _ = accounted(done)
+        trial = run_words(favoured.inside(command("load.switches", params)))
         seen, told = trial.one("load_switches_per_s"), trial.one("load_intensity_ratio")
         # Two per cent: what is promised.
         near = abs(seen / (rate / 2) - 1) <= 0.02 and abs(told - 0.5) <= 0.01
