@@ -141,16 +141,26 @@ class Wire:
     def address(port: int) -> str:
         return f"198.18.0.{port + 1}"
 
-    @contextlib.contextmanager
-    def socket(self, port: int) -> Iterator[socket.socket]:
-        """A UDP socket inside a namespace."""
+    def _made_inside(self, port: int, kind: socket.SocketKind) -> socket.socket:
+        """A socket of a namespace, in which this thread is for a moment only."""
         with open("/proc/thread-self/ns/net", "rb") as own:
             _enter(f"/run/netns/{self.names[port]}")
             try:
-                made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+                return socket.socket(socket.AF_INET, kind)
             finally:
                 assert _libc.setns(own.fileno(), _CLONE_NEWNET) == 0
-        with made:
+
+    def listener(self) -> socket.socket:
+        """A TCP socket that listens at the far side."""
+        made = self._made_inside(1, socket.SOCK_STREAM)
+        made.bind((self.far_address, 0))
+        made.listen()
+        return made
+
+    @contextlib.contextmanager
+    def socket(self, port: int) -> Iterator[socket.socket]:
+        """A UDP socket inside a namespace."""
+        with self._made_inside(port, socket.SOCK_DGRAM) as made:
             made.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, 32 << 20)
             made.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
             made.bind((self.address(port), _PORT))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -107,7 +108,10 @@ class Planned:
 
 @contextmanager
 def answering(
-    benchmark: str, plan: Sequence[Answer], listener: socket.socket | None = None
+    benchmark: str,
+    plan: Sequence[Answer],
+    listener: socket.socket | None = None,
+    tls: ssl.SSLContext | None = None,
 ) -> Iterator[Planned]:
     """Serves the load generator of that name, each connection in a thread of its own."""
     listener = listener or socket.create_server(("127.0.0.1", 0))
@@ -124,7 +128,7 @@ def answering(
 
     def serve(connection: socket.socket) -> None:
         try:
-            server.serve(connection)
+            server.serve(tls.wrap_socket(connection, server_side=True) if tls else connection)
         except OSError:  # the generator gave the connection up
             return
 

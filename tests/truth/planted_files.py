@@ -1,4 +1,4 @@
-"""Files of /proc and /sys that a program sees with other contents, in a mount namespace of its own."""
+"""Files of /proc and /sys with other contents, for a program in a mount namespace of its own."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Rates against the time that the whole trial took: work that is known over a rate is a time, and all
-of them together fill the trial."""
+"""Rates against the time that the whole trial took: known work over a rate is a time, and all of
+them together fill the trial."""
 
 from __future__ import annotations
 
@@ -293,7 +293,7 @@ LEVELS = ("load_cpus", "load_intensity_ratio", "interval_intensity_ratio")
 @pytest.mark.truth("load.cpu", *LEVELS)
 @pytest.mark.truth("load.memory", *LEVELS)
 @pytest.mark.truth("load.cache", *LEVELS)
-@pytest.mark.truth("load.switches", *LEVELS)
+@pytest.mark.truth("load.switches", *LEVELS, "load_switches_per_s", "interval_switches_per_s")
 def test_a_level_is_that_of_the_cpus_and_of_every_interval(benchmark: str) -> None:
     """Forty percent of a CPU by the kernel's account, and by that of each interval."""
     level, seconds = 0.4, 0.7

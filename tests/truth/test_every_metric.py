@@ -22,8 +22,8 @@ STATED = list(truth_marks.stated(Path(__file__).parent))
 def test_every_declared_metric_has_a_truth() -> None:
     missing = sorted(DECLARED - {claim for claim, _ in STATED})
     assert not missing, (
-        f"{len(missing)} of {len(DECLARED)} metrics have no truth. Write a test in tests/truth that "
-        f"plants a value and compares, and mark it `truth`: {missing}"
+        f"{len(missing)} of {len(DECLARED)} metrics have no truth. Write a test in tests/truth "
+        f"that plants a value and compares, and mark it `truth`: {missing}"
     )
 
 

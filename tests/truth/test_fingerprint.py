@@ -1,4 +1,4 @@
-"""sys.fingerprint: planted files, limits that the test sets, and what other calls say of the machine."""
+"""sys.fingerprint: planted files, limits that the test sets, and what other calls say."""
 
 from __future__ import annotations
 

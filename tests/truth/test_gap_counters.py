@@ -49,6 +49,7 @@ def test_steal_and_pressure_are_those_of_the_counters(tmp_path: Path) -> None:
 
 @needs_root
 @pytest.mark.truth(BENCHMARK, "throttled_ratio", "thread_cpu_ratio", "cpu_share_ratio")
+@pytest.mark.truth(BENCHMARK, "gap_length_ns", "run_length_ns", "gap_period_ns", "gaps_per_s")
 def test_a_quota_throttles_for_as_long_as_its_own_counter_says() -> None:
     params = {"duration_ns": 2_000_000_000, "cpus": [last_cpu()]}
 
@@ -68,7 +69,19 @@ def test_a_quota_throttles_for_as_long_as_its_own_counter_says() -> None:
         elapsed_s = trial.done["counters"]["elapsed_ns"] / 1e9
         held = abs(told / (throttled_s / elapsed_s) - 1) <= 0.1
         held &= abs(share - 0.3) <= 0.03 and abs(cpu - 0.3) <= 0.03
-        return f"{told:.3f} of {throttled_s / elapsed_s:.3f}, {share:.3f} and {cpu:.3f} CPUs", held
+        # 70 of each 100 ms are a gap; between the first and the last start of one lie 18 or 19
+        # periods of 20.
+        gaps_s, runs_s, periods_s = (
+            count * mean_ns / 1e9
+            for count, mean_ns in map(
+                trial.histogram, ("gap_length_ns", "run_length_ns", "gap_period_ns")
+            )
+        )
+        held &= abs(gaps_s / 1.4 - 1) <= 0.08 and 1.7 <= periods_s <= 2.0
+        held &= abs(runs_s / (0.3 * periods_s) - 1) <= 0.12
+        held &= trial.one("gaps_per_s") * 2 == pytest.approx(trial.histogram("gap_length_ns")[0])
+        text = f"{told:.3f} of {throttled_s / elapsed_s:.3f}, {share:.3f} and {cpu:.3f} CPUs, "
+        return f"{text}gaps {gaps_s:.3f} s, runs {runs_s:.3f} s, periods {periods_s:.3f} s", held
 
     attempt("a quota of 30 ms", measure, contends=True)
 

@@ -67,6 +67,7 @@ def test_redis_counts_the_same_commands(how: dict[str, Any]) -> None:
 
 
 @needs_redis
+@pytest.mark.truth("kv.load", "hits_count", "misses_count", "hit_ratio")
 def test_misses_are_counted() -> None:
     with redis() as server:
         for number in range(0, 100, 2):
@@ -77,6 +78,9 @@ def test_misses_are_counted() -> None:
     assert trial.one("hits_count") == int(stats["keyspace_hits"]) > 0
     assert trial.one("misses_count") == int(stats["keyspace_misses"]) > 0
     assert trial.one("hits_count") + trial.one("misses_count") == trial.one("completed_count")
+    hits = int(stats["keyspace_hits"])
+    asked = hits + int(stats["keyspace_misses"])
+    assert trial.one("hit_ratio") == pytest.approx(hits / asked)
 
 
 @needs_memcached

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from typing import Any
 
 import pytest
@@ -19,6 +20,8 @@ def switches_of(trial: Trial) -> int:
 
 
 @needs_root
+@pytest.mark.truth("cpu.switch", "handovers_count", "voluntary_switches_count")
+@pytest.mark.truth("cpu.switch", "switches_per_s")
 @pytest.mark.parametrize("method", METHODS)
 def test_each_handover_on_one_cpu_is_a_switch(method: str) -> None:
     params = {"method": method, "cpus": [last_cpu()]}
@@ -30,6 +33,8 @@ def test_each_handover_on_one_cpu_is_a_switch(method: str) -> None:
         told = trial.one("voluntary_switches_count") + trial.one("involuntary_switches_count")
         # Its own start and end, and what others take of the CPU, come on top: 1 %.
         near = all(1.0 <= seen / handovers <= 1.01 for seen in (told + 2, all_switches))
+        # Half a second, and a tenth of it before.
+        near &= abs(0.55 * trial.one("switches_per_s") / handovers - 1) <= 0.1
         return f"{handovers:.0f} handovers, {told:.0f} told, {all_switches} in all", near
 
     with group() as favoured:
@@ -37,6 +42,7 @@ def test_each_handover_on_one_cpu_is_a_switch(method: str) -> None:
 
 
 @needs_root
+@pytest.mark.truth("cpu.switch", "switches_per_s", "switch_latency_ns")
 @pytest.mark.parametrize("place", ["one_cpu", "two_cpus"])
 @pytest.mark.parametrize("method", METHODS)
 def test_the_rate_times_the_mean_latency_is_one(method: str, place: str) -> None:
@@ -73,6 +79,28 @@ def test_across_two_cpus_needs_two() -> None:
 
 
 @needs_root
+@pytest.mark.truth("cpu.switch", "involuntary_switches_count")
+def test_a_busy_program_on_the_same_cpu_takes_it_from_the_threads() -> None:
+    rival = command("load.cpu", {"threads": 1, "cpus": [last_cpu()], "duration_ns": 20_000_000_000})
+
+    def measure() -> tuple[str, bool]:
+        with subprocess.Popen(favoured.inside(rival), stdout=subprocess.DEVNULL) as busy:
+            try:
+                trial = run_words(favoured.inside(command("cpu.switch", {"cpus": [last_cpu()]})))
+            finally:
+                busy.kill()
+        told, accounted = trial.one("involuntary_switches_count"), trial.usage.ru_nivcsw
+        # The start of the program has some of its own.
+        return f"{told:.0f} told, {accounted} accounted", (
+            told >= 20 and told <= accounted <= 1.2 * told + 10
+        )
+
+    with group() as favoured:
+        attempt("involuntary switches", measure, contends=True)
+
+
+@needs_root
+@pytest.mark.truth("load.switches", "load_switches_per_s")
 @pytest.mark.parametrize("method", METHODS)
 def test_a_load_s_switches_are_those_that_the_kernel_accounts(method: str) -> None:
     params = {"method": method, "threads": 1, "cpus": [last_cpu()]}
@@ -90,6 +118,7 @@ def test_a_load_s_switches_are_those_that_the_kernel_accounts(method: str) -> No
 
 
 @needs_root
+@pytest.mark.truth("load.switches", "load_switches_per_s", "load_intensity_ratio")
 @pytest.mark.parametrize("rate", [500, 20_000])
 def test_a_set_rate_is_kept(rate: int) -> None:
     params = {

@@ -15,7 +15,7 @@ import veth
 from channel import Controlled, controlled
 from line_truth import Wire
 from tests.attempts import attempt
-from trials import Trial, needs_root, real_time
+from trials import Trial, needs_root, real_time, run
 from two_sided import Measured, measure
 
 from nephoscope.analysis.statistics.proportions import wilson
@@ -201,6 +201,54 @@ def judged_fall(trial: Measured, high_ms: int, low_ms: int, rate: int) -> tuple[
     # The line promises half a millisecond each way; waking up the other program comes on top.
     held &= all(-0.3 <= ms <= 2.0 for ms in off.values())
     return f"{overtaken:.0f} overtaken, " + ", ".join(f"{k} {v:+.2f}" for k, v in off.items()), held
+
+
+@needs_root
+@needs_tap
+@pytest.mark.truth("net.throughput", "reordered_count", "duplicates_count")
+def test_datagrams_that_are_doubled_and_overtaken_are_counted() -> None:
+    rate, fall_ms = 500, 40
+    up = {"from": 0, "to": 1, "reorder": True, "duplicate_ratio": 0.2}
+    params = {
+        "protocol": "udp",
+        "packet_bytes": 100,
+        "rate_bits_per_s": rate * 800,
+        "duration_ns": 600 * MS,
+        "wait_ns": 200 * MS,
+    }
+
+    def once() -> tuple[str, bool]:
+        conditions = [{**up, "delay_ns": (5 + fall_ms) * MS}]
+        with real_time(inherited=True), Wire(conditions) as wire:
+            wire.warm()
+
+            def fall(near: Controlled, far: Controlled) -> None:
+                time.sleep(0.4)
+                wire.set({**up, "delay_ns": 5 * MS})
+
+            trial = measure("net.throughput", params, path=wire, meanwhile=fall)
+            copied = wire.path(0, 1)["duplicated"] - trial.one("duplicates_count")
+        overtaken, wanted = trial.one("reordered_count"), rate * fall_ms / 1000
+        # Packets of the session itself are doubled too, as are those before it.
+        text = f"{copied:.0f} other copies, {overtaken:.0f} of {wanted:.0f} overtaken"
+        return text, 0 <= copied <= 25 and abs(overtaken - wanted) <= 3
+
+    attempt("a delay that falls, for datagrams", once)
+
+
+@needs_root
+@needs_tap
+@pytest.mark.truth("net.path", "hop_rtt_ns")
+def test_a_hop_is_as_far_as_the_line_is_long() -> None:
+    def once() -> tuple[str, bool]:
+        with Wire([{"from": a, "to": 1 - a, "delay_ns": 10 * MS} for a in (0, 1)]) as wire:
+            wire.warm()
+            trial = run("net.path", {"host": wire.far_address}, before=wire.near)
+        count, mean_ns = trial.histogram("hop_rtt_ns")
+        # The line promises half a millisecond each way.
+        return f"{mean_ns / MS:.2f} ms of {count}", count == 3 and 20 <= mean_ns / MS <= 22
+
+    attempt("a hop of 20 ms", once)
 
 
 @needs_root

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import subprocess
 import time
 from pathlib import Path
@@ -11,10 +12,13 @@ import planned_server
 import pytest
 from channel import controlled
 from cpu_truth import group, last_cpu
+from line_truth import Wire, both_ways
 from planned_server import Answer, answering, params_of
 from tests.attempts import attempt
 from trials import Trial, command, needs_root, real_time, run, run_words
 
+CERTIFICATES = Path(__file__).parents[2] / "crates/probe/src/requests/test_certificates"
+needs_tap = pytest.mark.skipif(not Path("/dev/net/tun").exists(), reason="needs /dev/net/tun")
 BENCHMARKS = ("http.load", "kv.load")
 MS = 1e6
 
@@ -160,6 +164,63 @@ def judged(off: dict[str, float]) -> tuple[str, bool]:
     # A hundredth of the limit passes between two looks at it.
     held &= -0.3 <= off["unanswered_ns"] <= 5
     return ", ".join(f"{name} {ms:+.2f} ms" for name, ms in off.items()), held
+
+
+DELAY_MS = 10
+
+
+@needs_root
+@needs_tap
+@pytest.mark.parametrize(
+    ("benchmark", "tls_version", "round_trips"),
+    [
+        pytest.param(
+            "http.load",
+            "1.3",
+            1,
+            marks=pytest.mark.truth("http.load", "connect_ns", "tls_handshake_ns"),
+        ),
+        pytest.param(
+            "http.load",
+            "1.2",
+            2,
+            marks=pytest.mark.truth("http.load", "connect_ns", "tls_handshake_ns"),
+        ),
+        pytest.param("kv.load", "", 0, marks=pytest.mark.truth("kv.load", "connect_ns")),
+    ],
+)
+def test_a_connection_takes_a_round_trip_and_a_handshake_one_or_two(
+    benchmark: str, tls_version: str, round_trips: int
+) -> None:
+    connections = 5
+    work = {"connections": connections, "warmup_ns": 0, "duration_ns": 200_000_000}
+    context = None
+    if tls_version:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(CERTIFICATES / "server.pem", CERTIFICATES / "server.key")
+
+    def measure() -> tuple[str, bool]:
+        with real_time(inherited=True), Wire(both_ways(delay_ns=int(DELAY_MS * MS))) as wire:
+            wire.warm()
+            with answering(benchmark, [Answer()], wire.listener(), context) as server:
+                params = {**params_of(benchmark, server), "authorised_hosts": [wire.far_address]}
+                if tls_version:
+                    params["url"] = server.url.replace("http:", "https:")
+                    params |= {"tls_verify": False, "tls_version": tls_version}
+                trial = run(benchmark, {**work, **params}, before=wire.near)
+        count, connect_ns = trial.histogram("connect_ns")
+        assert count == trial.one("connections_count") == connections
+        # The line promises half a millisecond each way; cryptography takes some more.
+        text, held = f"connected in {connect_ns / MS:.2f} ms", 20 <= connect_ns / MS <= 22
+        if tls_version:
+            count, handshake_ns = trial.histogram("tls_handshake_ns")
+            assert count == connections
+            least_ms = 2 * DELAY_MS * round_trips
+            text += f", handshake {handshake_ns / MS:.2f} of {least_ms} ms"
+            held &= least_ms <= handshake_ns / MS <= least_ms + 8
+        return text, held
+
+    attempt(f"{benchmark} {tls_version} through 20 ms", measure)
 
 
 PAUSE_S = 0.15

@@ -1,5 +1,5 @@
-"""net.throughput and the network loads over a path whose delay and window the test sets: a window of
-so many segments once a round trip is a rate, and TCP's own figures follow from it."""
+"""net.throughput and the network loads over a path whose delay and window the test sets: a window
+of so many segments once a round trip is a rate, and TCP's own figures follow from it."""
 
 from __future__ import annotations
 
