@@ -30,7 +30,7 @@ from tests import sshd
 from trials import Trial, command, refused, run
 from trials import start as start_here
 
-from nephoscope.programs import find_storage
+from nephoscope.core.programs import find_storage
 
 pytestmark = pytest.mark.together
 
