@@ -20,7 +20,7 @@ from tests.attempts import attempt
 from trials import command, needs_root, refused, run
 from two_sided import measure
 
-from nephoscope.analysis.statistics.proportions import wilson
+from nephoscope.stats.statistics.proportions import wilson
 
 
 @pytest.mark.together

@@ -18,7 +18,7 @@ from tests.attempts import attempt
 from trials import Trial, needs_root, real_time, run
 from two_sided import Measured, measure
 
-from nephoscope.analysis.statistics.proportions import wilson
+from nephoscope.stats.statistics.proportions import wilson
 
 MS = 1_000_000
 needs_tap = pytest.mark.skipif(not Path("/dev/net/tun").exists(), reason="needs /dev/net/tun")

@@ -14,10 +14,10 @@ from channel import controlled
 from cpu_truth import group, last_cpu
 from line_truth import Wire, both_ways
 from planned_server import Answer, answering, params_of
+from storage_servers import CERTIFICATES
 from tests.attempts import attempt
 from trials import Trial, command, needs_root, real_time, run, run_words
 
-CERTIFICATES = Path(__file__).parents[2] / "crates/probe/src/requests/test_certificates"
 needs_tap = pytest.mark.skipif(not Path("/dev/net/tun").exists(), reason="needs /dev/net/tun")
 BENCHMARKS = ("http.load", "kv.load")
 MS = 1e6
