@@ -201,9 +201,10 @@ def test_all_records_take_the_whole_trial(disk: Path, kind: str) -> None:
             latencies_s += count * mean_ns / 1e9
         share = total_s / (trial.done["elapsed_ns"] / 1e9)
         text = f"{share:.3f} of the elapsed time, {latencies_s / total_s:.3f} of it in records"
-        # Filling the file is no part of it; what lies between two passes is. The histogram has
-        # three digits.
-        return text, 0.55 <= share <= 1.001 and 0.8 <= latencies_s / total_s <= 1.01
+        # Filling the file is no part of it; what lies between two passes is, which is long beside
+        # records from memory. The histogram has three digits.
+        least = 0.55 if kind == "disk" else 0.15
+        return text, least <= share <= 1.001 and 0.8 <= latencies_s / total_s <= 1.01
 
     attempt(f"{kind} records", measure)
 
