@@ -268,7 +268,7 @@ def test_the_kernel_accounts_the_cpu_time_of_the_generator(benchmark: str) -> No
     work = {"connections": 8, "warmup_ns": 0, "duration_ns": int(seconds * 1e9)}
 
     def measure() -> tuple[str, bool]:
-        with answering(benchmark, [Answer()]) as server:
+        with real_time(inherited=True), answering(benchmark, [Answer()]) as server:
             words = command(benchmark, {**work, **params_of(benchmark, server)})
             trial = run_words(words)
         cpu_s = trial.cpu_s
