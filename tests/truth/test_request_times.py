@@ -274,8 +274,8 @@ def test_the_kernel_accounts_the_cpu_time_of_the_generator(benchmark: str) -> No
         cpu_s = trial.cpu_s
         cpus, busiest = trial.one("generator_cpus"), trial.one("generator_busy_ratio")
         each_s = trial.one("generator_cpu_ns") / 1e9
-        # The kernel's account has the start of the program too: some milliseconds.
-        held = -0.005 <= cpu_s / seconds - cpus <= 0.04 and cpus >= 0.05
+        # The kernel's account has the start of the program too: up to some tens of milliseconds.
+        held = -0.005 <= cpu_s / seconds - cpus <= 0.06 and cpus >= 0.05
         # One thread, which never waits busily; responses of the last moments are no part of it.
         held &= abs(busiest - cpus) <= 0.01
         held &= abs(each_s * trial.one("completed_count") / seconds / cpus - 1) <= 0.02
