@@ -1,36 +1,19 @@
-"""What the truth tests of the CPU share: control groups, reservations, samples with factors."""
+"""What the truth tests of the CPU share: control groups and reservations."""
 
 from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
-import trials
 
 needs_chrt = pytest.mark.skipif(
     shutil.which("chrt") is None, reason="needs chrt (package util-linux)"
 )
-
-
-class Trial(trials.Trial):
-    """The lines of one trial, with their factors."""
-
-    def all(self, metric: str) -> list[dict[str, Any]]:
-        return [sample for sample in self.samples if sample["metric"] == metric]
-
-
-def run(words: list[str]) -> Trial:
-    """The trial of a command line that has to go well."""
-    done = subprocess.run(words, capture_output=True, text=True, timeout=90, check=False)
-    assert done.returncode == 0, done.stdout[-500:] + done.stderr
-    return Trial(done.stdout)
 
 
 class Group:

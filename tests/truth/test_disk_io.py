@@ -293,6 +293,7 @@ def test_a_signal_ends_the_trial(disk: Path, engine: str) -> None:
     assert '"cancelled"' in out
 
 
+@pytest.mark.truth("disk.sync", "sync_latency_ns", "syncs_per_s")
 @pytest.mark.parametrize("method", ["fsync", "fdatasync", "o_dsync"])
 @pytest.mark.parametrize("append", [True, False])
 def test_every_sync_reaches_the_device(disk: Path, method: str, append: bool) -> None:

@@ -50,6 +50,7 @@ def namespace() -> Iterator[Namespace]:
         space.close()
 
 
+@pytest.mark.truth("net.loopback", "loopback_round_trip_ns", "loopback_round_trips_per_s")
 @pytest.mark.parametrize("message_bytes", [1, 64, 100_000])
 def test_messages_go_one_at_a_time(message_bytes: int) -> None:
     params = {"part": ["round_trip"], "duration_ns": DURATION_NS, "message_bytes": message_bytes}
@@ -64,6 +65,7 @@ def test_messages_go_one_at_a_time(message_bytes: int) -> None:
 
 
 @needs_root
+@pytest.mark.truth("net.loopback", "loopback_bytes_per_s")
 @pytest.mark.parametrize("streams", [1, 3])
 def test_the_interface_counts_what_was_received(namespace: Namespace, streams: int) -> None:
     namespace.call("ip", "link", "set", "lo", "up")
@@ -82,6 +84,7 @@ def test_the_interface_counts_what_was_received(namespace: Namespace, streams: i
 
 
 @needs_root
+@pytest.mark.truth("net.loopback", "loopback_bytes_per_s")
 @pytest.mark.parametrize("streams", [1, 4])
 def test_a_rate_limit_is_reported(namespace: Namespace, streams: int) -> None:
     namespace.call("ip", "link", "set", "lo", "up", "mtu", "1500")

@@ -14,7 +14,9 @@ NEAR, FAR = "10.99.77.1", "10.99.77.2"
 
 
 class Pair:
-    """`near` and `far`: the words that run a program inside."""
+    """`near` and `far`: the words that run a program inside. `far_address`: where it listens."""
+
+    far_address = FAR
 
     def __init__(self) -> None:
         stem = f"neph-probe-test-{os.getpid()}"

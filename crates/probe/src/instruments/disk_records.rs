@@ -77,7 +77,7 @@ pub const SPEC: Spec = Spec {
         Metric::higher("disk_operations_per_s")
             .doc("Records per second of the disk, including fsync and close if requested."),
         Metric::lower("disk_operation_ns")
-            .doc("Time of a thread's pass over its records on the disk."),
+            .doc("Mean time of a thread's record on the disk, including fsync and close if requested."),
         Metric::lower("disk_latency_ns").histogram().doc("Time of each record on the disk."),
         Metric::higher("cached_bytes_per_s")
             .headline()
@@ -85,7 +85,7 @@ pub const SPEC: Spec = Spec {
         Metric::higher("cached_operations_per_s")
             .doc("Records per second if the page cache may hold the file."),
         Metric::lower("cached_operation_ns")
-            .doc("Time of a thread's pass over its records if the page cache may hold the file."),
+            .doc("The same if the page cache may hold the file."),
         Metric::lower("cached_latency_ns")
             .histogram()
             .doc("Time of each record if the page cache may hold the file."),

@@ -48,7 +48,9 @@ impl Server<'_> {
                     if self.counters.open >= self.settings.connections as u64 {
                         self.counters.refused += 1;
                         // Whoever is flooded cannot wait until a client reads.
-                        let _ = stream.set_nonblocking(true).and_then(|()| stream.write(BUSY));
+                        let told =
+                            stream.set_nonblocking(true).and_then(|()| stream.write(BUSY));
+                        self.counters.sent_bytes += told.unwrap_or(0) as u64;
                         continue;
                     }
                     if stream.set_nonblocking(true).is_err() || !self.add(stream) {
