@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests import sshd
+from tests.hardware import Feature, lacking
 
 from nephoscope.core.errors import Lacking
 from nephoscope.measure.targets import KINDS, parse
@@ -23,10 +24,9 @@ Factory = Callable[[], Target]
 
 
 @pytest.fixture(scope="session")
+@sshd.fixture_needs_it
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[sshd.Server, sshd.Server]]:
     """Two ssh servers on loopback: the host, and one to jump through."""
-    if reason := sshd.lacking():
-        pytest.skip(reason)
     folder = tmp_path_factory.mktemp("sshd")
     with sshd.serving(folder / "host") as host, sshd.serving(folder / "jump") as jump:
         yield host, jump
@@ -98,7 +98,7 @@ def _host(platform: str) -> Iterator[Factory]:
     from nephoscope.measure.lab.provisioner import LABS
 
     if os.geteuid() != 0:
-        pytest.skip("a lab needs root")
+        lacking(Feature.ROOT)
     # Several test runs may share a machine; a lab's name has at most 12 characters.
     name = f"t{os.getpid()}{platform[:1]}"
     values = {
@@ -110,7 +110,7 @@ def _host(platform: str) -> Iterator[Factory]:
     try:
         asyncio.run(LABS.create(files.from_values(values), say=lambda line: None))
     except Lacking as error:
-        pytest.skip(str(error))
+        lacking(Feature.LAB, str(error))
     try:
         yield lambda: LabRecord(name="inside", lab=name, host="a").make()
     finally:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -11,12 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
 import trials
+from tests.hardware import Feature, lacking
+from tests.tools import needs
 
-needs_chrt = pytest.mark.skipif(
-    shutil.which("chrt") is None, reason="needs chrt (package util-linux)"
-)
+needs_chrt = needs("chrt")
 
 
 class Trial(trials.Trial):
@@ -43,7 +41,7 @@ class Group:
         base = Path("/sys/fs/cgroup") if self.v2 else v1
         if self.v2:
             if not (base / "cgroup.controllers").exists():
-                pytest.skip("no cgroup hierarchy with the cpu controller at /sys/fs/cgroup")
+                lacking(Feature.CONTROL_GROUPS, "no hierarchy with the controller cpu")
             (base / "cgroup.subtree_control").write_text("+cpu")
         self.path = base / name
         self.path.mkdir()

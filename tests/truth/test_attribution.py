@@ -12,7 +12,9 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
+from tests import hardware
 from tests.attempts import attempt
+from tests.hardware import Feature
 from trials import needs_root
 
 from nephoscope.core.model import Better, Estimate
@@ -119,7 +121,7 @@ SCENARIOS: Mapping[str, tuple[Callable[[Targets], Awaitable[Attribution]], Word]
 }  # fmt: skip
 
 
-@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="needs two CPUs")
+@hardware.needs(Feature.CPUS, (os.cpu_count() or 1) >= 2)
 @pytest.mark.parametrize("what", SCENARIOS)
 def test_the_word_is_the_one_whose_doing_it_was(what: str, lab: str) -> None:
     scenario, wanted = SCENARIOS[what]

@@ -16,7 +16,9 @@ import pytest
 import scheduler_lab
 from scheduler_judging import Judged, judged, offered_s, read, recorded_setting, table, told
 from scheduler_settings import CLASSES, WIDE_CLASSES, draw, draw_wide
+from tests import hardware
 from tests.conftest import ROOT
+from tests.hardware import Feature
 from tests.rates import holds_rate
 from trials import needs_root
 
@@ -56,10 +58,8 @@ def test_a_recorded_setting_is_named_and_fitted(path: Path) -> None:
     assert named.period_fits is not False, told(named)
 
 
-needs_lab = pytest.mark.skipif(
-    len(machine_cpus()) < 2,
-    reason="needs two CPUs: one budget of both and one of each differ there",
-)
+needs_lab = hardware.needs(Feature.CPUS, len(machine_cpus()) >= 2)
+"""One budget of both and one of each differ on two CPUs."""
 
 
 def drawn_seed() -> int:

@@ -10,13 +10,12 @@ import subprocess
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import pytest
+from tests import hardware
+from tests.hardware import Feature
 
 from nephoscope.core.programs import find_probe
 
-needs_root = pytest.mark.skipif(
-    os.geteuid() != 0, reason="needs root: it makes a control group, a mount or a network namespace"
-)
+needs_root = hardware.needs(Feature.ROOT, os.geteuid() == 0)
 
 
 def probe_path() -> str:

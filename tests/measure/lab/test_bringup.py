@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import hardware, tools
+from tests.hardware import Feature
 from tests.measure.lab import wire
 
 from nephoscope.cli.commands import lab as lab_command
@@ -228,10 +230,11 @@ def test_loss_without_delay_is_the_filter_s_and_asymmetric() -> None:
 
 
 @pytest.mark.alone
+@tools.needs("iptables")
 def test_without_nft_iptables_loses_what_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
     has = dataclasses.replace(needs.abilities(), nft=False, netem=False)
     if not has.iptables:
-        pytest.skip("needs iptables with the statistic match")
+        hardware.lacking(Feature.PACKET_FILTER, "the statistic match of iptables")
     monkeypatch.setattr(needs, "abilities", lambda: has)
 
     def work(lab: Lab) -> None:
@@ -434,7 +437,7 @@ def test_addresses_of_this_machine_are_refused_with_the_interface_s_name() -> No
         if network.prefixlen <= 30 and not network.is_loopback
     ]
     if not used:
-        pytest.skip("this machine has no IPv4 network of its own")
+        hardware.lacking(Feature.IPV4_NETWORK)
     network, interface = used[0]
     with pytest.raises(PlanError, match=rf"x.yaml:2:1: .* which this machine uses on {interface}"):
         files.from_text(f"name: t\nnetwork: {network}\nhosts: {{a: }}\n", "x.yaml", here=True)
@@ -462,10 +465,11 @@ def test_rates_beyond_the_box_are_said_before() -> None:
     assert check.warnings(narrow) == []
 
 
+@tools.needs("runc", "mmdebstrap")
 def test_a_host_changes_its_platform_and_keeps_its_address() -> None:
     lacking = PLATFORMS["container"].lacking()
     if lacking is not None:
-        pytest.skip(str(lacking))
+        hardware.lacking(Feature.LAB, str(lacking))
 
     def work(lab: Lab) -> None:
         address = lab.hosts["b"].address
@@ -485,10 +489,11 @@ def test_a_host_changes_its_platform_and_keeps_its_address() -> None:
 
 
 @pytest.mark.slow
+@tools.needs("linux.uml", "mmdebstrap")
 def test_a_guest_keeps_its_network_when_its_link_is_made_anew() -> None:
     lacking = PLATFORMS["uml"].lacking()
     if lacking is not None:
-        pytest.skip(str(lacking))
+        hardware.lacking(Feature.LAB, str(lacking))
     hosts = {"a": {}, "b": {"platform": "uml", "memory": "256MiB"}}
 
     def work(lab: Lab) -> None:
