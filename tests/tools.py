@@ -14,7 +14,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -103,6 +103,21 @@ def fixture_needs(*programs: str) -> Callable[[_F], _F]:
 
 
 _current: set[str] = set()
+
+
+@pytest.fixture(autouse=True)
+def _labs_are_marked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test that makes a lab is marked for the programs of labs, also where they are installed."""
+    from nephoscope.measure.lab import needs as needs_of_labs
+
+    require = needs_of_labs.require
+
+    def checked(*given: Any, **named: Any) -> None:
+        require(*given, **named)
+        for program in needs_of_labs._PROGRAMS:
+            located(program)
+
+    monkeypatch.setattr(needs_of_labs, "require", checked)
 
 
 def located(program: str) -> str:

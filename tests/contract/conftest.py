@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests import sshd
 from tests.hardware import Feature, lacking
+from tests.tools import fixture_needs
 
 from nephoscope.core.errors import Lacking
 from nephoscope.measure.targets import KINDS, parse
@@ -21,6 +22,13 @@ from nephoscope.measure.targets.probe.target import Target
 from .toy_kind import ToyRecord
 
 Factory = Callable[[], Target]
+LAB_PROGRAMS = {
+    "bare": ("ip", "tc"),
+    "container": ("ip", "tc", "runc", "mmdebstrap"),
+    "uml": ("ip", "tc", "linux.uml", "mmdebstrap"),
+    "qemu": ("ip", "tc", "qemu-system-x86_64", "qemu-img", "mmdebstrap"),
+}
+"""Platform of a lab's host -> programs that make one."""
 
 
 @pytest.fixture(scope="session")
@@ -73,21 +81,25 @@ def toy(toy_kind: None, probe: Path) -> Factory:
 
 
 @pytest.fixture(scope="session")
+@fixture_needs(*LAB_PROGRAMS["bare"])
 def bare() -> Iterator[Factory]:
     yield from _host("bare")
 
 
 @pytest.fixture(scope="session")
+@fixture_needs(*LAB_PROGRAMS["container"])
 def container() -> Iterator[Factory]:
     yield from _host("container")
 
 
 @pytest.fixture(scope="session")
+@fixture_needs(*LAB_PROGRAMS["uml"])
 def uml() -> Iterator[Factory]:
     yield from _host("uml")
 
 
 @pytest.fixture(scope="session")
+@fixture_needs(*LAB_PROGRAMS["qemu"])
 def qemu() -> Iterator[Factory]:
     yield from _host("qemu")
 

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import pytest
 from tests import sshd
+from tests.contract import conftest
 from tests.tools import needs
 
 from nephoscope import catalog
@@ -46,12 +47,9 @@ NAMES = [*(name for names in FIXTURES.values() for name in names), "toy"]
 
 PROGRAMS = {
     **dict.fromkeys(("over_ssh", "through_a_jump"), sshd.PROGRAMS),
-    **dict.fromkeys(FIXTURES["lab"], ("ip", "tc")),
-    "container": ("ip", "tc", "runc", "mmdebstrap"),
-    "uml": ("ip", "tc", "linux.uml", "mmdebstrap"),
-    "qemu": ("ip", "tc", "qemu-system-x86_64", "qemu-img", "mmdebstrap"),
+    **conftest.LAB_PROGRAMS,
 }
-"""Fixture -> programs with which it is made."""
+"""Fixture -> programs with which it is made: pytest cannot tell of fixtures that others ask for."""
 
 
 def _params(names: Iterable[str]) -> list[Any]:

@@ -15,6 +15,7 @@ import pytest
 from tests import hardware
 from tests.attempts import attempt
 from tests.hardware import Feature
+from tests.tools import needs
 from trials import needs_root
 
 from nephoscope.core.model import Better, Estimate
@@ -25,7 +26,7 @@ from nephoscope.stats import attribution
 from nephoscope.stats.attribution import Attribution, Word
 from nephoscope.stats.compare import paired
 
-pytestmark = needs_root
+pytestmark = [needs_root, needs("ip", "tc")]
 
 ROUNDS = 20
 """Enough pairs for their order to show that they do not depend on each other."""

@@ -27,7 +27,7 @@ RECORDED = ROOT / "benchmarks" / "results"
 
 needs_lab = [
     needs_root,
-    needs("ip"),
+    needs("ip", "tc"),
     hardware.needs(Feature.TUN, Path("/dev/net/tun").exists()),
 ]
 

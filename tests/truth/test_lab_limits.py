@@ -15,6 +15,7 @@ import pytest
 from cpu_truth import needs_chrt
 from tests.attempts import attempt
 from tests.hardware import Feature, lacking
+from tests.tools import needs
 from trials import needs_root
 
 from nephoscope.core.errors import Lacking
@@ -25,7 +26,7 @@ from nephoscope.measure.labcheck import frame
 from nephoscope.measure.labcheck import limits as checks
 from nephoscope.measure.labcheck.frame import Check
 
-pytestmark = needs_root
+pytestmark = [needs_root, needs("ip", "tc")]
 CHECKS = checks.CHECKS
 SLICE_NS, PERIOD_NS = 30_000_000, 40_000_000
 

@@ -10,11 +10,12 @@ import pytest
 from tests import hardware
 from tests.attempts import Undecided
 from tests.hardware import Feature
+from tests.tools import needs
 
 from nephoscope import command_line
 from nephoscope.store import Store
 
-pytestmark = [pytest.mark.slow, hardware.needs(Feature.ROOT, os.geteuid() == 0)]
+pytestmark = [pytest.mark.slow, needs("ip", "tc"), hardware.needs(Feature.ROOT, os.geteuid() == 0)]
 
 PLAN = """
 name: copies

@@ -20,6 +20,7 @@ from tests import hardware
 from tests.conftest import ROOT
 from tests.hardware import Feature
 from tests.rates import holds_rate
+from tests.tools import needs
 from trials import needs_root
 
 from nephoscope.features.scheduler import plan as scheduler_plan
@@ -73,6 +74,7 @@ def drawn_seed() -> int:
 @pytest.mark.slow
 @needs_root
 @needs_lab
+@needs("ip", "tc")
 def test_forty_settings_of_wider_ranges_are_named() -> None:
     """90 % get their name, 5 % a wrong one, after the second observation that *unclear* offers."""
     cases = []
@@ -92,6 +94,7 @@ def test_forty_settings_of_wider_ranges_are_named() -> None:
 @pytest.mark.slow
 @needs_root
 @needs_lab
+@needs("ip", "tc")
 def test_sixty_settings_are_named_and_fitted() -> None:
     """95 % get their name; the share is within 1.5 points and the period within 10 % in 90 %."""
     cases = []

@@ -11,6 +11,7 @@ import pytest
 from tests import hardware
 from tests.attempts import Undecided
 from tests.hardware import Feature
+from tests.tools import needs
 
 from nephoscope import command_line
 from nephoscope.core.model import TrialStatus
@@ -19,6 +20,7 @@ from nephoscope.store import Store
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.alone,
+    needs("ip", "tc"),
     hardware.needs(Feature.ROOT, os.geteuid() == 0),
 ]
 
