@@ -17,7 +17,9 @@ from tests.tools import located, needs
 PATIENCE_S = 120.0
 KEYS = {"AWS_ACCESS_KEY_ID": "nephoscope-test", "AWS_SECRET_ACCESS_KEY": "secret-of-the-test"}
 BUCKET = "objects"
-CERTIFICATES = Path(__file__).resolve().parents[2] / "crates/probe/src/requests/test_certificates"
+CERTIFICATES = (
+    Path(__file__).resolve().parents[2] / "crates/probe/src/http/requests/test_certificates"
+)
 
 
 needs_storage = needs("nephoscope-storage")

@@ -15,7 +15,7 @@ from typing import Any
 from tests.tools import located, needs
 from trials import run
 
-CERTIFICATES = Path(__file__).parents[2] / "crates/probe/src/requests/test_certificates"
+CERTIFICATES = Path(__file__).parents[2] / "crates/probe/src/http/requests/test_certificates"
 
 # Connections end after 50 requests, with requests of the client on their way.
 CONFIGURATION = """

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.hardware import Feature, lacking
-from tests.tools import fixture_needs
+from tests.tools import fixture_needs, needs
 from toy_echo import ADAPTER, SPEC
 
 from nephoscope import catalog
@@ -135,6 +135,7 @@ def test_a_server_that_is_not_installed_is_named_before_the_first_trial(
     )
 
 
+@needs("ip", "tc")
 @pytest.mark.usefixtures("probe", "root_only")
 def test_one_client_measures_the_servers_of_two_hosts(tmp_path: Path) -> None:
     name = f"cs{secrets.token_hex(3)}"
