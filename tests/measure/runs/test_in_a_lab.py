@@ -74,6 +74,7 @@ def plan_of(name: str, **more: Any) -> Plan:
 
 
 @pytest.mark.alone
+@needs("ip", "tc")
 def test_hosts_of_a_lab_start_within_a_millisecond(tmp_path: Path, name: str) -> None:
     numbers = itertools.count()
 
