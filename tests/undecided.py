@@ -69,7 +69,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         return
     terminalreporter.section("undecided: every attempt was disturbed")
     for report in _undecided:
-        terminalreporter.write_line(f"{report.nodeid}: {report.undecided}")  # type: ignore[attr-defined]
+        terminalreporter.write_line(f"{report.nodeid}: {report.undecided}")
     if words := refusal(len(_undecided), len(_tests)):
         terminalreporter.write_line(f"{words}: measure again on a machine with less other work.")
 
