@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
+from tests.hardware import Feature, lacking
+from tests.tools import needs
 
-needs_chrt = pytest.mark.skipif(
-    shutil.which("chrt") is None, reason="needs chrt (package util-linux)"
-)
+needs_chrt = needs("chrt")
 
 
 class Group:
@@ -26,7 +24,7 @@ class Group:
         base = Path("/sys/fs/cgroup") if self.v2 else v1
         if self.v2:
             if not (base / "cgroup.controllers").exists():
-                pytest.skip("no cgroup hierarchy with the cpu controller at /sys/fs/cgroup")
+                lacking(Feature.CONTROL_GROUPS, "no hierarchy with the controller cpu")
             (base / "cgroup.subtree_control").write_text("+cpu")
         self.path = base / name
         self.path.mkdir()

@@ -11,6 +11,7 @@ import pytest
 from channel import controlled
 from test_disk_io import group, join, whole_device
 from tests.attempts import attempt
+from tests.hardware import Feature, lacking
 from trials import Trial, needs_root, refused, run
 
 MIB = 1 << 20
@@ -67,7 +68,7 @@ def test_a_throttle_bounds_it_and_it_says_so(disk: Path) -> None:
     with group("blkio") as path:
         throttle = path / "blkio.throttle.read_iops_device"
         if not throttle.exists():
-            pytest.skip("this kernel has no block throttling")
+            lacking(Feature.BLOCK_THROTTLING)
         throttle.write_text(f"{whole_device(disk)} {limit}")
         params = small(disk, operation="read", operations_per_s=1000)
 

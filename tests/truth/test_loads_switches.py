@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from cpu_truth import group, last_cpu
 from tests.attempts import attempt
+from tests.hardware import Feature, lacking
 from trials import Trial, command, needs_root, refused, run, run_words
 
 METHODS = ["pipe", "futex"]
@@ -47,7 +48,7 @@ def test_each_handover_on_one_cpu_is_a_switch(method: str) -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_the_rate_times_the_mean_latency_is_one(method: str, place: str) -> None:
     if place == "two_cpus" and len(os.sched_getaffinity(0)) < 2:
-        pytest.skip("needs two CPUs")
+        lacking(Feature.CPUS)
     trial = run("cpu.switch", {"method": method, "place": place, "duration_ns": 200_000_000})
     count, mean_ns = trial.histogram("switch_latency_ns")
     # The histogram keeps three digits, and half of an odd nanosecond is cut.

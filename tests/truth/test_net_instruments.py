@@ -4,7 +4,6 @@ against what was set in network namespaces."""
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +15,10 @@ import pytest
 import veth
 from channel import TOKEN, controlled, peer_line
 from cpu_truth import group
+from tests import hardware
 from tests.attempts import attempt
+from tests.hardware import Feature
+from tests.tools import needs
 from trials import command, needs_root, refused, run
 from two_sided import measure
 
@@ -89,6 +91,7 @@ def test_a_receive_buffer_beyond_the_limit_of_the_machine_is_refused() -> None:
     assert str(limit) in error["message"]
 
 
+@veth.needs_it
 @needs_root
 @pytest.mark.truth("net.throughput", "sent_count", "received_count", "sent_per_s", "received_per_s")
 @pytest.mark.truth("net.throughput", "loss_ratio", "loss_low_ratio", "loss_high_ratio")
@@ -126,6 +129,7 @@ def test_loss_episodes_are_found_with_their_frequency_and_duration() -> None:
     assert trial.histogram("block_goodput_bytes_per_s")[0] == 3
 
 
+@veth.needs_it
 @needs_root
 def test_pairs_at_random_slots_find_episodes_of_time() -> None:
     """A datagram is dropped where bits 21 to 23 of the time at which it is due are set, so that the
@@ -169,6 +173,7 @@ def test_as_fast_as_possible_is_counted_at_the_receiver(offload: bool) -> None:
     assert trial.one("received_per_s") > 1000
 
 
+@veth.needs_it
 @needs_root
 def test_icmp_and_connections_are_answered_by_the_kernel() -> None:
     with veth.pair() as path:
@@ -190,7 +195,7 @@ def test_icmp_and_connections_are_answered_by_the_kernel() -> None:
 
 
 @needs_root
-@pytest.mark.skipif(not Path("/proc/net/if_inet6").exists(), reason="needs IPv6")
+@hardware.needs(Feature.IPV6, Path("/proc/net/if_inet6").exists())
 def test_icmp_over_ipv6_is_answered_by_the_kernel() -> None:
     params = {"host": "::1", "protocol": "icmp", "duration_ns": 100_000_000, "rate_per_s": 200}
     trial = run("net.rtt", params)
@@ -228,12 +233,11 @@ def test_what_cannot_be_measured_is_a_sentence() -> None:
 
 @pytest.mark.together
 @needs_root
+@needs("setpriv")
 def test_without_permission_icmp_says_what_to_do() -> None:
     if Path("/proc/sys/net/ipv4/ping_group_range").read_text().split() != ["1", "0"]:
-        pytest.skip("ping sockets are permitted here")
+        hardware.lacking(Feature.CLOSED_PING_SOCKETS)
     words = ["setpriv", "--bounding-set=-net_raw", "--inh-caps=-net_raw"]
-    if shutil.which(words[0]) is None:
-        pytest.skip("needs setpriv (package util-linux)")
     params = {"host": "127.0.0.1", "protocol": "icmp", "rate_per_s": 10}
     done = subprocess.run(
         [*words, *command("net.rtt", params)], capture_output=True, text=True, check=False
@@ -287,6 +291,7 @@ def drop_reports(router: str, which: str) -> None:
 
 
 @needs_root
+@needs("ip", "nft")
 @pytest.mark.truth("net.path", "hops_count", "path_mtu_bytes", "hop_loss_ratio")
 def test_hops_and_path_mtu_are_exact() -> None:
     with chain(mtu=1343) as names:
@@ -314,6 +319,7 @@ def test_hops_and_path_mtu_are_exact() -> None:
 
 
 @needs_root
+@needs("ip", "nft")
 @pytest.mark.slow
 def test_the_path_mtu_is_exact_where_routers_report_nothing() -> None:
     with chain(mtu=1343) as names:
@@ -325,6 +331,7 @@ def test_the_path_mtu_is_exact_where_routers_report_nothing() -> None:
     assert "vanish" in trial.notes
 
 
+@veth.needs_it
 @needs_root
 @pytest.mark.slow
 @pytest.mark.truth("net.throughput", "no_loss_per_s", "no_loss_bytes_per_s")

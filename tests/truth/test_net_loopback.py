@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from typing import Any
 
 import pytest
 from tests.attempts import attempt
+from tests.tools import fixture_needs
 from trials import command, needs_root, run, start
 
 DURATION_NS = 200_000_000
@@ -40,9 +40,8 @@ class Namespace:
 
 
 @pytest.fixture
+@fixture_needs("ip", "tc")
 def namespace() -> Iterator[Namespace]:
-    if shutil.which("ip") is None or shutil.which("tc") is None:
-        pytest.skip("needs ip and tc: apt-get install iproute2")
     space = Namespace()
     try:
         yield space

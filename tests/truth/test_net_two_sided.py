@@ -24,6 +24,7 @@ MSS = 1500 - 20 - 32
 
 
 @pytest.fixture(scope="module")
+@veth.fixture_needs_it
 def path() -> Iterator[veth.Pair]:
     with veth.pair() as made:
         yield made
@@ -51,6 +52,7 @@ def test_without_one_clock_no_way_has_a_time_of_its_own() -> None:
     assert "delay_ns" not in measure("net.rtt", {"duration_ns": 50_000_000}).metrics
 
 
+@veth.needs_it
 @needs_root
 @pytest.mark.parametrize(("up", "down"), [(200, 0), (0, 1000), (500, 500)])
 def test_the_loss_of_a_filter_is_found_on_its_way(up: int, down: int) -> None:
@@ -119,6 +121,7 @@ def test_a_hundred_thousand_datagrams_a_second_leave_one_core() -> None:
         attempt("datagrams a second", once, contends=True)
 
 
+@veth.needs_it
 @needs_root
 @pytest.mark.parametrize("direction", ["up", "down"])
 def test_a_rate_limit_is_reported_less_its_headers(direction: str) -> None:
@@ -141,6 +144,7 @@ def test_a_rate_limit_is_reported_less_its_headers(direction: str) -> None:
         attempt(f"200 Mbit/s {direction}", once)
 
 
+@veth.needs_it
 @needs_root
 def test_both_ways_at_once_and_several_streams_carry_the_same_bytes() -> None:
     with veth.pair() as path:
@@ -161,6 +165,7 @@ def test_both_ways_at_once_and_several_streams_carry_the_same_bytes() -> None:
     assert trial.of("sent_bytes", direction="down") == trial.served["sent_bytes"]
 
 
+@veth.needs_it
 @needs_root
 def test_what_tcp_sends_again_is_told() -> None:
     with veth.pair() as path:
@@ -174,6 +179,7 @@ def test_what_tcp_sends_again_is_told() -> None:
     assert 0 < trial.of("retransmitted_ratio", direction="up") < 0.5
 
 
+@veth.needs_it
 @needs_root
 @pytest.mark.parametrize("direction", ["up", "down"])
 def test_udp_at_a_set_rate_arrives_but_for_what_a_filter_drops(direction: str) -> None:

@@ -3,7 +3,6 @@ planted probe by probe."""
 
 from __future__ import annotations
 
-import shutil
 import time
 from pathlib import Path
 from statistics import mean, median, pstdev
@@ -14,14 +13,17 @@ import pytest
 import veth
 from channel import Controlled, controlled
 from line_truth import Wire
+from tests import hardware
 from tests.attempts import attempt
+from tests.hardware import Feature
+from tests.tools import needs
 from trials import Trial, needs_root, real_time, run
 from two_sided import Measured, measure
 
 from nephoscope.stats.statistics.proportions import wilson
 
 MS = 1_000_000
-needs_tap = pytest.mark.skipif(not Path("/dev/net/tun").exists(), reason="needs /dev/net/tun")
+needs_tap = hardware.needs(Feature.TUN, Path("/dev/net/tun").exists())
 
 TIMES = (
     "rtt_ns",
@@ -131,6 +133,7 @@ def judged(trial: Trial, own_ms: list[float]) -> tuple[str, bool]:
 
 
 @needs_root
+@needs("ip")
 @needs_tap
 @pytest.mark.truth("net.rtt", *TIMES, "rtt_kernel_ns", "delay_ns", "sent_count", "pdv_ns")
 @pytest.mark.truth("net.rtt", "sent_per_s")
@@ -204,6 +207,7 @@ def judged_fall(trial: Measured, high_ms: int, low_ms: int, rate: int) -> tuple[
 
 
 @needs_root
+@needs("ip")
 @needs_tap
 @pytest.mark.truth("net.throughput", "reordered_count", "duplicates_count")
 def test_datagrams_that_are_doubled_and_overtaken_are_counted() -> None:
@@ -237,6 +241,7 @@ def test_datagrams_that_are_doubled_and_overtaken_are_counted() -> None:
 
 
 @needs_root
+@needs("ip")
 @needs_tap
 @pytest.mark.truth("net.path", "hop_rtt_ns")
 def test_a_hop_is_as_far_as_the_line_is_long() -> None:
@@ -271,6 +276,7 @@ def test_runs_of_lost_probes_are_found_one_by_one() -> None:
 
 
 @needs_root
+@needs("ip")
 @needs_tap
 @pytest.mark.parametrize("benchmark", ["net.rtt", "net.throughput"])
 @pytest.mark.truth("net.rtt", "jitter_ns", "ipdv_mean_ns", "ipdv_ns", "pdv_ns")
@@ -348,7 +354,7 @@ SMALL_BUFFERS = ["setpriv", "--bounding-set=-net_admin", "--inh-caps=-net_admin"
 
 
 @needs_root
-@pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv (package util-linux)")
+@needs("setpriv")
 @pytest.mark.parametrize("benchmark", FLOODS)
 @pytest.mark.truth("net.rtt", "receiver_drops_count")
 @pytest.mark.truth("net.throughput", "receiver_drops_count")

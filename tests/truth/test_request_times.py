@@ -15,10 +15,13 @@ from cpu_truth import group, last_cpu
 from line_truth import Wire, both_ways
 from planned_server import Answer, answering, params_of
 from storage_servers import CERTIFICATES
+from tests import hardware
 from tests.attempts import attempt
+from tests.hardware import Feature
+from tests.tools import needs
 from trials import Trial, command, needs_root, real_time, run, run_words
 
-needs_tap = pytest.mark.skipif(not Path("/dev/net/tun").exists(), reason="needs /dev/net/tun")
+needs_tap = hardware.needs(Feature.TUN, Path("/dev/net/tun").exists())
 BENCHMARKS = ("http.load", "kv.load")
 MS = 1e6
 
@@ -170,6 +173,7 @@ DELAY_MS = 10
 
 
 @needs_root
+@needs("ip")
 @needs_tap
 @pytest.mark.parametrize(
     ("benchmark", "tls_version", "round_trips"),

@@ -264,7 +264,7 @@ def test_webdav_objects_are_hashed_and_removed(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @needs_storage
-@pytest.mark.skipif(bool(sshd.lacking()), reason=sshd.lacking())
+@sshd.needs_it
 def test_sftp_objects_are_hashed_and_removed(tmp_path: Path) -> None:
     options = "Subsystem sftp internal-sftp"
     server = sshd.Server(tmp_path / "sshd", options=options)

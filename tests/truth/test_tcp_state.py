@@ -13,13 +13,17 @@ import veth
 from channel import Controlled
 from cpu_truth import group
 from line_truth import Wire, both_ways
+from tests import hardware
 from tests.attempts import attempt
+from tests.hardware import Feature
+from tests.tools import needs
 from trials import needs_root, real_time
 from two_sided import measure
 
 pytestmark = [
     needs_root,
-    pytest.mark.skipif(not Path("/dev/net/tun").exists(), reason="needs /dev/net/tun"),
+    needs("ip"),
+    hardware.needs(Feature.TUN, Path("/dev/net/tun").exists()),
 ]
 
 MS = 1_000_000

@@ -11,14 +11,13 @@ import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import pytest
+from tests import hardware
+from tests.hardware import Feature
 from truth_marks import READING, Sample
 
 from nephoscope.core.programs import find_probe
 
-needs_root = pytest.mark.skipif(
-    os.geteuid() != 0, reason="needs root: it makes a control group, a mount or a network namespace"
-)
+needs_root = hardware.needs(Feature.ROOT, os.geteuid() == 0)
 
 
 def probe_path() -> str:
