@@ -1,7 +1,7 @@
 //! A scratch folder with a name, for files that need one: removed at the end, and where that could
 //! not be, by the next run. Its owner holds a lock on it, which goes away with the process.
 use super::errors;
-use crate::error::{Kind, ProbeError, Result};
+use crate::error::{FailureKind, ProbeError, Result};
 use std::fs::File;
 use std::io::Error;
 use std::os::fd::AsRawFd;
@@ -34,7 +34,7 @@ impl Folder {
             }
         }
         Err(ProbeError::new(
-            Kind::Failed,
+            FailureKind::Failed,
             "no_folder",
             format!("A folder in {} vanished again and again.", directory.display()),
             "See what removes `.nephoscope-folder-…` there, or set `directory` to another one.",

@@ -94,7 +94,7 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     }
     let both = client::datagrams(trial, &task, peer)?;
     let names = Names {
-        carried: "load_bytes_per_s",
+        rate_metric: "load_bytes_per_s",
         interval: "interval_bytes_per_s",
         sent: "sent_bytes_per_s",
         each: packet_bytes as f64,

@@ -75,7 +75,7 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     let peer = trial.session.read_peer(SPEC.id)?;
     let both = client::datagrams(trial, &task, peer)?;
     let names = Names {
-        carried: "load_packets_per_s",
+        rate_metric: "load_packets_per_s",
         interval: "interval_packets_per_s",
         sent: "sent_packets_per_s",
         each: 1.0,

@@ -45,8 +45,8 @@ use crate::memory::ladder;
 use crate::memory::pages;
 use crate::memory::simd;
 use crate::memory::stream::arrays::{Arrays, Layout};
-use crate::memory::stream::{Element, Kernel};
-use crate::threads::team::Seats;
+use crate::memory::stream::{Element, StreamKernel};
+use crate::threads::team::ThreadPlacement;
 use crate::trial::affinity;
 use crate::trial::factors;
 use crate::trial::parameters;
@@ -134,7 +134,7 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     trial.out.emit("array_bytes", (layout.elements * 8) as f64, factors! {})
 }
 
-fn factors_of(kernel: Kernel, element: Element, layout: &Layout) -> Factors {
+fn factors_of(kernel: StreamKernel, element: Element, layout: &Layout) -> Factors {
     factors! {
         "kernel": kernel, "type": element.name(), "threads": layout.seats.threads()
     }
@@ -143,14 +143,14 @@ fn factors_of(kernel: Kernel, element: Element, layout: &Layout) -> Factors {
 /// What a trial does, from its parameters and from the machine.
 struct Plan {
     layout: Layout,
-    kernels: Vec<Kernel>,
+    kernels: Vec<StreamKernel>,
     types: Vec<Element>,
     passes: usize,
 }
 
 impl Plan {
     fn choose(trial: &mut Trial) -> Result<Self> {
-        let seats = Seats::of(trial)?;
+        let seats = ThreadPlacement::of(trial)?;
         let cpus: Vec<usize> = seats.cpus.iter().flatten().copied().collect();
         let caches =
             caches::last_level(if cpus.is_empty() { affinity::allowed() } else { cpus }.as_slice());

@@ -43,7 +43,7 @@ use crate::error::{ProbeError, Result};
 use crate::http::requests::spec::AUTHORISED_HOSTS;
 use crate::load;
 use crate::net::probing::icmp::IcmpProber;
-use crate::net::probing::one_socket_each::{Exchange, OneSocketEach};
+use crate::net::probing::one_socket_each::{OneSocketEach, ProbeExchange};
 use crate::net::probing::{
     self, probe_samples, ProbingConfig, HOST, LATE_AFTER, STORED_PROBES, WAIT,
 };
@@ -159,7 +159,7 @@ fn run_without_far_side(
         if port > 0 {
             to.set_port(port);
         }
-        let mut prober = OneSocketEach::new(to, Exchange::Connect)?;
+        let mut prober = OneSocketEach::new(to, ProbeExchange::Connect)?;
         probing::run(trial, config, &mut prober)?
     } else {
         let mut prober = IcmpProber::open(to.ip(), trial.params.size("packet_bytes"))?;

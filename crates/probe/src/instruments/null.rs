@@ -20,7 +20,7 @@
 //!
 //! # Caveats
 //! It says nothing about the machine.
-use crate::error::{Kind, ProbeError, Result};
+use crate::error::{FailureKind, ProbeError, Result};
 use crate::net::client::reach;
 use crate::net::server::accept_peer;
 use crate::trial::factors;
@@ -82,7 +82,7 @@ fn greet(session: Session, peer: &Peer) -> Result<()> {
         return Ok(());
     }
     let message = format!("The far side at {} did not say back what it was told.", peer.address);
-    Err(ProbeError::new(Kind::Failed, "no_echo", message, "Start a server of null there."))
+    Err(ProbeError::new(FailureKind::Failed, "no_echo", message, "Start a server of null there."))
 }
 
 fn fail(trial: &mut Trial, how: &str) -> Result<()> {
@@ -90,8 +90,8 @@ fn fail(trial: &mut Trial, how: &str) -> Result<()> {
         Err(ProbeError::new(kind, name, "null was told to fail.", "Set failure to none."))
     };
     match how {
-        "error" => told(Kind::Failed, "told_to_fail"),
-        "lacks" => told(Kind::Lacks, "told_to_lack"),
+        "error" => told(FailureKind::Failed, "told_to_fail"),
+        "lacks" => told(FailureKind::Lacks, "told_to_lack"),
         "exit" => {
             trial.out.flush()?;
             std::process::exit(7)

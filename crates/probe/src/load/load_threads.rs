@@ -1,11 +1,11 @@
 //! The threads of a load and their counters: each does small bits of work as its duty says and adds
 //! them up; the calling thread reads the sums once an interval and prints them.
 use super::busy_time::Busy;
-use super::duty_cycle::{Duty, Step};
-use super::even_rate::Beat;
+use super::duty_cycle::{CycleStep, DutyCycle};
+use super::even_rate::Pacer;
 use crate::error::Result;
 use crate::threads::barriers::Latch;
-use crate::threads::workers::{self, Worker};
+use crate::threads::workers::{self, JoinedWorker};
 use crate::trial::affinity;
 use crate::trial::factors;
 use crate::trial::Trial;
@@ -28,7 +28,7 @@ pub trait Work {
     }
 
     /// What parts of the count become, beside the whole; at most [`PARTS`].
-    const PARTS: &'static [Rate] = &[];
+    const PARTS: &'static [CounterRate] = &[];
 
     /// How much of what was counted belongs to each part, since it began.
     fn parts(&self) -> [u64; PARTS] {
@@ -52,7 +52,7 @@ pub enum LoadTarget {
 
 #[derive(Clone, Copy, Debug)]
 pub struct LoadSettings {
-    pub keeps: LoadTarget,
+    pub target: LoadTarget,
     pub intensity_ratio: f64,
     pub period_ns: u64,
     pub interval_ns: u64,
@@ -61,10 +61,10 @@ pub struct LoadSettings {
 }
 
 impl LoadSettings {
-    pub fn of(trial: &Trial, keeps: LoadTarget) -> Result<Self> {
+    pub fn of(trial: &Trial, target: LoadTarget) -> Result<Self> {
         let ns = |id| trial.params.u64(id);
         Ok(Self {
-            keeps,
+            target,
             intensity_ratio: trial.params.float("intensity_ratio"),
             period_ns: ns("period_ns"),
             interval_ns: ns("interval_ns"),
@@ -75,7 +75,7 @@ impl LoadSettings {
 
 /// A metric that a load's counter becomes.
 #[derive(Clone, Copy, Debug)]
-pub struct Rate {
+pub struct CounterRate {
     /// Scalar: over the whole time.
     pub total: &'static str,
     /// Series: the same in each interval.
@@ -88,7 +88,7 @@ pub struct Rate {
 /// each other down.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Tally {
+struct WorkerCounters {
     work: AtomicU64,
     parts: [AtomicU64; PARTS],
     bits: AtomicU64,
@@ -108,9 +108,9 @@ struct Sum {
 }
 
 impl Sum {
-    fn of(tallies: &[Tally]) -> Self {
+    fn of(tallies: &[WorkerCounters]) -> Self {
         let at_ns = clock::monotonic_ns();
-        let sum = |of: fn(&Tally) -> &AtomicU64| {
+        let sum = |of: fn(&WorkerCounters) -> &AtomicU64| {
             tallies.iter().map(|tally| of(tally).load(Ordering::Relaxed)).sum()
         };
         Self {
@@ -129,18 +129,18 @@ impl Sum {
     fn rates<'a>(
         &'a self,
         from: &'a Self,
-        (whole, parts): (&'a [Rate], &'a [Rate]),
-    ) -> impl Iterator<Item = (&'a Rate, f64)> + 'a {
+        (whole, parts): (&'a [CounterRate], &'a [CounterRate]),
+    ) -> impl Iterator<Item = (&'a CounterRate, f64)> + 'a {
         let whole = whole.iter().map(|rate| (rate, (self.work - from.work) as f64));
         let part = |at: usize| (self.parts[at] - from.parts[at]) as f64;
         whole.chain(parts.iter().enumerate().map(move |(at, rate)| (rate, part(at))))
     }
 
     /// What the load got of what it is to keep at full intensity, since `from`.
-    fn intensity(&self, from: &Self, keeps: LoadTarget, threads: usize) -> f64 {
+    fn intensity(&self, from: &Self, target: LoadTarget, threads: usize) -> f64 {
         let ns = self.at_ns.saturating_sub(from.at_ns).max(1) as f64;
         let since = |of: fn(&Self) -> u64| of(self).saturating_sub(of(from)) as f64;
-        match keeps {
+        match target {
             LoadTarget::CpuTime => since(|sum| sum.cpu_ns) / ns / threads as f64,
             LoadTarget::Time => since(|sum| sum.busy_ns) / ns / threads as f64,
             LoadTarget::Rate(per_s) => since(|sum| sum.bits) * 1e9 / ns / per_s,
@@ -154,11 +154,11 @@ pub fn run<W: Work>(
     trial: &mut Trial,
     shift: &LoadSettings,
     seats: &[Option<usize>],
-    rates: &[Rate],
+    rates: &[CounterRate],
     prepare: impl Fn(usize) -> Result<W> + Sync,
 ) -> Result<()> {
     let session = trial.session;
-    let tallies: Vec<_> = seats.iter().map(|_| Tally::default()).collect();
+    let tallies: Vec<_> = seats.iter().map(|_| WorkerCounters::default()).collect();
     let (latch, over) = (Latch::new(session, seats.len()), AtomicBool::new(false));
     std::thread::scope(|scope| {
         let thread = |(number, seat): (usize, &Option<usize>)| {
@@ -189,16 +189,16 @@ pub fn run<W: Work>(
         over.store(true, Ordering::Relaxed);
         latch.give_up();
         for thread in threads {
-            thread.and_then(Worker::join)?;
+            thread.and_then(JoinedWorker::join)?;
         }
         watched
     })
 }
 
 /// What tells a thread when to work.
-enum Clockwork {
-    Duty(Duty),
-    Beat(Beat),
+enum WorkSchedule {
+    Duty(DutyCycle),
+    Beat(Pacer),
 }
 
 /// Works as its clockwork says until the load is over.
@@ -206,20 +206,23 @@ fn worker_loop<W: Work>(
     work: &mut W,
     shift: &LoadSettings,
     threads: usize,
-    tally: &Tally,
+    tally: &WorkerCounters,
     over: &AtomicBool,
 ) -> Result<()> {
     // Sleeps end up to 50 µs late by default: much of a short period.
     scheduling::minimise_timer_slack();
     let cpu_ns = |work: &W| clock::thread_cpu_ns() + work.others_cpu_ns();
     let (first_ns, first_cpu_ns) = (clock::monotonic_ns(), cpu_ns(work));
-    let mut clockwork = match shift.keeps {
-        LoadTarget::CpuTime | LoadTarget::Time => {
-            Clockwork::Duty(Duty::begin(shift.intensity_ratio, shift.period_ns, first_ns, 0))
-        }
+    let mut clockwork = match shift.target {
+        LoadTarget::CpuTime | LoadTarget::Time => WorkSchedule::Duty(DutyCycle::begin(
+            shift.intensity_ratio,
+            shift.period_ns,
+            first_ns,
+            0,
+        )),
         LoadTarget::Rate(per_s) => {
             let per_s = per_s * shift.intensity_ratio / threads as f64;
-            Clockwork::Beat(Beat::begin(per_s, shift.interval_ns, first_ns))
+            WorkSchedule::Beat(Pacer::begin(per_s, shift.interval_ns, first_ns))
         }
     };
     let (mut done, mut bits, mut busy_ns) = (0, 0, 0);
@@ -228,12 +231,14 @@ fn worker_loop<W: Work>(
         let used_ns = cpu_ns(work).saturating_sub(first_cpu_ns);
         tally.cpu_ns.store(used_ns, Ordering::Relaxed);
         let step = match &mut clockwork {
-            Clockwork::Duty(duty) if shift.keeps == LoadTarget::Time => duty.next(now_ns, busy_ns),
-            Clockwork::Duty(duty) => duty.next(now_ns, used_ns),
-            Clockwork::Beat(beat) => beat.next(now_ns),
+            WorkSchedule::Duty(duty) if shift.target == LoadTarget::Time => {
+                duty.next(now_ns, busy_ns)
+            }
+            WorkSchedule::Duty(duty) => duty.next(now_ns, used_ns),
+            WorkSchedule::Beat(beat) => beat.next(now_ns),
         };
         match step {
-            Step::Work => {
+            CycleStep::Work => {
                 tally.busy.begin(now_ns);
                 done += work.bit()?;
                 bits += 1;
@@ -245,7 +250,7 @@ fn worker_loop<W: Work>(
                 tally.bits.store(bits, Ordering::Relaxed);
             }
             // In pieces: the load may be over before a long period is.
-            Step::SleepUntil(at_ns) => nap(at_ns.saturating_sub(now_ns).min(LOOK_AROUND_NS)),
+            CycleStep::SleepUntil(at_ns) => nap(at_ns.saturating_sub(now_ns).min(LOOK_AROUND_NS)),
         }
     }
     Ok(())
@@ -255,8 +260,8 @@ fn worker_loop<W: Work>(
 fn watch(
     trial: &mut Trial,
     shift: &LoadSettings,
-    tallies: &[Tally],
-    rates: (&[Rate], &[Rate]),
+    tallies: &[WorkerCounters],
+    rates: (&[CounterRate], &[CounterRate]),
     ended: &AtomicBool,
 ) -> Result<()> {
     let first = Sum::of(tallies);
@@ -290,7 +295,7 @@ fn watch(
         trial.out.emit(rate.total, counted * rate.each / seconds, factors! {})?;
     }
     trial.out.emit("load_cpus", sum.cpu_ns as f64 / 1e9 / seconds, factors! {})?;
-    let intensity = sum.intensity(&first, shift.keeps, tallies.len());
+    let intensity = sum.intensity(&first, shift.target, tallies.len());
     trial.out.emit("load_intensity_ratio", intensity, factors! {})
 }
 
@@ -300,7 +305,7 @@ fn interval(
     from: &Sum,
     to: &Sum,
     threads: usize,
-    rates: (&[Rate], &[Rate]),
+    rates: (&[CounterRate], &[CounterRate]),
 ) -> Result<()> {
     let ns = (to.at_ns - from.at_ns).max(1) as f64;
     let at_ns = to.at_ns.saturating_sub(trial.started_ns());
@@ -308,7 +313,7 @@ fn interval(
         let value = counted * rate.each * 1e9 / ns;
         trial.out.emit_at(rate.interval, value, 1, at_ns, factors! {})?;
     }
-    let intensity = to.intensity(from, shift.keeps, threads);
+    let intensity = to.intensity(from, shift.target, threads);
     trial.out.emit_at("interval_intensity_ratio", intensity, 1, at_ns, factors! {})
 }
 

@@ -111,11 +111,11 @@ pub fn container(files: &Files) -> Section {
         }
     }
     let init = files.text("/proc/1/environ");
-    let told = init
+    let named = init
         .as_deref()
         .ok()
         .and_then(|environ| environ.split('\0').find_map(|pair| pair.strip_prefix("container=")));
-    hints.extend(told.map(|kind| format!("process 1 has container={kind}")));
+    hints.extend(named.map(|kind| format!("process 1 has container={kind}")));
     if let Ok(groups) = files.text("/proc/1/cgroup") {
         let words = ["docker", "kubepods", "containerd", "lxc", "libpod", "machine.slice"];
         let found = words.iter().find(|word| groups.contains(*word));

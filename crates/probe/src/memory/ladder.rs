@@ -96,9 +96,9 @@ fn automatic_top(wanted: usize, available: usize) -> usize {
     top - top % GRAIN_BYTES
 }
 
-fn rounded(given: &[i64]) -> Vec<usize> {
+fn rounded(lengths: &[i64]) -> Vec<usize> {
     let whole = |bytes: &i64| usize::try_from(*bytes).ok().map(|b| b - b % GRAIN_BYTES);
-    let mut lengths: Vec<usize> = given.iter().filter_map(whole).collect();
+    let mut lengths: Vec<usize> = lengths.iter().filter_map(whole).collect();
     lengths.sort_unstable();
     lengths.dedup();
     lengths

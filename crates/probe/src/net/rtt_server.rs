@@ -3,10 +3,10 @@
 use super::connection::readable;
 use super::messages::{gone, receive_message, send_message, Signal, UdpPort};
 use super::server::{listen_both, Reception};
-use super::udp::batch::{self, Batch, SLOTS};
+use super::udp::batch::{self, DatagramBatch, SLOTS};
 use super::udp::packet::{flow_id, Header, HEADER_BYTES, HELLO};
 use super::udp::tracker::Tracker;
-use super::variation::Variation;
+use super::variation::DelayVariation;
 use crate::error::Result;
 use crate::timing::closed_loop::{latency_histogram, pairs};
 use crate::trial::session::Session;
@@ -29,7 +29,7 @@ pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value> {
         return Ok(json!({"received": 0}));
     };
     let request = receive_message(&mut peer)?;
-    let mut echo = Echo::new(session, &request, flow_id(&listen.token), peer.far_ip());
+    let mut echo = EchoServer::new(session, &request, flow_id(&listen.token), peer.far_ip());
     send_message(&mut peer, &UdpPort { udp_port: address.port() })?;
     let mut turns = 0u64;
     loop {
@@ -92,13 +92,13 @@ pub struct RttReport {
     pub delay: Vec<(f64, u64)>,
 }
 
-struct Echo {
+struct EchoServer {
     flow_id: u64,
     from: IpAddr,
     same_clock: bool,
-    batch: Batch,
+    batch: DatagramBatch,
     tracker: Tracker,
-    variation: Variation,
+    variation: DelayVariation,
     delay: Histogram<u64>,
     /// Datagrams that arrived before they were sent, by the two clocks.
     negative: u64,
@@ -108,16 +108,16 @@ struct Echo {
     transits_ns: Vec<(u64, i64)>,
 }
 
-impl Echo {
+impl EchoServer {
     fn new(session: Session, request: &RttRequest, flow_id: u64, from: IpAddr) -> Self {
         let packet_bytes = request.packet_bytes.clamp(HEADER_BYTES, 1 << 16);
         Self {
             flow_id,
             from,
             same_clock: request.same_clock,
-            batch: Batch::new(session, packet_bytes),
+            batch: DatagramBatch::new(session, packet_bytes),
             tracker: Tracker::new(),
-            variation: Variation::new(request.packets),
+            variation: DelayVariation::new(request.packets),
             delay: latency_histogram(),
             negative: 0,
             strangers: 0,

@@ -2,7 +2,7 @@
 //! peer that presents the token.
 use super::connection::{is_wait, no_loopback, End};
 use super::udp::batch;
-use crate::error::{Kind, ProbeError, Result};
+use crate::error::{FailureKind, ProbeError, Result};
 use crate::trial::session::Session;
 use crate::trial::{ListenConfig, Trial};
 use nephoscope_linux::clock;
@@ -26,7 +26,7 @@ pub fn bind_listener(listen: &ListenConfig) -> Result<TcpListener> {
             return no_loopback(&error);
         }
         ProbeError::new(
-            Kind::Lacks,
+            FailureKind::Lacks,
             "no_such_address",
             format!("Nothing can listen on {}: {error}.", listen.bind),
             "Name an address that this machine has (ip address).",
@@ -67,7 +67,7 @@ fn local_address(listener: &TcpListener) -> Result<SocketAddr> {
 }
 
 /// A connection that has not presented the token yet.
-struct Stranger {
+struct UnauthenticatedPeer {
     stream: TcpStream,
     ip: IpAddr,
     until_ns: u64,
@@ -80,7 +80,7 @@ pub struct Reception<'a> {
     listener: &'a TcpListener,
     /// The token and a line feed.
     expected: Vec<u8>,
-    waiting: Vec<Stranger>,
+    waiting: Vec<UnauthenticatedPeer>,
 }
 
 impl<'a> Reception<'a> {
@@ -135,14 +135,14 @@ impl<'a> Reception<'a> {
         if from.is_some_and(|wanted| wanted != ip) || stream.set_nonblocking(true).is_err() {
             return Ok(());
         }
-        let of_address = |stranger: &Stranger| stranger.ip == ip;
+        let of_address = |stranger: &UnauthenticatedPeer| stranger.ip == ip;
         if self.waiting.iter().filter(|one| of_address(one)).count() >= WAITING_PER_ADDRESS_MAX {
             self.waiting.iter().position(of_address).map(|first| self.waiting.remove(first));
         } else if self.waiting.len() >= WAITING_MAX {
             self.waiting.remove(0);
         }
         let until_ns = clock::monotonic_ns() + PATIENCE_NS;
-        self.waiting.push(Stranger { stream, ip, until_ns, presented: Vec::new() });
+        self.waiting.push(UnauthenticatedPeer { stream, ip, until_ns, presented: Vec::new() });
         Ok(())
     }
 
@@ -170,7 +170,7 @@ impl<'a> Reception<'a> {
     }
 }
 
-impl Stranger {
+impl UnauthenticatedPeer {
     /// Reads what is there up to `wanted` bytes in all; false when nothing more comes.
     fn read(&mut self, wanted: usize) -> bool {
         let mut buffer = vec![0u8; wanted - self.presented.len()];

@@ -16,9 +16,9 @@ const DISTURBING_RATIO: f64 = 0.005;
 pub fn attempt(what: &str, mut measure: impl FnMut() -> Result<String, String>) {
     let mut pauses = PAUSES_S.iter();
     for number in 1.. {
-        let before = Counters::read();
+        let before = CpuCounters::read();
         let outcome = measure();
-        let reasons = Counters::read().reasons(&before);
+        let reasons = CpuCounters::read().reasons(&before);
         let (Ok(text) | Err(text)) = &outcome;
         eprintln!("{what}, attempt {number}: {text}; disturbed by: {reasons:?}");
         if outcome.is_ok() {
@@ -36,16 +36,16 @@ pub fn attempt(what: &str, mut measure: impl FnMut() -> Result<String, String>) 
 }
 
 /// `Ok` where the bound was held.
-pub fn holds(held: bool, said: String) -> Result<String, String> {
+pub fn holds(held: bool, message: String) -> Result<String, String> {
     if held {
-        Ok(said)
+        Ok(message)
     } else {
-        Err(said)
+        Err(message)
     }
 }
 
 /// CPU time in seconds, and switches, at one moment.
-struct Counters {
+struct CpuCounters {
     at: Instant,
     /// Taken from each CPU by the hypervisor.
     steal_s: Vec<f64>,
@@ -57,7 +57,7 @@ struct Counters {
     waited_s: f64,
 }
 
-impl Counters {
+impl CpuCounters {
     fn read() -> Self {
         // SAFETY: sysconf has no preconditions.
         let tick_s = 1.0 / unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as f64;

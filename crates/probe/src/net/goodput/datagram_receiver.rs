@@ -1,13 +1,13 @@
 //! The receiving end of datagrams; the same code on both sides.
 use super::blocks::{BlockRates, Blocks};
 use super::datagrams::{Receiving, Way};
-use super::{Intervals, Task};
+use super::{Intervals, TransferTask};
 use crate::error::Result;
-use crate::net::udp::batch::{self, Batch, LONGEST_BYTES, SLOTS};
+use crate::net::udp::batch::{self, DatagramBatch, LONGEST_BYTES, SLOTS};
 use crate::net::udp::losses::{Arrived, Losses};
 use crate::net::udp::packet::{Header, HELLO};
 use crate::net::udp::tracker::Tracker;
-use crate::net::variation::{Jitter, Variation};
+use crate::net::variation::{DelayVariation, Jitter};
 use crate::timing::closed_loop::pairs;
 use crate::trial::session::Session;
 use nephoscope_linux::clock;
@@ -48,11 +48,11 @@ pub struct ReceivedStats {
 }
 
 /// What has arrived, and when.
-struct Arrivals<'a> {
+struct ReceivedDatagrams<'a> {
     way: &'a Way<'a>,
     tracker: Tracker,
     /// `None` of a flood: what it delivers is not timed datagram by datagram.
-    times: Option<Times>,
+    times: Option<ArrivalTiming>,
     blocks: Blocks,
     bytes: u64,
     strangers: u64,
@@ -61,17 +61,17 @@ struct Arrivals<'a> {
     last_ns: u64,
 }
 
-struct Times {
+struct ArrivalTiming {
     jitter: Jitter,
-    variation: Variation,
+    variation: DelayVariation,
     arrived: Arrived,
 }
 
-impl<'a> Arrivals<'a> {
-    fn new(task: &Task, way: &'a Way<'a>) -> Self {
-        let times = task.press.is_none().then(|| Times {
+impl<'a> ReceivedDatagrams<'a> {
+    fn new(task: &TransferTask, way: &'a Way<'a>) -> Self {
+        let times = task.pace.is_none().then(|| ArrivalTiming {
             jitter: Jitter::default(),
-            variation: Variation::new(task.packets().unwrap_or(0)),
+            variation: DelayVariation::new(task.packets().unwrap_or(0)),
             arrived: Arrived::default(),
         });
         Self {
@@ -87,7 +87,7 @@ impl<'a> Arrivals<'a> {
     }
 
     /// Takes note of the slots of a batch that were received.
-    fn note_batch(&mut self, batch: &Batch, slots: usize, now_ns: u64) {
+    fn note_batch(&mut self, batch: &DatagramBatch, slots: usize, now_ns: u64) {
         let (now_wall_ns, before_bytes) = (clock::realtime_ns(), self.bytes);
         for slot in 0..slots {
             let known = batch.source(slot).is_some_and(|source| source.ip() == self.way.far.ip());
@@ -123,7 +123,7 @@ impl<'a> Arrivals<'a> {
     }
 
     /// sent: how many were, where that is known.
-    fn stats(self, task: &Task, sent: Option<u64>, intervals: Intervals) -> ReceivedStats {
+    fn stats(self, task: &TransferTask, sent: Option<u64>, intervals: Intervals) -> ReceivedStats {
         let (first_ns, first_bytes, first_packets) = self.first.unwrap_or_default();
         let rate = |sum: u64| {
             let ns = self.last_ns.saturating_sub(first_ns);
@@ -155,21 +155,21 @@ impl<'a> Arrivals<'a> {
 /// Receives until all that `shared` wants has come, or until its time is over.
 pub fn receive(
     session: Session,
-    task: &Task,
+    task: &TransferTask,
     way: &Way<'_>,
     shared: &Receiving,
 ) -> Result<ReceivedStats> {
-    let is_flood = task.press.is_some();
+    let is_flood = task.pace.is_some();
     let slot_bytes = if task.segmentation_offload {
         batch::join_received(way.socket);
         LONGEST_BYTES
     } else {
         task.packet_bytes.max(64)
     };
-    let mut batch = Batch::new(session, slot_bytes);
+    let mut batch = DatagramBatch::new(session, slot_bytes);
     let first_drops = batch::drops(way.socket);
     let mut intervals = Intervals::new(task.interval_ns);
-    let mut arrivals = Arrivals::new(task, way);
+    let mut arrivals = ReceivedDatagrams::new(task, way);
     loop {
         let got = if is_flood {
             batch.receive_up_to(way.socket, SLOTS)?

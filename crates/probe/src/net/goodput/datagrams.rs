@@ -1,13 +1,13 @@
 //! Datagrams at a set rate; the same code on both sides.
 use super::datagram_receiver::{receive, ReceivedStats};
 use super::paced_sender::{PacedSender, SendingPace};
-use super::{Intervals, Task};
+use super::{Intervals, TransferTask};
 use crate::error::Result;
 use crate::load::busy_time::Busy;
-use crate::net::udp::batch::Batch;
+use crate::net::udp::batch::DatagramBatch;
 use crate::net::udp::pace::Pace;
 use crate::net::udp::packet::Header;
-use crate::net::udp::sender::{self, Flood, Stream};
+use crate::net::udp::sender::{self, DatagramStream, Flood};
 use crate::threads::workers;
 use crate::trial::idle_cpu;
 use crate::trial::session::Session;
@@ -71,7 +71,7 @@ pub struct Receiving {
 /// `until_ns`; it is given the number sent when it asks for it.
 pub fn run(
     session: Session,
-    task: &Task,
+    task: &TransferTask,
     way: &Way<'_>,
     conduct: impl FnOnce(&Receiving, &mut dyn FnMut() -> Result<u64>) -> Result<()>,
 ) -> Result<UdpTransferStats> {
@@ -112,12 +112,15 @@ pub fn run(
     })
 }
 
-fn send(session: Session, task: &Task, way: &Way<'_>, shared: &Receiving) -> Result<SentStats> {
+fn send(
+    session: Session,
+    task: &TransferTask,
+    way: &Way<'_>,
+    shared: &Receiving,
+) -> Result<SentStats> {
     let mut intervals = Intervals::new(task.interval_ns);
-    let mut all = match &task.press {
-        Some(press) if task.per_s == 0.0 => {
-            flood(session, task, press, way, shared, &mut intervals)
-        }
+    let mut all = match &task.pace {
+        Some(pace) if task.per_s == 0.0 => flood(session, task, pace, way, shared, &mut intervals),
         press => {
             let per_s = task.per_s * press.map_or(1.0, |press| press.intensity_ratio);
             paced(session, task, per_s, way, shared, &mut intervals)
@@ -131,13 +134,13 @@ fn send(session: Session, task: &Task, way: &Way<'_>, shared: &Receiving) -> Res
 
 fn paced(
     session: Session,
-    task: &Task,
+    task: &TransferTask,
     per_s: f64,
     way: &Way<'_>,
     shared: &Receiving,
     intervals: &mut Intervals,
 ) -> Result<SentStats> {
-    let stream = Stream {
+    let stream = DatagramStream {
         flow_id: way.flow_id,
         to: way.far,
         packet_bytes: task.packet_bytes,
@@ -155,8 +158,8 @@ fn paced(
 
 fn flood(
     session: Session,
-    task: &Task,
-    press: &SendingPace,
+    task: &TransferTask,
+    pace: &SendingPace,
     way: &Way<'_>,
     shared: &Receiving,
     intervals: &mut Intervals,
@@ -165,7 +168,7 @@ fn flood(
     let (busy, mut shares) = (Busy::default(), Intervals::new(task.interval_ns));
     let fd = way.socket.as_raw_fd();
     let mut presser =
-        PacedSender::new(session, press, fd, task.packet_bytes, 1, task.interval_ns, &busy);
+        PacedSender::new(session, pace, fd, task.packet_bytes, 1, task.interval_ns, &busy);
     let mut flood = Flood::new(session, way.flow_id, way.socket, way.far, task.packet_bytes)?;
     if task.segmentation_offload {
         flood.offload_segmentation(way.socket)?;
@@ -195,7 +198,7 @@ pub fn answer_hellos(
     from: IpAddr,
     mut over: impl FnMut() -> Result<bool>,
 ) -> Result<Option<SocketAddr>> {
-    let mut batch = Batch::new(session, 64);
+    let mut batch = DatagramBatch::new(session, 64);
     let mut source = None;
     while !over()? {
         for slot in 0..batch.receive(socket)? {

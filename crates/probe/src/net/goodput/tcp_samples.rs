@@ -1,8 +1,8 @@
 //! The samples of `net.throughput` over TCP.
 use super::client::Both;
-use super::samples::{emit_intervals, emit_used_cpus, way, ways};
+use super::samples::{directions, emit_intervals, emit_used_cpus, way};
 use super::tcp_streams::TcpTransferStats;
-use super::Task;
+use super::TransferTask;
 use crate::error::Result;
 use crate::net::tcp_info::TcpInfo;
 use crate::trial::{factors, Trial};
@@ -10,11 +10,11 @@ use crate::trial::{factors, Trial};
 /// bottleneck_bits_per_s: rate of the slowest link; 0 if it is not known.
 pub fn emit(
     trial: &mut Trial,
-    task: &Task,
-    both: &Both<TcpTransferStats>,
+    task: &TransferTask,
+    sides: &Both<TcpTransferStats>,
     bottleneck_bits_per_s: f64,
 ) -> Result<()> {
-    for (direction, sender, receiver) in ways(task, both) {
+    for (direction, sender, receiver) in directions(task, sides) {
         let goodput: f64 = receiver.rates.iter().sum();
         trial.out.emit("goodput_bytes_per_s", goodput, way(direction))?;
         for (stream, rate) in receiver.rates.iter().enumerate() {
@@ -45,7 +45,7 @@ pub fn emit(
         let ratio = ideal.filter(|_| goodput > 0.0).map(|ideal| ideal / goodput);
         trial.out.emit_known(&[("transfer_time_ratio", ratio)], &way(direction))?;
     }
-    emit_used_cpus(trial, both)
+    emit_used_cpus(trial, sides)
 }
 
 fn emit_info(trial: &mut Trial, direction: &str, info: &TcpInfo) -> Result<()> {

@@ -2,16 +2,16 @@
 use super::client::Both;
 use super::datagram_receiver::ReceivedStats;
 use super::datagrams::{loss_ratio, UdpTransferStats};
-use super::rate_search::SearchResult;
-use super::samples::{emit_intervals, emit_used_cpus, way, ways};
-use super::Task;
+use super::rate_search::RateSearchResult;
+use super::samples::{directions, emit_intervals, emit_used_cpus, way};
+use super::TransferTask;
 use crate::error::Result;
 use crate::net::udp::losses::wilson;
 use crate::net::variation::KEPT;
 use crate::trial::{factors, Trial};
 
-pub fn emit(trial: &mut Trial, task: &Task, both: &Both<UdpTransferStats>) -> Result<()> {
-    for (direction, sender, receiver) in ways(task, both) {
+pub fn emit(trial: &mut Trial, task: &TransferTask, sides: &Both<UdpTransferStats>) -> Result<()> {
+    for (direction, sender, receiver) in directions(task, sides) {
         let (sent, received) = (&sender.sent, &receiver.received);
         let interval = wilson(sent.packets - received.packets, sent.packets);
         let values = [
@@ -38,7 +38,7 @@ pub fn emit(trial: &mut Trial, task: &Task, both: &Both<UdpTransferStats>) -> Re
         let slots_per_s = task.pairs.map_or(sent.per_s, |_| Some(task.per_s));
         emit_losses(trial, direction, slots_per_s, received)?;
     }
-    emit_used_cpus(trial, both)
+    emit_used_cpus(trial, sides)
 }
 
 fn emit_distributions(trial: &mut Trial, direction: &str, received: &ReceivedStats) -> Result<()> {
@@ -76,16 +76,16 @@ fn emit_losses(
     Ok(())
 }
 
-pub fn emit_search(trial: &mut Trial, task: &Task, found: SearchResult) -> Result<()> {
-    for step in &found.steps {
+pub fn emit_search(trial: &mut Trial, task: &TransferTask, search: RateSearchResult) -> Result<()> {
+    for step in &search.steps {
         let (offered, loss) = (step.offered_per_s, step.loss_ratio);
         trial.out.emit_at("search_offered_per_s", offered, 1, step.end_ns, factors! {})?;
         trial.out.emit_at("search_loss_ratio", loss, 1, step.end_ns, factors! {})?;
     }
-    if let Some(note) = found.note {
+    if let Some(note) = search.note {
         trial.out.note(note);
     }
-    let Some((step, both)) = found.best else {
+    let Some((step, both)) = search.best else {
         trial
             .out
             .note("Every step of the search lost datagrams, so no rate without loss is known.");

@@ -91,15 +91,18 @@ mod tests {
 
     #[test]
     fn the_quantile_is_the_edge_of_its_bucket() {
-        let mut looks = Looks::default();
-        assert_eq!((looks.quantile(0.999), looks.shortest()), (None, None));
+        let mut intervals = Looks::default();
+        assert_eq!((intervals.quantile(0.999), intervals.shortest()), (None, None));
         for _ in 0..999 {
-            looks.count(50);
+            intervals.count(50);
         }
-        looks.count(5000);
-        assert_eq!(looks.quantile(0.999), Some(slot_end(slot(50))));
-        looks.count(5000);
-        assert_eq!(looks.quantile(0.999), Some(5000));
-        assert_eq!((looks.shortest(), looks.longest(), looks.total()), (Some(50), 5000, 1001));
+        intervals.count(5000);
+        assert_eq!(intervals.quantile(0.999), Some(slot_end(slot(50))));
+        intervals.count(5000);
+        assert_eq!(intervals.quantile(0.999), Some(5000));
+        assert_eq!(
+            (intervals.shortest(), intervals.longest(), intervals.total()),
+            (Some(50), 5000, 1001)
+        );
     }
 }

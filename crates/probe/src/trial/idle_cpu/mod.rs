@@ -31,7 +31,7 @@ const LOOK_EVERY_NS: u64 = 500_000_000;
 const STACK_BYTES: usize = 64 << 10;
 
 /// What the one meter of this process saw; written by its thread alone.
-struct Seen {
+struct MeterCounts {
     began_ns: AtomicU64,
     /// When the next awakening is due; 0 while it does not watch.
     due_ns: AtomicU64,
@@ -48,7 +48,7 @@ struct Seen {
     stop: AtomicBool,
 }
 
-static SEEN: Seen = Seen {
+static SEEN: MeterCounts = MeterCounts {
     began_ns: AtomicU64::new(0),
     due_ns: AtomicU64::new(0),
     gaps: AtomicU64::new(0),
@@ -80,10 +80,10 @@ pub fn switches() -> (i64, i64) {
 
 /// The meter of one trial, or why there is none.
 pub struct IdleCpuMonitor {
-    meter: Result<Meter, String>,
+    meter: Result<MeterThread, String>,
 }
 
-struct Meter {
+struct MeterThread {
     cpu: usize,
     thread: Option<JoinHandle<()>>,
     tid: i32,
@@ -103,7 +103,7 @@ impl IdleCpuMonitor {
             Err(reason) => return Self::missing(reason),
         };
         match start(cpu) {
-            Ok((thread, tid)) => Self { meter: Ok(Meter { cpu, thread: Some(thread), tid }) },
+            Ok((thread, tid)) => Self { meter: Ok(MeterThread { cpu, thread: Some(thread), tid }) },
             Err(reason) => Self::missing(reason),
         }
     }
@@ -117,7 +117,7 @@ impl IdleCpuMonitor {
 
     /// Ends the thread; what it saw stays.
     pub fn end(&mut self) {
-        if let Ok(Meter { thread, .. }) = &mut self.meter {
+        if let Ok(MeterThread { thread, .. }) = &mut self.meter {
             SEEN.stop.store(true, Ordering::Release);
             if let Some(thread) = thread.take() {
                 // It cannot panic; and if it did, its counters are still what it saw.
@@ -129,7 +129,7 @@ impl IdleCpuMonitor {
     /// Its keys of the `counters` object.
     pub fn report(&self) -> Map<String, Value> {
         let load = |value: &AtomicU64| value.load(Ordering::Acquire);
-        let (mut told, mut missing) = ((None, None, None, None), None);
+        let (mut figures, mut missing) = ((None, None, None, None), None);
         match &self.meter {
             Err(reason) => missing = Some(reason.as_str()),
             Ok(_) if load(&SEEN.began_ns) == 0 => missing = Some("the trial did not begin"),
@@ -151,10 +151,10 @@ impl IdleCpuMonitor {
                 let late = all_late_ns as f64 / window_ns as f64;
                 let missed = load(&SEEN.missed_ns) as f64 / load(&SEEN.looked_ns).max(1) as f64;
                 let ratio = late.max(missed).min(1.0);
-                told = (Some(meter.cpu), Some(ratio), Some(gaps), Some(longest_ns));
+                figures = (Some(meter.cpu), Some(ratio), Some(gaps), Some(longest_ns));
             }
         }
-        let (cpu, ratio, gaps, longest_ns) = told;
+        let (cpu, ratio, gaps, longest_ns) = figures;
         let values = json!({
             "spare_cpu": cpu,
             "spare_gap_ratio": ratio,
@@ -168,27 +168,27 @@ impl IdleCpuMonitor {
 
 /// The thread, asleep on its CPU until it is told to begin, and its number.
 fn start(cpu: usize) -> Result<(JoinHandle<()>, i32), String> {
-    let (tell, told) = std::sync::mpsc::channel();
+    let (sender, started) = std::sync::mpsc::channel();
     let builder = std::thread::Builder::new().name("spare".to_owned()).stack_size(STACK_BYTES);
     // A signal has to reach the thread that measures: it may wait in a call that must come back.
-    let thread = without_signals(|| builder.spawn(move || watch(cpu, &tell)))
+    let thread = without_signals(|| builder.spawn(move || watch(cpu, &sender)))
         .map_err(|error| format!("its thread could not be started: {error}"))?;
-    match told.recv() {
+    match started.recv() {
         Ok(Ok(tid)) => Ok((thread, tid)),
         Ok(Err(reason)) => Err(reason),
         Err(_) => Err("its thread ended".to_owned()),
     }
 }
 
-fn watch(cpu: usize, tell: &std::sync::mpsc::Sender<Result<i32, String>>) {
+fn watch(cpu: usize, started: &std::sync::mpsc::Sender<Result<i32, String>>) {
     // SAFETY: asks for the number of this thread.
     let tid = unsafe { libc::gettid() };
     if let Err(error) = affinity::bind(cpu) {
-        let _ = tell.send(Err(error.message));
+        let _ = started.send(Err(error.message));
         return;
     }
     scheduling::minimise_timer_slack();
-    let _ = tell.send(Ok(tid));
+    let _ = started.send(Ok(tid));
     let stopped = || SEEN.stop.load(Ordering::Acquire);
     while SEEN.began_ns.load(Ordering::Acquire) == 0 && !stopped() {
         // To be woken up costs the thread that does it tens of microseconds of its trial.
@@ -200,7 +200,7 @@ fn watch(cpu: usize, tell: &std::sync::mpsc::Sender<Result<i32, String>>) {
     while !stopped() {
         if clock::monotonic_ns() >= look_at_ns {
             look_at_ns = clock::monotonic_ns() + LOOK_EVERY_NS;
-            look(cpu, tid);
+            watch_clock(cpu, tid);
             due_ns = clock::monotonic_ns() + PERIOD_NS;
         }
         SEEN.due_ns.store(due_ns, Ordering::Release);
@@ -221,7 +221,7 @@ fn watch(cpu: usize, tell: &std::sync::mpsc::Sender<Result<i32, String>>) {
 }
 
 /// Looks at the clock for a while, and keeps what lies between two looks.
-fn look(cpu: usize, tid: i32) {
+fn watch_clock(cpu: usize, tid: i32) {
     let start_ns = clock::monotonic_ns();
     let mut last_ns = start_ns;
     while last_ns < start_ns + LOOK_NS && !SEEN.stop.load(Ordering::Relaxed) {
@@ -264,15 +264,16 @@ mod tests {
         let allowed = affinity::allowed();
         let cpu = *allowed.last().unwrap();
         let (thread, tid) = start(cpu).unwrap();
-        let mut spare = IdleCpuMonitor { meter: Ok(Meter { cpu, thread: Some(thread), tid }) };
+        let mut spare =
+            IdleCpuMonitor { meter: Ok(MeterThread { cpu, thread: Some(thread), tid }) };
         assert!(!spare.report()["spare_missing"].is_null());
         spare.begin();
         std::thread::sleep(std::time::Duration::from_millis(300));
         spare.end();
-        let told = spare.report();
-        assert_eq!(told["spare_cpu"], cpu);
-        let ratio = told["spare_gap_ratio"].as_f64().unwrap();
-        assert!((0.0..1.0).contains(&ratio), "{told:?}");
+        let report = spare.report();
+        assert_eq!(report["spare_cpu"], cpu);
+        let ratio = report["spare_gap_ratio"].as_f64().unwrap();
+        assert!((0.0..1.0).contains(&ratio), "{report:?}");
         // 300 awakenings of some microseconds; a busy machine's caches make them longer.
         assert!(cpu_ns() < 30_000_000, "{} ns", cpu_ns());
         assert!(switches().0 > 0);

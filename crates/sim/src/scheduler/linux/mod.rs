@@ -18,7 +18,7 @@ pub use settings::LinuxSettings;
 use super::host::Host;
 use super::policy::{Decision, Policy, Processor};
 use crate::error::{refuse, Result};
-use crate::random::Stream;
+use crate::random::RandomStream;
 use crate::Nanos;
 use deadline::DeadlineServer;
 use fair::Fair;
@@ -49,9 +49,9 @@ pub struct Linux {
     vms: usize,
     /// Processors tick at the same time; their order is random.
     tick_order: Vec<usize>,
-    tick_stream: Stream,
-    wakeup_stream: Stream,
-    interruption_stream: Stream,
+    tick_stream: RandomStream,
+    wakeup_stream: RandomStream,
+    interruption_stream: RandomStream,
 }
 
 impl Linux {
@@ -79,9 +79,9 @@ impl Linux {
             timers,
             vms,
             tick_order: (0..host.processors).collect(),
-            tick_stream: Stream::new(seed, 0, TICK_ORDER),
-            wakeup_stream: Stream::new(seed, 0, WAKEUPS),
-            interruption_stream: Stream::new(seed, 0, INTERRUPTIONS),
+            tick_stream: RandomStream::new(seed, 0, TICK_ORDER),
+            wakeup_stream: RandomStream::new(seed, 0, WAKEUPS),
+            interruption_stream: RandomStream::new(seed, 0, INTERRUPTIONS),
         })
     }
 
