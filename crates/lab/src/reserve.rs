@@ -254,7 +254,7 @@ mod tests {
     use nephoscope_wire::error::FailureKind;
 
     #[test]
-    fn wrong_times_and_folders_are_told() {
+    fn wrong_times_and_folders_are_reported() {
         let cgroup = PathBuf::from("/nowhere");
         for (slice_ns, period_ns, said) in
             [(100, 1000, "is no reservation"), (3000, 2000, "is no"), (2000, 3000, "no control")]

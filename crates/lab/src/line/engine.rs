@@ -286,7 +286,7 @@ mod tests {
             send(&mut engine, random.below(3) as u8, to, now_ns);
             while let Some(held) = engine.pop_due(now_ns) {
                 assert!(held.release_ns <= now_ns);
-                engine.released(held, now_ns, random.chance(0.9));
+                engine.released(held, now_ns, random.bernoulli(0.9));
             }
         }
         drain(&mut engine);

@@ -84,8 +84,8 @@ impl DelayPath {
         self.counters.offered += 1;
         // Both numbers are drawn for every packet: a change of one setting leaves the other's
         // sequence as it was.
-        let lost = self.random.chance(self.conditions.loss_ratio);
-        let doubled = self.random.chance(self.conditions.duplicate_ratio);
+        let lost = self.random.bernoulli(self.conditions.loss_ratio);
+        let doubled = self.random.bernoulli(self.conditions.duplicate_ratio);
         if lost {
             self.counters.lost += 1;
             return PacketAction::Dropped;

@@ -86,9 +86,9 @@ impl Mail {
     /// The two halves of a transaction: a file is read or added to, a file is made or deleted. Where
     /// none is there the first half falls away and the second one makes one.
     pub fn transaction(&mut self) -> [Option<MailStep>; 2] {
-        let reads = self.random.chance(self.draws.read_ratio);
+        let reads = self.random.bernoulli(self.draws.read_ratio);
         let first = self.any().map(|at| if reads { self.read(at) } else { self.append(at) });
-        let creates = self.random.chance(self.draws.create_ratio);
+        let creates = self.random.bernoulli(self.draws.create_ratio);
         let second = if creates { None } else { self.delete() };
         [first, Some(second.unwrap_or_else(|| self.create()))]
     }

@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_somebody_else_changed_is_told() {
+    fn a_file_that_somebody_else_changed_is_reported() {
         let mut mailbox = mailbox(0);
         mailbox.apply(MailStep::Create { file: 3, bytes: 1500 }).unwrap();
         std::fs::write(mailbox.folder.path().join("f3"), b"short").unwrap();

@@ -148,13 +148,13 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     let preset = trial.params.u64("preset") as u32;
     let duration_ns = trial.params.u64("duration_ns");
     let session = trial.session;
-    let seats = ThreadPlacement::of(trial)?;
+    let placement = ThreadPlacement::of(trial)?;
     let text = corpus(bytes);
-    let barrier = Barrier::new(session, seats.threads());
+    let barrier = Barrier::new(session, placement.threads());
     trial.prepared()?;
     let outcomes = std::thread::scope(|scope| {
         let (text, barrier) = (&text, &barrier);
-        let workers: Vec<_> = seats
+        let workers: Vec<_> = placement
             .cpus
             .iter()
             .map(|cpu| {

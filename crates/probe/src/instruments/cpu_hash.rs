@@ -184,7 +184,7 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     let block_bytes = algorithm.block_bytes(&trial.params);
     let duration_ns = trial.params.u64("duration_ns");
     let session = trial.session;
-    let seats = ThreadPlacement::of(trial)?;
+    let placement = ThreadPlacement::of(trial)?;
     let prepare = |thread| {
         let mut chain = HashChain::prepare(algorithm, block_bytes, thread);
         // The first digest looks up what the CPU can do.
@@ -201,7 +201,7 @@ pub fn run(trial: &mut Trial) -> Result<()> {
             }
         }
     };
-    let members = team::run_behind(|| trial.prepared(), &seats, prepare, hash)?;
+    let members = team::run_behind(|| trial.prepared(), &placement, prepare, hash)?;
     let (all, of_thread, unit) = match algorithm {
         Algorithm::Sha256 => ("hash_bytes_per_s", "hash_thread_bytes_per_s", block_bytes as f64),
         _ => ("hashes_per_s", "hash_thread_per_s", 1.0),

@@ -75,7 +75,7 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     let digits = trial.params.size("digits");
     let repeats = trial.params.size("repeats");
     let session = trial.session;
-    let seats = ThreadPlacement::of(trial)?;
+    let placement = ThreadPlacement::of(trial)?;
     let prepare = |_| Ok(PiWork { pi: Pi::prepare(session, digits), times_ns: vec![1; repeats] });
     let compute = |_, work: &mut PiWork| {
         for time_ns in &mut work.times_ns {
@@ -85,7 +85,7 @@ pub fn run(trial: &mut Trial) -> Result<()> {
         }
         Ok(())
     };
-    let members = team::run_behind(|| trial.prepared(), &seats, prepare, compute)?;
+    let members = team::run_behind(|| trial.prepared(), &placement, prepare, compute)?;
     let reference = reference(session, digits)?;
     for member in &members {
         verify(&member.state.pi, &reference)?;

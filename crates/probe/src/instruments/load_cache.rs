@@ -81,13 +81,13 @@ const LEAST_LINES: usize = 64;
 const SMALLER: &str = "Set a smaller buffer_bytes.";
 
 pub fn run(trial: &mut Trial) -> Result<()> {
-    let shift = LoadSettings::of(trial, LoadTarget::CpuTime)?;
-    let cpus = load::seats(trial)?;
+    let settings = LoadSettings::of(trial, LoadTarget::CpuTime)?;
+    let cpus = load::placement(trial)?;
     let lines = lines_of_a_thread(trial, &cpus)?;
     let rate =
         CounterRate { total: "load_touches_per_s", interval: "interval_touches_per_s", each: 1.0 };
     let session = trial.session;
-    load_threads::run(trial, &shift, &load::pinned(&cpus), &[rate], |_| {
+    load_threads::run(trial, &settings, &load::pinned(&cpus), &[rate], |_| {
         Touches::prepare(session, lines)
     })?;
     let bytes = lines * LINE_BYTES * cpus.len();

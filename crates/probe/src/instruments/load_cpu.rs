@@ -63,14 +63,14 @@ pub const SPEC: Spec = Spec {
 const STEPS: u64 = 4096;
 
 pub fn run(trial: &mut Trial) -> Result<()> {
-    let shift = LoadSettings::of(trial, LoadTarget::CpuTime)?;
-    let cpus = load::seats(trial)?;
+    let settings = LoadSettings::of(trial, LoadTarget::CpuTime)?;
+    let cpus = load::placement(trial)?;
     if trial.params.bool("idle") {
         scheduling::run_only_when_idle()
             .map_err(|error| ProbeError::os("Running only on idle CPUs", &error))?;
     }
     let rate = CounterRate { total: "load_work_per_s", interval: "interval_work_per_s", each: 1.0 };
-    load_threads::run(trial, &shift, &load::pinned(&cpus), &[rate], |thread| {
+    load_threads::run(trial, &settings, &load::pinned(&cpus), &[rate], |thread| {
         Ok(RegisterChain(thread as u64 + 1))
     })
 }

@@ -97,7 +97,7 @@ pub const SPEC: Spec = Spec {
 pub fn run(trial: &mut Trial) -> Result<()> {
     let per_s = trial.params.float("operations_per_s");
     let keeps = if per_s > 0.0 { LoadTarget::Rate(per_s) } else { LoadTarget::Time };
-    let shift = LoadSettings::of(trial, keeps)?;
+    let settings = LoadSettings::of(trial, keeps)?;
     let (threads, record_bytes) = (trial.params.size("threads"), trial.params.size("record_bytes"));
     let places = load::places(trial, threads)?;
     let seed = parameters::seed(&trial.params);
@@ -127,7 +127,7 @@ pub fn run(trial: &mut Trial) -> Result<()> {
             each: record_bytes as f64,
         },
     ];
-    load_threads::run(trial, &shift, &places, &rates, |thread| {
+    load_threads::run(trial, &settings, &places, &rates, |thread| {
         Ok(Operator { mover: Mover::new(&job, thread as u64)?, job: &job, after })
     })
 }

@@ -88,7 +88,7 @@ pub const SPEC: Spec = Spec {
 };
 
 pub fn run(trial: &mut Trial) -> Result<()> {
-    let shift = LoadSettings::of(trial, LoadTarget::Time)?;
+    let settings = LoadSettings::of(trial, LoadTarget::Time)?;
     let params = &trial.params;
     let (threads, block_bytes) = (params.size("threads"), params.size("block_bytes"));
     let (fsync, drop_cache) = (params.bool("fsync"), params.bool("drop_cache"));
@@ -115,7 +115,7 @@ pub fn run(trial: &mut Trial) -> Result<()> {
         .collect();
     let rates =
         [CounterRate { total: "load_bytes_per_s", interval: "interval_bytes_per_s", each: 1.0 }];
-    load_threads::run(trial, &shift, &places, &rates, |thread| {
+    load_threads::run(trial, &settings, &places, &rates, |thread| {
         let (written, read) = &jobs[thread];
         Ok(Loop {
             writer: Mover::new(written, thread as u64)?,

@@ -80,14 +80,14 @@ pub const SPEC: Spec = Spec {
 const BIT_BYTES: usize = 64 << 10;
 
 pub fn run(trial: &mut Trial) -> Result<()> {
-    let shift = LoadSettings::of(trial, LoadTarget::CpuTime)?;
-    let cpus = load::seats(trial)?;
+    let settings = LoadSettings::of(trial, LoadTarget::CpuTime)?;
+    let cpus = load::placement(trial)?;
     let bytes = bytes_of_a_thread(trial, &cpus)?;
     let does = parameters::choice(&trial.params, "operation");
     let rate =
         CounterRate { total: "load_bytes_per_s", interval: "interval_bytes_per_s", each: 1.0 };
     let session = trial.session;
-    load_threads::run(trial, &shift, &load::pinned(&cpus), &[rate], |_| {
+    load_threads::run(trial, &settings, &load::pinned(&cpus), &[rate], |_| {
         Walk::prepare(session, does, bytes)
     })
 }

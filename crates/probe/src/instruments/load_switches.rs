@@ -77,8 +77,8 @@ pub fn run(trial: &mut Trial) -> Result<()> {
         true => (LoadTarget::Rate(per_s / 2.0), 1),
         false => (LoadTarget::CpuTime, ROUND_TRIPS),
     };
-    let shift = LoadSettings::of(trial, keeps)?;
-    let cpus = load::seats(trial)?;
+    let settings = LoadSettings::of(trial, keeps)?;
+    let cpus = load::placement(trial)?;
     let method = parameters::choice(&trial.params, "method");
     let rate = CounterRate {
         total: "load_switches_per_s",
@@ -86,7 +86,7 @@ pub fn run(trial: &mut Trial) -> Result<()> {
         each: 1.0,
     };
     let session = trial.session;
-    load_threads::run(trial, &shift, &load::pinned(&cpus), &[rate], |pair| {
+    load_threads::run(trial, &settings, &load::pinned(&cpus), &[rate], |pair| {
         Ok(ThreadPair { partner: Partner::start(session, method, cpus[pair])?, round_trips })
     })
 }

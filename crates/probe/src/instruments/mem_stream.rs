@@ -136,7 +136,7 @@ pub fn run(trial: &mut Trial) -> Result<()> {
 
 fn factors_of(kernel: StreamKernel, element: Element, layout: &Layout) -> Factors {
     factors! {
-        "kernel": kernel, "type": element.name(), "threads": layout.seats.threads()
+        "kernel": kernel, "type": element.name(), "threads": layout.placement.threads()
     }
 }
 
@@ -150,8 +150,8 @@ struct Plan {
 
 impl Plan {
     fn choose(trial: &mut Trial) -> Result<Self> {
-        let seats = ThreadPlacement::of(trial)?;
-        let cpus: Vec<usize> = seats.cpus.iter().flatten().copied().collect();
+        let placement = ThreadPlacement::of(trial)?;
+        let cpus: Vec<usize> = placement.cpus.iter().flatten().copied().collect();
         let caches =
             caches::last_level(if cpus.is_empty() { affinity::allowed() } else { cpus }.as_slice());
         let available = caches::available_memory();
@@ -182,7 +182,7 @@ impl Plan {
         }
         Ok(Self {
             layout: Layout {
-                seats,
+                placement,
                 elements: (bytes / 8).max(1),
                 streaming,
                 pages: parameters::choice(&trial.params, "pages"),

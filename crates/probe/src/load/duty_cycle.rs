@@ -59,9 +59,9 @@ mod tests {
     fn used(intensity: f64, share: f64, bit_ns: u64, late_ns: u64, cost_ns: u64) -> f64 {
         const END_NS: u64 = 2_000_000_000;
         let (mut now_ns, mut cpu_ns) = (5_000, 700);
-        let mut duty = DutyCycle::begin(intensity, 10_000_000, now_ns, cpu_ns);
+        let mut duty_cycle = DutyCycle::begin(intensity, 10_000_000, now_ns, cpu_ns);
         while now_ns < END_NS {
-            match duty.next(now_ns, cpu_ns) {
+            match duty_cycle.next(now_ns, cpu_ns) {
                 CycleStep::Work => {
                     cpu_ns += bit_ns;
                     now_ns += (bit_ns as f64 / share) as u64;
@@ -98,13 +98,13 @@ mod tests {
         assert!((used(0.75, 0.5, 5_000, 0, 0) - 0.5).abs() < 0.005);
         assert!((used(0.25, 0.5, 5_000, 0, 0) - 0.25).abs() < 0.001);
         // A period without the CPU, then all of it: that period's budget and no more.
-        let mut duty = DutyCycle::begin(0.5, 1_000, 0, 0);
-        assert_eq!(duty.next(1_000, 0), CycleStep::Work);
-        assert_eq!(duty.next(1_400, 499), CycleStep::Work);
-        assert_eq!(duty.next(1_600, 500), CycleStep::SleepUntil(2_000));
+        let mut duty_cycle = DutyCycle::begin(0.5, 1_000, 0, 0);
+        assert_eq!(duty_cycle.next(1_000, 0), CycleStep::Work);
+        assert_eq!(duty_cycle.next(1_400, 499), CycleStep::Work);
+        assert_eq!(duty_cycle.next(1_600, 500), CycleStep::SleepUntil(2_000));
         // 30 too many leave 470 of the next budget.
-        assert_eq!(duty.next(2_000, 530), CycleStep::Work);
-        assert_eq!(duty.next(2_469, 999), CycleStep::Work);
-        assert_eq!(duty.next(2_470, 1_000), CycleStep::SleepUntil(3_000));
+        assert_eq!(duty_cycle.next(2_000, 530), CycleStep::Work);
+        assert_eq!(duty_cycle.next(2_469, 999), CycleStep::Work);
+        assert_eq!(duty_cycle.next(2_470, 1_000), CycleStep::SleepUntil(3_000));
     }
 }

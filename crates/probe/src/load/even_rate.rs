@@ -42,10 +42,10 @@ mod tests {
 
     /// Pieces done in two seconds, of which each takes `takes_ns`.
     fn done(per_s: f64, takes_ns: u64) -> u64 {
-        let mut beat = Pacer::begin(per_s, 100_000_000, 5_000);
+        let mut pacer = Pacer::begin(per_s, 100_000_000, 5_000);
         let (mut now_ns, mut done) = (5_000, 0);
         while now_ns < 2_000_005_000 {
-            match beat.next(now_ns) {
+            match pacer.next(now_ns) {
                 CycleStep::Work => {
                     done += 1;
                     now_ns += takes_ns;
@@ -68,11 +68,11 @@ mod tests {
 
     #[test]
     fn what_was_long_ago_is_lost() {
-        let mut beat = Pacer::begin(1000.0, 5_000_000, 0);
-        assert_eq!(beat.next(0), CycleStep::Work);
+        let mut pacer = Pacer::begin(1000.0, 5_000_000, 0);
+        assert_eq!(pacer.next(0), CycleStep::Work);
         // A second without the CPU: five beats are made up for, and the one that is due now.
-        let count = (0..).take_while(|_| beat.next(1_000_000_000) == CycleStep::Work).count();
+        let count = (0..).take_while(|_| pacer.next(1_000_000_000) == CycleStep::Work).count();
         assert_eq!(count, 6);
-        assert_eq!(beat.next(1_000_000_000), CycleStep::SleepUntil(1_001_000_000));
+        assert_eq!(pacer.next(1_000_000_000), CycleStep::SleepUntil(1_001_000_000));
     }
 }

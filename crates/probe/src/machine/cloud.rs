@@ -24,7 +24,7 @@ const FACTS: [&str; 6] =
     ["provider", "instance_type", "region", "zone", "instance_id_hash", "image"];
 
 /// The section when nobody asked: every fact is null, with one reason for all.
-pub fn not_asked() -> Section {
+pub fn not_requested() -> Section {
     absent(false, "not asked for (cloud_metadata is false)")
 }
 

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn agreement_and_each_disagreement_are_told() {
+    fn agreement_and_each_disagreement_are_reported() {
         let same = facts(INTEL, Ok(cpuid()));
         assert_eq!((&same["agree"], &same["disagreements"]), (&json!(true), &json!([])));
         // As after a live migration, or where a container shows an invented cpuinfo.

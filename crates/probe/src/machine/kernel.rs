@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn container_signs_are_told_in_words() {
+    fn container_signs_are_reported_in_words() {
         let captured = Captured::new(&[
             ("/.dockerenv", ""),
             ("/proc/1/environ", "PATH=/bin\0container=podman\0SECRET=x\0"),

@@ -235,18 +235,18 @@ mod tests {
     }
 
     #[test]
-    fn a_stranger_who_comes_first_is_hung_up_on() {
+    fn an_unauthenticated_peer_that_comes_first_is_disconnected() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         bound_waiting(&listener).unwrap();
         let address = listener.local_addr().unwrap();
-        let mut stranger = TcpStream::connect(address).unwrap();
-        std::io::Write::write_all(&mut stranger, b"let me in").unwrap();
+        let mut unauthenticated = TcpStream::connect(address).unwrap();
+        std::io::Write::write_all(&mut unauthenticated, b"let me in").unwrap();
         let near = TcpStream::connect(address).unwrap();
         let near_address = near.local_addr().unwrap();
         let far = accept_own(Session::detached(), &listener, near_address).unwrap();
         assert_eq!(far.peer_address().unwrap(), near_address);
         // Closed with its bytes unread: end of stream, or a reset.
-        let hung_up = stranger.read(&mut [0u8; 1]);
+        let hung_up = unauthenticated.read(&mut [0u8; 1]);
         assert!(!matches!(hung_up, Ok(1..)), "{hung_up:?}");
     }
 }

@@ -229,7 +229,7 @@ pub struct ReturnedDatagrams {
     /// Arrivals before departure, by the two clocks.
     pub negative: u64,
     /// Datagrams that were none of ours.
-    pub strangers: u64,
+    pub unauthenticated_peers: u64,
 }
 
 impl ReturnedDatagrams {
@@ -240,7 +240,7 @@ impl ReturnedDatagrams {
             delay: latency_histogram(),
             variation: DelayVariation::new(packets),
             negative: 0,
-            strangers: 0,
+            unauthenticated_peers: 0,
         }
     }
 
@@ -276,7 +276,7 @@ impl ReturnedDatagrams {
                     self.note(&header, &Arrival { now_ns, kernel_wall_ns }, now_wall_ns);
                 }
                 Some(_) => {}
-                None => self.strangers += 1,
+                None => self.unauthenticated_peers += 1,
             }
         }
         self.trips.note_time(now_ns);
@@ -292,7 +292,7 @@ impl ReturnedDatagrams {
                 self.note(&header, &arrival, clock::realtime_ns());
             }
             Some(_) => {}
-            None => self.strangers += 1,
+            None => self.unauthenticated_peers += 1,
         }
     }
 

@@ -70,7 +70,7 @@ pub struct RttCounts {
     pub duplicates: u64,
     pub reordered: u64,
     /// Datagrams of other programs.
-    pub strangers: u64,
+    pub unauthenticated_peers: u64,
     /// Datagrams that could not be sent back.
     pub unsent: u64,
     /// Datagrams that arrived before they were sent, by the two clocks.
@@ -102,7 +102,7 @@ struct EchoServer {
     delay: Histogram<u64>,
     /// Datagrams that arrived before they were sent, by the two clocks.
     negative: u64,
-    strangers: u64,
+    unauthenticated_peers: u64,
     unsent: u64,
     /// (number, transit) of the datagrams of a batch, which are recorded when it was sent back.
     transits_ns: Vec<(u64, i64)>,
@@ -120,7 +120,7 @@ impl EchoServer {
             variation: DelayVariation::new(request.packets),
             delay: latency_histogram(),
             negative: 0,
-            strangers: 0,
+            unauthenticated_peers: 0,
             unsent: 0,
             transits_ns: Vec::with_capacity(SLOTS),
         }
@@ -137,7 +137,7 @@ impl EchoServer {
             let ours = header.filter(|header| header.flow_id == self.flow_id);
             let known = self.batch.source(slot).is_some_and(|source| source.ip() == self.from);
             let Some(mut header) = ours.filter(|_| known) else {
-                self.strangers += 1;
+                self.unauthenticated_peers += 1;
                 continue;
             };
             if header.sequence != HELLO {
@@ -177,7 +177,7 @@ impl EchoServer {
             received: self.tracker.unique,
             duplicates: self.tracker.duplicates,
             reordered: self.tracker.reordered,
-            strangers: self.strangers,
+            unauthenticated_peers: self.unauthenticated_peers,
             unsent: self.unsent,
             negative: self.negative,
             drops: batch::drops(socket).map(u64::from),

@@ -111,7 +111,7 @@ impl<'a> Reception<'a> {
 
     /// Returns whether the listener, then each waiting connection, has something to read.
     fn wait_for_input(&self) -> Vec<bool> {
-        let sockets = self.waiting.iter().map(|stranger| stranger.stream.as_raw_fd());
+        let sockets = self.waiting.iter().map(|unauthenticated| unauthenticated.stream.as_raw_fd());
         let all = std::iter::once(self.listener.as_raw_fd()).chain(sockets);
         let mut polls: Vec<_> =
             all.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 }).collect();
@@ -135,7 +135,7 @@ impl<'a> Reception<'a> {
         if from.is_some_and(|wanted| wanted != ip) || stream.set_nonblocking(true).is_err() {
             return Ok(());
         }
-        let of_address = |stranger: &UnauthenticatedPeer| stranger.ip == ip;
+        let of_address = |unauthenticated: &UnauthenticatedPeer| unauthenticated.ip == ip;
         if self.waiting.iter().filter(|one| of_address(one)).count() >= WAITING_PER_ADDRESS_MAX {
             self.waiting.iter().position(of_address).map(|first| self.waiting.remove(first));
         } else if self.waiting.len() >= WAITING_MAX {
@@ -153,14 +153,14 @@ impl<'a> Reception<'a> {
         let mut at = 0;
         // The listener is the first of `ready`.
         for is_ready in ready.iter().skip(1) {
-            let stranger = &mut self.waiting[at];
-            let ended = *is_ready && !stranger.read(self.expected.len());
-            if stranger.presented.len() == self.expected.len() {
-                let stranger = self.waiting.remove(at);
-                if is_equal(&stranger.presented, &self.expected) {
-                    return Some(stranger.stream);
+            let unauthenticated = &mut self.waiting[at];
+            let ended = *is_ready && !unauthenticated.read(self.expected.len());
+            if unauthenticated.presented.len() == self.expected.len() {
+                let unauthenticated = self.waiting.remove(at);
+                if is_equal(&unauthenticated.presented, &self.expected) {
+                    return Some(unauthenticated.stream);
                 }
-            } else if ended || now_ns > stranger.until_ns {
+            } else if ended || now_ns > unauthenticated.until_ns {
                 self.waiting.remove(at);
             } else {
                 at += 1;

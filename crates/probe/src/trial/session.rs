@@ -93,7 +93,7 @@ impl Session {
         loop {
             self.check()?;
             if self.is_stopped() {
-                return Err(ended_before_start("It was told to stop"));
+                return Err(ended_before_start("It received `stop`"));
             }
             let left_ns = wall_ns.saturating_sub(clock::realtime_ns());
             match left_ns {
@@ -130,7 +130,7 @@ impl Session {
             ControlLine::Token(token) => Ok(token),
             _ => Err(ProbeError::usage(
                 "The first line on standard input must be `token …`.",
-                "A server never serves strangers.",
+                "A server serves only a peer that presents the token.",
             )),
         }
     }
@@ -164,7 +164,7 @@ impl Session {
                     self.check()?;
                     return Ok(Go { start_wall_ns, peer: named });
                 }
-                ControlLine::Stop => return Err(ended_before_start("It was told to stop")),
+                ControlLine::Stop => return Err(ended_before_start("It received `stop`")),
                 ControlLine::Peer(peer) => named = Some(peer),
                 ControlLine::Token(_) => return Err(ControlLine::unknown("token")),
                 ControlLine::Credentials(_) => return Err(ControlLine::unknown("credentials")),

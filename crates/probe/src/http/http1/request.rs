@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_written_as_asked() {
+    fn requests_are_written_as_requested() {
         let agent = concat!("User-Agent: nephoscope/", env!("CARGO_PKG_VERSION"));
         let get = request("GET", "/x?y", &[], "", &[]).unwrap();
         let head = format!("GET /x?y HTTP/1.1\r\nHost: a.org:81\r\n{agent}\r\n");

@@ -1,7 +1,7 @@
 //! What a thread of the engine measured. A request belongs to the measured part if it was due in it;
 //! a completion counts toward the rate if it came in it. Counts are those of the whole trial, so that
 //! they can be compared with a server's own.
-use super::failures::{Failure, TIMEOUT, UNASKED, UNSENT};
+use super::failures::{Failure, TIMEOUT, UNREQUESTED, UNSENT};
 use super::in_flight::InFlight;
 use crate::timing::closed_loop::latency_histogram;
 use hdrhistogram::Histogram;
@@ -222,8 +222,8 @@ impl Recorder {
     }
 
     /// Notes bytes that no request asked for.
-    pub fn unasked(&mut self) {
-        *self.failures.entry(UNASKED).or_default() += 1;
+    pub fn count_unrequested(&mut self) {
+        *self.failures.entry(UNREQUESTED).or_default() += 1;
         self.interval.failed += 1;
     }
 

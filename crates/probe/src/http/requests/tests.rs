@@ -234,11 +234,11 @@ fn bytes_after_a_response_are_counted() {
     let settings = EngineSettings { pacing: burst(4), ..settings(server.address) };
     let recorder = run_keeping_alive(&settings);
     assert_eq!(recorder.completed, 4);
-    assert_eq!(recorder.failures.into_iter().collect::<Vec<_>>(), [(failures::UNASKED, 4)]);
+    assert_eq!(recorder.failures.into_iter().collect::<Vec<_>>(), [(failures::UNREQUESTED, 4)]);
 }
 
 #[test]
-fn a_reset_and_a_refusal_are_told_apart() {
+fn a_reset_and_a_refusal_are_distinguished() {
     let reset = Server::start(|mut stream: TcpStream| {
         read_request(&mut stream);
         let linger = libc::linger { l_onoff: 1, l_linger: 0 };

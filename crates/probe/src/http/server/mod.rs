@@ -2,11 +2,11 @@
 //! how long each request had to take.
 mod connection;
 mod cpu_workers;
+mod event_loop;
 mod queue;
 mod records;
 mod request;
 mod routes;
-mod server;
 mod service_times;
 mod stalls;
 
@@ -16,13 +16,13 @@ use crate::net::set_option;
 use crate::trial::affinity;
 use crate::trial::parameters;
 use crate::trial::session::Session;
+use event_loop::HttpServer;
 use nephoscope_linux::scheduling;
 use nephoscope_wire::params::Params;
 use nephoscope_wire::random::Random;
 pub use records::{Records, ServerCounters};
 pub use routes::{BODY_BYTES_MAX, KIND_NAMES};
 use serde::Deserialize;
-use server::HttpServer;
 use service_times::ServiceTimes;
 use std::io::Error;
 use std::net::{IpAddr, SocketAddr, TcpListener};

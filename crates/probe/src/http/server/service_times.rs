@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn drawn_times_have_the_mean_and_variation_that_were_asked_for() {
+    fn drawn_times_have_the_mean_and_variation_that_were_requested() {
         for (distribution, cv) in [("fixed", 0.0), ("exponential", 1.0), ("lognormal", 0.5)] {
             let values = draws(distribution, cv);
             let n = values.len() as f64;

@@ -126,7 +126,7 @@ impl<'a> WrappedServer<'a> {
         let wanted = self.address.ip();
         if let Some(other) = listening.iter().find(|ip| ip.is_unspecified() && **ip != wanted) {
             let message = format!(
-                "{} listens on {other}, where strangers reach it, instead of {wanted}.",
+                "{} listens on {other}, where any host reaches it, instead of {wanted}.",
                 self.job.program
             );
             return Err(self.failed("server_listens_elsewhere", message));

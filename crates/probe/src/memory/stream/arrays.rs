@@ -15,7 +15,7 @@ const LINE_ELEMENTS: usize = 8;
 /// How the arrays are laid out and worked on.
 pub struct Layout {
     /// Which thread runs where.
-    pub seats: ThreadPlacement,
+    pub placement: ThreadPlacement,
     /// Elements of each array.
     pub elements: usize,
     /// Whether stores go past the caches.
@@ -32,7 +32,7 @@ impl Layout {
     /// The elements of one thread: whole lines, so that no line has two writers.
     fn part(&self, thread: usize) -> Range<usize> {
         let lines = self.elements.div_ceil(LINE_ELEMENTS);
-        let threads = self.seats.threads();
+        let threads = self.placement.threads();
         let edge = |thread: usize| (lines * thread / threads * LINE_ELEMENTS).min(self.elements);
         edge(thread)..edge(thread + 1)
     }
@@ -64,7 +64,7 @@ impl Arrays {
 
     /// First touch and first values, each thread its own part: a = base, b = 2 base, c = 0.
     pub fn fill(&self, layout: &Layout, element: Element) -> Result<()> {
-        let session = layout.seats.session;
+        let session = layout.placement.session;
         let touch = |thread: usize| {
             let part = layout.part(thread);
             for array in 0..3 {
@@ -81,7 +81,7 @@ impl Arrays {
             }
             Ok(())
         };
-        team::run(&layout.seats, touch, |_, ()| Ok(())).map(|_| ())
+        team::run(&layout.placement, touch, |_, ()| Ok(())).map(|_| ())
     }
 
     /// One kernel over the whole arrays, `laps` times: its time and when it ended, in ns. Doing a
@@ -94,7 +94,7 @@ impl Arrays {
     ) -> Result<(u64, u64)> {
         let how = How { kernel, element, streaming: layout.streaming, level: layout.level };
         let (to, first, second) = kernel.roles();
-        let session = layout.seats.session;
+        let session = layout.placement.session;
         let work = |thread: usize, (): &mut ()| {
             for block in (0..layout.laps).flat_map(|_| blocks(layout.part(thread))) {
                 session.check()?;
@@ -108,7 +108,7 @@ impl Arrays {
             simd::store_fence();
             Ok(())
         };
-        let members = team::run(&layout.seats, |_| Ok(()), work)?;
+        let members = team::run(&layout.placement, |_| Ok(()), work)?;
         let started_ns = members.iter().map(|member| member.started_ns).min().unwrap_or(0);
         let ended_ns = members.iter().map(|member| member.ended_ns).max().unwrap_or(0);
         Ok(((ended_ns - started_ns).max(1), ended_ns))
@@ -116,7 +116,7 @@ impl Arrays {
 
     /// Compares elements all over the arrays with what `done` passes make of their first values.
     pub fn verify(&self, layout: &Layout, element: Element, done: &[StreamKernel]) -> Result<()> {
-        for thread in 0..layout.seats.threads() {
+        for thread in 0..layout.placement.threads() {
             for index in samples(layout.part(thread)) {
                 let truth = expected(element, first_values(element, index), done);
                 for (array, truth) in truth.into_iter().enumerate() {
@@ -218,7 +218,7 @@ mod tests {
 
     fn layout(threads: usize, elements: usize, streaming: bool, level: simd::Level) -> Layout {
         Layout {
-            seats: ThreadPlacement::choose(crate::trial::session::Session::detached(), threads)
+            placement: ThreadPlacement::choose(crate::trial::session::Session::detached(), threads)
                 .unwrap(),
             elements,
             streaming,

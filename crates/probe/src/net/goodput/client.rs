@@ -1,5 +1,5 @@
 //! The running side of `net.throughput` and of the loads.
-use super::datagrams::{self, UdpTransferStats, Way};
+use super::datagrams::{self, DatagramPath, UdpTransferStats};
 use super::tcp_streams::{self, TcpTransferStats};
 use super::{StreamRole, TransferTask};
 use crate::error::{FailureKind, ProbeError, Result};
@@ -103,8 +103,8 @@ impl UdpSession {
         receive_message::<Signal>(far)?;
         trial.prepared()?;
         send_message(far, &Signal::Go)?;
-        let way = Way { socket, flow_id, far: to, sends: task.up };
-        let near = datagrams::run(session, task, &way, |receiving, sender_ended| {
+        let path = DatagramPath { socket, flow_id, far: to, sends: task.up };
+        let near = datagrams::run(session, task, &path, |receiving, sender_ended| {
             let end_ns = clock::monotonic_ns() + task.duration_ns;
             loop {
                 session.check()?;

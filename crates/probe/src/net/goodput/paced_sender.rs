@@ -46,8 +46,8 @@ pub struct PacedSender<'a> {
     socket: RawFd,
     busy: &'a Busy,
     busy_ns: u64,
-    duty: DutyCycle,
-    beat: Option<Pacer>,
+    duty_cycle: DutyCycle,
+    pacer: Option<Pacer>,
     /// Something may be left in the socket.
     undrained: bool,
     drains: bool,
@@ -73,8 +73,8 @@ impl<'a> PacedSender<'a> {
             socket,
             busy,
             busy_ns: 0,
-            duty: DutyCycle::begin(pace.intensity_ratio, pace.period_ns, now_ns, 0),
-            beat: paced.then(|| Pacer::begin(per_s, patience_ns, now_ns)),
+            duty_cycle: DutyCycle::begin(pace.intensity_ratio, pace.period_ns, now_ns, 0),
+            pacer: paced.then(|| Pacer::begin(per_s, patience_ns, now_ns)),
             undrained: false,
             drains,
         }
@@ -97,9 +97,9 @@ impl<'a> PacedSender<'a> {
     ) -> Result<u64> {
         self.session.check()?;
         let now_ns = clock::monotonic_ns();
-        let step = match &mut self.beat {
-            Some(beat) => beat.next(now_ns),
-            None => self.duty.next(now_ns, self.busy_ns),
+        let step = match &mut self.pacer {
+            Some(pacer) => pacer.next(now_ns),
+            None => self.duty_cycle.next(now_ns, self.busy_ns),
         };
         match step {
             CycleStep::Work => {
@@ -162,7 +162,7 @@ mod tests {
     fn turns_keep_the_share_and_the_rate() {
         let busy = Busy::default();
         let spent = |pace: SendingPace, work_ns: u64| {
-            let mut presser =
+            let mut sender =
                 PacedSender::new(Session::detached(), &pace, -1, 1000, 1, 100_000_000, &busy);
             let (started_ns, mut sent) = (clock::monotonic_ns(), 0);
             while clock::monotonic_ns() - started_ns < 300_000_000 {
@@ -170,9 +170,9 @@ mod tests {
                     std::thread::sleep(Duration::from_nanos(work_ns));
                     Ok(1000)
                 };
-                sent += presser.turn(work, || false).unwrap();
+                sent += sender.turn(work, || false).unwrap();
             }
-            (presser.busy_ns as f64 / (clock::monotonic_ns() - started_ns) as f64, sent)
+            (sender.busy_ns as f64 / (clock::monotonic_ns() - started_ns) as f64, sent)
         };
         attempt("a share of 0.3", || {
             let (share, _) = spent(sending_pace(0.3, 0.0), 200_000);

@@ -24,7 +24,7 @@ impl CpuUse for UdpTransferStats {
     }
 }
 
-pub fn way(direction: &str) -> Factors {
+pub fn direction_factors(direction: &str) -> Factors {
     factors! {"direction": direction}
 }
 
@@ -37,7 +37,7 @@ pub fn directions<'a, T>(
         (task.up, ("up", &sides.near, &sides.far)),
         (task.down, ("down", &sides.far, &sides.near)),
     ];
-    all.into_iter().filter(|(wanted, _)| *wanted).map(|(_, way)| way).collect()
+    all.into_iter().filter(|(wanted, _)| *wanted).map(|(_, direction)| direction).collect()
 }
 
 pub fn emit_used_cpus(trial: &mut Trial, sides: &Both<impl CpuUse>) -> Result<()> {

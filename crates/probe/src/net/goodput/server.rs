@@ -1,5 +1,5 @@
 //! The far side of `net.throughput` and of the loads.
-use super::datagrams::{self, Way};
+use super::datagrams::{self, DatagramPath};
 use super::{tcp_streams, StreamRole, TransferTask};
 use crate::error::Result;
 use crate::net::connection::{readable, End};
@@ -80,8 +80,8 @@ fn carry(
         return Ok(nothing());
     }
     let far = source.ok_or_else(gone)?;
-    let way = Way { socket, flow_id, far, sends: task.down };
-    let stats = datagrams::run(session, task, &way, |receiving, sender_ended| {
+    let path = DatagramPath { socket, flow_id, far, sends: task.down };
+    let stats = datagrams::run(session, task, &path, |receiving, sender_ended| {
         if !wait_for_message(peer)? {
             receiving.until_ns.store(0, Ordering::Relaxed);
             return Ok(());

@@ -207,7 +207,7 @@ fn send(mut end: End, task: &TransferTask, progress: &Progress, busy: &Busy) -> 
     let mut sent_bytes = 0;
     if let Some(pace) = &task.pace {
         let socket = end.as_raw_fd();
-        let mut presser = PacedSender::new(
+        let mut sender = PacedSender::new(
             session,
             pace,
             socket,
@@ -216,9 +216,9 @@ fn send(mut end: End, task: &TransferTask, progress: &Progress, busy: &Busy) -> 
             task.interval_ns,
             busy,
         );
-        presser.limit_unsent_bytes();
+        sender.limit_unsent_bytes();
         while !over() {
-            sent_bytes += presser.turn(|| end.write(data).map(|bytes| bytes as u64), over)?;
+            sent_bytes += sender.turn(|| end.write(data).map(|bytes| bytes as u64), over)?;
         }
     }
     let file = task.zero_copy.then(|| memory_file(data)).transpose()?;

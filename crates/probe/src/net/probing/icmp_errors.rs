@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reports_are_told_apart() {
+    fn reports_are_distinguished() {
         let report = |errno: i32, origin, icmp_type, info| ExtendedError {
             errno: errno as u32,
             origin,

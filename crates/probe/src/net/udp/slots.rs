@@ -39,7 +39,7 @@ impl Iterator for SendSlots {
             self.next += 1;
             let Some((pairs, random)) = &mut self.pairs else { return Some(slot) };
             // The last slot has no neighbour with which it could be a pair.
-            let is_first = random.chance(pairs.start_ratio) && self.next < self.end;
+            let is_first = random.bernoulli(pairs.start_ratio) && self.next < self.end;
             let is_chosen = is_first || self.is_second;
             self.is_second = is_first;
             if is_chosen {

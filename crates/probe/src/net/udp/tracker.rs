@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn loss_duplicates_and_disorder_are_told_apart() {
+    fn loss_duplicates_and_disorder_are_distinguished() {
         assert_eq!(counts_after(&[0, 1, 2, 3]), (4, 0, 0));
         assert_eq!(counts_after(&[0, 3, 3, 4]), (3, 1, 0));
         assert_eq!(counts_after(&[0, 2, 1, 3]), (4, 0, 1));

@@ -58,7 +58,7 @@ impl Figure {
     pub fn read(&self, output: &str) -> Result<f64> {
         match &self.reader {
             FigurePattern::Expression(expression) => self.match_once(expression, output),
-            FigurePattern::Path(path) => self.look_up(path, output),
+            FigurePattern::Path(path) => self.read_value(path, output),
         }
     }
 
@@ -74,7 +74,7 @@ impl Figure {
         self.finite(text.as_str())
     }
 
-    fn look_up(&self, path: &[String], output: &str) -> Result<f64> {
+    fn read_value(&self, path: &[String], output: &str) -> Result<f64> {
         let document: Value = serde_json::from_str(output)
             .map_err(|error| self.failed(&format!("the output is no JSON ({error})")))?;
         let mut value = &document;

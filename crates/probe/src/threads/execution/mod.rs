@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn exit_codes_and_signals_are_told_apart() {
+    fn exit_codes_and_signals_are_distinguished() {
         for (script, ending) in [
             ("exit 0", Ending::Exit(0)),
             ("exit 7", Ending::Exit(7)),

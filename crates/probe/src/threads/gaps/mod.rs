@@ -1,7 +1,7 @@
 //! The scheduling-gap meter: a tight loop that looks at a clock and keeps what it missed.
 pub mod cause;
-pub mod looks;
 pub mod processes;
+pub mod read_intervals;
 pub mod record;
 pub mod start;
 pub mod watch;

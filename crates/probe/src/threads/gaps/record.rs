@@ -78,7 +78,7 @@ impl Record {
     }
 
     /// Mean time of one look while nothing disturbed.
-    pub fn look_cost_ns(&self) -> f64 {
+    pub fn mean_read_ns(&self) -> f64 {
         let undisturbed = self.awake_ns() - self.gaps_ns - self.asking_ns;
         undisturbed.max(0.0) / self.clock_reads.saturating_sub(self.gaps).max(1) as f64
     }

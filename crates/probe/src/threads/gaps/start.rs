@@ -15,8 +15,8 @@ pub fn threads<C: Ticks>(
     settings: &GapMeterSettings,
     places: &[LoopPlacement],
 ) -> Result<Vec<Record>> {
-    let seats = ThreadPlacement::free(trial.session, places.len())?;
-    for note in &seats.notes {
+    let placement = ThreadPlacement::free(trial.session, places.len())?;
+    for note in &placement.notes {
         trial.out.note(note);
     }
     let prepare = |thread: usize| Ok(Watch::prepare::<C>(settings, places[thread]));
@@ -24,7 +24,7 @@ pub fn threads<C: Ticks>(
         watch.watch_clock::<C>(None);
         Ok(())
     };
-    let members = team::run_behind(|| trial.prepared(), &seats, prepare, look)?;
+    let members = team::run_behind(|| trial.prepared(), &placement, prepare, look)?;
     members.into_iter().map(|member| member.state.record()).collect()
 }
 
@@ -43,7 +43,7 @@ pub fn reads_tsc(trial: &mut Trial) -> Result<bool> {
             "Set clock to auto or monotonic.",
         ));
     }
-    trial.out.note(format!("The loops looked at CLOCK_MONOTONIC, because {reason}."));
+    trial.out.note(format!("The loops read CLOCK_MONOTONIC, because {reason}."));
     Ok(false)
 }
 

@@ -1,7 +1,7 @@
 //! The loop itself: it looks at the clock again and again, and what lies between two looks is
 //! either the cost of a look or a gap.
 use super::cause::{Cause, Causes};
-use super::looks::Looks;
+use super::read_intervals::ReadIntervals;
 use super::record::{histogram, GapEvent, Record};
 use super::{GapMeterSettings, LoopPlacement};
 use crate::error::Result;
@@ -20,7 +20,7 @@ pub struct Watch {
     threshold: u64,
     long: u64,
     causes: Causes,
-    intervals: Looks,
+    intervals: ReadIntervals,
     counts: LoopCounts,
     runs: Histogram<u64>,
     lengths: Histogram<u64>,
@@ -77,7 +77,7 @@ impl Watch {
             threshold: ticks(settings.threshold_ns as f64).max(1),
             long: ticks(settings.duration_ns as f64 * LONG_SHARE),
             causes: Causes::open(place.cpu),
-            intervals: Looks::default(),
+            intervals: ReadIntervals::default(),
             counts: LoopCounts::default(),
             runs: histogram(),
             lengths: histogram(),

@@ -100,7 +100,7 @@ fn other_latencies_and_users_are_looked_at() {
 }
 
 #[test]
-fn what_is_told() {
+fn what_is_reported() {
     let answer = run(&scenario(&islands()), 1).unwrap();
     let documents: std::collections::BTreeMap<_, _> = answer.documents().into_iter().collect();
     assert_eq!(documents["chosen"]["sites"], json!(["in_a", "in_b"]));

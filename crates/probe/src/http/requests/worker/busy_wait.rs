@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_ends_the_wait_and_silence_lasts_as_long_as_asked() {
+    fn an_event_ends_the_wait_and_silence_lasts_as_long_as_requested() {
         use crate::http::requests::epoll::READ;
         use std::io::Write;
         use std::os::fd::AsRawFd;

@@ -29,7 +29,7 @@ impl<P: Protocol> EngineWorker<'_, P> {
             self.recorder.failed(request, failure, now_ns);
         }
         if failure == WRONG_LENGTH && requests.is_empty() {
-            self.recorder.unasked();
+            self.recorder.count_unrequested();
         }
         self.follow(slot, requests.len(), now_ns, RETRY_NS);
         Ok(())

@@ -4,22 +4,22 @@
 const SLOTS: usize = 512;
 
 /// A coarse histogram of ticks: eight buckets to an octave, the extremes exact.
-pub struct Looks {
+pub struct ReadIntervals {
     slots: Box<[u64; SLOTS]>,
     shortest: u64,
     longest: u64,
 }
 
-impl Default for Looks {
+impl Default for ReadIntervals {
     fn default() -> Self {
         // Not zero, so that the pages are written; `clear` follows the rehearsal.
-        let mut looks = Self { slots: Box::new([1; SLOTS]), shortest: 0, longest: 0 };
-        looks.clear();
-        looks
+        let mut read_intervals = Self { slots: Box::new([1; SLOTS]), shortest: 0, longest: 0 };
+        read_intervals.clear();
+        read_intervals
     }
 }
 
-impl Looks {
+impl ReadIntervals {
     #[inline(always)]
     pub fn count(&mut self, length: u64) {
         self.slots[slot(length)] += 1;
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn the_quantile_is_the_edge_of_its_bucket() {
-        let mut intervals = Looks::default();
+        let mut intervals = ReadIntervals::default();
         assert_eq!((intervals.quantile(0.999), intervals.shortest()), (None, None));
         for _ in 0..999 {
             intervals.count(50);

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quota_a_disagreement_and_a_slow_clock_are_told() {
+    fn a_quota_a_disagreement_and_a_slow_clock_are_reported() {
         let document = json!({
             "cpu": {"agree": false, "disagreements": ["model: cpuid '106', /proc/cpuinfo '85'"],
                 "by_cpuinfo": {"distinct_models": 2}},
