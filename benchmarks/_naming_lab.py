@@ -21,11 +21,11 @@ import _paired
 sys.path[:0] = [str(_paired.ROOT / "src")]
 
 from nephoscope import catalog  # noqa: E402
-from nephoscope.isolation.naming import KERNEL_FLOORS as FLOORS  # noqa: E402
-from nephoscope.lab import files  # noqa: E402
-from nephoscope.lab.provisioner import LABS  # noqa: E402
-from nephoscope.targets.lab import LabTarget  # noqa: E402
-from nephoscope.targets.probe.target import Target  # noqa: E402
+from nephoscope.features.isolation.naming import KERNEL_FLOORS as FLOORS  # noqa: E402
+from nephoscope.measure.lab import files  # noqa: E402
+from nephoscope.measure.lab.provisioner import LABS  # noqa: E402
+from nephoscope.measure.targets.lab import LabTarget  # noqa: E402
+from nephoscope.measure.targets.probe.target import Target  # noqa: E402
 
 MS = 1_000_000
 PASSES = (False, True, True, False)
@@ -200,7 +200,7 @@ async def serving(
     targets: Mapping[str, Target], client: str, benchmark: str, params: Mapping[str, Any]
 ) -> tuple[Any, Any]:
     """The far side, and what its peer has to know."""
-    from nephoscope.targets import session
+    from nephoscope.measure.targets import session
 
     far = await session.serve(
         targets["far"], targets[client], benchmark, params, deadline_s=60.0, limit_s=20.0

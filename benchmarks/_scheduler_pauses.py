@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from nephoscope.model import Sample
+from nephoscope.core.model import Sample
 
 Pause = tuple[float, float]
 """Begin and length, in nanoseconds."""

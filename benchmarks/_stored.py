@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nephoscope.model import Setting, TrialKey, TrialRecord, TrialStatus
+from nephoscope.core.model import Setting, TrialKey, TrialRecord, TrialStatus
 
 
 def valid_trial(

@@ -14,11 +14,12 @@ import sys
 
 from _paired import write_result
 
-from nephoscope import catalog, plans
-from nephoscope.analysis.statistics.estimates import median
-from nephoscope.model import TrialKey, TrialRecord, TrialStatus
-from nephoscope.plans import Plan
-from nephoscope.runs.schedule.progress import Progress
+from nephoscope import catalog
+from nephoscope.core.model import TrialKey, TrialRecord, TrialStatus
+from nephoscope.measure import plans
+from nephoscope.measure.plans import Plan
+from nephoscope.measure.runs.schedule.progress import Progress
+from nephoscope.stats.statistics.estimates import median
 
 SPREADS = (0.005, 0.01, 0.02, 0.04, 0.06, 0.09, 0.14, 0.20)
 ROUNDS = 16

@@ -1,9 +1,9 @@
 """Change points of drawn series by `nephoscope history` and by Apache Otava, side by side.
 
-Both see the same series (tests/history/cases.py): stationary ones, on which an alarm is false, and
-series with a step of 5 % at a noise of 2 %, which ends ten points behind the step. Otava has an
-environment of its own, which --install creates from PyPI. With --write the counts are stored; the
-page on change points shows them (`make generate`).
+Both see the same series (tests/features/history/cases.py): stationary ones, on which an alarm is
+false, and series with a step of 5 % at a noise of 2 %, which ends ten points behind the step. Otava
+has an environment of its own, which --install creates from PyPI. With --write the counts are
+stored; the page on change points shows them (`make generate`).
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from _paired import ROOT, write_result
 
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
-from tests.history.cases import SEED, STATIONARY, STEP_AT, Drawing, is_step, stepped  # noqa: E402
+from tests.features.history.cases import SEED, STATIONARY, STEP_AT, Drawing, is_step, stepped  # noqa: E402
 
-from nephoscope.history.change_points import detect  # noqa: E402
+from nephoscope.features.history.change_points import detect  # noqa: E402
 
 OTAVA = "apache-otava==0.8.0"
 ENVIRONMENT = ROOT / ".setup" / "peers" / "otava"

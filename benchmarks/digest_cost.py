@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT))
 
 from tests.store.factory import SPEC, new_run, record
 
-from nephoscope.model import Sample
+from nephoscope.core.model import Sample
 from nephoscope.store import StoredRun, trialfile
 from nephoscope.store import run as runs
 

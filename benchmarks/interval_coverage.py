@@ -1,4 +1,4 @@
-"""Counts how often 95 % intervals hold the truth, case by case of tests/analysis/coverage.py.
+"""Counts how often 95 % intervals hold the truth, case by case of tests/stats/coverage.py.
 
 With --write it stores the counts that the page *How we measure* shows (`make generate` renders
 them). Single-threaded work in two processes; about 20 minutes of CPU time for 3,000 samples.
@@ -14,7 +14,7 @@ from _paired import ROOT, write_result
 
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
-from tests.analysis.coverage import CASES, constants  # noqa: E402
+from tests.stats.coverage import CASES, constants  # noqa: E402
 
 
 def count(job: tuple[int, int, int]) -> int:

@@ -28,8 +28,9 @@ import numpy as np
 from _stored import valid_trial
 from scipy.stats import binom
 
-from nephoscope import catalog, plans
-from nephoscope.model import Sample
+from nephoscope import catalog
+from nephoscope.core.model import Sample
+from nephoscope.measure import plans
 from nephoscope.store import FINISHED, Store
 
 START_S = 1_780_000_000.0

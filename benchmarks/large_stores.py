@@ -64,8 +64,9 @@ def make_trials(store: Path, trials: int) -> None:
     """Makes a finished run of so many trials of `null` with seven samples each."""
     from _stored import valid_trial
 
-    from nephoscope import catalog, plans
-    from nephoscope.model import Sample
+    from nephoscope import catalog
+    from nephoscope.core.model import Sample
+    from nephoscope.measure import plans
     from nephoscope.store import Store
 
     known = catalog.load()
@@ -87,8 +88,9 @@ def make_runs(store: Path, runs: int) -> None:
     """Makes finished runs of eight trials of `cpu.pi`, on machines of two CPU models."""
     from _stored import valid_trial
 
-    from nephoscope import catalog, plans
-    from nephoscope.model import Sample
+    from nephoscope import catalog
+    from nephoscope.core.model import Sample
+    from nephoscope.measure import plans
     from nephoscope.store import Store
 
     known = catalog.load()
@@ -112,8 +114,9 @@ def make_surveys(store: Path, runs: int) -> None:
     """Makes finished runs of the plan of `nephoscope survey`, each with four trials of a kind."""
     from _stored import valid_trial
 
-    from nephoscope import catalog, plans
-    from nephoscope.model import Sample
+    from nephoscope import catalog
+    from nephoscope.core.model import Sample
+    from nephoscope.measure import plans
     from nephoscope.store import Store
 
     known = catalog.load()

@@ -38,7 +38,7 @@ from _paired import (
 
 sys.path.insert(0, str(ROOT / "src"))
 
-from nephoscope.adapters import ADAPTERS, Output
+from nephoscope.catalog.adapters import ADAPTERS, Output
 
 BOUND = (0.8, 1.25)
 WORK = {"files": 3_000, "transactions": 15_000, "min_bytes": 1_024, "max_bytes": 20_480}

@@ -28,10 +28,10 @@ import _paired
 from _naming_lab import LOADS, PASSES, case, draw, made
 
 from nephoscope import catalog
-from nephoscope.analysis.statistics.proportions import wilson
-from nephoscope.errors import NephoscopeError
-from nephoscope.isolation import naming
-from nephoscope.isolation.naming_references import REFERENCES
+from nephoscope.core.errors import NephoscopeError
+from nephoscope.features.isolation import naming
+from nephoscope.features.isolation.naming_references import REFERENCES
+from nephoscope.stats.statistics.proportions import wilson
 
 PAGE = _paired.ROOT / "docs" / "explanation" / "naming-accuracy.md"
 MODULE = _paired.ROOT / "src" / "nephoscope" / "isolation" / "naming_references.py"
@@ -178,7 +178,7 @@ def learn(cases: Sequence[Mapping[str, Any]]) -> str:
             "",
             "from __future__ import annotations",
             "",
-            "from nephoscope.isolation.naming import CANARIES, Reference",
+            "from nephoscope.features.isolation.naming import CANARIES, Reference",
             "",
             '_TABLE = """',
             *rows,

@@ -29,8 +29,8 @@ from _paired import (
     version,
 )
 
-from nephoscope.adapters import ADAPTERS
-from nephoscope.targets import parse as target_of
+from nephoscope.catalog.adapters import ADAPTERS
+from nephoscope.measure.targets import parse as target_of
 
 SECOND_NS = 1_000_000_000
 TENTH = (0.9, 1.1)

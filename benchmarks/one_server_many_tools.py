@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 from _paired import machine, version, write_result
 
-from nephoscope.adapters import ADAPTERS
-from nephoscope.analysis.statistics.histograms import quantile_of_counts
-from nephoscope.targets import parse, session
-from nephoscope.targets.base import Peer, TargetTrial
-from nephoscope.targets.probe.target import Target
+from nephoscope.catalog.adapters import ADAPTERS
+from nephoscope.measure.targets import parse, session
+from nephoscope.measure.targets.base import Peer, TargetTrial
+from nephoscope.measure.targets.probe.target import Target
+from nephoscope.stats.statistics.histograms import quantile_of_counts
 
 BODY_BYTES = 166
 STALL_EVERY_S, STALL_S = 10.0, 1.0

@@ -1,7 +1,7 @@
 """Repeats a survey with gaps of random length, and writes how much its medians vary between runs.
 
 `nephoscope compare` learns from the data set which variance between runs to assume of a machine
-without a history (src/nephoscope/comparison/repeated_surveys/). With `--runs 0` it measures nothing
+without a history (features/comparison/repeated_surveys/). With `--runs 0` it measures nothing
 and writes the surveys that the store has.
 """
 

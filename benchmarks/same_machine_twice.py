@@ -27,7 +27,7 @@ from _paired import ROOT, machine, write_result
 
 sys.path[:0] = [str(ROOT / "src")]
 
-from nephoscope.analysis.statistics.proportions import wilson  # noqa: E402
+from nephoscope.stats.statistics.proportions import wilson  # noqa: E402
 
 COMMAND = str(ROOT / ".venv" / "bin" / "nephoscope")
 PLAN = ROOT / "benchmarks" / "same-machine-twice.yaml"

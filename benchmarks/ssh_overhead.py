@@ -22,7 +22,7 @@ sys.path[:0] = [str(_paired.ROOT), str(_paired.ROOT / "src")]
 
 from tests import sshd  # noqa: E402
 
-from nephoscope.targets.ssh.target import SshChannel  # noqa: E402
+from nephoscope.measure.targets.ssh.target import SshChannel  # noqa: E402
 
 COMMANDS = 100
 BOUND = (None, 1.0)

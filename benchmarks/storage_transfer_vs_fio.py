@@ -45,8 +45,8 @@ from _paired import (
     version,
 )
 
-from nephoscope.lab.limits import cgroups, disk
-from nephoscope.lab.topology import DiskSpec
+from nephoscope.measure.lab.limits import cgroups, disk
+from nephoscope.measure.lab.topology import DiskSpec
 
 BOUND = (0.95, 1.05)
 CHUNK_BYTES = 1 << 20

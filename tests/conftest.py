@@ -18,6 +18,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from tests import contradictions, profiles
 
+pytest_plugins = ["tests.undecided"]
+
 ROOT = Path(__file__).resolve().parents[1]
 
 ALONE = frozenset({"truth"})
@@ -25,50 +27,21 @@ ALONE = frozenset({"truth"})
 
 TOGETHER = frozenset(
     {
-        "adapters",
-        "advise",
-        "analysis",
-        "balance",
-        "capabilities",
-        "census",
-        "clients",
-        "commands",
-        "compaction",
-        "comparison",
+        "catalog",
+        "cli",
         "contract",
-        "cost",
-        "crosscheck",
+        "core",
         "docs",
         "e2e",
-        "experiments",
-        "fleet",
+        "features",
         "fuzz",
-        "history",
-        "isolation",
-        "lab",
-        "labcheck",
-        "load",
-        "machine",
-        "network",
-        "plans",
-        "platforms",
-        "rank",
-        "pricing",
+        "measure",
         "questions",
-        "reading",
         "report",
         "results",
-        "runs",
-        "scenarios",
-        "scheduler",
         "serve",
-        "simulation",
-        "sla",
+        "stats",
         "store",
-        "studies",
-        "targets",
-        "traffic",
-        "watch",
     }
 )
 """Folders whose tests run on all CPUs at once. What measures time in them is marked `alone`."""
@@ -149,7 +122,7 @@ def _private_store(
 
     A test without a folder of its own gets the name of one that nobody makes unless it is used.
     """
-    from nephoscope.runs import concurrent_runs
+    from nephoscope.measure.runs import concurrent_runs
 
     if "tmp_path" in request.fixturenames:
         folder: Path = request.getfixturevalue("tmp_path")
@@ -168,11 +141,14 @@ def _repeatable_seeds(request: pytest.FixtureRequest, monkeypatch: pytest.Monkey
     Else the noise of `null` would differ between two sessions, and with it verdicts and widths.
     """
     drawn = random.Random(request.node.nodeid)
-    monkeypatch.setattr("nephoscope.runs.runner.secrets.randbelow", drawn.randrange)
+    monkeypatch.setattr("nephoscope.measure.runs.runner.secrets.randbelow", drawn.randrange)
 
 
 _RENDERERS = (
-    ("nephoscope.documents.to_text", lambda text: contradictions.of_document(json.loads(text))),
+    (
+        "nephoscope.core.documents.to_text",
+        lambda text: contradictions.of_document(json.loads(text)),
+    ),
     ("nephoscope.report.html_output.render", contradictions.of_page),
     ("nephoscope.report.markdown_output.render", contradictions.of_text),
     ("nephoscope.report.terminal_output.render", contradictions.of_text),
@@ -211,7 +187,7 @@ def _nothing_contradicts_itself(
 @pytest.fixture(scope="session")
 def probe() -> Path:
     """The probe that the set-up built."""
-    from nephoscope.programs import find_probe
+    from nephoscope.core.programs import find_probe
 
     return find_probe()
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from scipy.special import bdtrc
 
-from nephoscope.analysis.statistics.proportions import wilson
+from nephoscope.stats.statistics.proportions import wilson
 
 FALSE_ALARM = 0.01
 """Chance that a rate which is as promised fails the test."""

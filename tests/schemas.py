@@ -12,11 +12,11 @@ from typing import Any
 import jsonschema_rs
 from jsonschema_rs import ValidationError
 
-from nephoscope import capabilities
+from nephoscope.report import report_files
 
 __all__ = ["ValidationError", "check_schema", "result_schema", "validate"]
 
-result_schema = cache(capabilities.result_schema)
+result_schema = cache(report_files.result_schema)
 """The schema of a run's result; made once, from all capabilities."""
 
 

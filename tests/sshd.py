@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from nephoscope.targets.kinds.ssh import SshRecord as Record
+from nephoscope.measure.targets.kinds.ssh import SshRecord as Record
 
 PROGRAM = shutil.which("sshd") or "/usr/sbin/sshd"
 

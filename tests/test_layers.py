@@ -1,135 +1,142 @@
-"""Imports follow the arrows of docs/architecture.md, at module level and inside functions alike."""
+"""Imports go down the rows of the layers, at module level and inside functions alike."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable, Mapping
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+
+import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "nephoscope"
 
-# A room may import the rooms before it, and itself.
-ORDER = [
-    "limits",
-    "errors",
-    "grouping",
-    "units",
-    "tasks",
-    "programs",
-    "reading",
-    "naming",
-    "model",
-    "documents",
-    "catalog",
-    "adapters",
-    "analysis",
-    "provisioning",
-    "lab",
-    "scenarios",
-    "targets",
-    "plans",
-    "labcheck",
-    "store",
-    "runs",
-    "results",
-    "report",
-    "machine",
-    "clients",
-    "experiments",
-    "isolation",
-    "scheduler",
-    "load",
-    "balance",
-    "network",
-    "traffic",
-    "census",
-    "fleet",
-    "sla",
-    "advise",
-    "crosscheck",
-    "platforms",
-    "simulation",
-    "cost",
-    "pricing",
-    "capabilities",
-    "comparison",
-    "rank",
-    "compaction",
-    "history",
-    "studies",
-    "watch",
-    "api",
-    "commands",
-    "cli",
-    "serve",
-    "__main__",
-]
-ANALYSIS_MAY_IMPORT = {"errors", "grouping", "units", "naming", "model", "analysis"}
-COMMANDS = {
-    "command",
-    "capacity_command",
-    "utility_command",
-    "live",
-    "measured_latency",
-    "options",
-    "text",
-    "watch_command",
-    "what_if_command",
-}
-"""Modules of a capability's folder that belong to the command line, above all folders."""
-SERVERS = {"endpoint"}
-"""Modules of a capability's folder that listen behind the guard of the dashboard."""
+ROWS: tuple[tuple[str, ...], ...] = (
+    ("core",),
+    ("catalog",),
+    ("stats",),
+    ("measure", "store"),
+    ("results",),
+    ("report",),
+    ("cli.kit",),
+    ("httpd",),
+    ("features",),
+    ("cli.commands",),
+    ("serve",),
+    ("app", "api"),
+    ("command_line",),
+    ("__main__",),
+)
+"""A module may import those of its own row and of the rows before it."""
+
+SPLIT = frozenset({"cli", "core", "features", "measure"})
+"""Folders of which each folder is a package for the search of cycles."""
+
+STATS_MAY_IMPORT = ("core.errors", "core.grouping", "core.units", "core.naming", "core.model")
+"""Statistics get arrays and return estimates: nothing that reads or writes."""
 
 
-def room_of(path: Path) -> str:
-    """The room (folder or top-level module) in which a source file lies."""
-    first = path.relative_to(PACKAGE).parts[0]
-    return first.removesuffix(".py")
+def sources() -> dict[str, Path]:
+    """Module name, without the name of this package -> file."""
+    found = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        if not name.startswith(("_probe", "_contracts")):
+            found[name] = path
+    return found
 
 
-def imported_rooms(path: Path) -> set[str]:
-    """Rooms of this package that a source file imports, wherever in the file."""
-    rooms = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        names: list[str] = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            assert node.level == 0, f"{path}: relative imports hide the room"
-            names = [node.module]
-            if node.module == "nephoscope":
-                names = [f"nephoscope.{alias.name}" for alias in node.names]
-        for name in names:
-            parts = name.split(".")
-            if parts[0] == "nephoscope" and len(parts) > 1 and not parts[1].startswith("__"):
-                rooms.add(parts[1])
-    return rooms
-
-
-SOURCES = sorted(path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py")
-PACKAGES = sorted(path for path in PACKAGE.glob("*/__init__.py"))
-
-
-def allowed_rooms(path: Path) -> set[str]:
-    """The rooms that a source file may import."""
-    room = room_of(path)
-    if room == "analysis":
-        return ANALYSIS_MAY_IMPORT
-    last = (
-        "commands"
-        if path.stem in COMMANDS and ORDER.index(room) < ORDER.index("commands")
-        else room
-    )
-    return set(ORDER[: ORDER.index(last) + 1]) | ({"serve"} if path.stem in SERVERS else set())
-
-
-def test_imports_go_one_way() -> None:
-    wrong = {
-        str(path.relative_to(PACKAGE)): sorted(imported_rooms(path) - allowed_rooms(path))
-        for path in [*SOURCES, *PACKAGES]
+@cache
+def imports() -> dict[str, frozenset[str]]:
+    """Module -> modules of this package that it imports, wherever in its file."""
+    modules = sources()
+    return {
+        name: frozenset(
+            module
+            for text in _imported(ast.parse(path.read_text(encoding="utf-8")), path)
+            if (module := _module(text, modules)) and module != name
+        )
+        for name, path in modules.items()
     }
-    assert not {path: rooms for path, rooms in wrong.items() if rooms}
 
 
-def test_every_room_has_its_place_in_the_order() -> None:
-    rooms = {room_of(path) for path in SOURCES} | {path.parent.name for path in PACKAGES}
-    assert rooms - {"_probe", "_contracts"} <= set(ORDER)
+def _imported(tree: ast.AST, path: Path) -> Iterable[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative imports hide the row"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _module(text: str, modules: Mapping[str, Path]) -> str:
+    """The longest part of a dotted name that is a module of this package; empty for none."""
+    first, _, name = text.partition(".")
+    while first == "nephoscope" and name and name not in modules:
+        name = name.rpartition(".")[0]
+    return name if first == "nephoscope" else ""
+
+
+def row_of(module: str) -> int:
+    """The number of the row in which a module lies."""
+    for number, row in enumerate(ROWS):
+        if any(module == name or module.startswith(f"{name}.") for name in row):
+            return number
+    assert module in ("", "cli"), f"{module} is in no row"
+    return 0
+
+
+def package_of(module: str) -> str:
+    """The package that a module belongs to, as cycles are searched for."""
+    parts = module.split(".")
+    return ".".join(parts[: 2 if parts[0] in SPLIT else 1])
+
+
+def cycle_of(graph: Mapping[str, Iterable[str]]) -> list[str]:
+    """Nodes of a cycle, the first one twice; empty where there is none."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+@pytest.mark.parametrize("row", range(len(ROWS)), ids=[" ".join(row) for row in ROWS])
+def test_a_row_imports_no_row_above_it(row: int) -> None:
+    upward = [
+        f"{module} -> {imported}"
+        for module, found in imports().items()
+        for imported in found
+        if row_of(module) == row and row_of(imported) > row
+    ]
+    assert not upward
+
+
+def test_no_packages_import_each_other_in_a_cycle() -> None:
+    graph: dict[str, set[str]] = {}
+    for module, found in imports().items():
+        own = package_of(module)
+        graph.setdefault(own, set()).update({package_of(name) for name in found} - {own})
+    assert not cycle_of(graph)
+
+
+def test_no_modules_import_each_other_in_a_cycle() -> None:
+    assert not cycle_of(imports())
+
+
+def test_statistics_neither_read_nor_write() -> None:
+    wrong = [
+        f"{module} -> {imported}"
+        for module, found in imports().items()
+        if module.startswith("stats.")
+        for imported in found
+        if not imported.startswith(("stats", *STATS_MAY_IMPORT))
+    ]
+    assert not wrong
+
+
+def test_a_cycle_is_seen() -> None:
+    assert set(cycle_of({"a": ["b"], "b": ["c"], "c": ["a"], "d": ["a"]})) == {"a", "b", "c"}
+    assert cycle_of({"a": ["b"], "b": ["c"], "c": []}) == []

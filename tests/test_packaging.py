@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import nephoscope
-from nephoscope import cli
+from nephoscope import command_line
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -98,7 +98,7 @@ def test_the_wheel_carries_schemas_and_the_manual_page_of_every_command(wheel: P
         (name,) = (name for name in archive.namelist() if name.endswith("/man1/nephoscope.1"))
         page = archive.read(name).decode()
         assert "nephoscope/_contracts/plan.schema.json" in archive.namelist()
-    for command in cli.app.commands:
+    for command in command_line.program.commands:
         assert re.search(rf"^\.SS nephoscope {command}", page, flags=re.M), command
     assert ".SH EXIT STATUS" in page
 

@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 
 from nephoscope import catalog
-from nephoscope.adapters import ADAPTERS
-from nephoscope.capabilities.table import TABLE
+from nephoscope.app import FEATURES
+from nephoscope.catalog.adapters import ADAPTERS
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "nephoscope"
@@ -28,7 +28,7 @@ def test_every_analysis_has_a_test_file_and_a_docstring() -> None:
 
 
 def test_every_capability_has_tests_of_its_results_and_findings() -> None:
-    folders = {entry.analyse.split(".")[1] for entry in TABLE}
+    folders = {entry.analyse.split(".")[1] for entry in FEATURES}
     assert len(folders) >= 10
     for name in folders:
         tests = list((ROOT / "tests" / name).rglob("test_*.py"))

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tests.contract.toy_provisioner import ToyProvisioner, Toys
 
-from nephoscope.errors import UsageError
-from nephoscope.provisioning import Quote, SpendingLimit, create_within
+from nephoscope.core.errors import UsageError
+from nephoscope.measure.provisioning import Quote, SpendingLimit, create_within
 
 SPEC = Toys("rented", ("a", "b"))
 

@@ -13,9 +13,9 @@ import json
 import sys
 from pathlib import Path
 
-from nephoscope import capabilities
-from nephoscope.capabilities import reference_values
-from nephoscope.errors import NephoscopeError
+from nephoscope.core.errors import NephoscopeError
+from nephoscope.report import reference_values
+from nephoscope.results import analyse_run
 from nephoscope.store import Store
 
 FOLDER = Path(reference_values.__file__).parent / "reference_surveys"
@@ -31,7 +31,7 @@ def main() -> int:
     options = parser.parse_args()
     try:
         run = Store(options.store).open(options.run)
-        document = reference_values.document_of(capabilities.build(run), options.notes)
+        document = reference_values.document_of(analyse_run.build(run), options.notes)
     except NephoscopeError as error:
         print(error, file=sys.stderr)
         return 2

@@ -18,12 +18,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from nephoscope.adapters import ADAPTERS, Command, Output
-from nephoscope.programs import find_probe
-from nephoscope.targets import parse, session
-from nephoscope.targets.base import TargetTrial
-from nephoscope.targets.probe import target as target_module
-from nephoscope.targets.probe.tools import wrap, wrapped_by
+from nephoscope.catalog.adapters import ADAPTERS, Command, Output
+from nephoscope.core.programs import find_probe
+from nephoscope.measure.targets import parse, session
+from nephoscope.measure.targets.base import TargetTrial
+from nephoscope.measure.targets.probe import target as target_module
+from nephoscope.measure.targets.probe.tools import wrap, wrapped_by
 
 GOLDEN = Path(__file__).resolve().parents[1] / "tests" / "golden"
 DEADLINE_S = 120

@@ -1,4 +1,4 @@
-"""Calibrates the thresholds of change points by simulation: src/nephoscope/history/thresholds.json.
+"""Calibrates the thresholds of change points by simulation: features/history/thresholds.json.
 
 Stationary AR(1) series of WINDOW points are tested after each point as `nephoscope history` tests
 them. The threshold depends on the effective number of points alone, which the autocorrelation
@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from nephoscope.history import step_test
-from nephoscope.history.change_points import WINDOW
+from nephoscope.features.history import step_test
+from nephoscope.features.history.change_points import WINDOW
 
 Floats = npt.NDArray[np.float64]
 

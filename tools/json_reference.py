@@ -30,8 +30,8 @@ FILES = {
 
 def page() -> str:
     """The reference page of JSON documents: the document of each command, and the keys of each."""
-    from nephoscope.commands import json_documents
-    from nephoscope.documents import SCHEMA_VERSION
+    from nephoscope.cli.commands import json_documents
+    from nephoscope.core.documents import SCHEMA_VERSION
 
     lines = ["# JSON documents", "", INTRODUCTION.format(version=SCHEMA_VERSION), "## Commands", ""]
     lines += ["| command | with | document |", "|---|---|---|"]
@@ -55,7 +55,7 @@ def page() -> str:
 
 def document_link(name: str) -> str:
     """Returns the link to the schema of a document."""
-    from nephoscope.commands.json_documents import CONTRACTS
+    from nephoscope.cli.commands.json_documents import CONTRACTS
 
     target = f"../../contracts/{name}.schema.json" if name in CONTRACTS else f"#{name}"
     return f"[{name}]({target})"

@@ -147,7 +147,7 @@ entry_point() {
 #!$PWD/.venv/bin/python
 import sys
 
-from nephoscope.cli import main
+from nephoscope.command_line import main
 
 sys.exit(main())
 SCRIPT

@@ -21,7 +21,7 @@ part() { # name, command
 }
 
 pythons() { # marks, further options
-  .venv/bin/python -m pytest -q -rs -m "$@"
+  .venv/bin/python -m pytest -q -rsfE -m "$@"
 }
 
 finish_building() {

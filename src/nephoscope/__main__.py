@@ -2,7 +2,7 @@
 
 import sys
 
-from nephoscope.cli import main
+from nephoscope.command_line import main
 
 if __name__ == "__main__":
     sys.exit(main())

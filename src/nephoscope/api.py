@@ -22,15 +22,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from nephoscope import capabilities
-from nephoscope.capabilities.sections import build_all
-from nephoscope.comparison.result import Comparisons, Rules
-from nephoscope.comparison.stored import of_stored_runs
-from nephoscope.documents import to_json
-from nephoscope.errors import NephoscopeError
-from nephoscope.model import RunResult, factors_key
-from nephoscope.report import html_output
+from nephoscope.core.documents import to_json
+from nephoscope.core.errors import NephoscopeError
+from nephoscope.core.model import RunResult, factors_key
+from nephoscope.features.comparison.result import Comparisons, Rules
+from nephoscope.features.comparison.stored import of_stored_runs
+from nephoscope.report import html_output, report_files
 from nephoscope.report.blocks import Chart, Section
+from nephoscope.report.feature_sections import build_all
+from nephoscope.results import analyse_run
 from nephoscope.store import Store, StoredRun, default_path
 from nephoscope.store.export import factor_columns, flat_table
 
@@ -168,12 +168,12 @@ class Run:
 
     def document(self) -> dict[str, Any]:
         """Returns the document that `nephoscope show --json` prints."""
-        return capabilities.document(self.result())
+        return report_files.document(self.result())
 
     def result(self, confidence: float | None = None) -> RunResult:
         """Returns the analysis of the run, computed once for each confidence."""
         if confidence not in self._results:
-            self._results[confidence] = capabilities.build(self._stored, confidence=confidence)
+            self._results[confidence] = analyse_run.build(self._stored, confidence=confidence)
         return self._results[confidence]
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from tests import sshd
 
-from nephoscope.errors import Lacking
-from nephoscope.targets import KINDS, parse
-from nephoscope.targets.kinds.lab import LabRecord
-from nephoscope.targets.kinds.local import LocalRecord
-from nephoscope.targets.kinds.sim import SimRecord
-from nephoscope.targets.probe.target import Target
+from nephoscope.core.errors import Lacking
+from nephoscope.measure.targets import KINDS, parse
+from nephoscope.measure.targets.kinds.lab import LabRecord
+from nephoscope.measure.targets.kinds.local import LocalRecord
+from nephoscope.measure.targets.kinds.sim import SimRecord
+from nephoscope.measure.targets.probe.target import Target
 
 from .toy_kind import ToyRecord
 
@@ -94,8 +94,8 @@ def qemu() -> Iterator[Factory]:
 
 def _host(platform: str) -> Iterator[Factory]:
     """The host of a lab of one host, for as long as the tests need it."""
-    from nephoscope.lab import files
-    from nephoscope.lab.provisioner import LABS
+    from nephoscope.measure.lab import files
+    from nephoscope.measure.lab.provisioner import LABS
 
     if os.geteuid() != 0:
         pytest.skip("a lab needs root")

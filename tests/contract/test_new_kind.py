@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from nephoscope import catalog, plans, runs
-from nephoscope.errors import PlanError, UsageError
-from nephoscope.plans.files.load import from_text
+from nephoscope import catalog
+from nephoscope.core.errors import PlanError, UsageError
+from nephoscope.measure import plans, runs
+from nephoscope.measure.plans.files.load import from_text
+from nephoscope.measure.targets.kinds import KINDS, parse
+from nephoscope.measure.targets.kinds.record import why_unreachable
 from nephoscope.store import Store
-from nephoscope.targets.kinds import KINDS, parse
-from nephoscope.targets.kinds.record import why_unreachable
 
 from .toy_kind import ToyRecord
 

@@ -19,8 +19,8 @@ from typing import Any
 
 import pytest
 
-from nephoscope.errors import UsageError
-from nephoscope.provisioning import UP, Provisioner
+from nephoscope.core.errors import UsageError
+from nephoscope.measure.provisioning import UP, Provisioner
 
 from . import toy_provisioner
 from .toy_provisioner import ToyProvisioner, Toys
@@ -62,8 +62,8 @@ def toy(tmp_path: Path) -> Case:
 @pytest.fixture
 def lab(tmp_path: Path) -> Case:
     """A case of labs of two bare hosts."""
-    from nephoscope.lab import files
-    from nephoscope.lab.provisioner import LABS
+    from nephoscope.measure.lab import files
+    from nephoscope.measure.lab.provisioner import LABS
 
     if os.geteuid() != 0:
         pytest.skip("a lab needs root")
@@ -78,7 +78,7 @@ def lab(tmp_path: Path) -> Case:
         return [sys.executable, "-m", "nephoscope", "lab", "up", str(file)]
 
     script = (
-        "import json; from nephoscope.lab.provisioner import LABS; "
+        "import json; from nephoscope.measure.lab.provisioner import LABS; "
         "print(json.dumps([one.name for one in LABS.found()]))"
     )
     return Case(

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 from tests.contract.test_targets import factory, machine, using
-from tests.targets.test_child import gone
+from tests.measure.targets.test_child import gone
 
-from nephoscope.errors import BenchmarkFailed, TargetError
-from nephoscope.targets import Peer, session
-from nephoscope.targets.base import IpVersion
-from nephoscope.targets.probe.target import Target
+from nephoscope.core.errors import BenchmarkFailed, TargetError
+from nephoscope.measure.targets import Peer, session
+from nephoscope.measure.targets.base import IpVersion
+from nephoscope.measure.targets.probe.target import Target
 
 __all__ = ["factory", "machine"]
 

@@ -1,7 +1,7 @@
 """One suite over every kind of target: the five verbs, time limits, cancellation, bad output.
 
-To add a kind: its line in `nephoscope.targets.kinds.KINDS`; what has to be there for it to be
-reached (a lab, an ssh server) is made by a fixture of conftest.py that `FIXTURES` names.
+To add a kind: its line in `nephoscope.measure.targets.kinds.KINDS`; what has to be there for it to
+be reached (a lab, an ssh server) is made by a fixture of conftest.py that `FIXTURES` names.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import Any, TypeVar
 import pytest
 
 from nephoscope import catalog
-from nephoscope.errors import Lacking, TargetError
-from nephoscope.sla.observers import Session
-from nephoscope.targets import KINDS
-from nephoscope.targets.local import LocalTarget
-from nephoscope.targets.probe.target import Target
+from nephoscope.core.errors import Lacking, TargetError
+from nephoscope.features.sla.observers import Session
+from nephoscope.measure.targets import KINDS
+from nephoscope.measure.targets.local import LocalTarget
+from nephoscope.measure.targets.probe.target import Target
 
 T = TypeVar("T")
 

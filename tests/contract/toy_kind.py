@@ -7,10 +7,10 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import ConfigDict, Field
 
-from nephoscope.targets.base import Endpoint, IpVersion
-from nephoscope.targets.kinds.record import ROUTED, TargetRecord, Touch, Traits
-from nephoscope.targets.local import LocalChannel
-from nephoscope.targets.probe.target import Target
+from nephoscope.measure.targets.base import Endpoint, IpVersion
+from nephoscope.measure.targets.kinds.record import ROUTED, TargetRecord, Touch, Traits
+from nephoscope.measure.targets.local import LocalChannel
+from nephoscope.measure.targets.probe.target import Target
 
 
 class ToyTarget(Target):

@@ -15,9 +15,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from nephoscope.errors import UsageError
-from nephoscope.lab.processes import matching
-from nephoscope.provisioning import BROKEN, UP, Provisioned, Quote, Say
+from nephoscope.core.errors import UsageError
+from nephoscope.measure.lab.processes import matching
+from nephoscope.measure.provisioning import BROKEN, UP, Provisioned, Quote, Say
 
 MARK = "held-open"
 

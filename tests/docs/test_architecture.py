@@ -33,9 +33,12 @@ def test_the_table_has_every_extension_point() -> None:
 @pytest.mark.parametrize(
     ("folder", "table"),
     [
-        ("src/nephoscope/adapters", "src/nephoscope/adapters/__init__.py"),
-        ("src/nephoscope/targets/kinds", "src/nephoscope/targets/kinds/__init__.py"),
-        ("src/nephoscope/labcheck", "src/nephoscope/labcheck/table.py"),
+        ("src/nephoscope/catalog/adapters", "src/nephoscope/catalog/adapters/__init__.py"),
+        (
+            "src/nephoscope/measure/targets/kinds",
+            "src/nephoscope/measure/targets/kinds/__init__.py",
+        ),
+        ("src/nephoscope/measure/labcheck", "src/nephoscope/measure/labcheck/table.py"),
     ],
 )
 def test_a_table_names_the_files_of_its_folder(folder: str, table: str) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from nephoscope import cli, plans
+from nephoscope import command_line
+from nephoscope.measure import plans
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "continuous-integration.md"
 FOLDER = GUIDE.parent / "ci"
@@ -44,7 +45,7 @@ def exit_codes(file: str, folder: Path, change: float, monkeypatch: pytest.Monke
     assert words[0] == ["pip", "install", "$NEPHOSCOPE_WHEEL"]
     assert {one[0] for one in words} <= {"pip", "make", "git", "nephoscope"}
     ours = [[OUR_METRIC.get(word, word) for word in one] for one in words if one[0] == "nephoscope"]
-    return {one[1]: cli.main(one[1:]) for one in ours}
+    return {one[1]: command_line.main(one[1:]) for one in ours}
 
 
 @pytest.mark.parametrize("file", ["github-actions.yml", "gitlab-ci.yml"])
@@ -94,5 +95,5 @@ def test_measured_work_of_ten_percent_more_fails(
         files.append(str(tmp_path / f"{name}.yaml"))
         Path(files[-1]).write_text(PI.format(digits=count))
     words = ["--metric", "pi_time_ns", "--fail-on", "worse"]
-    assert cli.main(["compare", "--interleave", *files, *words]) == code
+    assert command_line.main(["compare", "--interleave", *files, *words]) == code
     assert "1 metric" in capsys.readouterr().err

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from nephoscope import cli
-from nephoscope.plans import resources
+from nephoscope import command_line
+from nephoscope.measure.plans import resources
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "isolation.md"
 TEXT = GUIDE.read_text(encoding="utf-8")
@@ -25,7 +25,7 @@ def test_every_command_can_be_previewed(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = [word for word in shlex.split(command) if word != "--dry-run"]
-    assert cli.main([*words, "--dry-run", "--store", str(tmp_path)]) == 0
+    assert command_line.main([*words, "--dry-run", "--store", str(tmp_path)]) == 0
     assert "nothing is run" in capsys.readouterr().out
 
 
@@ -36,6 +36,8 @@ def test_the_table_has_every_resource_and_no_other() -> None:
 
 
 def test_fragments_of_options_are_options() -> None:
-    known = {word for param in cli.app.commands["isolate"].params for word in param.opts}
+    known = {
+        word for param in command_line.program.commands["isolate"].params for word in param.opts
+    }
     options = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", TEXT))
     assert options - {"--json"} <= known

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from nephoscope.lab import files
-from nephoscope.lab.provisioner import LABS
-from nephoscope.lab.topology import Topology
+from nephoscope.measure.lab import files
+from nephoscope.measure.lab.provisioner import LABS
+from nephoscope.measure.lab.topology import Topology
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "lab.md"
 BLOCK = re.compile(r"^```yaml(?: title=\"[^\"]+\")?\n(.*?)^```$", re.M | re.S)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from nephoscope import scenarios
+from nephoscope.catalog import scenarios
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "simulate.md"
 BLOCKS = re.findall(r"```yaml\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from nephoscope import cli
+from nephoscope import command_line
 
 PROGRAM = (sys.executable, "-m", "nephoscope")
 
@@ -95,7 +95,7 @@ def run_inside(words: list[str]) -> Done:
     """Runs a command in this process, which has imported everything already."""
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = cli.main(words)
+        code = command_line.main(words)
     texts = []
     for stream in (out, err):
         stream.flush()

@@ -15,7 +15,7 @@ import pytest
 from tests.e2e.conftest import PROGRAM, Run, mounted
 from tests.unmerged import unmerge
 
-from nephoscope.model import TrialStatus
+from nephoscope.core.model import TrialStatus
 from nephoscope.store import Store
 
 Fake = Callable[[str], str]

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests import schemas
 from tests.e2e.conftest import Run
 
-from nephoscope.commands.command_lines.text import WORDS
+from nephoscope.cli.commands.command_lines.text import WORDS
 
 
 def test_two_commands_are_measured_compared_and_exported(nephoscope: Run, tmp_path: Path) -> None:

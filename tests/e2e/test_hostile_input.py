@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 from tests.e2e.conftest import PROGRAM, run_inside
 
-from nephoscope import programs
+from nephoscope.core import programs
 
 ROOT = Path(__file__).parents[2]
 SECONDS, MEMORY_BYTES = 2.0, 300 << 20

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.e2e.conftest import Run
 
-from nephoscope.lab.provisioner import LABS
+from nephoscope.measure.lab.provisioner import LABS
 
 WORDS = ("isolate", "cpu", "--aggressor", "cpu", "--placement", "shared", "--quick", "--seed", "1")
 

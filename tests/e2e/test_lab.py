@@ -21,10 +21,10 @@ from tests.attempts import attempt
 from tests.e2e.conftest import PROGRAM, Run, mounted
 from tests.profiles import by_profile
 
-from nephoscope.commands.json_documents import COMMANDS, commands_schema
-from nephoscope.lab import names
-from nephoscope.lab.limits import cgroups
-from nephoscope.lab.provisioner import LABS
+from nephoscope.cli.commands.json_documents import COMMANDS, commands_schema
+from nephoscope.measure.lab import names
+from nephoscope.measure.lab.limits import cgroups
+from nephoscope.measure.lab.provisioner import LABS
 
 pytestmark = pytest.mark.usefixtures("root_only")
 

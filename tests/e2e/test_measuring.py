@@ -15,9 +15,9 @@ from tests import schemas
 from tests.e2e.conftest import Run
 from tests.profiles import by_profile
 
-from nephoscope.comparison.repeats import RepeatedRuns
-from nephoscope.comparison.result import Comparisons
-from nephoscope.documents import schema_of
+from nephoscope.core.documents import schema_of
+from nephoscope.features.comparison.repeats import RepeatedRuns
+from nephoscope.features.comparison.result import Comparisons
 
 
 def check_metric(metric: dict[str, Any]) -> None:

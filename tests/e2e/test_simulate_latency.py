@@ -12,7 +12,7 @@ import pytest
 from tests.e2e.conftest import Run
 from tests.results.made import NULL_PLAN, make_run
 
-from nephoscope.model import Sample, Setting
+from nephoscope.core.model import Sample, Setting
 from nephoscope.store import Store, StoredRun, query
 
 MS = 1e6

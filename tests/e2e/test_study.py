@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from nephoscope import cli
-from nephoscope.lab.provisioner import LABS
-from nephoscope.studies import catalogue
+from nephoscope import command_line
+from nephoscope.features.studies import catalogue
+from nephoscope.measure.lab.provisioner import LABS
 
 pytestmark = pytest.mark.usefixtures("root_only")
 
@@ -49,7 +49,7 @@ def test_a_part_fills_its_tables_and_draws_its_figures(
 ) -> None:
     store = tmp_path / "store"
     words = ["study", "run", "delgado-2010", "--part", "isolation", "--store", str(store), "--json"]
-    assert cli.main(words) == 0
+    assert command_line.main(words) == 0
     captured = capsys.readouterr()
     document = json.loads(captured.out)
     assert "delgado-2010, isolation (1 of 1)" in captured.err

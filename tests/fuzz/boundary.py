@@ -17,8 +17,8 @@ from typing import Any
 
 import yaml
 
-from nephoscope.commands.output import one_line
-from nephoscope.errors import NephoscopeError
+from nephoscope.cli.kit.output import one_line
+from nephoscope.core.errors import NephoscopeError
 
 from .mutation import mutated, mutated_bytes
 

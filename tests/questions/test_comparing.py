@@ -12,7 +12,7 @@ import pytest
 from tests.questions.conftest import Asking
 from tests.results.made import TWO_TARGETS, Sampler, make_run
 
-from nephoscope.model import Sample, Setting
+from nephoscope.core.model import Sample, Setting
 from nephoscope.store.imports import import_files
 from nephoscope.store.store import Store
 

@@ -8,7 +8,7 @@ import pytest
 from tests.questions.conftest import Asking
 from tests.results.made import NULL_PLAN, make_run
 
-from nephoscope.model import Sample, Setting
+from nephoscope.core.model import Sample, Setting
 
 
 def around(value: float, spread: float) -> object:

@@ -17,7 +17,7 @@ import pytest
 from tests.questions.conftest import Asking
 from tests.results.made import make_run
 
-from nephoscope.model import Sample, Setting
+from nephoscope.core.model import Sample, Setting
 
 SLOW_S = 0.05
 

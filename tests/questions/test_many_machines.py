@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from tests.history.drawn import DAY_S, START_S, append_run
+from tests.features.history.drawn import DAY_S, START_S, append_run
 from tests.questions.conftest import Asking
 from tests.results.isolated import Truth, make
 from tests.results.made import Sampler, make_run
 
-from nephoscope.fleet.result import SETTINGS
-from nephoscope.model import Sample, Setting
+from nephoscope.core.model import Sample, Setting
+from nephoscope.features.fleet.result import SETTINGS
 
 FLEET = f"""
 name: fleet

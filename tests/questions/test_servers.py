@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 from tests.attempts import attempt
+from tests.measure.runs.factory import FakeRunning, Fakes, FakeTarget
 from tests.questions.conftest import Asking
-from tests.runs.factory import FakeRunning, Fakes, FakeTarget
 
 from nephoscope import catalog
-from nephoscope.model import Sample, Shape
-from nephoscope.targets import Done, TargetTrial
-from nephoscope.targets.base import Endpoint
-from nephoscope.targets.kinds.local import LocalRecord
-from nephoscope.targets.kinds.ssh import SshRecord
+from nephoscope.core.model import Sample, Shape
+from nephoscope.measure.targets import Done, TargetTrial
+from nephoscope.measure.targets.base import Endpoint
+from nephoscope.measure.targets.kinds.local import LocalRecord
+from nephoscope.measure.targets.kinds.ssh import SshRecord
 
 SPEED = {"vm1": 1.0, "vm2": 0.5, "vm3": 0.25}
 """Planted truth: what each system serves, relative to vm1."""

@@ -9,8 +9,8 @@ from tests.questions.conftest import Asking
 from tests.results.isolated import Truth, make
 from tests.results.made import make_run
 
-from nephoscope.fleet.result import SETTINGS
-from nephoscope.model import Sample, Setting
+from nephoscope.core.model import Sample, Setting
+from nephoscope.features.fleet.result import SETTINGS
 
 TWO = """
 name: two-vms

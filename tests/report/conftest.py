@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from nephoscope.model import RunResult
+from nephoscope.core.model import RunResult
 from report import made
 
 

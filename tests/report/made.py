@@ -11,9 +11,7 @@ from typing import Any
 from tests.results.made import run_data
 from tests.store.factory import trial_record
 
-from nephoscope.analysis.target_evidence import Trials
-from nephoscope.capabilities.findings import findings
-from nephoscope.model import (
+from nephoscope.core.model import (
     Better,
     Consistency,
     ConsistencyWord,
@@ -28,9 +26,11 @@ from nephoscope.model import (
     TrialStatus,
     factors_key,
 )
+from nephoscope.features.scheduler.inference.verdict import SchedulerVerdicts
 from nephoscope.results.execution import Execution, analyse
+from nephoscope.results.findings import findings
 from nephoscope.results.machine_figures import Knee, MachineFigures, MemoryLevels, ThreadScaling
-from nephoscope.scheduler.inference.verdict import SchedulerVerdicts
+from nephoscope.stats.target_evidence import Trials
 from report.fingerprint import fingerprint
 
 TRIALS = 12
@@ -266,7 +266,7 @@ def run_facts() -> RunSummary:
         probe="0.1.0",
         targets=("local",),
         store="/home/someone/.local/share/nephoscope",
-        path="/home/someone/.local/share/nephoscope/runs/20260314-101500-survey-standard-9f3a",
+        path="/home/someone/.local/share/nephoscope/measure/runs/20260314-101500-survey-standard-9f3a",
         report=None,
         rounds=TRIALS,
         trials=TrialCounts(130, 3, 1, 11),

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from nephoscope.model import Estimate
-from nephoscope.scheduler.inference.verdict import Fit, Gap, Look, Loop, Obtained, Scheduler, Word
+from nephoscope.core.model import Estimate
+from nephoscope.features.scheduler.inference.verdict import (
+    Fit,
+    Gap,
+    Look,
+    Loop,
+    Obtained,
+    Scheduler,
+    Word,
+)
 
 MS = 1e6
 WINDOW_NS = 1_200_000_000

@@ -12,17 +12,18 @@ import numpy as np
 import pytest
 from tests.results.made import run_data
 
-from nephoscope import capabilities, catalog, plans
-from nephoscope.analysis import compare
-from nephoscope.analysis.statistics import estimates
-from nephoscope.capabilities import sections
-from nephoscope.experiments import answer
-from nephoscope.experiments.records import Experiment
-from nephoscope.experiments.result import analyse
-from nephoscope.model import Better, Consistency, MetricResult, RunResult
-from nephoscope.plans.files.load import from_text
-from nephoscope.report import wording
+from nephoscope import catalog
+from nephoscope.core.model import Better, Consistency, MetricResult, RunResult
+from nephoscope.features.experiments import answer
+from nephoscope.features.experiments.records import Experiment
+from nephoscope.features.experiments.result import analyse
+from nephoscope.measure import plans
+from nephoscope.measure.plans.files.load import from_text
+from nephoscope.report import feature_sections as sections
+from nephoscope.report import report_files, wording
 from nephoscope.report.blocks import Chart, Sentence
+from nephoscope.stats import compare
+from nephoscope.stats.statistics import estimates
 from report import made
 
 PLAN = """
@@ -77,12 +78,12 @@ def result_of(design: str, rounds: int = 8, skewed_arm: float = 1.0) -> RunResul
 
 
 def forms(result: RunResult, folder: Path) -> dict[str, str]:
-    paths = capabilities.write(result, folder)
+    paths = report_files.write(result, folder)
     assert json.loads(paths.json.read_text())["experiment"]["designs"]
     return {
         "html": paths.html.read_text(encoding="utf-8"),
         "markdown": paths.markdown.read_text(encoding="utf-8").replace("\\", ""),
-        "terminal": capabilities.terminal(result, colour=False, width=79),
+        "terminal": report_files.terminal(result, colour=False, width=79),
     }
 
 

@@ -10,20 +10,20 @@ from typing import Any
 
 import pytest
 
-from nephoscope import capabilities
-from nephoscope.capabilities import sections
-from nephoscope.isolation import charts as isolation_charts
-from nephoscope.isolation import tables
-from nephoscope.isolation.records import Cell, Isolation, NamedLoad
-from nephoscope.model import RunResult
-from nephoscope.report import heat_maps, wording
+from nephoscope.core.model import RunResult
+from nephoscope.features.isolation import charts as isolation_charts
+from nephoscope.features.isolation import tables
+from nephoscope.features.isolation.records import Cell, Isolation, NamedLoad
+from nephoscope.report import feature_sections as sections
+from nephoscope.report import heat_maps, report_files, wording
 from nephoscope.report.blocks import Chart, Section, Sentence, Table, Tiles
+from nephoscope.results import analyse_run
 from results.isolated import Truth, make
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> RunResult:
-    return capabilities.build(make(tmp_path_factory.mktemp("store"), Truth()))
+    return analyse_run.build(make(tmp_path_factory.mktemp("store"), Truth()))
 
 
 def isolation_of(result: RunResult) -> Isolation:
@@ -67,17 +67,17 @@ def test_the_question_of_the_plan_is_answered_first(run: RunResult) -> None:
     assert isinstance(answer, Sentence)
     assert (question.text, answer.lead) == ("Question: Who slows whom?", True)
     assert "pairs of victim and load" in answer.text
-    text = capabilities.terminal(asked, colour=False, width=200, full=False)
+    text = report_files.terminal(asked, colour=False, width=200, full=False)
     assert answer.text in " ".join(text.split())
 
 
 def test_every_factor_at_full_intensity_stands_everywhere(run: RunResult, tmp_path: Path) -> None:
-    paths = capabilities.write(run, tmp_path)
+    paths = report_files.write(run, tmp_path)
     assert json.loads(paths.json.read_text())["isolation"]["cells"]
     forms = {
         "html": paths.html.read_text(encoding="utf-8"),
         "markdown": paths.markdown.read_text(encoding="utf-8").replace("\\", ""),
-        "terminal": capabilities.terminal(run, colour=False, width=79),
+        "terminal": report_files.terminal(run, colour=False, width=79),
     }
     full = [cell for cell in isolation_of(run).cells if cell.intensity == 1]
     assert len(full) == 6

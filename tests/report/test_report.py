@@ -15,12 +15,13 @@ from typing import Any
 
 import pytest
 
-from nephoscope import capabilities, units
-from nephoscope.capabilities import sections
-from nephoscope.capabilities.table import SHARED_SECTIONS, TABLE, ReportSection
-from nephoscope.errors import StoreError
-from nephoscope.model import Estimate, MetricResult, RunResult, RunSummary
-from nephoscope.report import html_output, wording
+from nephoscope.app import FEATURES, SHARED_SECTIONS
+from nephoscope.core import units
+from nephoscope.core.errors import StoreError
+from nephoscope.core.model import Estimate, MetricResult, RunResult, RunSummary
+from nephoscope.features.scheduler.inference.verdict import SchedulerVerdicts
+from nephoscope.report import feature_sections as sections
+from nephoscope.report import html_output, report_files, wording
 from nephoscope.report.blocks import (
     Chart,
     Column,
@@ -31,8 +32,8 @@ from nephoscope.report.blocks import (
     Table,
     Tiles,
 )
+from nephoscope.results.feature import ReportSection
 from nephoscope.results.machine_figures import MachineFigures
-from nephoscope.scheduler.inference.verdict import SchedulerVerdicts
 from report import made
 
 HOSTILE = "<script>alert(1)</script> & \"q\" 'a' | `b` *c* [d](http://e) \x1b[31m \u202e </details>"
@@ -87,11 +88,11 @@ class Page(HTMLParser):
 
 def pages(result: RunResult, directory: Path) -> tuple[str, str, str, dict[str, Any]]:
     """HTML, Markdown, terminal and JSON of a result."""
-    paths = capabilities.write(result, directory)
+    paths = report_files.write(result, directory)
     return (
         paths.html.read_text(encoding="utf-8"),
         paths.markdown.read_text(encoding="utf-8"),
-        capabilities.terminal(result, colour=False, width=79),
+        report_files.terminal(result, colour=False, width=79),
         json.loads(paths.json.read_text(encoding="utf-8")),
     )
 
@@ -127,11 +128,11 @@ def test_every_metrics_value_interval_and_n_stand_in_page_and_markdown(
             assert text in shown
             assert text in markdown.replace("\\", "")
     assert len(document["metrics"]) == len(survey.metrics)
-    assert document == json.loads(json.dumps(capabilities.document(survey)))
+    assert document == json.loads(json.dumps(report_files.document(survey)))
 
 
 def test_every_headline_value_stands_on_the_terminal(survey: RunResult) -> None:
-    shown = " ".join(capabilities.terminal(survey, colour=False, width=79).split())
+    shown = " ".join(report_files.terminal(survey, colour=False, width=79).split())
     for metric in survey.metrics:
         if metric.headline and not metric.benchmark.startswith("mem."):  # ladders: by level only
             assert wording.value_text(metric.estimate) in shown
@@ -253,10 +254,10 @@ def test_charts_of_distributions_have_bounded_tables_and_no_samples(survey: RunR
 
 def test_the_terminal_keeps_within_its_columns(survey: RunResult) -> None:
     for width in (40, 60, 79, 200, 500):
-        text = capabilities.terminal(survey, colour=False, width=width)
+        text = report_files.terminal(survey, colour=False, width=width)
         assert max(len(line) for line in text.splitlines()) <= min(width, 200)
         assert "\x1b" not in text
-    assert "\x1b[" in capabilities.terminal(survey, colour=True, width=79)
+    assert "\x1b[" in report_files.terminal(survey, colour=True, width=79)
 
 
 def test_markdown_tables_are_well_formed(survey: RunResult, tmp_path: Path) -> None:
@@ -391,7 +392,7 @@ def test_an_unknown_benchmark_gets_a_dot_and_a_distribution() -> None:
 
 
 def test_the_summary_chooses_the_telling_settings() -> None:
-    from nephoscope.capabilities import summary
+    from nephoscope.report import summary
 
     chosen = {label: metric for label, _, metric in summary.choose(made.result().metrics)}
     assert chosen["Memory bandwidth, triad"].factors["kernel"] == "triad"
@@ -430,11 +431,11 @@ def test_gaps_are_drawn_by_cause_longest_first_when_there_are_too_many() -> None
 
 @pytest.mark.alone
 def test_it_is_quick(survey: RunResult, tmp_path: Path) -> None:
-    capabilities.write(survey, tmp_path)  # the first one compiles the template
+    report_files.write(survey, tmp_path)  # the first one compiles the template
     seconds = []
     for _ in range(5):
         began = time.perf_counter()
-        capabilities.write(survey, tmp_path)
+        report_files.write(survey, tmp_path)
         seconds.append(time.perf_counter() - began)
     assert min(seconds) < 2  # the best of five: the machine may be busy, the report must not be
 
@@ -452,7 +453,7 @@ def test_vendored_files_are_those_that_their_table_names() -> None:
 
 
 def test_files_appear_whole_or_not_at_all(survey: RunResult, tmp_path: Path) -> None:
-    paths = capabilities.write(survey, tmp_path / "deep" / "report")
+    paths = report_files.write(survey, tmp_path / "deep" / "report")
     assert sorted(path.name for path in paths.html.parent.iterdir()) == [
         "report.html",
         "report.md",
@@ -465,18 +466,18 @@ def test_a_place_that_cannot_be_written_is_one_sentence(survey: RunResult, tmp_p
     taken = tmp_path / "file"
     taken.write_text("not a directory")
     with pytest.raises(StoreError, match="Cannot write the report") as caught:
-        capabilities.write(survey, taken)
+        report_files.write(survey, taken)
     assert "\n" not in str(caught.value)
 
 
 def test_numbers_that_json_lacks_become_null() -> None:
     line = made.metric("null", "null_ns", float("nan"), "ns")
-    document = capabilities.document(replace(empty(), metrics=(line,)))
+    document = report_files.document(replace(empty(), metrics=(line,)))
     assert document["metrics"][0]["estimate"]["value"] is None
 
 
 def every_section() -> list[ReportSection]:
-    return [*SHARED_SECTIONS, *(section for entry in TABLE for section in entry.sections)]
+    return [*SHARED_SECTIONS, *(section for entry in FEATURES for section in entry.sections)]
 
 
 PACKAGE = Path(sections.__file__).parents[1]
@@ -556,7 +557,7 @@ def test_warnings_that_differ_in_numbers_only_are_told_once_on_the_terminal() ->
         for number in range(40)
     ]  # fmt: skip
     result = replace(empty(), metrics=tuple(lines))
-    text = " ".join(capabilities.terminal(result, colour=False, width=79).split())
+    text = " ".join(report_files.terminal(result, colour=False, width=79).split())
     assert text.count("Not converged") == 1
     assert "and 39 more of this kind" in text
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
+from nephoscope.features.scheduler import charts as scheduler_charts
+from nephoscope.features.scheduler.inference.verdict import Scheduler, of_kind
+from nephoscope.features.scheduler.section import scheduler_blocks
 from nephoscope.report import html_output, markdown_output, terminal_output
 from nephoscope.report.blocks import Chart, Section, Table
-from nephoscope.scheduler import charts as scheduler_charts
-from nephoscope.scheduler.inference.verdict import Scheduler, of_kind
-from nephoscope.scheduler.section import scheduler_blocks
 from report.schedulers import MS, WINDOW_NS, cap, reservation, unclear
 
 EVERY = [reservation(), cap(), unclear()]

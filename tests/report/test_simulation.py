@@ -11,14 +11,13 @@ from typing import Any
 
 import pytest
 
-from nephoscope import capabilities
-from nephoscope.capabilities import sections
-from nephoscope.capabilities.findings import findings
-from nephoscope.model import MetricResult, RunResult
-from nephoscope.report import selection, wording
+from nephoscope.core.model import MetricResult, RunResult
+from nephoscope.features.simulation import tables, world_map
+from nephoscope.features.simulation.records import Simulation
+from nephoscope.report import feature_sections as sections
+from nephoscope.report import report_files, selection, wording
 from nephoscope.report.blocks import Chart, Sentence, Table
-from nephoscope.simulation import tables, world_map
-from nephoscope.simulation.records import Simulation
+from nephoscope.results.findings import findings
 from results import simulated
 
 MS = simulated.MS
@@ -197,16 +196,16 @@ def test_quirks_are_said() -> None:
     scenario = json.dumps({"compat": "cloudanalyst"})
     records = [simulated.record("sim.geo", params={"scenario": scenario})]
     result = simulated.result_of((records, simulated.geo_lines(simulated.MEANS), {}))
-    text = capabilities.terminal(result, colour=False, width=79)
+    text = report_files.terminal(result, colour=False, width=79)
     assert "cloudanalyst compatibility mode" in " ".join(text.split())
 
 
 def test_all_four_forms_hold_the_figures(everything: RunResult, tmp_path: Path) -> None:
-    paths = capabilities.write(everything, tmp_path)
+    paths = report_files.write(everything, tmp_path)
     forms = (
         paths.html.read_text(encoding="utf-8"),
         paths.markdown.read_text(encoding="utf-8").replace("\\", ""),
-        capabilities.terminal(everything, colour=False, width=79),
+        report_files.terminal(everything, colour=False, width=79),
     )
     for text in forms:
         assert "217" in text
@@ -222,7 +221,7 @@ def test_a_simulator_is_no_riddling_machine(everything: RunResult) -> None:
     result = replace(everything, fingerprints=known)
     ids = [section.id for section in sections.build_all(result)]
     assert "machine" not in ids
-    text = " ".join(capabilities.terminal(result, colour=False, width=79).split())
+    text = " ".join(report_files.terminal(result, colour=False, width=79).split())
     assert "This is simulated (nephoscope-sim 1.2), not measured" in text
 
 
@@ -230,7 +229,7 @@ def test_what_could_not_be_read_is_said_once() -> None:
     told = {"timeline": {"vcpus": [{"vm": "a"}]}}
     records = [simulated.record("sim.scheduler", documents=told)]
     result = simulated.result_of((records, simulated.scheduler()[1], {}), simulated.saving())
-    text = capabilities.terminal(result, colour=False, width=79)
+    text = report_files.terminal(result, colour=False, width=79)
     assert text.count("'timeline' cannot be read") == 1
 
 

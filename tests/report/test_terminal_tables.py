@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nephoscope.reading.column_widths import column_widths
+from nephoscope.core.reading.column_widths import column_widths
 from nephoscope.report import terminal_output
 from nephoscope.report.blocks import Column, Section, Table
 

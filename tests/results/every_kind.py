@@ -11,14 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from tests.network import made as paths
+from tests.features.network import made as paths
 from tests.results import isolated
 from tests.results.made import NULL_PLAN, TWO_TARGETS, make_run
 
-from nephoscope import catalog, plans
-from nephoscope.balance.plan import BalanceRequest, plan_balance
-from nephoscope.compaction.compact import Policy, compact
-from nephoscope.model import Sample, Setting, Shape
+from nephoscope import catalog
+from nephoscope.core.model import Sample, Setting, Shape
+from nephoscope.features.balance.plan import BalanceRequest, plan_balance
+from nephoscope.features.compaction.compact import Policy, compact
+from nephoscope.measure import plans
 from nephoscope.results import names
 from nephoscope.store import FAILED, FINISHED, MEASURED, RUNNING, Store, StoredRun
 from nephoscope.store.imports import import_files

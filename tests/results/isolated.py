@@ -11,9 +11,10 @@ from typing import Any
 
 from tests.store.factory import record
 
-from nephoscope import catalog, plans
-from nephoscope.model import Sample, Setting, TrialKey, TrialRecord, TrialStatus
-from nephoscope.plans.files.load import from_text
+from nephoscope import catalog
+from nephoscope.core.model import Sample, Setting, TrialKey, TrialRecord, TrialStatus
+from nephoscope.measure import plans
+from nephoscope.measure.plans.files.load import from_text
 from nephoscope.store import FINISHED, Store, StoredRun
 from nephoscope.store.trialfile import Beside
 

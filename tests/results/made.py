@@ -9,10 +9,11 @@ from typing import Any, cast
 
 from tests.store.factory import record
 
-from nephoscope import catalog, plans
-from nephoscope.model import MetricResult, Sample, Setting, TrialRecord, TrialStatus
-from nephoscope.plans import Plan
-from nephoscope.plans.files.load import from_text
+from nephoscope import catalog
+from nephoscope.core.model import MetricResult, Sample, Setting, TrialRecord, TrialStatus
+from nephoscope.measure import plans
+from nephoscope.measure.plans import Plan
+from nephoscope.measure.plans.files.load import from_text
 from nephoscope.results.run_data import RunData
 from nephoscope.store import FINISHED, Store, StoredRun
 

@@ -8,7 +8,7 @@ from typing import Any
 from tests.results.made import run_data
 from tests.store.factory import trial_record
 
-from nephoscope.model import (
+from nephoscope.core.model import (
     Better,
     Consistency,
     Estimate,
@@ -19,7 +19,7 @@ from nephoscope.model import (
     TrialStatus,
     factors_key,
 )
-from nephoscope.simulation.result import analyse
+from nephoscope.features.simulation.result import analyse
 
 MS = 1e6
 N = 10

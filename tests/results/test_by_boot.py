@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from statistics import median
 
-from nephoscope.analysis.statistics.histograms import merge
-from nephoscope.model import Better
+from nephoscope.core.model import Better
 from nephoscope.results.lines import Group, Histograms
+from nephoscope.stats.statistics.histograms import merge
 
 
 def test_trials_of_a_boot_become_its_median() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 from tests.results.made import run_data
 from tests.store.factory import trial_record
 
-from nephoscope import documents
-from nephoscope.model import TrialRecord
+from nephoscope.core import documents
+from nephoscope.core.model import TrialRecord
 from nephoscope.results.counters import CounterLine, analyse
 
 

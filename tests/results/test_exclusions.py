@@ -10,10 +10,9 @@ import pytest
 from tests.results.made import TWO_TARGETS, make_run
 from tests.store.factory import trial_record
 
-from nephoscope import capabilities
-from nephoscope.model import Sample, Setting, TrialStatus
-from nephoscope.plans.model import Invalidity
-from nephoscope.results import exclusions
+from nephoscope.core.model import Sample, Setting, TrialStatus
+from nephoscope.measure.plans.model import Invalidity
+from nephoscope.results import analyse_run, exclusions
 
 
 def test_every_rule_of_validity_has_a_class() -> None:
@@ -56,7 +55,7 @@ def test_lines_hold_their_excluded_trials(tmp_path: Path) -> None:
     run = make_run(
         tmp_path, TWO_TARGETS, sampled, cause_of=lambda number, name: causes.get((number, name), "")
     )
-    one, two = capabilities.build(run).metrics
+    one, two = analyse_run.build(run).metrics
     assert one.exclusions.count == 0
     assert two.exclusions.by_cause == {"throttled by a CPU quota": 2, "over the time limit": 1}
     assert two.exclusions.trials == 10
@@ -70,4 +69,4 @@ def test_a_stepped_clock_is_no_exclusion_of_this_kind(tmp_path: Path) -> None:
     run = make_run(
         tmp_path, TWO_TARGETS, sampled, cause_of=lambda number, _: "clock_step" * (number == 2)
     )
-    assert all(line.exclusions.count == 0 for line in capabilities.build(run).metrics)
+    assert all(line.exclusions.count == 0 for line in analyse_run.build(run).metrics)

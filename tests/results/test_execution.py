@@ -11,8 +11,9 @@ import pytest
 from tests import schemas
 from tests.store.factory import trial_record
 
-from nephoscope import capabilities
-from nephoscope.model import Sample, TrialRecord, TrialStatus
+from nephoscope.core.model import Sample, TrialRecord, TrialStatus
+from nephoscope.report import report_files
+from nephoscope.results import analyse_run
 from nephoscope.results.execution import Execution, analyse
 
 from .made import NULL_PLAN, make_run, run_data
@@ -81,18 +82,18 @@ def test_lost_targets_are_told_with_what_they_cost() -> None:
 
 def test_what_has_no_time_line_is_not_told(tmp_path: Path) -> None:
     run = make_run(tmp_path, NULL_PLAN, lambda *_: [Sample("null_ns", 1.0)])
-    result = capabilities.build(run)
+    result = analyse_run.build(run)
     assert result.part(Execution) is None
-    told = capabilities.document(result)
+    told = report_files.document(result)
     assert told["execution"] is None
     schemas.validate(told, schemas.result_schema())
 
 
 def test_the_json_of_an_execution_is_within_the_schema(tmp_path: Path) -> None:
     run = make_run(tmp_path, NULL_PLAN, lambda *_: [Sample("null_ns", 1.0)])
-    result = capabilities.build(run)
+    result = analyse_run.build(run)
     found = execution({"lost": {"b": "gone"}}, [record(1, skew_ns=10, loads=(LOAD,))])
-    told = capabilities.document(replace(result, parts=(found,)))
+    told = report_files.document(replace(result, parts=(found,)))
     schemas.validate(json.loads(json.dumps(told)), schemas.result_schema())
     assert told["execution"]["skew"]["n"] == 1
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nephoscope.naming import line_name
+from nephoscope.core.naming import line_name
 from nephoscope.results import names
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from nephoscope import catalog
-from nephoscope.plans.estimate import past_key
+from nephoscope.measure.plans.estimate import past_key
 from nephoscope.results.past import past
 from nephoscope.store import Store
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from analysis.judging import line
-from nephoscope.model import Estimate, MetricResult, Precision
+from nephoscope.core.model import Estimate, MetricResult, Precision
 from nephoscope.results.precision import precision, precision_sentence
+from stats.judging import line
 
 
 def metric(half: float | None, value: float = 100.0, headline: bool = True) -> MetricResult:

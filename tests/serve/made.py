@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nephoscope.serve.settings import ServerSettings
+from nephoscope.httpd.settings import ServerSettings
 from nephoscope.store import Store
 
 TOKEN = "a-token-of-the-tests-0123456789"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nephoscope.serve import access
-from nephoscope.serve.access import Access, TooManyFailures
+from nephoscope.httpd import access
+from nephoscope.httpd.access import Access, TooManyFailures
 
 TOKEN = "0123456789abcdef"
 

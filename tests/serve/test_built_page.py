@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from types import ModuleType
 
-from nephoscope import units
+from nephoscope.core import units
 from nephoscope.serve import static_files
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from tests.serve.made import TOKEN, Reply, call, settings
 
-from nephoscope.serve import guard
-from nephoscope.serve.access import COOKIE, FAILURES_PER_CLIENT, Access
-from nephoscope.serve.guard import MAX_BODY_BYTES, Guard
+from nephoscope.httpd import guard
+from nephoscope.httpd.access import COOKIE, FAILURES_PER_CLIENT, Access
+from nephoscope.httpd.guard import MAX_BODY_BYTES, Guard
 
 API = "/api/v1/runs"
 

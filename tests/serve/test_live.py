@@ -12,10 +12,10 @@ import pytest
 from tests.results.made import NULL_PLAN, make_run
 from tests.unmerged import unmerge
 
-from nephoscope.model import Sample, Setting
+from nephoscope.core.model import Sample, Setting
+from nephoscope.httpd.responses import Refusal
 from nephoscope.serve import live
 from nephoscope.serve.live import Live, RunFiles
-from nephoscope.serve.workers import Refusal
 from nephoscope.store import RUNNING, StoredRun, identity
 
 GAPS_PLAN = NULL_PLAN.replace('"null"', "cpu.gaps")

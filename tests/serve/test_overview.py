@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from tests.results.made import NULL_PLAN, TWO_TARGETS, make_run
 
-from nephoscope import capabilities
-from nephoscope.model import Sample
+from nephoscope.core.model import Sample
+from nephoscope.report import report_files
+from nephoscope.results import analyse_run
 from nephoscope.serve.overview import Overview, overview
 from nephoscope.store import RUNNING, Store, StoredRun
 from nephoscope.store.digests import digest_of
@@ -28,7 +29,7 @@ def built(store: Path) -> Overview:
 
 def report(run: StoredRun, *findings: tuple[str, str]) -> None:
     """Writes a report whose result has these findings (severity, sentence)."""
-    capabilities.write(capabilities.build(run), run.report_path)
+    report_files.write(analyse_run.build(run), run.report_path)
     path = run.report_path / "result.json"
     result = json.loads(path.read_text())
     result["findings"] = [

@@ -12,16 +12,17 @@ from typing import Any
 import numpy as np
 import pytest
 from playwright.sync_api import expect, sync_playwright
-from tests.history.drawn import DAY_S, START_S, append_run, machine
+from tests.features.history.drawn import DAY_S, START_S, append_run, machine
 from tests.results.isolated import Truth, make
 from tests.results.made import NULL_PLAN, TWO_TARGETS, make_run
 from tests.serve.made import PATIENCE_S, TOKEN, RunningServer, running
 from tests.store.factory import trial_record
 
-from nephoscope import capabilities
-from nephoscope.history.series import REPETITION
-from nephoscope.model import Sample, Setting
-from nephoscope.serve.settings import TOKEN_VARIABLE
+from nephoscope.core.model import Sample, Setting
+from nephoscope.features.history.series import REPETITION
+from nephoscope.httpd.settings import TOKEN_VARIABLE
+from nephoscope.report import report_files
+from nephoscope.results import analyse_run
 from nephoscope.store import RUNNING, StoredRun, identity
 
 pytestmark = pytest.mark.slow
@@ -107,7 +108,7 @@ def append_history(store: Path) -> tuple[str, str]:
                 rounds=6,
             )
         )
-    capabilities.write(capabilities.build(runs[-1]), runs[-1].report_path)
+    report_files.write(analyse_run.build(runs[-1]), runs[-1].report_path)
     again = {REPETITION: runs[50].id}
     append_run(store, START_S + 90 * DAY_S, {"null_ns": 100.0}, target="web", labels=again)
     second = int(time.time())
@@ -142,7 +143,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         fingerprint = {"identity": {"machine_id_hash": "abc"}, "cpu": {"model": "A CPU"}}
         names = [target["name"] for target in run.manifest["targets"]]
         run.update(fingerprints=dict.fromkeys(names, fingerprint))
-        capabilities.write(capabilities.build(run), run.report_path)
+        report_files.write(analyse_run.build(run), run.report_path)
     hostile = make_run(store, NULL_PLAN, sampler_of(1.0), rounds=1, state="failed")
     targets = [{**target, "name": HOSTILE} for target in hostile.manifest["targets"]]
     hostile.update(targets=targets, labels={"rack": HOSTILE}, plan_name=HOSTILE)

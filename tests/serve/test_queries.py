@@ -8,9 +8,9 @@ import click
 import pytest
 from tests.results.made import NULL_PLAN, make_run
 
-from nephoscope.commands import json_documents
-from nephoscope.errors import UnknownName, UsageError
-from nephoscope.model import Sample
+from nephoscope.cli.commands import json_documents
+from nephoscope.core.errors import UnknownName, UsageError
+from nephoscope.core.model import Sample
 from nephoscope.serve import queries
 from nephoscope.serve.queries import ELSEWHERE, EXCLUDED, QUERIES
 

@@ -13,8 +13,8 @@ from tests.results.made import NULL_PLAN, TWO_TARGETS, make_run
 from tests.schemas import validate
 from tests.serve.made import TOKEN, call, settings
 
-from nephoscope.model import Sample, Setting
-from nephoscope.serve.access import COOKIE, FAILURES_PER_CLIENT
+from nephoscope.core.model import Sample, Setting
+from nephoscope.httpd.access import COOKIE, FAILURES_PER_CLIENT
 from nephoscope.serve.app import make_app
 from nephoscope.store import Store, StoredRun
 

@@ -19,10 +19,10 @@ import pytest
 from tests.results.made import NULL_PLAN, make_run
 from tests.serve.made import PATIENCE_S, TOKEN, RunningServer, listening, running
 
-from nephoscope import cli
-from nephoscope.model import Sample, Setting
+from nephoscope import command_line
+from nephoscope.core.model import Sample, Setting
+from nephoscope.httpd.settings import TOKEN_VARIABLE
 from nephoscope.serve import static_files
-from nephoscope.serve.settings import TOKEN_VARIABLE
 from nephoscope.store import RUNNING, Store, identity
 
 
@@ -143,7 +143,7 @@ def test_a_connection_without_a_request_is_closed(
     from uvicorn import Config
     from uvicorn.server import ServerState
 
-    from nephoscope.serve import server as serving
+    from nephoscope.httpd import server as serving
 
     monkeypatch.setattr(serving, "HEADERS_S", 0.05)
 
@@ -180,8 +180,8 @@ def test_a_client_that_takes_nothing_loses_its_connection(
     from uvicorn import Config
     from uvicorn.server import ServerState
 
-    from nephoscope.serve import server as serving
-    from nephoscope.serve.settings import ServerSettings
+    from nephoscope.httpd import server as serving
+    from nephoscope.httpd.settings import ServerSettings
 
     monkeypatch.setattr(serving, "HEADERS_S", 0.05)
     monkeypatch.setattr(serving, "SEND_S", 0.2)
@@ -416,7 +416,7 @@ def test_runs_start_where_they_may_and_can_be_stopped(tmp_path: Path) -> None:
 def test_wrong_options_are_one_sentence(
     tmp_path: Path, options: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["serve", "--port=0", f"--store={tmp_path}", *options]) == 2
+    assert command_line.main(["serve", "--port=0", f"--store={tmp_path}", *options]) == 2
     message = capsys.readouterr().err
     assert sentence in message
     assert message.count("\n") == 1
@@ -432,7 +432,7 @@ def test_an_interrupt_ends_it_in_order(tmp_path: Path) -> None:
 
 def test_the_command_line_does_not_load_the_web_libraries() -> None:
     code = (
-        "import sys; from nephoscope.cli import main; main(['serve', '--help']);"
+        "import sys; from nephoscope.command_line import main; main(['serve', '--help']);"
         "print([name for name in ('fastapi', 'uvicorn', 'starlette') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

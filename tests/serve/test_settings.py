@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.serve.made import settings
 
-from nephoscope.errors import UsageError
-from nephoscope.serve.settings import (
+from nephoscope.core.errors import UsageError
+from nephoscope.httpd.settings import (
     TOKEN_VARIABLE,
     checked_address,
     checked_host_names,

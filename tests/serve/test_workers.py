@@ -14,17 +14,19 @@ from typing import Any
 import pytest
 from tests.results.made import NULL_PLAN, TWO_TARGETS, make_run
 
-from nephoscope import capabilities
-from nephoscope.comparison.result import Rules
-from nephoscope.comparison.stored import of_stored_runs
-from nephoscope.documents import versioned
-from nephoscope.errors import NephoscopeError
-from nephoscope.model import Sample, Setting
+from nephoscope.core.documents import versioned
+from nephoscope.core.errors import NephoscopeError
+from nephoscope.core.model import Sample, Setting
+from nephoscope.features.comparison.result import Rules
+from nephoscope.features.comparison.stored import of_stored_runs
+from nephoscope.httpd.responses import Refusal, RenderedResponse
+from nephoscope.report import report_files
+from nephoscope.results import analyse_run
 from nephoscope.serve import worker, workers
-from nephoscope.serve.workers import Answer, Refusal, Workers
+from nephoscope.serve.workers import Workers
 from nephoscope.store import Store, StoredRun
 
-Ask = Callable[..., Awaitable[Answer]]
+Ask = Callable[..., Awaitable[RenderedResponse]]
 
 
 def sampler(setting: Setting, number: int, target: str) -> Sequence[Sample]:
@@ -50,11 +52,11 @@ def with_workers(store: Path, use: Callable[[Workers], Awaitable[None]], **more:
 def test_documents_are_those_of_the_command_line(tmp_path: Path, run: StoredRun) -> None:
     async def use(pool: Workers) -> None:
         answer = await pool.answer("result", {"run": run.id, "analyse": True})
-        wanted = json.loads(json.dumps(capabilities.document(capabilities.build(run))))
+        wanted = json.loads(json.dumps(report_files.document(analyse_run.build(run))))
         assert json.loads(answer.body) == wanted
         refused = await pool.answer("result", {"run": run.id, "analyse": False})
         assert refused.status == 503
-        capabilities.write(capabilities.build(run), run.report_path)
+        report_files.write(analyse_run.build(run), run.report_path)
         stored = await pool.answer("result", {"run": run.id, "analyse": False})
         assert stored.body == (run.report_path / "result.json").read_bytes()
         names = [f"{run.id}:one", f"{run.id}:two"]
@@ -81,7 +83,7 @@ def test_the_report_may_run_its_own_scripts_only(tmp_path: Path, run: StoredRun)
             "sandbox allow-scripts; frame-ancestors 'self'; default-src 'none'"
         )
         assert "'sha256-" in policy
-        capabilities.write(capabilities.build(run), run.report_path)
+        report_files.write(analyse_run.build(run), run.report_path)
         stored = await pool.answer("report", {"run": run.id, "analyse": False})
         assert stored.body == (run.report_path / "report.html").read_bytes()
         assert stored.headers == made.headers
@@ -92,7 +94,7 @@ def test_the_report_may_run_its_own_scripts_only(tmp_path: Path, run: StoredRun)
 def test_a_report_with_another_policy_runs_no_script(tmp_path: Path, run: StoredRun) -> None:
     from nephoscope.store.digests import digest_of
 
-    capabilities.write(capabilities.build(run), run.report_path)
+    report_files.write(analyse_run.build(run), run.report_path)
     page = run.report_path / "report.html"
     page.write_text("<script>alert(1)</script>")
     sums = run.report_path / "report.sha256"
@@ -108,7 +110,7 @@ def test_a_report_with_another_policy_runs_no_script(tmp_path: Path, run: Stored
 
 
 def test_samples_trials_and_lines(tmp_path: Path, run: StoredRun) -> None:
-    capabilities.write(capabilities.build(run), run.report_path)
+    report_files.write(analyse_run.build(run), run.report_path)
     bare = make_run(tmp_path, TWO_TARGETS, sampler)
     line = {"benchmark": "null", "metric": "null_ns", "target": "two", "factors": "{}"}
 

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from nephoscope import catalog, plans
-from nephoscope.model import Sample, Setting, TrialKey, TrialRecord, TrialStatus
+from nephoscope import catalog
+from nephoscope.core.model import Sample, Setting, TrialKey, TrialRecord, TrialStatus
+from nephoscope.measure import plans
 from nephoscope.store import Store, StoredRun
 from nephoscope.store.export import export
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from nephoscope.errors import StoreError, UsageError
-from nephoscope.model import Sample, TrialStatus
+from nephoscope.core.errors import StoreError, UsageError
+from nephoscope.core.model import Sample, TrialStatus
 from nephoscope.store.export import FORMATS, write
 
 from .factory import SPEC, exported, filled, new_run, record, samples

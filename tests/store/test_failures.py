@@ -11,8 +11,8 @@ from unittest import mock
 import pytest
 from tests import file_systems
 
-from nephoscope.errors import StoreError, UnknownName
-from nephoscope.model import Sample, TrialStatus
+from nephoscope.core.errors import StoreError, UnknownName
+from nephoscope.core.model import Sample, TrialStatus
 from nephoscope.store import Store, query
 from nephoscope.store.trialfile import DAMAGED, key_of
 

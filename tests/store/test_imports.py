@@ -12,9 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nephoscope import capabilities, catalog
-from nephoscope.errors import StoreError, UsageError
-from nephoscope.model import Shape
+from nephoscope import catalog
+from nephoscope.core.errors import StoreError, UsageError
+from nephoscope.core.model import Shape
+from nephoscope.report import report_files
+from nephoscope.results import analyse_run
 from nephoscope.store import Store, StoredRun, query
 from nephoscope.store.imports import formats, import_files, read_figures
 from nephoscope.store.imports.source import Source
@@ -295,8 +297,8 @@ def test_many_metrics_are_few_files_and_their_declarations_are_read_once(
     parsed: list[object] = []
     real = catalog.parse
     monkeypatch.setattr(catalog, "parse", lambda values: parsed.append(values) or real(values))
-    result = capabilities.build(run)
-    paths = capabilities.write(result, run.report_path)
+    result = analyse_run.build(run)
+    paths = report_files.write(result, run.report_path)
     assert len(result.metrics) == 400
     assert len(parsed) <= 2
     page = paths.html.read_text()

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.results.made import NULL_PLAN, TWO_TARGETS, make_run
 
-from nephoscope.errors import StoreError
-from nephoscope.model import Sample
+from nephoscope.core.errors import StoreError
+from nephoscope.core.model import Sample
 from nephoscope.store import RUNNING, Store, StoredRun, index
 from nephoscope.store.index import RunIndex
 from nephoscope.store.listing import row_of

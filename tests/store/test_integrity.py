@@ -14,9 +14,11 @@ from typing import Any
 
 import pytest
 
-from nephoscope import capabilities, cli
-from nephoscope.errors import NephoscopeError, StoreError
-from nephoscope.model import TrialStatus
+from nephoscope import command_line
+from nephoscope.core.errors import NephoscopeError, StoreError
+from nephoscope.core.model import TrialStatus
+from nephoscope.report import report_files
+from nephoscope.results import analyse_run
 from nephoscope.store import Store, StoredRun
 from nephoscope.store.export import flat_table
 from nephoscope.store.trialfile import DAMAGED
@@ -35,7 +37,7 @@ def finished(path: Path) -> StoredRun:
     """A whole run: trials, journal, report and manifest."""
     run, _ = filled(path, rounds=1)
     run.event({"event": "session_ended", "why": "measured"})
-    capabilities.write(capabilities.build(run), run.report_path)
+    report_files.write(analyse_run.build(run), run.report_path)
     run.finish("finished")
     return run
 
@@ -53,7 +55,7 @@ def without_digests(run: StoredRun) -> None:
 
 def test_whole_runs_are_verified(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, _ = filled(tmp_path)
-    assert cli.main(["verify", "--store", str(tmp_path)]) == 0
+    assert command_line.main(["verify", "--store", str(tmp_path)]) == 0
     assert capsys.readouterr().out == f"{run.id}: 8 trials verified\n"
 
 
@@ -64,7 +66,7 @@ def test_earlier_runs_are_read_and_said_to_be_unverified(
     before = content(tmp_path)
     without_digests(run)
     assert content(tmp_path)[1:3] == before[1:3]
-    assert cli.main(["verify", run.id, "--store", str(tmp_path), "--json"]) == 0
+    assert command_line.main(["verify", run.id, "--store", str(tmp_path), "--json"]) == 0
     (result,) = json.loads(capsys.readouterr().out)["runs"]
     assert (result["verified"], result["unverified"], result["damaged"]) == (0, 8, [])
 
@@ -141,9 +143,9 @@ def test_a_damaged_line_of_the_journal_is_named_and_left_out(
     sentence = f"{run.journal_path}: line 2 is damaged and left out."
     assert again.integrity().damaged == (sentence,)
     assert again.integrity().unverified == 1, "its trial has no digest any more"
-    assert cli.main(["show", run.id, "--store", str(tmp_path)]) == 0
+    assert command_line.main(["show", run.id, "--store", str(tmp_path)]) == 0
     assert sentence in capsys.readouterr().err
-    assert cli.main(["show", run.id, "--journal", "--store", str(tmp_path)]) == 0
+    assert command_line.main(["show", run.id, "--journal", "--store", str(tmp_path)]) == 0
     assert "line damaged: line 2" in capsys.readouterr().out
 
 
@@ -175,10 +177,10 @@ def test_a_changed_report_is_named_and_written_again(
     run = finished(tmp_path)
     page = run.report_path / "report.md"
     page.write_text(page.read_text() + "1")
-    assert cli.main(["verify", "--store", str(tmp_path)]) == 1
+    assert command_line.main(["verify", "--store", str(tmp_path)]) == 1
     assert f"{page} is not as it was written" in capsys.readouterr().out
-    assert cli.main(["show", run.id, "--store", str(tmp_path)]) == 0
-    assert cli.main(["verify", "--store", str(tmp_path)]) == 0
+    assert command_line.main(["show", run.id, "--store", str(tmp_path)]) == 0
+    assert command_line.main(["verify", "--store", str(tmp_path)]) == 0
 
 
 def test_damage_exits_with_1_and_is_named(
@@ -190,13 +192,13 @@ def test_damage_exits_with_1_and_is_named(
     data[-100] ^= 1
     changed.write_bytes(data)
     gone.unlink()
-    assert cli.main(["verify", "latest", "--store", str(tmp_path)]) == 1
+    assert command_line.main(["verify", "latest", "--store", str(tmp_path)]) == 1
     out = capsys.readouterr().out
     assert "6 trials verified, 2 damaged" in out
     assert f"{changed} is damaged (its content is not what was stored)" in out
     assert f"{gone} is missing" in out
     (run.path / "manifest.json").write_text("{}")
-    assert cli.main(["verify", "--store", str(tmp_path)]) == 1
+    assert command_line.main(["verify", "--store", str(tmp_path)]) == 1
     assert "manifest.json" in capsys.readouterr().out
 
 
@@ -256,7 +258,7 @@ def test_a_manifest_without_digest_is_read_or_refused_in_one_sentence(tmp_path: 
         node[last] = copy.deepcopy(rng.choice(STRANGE))
         (run.path / "manifest.json").write_text(json.dumps(mutated))
         with contextlib.suppress(NephoscopeError):
-            capabilities.build(Store(tmp_path).open(run.id))
+            analyse_run.build(Store(tmp_path).open(run.id))
             refused -= 1
         refused += 1
     assert 10 < refused < 60

@@ -16,8 +16,9 @@ from typing import Any
 
 import pytest
 
-from nephoscope import capabilities
-from nephoscope.model import Setting
+from nephoscope.core.model import Setting
+from nephoscope.report import report_files
+from nephoscope.results import analyse_run
 from nephoscope.store import Store
 from nephoscope.store.imports import import_files
 
@@ -66,7 +67,7 @@ def an_import(store: Path) -> None:
 
 def a_report(store: Path) -> None:
     (run,) = Store(store).runs()
-    capabilities.write(capabilities.build(run), run.report_path)
+    report_files.write(analyse_run.build(run), run.report_path)
     run.finish("finished")
 
 

@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.results.made import TWO_TARGETS, make_run
 
-from nephoscope import capabilities
-from nephoscope.errors import StoreError
-from nephoscope.model import Sample, Setting, TrialStatus
+from nephoscope.core.errors import StoreError
+from nephoscope.core.model import Sample, Setting, TrialStatus
+from nephoscope.report import report_files
+from nephoscope.results import analyse_run
 from nephoscope.store import Store, StoredRun, merged_trials, merging, query
 from nephoscope.store.digests import with_own_digest
 from nephoscope.store.export import FORMATS
@@ -105,7 +106,7 @@ def test_the_result_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     apart, together = both_ways(store, monkeypatch)
 
     def document(stored: StoredRun) -> str:
-        result = capabilities.document(capabilities.build(stored))
+        result = report_files.document(analyse_run.build(stored))
         return json.dumps(result).replace(str(stored.path.parents[1]), "STORE")
 
     assert run.id == together.id

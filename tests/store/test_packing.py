@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nephoscope.errors import StoreError
+from nephoscope.core.errors import StoreError
 from nephoscope.store import packing
 
 FLOATS = st.floats(allow_nan=False)

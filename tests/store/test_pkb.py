@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nephoscope.errors import StoreError, UsageError
-from nephoscope.model import Better
+from nephoscope.core.errors import StoreError, UsageError
+from nephoscope.core.model import Better
 from nephoscope.store import Store, query
 from nephoscope.store.imports import import_files
 from nephoscope.store.imports.units import unit_of

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nephoscope.model import Sample, TrialStatus
+from nephoscope.core.model import Sample, TrialStatus
 from nephoscope.store import query
 
 from .factory import SPEC, filled, new_run, record, samples
@@ -44,7 +44,8 @@ def test_histograms_are_merged_within_a_trial_only(tmp_path: Path) -> None:
 
 
 def test_series_keep_their_time(tmp_path: Path) -> None:
-    from nephoscope import catalog, plans
+    from nephoscope import catalog
+    from nephoscope.measure import plans
     from nephoscope.store import Store
 
     known = catalog.load()

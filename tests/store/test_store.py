@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from nephoscope import plans
-from nephoscope.errors import StoreError, UnknownName, UsageError
+from nephoscope.core.errors import StoreError, UnknownName, UsageError
+from nephoscope.measure import plans
 from nephoscope.store import FAILED, FINISHED, MEASURED, RUNNING, Store, default_path
 from nephoscope.store.holder import INTERRUPTED, KILLED, NOT_STARTED, identity
 from nephoscope.store.run import StoredRun

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nephoscope.errors import UnknownName
-from nephoscope.model import Sample, TrialStatus, factors_key
+from nephoscope.core.errors import UnknownName
+from nephoscope.core.model import Sample, TrialStatus, factors_key
 from nephoscope.store import counts, query
 from nephoscope.store.trialfile import RECORD_KEY, SCHEMA, record_from_json
 
@@ -74,7 +74,7 @@ def test_an_unknown_metric_is_refused(tmp_path: Path) -> None:
 
 
 def test_what_counts() -> None:
-    from nephoscope.model import Setting
+    from nephoscope.core.model import Setting
 
     setting = Setting(0, "null", {}, {}, 1.0)
     assert counts(record(setting, 1, 0))

@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nephoscope import programs
-from nephoscope.lab import files
-from nephoscope.lab.handle import Lab
-from nephoscope.lab.limits import cgroups
-from nephoscope.lab.provisioner import LABS
+from nephoscope.core import programs
+from nephoscope.measure.lab import files
+from nephoscope.measure.lab.handle import Lab
+from nephoscope.measure.lab.limits import cgroups
+from nephoscope.measure.lab.provisioner import LABS
 
 HTTP = Path(__file__).with_name("backtest_http.py")
 PORT = 8080

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from nephoscope.programs import find_launcher
+from nephoscope.core.programs import find_launcher
 
 _SO_TIMESTAMPNS = 35
 _SO_RCVBUFFORCE = 33

@@ -12,9 +12,9 @@ from typing import Any
 import scheduler_lab
 from scheduler_settings import Setting, draw, draw_wide
 
-from nephoscope.model import Sample
-from nephoscope.scheduler.inference.infer import infer
-from nephoscope.scheduler.inference.verdict import Scheduler, Word
+from nephoscope.core.model import Sample
+from nephoscope.features.scheduler.inference.infer import infer
+from nephoscope.features.scheduler.inference.verdict import Scheduler, Word
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,14 +16,14 @@ from scheduler_settings import Setting
 from tests.attempts import PAUSES_S, TICK_S
 from trials import real_time
 
-from nephoscope.lab import files
-from nephoscope.lab.handle import Lab
-from nephoscope.lab.limits import cgroups
-from nephoscope.lab.provisioner import LABS
-from nephoscope.scheduler import plan as scheduler_plan
-from nephoscope.scheduler.inference.verdict import Look
-from nephoscope.scheduler.result import look_of
-from nephoscope.targets.lab import LabTarget
+from nephoscope.features.scheduler import plan as scheduler_plan
+from nephoscope.features.scheduler.inference.verdict import Look
+from nephoscope.features.scheduler.result import look_of
+from nephoscope.measure.lab import files
+from nephoscope.measure.lab.handle import Lab
+from nephoscope.measure.lab.limits import cgroups
+from nephoscope.measure.lab.provisioner import LABS
+from nephoscope.measure.targets.lab import LabTarget
 
 TIMEOUT_S = 60.0
 ATTEMPTS = 4

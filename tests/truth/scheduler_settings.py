@@ -33,7 +33,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from nephoscope.scheduler.inference.verdict import Word
+from nephoscope.features.scheduler.inference.verdict import Word
 
 CLASSES = (
     "dedicated",

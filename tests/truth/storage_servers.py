@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from tests.sshd import free_port
 
-from nephoscope.errors import NephoscopeError
-from nephoscope.programs import find_storage
+from nephoscope.core.errors import NephoscopeError
+from nephoscope.core.programs import find_storage
 
 PATIENCE_S = 120.0
 KEYS = {"AWS_ACCESS_KEY_ID": "nephoscope-test", "AWS_SECRET_ACCESS_KEY": "secret-of-the-test"}

@@ -15,13 +15,13 @@ import pytest
 from tests.attempts import attempt
 from trials import needs_root
 
-from nephoscope.analysis import attribution
-from nephoscope.analysis.attribution import Attribution, Word
-from nephoscope.analysis.compare import paired
-from nephoscope.lab import files
-from nephoscope.lab.provisioner import LABS
-from nephoscope.model import Better, Estimate
-from nephoscope.targets.lab import LabTarget
+from nephoscope.core.model import Better, Estimate
+from nephoscope.measure.lab import files
+from nephoscope.measure.lab.provisioner import LABS
+from nephoscope.measure.targets.lab import LabTarget
+from nephoscope.stats import attribution
+from nephoscope.stats.attribution import Attribution, Word
+from nephoscope.stats.compare import paired
 
 pytestmark = needs_root
 

@@ -22,10 +22,12 @@ from http_truth import serving
 from tests.attempts import attempt
 from tests.e2e.conftest import run_inside
 
-from nephoscope import capabilities, catalog, runs
-from nephoscope.balance.records import Balance, Failover
-from nephoscope.model import RunResult
-from nephoscope.plans.files.load import from_values
+from nephoscope import catalog
+from nephoscope.core.model import RunResult
+from nephoscope.features.balance.records import Balance, Failover
+from nephoscope.measure import runs
+from nephoscope.measure.plans.files.load import from_values
+from nephoscope.results import analyse_run
 from nephoscope.store import Store, StoredRun
 
 PATH = os.pathsep.join([os.environ["PATH"], "/usr/sbin"])
@@ -129,7 +131,7 @@ def test_generators_count_what_the_servers_count(
     if shutil.which(program, path=PATH) is None:
         pytest.skip(f"needs {program}")
     run = executed(tmp_path, generators, {}, server=server, duration_ns=200 * MS)
-    result = capabilities.build(run)
+    result = analyse_run.build(run)
     assert result.run.trials.valid == 2 * generators, result.invalid
     balance = balanced(result)
     assert [(one.balancer, one.connections) for one in balance.throughputs] == [
@@ -152,7 +154,7 @@ def test_a_killed_server_is_noticed_and_its_errors_are_the_balancers(tmp_path: P
     dies = {"failure": "dies", "fail_after_ns": 1000 * MS, "fail_for_ns": 1500 * MS}
     load = {"arrivals": "constant", "rate_per_s": 200.0, "interval_ns": 100 * MS}
     run = executed(tmp_path, 1, dies, duration_ns=2500 * MS, **load)
-    failovers = failovers_of(capabilities.build(run))
+    failovers = failovers_of(analyse_run.build(run))
     for failover in failovers.values():
         assert failover.sent == failover.completed + sum(failover.errors.values())
         assert sum(failover.errors.values()) == failover.failed
@@ -223,7 +225,7 @@ def test_failures_are_those_of_the_logs(
         tries.append(tmp_path / str(len(tries)))
         run = executed(tries[-1], 1, fails, **load)
         printed, held, texts = logs(run), True, []
-        for name, failover in failovers_of(capabilities.build(run)).items():
+        for name, failover in failovers_of(analyse_run.build(run)).items():
             unsent = failover.errors.get("unsent", 0)
             errors = sum(failover.errors.values()) - unsent
             assert failover.sent == failover.completed + errors == 9 * rate - unsent

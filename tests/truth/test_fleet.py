@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from nephoscope import capabilities, cli
-from nephoscope.fleet.result import FleetCheck
+from nephoscope import command_line
+from nephoscope.features.fleet.result import FleetCheck
+from nephoscope.results import analyse_run
 from nephoscope.store import Store
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]
@@ -42,14 +43,14 @@ def lab(tmp_path: Path) -> Iterator[str]:
     }
     file = tmp_path / "racks.yaml"
     file.write_text(yaml.safe_dump(topology))
-    assert cli.main(["lab", "up", str(file)]) == 0
+    assert command_line.main(["lab", "up", str(file)]) == 0
     yield name
-    assert cli.main(["lab", "down", name]) == 0
+    assert command_line.main(["lab", "down", name]) == 0
 
 
 def test_three_faults_of_twenty_hosts_are_named(lab: str, tmp_path: Path) -> None:
-    assert cli.main(["fleet", "--lab", lab, "--store", str(tmp_path), "--seed", "5"]) == 1
-    found = capabilities.build(Store(tmp_path).open("latest")).part(FleetCheck)
+    assert command_line.main(["fleet", "--lab", lab, "--store", str(tmp_path), "--seed", "5"]) == 1
+    found = analyse_run.build(Store(tmp_path).open("latest")).part(FleetCheck)
     assert found is not None
     assert {one.target for one in found.odd} == {THROTTLED, SMALL_MTU, LOSSY}, found.odd
     checks = {(one.target, one.check.partition(" of ")[0]) for one in found.odd}

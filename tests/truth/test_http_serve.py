@@ -23,8 +23,8 @@ from http_truth import Server, SplitMix64, body, rows, service_times, serving
 from tests.attempts import attempt
 from trials import needs_root, probe_path, run
 
-from nephoscope.targets import parse, session
-from nephoscope.targets.base import Peer, TargetTrial
+from nephoscope.measure.targets import parse, session
+from nephoscope.measure.targets.base import Peer, TargetTrial
 
 together = pytest.mark.together
 MS = 1_000_000

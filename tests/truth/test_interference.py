@@ -11,12 +11,12 @@ from tests.attempts import attempt
 from tests.rates import holds_rate
 from trials import needs_root
 
-from nephoscope import runs
-from nephoscope.capabilities import build
-from nephoscope.isolation.placement import allowed_cpus
-from nephoscope.isolation.plan import IsolationRequest, plan_isolation
-from nephoscope.isolation.records import Cell, Isolation
-from nephoscope.plans import Repeat
+from nephoscope.features.isolation.placement import allowed_cpus
+from nephoscope.features.isolation.plan import IsolationRequest, plan_isolation
+from nephoscope.features.isolation.records import Cell, Isolation
+from nephoscope.measure import runs
+from nephoscope.measure.plans import Repeat
+from nephoscope.results.analyse_run import build
 from nephoscope.store import Store
 
 pytestmark = needs_root

@@ -16,13 +16,13 @@ from cpu_truth import needs_chrt
 from tests.attempts import attempt
 from trials import needs_root
 
-from nephoscope.errors import Lacking
-from nephoscope.lab.commands import entering
-from nephoscope.lab.limits import cgroups, cpu
-from nephoscope.lab.limits.cgroups import Group
-from nephoscope.labcheck import frame
-from nephoscope.labcheck import limits as checks
-from nephoscope.labcheck.frame import Check
+from nephoscope.core.errors import Lacking
+from nephoscope.measure.lab.commands import entering
+from nephoscope.measure.lab.limits import cgroups, cpu
+from nephoscope.measure.lab.limits.cgroups import Group
+from nephoscope.measure.labcheck import frame
+from nephoscope.measure.labcheck import limits as checks
+from nephoscope.measure.labcheck.frame import Check
 
 pytestmark = needs_root
 CHECKS = checks.CHECKS

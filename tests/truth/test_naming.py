@@ -13,7 +13,7 @@ from tests.rates import holds_rate
 from trials import needs_root
 
 from nephoscope import catalog
-from nephoscope.isolation.naming_references import REFERENCES
+from nephoscope.features.isolation.naming_references import REFERENCES
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
@@ -32,7 +32,7 @@ LIMIT_S = 600.0
 
 @pytest.mark.slow
 def test_nine_of_ten_drawn_aggressors_are_named() -> None:
-    """The namer on made signatures is in tests/isolation/test_naming.py."""
+    """The namer on made signatures is in tests/features/isolation/test_naming.py."""
     seed = random.SystemRandom().randrange(2**31)
     cases = asyncio.run(benchmark.record(catalog.load(), CASES, seed, LIMIT_S, resources=RESOURCES))
     words = [word for _, word in benchmark.judge(cases, REFERENCES)]

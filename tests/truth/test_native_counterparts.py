@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from trials import refused, run
 
-from nephoscope.adapters import ADAPTERS
+from nephoscope.catalog.adapters import ADAPTERS
 
 
 def test_calls_are_ordered_by_what_they_do() -> None:

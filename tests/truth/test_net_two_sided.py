@@ -15,7 +15,7 @@ from tests.attempts import attempt
 from trials import needs_root
 from two_sided import Measured, measure
 
-from nephoscope.analysis.statistics.proportions import wilson
+from nephoscope.stats.statistics.proportions import wilson
 
 HEADERS_OF_TCP = 14 + 20 + 32
 """Ethernet's, as a queueing discipline counts it, IP's and TCP's with timestamps."""

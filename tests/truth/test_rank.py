@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nephoscope import cli
+from nephoscope import command_line
 from nephoscope.store import Store
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]
@@ -47,7 +47,7 @@ def test_a_cap_of_80_percent_ranks_last_on_the_cpu_alone(
 ) -> None:
     plan = tmp_path / "plan.yaml"
     plan.write_text(PLAN.format(name=f"rank{os.getpid() % 10_000}"))
-    assert cli.main(["run", str(plan), "--store", str(tmp_path / "store")]) == 0
+    assert command_line.main(["run", str(plan), "--store", str(tmp_path / "store")]) == 0
     capsys.readouterr()
     throttled = [
         float(record.beside.get("throttled_ratio") or 0)
@@ -56,7 +56,7 @@ def test_a_cap_of_80_percent_ranks_last_on_the_cpu_alone(
     ]
     if min(throttled) < 0.1:
         pytest.skip("Other programs took the CPU, so that the cap of 80 % never held.")
-    assert cli.main(["rank", "latest", "--store", str(tmp_path / "store"), "--json"]) == 0
+    assert command_line.main(["rank", "latest", "--store", str(tmp_path / "store"), "--json"]) == 0
     rows = {
         row["benchmark"]: {
             cell["alternative"]: (cell["rank_low"], cell["rank_high"]) for cell in row["cells"]

@@ -20,8 +20,8 @@ from tests.conftest import ROOT
 from tests.rates import holds_rate
 from trials import needs_root
 
-from nephoscope.lab.limits.cpu import machine_cpus
-from nephoscope.scheduler import plan as scheduler_plan
+from nephoscope.features.scheduler import plan as scheduler_plan
+from nephoscope.measure.lab.limits.cpu import machine_cpus
 
 NETWORK = "10.81.0.0/16"
 SETTINGS, WIDE_SETTINGS = 60, 40

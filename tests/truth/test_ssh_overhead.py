@@ -14,8 +14,8 @@ from tests.attempts import attempt
 from tests.sshd import Server, lacking, serving
 from trials import real_time
 
-from nephoscope.targets.kinds.local import LocalRecord
-from nephoscope.targets.probe.target import Target
+from nephoscope.measure.targets.kinds.local import LocalRecord
+from nephoscope.measure.targets.probe.target import Target
 
 COMMANDS = 100
 BOUND_S = 0.005

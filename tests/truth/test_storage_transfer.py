@@ -29,7 +29,7 @@ from storage_servers import (
 from tests import sshd
 from trials import Trial, refused, run
 
-from nephoscope.programs import find_storage
+from nephoscope.core.programs import find_storage
 
 pytestmark = pytest.mark.together
 

@@ -14,10 +14,12 @@ import pytest
 from tests.attempts import attempt
 from trials import needs_root
 
-from nephoscope import capabilities, catalog, runs
-from nephoscope.crosscheck.result import CrossCheck
-from nephoscope.model import RunResult
-from nephoscope.plans.files.load import from_text
+from nephoscope import catalog
+from nephoscope.core.model import RunResult
+from nephoscope.features.crosscheck.result import CrossCheck
+from nephoscope.measure import runs
+from nephoscope.measure.plans.files.load import from_text
+from nephoscope.results import analyse_run
 from nephoscope.store import Store
 
 FAR = "10.83.0.20"
@@ -97,7 +99,7 @@ class Measured:
         name = f"t{secrets.token_hex(3)}"
         text = PLAN.format(name=name, far=FAR, conditions=conditions) + benchmarks
         plan = from_text(text, "plan.yaml", {}, catalog.load())
-        self.result: RunResult = capabilities.build(runs.execute(plan, Store(folder / name)))
+        self.result: RunResult = analyse_run.build(runs.execute(plan, Store(folder / name)))
         # iperf3 gives up when the datagram or the answer with which it begins is lost.
         unlucky = [trial for trial in self.result.invalid if FIRST_LOST in str(trial)]
         assert list(self.result.invalid) == unlucky

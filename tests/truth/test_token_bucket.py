@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from nephoscope import capabilities, catalog, runs
-from nephoscope.network.result import NetworkPaths
-from nephoscope.plans.files.load import from_values
+from nephoscope import catalog
+from nephoscope.features.network.result import NetworkPaths
+from nephoscope.measure import runs
+from nephoscope.measure.plans.files.load import from_values
+from nephoscope.results import analyse_run
 from nephoscope.store import Store
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]
@@ -41,7 +43,7 @@ def test_the_three_parameters_of_a_token_bucket(tmp_path: Path) -> None:
         "benchmarks": [{"benchmark": "net.throughput", **ends, "params": times}],
     }
     plan = from_values(values, catalog.load(), lambda _: "bucket: ")
-    network = capabilities.build(runs.execute(plan, Store(tmp_path))).part(NetworkPaths)
+    network = analyse_run.build(runs.execute(plan, Store(tmp_path))).part(NetworkPaths)
     assert network is not None
     bucket = network.paths[0].analysis.token_bucket
     assert bucket is not None

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from nephoscope import cli
-from nephoscope.model import TrialStatus
+from nephoscope import command_line
+from nephoscope.core.model import TrialStatus
 from nephoscope.store import Store
 
 pytestmark = [
@@ -44,9 +44,9 @@ def lab(tmp_path: Path) -> Iterator[str]:
     name = f"val{os.getpid() % 10_000}"
     topology = tmp_path / "lab.yaml"
     topology.write_text(LAB.format(name=name))
-    assert cli.main(["lab", "up", str(topology)]) == 0
+    assert command_line.main(["lab", "up", str(topology)]) == 0
     yield name
-    assert cli.main(["lab", "down", name]) == 0
+    assert command_line.main(["lab", "down", name]) == 0
 
 
 def test_the_host_with_a_cap_is_slower_and_loses_no_trial(
@@ -54,7 +54,7 @@ def test_the_host_with_a_cap_is_slower_and_loses_no_trial(
 ) -> None:
     plan, store = tmp_path / "plan.yaml", str(tmp_path / "store")
     plan.write_text(PLAN.format(name=lab))
-    assert cli.main(["run", str(plan), "--store", store]) == 0
+    assert command_line.main(["run", str(plan), "--store", store]) == 0
     records = Store(Path(store)).open("latest").records()
     assert {record.status for record in records} == {TrialStatus.VALID}
     ratios = [
@@ -66,6 +66,6 @@ def test_the_host_with_a_cap_is_slower_and_loses_no_trial(
         pytest.skip("Other programs took the CPU, so that the cap of 5 % never held.")
     capsys.readouterr()
     words = ["compare", "latest:old-vm", "latest:new-vm", "--metric", "hash_bytes_per_s"]
-    assert cli.main([*words, "--store", store, "--json"]) == 0
+    assert command_line.main([*words, "--store", store, "--json"]) == 0
     (line,) = json.loads(capsys.readouterr().out)["comparisons"]
     assert line["comparison"]["verdict"]["word"] == "worse"

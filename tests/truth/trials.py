@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from nephoscope.programs import find_probe
+from nephoscope.core.programs import find_probe
 
 needs_root = pytest.mark.skipif(
     os.geteuid() != 0, reason="needs root: it makes a control group, a mount or a network namespace"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from nephoscope import units
-from nephoscope.grouping import group_by
-from nephoscope.model import MetricResult, RunResult
-from nephoscope.naming import common_factors
+from nephoscope.core import units
+from nephoscope.core.grouping import group_by
+from nephoscope.core.model import MetricResult, RunResult
+from nephoscope.core.naming import common_factors
 from nephoscope.report import figures, selection, wording
 from nephoscope.report.blocks import Chart, Column, Spark, Table
 from nephoscope.report.selection import HistogramKey, Sweep

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nephoscope import units
-from nephoscope.model import Estimate
+from nephoscope.core import units
+from nephoscope.core.model import Estimate
 from nephoscope.report import palette, wording
 
 CDF_POINTS = 240
@@ -23,7 +23,7 @@ _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """An axis: its title without the unit, the unit of nephoscope.units, and its scale.
+    """An axis: its title without the unit, the unit of nephoscope.core.units, and its scale.
 
     title carries what is measured; tick labels carry the unit ('10 µs', '4 KiB').
     """

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from nephoscope import documents
-from nephoscope.errors import StoreError
+from nephoscope.core import documents
+from nephoscope.core.errors import StoreError
 from nephoscope.report import html_output, markdown_output
 from nephoscope.report.blocks import Section
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from nephoscope.model import MetricResult, RunResult, factors_key
-from nephoscope.naming import as_number
+from nephoscope.core.model import MetricResult, RunResult, factors_key
+from nephoscope.core.naming import as_number
 from nephoscope.report import wording
 from nephoscope.results.machine_figures import MachineFigures
 

@@ -16,7 +16,7 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from nephoscope.reading.column_widths import column_widths
+from nephoscope.core.reading.column_widths import column_widths
 from nephoscope.report import sparklines
 from nephoscope.report.blocks import Cell, Strip, Table
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from nephoscope import units
+from nephoscope.core import units
 from nephoscope.report import figures, palette, wording
 from nephoscope.report.blocks import Chart, Column, Table
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nephoscope import units
+from nephoscope.core import units
 from nephoscope.report import figures, heat_maps, palette
 
 FEWEST = 6

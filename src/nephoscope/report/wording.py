@@ -7,17 +7,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from nephoscope import units
-from nephoscope.grouping import group_by
-from nephoscope.model import Consistency, Estimate, MetricResult, Precision, RunResult
-from nephoscope.naming import bytes_text as bytes_text
-from nephoscope.naming import clean as clean
-from nephoscope.naming import factors_text as factors_text
-from nephoscope.naming import full_name as full_name
-from nephoscope.naming import level_text as level_text
-from nephoscope.naming import line_name as line_name
-from nephoscope.naming import metric_name as metric_name
-from nephoscope.naming import plural as plural
+from nephoscope.core import units
+from nephoscope.core.grouping import group_by
+from nephoscope.core.model import Consistency, Estimate, MetricResult, Precision, RunResult
+from nephoscope.core.naming import bytes_text as bytes_text
+from nephoscope.core.naming import clean as clean
+from nephoscope.core.naming import factors_text as factors_text
+from nephoscope.core.naming import full_name as full_name
+from nephoscope.core.naming import level_text as level_text
+from nephoscope.core.naming import line_name as line_name
+from nephoscope.core.naming import metric_name as metric_name
+from nephoscope.core.naming import plural as plural
 from nephoscope.results.excluded import excluded_settings
 from nephoscope.results.precision import precision_sentence
 

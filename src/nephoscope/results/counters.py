@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from statistics import median
 
-from nephoscope.analysis import facts
-from nephoscope.model import TrialRecord
+from nephoscope.core.model import TrialRecord
 from nephoscope.results.run_data import RunData
+from nephoscope.stats import facts
 
 COUNTERS: tuple[tuple[str, str, str], ...] = (
     ("steal_ratio", "stolen by the hypervisor", "ratio"),

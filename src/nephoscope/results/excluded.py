@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from nephoscope.model import InvalidTrial, MetricResult, RunResult, factors_key
-from nephoscope.naming import line_name
+from nephoscope.core.model import InvalidTrial, MetricResult, RunResult, factors_key
+from nephoscope.core.naming import line_name
 
 
 @dataclass(frozen=True, slots=True)

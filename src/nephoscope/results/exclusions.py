@@ -13,12 +13,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from nephoscope.analysis.statistics import histograms
-from nephoscope.model import Exclusions, MetricResult, TrialRecord, TrialStatus, factors_key
+from nephoscope.core.model import Exclusions, MetricResult, TrialRecord, TrialStatus, factors_key
+from nephoscope.measure.runs.schedule.alternatives import LOST
+from nephoscope.measure.runs.trials.phases import DEADLINE
 from nephoscope.results import lines, names
 from nephoscope.results.lines import Key
-from nephoscope.runs.schedule.alternatives import LOST
-from nephoscope.runs.trials.phases import DEADLINE
+from nephoscope.stats.statistics import histograms
 from nephoscope.store import StoredRun, counts, query
 from nephoscope.store.trialfile import DAMAGED
 

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nephoscope.analysis import facts
-from nephoscope.model import TrialRecord, TrialStatus
+from nephoscope.core.model import TrialRecord, TrialStatus
 from nephoscope.results.run_data import RunData
+from nephoscope.stats import facts
 
 PHASES = ("prepare", "start", "measure", "stop", "clean")
 MOST_SKEW_NS = 1_000_000

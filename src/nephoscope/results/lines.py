@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from nephoscope.analysis import stopping
-from nephoscope.analysis.statistics import estimates, histograms, variation
-from nephoscope.analysis.statistics.dependence import ASSUMED, INDEPENDENT, pooled_by_family
-from nephoscope.analysis.statistics.histograms import Trial
-from nephoscope.analysis.statistics.values import Array, Refused
 from nephoscope.catalog import BenchmarkSpec
-from nephoscope.model import Better, Estimate, LineKey, MetricResult
-from nephoscope.naming import line_name, plural
+from nephoscope.core.model import Better, Estimate, LineKey, MetricResult
+from nephoscope.core.naming import line_name, plural
 from nephoscope.results import names
 from nephoscope.results.precision import relative_half_width
+from nephoscope.stats import stopping
+from nephoscope.stats.statistics import estimates, histograms, variation
+from nephoscope.stats.statistics.dependence import ASSUMED, INDEPENDENT, pooled_by_family
+from nephoscope.stats.statistics.histograms import Trial
+from nephoscope.stats.statistics.values import Array, Refused
 
 if TYPE_CHECKING:
     from nephoscope.store.query import TrialHistogram, TrialMetric, TrialValue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from nephoscope.model import Estimate, Factors, LineKey, factors_key
+from nephoscope.core.model import Estimate, Factors, LineKey, factors_key
 
 
 @dataclass(frozen=True, slots=True)

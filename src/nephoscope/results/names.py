@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import re
 
-from nephoscope.analysis.statistics import dependence
-from nephoscope.model import BESIDE as BESIDE
-from nephoscope.model import MetricResult
+from nephoscope.core.model import BESIDE as BESIDE
+from nephoscope.core.model import MetricResult
+from nephoscope.stats.statistics import dependence
 
 NOT_CONVERGED = "Not converged"
 """How the warning of a line begins whose interval stayed wider than wanted."""

@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from nephoscope.errors import StoreError, UnknownName
-from nephoscope.plans.estimate import past_key
+from nephoscope.core.errors import StoreError, UnknownName
+from nephoscope.measure.plans.estimate import past_key
 from nephoscope.store import Store, StoredRun, is_number
 
 MAX_RUNS = 30

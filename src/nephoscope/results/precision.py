@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from nephoscope.model import Estimate, MetricResult, Precision
+from nephoscope.core.model import Estimate, MetricResult, Precision
 
 
 def precision(metrics: Iterable[MetricResult]) -> Precision:

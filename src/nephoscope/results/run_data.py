@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from nephoscope.model import LineKey, MetricResult, TrialRecord
+from nephoscope.core.model import LineKey, MetricResult, TrialRecord
 from nephoscope.results.exclusions import NONE, ExcludedTrials
 from nephoscope.store import StoredRun
 from nephoscope.store.query import TrialHistogram, TrialValue

@@ -11,13 +11,12 @@ import io
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
-from nephoscope import documents
-from nephoscope.errors import Lacking, NephoscopeError, UnknownName, UsageError
-from nephoscope.reading.printable import escaped
-from nephoscope.serve.workers import Answer, Refusal
+from nephoscope.core import documents
+from nephoscope.core.errors import UsageError
+from nephoscope.core.reading.printable import escaped
+from nephoscope.httpd.responses import RenderedResponse, failure
 from nephoscope.store import FINISHED, Store, StoredRun
 
 MAX_POINTS = 20_000
@@ -40,30 +39,13 @@ _REPORT_POLICY = re.compile(
 """The policy of a report: its own scripts, known by their hashes, and nothing else."""
 
 
-def failure(status: int, error: str, hint: str = "") -> Answer:
-    """Returns an answer that states an error."""
-    return Answer(status, json.dumps({"error": error, "hint": hint}).encode())
-
-
-def failure_of(error: NephoscopeError) -> Answer:
-    """Returns the answer that states an error."""
-    if isinstance(error, Refusal):
-        stated = failure(error.status, error.message, error.hint)
-        return replace(stated, headers=error.headers)
-    status = next((status for kind, status in _STATUSES.items() if isinstance(error, kind)), 500)
-    return failure(status, error.message, error.hint)
-
-
-_STATUSES = {UnknownName: 404, UsageError: 400, Lacking: 503}
-
-
-def document(content: Any, status: int = 200) -> Answer:
+def document(content: Any, status: int = 200) -> RenderedResponse:
     """Returns the answer of a record or mapping, with the version of its schema."""
     text = documents.to_text(documents.versioned(content))
-    return Answer(status, escaped(text).encode("utf-8", "replace"))
+    return RenderedResponse(status, escaped(text).encode("utf-8", "replace"))
 
 
-def result(store: Store, run: str, analyse: bool) -> Answer:
+def result(store: Store, run: str, analyse: bool) -> RenderedResponse:
     """Returns the document of `show --json`: the stored one of a finished run, else a new one.
 
     analyse: False where no new one may be made now.
@@ -71,12 +53,13 @@ def result(store: Store, run: str, analyse: bool) -> Answer:
     stored = store.open(run)
     text = stored_result(stored)
     if text is not None:
-        return Answer(200, text)
+        return RenderedResponse(200, text)
     if not analyse:
         return failure(503, *NOT_NOW)
-    from nephoscope import capabilities
+    from nephoscope.report import report_files
+    from nephoscope.results import analyse_run
 
-    return document(capabilities.document(capabilities.build(stored)))
+    return document(report_files.document(analyse_run.build(stored)))
 
 
 def stored_result(run: StoredRun) -> bytes | None:
@@ -105,7 +88,7 @@ def _intact(run: StoredRun, name: str) -> bytes | None:
     return content if f"{digest_of(content)}  {name}\n" in sums else None
 
 
-def report(store: Store, run: str, analyse: bool) -> Answer:
+def report(store: Store, run: str, analyse: bool) -> RenderedResponse:
     """Returns the report as a page that may run no script but its own, without an origin.
 
     analyse: as for `result`.
@@ -123,28 +106,27 @@ def report(store: Store, run: str, analyse: bool) -> Answer:
         "content-security-policy": f"sandbox allow-scripts; frame-ancestors 'self'; {allowed}",
         "x-frame-options": "SAMEORIGIN",
     }
-    return Answer(200, page, "text/html; charset=utf-8", headers)
+    return RenderedResponse(200, page, "text/html; charset=utf-8", headers)
 
 
 def _new_report(run: StoredRun) -> bytes:
-    from nephoscope import capabilities
-    from nephoscope.capabilities import report_files
-    from nephoscope.capabilities.sections import build_all
-    from nephoscope.report import html_output
+    from nephoscope.report import html_output, report_files
+    from nephoscope.report.feature_sections import build_all
+    from nephoscope.results import analyse_run
 
-    built = capabilities.build(run)
+    built = analyse_run.build(run)
     page = html_output.render(
         report_files.title(built), report_files.subtitle(built), build_all(built)
     )
     return page.encode("utf-8", "replace")
 
 
-def journal(store: Store, run: str) -> Answer:
+def journal(store: Store, run: str) -> RenderedResponse:
     """Returns the document of `show --journal --json`."""
     return document({"events": store.open(run).events()})
 
 
-def trials(store: Store, run: str, offset: int, limit: int) -> Answer:
+def trials(store: Store, run: str, offset: int, limit: int) -> RenderedResponse:
     """Returns the records of a run's trials in the order of execution."""
     records = store.open(run).records()
     rows = [
@@ -156,7 +138,7 @@ def trials(store: Store, run: str, offset: int, limit: int) -> Answer:
 
 def samples(
     store: Store, run: str, benchmark: str, metric: str, target: str, factors: str
-) -> Answer:
+) -> RenderedResponse:
     """Returns the samples of a metric in every trial, those of excluded trials too.
 
     metric: also one with a percentile, whose samples are the histogram that it is taken from.
@@ -215,24 +197,24 @@ _SAMPLE_COLUMNS = ["benchmark", "metric", "target", "factors", "unit", "at_ns", 
 
 def compare(
     store: Store, names: Sequence[str], margin: float, confidence: float, metrics: Sequence[str]
-) -> Answer:
+) -> RenderedResponse:
     """Returns the document of `compare --json` for runs, or targets as RUN:TARGET."""
-    from nephoscope.comparison.result import Rules
-    from nephoscope.comparison.stored import of_stored_runs
+    from nephoscope.features.comparison.result import Rules
+    from nephoscope.features.comparison.stored import of_stored_runs
 
     rules = Rules(margin=margin, confidence=confidence, metrics=frozenset(metrics))
     return document(of_stored_runs(store, names, rules))
 
 
-def command(store: Store, words: Sequence[str]) -> Answer:
+def command(store: Store, words: Sequence[str]) -> RenderedResponse:
     """Returns what a command of `queries.QUERIES` prints with `--json`."""
-    from nephoscope import cli
+    from nephoscope.cli.kit import registered
 
     out, errors = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
-        code = cli.main(words)
+        code = registered.run(words)
     if out.getvalue().startswith("{"):
-        return Answer(200, out.getvalue().encode("utf-8", "replace"))
+        return RenderedResponse(200, out.getvalue().encode("utf-8", "replace"))
     lines = errors.getvalue().strip().splitlines() or ["The command printed nothing."]
     status = {2: 400, 4: 503}.get(code, 500)
     return failure(status, " ".join(line.removeprefix("nephoscope: ") for line in lines[-3:]))

@@ -11,12 +11,12 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
 from nephoscope import __version__
-from nephoscope.errors import NephoscopeError
+from nephoscope.core.errors import NephoscopeError
+from nephoscope.httpd.guard import Guard
+from nephoscope.httpd.responses import failure, failure_of
+from nephoscope.httpd.settings import ServerSettings
 from nephoscope.serve import openapi, routes_runs, routes_server
-from nephoscope.serve.answers import failure, failure_of
 from nephoscope.serve.dashboard import Dashboard, respond
-from nephoscope.serve.guard import Guard
-from nephoscope.serve.settings import ServerSettings
 
 DESCRIPTION = "Stored runs and runs in progress. Every document is that of `--json`."
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from nephoscope.commands import options, output
-from nephoscope.commands.options import DIRECTORY, FILE, Count, flag, option, repeated
-from nephoscope.errors import UsageError
+from nephoscope.cli.kit import options, output
+from nephoscope.cli.kit.options import DIRECTORY, FILE, Count, flag, option, repeated
+from nephoscope.core.errors import UsageError
 
 
 @click.command()
@@ -60,7 +60,7 @@ def serve(
     Listens on loopback and only reads unless options say otherwise; docs/how-to/serve.md has the
     details. Ctrl-C ends it.
     """
-    from nephoscope.serve.settings import (
+    from nephoscope.httpd.settings import (
         ServerSettings,
         checked_address,
         checked_host_names,
@@ -90,7 +90,8 @@ def serve(
         allow_runs=allow_runs,
         analyse_during_runs=analyse_during_runs,
     )
-    from nephoscope.serve import server
+    from nephoscope.httpd import server
+    from nephoscope.serve.app import make_app
 
     listener = server.listen(settings)
     if token is not None:
@@ -98,4 +99,5 @@ def serve(
         output.warn(f"The token is in {where}.")
     if not is_loopback(place) and tls is None:
         output.warn("Without --tls-cert the token and all data travel unencrypted.")
-    server.serve(settings, listener, lambda: output.say(server.url_of(settings, listener)))
+    started = lambda: output.say(server.url_of(settings, listener))  # noqa: E731
+    server.serve(make_app(settings, started), settings, listener)

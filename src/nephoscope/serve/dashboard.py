@@ -8,14 +8,15 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Request, Response
 
-from nephoscope.errors import UnknownName
-from nephoscope.serve.access import Access
-from nephoscope.serve.answers import NOT_NOW, document, failure
+from nephoscope.core.errors import UnknownName
+from nephoscope.httpd.access import Access
+from nephoscope.httpd.responses import RenderedResponse, failure
+from nephoscope.httpd.settings import ServerSettings
+from nephoscope.serve.answers import NOT_NOW, document
 from nephoscope.serve.launch import Launcher
 from nephoscope.serve.live import Live
 from nephoscope.serve.overview import overview
-from nephoscope.serve.settings import ServerSettings
-from nephoscope.serve.workers import Answer, Workers
+from nephoscope.serve.workers import Workers
 from nephoscope.store import WITHOUT_RESULTS, StoredRun
 from nephoscope.store.index import IndexedRun, RunIndex, Snapshot
 
@@ -30,17 +31,17 @@ class Dashboard:
         self.live = Live()
         self.access = Access(settings.token)
         self.launcher = Launcher(settings.store.path, settings.data)
-        self._overview: tuple[Snapshot, Answer] | None = None
+        self._overview: tuple[Snapshot, RenderedResponse] | None = None
 
     async def snapshot(self) -> Snapshot:
         """Returns the list of runs."""
         return await asyncio.to_thread(self.index.snapshot)
 
-    async def overview(self) -> Answer:
+    async def overview(self) -> RenderedResponse:
         """Returns the overview's document, made again only when a run changed."""
         return await asyncio.to_thread(self._overview_document)
 
-    def _overview_document(self) -> Answer:
+    def _overview_document(self) -> RenderedResponse:
         snapshot = self.index.snapshot()
         known = self._overview
         if known is None or known[0] is not snapshot:
@@ -92,7 +93,7 @@ class Dashboard:
         return respond(await self.workers.answer(function, arguments, version))
 
 
-def respond(answer: Answer) -> Response:
+def respond(answer: RenderedResponse) -> Response:
     """Returns the response of an answer."""
     headers = {**answer.headers, **({"retry-after": "30"} if answer.status == 503 else {})}
     return Response(answer.body, answer.status, headers, answer.content_type)

@@ -12,9 +12,9 @@ import re
 import sys
 from pathlib import Path
 
-from nephoscope.errors import RunFailed, UsageError
+from nephoscope.core.errors import RunFailed, UsageError
+from nephoscope.httpd.responses import Refusal
 from nephoscope.serve.queries import file_of
-from nephoscope.serve.workers import Refusal
 
 START_S = 60.0
 """Seconds within which a run says its id."""

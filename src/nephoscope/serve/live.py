@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from nephoscope.documents import to_json
-from nephoscope.errors import StoreError
-from nephoscope.model import Shape, TrialRecord
-from nephoscope.naming import line_name
+from nephoscope.core.documents import to_json
+from nephoscope.core.errors import StoreError
+from nephoscope.core.model import Shape, TrialRecord
+from nephoscope.core.naming import line_name
+from nephoscope.httpd.responses import Refusal
 from nephoscope.results.counters import COUNTERS
-from nephoscope.serve.workers import Refusal
 from nephoscope.store import RUNNING, StoredRun
 
 if TYPE_CHECKING:

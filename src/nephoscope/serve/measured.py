@@ -9,11 +9,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from nephoscope.errors import StoreError
-from nephoscope.model import factors_key, stated
-from nephoscope.naming import line_name
+from nephoscope.core.errors import StoreError
+from nephoscope.core.model import factors_key, stated
+from nephoscope.core.naming import line_name
+from nephoscope.httpd.responses import RenderedResponse
 from nephoscope.serve.answers import document, result_changed_ns, stored_result
-from nephoscope.serve.workers import Answer
 from nephoscope.store import Store, StoredRun
 
 MAX_RUNS = 20
@@ -37,7 +37,7 @@ class LineOfTarget:
         return line_name(self.benchmark, self.metric, json.loads(self.factors))
 
 
-def lines(store: Store, runs: Sequence[str]) -> Answer:
+def lines(store: Store, runs: Sequence[str]) -> RenderedResponse:
     """Returns the metrics of these runs, headlines first."""
     rows: dict[tuple[str, ...], LineOfTarget] = {}
     for run_id in runs:

@@ -15,8 +15,8 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from nephoscope.documents import schema_of
-from nephoscope.model import TrialStatus
+from nephoscope.core.documents import schema_of
+from nephoscope.core.model import TrialStatus
 from nephoscope.store.listing import StoredRunRow
 
 JSON = "application/json"
@@ -136,9 +136,9 @@ _REFUSED = {
 @lru_cache(maxsize=1)
 def schemas() -> dict[str, Any]:
     """Returns the schemas of all documents by name."""
-    from nephoscope import capabilities
-    from nephoscope.commands import json_documents
-    from nephoscope.comparison.result import Comparisons
+    from nephoscope.cli.commands import json_documents
+    from nephoscope.features.comparison.result import Comparisons
+    from nephoscope.report import report_files
     from nephoscope.serve.measured import LineOfTarget
     from nephoscope.serve.overview import Overview
 
@@ -157,7 +157,7 @@ def schemas() -> dict[str, Any]:
     }
     definitions: dict[str, Any] = {}
     documents = {name: schema_of(record, name) for name, record in records.items()}
-    documents["result"] = capabilities.result_schema()
+    documents["result"] = report_files.result_schema()
     for name, schema in documents.items():
         definitions |= schema.pop("$defs", {})
         schema.pop("$schema", None)

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from nephoscope.model import Finding, Severity, gravest_first
+from nephoscope.core.model import Finding, Severity, gravest_first
 from nephoscope.serve.answers import result_changed_ns, stored_result
 from nephoscope.store import FAILED, FINISHED, MEASURED, RUNNING, Store, StoredRun
 from nephoscope.store.holder import INTERRUPTED, KILLED

@@ -15,9 +15,9 @@ from typing import Literal, cast
 
 import click
 
-from nephoscope import cli
-from nephoscope.errors import UnknownName, UsageError
-from nephoscope.reading.sentences import choices
+from nephoscope.cli.kit import registered
+from nephoscope.core.errors import UnknownName, UsageError
+from nephoscope.core.reading.sentences import choices
 
 Kind = Literal["text", "file", "run", "source", "contract", "flag"]
 
@@ -134,7 +134,7 @@ EXCLUDED: Mapping[str, str] = {
 
 def command_of(name: str) -> click.Command:
     """Returns the command of a name such as `network series`."""
-    command: click.Command = cli.app
+    command: click.Command = registered.program()
     for word in name.split():
         command = cast(click.Group, command).commands[word]
     return command

@@ -9,11 +9,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Header, Query, Response
 from fastapi.responses import StreamingResponse
 
+from nephoscope.httpd.responses import Refusal
 from nephoscope.serve.dashboard import Shared, json_response, respond
 from nephoscope.serve.measured import MAX_RUNS
 from nephoscope.serve.openapi import answers_with
 from nephoscope.serve.queries import run_of
-from nephoscope.serve.workers import Refusal
 from nephoscope.store import FINISHED
 from nephoscope.store.index import IndexedRun
 from nephoscope.store.selection import Selection, day_s, labels
@@ -180,7 +180,7 @@ async def start(
 @router.post("/runs/{run}/stop", **answers_with("stopped"))
 async def stop(run: str, shared: Shared) -> Response:
     """Stops a run that is measured on this machine and keeps its trials; needs `--allow-runs`."""
-    from nephoscope.runs import stop as stopping
+    from nephoscope.measure.runs import stop as stopping
 
     _check_allowed(shared)
     stored = shared.stored(await shared.run(run))

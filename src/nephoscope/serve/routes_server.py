@@ -7,12 +7,13 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Request, Response
 
-from nephoscope import __version__, units
-from nephoscope.errors import UnknownName
+from nephoscope import __version__
+from nephoscope.core import units
+from nephoscope.core.errors import UnknownName
+from nephoscope.httpd.access import COOKIE, SESSION_S
+from nephoscope.httpd.guard import check_token, client_of, session_of
 from nephoscope.serve import static_files
-from nephoscope.serve.access import COOKIE, SESSION_S
 from nephoscope.serve.dashboard import Shared, json_response
-from nephoscope.serve.guard import check_token, client_of, session_of
 from nephoscope.serve.openapi import answers_with
 from nephoscope.serve.queries import ELSEWHERE, EXCLUDED, QUERIES, files_of, parameters_of, words_of
 

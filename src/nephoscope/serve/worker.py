@@ -12,9 +12,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO
 
-from nephoscope.errors import NephoscopeError, as_defect
+from nephoscope.core.errors import NephoscopeError, as_defect
+from nephoscope.httpd.responses import RenderedResponse, failure, failure_of
 from nephoscope.serve import answers, measured
-from nephoscope.serve.workers import MAX_ANSWER_BYTES, Answer
+from nephoscope.serve.workers import MAX_ANSWER_BYTES
 from nephoscope.store import Store
 
 MEMORY_BYTES = 8 << 30
@@ -23,7 +24,7 @@ RETIRE_BYTES = 1 << 30
 """A worker that once used so much memory ends after its answer; the next one begins small."""
 
 
-FUNCTIONS: Mapping[str, Callable[..., Answer]] = {
+FUNCTIONS: Mapping[str, Callable[..., RenderedResponse]] = {
     "result": answers.result,
     "report": answers.report,
     "journal": answers.journal,
@@ -53,18 +54,18 @@ def main() -> None:
             return
 
 
-def _answer(store: Store, function: str, arguments: dict[str, object]) -> Answer:
+def _answer(store: Store, function: str, arguments: dict[str, object]) -> RenderedResponse:
     try:
         with contextlib.redirect_stdout(io.StringIO()):
             answer = FUNCTIONS[function](store, **arguments)
     except NephoscopeError as error:
-        return answers.failure_of(error)
+        return failure_of(error)
     except MemoryError:
-        return answers.failure(503, "The analysis needs too much memory.", "Use the command line.")
+        return failure(503, "The analysis needs too much memory.", "Use the command line.")
     except Exception as error:  # a defect: one sentence, and the traceback in a file
-        return answers.failure_of(as_defect(error, f" in {function}{_of_runs(arguments)}"))
+        return failure_of(as_defect(error, f" in {function}{_of_runs(arguments)}"))
     if len(answer.body) > MAX_ANSWER_BYTES:
-        return answers.failure(503, "The answer is too large.", "Use the command line.")
+        return failure(503, "The answer is too large.", "Use the command line.")
     return answer
 
 
@@ -77,7 +78,7 @@ def _of_runs(arguments: Mapping[str, object]) -> str:
     return f" of {' and '.join(map(str, runs[:2]))}" if runs else ""
 
 
-def _write(out: IO[bytes], answer: Answer) -> None:
+def _write(out: IO[bytes], answer: RenderedResponse) -> None:
     head = {
         "status": answer.status,
         "content_type": answer.content_type,

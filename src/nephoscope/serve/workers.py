@@ -13,11 +13,11 @@ import json
 import sys
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nephoscope.errors import NephoscopeError
+from nephoscope.core.errors import NephoscopeError
+from nephoscope.httpd.responses import Refusal, RenderedResponse
 
 WORKERS = 2
 MAX_WAITING = 32
@@ -26,25 +26,6 @@ CACHE_BYTES = 64 << 20
 MAX_ANSWER_BYTES = 256 << 20
 _LINE_BYTES = 1 << 16
 _ENDING_S = 2.0
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """An HTTP response of a worker."""
-
-    status: int
-    body: bytes
-    content_type: str = "application/json"
-    headers: Mapping[str, str] = field(default_factory=dict)
-
-
-class Refusal(NephoscopeError):
-    """A request that is not served: status, sentence, next step, headers of the response."""
-
-    def __init__(self, status: int, message: str, hint: str = "", **headers: str) -> None:
-        super().__init__(message, hint)
-        self.status = status
-        self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
 
 
 class Workers:
@@ -56,12 +37,12 @@ class Workers:
         for _ in range(count):
             self._idle.put_nowait(None)
         self._waiting = 0
-        self._answers: OrderedDict[Hashable, Answer] = OrderedDict()
+        self._answers: OrderedDict[Hashable, RenderedResponse] = OrderedDict()
         self._answers_bytes = 0
 
     async def answer(
         self, function: str, arguments: Mapping[str, Any], version: Hashable = None
-    ) -> Answer:
+    ) -> RenderedResponse:
         """Returns the answer of a function of `answers.FUNCTIONS`.
 
         version: of what it reads; an answer of the same version is used again. Raises Refusal where
@@ -89,7 +70,7 @@ class Workers:
             if worker is not None:
                 await worker.kill()
 
-    async def _ask(self, function: str, arguments: Mapping[str, Any]) -> Answer:
+    async def _ask(self, function: str, arguments: Mapping[str, Any]) -> RenderedResponse:
         worker = await self._idle.get()
         is_usable = False
         try:
@@ -115,7 +96,7 @@ class Workers:
             finally:
                 self._idle.put_nowait(worker if is_usable else None)
 
-    def _remember(self, key: Hashable, answer: Answer) -> None:
+    def _remember(self, key: Hashable, answer: RenderedResponse) -> None:
         self._answers[key] = answer
         self._answers_bytes += len(answer.body)
         while self._answers_bytes > CACHE_BYTES:
@@ -146,7 +127,7 @@ class _Worker:
     def is_alive(self) -> bool:
         return self._process.returncode is None
 
-    async def ask(self, function: str, arguments: Mapping[str, Any]) -> Answer:
+    async def ask(self, function: str, arguments: Mapping[str, Any]) -> RenderedResponse:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         line = json.dumps({"function": function, "arguments": arguments})
@@ -156,7 +137,7 @@ class _Worker:
         if not 0 <= head["bytes"] <= MAX_ANSWER_BYTES:
             raise ValueError("the answer is too large")
         body = await self._process.stdout.readexactly(head["bytes"])
-        return Answer(head["status"], body, head["content_type"], head["headers"])
+        return RenderedResponse(head["status"], body, head["content_type"], head["headers"])
 
     async def ended(self) -> int:
         """Returns the exit code of a process that ends by itself; 0 where it does not."""

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
-from nephoscope.errors import StoreError
+from nephoscope.core.errors import StoreError
 from nephoscope.store import journal, summary
 from nephoscope.store.digests import digest_of
 from nephoscope.store.files import (

@@ -18,11 +18,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from nephoscope.documents import SCHEMA_VERSION
-from nephoscope.errors import UsageError
+from nephoscope.core.documents import SCHEMA_VERSION
+from nephoscope.core.errors import UsageError
+from nephoscope.store.batch import Batch
 from nephoscope.store.files import translating_os_errors, writing_atomically
 from nephoscope.store.run import StoredRun
-from nephoscope.store.trial_folder import Batch
 from nephoscope.store.trialfile import SCHEMA, column_lists
 
 FORMATS = ("csv", "jsonl", "parquet")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-from nephoscope.errors import StoreError
+from nephoscope.core.errors import StoreError
 
 _KEPT = "Everything measured so far is kept; then run the same command again."
 _STEPS = {

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from nephoscope.errors import StoreError
+from nephoscope.core.errors import StoreError
 from nephoscope.store.files import opened, translating_os_errors
 from nephoscope.store.manifest import FAILED
 

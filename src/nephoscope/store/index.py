@@ -20,7 +20,7 @@ from sys import intern
 from typing import Any
 
 from nephoscope import __version__
-from nephoscope.errors import StoreError
+from nephoscope.core.errors import StoreError
 from nephoscope.store.files import write_atomically
 from nephoscope.store.journal import parsed_line, with_checksum
 from nephoscope.store.listing import StoredRunRow, row_of

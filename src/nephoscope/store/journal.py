@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from nephoscope.reading import jsontext
+from nephoscope.core.reading import jsontext
 from nephoscope.store.digests import digest_of
 from nephoscope.store.files import translating_os_errors
 

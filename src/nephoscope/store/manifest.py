@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from nephoscope.errors import StoreError
+from nephoscope.core.errors import StoreError
 from nephoscope.store import digests
 from nephoscope.store.files import translating_os_errors, write_atomically
 
@@ -36,7 +36,7 @@ def write_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
 
 def read_manifest(path: Path) -> dict[str, Any]:
     """Returns the checked values. Raises StoreError for a missing, damaged or newer manifest."""
-    from nephoscope.reading import jsontext
+    from nephoscope.core.reading import jsontext
 
     with translating_os_errors(path, "read"):
         try:

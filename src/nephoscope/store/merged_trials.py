@@ -21,14 +21,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from nephoscope.errors import StoreError
-from nephoscope.model import TrialRecord
+from nephoscope.core.errors import StoreError
+from nephoscope.core.model import TrialRecord
 from nephoscope.store import trialfile
+from nephoscope.store.batch import Batch
 from nephoscope.store.digests import digest_of
 from nephoscope.store.files import translating_os_errors, writing_atomically
 from nephoscope.store.journal import parsed_line, with_checksum
 from nephoscope.store.manifest import has_types
-from nephoscope.store.trial_folder import Batch
 
 GROUPS, GROUP_TRIALS = 16, 4
 """Row groups of a run, and the fewest trials of one. Each group takes some kB in the file's footer

@@ -7,21 +7,45 @@ locks the run next, and neither is read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
 
 from nephoscope.store import journal
+from nephoscope.store.batch import Batch
 from nephoscope.store.files import remove_leftovers, translating_os_errors
 from nephoscope.store.manifest import MERGED_SINCE
-from nephoscope.store.trial_folder import Batch, TrialFile, forget_read_files
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from nephoscope.store.run import StoredRun
+from nephoscope.store.trial_folder import TrialFile, forget_read_files
 
 
-def merge_ended(run: StoredRun, looked: Sequence[TrialFile]) -> dict[str, Any]:
+class MergedRun(Protocol):
+    """What merging needs of a run."""
+
+    @property
+    def manifest(self) -> Mapping[str, Any]:
+        """As `StoredRun.manifest`."""
+        ...
+
+    @property
+    def trials_path(self) -> Path:
+        """Folder of the trials."""
+        ...
+
+    @property
+    def journal_path(self) -> Path:
+        """File of the journal."""
+        ...
+
+    def batches(self) -> Iterable[Batch]:
+        """Returns the samples of all trials."""
+        ...
+
+    def event(self, event: Mapping[str, Any]) -> None:
+        """Appends an event to the journal."""
+        ...
+
+
+def merge_ended(run: MergedRun, looked: Sequence[TrialFile]) -> dict[str, Any]:
     """Returns the changes of the manifest with which the trials of a run that ends are merged.
 
     Empty where they keep their files: one is damaged, or the run is of an earlier version.
@@ -33,7 +57,7 @@ def merge_ended(run: StoredRun, looked: Sequence[TrialFile]) -> dict[str, Any]:
     return merge(run, run.batches(), [file.record.key.name for file in looked])
 
 
-def merge(run: StoredRun, batches: Iterable[Batch], names: Sequence[str]) -> dict[str, Any]:
+def merge(run: MergedRun, batches: Iterable[Batch], names: Sequence[str]) -> dict[str, Any]:
     """Writes trials of these names together; returns the changes of the manifest."""
     from nephoscope.store import merged_trials
 

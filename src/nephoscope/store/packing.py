@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from nephoscope.errors import StoreError
+from nephoscope.core.errors import StoreError
 
 Values = NDArray[np.float64]
 Counts = NDArray[np.int64]

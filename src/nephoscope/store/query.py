@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from nephoscope.model import Shape
+from nephoscope.core.model import Shape
 
 if TYPE_CHECKING:
-    from nephoscope.model import TrialRecord
+    from nephoscope.core.model import TrialRecord
     from nephoscope.store.run import StoredRun
 
 

@@ -13,21 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 from nephoscope import catalog
 from nephoscope.catalog import BenchmarkSpec, MetricSpec
-from nephoscope.errors import StoreError
-from nephoscope.model import Sample, Shape, TrialRecord, TrialStatus
+from nephoscope.core.errors import StoreError
+from nephoscope.core.model import Sample, Shape, TrialRecord, TrialStatus
 from nephoscope.store import journal, merging
+from nephoscope.store.batch import Batch
 from nephoscope.store.digests import changed_reports, digest_of
 from nephoscope.store.files import make_durable, recover, remove_leftovers, write_all_or_none
 from nephoscope.store.holder import NOT_STARTED, Holder, holder_of, left_state, locked
 from nephoscope.store.journal import Journal, removed_event, stored_event
 from nephoscope.store.manifest import RUNNING, STATES, read_manifest, write_manifest
-from nephoscope.store.trial_folder import (
-    Batch,
-    Integrity,
-    TrialFile,
-    TrialFiles,
-    batches_of,
-)
+from nephoscope.store.trial_folder import Integrity, TrialFile, TrialFiles, batches_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

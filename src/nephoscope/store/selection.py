@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from nephoscope.errors import UsageError
+from nephoscope.core.errors import UsageError
 from nephoscope.store.run import StoredRun
 
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]{0,62}")

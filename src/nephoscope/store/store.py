@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from nephoscope import __version__
 from nephoscope.catalog import BenchmarkSpec, Catalog
-from nephoscope.documents import to_json
-from nephoscope.errors import StoreError, UnknownName, UsageError
-from nephoscope.model import Setting
+from nephoscope.core.documents import to_json
+from nephoscope.core.errors import StoreError, UnknownName, UsageError
+from nephoscope.core.model import Setting
 from nephoscope.store import day_files
 from nephoscope.store import manifest as manifests
 from nephoscope.store.files import opened, sync_directory, translating_os_errors
@@ -26,7 +26,7 @@ from nephoscope.store.manifest import MEASURED, RUNNING, write_manifest
 from nephoscope.store.run import StoredRun
 
 if TYPE_CHECKING:
-    from nephoscope.plans import Plan
+    from nephoscope.measure.plans import Plan
 
 _ID = re.compile(r"\d{8}-\d{6}-[a-z0-9][a-z0-9_-]*-[0-9a-f]{4}")
 
@@ -70,7 +70,7 @@ class Store:
         labels: Mapping[str, str] | None = None,
     ) -> StoredRun:
         """Begins a run of a plan; the run exists with its manifest, or not at all."""
-        from nephoscope import plans
+        from nephoscope.measure import plans
 
         used = {name for setting in settings for name, *_ in setting.executions()}
         manifest = {

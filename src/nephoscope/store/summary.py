@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nephoscope import __version__
-from nephoscope.errors import StoreError
-from nephoscope.model import Better, Estimate, Shape
-from nephoscope.reading import jsontext
+from nephoscope.core.errors import StoreError
+from nephoscope.core.model import Better, Estimate, Shape
+from nephoscope.core.reading import jsontext
 from nephoscope.store import journal
 from nephoscope.store.files import translating_os_errors, write_atomically
 from nephoscope.store.manifest import has_types, is_moment, is_number

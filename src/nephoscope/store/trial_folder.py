@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from nephoscope.errors import StoreError
-from nephoscope.model import TrialRecord
+from nephoscope.core.errors import StoreError
+from nephoscope.core.model import TrialRecord
+from nephoscope.store.batch import Batch
 from nephoscope.store.files import translating_os_errors
 
 if TYPE_CHECKING:
@@ -42,20 +43,6 @@ class TrialFile:
     def is_missing(self) -> bool:
         """States whether there is no file where one was stored."""
         return self.version == _MISSING
-
-
-class Batch(NamedTuple):
-    """Samples of several trials. trials: each with its number of rows, in their order."""
-
-    trials: list[tuple[TrialRecord, int]]
-    table: pa.Table
-
-    def split(self) -> Iterator[tuple[TrialRecord, pa.Table]]:
-        """Yields each trial with its samples."""
-        row = 0
-        for record, rows in self.trials:
-            yield record, self.table.slice(row, rows)
-            row += rows
 
 
 def batches_of(files: Iterable[TrialFile], columns: Sequence[str] | None = None) -> Iterator[Batch]:

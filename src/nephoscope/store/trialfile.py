@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from nephoscope.catalog import BenchmarkSpec
-from nephoscope.errors import StoreError
-from nephoscope.model import (
+from nephoscope.core.errors import StoreError
+from nephoscope.core.model import (
     BESIDE,
     Better,
     Sample,
@@ -24,11 +24,11 @@ from nephoscope.model import (
     TrialStatus,
     factors_key,
 )
-from nephoscope.reading import jsontext
+from nephoscope.core.reading import jsontext
+from nephoscope.store.batch import Batch
 from nephoscope.store.digests import digest_of
 from nephoscope.store.files import translating_os_errors
 from nephoscope.store.manifest import has_types, is_moment
-from nephoscope.store.trial_folder import Batch
 
 SCHEMA = pa.schema(
     [

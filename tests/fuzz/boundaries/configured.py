@@ -8,14 +8,15 @@ from dataclasses import asdict
 from pathlib import Path
 from unittest import mock
 
-from nephoscope import catalog, plans
-from nephoscope.commands import configuration
-from nephoscope.lab import files as topology_files
-from nephoscope.plans.files import load as plan_files
+from nephoscope import catalog
+from nephoscope.cli.kit import configuration
+from nephoscope.features.watch import status as watch_status
+from nephoscope.features.watch.folder import WatchFolder
+from nephoscope.features.watch.records import Definition
+from nephoscope.measure import plans
+from nephoscope.measure.lab import files as topology_files
+from nephoscope.measure.plans.files import load as plan_files
 from nephoscope.store import Store
-from nephoscope.watch import status as watch_status
-from nephoscope.watch.folder import WatchFolder
-from nephoscope.watch.records import Definition
 
 from ..boundary import JSON, YAML, Boundary, json_bytes
 from .inputs import contents, in_file, text_of
@@ -90,7 +91,10 @@ def _watch_status(case: bytes) -> object:
 
 BOUNDARIES = (
     Boundary(
-        "plan", lambda: contents("src/nephoscope/plans/builtin/*", "studies/*/plan*"), _plan, YAML
+        "plan",
+        lambda: contents("src/nephoscope/measure/plans/builtin/*", "studies/*/plan*"),
+        _plan,
+        YAML,
     ),
     Boundary(
         "topology",

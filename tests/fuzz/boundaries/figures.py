@@ -6,16 +6,16 @@ import functools
 import json
 from pathlib import Path
 
-from nephoscope.census import files as census_files
-from nephoscope.comparison import number_files
-from nephoscope.cost import focus, price_book, work
-from nephoscope.pricing import tariff, utility
-from nephoscope.pricing.offers import OfferFile
-from nephoscope.rank import figures_file
-from nephoscope.reading import recordfile
+from nephoscope.core.reading import recordfile
+from nephoscope.features.census import files as census_files
+from nephoscope.features.comparison import number_files
+from nephoscope.features.cost import focus, price_book, work
+from nephoscope.features.pricing import tariff, utility
+from nephoscope.features.pricing.offers import OfferFile
+from nephoscope.features.rank import figures_file
+from nephoscope.features.studies import catalogue
 from nephoscope.store import Store
 from nephoscope.store.imports import import_files, tool_reports
-from nephoscope.studies import catalogue
 
 from ..boundary import JSON, JSON_LINES, YAML, Boundary
 from .inputs import ROOT, contents, in_file
@@ -136,7 +136,10 @@ BOUNDARIES = (
     Boundary("numbers", lambda: (_NUMBERS,), in_file(number_files.read)),
     Boundary("census", lambda: (_CENSUS,), in_file(census_files.read)),
     Boundary(
-        "price book", lambda: contents("src/nephoscope/cost/*.yaml"), in_file(price_book.load), YAML
+        "price book",
+        lambda: contents("src/nephoscope/features/cost/*.yaml"),
+        in_file(price_book.load),
+        YAML,
     ),
     Boundary("bill", lambda: (_BILL,), in_file(focus.read)),
     Boundary("options", lambda: (_OPTIONS,), in_file(_work), YAML),

@@ -14,9 +14,10 @@ from unittest import mock
 from tests.serve.made import call
 from tests.serve.made import settings as dashboard_settings
 
-from nephoscope import programs
+from nephoscope.core import programs
+from nephoscope.httpd.responses import RenderedResponse
 from nephoscope.serve.app import make_app
-from nephoscope.serve.workers import Answer, Workers
+from nephoscope.serve.workers import Workers
 
 from ..boundary import CASE_S, FIRST_AND_JSON_LINES, Boundary
 from .programs import DEADLINE_S, PROGRAM_EXITS, limit_memory
@@ -115,7 +116,7 @@ def _dashboard_requests(case: bytes) -> None:
     method, _, address = first.decode("latin-1").partition(" ")
     fields = (line.decode("latin-1").partition(":") for line in lines)
     headers = {name.lower(): value.strip() for name, _, value in fields}
-    answer = mock.AsyncMock(return_value=Answer(200, b"{}"))
+    answer = mock.AsyncMock(return_value=RenderedResponse(200, b"{}"))
     with mock.patch.object(Workers, "answer", answer):
         reply = call(_dashboard(), address, method=method, headers=headers, body=body)
     if reply.status >= 500:

@@ -9,10 +9,11 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 
-from nephoscope import catalog, programs
-from nephoscope.errors import NephoscopeError, TargetError
-from nephoscope.sla import probes as sla_probes
-from nephoscope.targets.probe.output import check_version, parse_output
+from nephoscope import catalog
+from nephoscope.core import programs
+from nephoscope.core.errors import NephoscopeError, TargetError
+from nephoscope.features.sla import probes as sla_probes
+from nephoscope.measure.targets.probe.output import check_version, parse_output
 
 from ..boundary import CASE_S, JSON, JSON_LINES, MEMORY_BYTES, Boundary, json_bytes, json_lines
 from .inputs import text_of

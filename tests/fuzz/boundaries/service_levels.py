@@ -6,10 +6,10 @@ import functools
 import tempfile
 from pathlib import Path
 
-from nephoscope import documents
-from nephoscope.sla import events, evidence, what_if
-from nephoscope.sla import files as sla_files
-from nephoscope.sla import result as sla_result
+from nephoscope.core import documents
+from nephoscope.features.sla import events, evidence, what_if
+from nephoscope.features.sla import files as sla_files
+from nephoscope.features.sla import result as sla_result
 
 from ..boundary import YAML, Boundary
 from .inputs import contents, in_file, text_of
@@ -49,7 +49,7 @@ spec:
 
 
 def _agreements() -> tuple[bytes, ...]:
-    return (*contents("src/nephoscope/sla/contracts/*.yaml"), _AGREEMENT, _SLO)
+    return (*contents("src/nephoscope/features/sla/contracts/*.yaml"), _AGREEMENT, _SLO)
 
 
 def _judge_terms(case: bytes) -> object:

@@ -14,12 +14,13 @@ from typing import Any
 
 from tests.store import factory as store_factory
 
-from nephoscope import capabilities
-from nephoscope.compaction.summarise import summary_of
-from nephoscope.errors import NephoscopeError
-from nephoscope.history import series
+from nephoscope.core.errors import NephoscopeError
+from nephoscope.features.compaction.summarise import summary_of
+from nephoscope.features.history import series
+from nephoscope.measure.runs import journal
+from nephoscope.report import report_files
+from nephoscope.results import analyse_run
 from nephoscope.results.past import past
-from nephoscope.runs import journal
 from nephoscope.store import Store, day_files, index, merged_trials, summary
 from nephoscope.store import journal as store_journal
 from nephoscope.store.digests import digest_of
@@ -138,7 +139,7 @@ def _analyse(manifest: bytes, trial: bytes, journal_lines: bytes = b"") -> objec
         (trials.parent / "manifest.json").write_bytes(manifest)
         if not journal_lines:
             run = Store(folder).open(_RUN)
-            return capabilities.document(capabilities.build(run)), store_factory.exported(
+            return report_files.document(analyse_run.build(run)), store_factory.exported(
                 [run], "csv"
             )
         (trials.parent / "journal.jsonl").write_bytes(journal_lines)

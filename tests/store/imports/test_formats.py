@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from nephoscope import limits
-from nephoscope.adapters import ADAPTERS, Output
-from nephoscope.errors import UsageError
-from nephoscope.model import Shape
+from nephoscope.catalog.adapters import ADAPTERS, Output
+from nephoscope.core import limits
+from nephoscope.core.errors import UsageError
+from nephoscope.core.model import Shape
 from nephoscope.store import Store
 from nephoscope.store.imports import formats, import_files, read_figures, tool_reports
 from nephoscope.store.imports.rows import Figures

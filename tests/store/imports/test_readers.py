@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nephoscope.model import Better
+from nephoscope.core.model import Better
 
 from .test_formats import read, values
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nephoscope.errors import UsageError
+from nephoscope.core.errors import UsageError
 from nephoscope.store import Store, StoredRun, query
 from nephoscope.store.imports import Arrangement, import_files
 from nephoscope.store.imports.parts import merge_parts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nephoscope.model import InvalidTrial, RunResult
+from nephoscope.core.model import InvalidTrial, RunResult
 from nephoscope.report import wording
 from nephoscope.report.blocks import Block, Column, Section, Sentence, Table, items
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nephoscope import units
-from nephoscope.model import RunResult
+from nephoscope.core import units
+from nephoscope.core.model import RunResult
 from nephoscope.report import charts, figures, wording
 from nephoscope.report.blocks import (
     Block,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nephoscope.model import Finding, RunResult, Severity, gravest_first
+from nephoscope.core.model import Finding, RunResult, Severity, gravest_first
 from nephoscope.report import selection, wording
 from nephoscope.report.blocks import Item, Items, Section, Sentence
 

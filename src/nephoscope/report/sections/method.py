@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import asdict
 
-from nephoscope import catalog, units
-from nephoscope.model import RunResult, RunSummary
+from nephoscope import catalog
+from nephoscope.core import units
+from nephoscope.core.model import RunResult, RunSummary
 from nephoscope.report import selection, wording
 from nephoscope.report.blocks import Block, Column, Section, Table, items
 

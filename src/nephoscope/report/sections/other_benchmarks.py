@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nephoscope.model import RunResult
+from nephoscope.core.model import RunResult
 from nephoscope.report import charts, selection, wording
 from nephoscope.report.blocks import Block, Section, Sentence
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from nephoscope.grouping import group_by
-from nephoscope.model import Factors, MetricResult, RunResult, factors_key
-from nephoscope.naming import common_factors
+from nephoscope.core.grouping import group_by
+from nephoscope.core.model import Factors, MetricResult, RunResult, factors_key
+from nephoscope.core.naming import common_factors
 from nephoscope.report import selection, wording
 from nephoscope.report.blocks import Block, Cell, Column, Heading, Section, Sentence, Strip, Table
 from nephoscope.results import names

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from nephoscope.errors import UsageError
+from nephoscope.core.errors import UsageError
 from nephoscope.store.imports import checks, copies, formats
 from nephoscope.store.imports.arrangement import Arrangement, combine
 from nephoscope.store.imports.copies import Note

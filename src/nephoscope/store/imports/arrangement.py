@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 
-from nephoscope.errors import UsageError
+from nephoscope.core.errors import UsageError
 from nephoscope.store.imports.parts import merge_parts
 from nephoscope.store.imports.rows import Figures, Row
 

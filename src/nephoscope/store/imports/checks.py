@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from nephoscope.model import factors_key
+from nephoscope.core.model import factors_key
 from nephoscope.store.imports.rows import Figures, Row
 from nephoscope.store.manifest import is_moment
 

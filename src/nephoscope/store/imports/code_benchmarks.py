@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nephoscope.model import Better
+from nephoscope.core.model import Better
 from nephoscope.store.imports.moments import moment_s
 from nephoscope.store.imports.rows import (
     BYTES_PER_S,

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from nephoscope.adapters import ADAPTERS
-from nephoscope.reading import jsonstream
-from nephoscope.reading.phoronix import is_json as is_phoronix_json
+from nephoscope.catalog.adapters import ADAPTERS
+from nephoscope.core.reading import jsonstream
+from nephoscope.core.reading.phoronix import is_json as is_phoronix_json
 from nephoscope.store.imports import (
     code_benchmarks,
     fio,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nephoscope.model import Better
+from nephoscope.core.model import Better
 from nephoscope.store.imports.rows import SECONDS, Figures, items, mapping, texts
 from nephoscope.store.imports.source import Source
 from nephoscope.store.imports.units import Unit

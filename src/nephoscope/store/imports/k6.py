@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from nephoscope.model import Better
+from nephoscope.core.model import Better
 from nephoscope.store.imports.moments import moment_s
 from nephoscope.store.imports.rows import (
     BYTES_PER_S,

@@ -6,8 +6,8 @@ Each run of a test (`RawString`) is a repetition; the systems of the file are le
 
 from __future__ import annotations
 
-from nephoscope.model import Better
-from nephoscope.reading import phoronix
+from nephoscope.core.model import Better
+from nephoscope.core.reading import phoronix
 from nephoscope.store.imports.rows import Figures
 from nephoscope.store.imports.source import Source
 from nephoscope.store.imports.units import Unit, unit_of

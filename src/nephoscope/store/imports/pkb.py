@@ -17,8 +17,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from nephoscope import limits
-from nephoscope.reading import jsonstream
+from nephoscope.core import limits
+from nephoscope.core.reading import jsonstream
 from nephoscope.store.imports.rows import Figures, Row, number
 from nephoscope.store.imports.source import Source
 from nephoscope.store.imports.units import unit_of

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from nephoscope.model import Better, factors_key
-from nephoscope.reading.jsonstream import Repeated
+from nephoscope.core.model import Better, factors_key
+from nephoscope.core.reading.jsonstream import Repeated
 from nephoscope.store.imports.units import Unit
 
 NS = Unit("ns", 1.0, Better.LOWER)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from nephoscope.adapters import ADAPTERS
+from nephoscope.catalog.adapters import ADAPTERS
 from nephoscope.store.imports.rows import (
     BYTES_PER_S,
     FAILURES,

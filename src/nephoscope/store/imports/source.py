@@ -10,9 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from nephoscope import limits
-from nephoscope.errors import StoreError, UsageError
-from nephoscope.reading import jsonstream, textfile
+from nephoscope.core import limits
+from nephoscope.core.errors import StoreError, UsageError
+from nephoscope.core.reading import jsonstream, textfile
 
 DATABASE = b"SQLite format 3\0"
 """The first bytes of a database, of which nothing else is read at once."""

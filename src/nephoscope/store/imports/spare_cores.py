@@ -12,9 +12,9 @@ from contextlib import closing
 from datetime import UTC, datetime
 from typing import Any
 
-from nephoscope import limits
-from nephoscope.model import Better
-from nephoscope.reading import jsontext
+from nephoscope.core import limits
+from nephoscope.core.model import Better
+from nephoscope.core.reading import jsontext
 from nephoscope.store.imports.rows import Figures, Row, meets, number
 from nephoscope.store.imports.source import Source
 from nephoscope.store.imports.units import Unit, unit_of

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from nephoscope.adapters import ADAPTERS, Output, ToolError
 from nephoscope.catalog import MetricSpec
-from nephoscope.model import Sample, Shape
+from nephoscope.catalog.adapters import ADAPTERS, Output, ToolError
+from nephoscope.core.model import Sample, Shape
 from nephoscope.store.imports.rows import Figures, Merge
 from nephoscope.store.imports.units import Unit
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from nephoscope.model import Better
+from nephoscope.core.model import Better
 
 
 class Unit(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from nephoscope.model import Better
+from nephoscope.core.model import Better
 from nephoscope.store.imports.rows import PLAIN, Figures
 from nephoscope.store.imports.source import Source
 from nephoscope.store.imports.units import Unit

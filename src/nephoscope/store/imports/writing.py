@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nephoscope.catalog import BenchmarkSpec, MetricSpec
-from nephoscope.documents import to_json
-from nephoscope.model import Sample, Setting, Shape, TrialKey, TrialRecord, TrialStatus
+from nephoscope.core.documents import to_json
+from nephoscope.core.model import Sample, Setting, Shape, TrialKey, TrialRecord, TrialStatus
 from nephoscope.store.imports import copies
 from nephoscope.store.imports.rows import Figures, Row
 from nephoscope.store.imports.source import Source

@@ -1,0 +1,310 @@
+"""What can be measured: native benchmarks and adapters, as the files of contracts/ declare them.
+
+Python keeps no list of native benchmarks, metrics or units of its own; this module reads the file
+that `nephoscope-probe describe` wrote, the one that the room adapters/ wrote, and the one that
+`nephoscope-sim describe` wrote.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from nephoscope.core.errors import Lacking, UnknownName
+from nephoscope.core.model import Better, Shape
+
+
+@dataclass(frozen=True, slots=True)
+class ParamSpec:
+    """One parameter: type is int, float, bool, choice, text, text_list, int_list or
+    choice_list."""
+
+    id: str
+    type: str
+    unit: str
+    default: Any
+    doc: str
+    min: float | None = None
+    max: float | None = None
+    choices: tuple[str, ...] = ()
+
+    @property
+    def is_path(self) -> bool:
+        """Returns whether its value is a path on the target, as its name says."""
+        return self.type == "text" and self.id.endswith(_PATHS)
+
+
+_PATHS = ("directory", "_file", "program", "input", "output")
+"""Ends of the names of parameters that are paths."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricSpec:
+    """One metric a benchmark yields.
+
+    share: it lies between 0 and 1 by its definition, as a part of a whole does; a ratio that may
+    exceed 1, such as a speed-up, is none.
+    """
+
+    id: str
+    unit: str
+    better: Better
+    shape: Shape
+    headline: bool
+    doc: str
+    share: bool = False
+
+    @property
+    def unit_and_limits(self) -> str:
+        """Returns the unit, of a share with its limits."""
+        return f"{self.unit} from 0 to 1" if self.share else self.unit
+
+
+NATIVE, ADAPTER, RUNNER, SIMULATION = "native", "adapter", "runner", "simulation"
+"""Who executes a benchmark: the probe itself, a well-known tool under the probe, the runner, the
+simulator."""
+
+
+HOST = "host"
+"""The parameter that names any machine as the other end, instead of a target that serves."""
+
+
+@dataclass(frozen=True)
+class BenchmarkSpec:
+    """A benchmark's declaration.
+
+    two_sided: it has a far side that serves. load: it can be a background load; with `duration_ns`
+    0 it runs until it is told to stop. kind: `native`, `adapter`, `runner` or `simulation`. Of an
+    adapter: tool is the program that it drives, minimum the oldest version that it understands,
+    install the command that installs it.
+    """
+
+    id: str
+    summary: str
+    params: tuple[ParamSpec, ...]
+    metrics: tuple[MetricSpec, ...]
+    overhead: str
+    source: str
+    two_sided: bool
+    page: str
+    load: bool = False
+    kind: str = NATIVE
+    tool: str = ""
+    minimum: str = ""
+    install: str = ""
+
+    @property
+    def needs_peer(self) -> bool:
+        """Returns whether it has no meaning without a target that serves its far side."""
+        return self.two_sided and self.id != "null"
+
+    def wants_peer(self, params: Container[str]) -> bool:
+        """Returns whether a far side is missing: `params` name no host that takes its place."""
+        return self.needs_peer and not (HOST in params and self._has(HOST))
+
+    def _has(self, param_id: str) -> bool:
+        return any(param.id == param_id for param in self.params)
+
+    @property
+    def writes_files(self) -> bool:
+        """Returns whether it writes scratch files, into a directory that it can be given."""
+        return self._has("directory")
+
+    def starts_in_directory(self, params: Mapping[str, Any]) -> bool:
+        """Returns whether a trial depends on the directory in which the target starts programs.
+
+        A command may name relative paths in any of its words.
+        """
+        if self.id == COMMAND:
+            return not str(params.get("working_directory", "")).startswith("/")
+        paths = (str(params.get(param.id, "")) for param in self.params if param.is_path)
+        return any(path and not path.startswith("/") for path in paths)
+
+    @property
+    def draws(self) -> bool:
+        """Returns whether it draws other random numbers in each trial, unless it is given a
+        seed."""
+        return any(param.id == "seed" and param.default == 0 for param in self.params)
+
+    @cached_property
+    def positions(self) -> Mapping[str, int]:
+        """Returns the positions of the metrics by name; an import may have thousands of them."""
+        return {metric.id: position for position, metric in enumerate(self.metrics)}
+
+    @cached_property
+    def headline_metrics(self) -> frozenset[str]:
+        """Returns the names of the headline metrics."""
+        return frozenset(metric.id for metric in self.metrics if metric.headline)
+
+    def metric(self, metric_id: str) -> MetricSpec:
+        """The metric of that name; UnknownName if there is none."""
+        if metric_id not in self.positions:
+            raise UnknownName(
+                f"{self.id} has no metric '{metric_id}'.", f"It has: {', '.join(self.positions)}."
+            )
+        return self.metrics[self.positions[metric_id]]
+
+    def param(self, param_id: str) -> ParamSpec:
+        """The parameter of that name; UnknownName if there is none."""
+        for param in self.params:
+            if param.id == param_id:
+                return param
+        from nephoscope.core.reading.sentences import unknown_name
+
+        known = [param.id for param in self.params]
+        raise unknown_name(f"{self.id} has no parameter '{param_id}'", param_id, known, "It has")
+
+
+SIMULATED = "sim."
+"""Beginning of the ids of what only a simulation yields."""
+
+FINGERPRINT = "sys.fingerprint"
+"""Reads the facts of a machine; its only metric is a document."""
+
+CPU_GAPS = "cpu.gaps"
+"""Measures the pauses of a busy thread: what a scheduler or a hypervisor takes away."""
+
+COMMAND = "command"
+"""Executes a program of the user."""
+
+ANSWERED = (CPU_GAPS, FINGERPRINT, "null")
+"""What a simulated machine answers in place of the probe."""
+
+HOST_BOOT = "host.boot"
+"""A benchmark that no program on the target executes: the host itself is booted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """All native benchmarks, `host.boot`, adapters, simulations, and the version of the probe."""
+
+    probe: str
+    protocol: int
+    benchmarks: Mapping[str, BenchmarkSpec]
+
+    def benchmark(self, benchmark_id: str) -> BenchmarkSpec:
+        """The benchmark of that name; UnknownName with the nearest name if there is none."""
+        if benchmark_id in self.benchmarks:
+            return self.benchmarks[benchmark_id]
+        from nephoscope.core.reading.sentences import did_you_mean
+
+        raise UnknownName(
+            f"There is no benchmark '{benchmark_id}'{did_you_mean(benchmark_id, self.benchmarks)}.",
+            "Run `nephoscope list` to see them all.",
+        )
+
+
+def source_folder(name: str) -> Path:
+    """Path of a folder that the installed package has as `_NAME`, and the source tree as `NAME`."""
+    package = Path(str(resources.files("nephoscope")))
+    for folder in (package / f"_{name}", package.parents[1] / name):
+        if folder.is_dir():
+            return folder
+    raise Lacking(f"The folder of the {name} is missing.", "Install the package again.")
+
+
+def contract_path(name: str) -> Path:
+    """Path of a file of contracts/."""
+    return source_folder("contracts") / name
+
+
+def parse(document: Mapping[str, Any]) -> Catalog:
+    """The catalogue from the JSON of `nephoscope-probe describe`."""
+    benchmarks = {item["id"]: parse_spec(item) for item in document["benchmarks"]}
+    return Catalog(document["probe"], document["protocol"], benchmarks)
+
+
+def parse_spec(item: Mapping[str, Any]) -> BenchmarkSpec:
+    """One declaration from its JSON."""
+    params = tuple(
+        ParamSpec(**{**param, "choices": tuple(param.get("choices", ()))})
+        for param in item["params"]
+    )
+    metrics = tuple(
+        MetricSpec(**{**m, "better": Better(m["better"]), "shape": Shape(m["shape"])})
+        for m in item["metrics"]
+    )
+    return BenchmarkSpec(**{**item, "params": params, "metrics": metrics})
+
+
+@lru_cache(maxsize=1)
+def load() -> Catalog:
+    """The catalogue of this package."""
+    native = parse(_document("benchmarks.json"))
+    adapters = [parse_spec(item) for item in _document("adapters.json")["adapters"]]
+    return complete(native, [*adapters, *simulations(_document("simulations.json"))])
+
+
+def simulations(document: Mapping[str, Any]) -> list[BenchmarkSpec]:
+    """Returns what only a simulation yields, from the JSON of contracts/simulations.json."""
+    return [replace(parse_spec(item), kind=SIMULATION) for item in document["benchmarks"]]
+
+
+def _document(name: str) -> Mapping[str, Any]:
+    values: Mapping[str, Any] = json.loads(contract_path(name).read_text(encoding="utf-8"))
+    return values
+
+
+def complete(native: Catalog, others: Iterable[BenchmarkSpec]) -> Catalog:
+    """The native benchmarks, `host.boot` after them, then the others."""
+    more = {spec.id: spec for spec in (host_boot(), *others)}
+    return replace(native, benchmarks={**native.benchmarks, **more})
+
+
+def host_boot() -> BenchmarkSpec:
+    """The declaration of `host.boot`, which the runner executes and not the probe."""
+
+    def segment(name: str, doc: str, *, headline: bool = False) -> MetricSpec:
+        return MetricSpec(name, "ns", Better.LOWER, Shape.SCALAR, headline, doc)
+
+    level = ParamSpec(
+        id="level",
+        type="choice",
+        unit="none",
+        default="boot",
+        doc="boot: the same host once more. instance: made anew, with fresh disks.",
+        choices=("boot", "instance"),
+    )
+    metrics = (
+        segment(
+            "boot_reachable_ns",
+            "From the request to the first answered connection: the whole boot.",
+            headline=True,
+        ),
+        segment("boot_request_ns", "From the request to the first line of the kernel."),
+        segment("boot_kernel_ns", "From the first line of the kernel to that of init."),
+        segment("boot_userland_ns", "From the first line of init to the first answer."),
+    )
+    return BenchmarkSpec(
+        id=HOST_BOOT,
+        summary="Boots a host of the plan's lab and times the segments",
+        params=(level,),
+        metrics=metrics,
+        overhead="the host is gone while it boots; nothing else may use it",
+        source="marks on the guest's serial console, and the first answered connection",
+        two_sided=False,
+        page=_HOST_BOOT_PAGE,
+        kind=RUNNER,
+    )
+
+
+_HOST_BOOT_PAGE = """\
+# What it measures
+How long a host takes from the request to the first answer, in segments. The runner executes it, and
+no program on the host: only hosts of the plan's own lab can be booted from here. A nested design
+(`design.nest`) stores each of its boots as a trial of this benchmark.
+
+# How
+The marks are lines on the guest's serial console, stamped when they arrive: the first line of the
+kernel, the first line of init. The last mark is the first answered connection. Bare hosts and
+containers have no kernel of their own, so that some or all segments are missing, and are not zero.
+
+# What can disturb it
+Other guests that boot, and the disk on which their images lie. An emulated processor boots ten
+times slower than one with KVM.
+"""

@@ -1,0 +1,51 @@
+"""Well-known tools as benchmarks: one file each, listed here in the order of lists and pages.
+
+To add one: a file `<tool>.py` with its ADAPTER (or ADAPTERS), its line in the table below, captures
+of the real tool's output in `tests/golden/<id>/`; `make generate` does the rest. Pure: nothing is
+run here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from importlib import import_module
+from typing import Any
+
+from nephoscope.catalog.adapters.frame import Adapter, Command, Output, Server, ToolError
+
+_FILES = """
+ab blogbench bonnie c_ray cachebench crafty db_pgbench db_sqlite dbench dd fio fping h2load
+http_apache http_nginx httperf ioping iozone iperf iperf3 john lb_haproxy lb_nginx likwid_bench
+lmbench mbw memtier mtr netperf nuttcp ping openssl perf phoronix postmark qperf ramspeed
+redis_benchmark rt_tests sevenzip siege sockperf stress_ng sysbench unixbench wrk xz
+"""
+
+
+def _adapters_of(file: str) -> tuple[Adapter, ...]:
+    module = import_module(f"{__name__}.{file}")
+    several: tuple[Adapter, ...] = getattr(module, "ADAPTERS", ())
+    return several or (module.ADAPTER,)
+
+
+ADAPTERS: dict[str, Adapter] = {
+    adapter.spec.id: adapter for file in _FILES.split() for adapter in _adapters_of(file)
+}
+"""Name of the benchmark -> its adapter."""
+
+
+def document() -> dict[str, Any]:
+    """All declarations, as contracts/adapters.json has them."""
+    specs = [adapter.spec for adapter in ADAPTERS.values()]
+    return {"adapters": [_without_nothing(dataclasses.asdict(spec)) for spec in specs]}
+
+
+def _without_nothing(item: dict[str, Any]) -> dict[str, Any]:
+    """A parameter's bounds and choices only where it has any, as the probe writes them."""
+    params = [
+        {key: value for key, value in param.items() if value is not None and value != ()}
+        for param in item["params"]
+    ]
+    return {**item, "params": params}
+
+
+__all__ = ["ADAPTERS", "Adapter", "Command", "Output", "Server", "ToolError", "document"]

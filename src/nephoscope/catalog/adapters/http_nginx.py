@@ -1,0 +1,148 @@
+"""nginx as a web server behind a load balancer, which may fail at a set time."""
+
+from __future__ import annotations
+
+import re
+
+from nephoscope.catalog.adapters.declare import adapter
+from nephoscope.catalog.adapters.frame import Command, Output, Step, ToolError, last_words, numbers
+from nephoscope.catalog.adapters.quantities import Params, choice, period, whole
+from nephoscope.catalog.adapters.servers import balancer, nginx
+from nephoscope.core.model import Sample
+
+ID = "http.nginx"
+NONE, DIES, HANGS, SLOWS = "none", "dies", "hangs", "slows"
+INTERVAL_NS = 10_000_000
+"""Requests that a server answered are counted in intervals of this length."""
+
+_LOGS = """\
+  log_format moment '$msec';
+  map $status $succeeded { ~^2 1; default 0; }
+  access_log served.log momentBUFFER if=$succeeded;
+"""
+
+_SITE = """\
+  default_type application/octet-stream;
+  open_file_cache max=16;
+  server {
+    listen {host}:{port} backlog=4096;
+    root .;
+    location = / { try_files /body =404; }
+    location = /health { access_log off; try_files /body =404; }
+  }
+"""
+
+# Every wait is for a child in the background, so that the end is never late. The moment is read
+# before the signal is sent. What it starts ends with it, also after a kill.
+_SCRIPT = """\
+begin() { setpriv --pdeathsig KILL nginx -p . -e stderr -c nginx.conf & server=$!; }
+pause() { setpriv --pdeathsig KILL sleep "$1" & wait $!; }
+mark() { echo "$1 $(date +%s%N)"; }
+finish() { kill -CONT $server; kill -TERM $server; wait $server; exit 0; }
+trap finish TERM
+cat >nginx.conf
+begin
+pause AFTER
+mark fails
+case KIND in
+  dies) kill -KILL $server; pause FOR; mark works; begin ;;
+  hangs) kill -STOP $server; pause FOR; mark works; kill -CONT $server ;;
+  slows)
+    end=$(($(date +%s%N) + FOR_NS))
+    while [ "$(date +%s%N)" -lt $end ]; do
+      kill -STOP $server; pause 0.09; kill -CONT $server; pause 0.01
+    done
+    mark works ;;
+esac
+while :; do pause 3600; done
+"""
+
+
+def _command(params: Params) -> Command:
+    fails = params["failure"] != NONE
+    # A server that is killed loses what waits to be written.
+    logs = _LOGS.replace("BUFFER", "" if fails else " buffer=64k")
+    files = nginx.CONNECTIONS + 64
+    text = nginx.configuration(logs, _SITE, nginx.CONNECTIONS, files=files)
+    after = [Step("wc", ("-l", "served.log"))]
+    script = "cat >nginx.conf; exec nginx -p . -e stderr -c nginx.conf"
+    if fails:
+        after.append(Step("sh", ("-c", "cut -c 1-13 served.log | uniq -c")))
+        values = {
+            "KIND": params["failure"],
+            "AFTER": f"{params['fail_after_ns'] / 1e9:.3f}",
+            "FOR_NS": str(params["fail_for_ns"]),
+            "FOR": f"{params['fail_for_ns'] / 1e9:.3f}",
+        }
+        script = balancer.fill_in(_SCRIPT, values)
+    return nginx.web_server_command(("-c", script), text, params, *after)
+
+
+_SERVED = re.compile(r"^ *([0-9]+) ([0-9]{10})\.([0-9]{2})$", re.MULTILINE | re.ASCII)
+
+
+def _parse(output: Output) -> list[Sample]:
+    served = int(numbers(output, r"^([0-9]+) served\.log\n", "the number of its responses")[0])
+    samples = [Sample("served_count", float(served))]
+    for name, word in (("failure_wall_ns", "fails"), ("recovery_wall_ns", "works")):
+        moments = re.findall(rf"^{word} ([0-9]{{19}})\n", output.stdout, re.MULTILINE | re.ASCII)
+        samples += [Sample(name, float(moment)) for moment in moments]
+    counted = [
+        (int(count), int(seconds) * 1_000_000_000 + int(part) * INTERVAL_NS)
+        for count, seconds, part in _SERVED.findall(output.stdout)
+    ]
+    if counted and sum(count for count, _ in counted) != served:
+        raise ToolError(f"its log does not add up to its responses.{last_words(output)}")
+    samples += [Sample("interval_served_count", float(n), at_ns=at_ns) for n, at_ns in counted]
+    return samples
+
+
+ADAPTER = adapter(
+    ID,
+    "nginx: a web server that may fail at a set time",
+    params=(
+        balancer.ADDRESS,
+        balancer.PORT,
+        whole("body_bytes", 166, 0, 1 << 30, "Size of the body of each response.", "bytes"),
+        choice(
+            "failure",
+            (NONE, DIES, HANGS, SLOWS),
+            "Failure of the server: it is killed (SIGKILL) and started again later, it is stopped "
+            "(SIGSTOP) and continued, or it is stopped for 90 ms of every 100 ms.",
+        ),
+        period(
+            "fail_after_ns", "2s", "0s", "24h", "Time from the start of the server to its failure."
+        ),
+        period("fail_for_ns", "2s", "1ms", "24h", "Length of the failure."),
+    ),
+    metrics=(
+        balancer.metric("served_count", "Responses with status 2xx.", headline=True),
+        balancer.CPU,
+        balancer.STARTED,
+        balancer.metric("failure_wall_ns", "When the failure began, on the wall clock.", "ns"),
+        balancer.metric("recovery_wall_ns", "When the failure ended, on the wall clock.", "ns"),
+        balancer.events("interval_served_count", "Responses with status 2xx in each 10 ms."),
+    ),
+    overhead="one CPU at most",
+    source="nginx, nginx.org",
+    load="sh",
+    tool="nginx",
+    minimum="1.15.1",
+    install="apt-get install nginx-light",
+    command=_command,
+    look=nginx.LOOK,
+    version=nginx.VERSION,
+    parse=_parse,
+    measures="""
+Nothing by itself: it is a web server behind a load balancer, as a background of a plan. It counts
+what it served, in its own log.""",
+    how="""
+nginx with one worker process runs in a scratch folder with a configuration that Nephoscope writes,
+listens on `address` alone and returns one static body. With a `failure` a shell script starts it,
+sends the signals at the stated times and notes the moments.""",
+    truth="""
+Clients and server count the same requests. The server's log ends at the moment of the failure.""",
+    cross_check="`http.serve` as the server of the same clients.",
+    overhead_page="That of nginx; with a failure each request is written to the log at once.",
+    caveats="The log has the time at which nginx finished a response, to a millisecond.",
+)

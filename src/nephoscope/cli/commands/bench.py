@@ -1,0 +1,275 @@
+"""`nephoscope bench`: one benchmark, or command lines of the user, measured now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from nephoscope.cli.commands.command_lines.options import (
+    CommandOptions,
+    given_options,
+    with_command_options,
+)
+from nephoscope.cli.kit import measuring, options, output
+from nephoscope.cli.kit.options import Count, option
+from nephoscope.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from nephoscope.catalog import BenchmarkSpec, Catalog
+    from nephoscope.cli.commands.command_lines.executions import Executions
+    from nephoscope.cli.commands.command_lines.plan import CommandLine
+    from nephoscope.measure.plans import Plan
+
+DEFAULT_BUDGET_S = 10.0
+"""Of one target. Several are compared, which takes the least number of rounds."""
+
+SLOWER_THAN_GUESSED = 1.5
+"""Factor on the estimated time of these rounds: starting a server is in no parameter."""
+
+
+@click.command()
+@click.argument("benchmark", metavar="[ID]", required=False)
+@with_command_options
+@options.SETS
+@options.TARGETS
+@option(
+    "--peer",
+    "TARGET",
+    "Host of the server of a benchmark with client and server; each --target is a client "
+    "[default: each --target serves itself].",
+)
+@option(
+    "--client",
+    "TARGET",
+    "Host of the client of a benchmark with client and server; each --target is a server.",
+)
+@option("--repetitions", Count(1, 100_000), "Number of trials.")
+@options.BUDGET
+@options.SEED
+@options.LABELS
+@options.STORE
+@options.FULL_REPORT
+@options.JSON
+def bench(
+    benchmark: str | None,
+    command_options: CommandOptions,
+    values: dict[str, str],
+    targets: Sequence[str],
+    peer: str | None,
+    client: str | None,
+    repetitions: int | None,
+    budget: float | None,
+    seed: int | None,
+    store: Path | None,
+    full_report: bool,
+    as_json: bool,
+) -> int:
+    """Measure one benchmark, or compare command lines.
+
+    ID is the name of a benchmark; `nephoscope list` prints them. TARGET is local,
+    ssh:[user@]host[:port], lab:LAB/HOST or sim[:[VM@]SCENARIO]. Metrics of many settings are
+    summarised; --full-report prints all of them.
+
+    Several targets are measured alternately, and each is compared with the first:
+
+    \b
+    nephoscope bench db.pgbench --target ssh:vm1 --target ssh:vm2
+    nephoscope bench db.pgbench --client local --target ssh:vm1 --target ssh:vm2
+
+    With --command, measures command lines instead: each of them in every round, in random order,
+    and without a shell unless --shell is given.
+
+    \b
+    nephoscope bench --command 'grep -r foo src' --command 'rg foo src'
+    nephoscope bench -L n 1,2,4 -p 'make clean' --command 'make -j {n}'
+    """
+    if command_options.commands:
+        _refuse_beside_commands(
+            benchmark=benchmark, peer=peer, client=client, repetitions=repetitions
+        )
+        if len(targets) > 1:
+            raise UsageError(
+                "--command takes one --target.",
+                "Write a plan with the benchmark `command` on both targets, and run it.",
+            )
+        target = targets[0] if targets else "local"
+        return _bench_commands(
+            command_options, values, target, budget, seed, store, full_report, as_json
+        )
+    if unused := given_options():
+        raise UsageError(
+            f"Without --command, there is no command line for {', '.join(unused)}.",
+            "Write --command 'PROGRAM ARGUMENTS'; --repetitions sets the number of "
+            "rounds of a benchmark.",
+        )
+    if benchmark is None:
+        raise UsageError(
+            "Nothing to measure: neither ID nor --command is given.",
+            "Run `nephoscope list` for the benchmarks.",
+        )
+    from nephoscope import catalog
+    from nephoscope.measure import plans
+
+    known = catalog.load()
+    spec = known.benchmark(benchmark)
+    _check_ends(spec, values, targets, peer, client)
+    default = "sim" if spec.kind == catalog.SIMULATION else "local"
+    records = options.targets(targets or [default])
+    peers, clients = (options.targets([one] if one else []) for one in (peer, client))
+    plan = plans.single(
+        benchmark,
+        values,
+        records,
+        peer=next((one for one in peers if one not in records), None),
+        client=next(iter(clients), None),
+        budget_s=budget,
+        seed=seed,
+        rounds=repetitions,
+        known=known,
+    )
+    if budget is None and repetitions is None:
+        plan = plan.model_copy(update={"budget_s": _default_budget_s(plan, known)})
+    # Always a new run: nothing that was measured earlier is taken for `now`.
+    return measuring.measure(
+        plan,
+        store=store,
+        as_json=as_json,
+        full=full_report,
+        fresh=True,
+        # The report of several targets begins with their comparison.
+        table=len(records) == 1,
+    )
+
+
+def _check_ends(
+    spec: BenchmarkSpec,
+    values: Mapping[str, str],
+    targets: Sequence[str],
+    peer: str | None,
+    client: str | None,
+) -> None:
+    """Raises UsageError for ends that have no meaning for this benchmark, or no certain one."""
+    from nephoscope.features.rank.resources import DATABASE, WEB, resource_of
+    from nephoscope.measure.plans.server_address import SERVER_ADDRESS, mentions_server
+
+    if client is not None and peer is not None:
+        raise UsageError(
+            "--client and --peer exclude each other: one names the client of all targets, the "
+            "other their server.",
+            "Omit one of the two.",
+        )
+    if client is not None and not targets:
+        raise UsageError(
+            f"--client {client} has no server to measure.", "Name the servers with --target."
+        )
+    if client is not None and client in targets:
+        raise UsageError(
+            f"{client} is the client and also a server of the comparison.",
+            "Take another host as the client, or omit --client: each target then serves itself.",
+        )
+    if client is not None and not (spec.two_sided or any(map(mentions_server, values.values()))):
+        texts = [param.id for param in spec.params if param.type == "text"]
+        hint = "Omit --client."
+        if any(name in texts for name in ADDRESS_PARAMETERS):
+            name = next(name for name in ADDRESS_PARAMETERS if name in texts)
+            hint += f" To load a service that runs on each target, write {SERVER_ADDRESS} for its "
+            hint += f"address in `--set {name}=…`."
+        raise UsageError(f"{spec.id} has no server of its own, so --client means nothing.", hint)
+    if peer is not None and peer in targets and len(targets) > 1:
+        raise UsageError(
+            f"{peer} is a target and also the server of the others, so the targets are not alike.",
+            "Omit --peer: each target then serves itself; or name the host of one client: "
+            "--client.",
+        )
+    is_service = resource_of(spec.id, "", {}) in (DATABASE, WEB)
+    if spec.wants_peer(values) and not (is_service or peer or client) and set(targets) - {"local"}:
+        raise UsageError(
+            f"{spec.id} measures a path, of which {' and '.join(targets)} "
+            f"{'is one end' if len(targets) == 1 else 'are ends'}.",
+            f"Name the other end: `--peer TARGET`, or `--client TARGET`; `--peer {targets[0]}` "
+            "measures the host against itself."
+            if len(targets) == 1
+            else "Name the other end of all: `--peer TARGET` (their server) or `--client TARGET` "
+            "(their client).",
+        )
+
+
+ADDRESS_PARAMETERS = ("url", "address", "host")
+"""Parameters with the address of a service that runs already."""
+
+
+def _default_budget_s(plan: Plan, known: Catalog) -> float:
+    """Returns the budget of a plan that was given none."""
+    from nephoscope.measure import plans
+
+    if not plan.design.baseline:
+        return DEFAULT_BUDGET_S
+    estimated = plans.estimate(plan, plans.expand(plan, known), known)
+    return max(DEFAULT_BUDGET_S * len(plan.targets), SLOWER_THAN_GUESSED * estimated.least_s)
+
+
+def _refuse_beside_commands(
+    *, benchmark: str | None, peer: str | None, client: str | None, repetitions: int | None
+) -> None:
+    """Raises UsageError for what has no meaning with --command."""
+    for name, value, hint in (
+        ("ID", benchmark, "Omit ID, or --command."),
+        ("--peer", peer, "Omit --peer."),
+        ("--client", client, "Omit --client."),
+        ("--repetitions", repetitions, "Write --runs for the number of executions."),
+    ):
+        if value is not None:
+            raise UsageError(f"--command and {name} exclude each other.", hint)
+
+
+def _bench_commands(
+    command_options: CommandOptions,
+    values: dict[str, str],
+    target: str,
+    budget: float | None,
+    seed: int | None,
+    store: Path | None,
+    full_report: bool,
+    as_json: bool,
+) -> int:
+    """Measures the command lines; 3 where one of them has no result."""
+    from nephoscope.cli.commands.command_lines import executions, plan, text
+    from nephoscope.measure.targets.kinds import parse
+    from nephoscope.store import Store
+
+    lines = plan.expand_commands(command_options)
+    wanted = plan.plan_of(command_options, lines, values, parse(target), budget_s=budget, seed=seed)
+    for line in () if command_options.shell else lines:
+        if part := plan.shell_syntax(line.text):
+            output.warn(
+                f"{line.label}: only a shell interprets '{part}', and none is used. "
+                "Add --shell sh if it is meant so."
+            )
+    run = measuring.executed(wanted, Store(store), fresh=True)
+    by_label = executions.by_label(run)
+    code = measuring.present(
+        run,
+        as_json=as_json,
+        full=True,
+        text_of=None
+        if full_report
+        else lambda result: text.text(result, lines, by_label, command_options.shell),
+    )
+    if command_options.export_json is not None:
+        executions.write(command_options.export_json, lines, by_label)
+    return _report_failures(lines, by_label) or code
+
+
+def _report_failures(lines: Sequence[CommandLine], by_label: dict[str, Executions]) -> int:
+    """0, or 3 with a sentence for each command that has no result."""
+    code = 0
+    for line in lines:
+        own = by_label.get(line.label)
+        if own is None or not own.wall_ns:
+            reason = own.failed_trials[0] if own and own.failed_trials else "it was not measured."
+            output.warn(f"{line.label}: {reason}")
+            code = measuring.NOTHING_VALID
+    return code

@@ -1,0 +1,95 @@
+"""The single executions of each command of a run, and their file in hyperfine's format."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nephoscope.cli.commands.command_lines.plan import LABEL, CommandLine
+from nephoscope.core.errors import StoreError
+from nephoscope.core.model import TrialStatus
+
+if TYPE_CHECKING:
+    from nephoscope.store import StoredRun
+
+DOCUMENT = "executions"
+COLUMNS = ("wall_ns", "user_ns", "system_ns", "max_rss_bytes", "exit_codes")
+
+
+@dataclass(slots=True)
+class Executions:
+    """All executions of one command in valid trials: one value each, in order.
+
+    Times without those of the shell. exit_codes: 128 and the signal's number where one ended it.
+    """
+
+    wall_ns: list[float] = field(default_factory=list)
+    user_ns: list[float] = field(default_factory=list)
+    system_ns: list[float] = field(default_factory=list)
+    max_rss_bytes: list[int] = field(default_factory=list)
+    exit_codes: list[int] = field(default_factory=list)
+    failed_trials: list[str] = field(default_factory=list)
+    """Reason of each trial that failed or does not count."""
+
+
+def by_label(run: StoredRun) -> dict[str, Executions]:
+    """Returns the executions of the measured rounds; label -> its executions."""
+    by_name: dict[str, Executions] = {}
+    for record in sorted(run.records(), key=lambda record: record.position):
+        own = by_name.setdefault(str(record.params.get(LABEL, "")), Executions())
+        if record.key.round < 1:
+            continue
+        if record.status is not TrialStatus.VALID:
+            own.failed_trials += record.reasons[:1]
+            continue
+        columns = record.documents[DOCUMENT]
+        for name in COLUMNS:
+            getattr(own, name).extend(columns[name])
+    return by_name
+
+
+def document(
+    lines: Sequence[CommandLine], of_label: Mapping[str, Executions]
+) -> dict[str, list[dict[str, Any]]]:
+    """Returns the content of the file: times in seconds, as hyperfine's scripts read them."""
+    return {
+        "results": [
+            _result(line, of_label[line.label])
+            for line in lines
+            if line.label in of_label and of_label[line.label].wall_ns
+        ]
+    }
+
+
+def write(path: Path, lines: Sequence[CommandLine], of_label: Mapping[str, Executions]) -> None:
+    """Writes the file. StoreError with a sentence where that is impossible."""
+    text = json.dumps(document(lines, of_label), indent=2, ensure_ascii=False) + "\n"
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise StoreError(
+            f"{path} cannot be written: {error.strerror}.",
+            "Name a file in an existing directory; the run itself is stored.",
+        ) from error
+
+
+def _result(line: CommandLine, executions: Executions) -> dict[str, Any]:
+    times = [ns / 1e9 for ns in executions.wall_ns]
+    result: dict[str, Any] = {
+        "command": line.label,
+        "mean": statistics.fmean(times),
+        "stddev": statistics.stdev(times) if len(times) > 1 else None,
+        "median": statistics.median(times),
+        "user": statistics.fmean(executions.user_ns) / 1e9,
+        "system": statistics.fmean(executions.system_ns) / 1e9,
+        "min": min(times),
+        "max": max(times),
+        "times": times,
+        "memory_usage_byte": executions.max_rss_bytes,
+        "exit_codes": executions.exit_codes,
+    }
+    return {**result, "parameters": dict(line.parameters)} if line.parameters else result

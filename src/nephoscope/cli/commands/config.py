@@ -1,0 +1,36 @@
+"""`nephoscope config`: the values of the configuration, and where each comes from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from nephoscope.cli.kit import configuration, options, output
+
+
+@click.command()
+@options.JSON
+def config(as_json: bool) -> None:
+    """Print the configuration and the source of each value.
+
+    An option takes precedence over the environment, the environment over the file, and the file
+    over the default. docs/reference/configuration.md lists the keys.
+    """
+    path = configuration.file_path()
+    values = configuration.values()
+    if as_json:
+        output.document({"file": None if path is None else str(path), "values": values})
+        return
+    state = "not found" if path is None or not path.exists() else "read"
+    output.say(f"File: {path or 'none'} ({state})\n")
+    rows = [(one.key, _in_words(one.value), one.source) for one in values]
+    output.say(output.table(("KEY", "VALUE", "SOURCE"), rows))
+
+
+def _in_words(value: Any) -> str:
+    from nephoscope.store import default_path
+
+    if value is None:  # the store: no other key lacks a value
+        return str(default_path())
+    return ", ".join(value) if isinstance(value, list | tuple) else str(value)

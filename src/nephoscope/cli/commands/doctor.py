@@ -1,0 +1,62 @@
+"""`nephoscope doctor`: checks the host and prints the command that fixes each problem."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from pathlib import Path
+
+import click
+
+from nephoscope.cli.commands.checks.frame import LACKS, LIMITED, WORKS, Finding, Places
+from nephoscope.cli.kit import options, output
+
+_MARKS = {WORKS: "ok", LIMITED: "--", LACKS: "!!"}
+_NAME_WIDTH = 22
+
+
+@click.command()
+@options.STORE
+@options.JSON
+def doctor(store: Path | None, as_json: bool) -> int:
+    """Check this host for missing tools and kernel features."""
+    from nephoscope.cli.commands.checks.table import CHECKS
+    from nephoscope.store import default_path
+
+    places = Places(store or default_path(), Path(os.environ.get("TMPDIR") or "/var/tmp"))
+    results = [check(places) for check in CHECKS]
+    lacking = [finding for finding in results if finding.state == LACKS and finding.needed]
+    if as_json:
+        output.document({"ready": not lacking, "checks": results})
+    else:
+        output.say("\n".join(_lines(finding) for finding in results))
+        output.say("\n" + _conclusion(results, lacking))
+    return 4 if lacking else 0
+
+
+def _lines(finding: Finding) -> str:
+    indent = " " * (_NAME_WIDTH + 4)
+    head = f"{_MARKS[finding.state]}  {finding.name:<{_NAME_WIDTH}}"
+    lines = textwrap.wrap(
+        finding.detail,
+        output.width(),
+        initial_indent=head,
+        subsequent_indent=indent,
+        break_on_hyphens=False,
+    )
+    if finding.fix:
+        # A command stays on one line, so that it can be copied.
+        lines.append(f"{indent}fix: {finding.fix}")
+    return "\n".join(lines)
+
+
+def _conclusion(found: list[Finding], lacking: list[Finding]) -> str:
+    if lacking:
+        names = ", ".join(finding.name for finding in lacking)
+        return f"!! This host cannot run a survey. Fix first: {names}."
+    limited = sum(finding.state == LIMITED for finding in found)
+    text = "This host is ready for a survey."
+    if limited:
+        things = "1 check is" if limited == 1 else f"{limited} checks are"
+        text += f" {things} limited (--); the lines above state the consequences."
+    return textwrap.fill(text, output.width())

@@ -1,0 +1,335 @@
+"""`nephoscope lab up|down|list|exec|check`: a cloud in one Linux box."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import time
+from collections.abc import Coroutine, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from nephoscope.cli.kit import options, output
+from nephoscope.core import units
+from nephoscope.core.errors import Lacking, UsageError
+from nephoscope.core.reading.sentences import choices
+
+if TYPE_CHECKING:
+    from nephoscope.measure.lab.handle import Host, Lab, Removed
+    from nephoscope.measure.labcheck.frame import Outcome
+    from nephoscope.measure.provisioning import Provisioned
+
+_Result = TypeVar("_Result")
+
+
+@click.group(cls=options.InOrder)
+def lab() -> None:
+    """Emulate hosts and network links on this machine."""
+
+
+@lab.command()
+@click.argument("topology", type=options.PATH)
+@options.JSON
+def up(topology: Path, as_json: bool) -> None:
+    """Create the lab that a topology file describes.
+
+    If any part cannot be created, everything is removed again.
+    """
+    from nephoscope.measure.lab import files, needs
+    from nephoscope.measure.lab.provisioner import LABS
+    from nephoscope.measure.provisioning import create_within
+
+    needs.require(f"nephoscope lab up {topology}")
+    began = time.monotonic()
+    spec = files.load(topology, here=True)
+    made = _carry_out(create_within(LABS, spec, hours=None, limit=None, say=output.log))
+    seconds = time.monotonic() - began
+    if as_json:
+        output.document({**_document(made), "elapsed_s": round(seconds, 3)})
+        return
+    output.say(
+        f"{_description(made)}\n\nLab {made.name} is up ({seconds:.1f} s). "
+        f"Run programs with `nephoscope lab exec {made.name}/{next(iter(made.hosts))} -- PROGRAM`."
+    )
+
+
+@lab.command()
+@click.argument("name", required=False, metavar="[NAME|TOPOLOGY.yaml]")
+@options.flag("--all everything", "Remove all labs on this machine.")
+@options.JSON
+def down(name: str | None, everything: bool, as_json: bool) -> None:
+    """Remove a lab, including the remains of a killed one."""
+    from nephoscope.measure.lab import needs
+    from nephoscope.measure.lab.provisioner import LABS
+
+    if everything == (name is not None):
+        raise UsageError("Run `nephoscope lab down NAME` or `nephoscope lab down --all`.")
+    needs.require(f"nephoscope lab down {name or '--all'}")
+    here = [one.name for one in LABS.found()]
+    wanted = here if name is None else [_lab_name(name)]
+    if name is not None and wanted[0] not in here:
+        raise UsageError(
+            f"There is no lab named {wanted[0]} here.",
+            choices("Labs here", here, "No lab is here, so there is nothing to remove."),
+        )
+    removed: list[Removed] = []
+    failures: list[UsageError] = []
+    for one in wanted:
+        try:
+            removed.append(_carry_out(LABS.remove(one)))
+        except UsageError as error:
+            # One that another process is changing does not keep the others here.
+            failures.append(error)
+    if as_json:
+        output.document({"removed": removed})
+    elif not removed and not failures:
+        output.say("There are no labs on this machine.")
+    for gone in [] if as_json else removed:
+        output.say(_counted(gone))
+    if failures:
+        raise failures[0]
+
+
+@lab.command("list")
+@options.JSON
+def list_(as_json: bool) -> None:
+    """List labs: state, hosts and how their links are emulated."""
+    from nephoscope.core import programs
+    from nephoscope.measure.lab import needs
+    from nephoscope.measure.lab.provisioner import LABS
+
+    labs = LABS.found()
+    if not labs and not needs.can_see_labs():
+        raise Lacking(
+            f"Labs here would be {needs.owned_by()}, and only that user sees them.",
+            f"Run `{programs.as_root('nephoscope lab list')}`.",
+        )
+    open_labs = {one.name: _open(one) for one in labs}
+    if as_json:
+        output.document({"labs": [_listed(one, open_labs[one.name]) for one in labs]})
+    elif not labs:
+        output.say(
+            "There are no labs on this machine. Create one with `nephoscope lab up TOPOLOGY.yaml`."
+        )
+    else:
+        output.say("\n\n".join(_state_text(one, open_labs[one.name]) for one in labs))
+
+
+def _open(provisioned: Provisioned) -> Lab | None:
+    """The lab that was listed, when it is up and still there."""
+    from nephoscope.measure.lab.provisioner import LABS
+    from nephoscope.measure.provisioning import UP
+
+    if provisioned.state != UP:
+        return None
+    with contextlib.suppress(UsageError):
+        return LABS.open(provisioned.name)
+    return None
+
+
+@lab.command("exec", context_settings={"ignore_unknown_options": True})
+@click.argument("place", metavar="LAB/HOST")
+@click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="-- PROGRAM…")
+def exec_(place: str, program: Sequence[str]) -> None:
+    """Run a program on a lab host; returns its exit code."""
+    from nephoscope.measure.lab import needs
+    from nephoscope.measure.lab.provisioner import LABS
+
+    name, slash, host_name = place.partition("/")
+    if not slash:
+        raise UsageError(f"'{place}' is not a lab host.", "Use LAB/HOST, for example office/a.")
+    if not program:
+        raise UsageError("Missing program.", f"Run `nephoscope lab exec {place} -- PROGRAM`.")
+    needs.require(f"nephoscope lab exec {place}")
+    hosts = LABS.open(name).hosts
+    if host_name not in hosts:
+        raise UsageError(
+            f"Lab {name} has no host named '{host_name}'.", f"Hosts: {', '.join(hosts)}."
+        )
+    words = inside(hosts[host_name], list(program))
+    for stream in (1, 2):
+        os.set_inheritable(stream, True)
+    try:
+        os.execvp(words[0], words)
+    except OSError as error:
+        raise Lacking(
+            f"{words[0]} cannot be started: {error.strerror}.",
+            "Run `apt-get install openssh-client`.",
+        ) from error
+
+
+_WITH_NAMES = 'mount --bind "$1" /etc/hosts 2>/dev/null; shift; exec "$@"'
+"""Gives a program the names of the lab's hosts; a machine without /etc/hosts has none to give."""
+
+
+def inside(host: Host, program: list[str]) -> list[str]:
+    """The words that run a program in a host: entered, or by ssh into a guest."""
+    from nephoscope.measure.lab.commands import entering
+
+    if host.guest is None and host.platform == "bare":
+        # `enter` has made a namespace of mounts for this program alone.
+        named = ["sh", "-c", _WITH_NAMES, host.name, str(host.hosts_path), *program]
+        return [*host.enter(), *named]
+    if host.guest is None:
+        return [*host.enter(), *program]
+    guest = host.guest
+    options = {
+        "IdentitiesOnly": "yes",
+        "UserKnownHostsFile": str(guest.known_hosts),
+        "StrictHostKeyChecking": "yes",
+        "ForwardAgent": "no",
+        "LogLevel": "ERROR",
+    }
+    settings = [word for key, value in options.items() for word in ("-o", f"{key}={value}")]
+    where = ["-i", str(guest.identity), "-p", str(guest.port), f"{guest.user}@{guest.address}"]
+    ssh = ["ssh", "-F", "/dev/null", *settings, *where, "--", shlex.join(program)]
+    return [*entering(netns=guest.netns), *ssh]
+
+
+@lab.command()
+@click.argument("topology", type=options.PATH, required=False)
+@options.repeated("--only", "ID", "Prefix of the checks to run.")
+@options.JSON
+def check(topology: Path | None, only: Sequence[str], as_json: bool) -> int:
+    """Verify emulated limits and links by measuring them.
+
+    With TOPOLOGY, checks whether this host can create that lab, and verifies the mechanisms and
+    settings that it uses.
+    """
+    from nephoscope.measure.lab import files, needs
+    from nephoscope.measure.labcheck import frame, table
+
+    needs.require("nephoscope lab check")
+    if topology is None:
+        checks = table.CHECKS
+    else:
+        wanted = files.load(topology, here=True)
+        _carry_out(frame.require_carried(wanted))
+        checks = table.of_topology(wanted)
+    if only:
+        checks = tuple(one for one in checks if any(one.id.startswith(text) for text in only))
+        if not checks:
+            have = ", ".join(one.id for one in table.CHECKS)
+            raise UsageError(f"--only: no check begins with '{only[0]}'.", f"Checks: {have}.")
+    outcomes = _carry_out(frame.run_all(checks, output.log))
+    if as_json:
+        output.document({"checks": [one.as_dict() for one in outcomes]})
+    else:
+        output.say(_table(outcomes))
+    return frame.exit_code(outcomes)
+
+
+def _carry_out(work: Coroutine[Any, Any, _Result]) -> _Result:
+    """The result of `work`; a signal that ends programs cancels it; what it made is removed."""
+    from nephoscope.core.tasks import run_until_signal
+
+    return run_until_signal(work, "Interrupted; the partly created lab was removed.")
+
+
+def _lab_name(text: str) -> str:
+    """The name of a lab: as given, or of the topology file that is named."""
+    from nephoscope.measure.lab import files
+
+    if "/" in text or text.endswith((".yaml", ".yml")):
+        return files.load(Path(text)).name
+    return text
+
+
+def _document(lab: Lab) -> dict[str, Any]:
+    return {
+        "name": lab.name,
+        "directory": str(lab.directory),
+        "warnings": list(lab.warnings),
+        "hosts": [_host(host) for host in lab.hosts.values()],
+        "links": [asdict(link) for link in lab.links],
+    }
+
+
+def _host(host: Host) -> dict[str, Any]:
+    return {
+        "name": host.name,
+        "platform": host.platform,
+        "address": host.address,
+        "mac": host.mac,
+        "netns": str(host.netns),
+        "boot": host.boot,
+        "details": dict(host.details),
+    }
+
+
+def _listed(state: Provisioned, lab: Lab | None) -> dict[str, Any]:
+    since = None if state.since is None else datetime.fromtimestamp(state.since, UTC).isoformat()
+    document = {
+        "name": state.name,
+        "state": state.state,
+        "problem": state.problem,
+        "since": since,
+    }
+    return {**(_document(lab) if lab else {"hosts": list(state.hosts)}), **document}
+
+
+def _description(lab: Lab) -> str:
+    rows = [
+        (host.name, host.platform, host.address, "" if host.boot is None else host.boot.says())
+        for host in lab.hosts.values()
+    ]
+    text = output.table(("HOST", "PLATFORM", "ADDRESS", "BOOT"), rows)
+    if lab.links:
+        cells = [(link.link, " - ".join(link.between), link.says) for link in lab.links]
+        text += "\n\n" + output.table(("LINK", "BETWEEN", "MADE OF"), cells)
+    return text
+
+
+def _state_text(state: Provisioned, lab: Lab | None) -> str:
+    ago = "" if state.since is None else f", for {units.format_duration(time.time() - state.since)}"
+    head = f"{state.name}: {state.state}{ago}"
+    if lab is not None:
+        return f"{head}\n{_description(lab)}"
+    if state.state == "broken":
+        why = f"{head}: {state.problem}" if state.problem else head
+        return f"{why}; remove its remains with `nephoscope lab down {state.name}`"
+    return head
+
+
+def _counted(removed: Removed) -> str:
+    names = ("namespaces", "processes", "cgroups", "mounts", "files")
+    counts = ", ".join(
+        f"{getattr(removed, name)} {name}" for name in names if getattr(removed, name)
+    )
+    return (
+        f"Removed lab {removed.name}: {counts or 'nothing to remove'} ({removed.elapsed_s:.1f} s)."
+    )
+
+
+def _table(outcomes: Sequence[Outcome]) -> str:
+    head = ("CHECK", "SET", "MEASURED", "N", "BOUND", "VERDICT")
+    rows, reasons = [], []
+    for verdict in outcomes:
+        check_, seen = verdict.check, verdict.measured
+        divisor, label = units.scale_of(check_.unit, check_.set)
+        cells = ["-", "-"]
+        if seen is not None:
+            cells = [_within(seen.value, seen.low, seen.high, divisor), str(seen.n)]
+        rows.append(
+            (
+                check_.id,
+                f"{check_.set / divisor:.4g} {label}",
+                *cells,
+                check_.bound,
+                verdict.verdict,
+            )
+        )
+        if verdict.reason:
+            reasons.append(f"{check_.id}: {verdict.verdict}: {verdict.reason}")
+    return "\n".join([output.table(head, rows, right=(3,)), *([""] if reasons else []), *reasons])
+
+
+def _within(value: float, low: float | None, high: float | None, divisor: float) -> str:
+    """A value and its interval in the unit of the configured value."""
+    ends = ("?" if end is None else units.format_number(end / divisor, 4) for end in (low, high))
+    return f"{units.format_number(value / divisor, 4)} [{', '.join(ends)}]"

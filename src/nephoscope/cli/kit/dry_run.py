@@ -1,0 +1,256 @@
+"""`--dry-run`: prints the settings, schedule, duration, cost and side effects of a plan.
+
+Creates, opens and writes nothing.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from nephoscope.cli.kit import output
+from nephoscope.core import units
+from nephoscope.core.documents import to_json
+from nephoscope.core.model import SELF
+
+if TYPE_CHECKING:
+    from nephoscope.core.model import Setting
+    from nephoscope.measure.plans import Crossing, Plan, Touch
+    from nephoscope.measure.plans.estimate import Estimate as PlanEstimate
+    from nephoscope.store import Store
+
+ROUNDS_SHOWN = 3
+ROWS_SHOWN = 40
+"""Lines of a table of settings or of a round on the terminal; --json has them all."""
+
+
+def of_plan(plan: Plan, store: Store, *, as_json: bool) -> int:
+    """Prints the preview of a plan; returns the exit code."""
+    from nephoscope import catalog
+    from nephoscope.measure import plans
+    from nephoscope.results.past import past
+
+    known = catalog.load()
+    settings = plans.expand(plan, known)
+    estimate = plans.estimate(plan, settings, known, past(store))
+    if plan.seed is None:
+        # A run that was interrupted goes on with the seed that it drew.
+        old = store.resumable(plans.plan_hash(plan))
+        plan = plan.model_copy(update={"seed": int(old.manifest["seed"])}) if old else plan
+    crossings = plans.crossings(plan, known)
+    touched = [
+        *plans.touches(plan, settings, known),
+        plans.Touch(
+            "folder", f"{store.path}/runs", "samples, event log and report of the run; kept"
+        ),
+    ]
+    if as_json:
+        output.document(_document(plan, settings, estimate, crossings, touched))
+    else:
+        output.say(_text(plan, settings, estimate, crossings, touched))
+    return 0
+
+
+def _document(
+    plan: Plan,
+    settings: Sequence[Setting],
+    estimate: PlanEstimate,
+    crossings: Sequence[Crossing],
+    touched: Sequence[Touch],
+) -> dict[str, Any]:
+    return {
+        "plan": plan.name,
+        "question": plan.question,
+        "seed": plan.seed,
+        "targets": [
+            {"name": target.name, "kind": target.kind, "roles": list(target.roles)}
+            for target in plan.targets
+        ],
+        "settings": [
+            {
+                "index": one.index,
+                "benchmark": one.benchmark,
+                "targets": list(one.targets),
+                "together": one.together,
+                "peer": one.peer,
+                "client": one.client,
+                "factors": dict(one.factors),
+                "params": dict(one.params),
+                "conditions": dict(one.conditions),
+                "backgrounds": [load.name for load in one.backgrounds],
+                "baseline": {name: list(pair) for name, pair in one.baseline.items()},
+                "trial_s": estimate.settings[one.index].seconds,
+                "trial_s_from": estimate.settings[one.index].how,
+            }
+            for one in settings
+        ],
+        "designs": [
+            {
+                "entry": one.entry,
+                "factors": list(one.factors),
+                "kind": one.fraction.kind,
+                "resolution": one.fraction.resolution,
+                "generators": list(one.fraction.generators),
+                "confounded": list(one.fraction.aliases),
+                "excluded": one.excluded,
+            }
+            for one in crossings
+        ],
+        "schedule": [
+            {"round": number, "order": [[one, list(names)] for one, names in order]}
+            for number, order in _rounds(plan, settings)
+        ],
+        "estimate": estimate.to_json(),
+        "touches": to_json(touched),
+    }
+
+
+def _rounds(
+    plan: Plan, settings: Sequence[Setting]
+) -> list[tuple[int, list[tuple[int, tuple[str, ...]]]]]:
+    """The first rounds in their real order; without a seed of the plan's, in that of seed 0."""
+    from nephoscope.measure import plans
+    from nephoscope.measure.runs.schedule import groups
+
+    numbers = [*plans.warmup_rounds(plan.warmup), *range(1, ROUNDS_SHOWN + 1)]
+    out = []
+    for number in numbers:
+        active = [
+            (one.index, target)
+            for one in settings
+            for target in one.targets
+            if (plan.repeat_of(one.entry).max > 1 if number < 1 else True)
+            and number <= plan.repeat_of(one.entry).max
+        ]
+        if not active:
+            continue
+        order = groups.scheduled(plan, plan.seed or 0, number, active, settings)
+        out.append((number, [(group.setting.index, group.targets) for group in order]))
+    return out
+
+
+def _text(
+    plan: Plan,
+    settings: Sequence[Setting],
+    estimate: PlanEstimate,
+    crossings: Sequence[Crossing],
+    touched: Sequence[Touch],
+) -> str:
+    parts = [f"Plan {plan.name}: preview, nothing is run."]
+    parts += [plan.question] if plan.question else []
+    parts.append(_targets(plan))
+    parts.append(_settings(settings, estimate))
+    parts += [_designs(plan, crossings)] if plan.factors or plan.design.fraction != "1" else []
+    parts.append(_schedule(plan, settings))
+    parts.append(_cost(plan, estimate))
+    rows = [[touch.kind, touch.what, touch.why] for touch in touched]
+    parts.append("Touched:\n" + output.table(["what", "which", "why"], rows))
+    return "\n\n".join(parts)
+
+
+def _targets(plan: Plan) -> str:
+    rows = [
+        [
+            target.name,
+            target.kind,
+            ", ".join(target.roles) or "-",
+            "-" if target.per_hour is None else f"{target.per_hour:g}",
+        ]
+        for target in plan.targets
+    ]
+    return output.table(["target", "kind", "roles", "per hour"], rows)
+
+
+def _settings(settings: Sequence[Setting], found: PlanEstimate) -> str:
+    rows = [
+        [
+            str(one.index),
+            one.benchmark,
+            _levels(one.factors) or "-",
+            _who(one),
+            units.format_value(found.settings[one.index].seconds * 1e9, "ns", 2),
+        ]
+        for one in settings
+    ]
+    left = f"\n… and {len(rows) - ROWS_SHOWN} more (--json)" if len(rows) > ROWS_SHOWN else ""
+    head = ["no", "benchmark", "factors", "on", "per trial"]
+    return f"Settings:\n{output.table(head, rows[:ROWS_SHOWN], right=(0, 4))}{left}"
+
+
+def _levels(factors: Mapping[str, Any]) -> str:
+    return " ".join(f"{name}={level}" for name, level in factors.items())
+
+
+def _who(setting: Setting) -> str:
+    names = (" + " if setting.together else ", ").join(setting.targets)
+    if setting.client:
+        return f"{setting.client} -> {names}"
+    if setting.peer == SELF:
+        return f"{names} (each with itself)" if len(setting.targets) > 1 else f"{names} -> {names}"
+    return f"{names} -> {setting.peer}" if setting.peer else names
+
+
+def _designs(plan: Plan, crossings: Sequence[Crossing]) -> str:
+    lines = []
+    for crossing in crossings:
+        name = plan.benchmarks[crossing.entry].benchmark
+        part = crossing.fraction
+        if part.kind == "full":
+            what = "full crossing"
+        elif part.kind == "regular":
+            what = f"regular fraction {plan.design.fraction} of resolution {part.resolution}"
+        else:
+            what = f"balanced fraction {plan.design.fraction}, not regular"
+        left = f", {crossing.excluded} combinations excluded" if crossing.excluded else ""
+        lines.append(f"{name}: {what} of {', '.join(crossing.factors) or 'no factors'}{left}.")
+        lines += [f"  {text}" for text in (*part.generators, *part.aliases)]
+    return "Design:\n" + "\n".join(lines)
+
+
+def _schedule(plan: Plan, settings: Sequence[Setting]) -> str:
+    head = "Schedule (settings in order of execution"
+    if plan.seed is None:
+        head += "; the run uses a random seed, this preview seed 0"
+    lines = [f"{head}):"]
+    for number, order in _rounds(plan, settings):
+        several = len({names for _, names in order}) > 1
+        entries = [
+            f"{index}:{'+'.join(names)}" if several else str(index)
+            for index, names in order[:ROWS_SHOWN]
+        ]
+        more = f" … {len(order)} in total" if len(order) > ROWS_SHOWN else ""
+        name = f"round {number}" if number > 0 else "warm-up"
+        line = f"  {name}: {' '.join(entries)}{more}"
+        lines += textwrap.wrap(line, output.width(), subsequent_indent="    ")
+    return "\n".join(lines)
+
+
+def _range(least: object, most: object) -> str:
+    return str(least) if least == most else f"{least} to {most}"
+
+
+def _cost(plan: Plan, estimate: PlanEstimate) -> str:
+    from nephoscope.measure.plans import long_time
+
+    lines = [
+        f"Trials: {_range(estimate.trials_least, estimate.trials_most)} "
+        f"({estimate.alternatives} alternatives, "
+        f"{_range(estimate.rounds_least, estimate.rounds_most)} rounds, "
+        "warm-up included).",
+        f"Time: {_range(long_time(estimate.least_s), long_time(estimate.most_s))}; a round takes "
+        f"{units.format_value(estimate.round_s * 1e9, 'ns', 2)}"
+        + (f"; the budget is {long_time(plan.budget_s)}." if plan.budget_s else "."),
+    ]
+    known = len(estimate.settings) - estimate.guessed
+    how = []
+    how += [f"{known} settings from earlier trials"] if known else []
+    how += [f"{estimate.guessed} estimated from their parameters"] if estimate.guessed else []
+    lines.append(f"Source of the estimate: {', '.join(how)}.")
+    if estimate.money_least is not None and estimate.money_most is not None:
+        limit = f"; the limit is {plan.money.limit:g}" if plan.money else ""
+        lines.append(
+            f"Money: {_range(f'{estimate.money_least:.2f}', f'{estimate.money_most:.2f}')} "
+            f"{estimate.currency}{limit}."
+        )
+    return "\n".join(lines)

@@ -1,0 +1,281 @@
+"""Options that have the same meaning in several commands, and their values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import reduce
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+
+import click
+
+from nephoscope.core import units
+from nephoscope.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from nephoscope.measure.targets.kinds.record import TargetRecord as Target
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+_DEFAULT_GAP_S = 600.0
+
+
+class Repetition(NamedTuple):
+    """Number of complete runs, and the seconds between two of them."""
+
+    runs: int = 1
+    gap_s: float = _DEFAULT_GAP_S
+
+
+def repetition(runs: int, gap_s: float | None) -> Repetition:
+    """Returns the values of `--repeat-runs` and `--gap`."""
+    if gap_s is None:
+        return Repetition(runs)
+    if runs == 1:
+        raise UsageError("--gap is the time between repeated runs.", "Add --repeat-runs 3.")
+    return Repetition(runs, gap_s)
+
+
+class Parsed(click.ParamType[Any]):
+    """A value that `read` makes of the text of an option, or of the default of one.
+
+    name: what the help calls the value. read: raises UsageError; the option's name is put before.
+    """
+
+    def __init__(self, name: str, read: Callable[[str], Any]) -> None:
+        self.name = name
+        self.read = read
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Returns the value; one that click hands over twice stays as it is."""
+        if not isinstance(value, str):
+            return value
+        try:
+            return self.read(value)
+        except UsageError as error:
+            name = max(param.opts, key=len) if param else self.name
+            raise UsageError(f"{name}: {error.message}", error.hint) from None
+
+
+class Checked(Parsed):
+    """A text that `read` accepts, as it was written: for commands that print or repeat it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Returns the text."""
+        super().convert(value, param, ctx)
+        return value
+
+
+SIZE = Parsed("SIZE", units.parse_bytes)
+BITS_PER_S = Parsed("RATE", units.parse_bits_per_s)
+
+
+def duration(low: str, high: str, *, unit: Literal["s", "ns"] = "s") -> Parsed:
+    """Returns the type of an option with a duration within these bounds; its value is in `unit`."""
+
+    low_ns, high_ns = units.parse_duration_ns(low), units.parse_duration_ns(high)
+    likely = ("s", "min") if low_ns >= 1e9 else ("ms", "s")
+
+    def read(text: str) -> float:
+        ns = units.parse_duration_ns(text, likely=likely)
+        if not low_ns <= ns <= high_ns:
+            raise UsageError(
+                f"'{text}' is out of range ({low} to {high}).",
+                "Use a duration such as 60s or 10min.",
+            )
+        return float(ns) if unit == "ns" else ns / 1e9
+
+    return Parsed("TIME", read)
+
+
+def ratio(low: float, high: float, *, is_open: bool = False) -> Parsed:
+    """Returns the type of an option with a ratio within these bounds; without them if `is_open`."""
+
+    def read(text: str) -> float:
+        value = units.parse_ratio(text)
+        if not low <= value <= high or (is_open and value in (low, high)):
+            between = "between " if is_open else ""
+            raise UsageError(
+                f"'{text}' is out of range ({between}{100 * low:g} % "
+                f"{'and' if is_open else 'to'} {100 * high:g} %).",
+                "Use, for example, 5%.",
+            )
+        return value
+
+    return Parsed("RATIO", read)
+
+
+class _NamedPath(click.Path):
+    """A path, which the help calls by its name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(path_type=Path)
+        self._metavar = name
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        """Returns the name."""
+        return self._metavar
+
+
+class Count(click.IntRange):
+    """A whole number within bounds, which the help calls N."""
+
+    name = "whole number"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        """Returns N."""
+        return "N"
+
+
+def sets(texts: Sequence[str], example: str = "--set threads=2") -> dict[str, str]:
+    """Name to value of each `--set NAME=VALUE`; the last one of a name holds.
+
+    example: the option as one writes it, for the sentence about a text that is none.
+    """
+    values = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise UsageError(
+                f"{example.split()[0]} takes NAME=VALUE, not '{text}'.",
+                f"Use, for example, {example}.",
+            )
+        values[name.strip()] = value.strip()
+    return values
+
+
+def targets(texts: Sequence[str]) -> list[Target]:
+    """The targets that `--target` names. UsageError for a text that is none, and for one name of
+    two targets."""
+    from nephoscope.measure.targets.kinds import parse
+
+    records = [parse(text) for text in texts]
+    names = [record.name for record in records]
+    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if twice:
+        raise UsageError(
+            f"Two targets have the name '{twice[0]}'.",
+            "Name each target once, or write a plan with names.",
+        )
+    return records
+
+
+def _remember_labels(context: click.Context, option: click.Parameter, texts: Sequence[str]) -> None:
+    from nephoscope.store.selection import labels
+
+    context.meta[_LABELS] = labels(texts)
+
+
+def given_labels() -> dict[str, str]:
+    """The labels of `--label` for every run that this command measures."""
+    context = click.get_current_context(silent=True)
+    labels: dict[str, str] = {} if context is None else context.meta.get(_LABELS, {})
+    return labels
+
+
+def _report_file(text: str) -> Path:
+    """Returns a file whose ending names a form of report; UsageError for any other."""
+    path = Path(text)
+    if path.suffix not in (".html", ".md", ".json"):
+        raise UsageError(f"{text}: unsupported file type.", "Use .html, .md or .json.")
+    return path
+
+
+class InOrder(click.Group):
+    """A group that lists its commands in order of definition."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Returns the names in order of definition."""
+        return list(self.commands)
+
+
+class FiniteRange(click.FloatRange):
+    """A range of numbers, of which click takes not-a-number for a member."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Returns the number. Raises BadParameter outside the range, and for what is no number."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a number.", param, ctx)
+        return number
+
+
+def option(
+    names: str, kind: str | click.ParamType[Any], doc: str, **settings: Any
+) -> Callable[[Function], Function]:
+    """Returns an option with a value; its help shows the default.
+
+    names: those of `click.option`, separated by blanks. kind: type of the value, or what the help
+    calls a text. settings: further ones of `click.option`.
+    """
+    settings |= {"metavar": kind} if isinstance(kind, str) else {"type": kind}
+    settings.setdefault("show_default", settings.get("default") != "")
+    return click.option(*names.split(), help=doc, **settings)
+
+
+def repeated(
+    names: str, kind: str | click.ParamType[Any], doc: str, **settings: Any
+) -> Callable[[Function], Function]:
+    """Returns an option that may be repeated, as its help says; the value is a tuple."""
+    doc = f"{doc.removesuffix('.')}; may be repeated."
+    return option(names, kind, doc, multiple=True, **settings)
+
+
+def flag(names: str, doc: str) -> Callable[[Function], Function]:
+    """Returns an option without a value."""
+    return click.option(*names.split(), is_flag=True, help=doc)
+
+
+def set_option(doc: str, metavar: str = "NAME=VALUE") -> Callable[[Function], Function]:
+    """Returns `--set`, whose value is a mapping of names to texts."""
+    return repeated(
+        "--set values", metavar, doc, callback=lambda context, option, texts: sets(texts)
+    )
+
+
+def add_options(command: Function, parameters: Sequence[Callable[[Any], Any]]) -> Function:
+    """Returns the command with these options, which its help lists in this order."""
+    return reduce(lambda added, parameter: parameter(added), reversed(parameters), command)
+
+
+_LABELS = "nephoscope.labels"
+PATH = click.Path(path_type=Path)
+FILE, CSV_FILE, DIRECTORY = map(_NamedPath, ("FILE", "FILE.csv", "DIR"))
+SEEDS = Count(0, 2**63 - 1)
+
+JSON = flag("--json as_json", "Print the results as JSON instead of text.")
+STORE = option("--store", DIRECTORY, "Directory of stored runs [default: $NEPHOSCOPE_STORE].")
+REPORT_FILE = option(
+    "-o --output to", Parsed("FILE", _report_file), "Report to write: .html, .md or .json."
+)
+FULL_REPORT = flag("--full-report", "Print all sections of the report, not only the summary.")
+SEED = option("--seed", SEEDS, "Random seed of the order of trials and of what they draw.")
+BUDGET = option("--budget", duration("1 s", "30 d"), "Maximum duration, e.g. 60s or 10min.")
+CONFIDENCE = option(
+    "--confidence",
+    ratio(0.5, 0.9999, is_open=True),
+    "Confidence level of the intervals.",
+    default="95%",
+)
+LABELS = repeated(
+    "--label",
+    "KEY=VALUE",
+    "Label of the stored run.",
+    expose_value=False,
+    callback=_remember_labels,
+)
+REPEAT_RUNS = option(
+    "--repeat-runs",
+    Count(1, 1000),
+    "Number of complete runs, each stored, analysed together at the end.",
+    default=1,
+)
+GAP = option("--gap", duration("0 s", "30 d"), "Time between repeated runs [default: 10min].")
+FRESH = flag("--fresh", "Start a new run even if an unfinished run of this plan exists.")
+DRY_RUN = flag("--dry-run", "Print schedule, time, cost and side effects; run nothing.")
+SETS = set_option("Override a benchmark parameter.")
+TARGETS = repeated("--target targets", "TARGET", "Host to measure [default: local].")
+NO_KEEP_ALIVE = flag("--no-keep-alive", "Open a new connection for each request.")
+AUTHORISED_HOSTS = repeated(
+    "--i-own-this-host authorised_hosts", "HOST", "Allow load on a host other than this machine."
+)

@@ -1,0 +1,208 @@
+"""Prints data on stdout, everything else on stderr, and an error as one sentence."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import itertools
+import os
+import resource
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable, Sequence
+from typing import Any, TextIO
+
+from nephoscope.core.errors import UsageError, as_defect
+from nephoscope.core.reading.column_widths import column_widths
+from nephoscope.core.reading.printable import escaped, printable
+
+COMPLETION_VARIABLE = "_NEPHOSCOPE_COMPLETE"
+"""Environment variable by which a shell asks for completions; click derives it from the name."""
+
+MIN_WIDTH = 40
+MAX_WIDTH = 200
+"""Columns; longer lines are hard to read."""
+MAX_WORD = 300
+"""Longest word of a sentence that is printed whole: a path may have 255 characters a part."""
+MEMORY_MIN = 640 << 20
+"""Bytes of address space with which an analysis ends in a result or a sentence."""
+
+
+def prepare_streams() -> None:
+    """Replaces characters that the terminal cannot show by '?', so that none is an exception."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def refuse_undecodable(arguments: Sequence[str]) -> None:
+    """Raises UsageError for an argument that is no UTF-8 text, which no file of ours can hold."""
+    for number, argument in enumerate(arguments, start=1):
+        try:
+            argument.encode("utf-8")
+        except UnicodeEncodeError:
+            raise UsageError(
+                f"Argument {number} is no UTF-8 text: {argument!a}.",
+                "Arguments are UTF-8 text; rename a file that is meant.",
+            ) from None
+
+
+def say(text: str = "") -> None:
+    """Prints a line or more of data on stdout, without control characters."""
+    sys.stdout.write(printable(text, styled=colour_wanted()) + "\n")
+
+
+def log(text: str) -> None:
+    """Prints a line on stderr; a closed stderr is no reason to fail."""
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.write(printable(text) + "\n")
+        sys.stderr.flush()
+
+
+def document(content: Any) -> None:
+    """Prints a record or mapping as a JSON document with the version of its schema."""
+    from nephoscope.core import documents
+
+    sys.stdout.write(escaped(documents.to_text(documents.versioned(content))) + "\n")
+
+
+def is_terminal(stream: TextIO) -> bool:
+    """Returns whether the stream is a terminal."""
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def colour_wanted(stream: TextIO | None = None) -> bool:
+    """Returns whether to print colours: on a terminal only, and never when NO_COLOR is set."""
+    return is_terminal(stream or sys.stdout) and not os.environ.get("NO_COLOR")
+
+
+def width() -> int:
+    """Returns the columns to print in: the terminal's, less the last one, from 40 to 200."""
+    columns = shutil.get_terminal_size((80, 24)).columns
+    return max(MIN_WIDTH, min(MAX_WIDTH, columns - 1))
+
+
+def paragraph(text: str) -> None:
+    """Prints sentences on stdout, in lines that the terminal need not break."""
+    say(textwrap.fill(text, width(), break_long_words=False, break_on_hyphens=False))
+
+
+def wrapped(text: str, first: str = "", rest: str = "  ") -> str:
+    """Returns sentences in lines that the terminal need not break; `first`, `rest` begin them."""
+    return textwrap.fill(
+        text, width(), initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
+    )
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[int] = ()) -> str:
+    """Returns columns as wide as their widest cell, two spaces apart; `right` align to the right.
+
+    On a terminal that is narrower, cells take several lines, and words stay whole.
+    """
+    lines = [list(head), *[list(row) for row in rows]]
+    columns = list(zip(*lines, strict=True))
+    widths = [max(map(len, cells)) for cells in columns]
+    if is_terminal(sys.stdout):
+        words = [
+            max(len(word) for cell in cells for word in cell.split() or [""]) for cells in columns
+        ]
+        widths = column_widths(widths, words, width() - 2 * (len(head) - 1)) or widths
+    out = []
+    for line in lines:
+        parts = [_wrapped(cell, widths[i]) for i, cell in enumerate(line)]
+        for pieces in itertools.zip_longest(*parts, fillvalue=""):
+            cells = [
+                piece.rjust(widths[i]) if i in right else piece.ljust(widths[i])
+                for i, piece in enumerate(pieces)
+            ]
+            out.append("  ".join(cells).rstrip())
+    return "\n".join(out)
+
+
+def _wrapped(cell: str, room: int) -> list[str]:
+    """The lines of a cell; one that has room stays as it is."""
+    if len(cell) <= room:
+        return [cell]
+    return textwrap.wrap(cell, room, break_long_words=False, break_on_hyphens=False) or [""]
+
+
+def one_line(text: str) -> str:
+    """Returns the text without line breaks, control characters, doubled spaces and long words."""
+    return " ".join(map(_cut, printable(text).split()))
+
+
+def _cut(word: str) -> str:
+    """Shortens what nobody reads: a megabyte of input in a sentence about it."""
+    if len(word) <= MAX_WORD:
+        return word
+    return f"{word[: MAX_WORD // 2]}…{word[-MAX_WORD // 4 :]}"
+
+
+def warn(sentence: str) -> None:
+    """Prints a sentence on stderr, on one line that begins with the program's name."""
+    log(f"nephoscope: {one_line(sentence)}")
+
+
+def complain(sentence: str, code: int) -> int:
+    """Prints a sentence as `warn` does; returns the exit code, for the caller to return."""
+    warn(sentence)
+    return code
+
+
+def refuse_libraries_without_memory() -> None:
+    """Makes the import of numerical libraries a MemoryError where they would end the process.
+
+    They reserve memory for each CPU; under a small `ulimit -v` that ends the process or crashes it.
+    """
+    allowed, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if allowed != resource.RLIM_INFINITY and allowed < MEMORY_MIN:
+        sys.addaudithook(_refuse_library)
+
+
+def _refuse_library(event: str, details: tuple[Any, ...]) -> None:
+    if event == "import" and details[0] in ("numpy", "pyarrow"):
+        raise MemoryError
+
+
+def complain_of_usage(error: Any) -> int:
+    """Reports a usage error: the problem, the nearest name, and where to find help."""
+    context = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError":  # a group without a command: its help
+        sys.stderr.write(f"{error.format_message()}\n")
+        return 2
+    path = context.command_path if context is not None else "nephoscope"
+    sentence = one_line(error.format_message())
+    stop = "" if sentence.endswith((".", "?", ")")) else "."
+    return complain(f"{sentence}{stop} Run `{path} --help`.", 2)
+
+
+def reader_left() -> int:
+    """Returns 0 after the reader of stdout has closed it (`| head`), which is no failure."""
+    with contextlib.suppress(OSError):
+        # The interpreter flushes stdout once more at exit; it has to go somewhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def complain_of_defect(error: Exception) -> int:
+    """Reports an unexpected exception: one sentence, and a file for the bug report."""
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+        where = f" '{error.filename}'" if error.filename else " (standard output, or a directory)"
+        reader_left()
+        return complain(
+            f"Cannot write{where}: {error.strerror}. Free disk space or use another directory.", 3
+        )
+    # How the interpreter reports a limit on memory or processes (`ulimit -v`, `ulimit -u`).
+    if isinstance(error, MemoryError) or "can't start new thread" in str(error):
+        return complain(
+            "This process may use no more memory or threads. Raise its limits (`ulimit -v`, "
+            "`ulimit -u`) to at least 1 GiB and 64; what is measured already is stored.",
+            3,
+        )
+    import traceback
+
+    if os.environ.get("NEPHOSCOPE_DEBUG"):
+        traceback.print_exception(error)
+    return complain(str(as_defect(error)), 3)

@@ -1,0 +1,1 @@
+"""Records, units, errors and readers that everything uses."""

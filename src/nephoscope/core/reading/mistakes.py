@@ -1,0 +1,48 @@
+"""Collects the mistakes of independent parts of a file, so that all are reported at once."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterable, Iterator
+
+from nephoscope.core.errors import PlanError, PlanErrors, UsageError
+
+_PLACE = re.compile(r"^(.*?):(\d+):(\d+): ")
+
+
+class Mistakes:
+    """Mistakes so far. A part is checked inside `of_part`, and `report` raises what was found."""
+
+    def __init__(self, mistakes: Iterable[PlanError] = ()) -> None:
+        self._mistakes = list(mistakes)
+
+    @contextlib.contextmanager
+    def of_part(self) -> Iterator[None]:
+        """Takes the mistake of a part in, so that the next part is checked as well."""
+        try:
+            yield
+        except PlanError as error:
+            self._mistakes += error.each
+        except UsageError:
+            # It may follow from a part that is wrong itself.
+            if not self._mistakes:
+                raise
+
+    def report(self) -> None:
+        """Raises PlanError for what was found, in the order of the file; each sentence once."""
+        distinct = list({str(mistake): mistake for mistake in self._mistakes}.values())
+        has_place = any(re.match(r"\S+: |--set ", one.message) for one in distinct)
+        if distinct and (len(distinct) == 1 or not has_place):
+            # A plan that stands in no file is the program's own: it has one cause.
+            raise distinct[0]
+        if distinct:
+            raise PlanErrors(sorted(distinct, key=_position))
+
+
+def _position(mistake: PlanError) -> tuple[int, str, int, int]:
+    """Returns the key of the order: sentences without a place come last."""
+    place = _PLACE.match(mistake.message)
+    if place is None:
+        return (1, "", 0, 0)
+    return (0, place[1], int(place[2]), int(place[3]))

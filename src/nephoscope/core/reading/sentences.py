@@ -1,0 +1,159 @@
+"""What is wrong in a user's file, in one sentence with the place and the next step."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Collection, Iterable, Iterator
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from nephoscope.core.errors import PlanError, UnknownName
+from nephoscope.core.reading.yamltext import Loc, locate
+
+Place = Callable[[Loc], str]
+"""Text of a place, to begin an error with: 'plan.yaml:3:5: '."""
+
+RecordAt = Callable[[Loc], Any]
+"""A place -> the record that stands there, for 'known here'; None where none does."""
+
+
+def record_at(record: type[BaseModel], loc: Loc) -> Any:
+    """Returns the record at a place of a document of `record`; None where none stands."""
+    annotation: Any = record
+    for step in loc:
+        annotation = _inside(annotation, step)
+    return next(filter(_is_record, _alternatives(annotation)), None)
+
+
+def _inside(annotation: Any, step: str | int) -> Any:
+    """The annotation of what a key or a position leads to; None where it leads nowhere."""
+    for kind in _alternatives(annotation):
+        if get_origin(kind) in (dict, list, tuple):
+            return get_args(kind)[isinstance(step, str)]
+        for name, field in kind.model_fields.items() if _is_record(kind) else ():
+            if step in (name, field.alias):
+                return field.annotation
+    return None
+
+
+def _alternatives(annotation: Any) -> Iterator[Any]:
+    if get_origin(annotation) is Annotated:
+        yield from _alternatives(get_args(annotation)[0])
+    elif get_origin(annotation) in (Union, UnionType):
+        for part in get_args(annotation):
+            yield from _alternatives(part)
+    else:
+        yield annotation
+
+
+def _is_record(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """' (did you mean 'x'?)' for the nearest known name, else nothing."""
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f" (did you mean '{near[0]}'?)" if near else ""
+
+
+def listed(names: Iterable[str], most: int = 8) -> str:
+    """Returns names as 'a, b and 40 more': the first ones, and how many more there are."""
+    every = list(names)
+    if len(every) <= most:
+        return ", ".join(every)
+    return f"{', '.join(every[:most])} and {len(every) - most} more"
+
+
+def unknown_name(sentence: str, name: str, known: Collection[str], hint: str) -> UnknownName:
+    """Returns the error about a name. sentence: begins it, before the nearest known name; hint:
+    begins the list of all."""
+    every = choices(hint, known, f"{hint} none.")
+    return UnknownName(f"{sentence}{did_you_mean(name, known)}.", every)
+
+
+def choices(head: str, known: Collection[str], empty: str) -> str:
+    """Returns 'HEAD: a, b.'. empty: the sentence instead, where there is nothing to choose from."""
+    return f"{head}: {', '.join(known)}." if known else empty
+
+
+def place_in(text: str, name: str, document: int = 0) -> Place:
+    """Returns the places of a YAML text: file, line and column.
+
+    document: its position among those of the text.
+    """
+
+    def place(loc: Loc) -> str:
+        position = locate(text, loc, document)
+        return f"{name}:{position[0]}:{position[1]}: " if position else f"{name}: "
+
+    return place
+
+
+def mistakes(invalid: ValidationError, place: Place, record_of: RecordAt) -> list[PlanError]:
+    """Returns a sentence for each mistake; `record_of` knows the keys at each place.
+
+    Several complaints about one value are one mistake, and a missing key that was misspelt is none.
+    """
+    chosen: dict[str, ErrorDetails] = {}
+    details = invalid.errors()
+    for detail in sorted(details, key=lambda one: one["type"] == "missing"):
+        if _is_consequence(detail, details):
+            continue
+        where = place(detail["loc"])
+        # All keys that a record lacks have its place.
+        chosen.setdefault(
+            f"{where}{detail['loc'][-1]}" if detail["type"] == "missing" else where, detail
+        )
+    return [_sentence(detail, place, record_of) for detail in chosen.values()]
+
+
+def _is_consequence(detail: ErrorDetails, details: Iterable[ErrorDetails]) -> bool:
+    """Returns whether a missing key is misspelt beside it, or an empty list has wrong elements."""
+    loc = detail["loc"]
+    if detail["type"] == "too_short":
+        return any(other["loc"][: len(loc)] == loc != other["loc"] for other in details)
+    if detail["type"] != "missing":
+        return False
+    misspelt = [
+        one["loc"][-1]
+        for one in details
+        if one["type"] == "extra_forbidden" and one["loc"][:-1] == loc[:-1]
+    ]
+    return any(difflib.get_close_matches(str(key), [str(loc[-1])]) for key in misspelt)
+
+
+def _sentence(error: ErrorDetails, place: Place, record_of: RecordAt) -> PlanError:
+    loc: Loc = error["loc"]
+    key = str(loc[-1]) if loc else "file"
+    where = place(loc)
+    if error["type"] == "extra_forbidden":
+        record = record_of(loc[:-1])
+        fields = record.model_fields.items() if record else ()
+        known = [field.alias or name for name, field in fields]
+        return PlanError(
+            f"{where}unknown key '{key}'{did_you_mean(key, known)}.",
+            f"Known here: {', '.join(known)}.",
+        )
+    if error["type"] == "missing":
+        return PlanError(f"{where}'{key}' is missing.", "See docs/reference for the keys.")
+    dotted = ".".join(map(str, loc)) or "the file"
+    message = error["msg"].removeprefix("Value error, ").rstrip(".")
+    message = message[0].lower() + message[1:] if message[:1].isupper() else message
+    if error["type"] == "string_type":
+        return PlanError(
+            f"{where}{dotted} must be a text, not {error['input']!r}.", "Put it in quotes."
+        )
+    if error["type"] == "string_pattern_mismatch":
+        return PlanError(
+            f"{where}{dotted} must begin with a letter or digit and hold only a-z, 0-9, - and _ "
+            f"(at most 40), not {error['input']!r}.",
+            "Names become parts of file names.",
+        )
+    if error["type"] == "too_short":
+        return PlanError(f"{where}{dotted} is empty.", "Name at least one.")
+    # Our own validators say the next step themselves.
+    hint = "" if error["type"] == "value_error" else "Correct the value."
+    return PlanError(f"{where}{dotted}: {message}.", hint)

@@ -1,0 +1,1 @@
+"""The analyses and commands of the program, one folder each."""

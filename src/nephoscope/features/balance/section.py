@@ -1,0 +1,333 @@
+"""The report of load balancers: throughput, added latency, fairness, and failing servers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from nephoscope.core import units
+from nephoscope.core.grouping import group_by
+from nephoscope.core.model import Estimate, RunResult
+from nephoscope.features.balance.ratios import verdicts
+from nephoscope.features.balance.records import Balance, Failover, Sharing, Throughput
+from nephoscope.report import charts, figures, wording
+from nephoscope.report.blocks import Block, Chart, Column, Heading, Section, Sentence, Table, items
+
+_CLOSE_S = 0.4
+MAX_TIMELINES = 4
+"""Timelines that are drawn, one for each balancer and failure; the table holds all trials."""
+
+
+def build(result: RunResult) -> Section | None:
+    """Curves and tables of each part that the run has."""
+    balance = result.part(Balance)
+    if balance is None:
+        return None
+    blocks: list[Block] = [Sentence(sentence, lead=True) for sentence in answer(result)]
+    if balance.throughputs:
+        blocks += [*_throughput(balance.throughputs)]
+    if balance.ratios:
+        blocks += [Heading("Throughput against each other"), ratios_table(balance)]
+    if balance.effects:
+        blocks += [Heading("Several generators against one"), effects_table(balance)]
+    if balance.latencies:
+        blocks += [Heading("Added response time"), latencies_table(balance)]
+    if balance.sharings:
+        blocks += [_sharing(balance.sharings)]
+    if balance.failovers:
+        blocks += [*_failovers(balance)]
+    blocks += items(balance.notes)
+    return Section("balance", "Load balancers", tuple(blocks))
+
+
+def answer(result: RunResult) -> list[str]:
+    """Returns the highest throughput of each balancer, what it adds, and what failures cost."""
+    balance = result.part(Balance)
+    if balance is None:
+        return []
+    sentences = []
+    highest = [
+        f"{wording.clean(name)} "
+        + wording.estimate_text(max((one.throughput for one in own), key=lambda one: one.value))
+        for name, own in group_by(balance.throughputs, lambda one: one.balancer).items()
+    ]
+    if highest:
+        sentences.append(f"Highest throughput: {'; '.join(highest)}.")
+    sentences += [wording.clean(one) for one in verdicts(balance.ratios)]
+    for latency in balance.latencies:
+        added = latency.comparison.difference
+        if added is not None:
+            sentences.append(
+                f"{wording.clean(latency.balancer)} adds {wording.estimate_text(added)} to the "
+                f"mean response time at {units.format_value(latency.rate_per_s, 'per_s')}."
+            )
+    for failure in balance.failures:
+        noticed = wording.estimate_text(failure.noticed) if failure.noticed else "never"
+        sentences.append(
+            f"{wording.clean(failure.balancer)}, a server {failure.failure}: noticed after "
+            f"{noticed}; failed requests per failure: {wording.estimate_text(failure.errors)}."
+        )
+    return sentences
+
+
+def _cells(estimate: Estimate | None) -> tuple[str, str]:
+    if estimate is None:
+        return "–", ""
+    return wording.value_text(estimate), wording.interval_text(estimate)
+
+
+def _curve_name(one: Throughput) -> str:
+    return wording.clean(f"{one.balancer}, {wording.plural(one.generators, 'generator')}")
+
+
+def _throughput(points: Sequence[Throughput]) -> Iterable[Block]:
+    parts: Sequence[tuple[str, str, str, Callable[[Throughput], Estimate]]] = (
+        ("throughput", "throughput", "per_s", lambda one: one.throughput),
+        ("response", "mean response time", "ns", lambda one: one.response_mean),
+    )
+    for slug, title, unit, of in parts:
+        curves = []
+        for name, own in group_by(points, _curve_name).items():
+            hover = [
+                f"{name}, {one.connections} connections: {wording.estimate_text(of(one))}"
+                for one in own
+            ]
+            xs = [float(one.connections) for one in own]
+            curves.append(figures.curve_of(name, xs, [of(one) for one in own], hover))
+        figure = figures.lines(
+            curves,
+            figures.Axis("connections", "count", from_zero=True),
+            figures.Axis(title, unit, from_zero=True),
+        )
+        rows = tuple(
+            (_curve_name(one), str(one.connections), *_cells(of(one)), str(of(one).n))
+            for one in points
+        )
+        table = Table(charts.estimate_columns("balancer", "connections"), rows)
+        yield Chart(
+            f"balance-{slug}", f"{title.capitalize()} by connections", figure, table, brief=table
+        )
+    yield throughput_table(points)
+
+
+def throughput_table(points: Sequence[Throughput]) -> Table:
+    """Returns response times, CPU time and Little's law of each point."""
+    head = (
+        *Column.texts("balancer", "connections"),
+        *Column.numbers("p99", "interval", "CPU per request", "interval", "X·R/N"),
+    )
+    rows = tuple(
+        (
+            _curve_name(one),
+            str(one.connections),
+            *_cells(one.response_p99),
+            *_cells(one.cpu_per_request),
+            wording.value_text(one.in_flight_ratio),
+        )
+        for one in points
+    )
+    caption = (
+        "Response time p99 of all generators together, CPU time of the balancer per request, and "
+        "throughput X times mean response time R over the number of connections N. By Little's law "
+        "it is 1 where each connection always waits for a response."
+    )
+    return Table(head, rows, caption)
+
+
+def ratios_table(balance: Balance) -> Table:
+    """Returns the ratio of throughputs of every two alternatives, with its verdict."""
+    head = Column.head(
+        ("balancer", "against", "connections"), ("ratio", "interval", "n"), ("verdict",)
+    )
+    rows = tuple(
+        (
+            wording.clean(f"{one.balancer}, {wording.plural(one.generators, 'generator')}"),
+            wording.clean(one.reference),
+            str(one.connections),
+            *wording.ratio_cells(one.comparison.ratio, one.comparison.n_a),
+            one.comparison.verdict.word,
+        )
+        for one in balance.ratios
+    )
+    caption = (
+        "Throughput over that of the other one, paired by round; above 1 is better. Verdicts are "
+        "corrected over all comparisons (Holm)."
+    )
+    return Table(head, rows, caption)
+
+
+def effects_table(balance: Balance) -> Table:
+    """Returns the ratio of throughputs of several generators and one, with its verdict."""
+    texts = ("balancer", "generators", "connections")
+    head = Column.head(texts, ("ratio", "interval", "n"), ("verdict",))
+    rows = tuple(
+        (
+            wording.clean(one.balancer),
+            f"{one.generators} against 1",
+            str(one.connections),
+            *wording.ratio_cells(one.comparison.ratio, one.comparison.n_a),
+            one.comparison.verdict.word,
+        )
+        for one in balance.effects
+    )
+    caption = (
+        "Throughput of several generators over that of one with as many connections in all, paired "
+        "by round. Verdicts are corrected over all comparisons (Holm)."
+    )
+    return Table(head, rows, caption)
+
+
+def latencies_table(balance: Balance) -> Table:
+    """Returns what each balancer adds to the response time of an open loop."""
+    head = (
+        *Column.texts("balancer", "rate"),
+        *Column.numbers("direct", "through the balancer", "added", "interval", "network", "n"),
+    )
+    rows = tuple(
+        (
+            wording.clean(one.balancer),
+            units.format_value(one.rate_per_s, "per_s"),
+            wording.value_text(one.direct),
+            wording.value_text(one.through),
+            *_cells(one.comparison.difference),
+            wording.value_text(one.network_ratio) if one.network_ratio else "–",
+            str(one.comparison.n_a),
+        )
+        for one in balance.latencies
+    )
+    caption = (
+        "Mean response time directly and through the balancer, paired by round. Network: two round "
+        "trips of a datagram over the response time through the balancer. They contain the wake-up "
+        "of the programs at both ends, so that it is an upper bound of the network's share."
+    )
+    return Table(head, rows, caption)
+
+
+def _sharing(sharings: Sequence[Sharing]) -> Chart:
+    servers = list(dict.fromkeys(name for one in sharings for name in one.shares))
+    names = [wording.clean(one.balancer) for one in sharings]
+    parts = [
+        (server, [one.shares[server].value if server in one.shares else 0.0 for one in sharings])
+        for server in servers
+    ]
+    figure = figures.stacked(names, parts, figures.Axis("share of the requests", "ratio"))
+    head = Column.head(("balancer", "server"), ("share", "interval", "due", "n"))
+    rows = []
+    for name, sharing in zip(names, sharings, strict=True):
+        for server, share in sharing.shares.items():
+            due = units.format_value(sharing.due[server], "ratio")
+            rows.append((name, server, *_cells(share), due, str(share.n)))
+        index = sharing.fairness
+        rows.append((name, "Jain's index", *_cells(index), "", str(index.n)))
+    table = Table(head, tuple(rows))
+    caption = (
+        "Requests by server from the servers' own counters. Jain's index of requests over "
+        "weight: 1 where each server has its due share, 1/n where one of n has all."
+    )
+    return Chart("balance-sharing", "Requests by server", figure, table, caption, brief=table)
+
+
+def _failovers(balance: Balance) -> Iterable[Block]:
+    alike = group_by(balance.failovers, lambda one: (one.balancer, one.failure))
+    for first, *_ in list(alike.values())[:MAX_TIMELINES]:
+        yield _timeline(first)
+    yield Heading("Failures")
+    yield failures_table(balance)
+    yield failovers_table(balance)
+
+
+def _timeline(failover: Failover) -> Chart:
+    points = failover.timeline
+    xs = tuple(point.at_s * 1e9 for point in points)
+    curves = [
+        figures.Curve(
+            name,
+            xs,
+            values,
+            hover=tuple(
+                f"{name}, {point.at_s:.1f} s: {units.format_value(value, 'per_s')}"
+                for point, value in zip(points, values, strict=True)
+            ),
+            step=True,
+        )
+        for name, values in (
+            ("valid responses", tuple(point.responses_per_s for point in points)),
+            ("of the failing server", tuple(point.failing_served_per_s for point in points)),
+            ("failed requests", tuple(point.errors * _per_s(failover) for point in points)),
+        )
+    ]
+    figure = figures.lines(
+        curves,
+        figures.Axis("time since the failure", "ns"),
+        figures.Axis("requests", "per_s", from_zero=True),
+        markers=False,
+    )
+    # Labels of moments that are close to each other would cover each other.
+    at_once = failover.noticed_s is not None and failover.noticed_s < _CLOSE_S
+    marks = [(0.0, "fails, noticed" if at_once else "fails"), (failover.length_s, "works again")]
+    if failover.noticed_s is not None and not at_once:
+        marks.append((failover.noticed_s, "noticed"))
+    for at_s, label in marks:
+        figures.vertical(figure["layout"], at_s * 1e9, label, log=False)
+    rows = tuple(
+        (
+            f"{point.at_s:.1f} s",
+            f"{point.responses_per_s:.0f}",
+            f"{point.failing_served_per_s:.0f}",
+            f"{point.errors:.0f}",
+        )
+        for point in points
+    )
+    numbers = ("responses/s", "of the failing server/s", "failed requests")
+    head = Column.head(("time since the failure",), numbers)
+    name = wording.clean(failover.balancer)
+    return Chart(
+        f"balance-failover-{wording.slug(failover.balancer)}-{failover.failure}",
+        f"{name}: a server {failover.failure}, round {failover.round}",
+        figure,
+        Table(head, rows, collapsed=True),
+        "Responses from the clients' counters, those of the failing server from its own log.",
+        brief=None,
+    )
+
+
+def _per_s(one: Failover) -> float:
+    """Intervals a second."""
+    points = one.timeline
+    return 1 / (points[1].at_s - points[0].at_s) if len(points) > 1 else 1.0
+
+
+def failures_table(balance: Balance) -> Table:
+    """Returns time to notice, return and errors of each balancer and failure."""
+    numbers = ("noticed after", "first response after recovery", "failed requests", "slowest")
+    rows = []
+    for failure in balance.failures:
+        estimates = (failure.noticed, failure.returned, failure.errors, failure.slowest)
+        texts = (wording.estimate_text(known) if known else "never" for known in estimates)
+        rows.append((wording.clean(failure.balancer), failure.failure, *texts))
+    head = Column.head(("balancer", "failure"), numbers)
+    return Table(head, tuple(rows), "Medians of the rounds, with intervals.")
+
+
+def failovers_table(balance: Balance) -> Table:
+    """Returns each trial with a failure: counts of the clients and of the balancer."""
+    head = (
+        *Column.texts("balancer", "failure", "round"),
+        *Column.numbers("sent", "valid", "failed", "failed (balancer)", "retries", "noticed"),
+        Column("errors"),
+    )
+    rows = tuple(
+        (
+            wording.clean(one.balancer),
+            one.failure,
+            str(one.round),
+            f"{one.sent:,}",
+            f"{one.completed:,}",
+            f"{sum(one.errors.values()):,}",
+            f"{one.failed:,}",
+            f"{one.retries:,}",
+            "–" if one.noticed_s is None else units.format_value(one.noticed_s * 1e9, "ns"),
+            ", ".join(f"{count} {kind}" for kind, count in sorted(one.errors.items())) or "none",
+        )
+        for one in balance.failovers
+    )
+    return Table(head, rows, "Counts of the clients beside the balancer's own.")

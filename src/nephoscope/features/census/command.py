@@ -1,0 +1,178 @@
+"""`nephoscope census`: which CPU does one get, how fast is each, and what is to be expected?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from nephoscope.cli.kit import measuring, options, output
+from nephoscope.cli.kit.options import CSV_FILE, flag, option, repeated
+from nephoscope.cli.kit.section_output import present
+from nephoscope.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from nephoscope.features.census.records import Census
+    from nephoscope.store import Store, StoredRun
+
+
+@click.command()
+@repeated("--target targets", "TARGET", "Host to measure now.")
+@flag("--metadata", "Query the cloud's metadata service for instance type and zone.")
+@repeated("--run names", "RUN", "Stored run to include.")
+@repeated("--plan", "NAME", "Include only runs of this plan.")
+@repeated("--of-target", "NAME", "Include only targets of this name.")
+@option("--since", "DATE", "Include only runs from this day on, e.g. 2026-06-01 (UTC).")
+@option("--until", "DATE", "Include only runs up to this day, e.g. 2026-06-30 (UTC).")
+@repeated("--import files", CSV_FILE, "CSV file of observed CPU models.")
+@option("--study", "NAME", "Study whose published census to use.")
+@repeated(
+    "--at-least",
+    options.FiniteRange(0, min_open=True),
+    "Also print the probability of at least X times the slowest speed.",
+    metavar="X",
+)
+@options.CONFIDENCE
+@options.REPORT_FILE
+@options.BUDGET
+@options.SEED
+@options.STORE
+@options.JSON
+def census(
+    targets: Sequence[str],
+    metadata: bool,
+    names: Sequence[str],
+    plan: Sequence[str],
+    of_target: Sequence[str],
+    since: str | None,
+    until: str | None,
+    files: Sequence[Path],
+    study: str | None,
+    at_least: Sequence[float],
+    confidence: float,
+    budget: float | None,
+    seed: int | None,
+    to: Path | None,
+    store: Path | None,
+    as_json: bool,
+) -> int:
+    """Count CPU models by instance type and compare their speed.
+
+    Uses all stored runs by default. TARGET is local, ssh:[user@]host[:port] or lab:LAB/HOST;
+    docs/how-to/census.md describes the columns of FILE.csv.
+    """
+    from nephoscope.store.selection import day_s
+
+    first, last = day_s("--since", since), day_s("--until", until)
+    filters = bool(names or plan or of_target or since or until)
+    sources = [bool(targets), bool(study), bool(files)]
+    if sum(sources) > 1 or (filters and any(sources)):
+        raise UsageError(
+            "--target, --import, --study and the filters of stored runs exclude each other.",
+            "Use only one of them.",
+        )
+    if metadata and not targets:
+        raise UsageError("--metadata needs a target to measure.", "Add --target TARGET.")
+    if study is not None:
+        result, code = of_study(study, confidence, at_least), 0
+    elif files:
+        from nephoscope.features.census.result import of_files
+
+        result, code = of_files(files, confidence=confidence, at_least=at_least), 0
+    else:
+        from nephoscope.store import Store
+
+        place = Store(store)
+        runs: Iterable[StoredRun] = stored_runs(place, names, plan, first, last)
+        code = 0
+        if targets:
+            runs, code = _measured(targets, metadata, budget, seed, place)
+        result = of_runs(
+            runs,
+            place,
+            confidence,
+            targets=of_target,
+            at_least=at_least,
+            with_lab=bool(targets or of_target),
+        )
+    from nephoscope.features.census.section import section
+
+    source = ", ".join(result.sources)
+    present(result, section(result), as_json=as_json, to=to, source=source)
+    return code
+
+
+def _measured(
+    targets: Sequence[str], metadata: bool, budget: float | None, seed: int | None, store: Store
+) -> tuple[list[StoredRun], int]:
+    """Measures the targets now, all in one run, interleaved."""
+    from nephoscope.measure import plans
+
+    plan = measuring.fitted(plans.census(budget, seed, metadata=metadata), targets)
+    stored = measuring.executed(plan, store, fresh=True)
+    return [stored], measuring.exit_code(measuring.reported(stored), stored)
+
+
+def stored_runs(
+    store: Store,
+    names: Sequence[str] = (),
+    plan: Sequence[str] = (),
+    first: float | None = None,
+    last: float | None = None,
+) -> Iterator[StoredRun]:
+    """Yields the runs of a store, or those of the filters; logs which manifests are damaged.
+
+    What was read of a run is forgotten when the next one is asked for.
+    """
+    chosen = map(store.open, names) if names else store.each(output.warn)
+    end = None if last is None else last + timedelta(days=1).total_seconds()
+    for stored in chosen:
+        at = float(stored.manifest.get("started_at") or 0)
+        if (
+            (not plan or stored.manifest.get("plan_name") in plan)
+            and (first is None or at >= first)
+            and (end is None or at < end)
+        ):
+            yield stored
+        stored.release()  # a store may have more runs than fit into memory
+
+
+def of_runs(
+    runs: Iterable[StoredRun],
+    store: Store,
+    confidence: float,
+    *,
+    targets: Sequence[str] = (),
+    at_least: Sequence[float] = (),
+    with_lab: bool = False,
+) -> Census:
+    """Returns the census of stored runs. Raises UsageError where no machine can be counted."""
+    from nephoscope.features.census import sightings
+    from nephoscope.features.census.result import build
+
+    seen = sightings.seen(runs, targets=targets, with_lab=with_lab)
+    if not seen.looked_at:
+        raise UsageError(
+            f"{store.path} has no such run.",
+            "Run `nephoscope census --target local`, or change the filters.",
+        )
+    if not seen.counts:
+        why = " ".join(seen.left_out)
+        raise UsageError(
+            f"None of {seen.looked_at} run{'s' * (seen.looked_at != 1)} in {store.path} has a "
+            f"machine that can be counted. {why}".strip(),
+            "Run `nephoscope census --target local`.",
+        )
+    return build(seen, confidence=confidence, at_least=at_least)
+
+
+def of_study(name: str, confidence: float, at_least: Sequence[float] = ()) -> Census:
+    """Returns the published census of a study."""
+    from nephoscope.features.census.published import published
+    from nephoscope.features.census.result import build
+    from nephoscope.features.studies import catalogue
+
+    return build(published(catalogue.load(name)), confidence=confidence, at_least=at_least)

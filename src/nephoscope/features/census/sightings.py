@@ -1,0 +1,369 @@
+"""Machines that stored runs show for a census, and the speeds of their CPU models."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from nephoscope.catalog import CPU_GAPS, FINGERPRINT
+from nephoscope.core.errors import StoreError
+from nephoscope.core.model import Better, TrialRecord, factors_key
+from nephoscope.features.census.records import UNKNOWN_TYPE, Census, Count, Measured, Observations
+from nephoscope.features.census.result import build
+from nephoscope.results import lines
+from nephoscope.results.run_data import RunData
+from nephoscope.stats import facts
+from nephoscope.store import StoredRun, counts, query
+
+GROUPS = ("cpu.", "mem.", "disk.")
+"""Benchmarks whose headline metrics are the speed of a machine."""
+
+NO_SPEED = (CPU_GAPS,)
+"""A share of the CPU is what the hypervisor gives, not what the model does with it."""
+
+_LAB = "lab"
+_SIGNATURE = ("family", "model", "stepping")
+_REASONS = {
+    "unreadable": ("run whose samples cannot be read", "runs whose samples cannot be read"),
+    "lab": ("lab host, not a separate machine", "lab hosts, not separate machines"),
+    "nameless": (
+        "target without a fingerprint that names its CPU",
+        "targets without a fingerprint that names their CPU",
+    ),
+    "shared": (
+        "measurement of a machine whose identifier several instances share",
+        "measurements of machines whose identifiers several instances share",
+    ),
+}
+"""Why something was not counted, of one and of several."""
+_CLOCK = re.compile(r"@\s*([0-9.]+)\s*GHz")
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """One look at one machine. machine: its identity. at: seconds since the epoch.
+
+    instance, host: the two hashes it may be known by; '' where hidden. signature: family, model and
+    stepping. agree: False where cpuid and /proc/cpuinfo tell different CPUs.
+    """
+
+    run: str
+    target: str
+    machine: str
+    instance: str
+    host: str
+    model: str
+    signature: str
+    instance_type: str
+    zone: str
+    at: float
+    agree: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """The trials of a headline scalar on a target of a run. params: canonical, without levels."""
+
+    key: lines.Key
+    params: str
+    trials: lines.Group
+
+
+@dataclass(frozen=True, slots=True)
+class UsedRun:
+    """A run that shows a machine: what is used of it, once it was read."""
+
+    run: StoredRun
+    speeds: tuple[Speed, ...]
+
+
+def seen(
+    runs: Iterable[StoredRun], *, targets: Iterable[str] = (), with_lab: bool = False
+) -> Observations:
+    """The machines and speeds of these runs, and a sentence for whatever was not counted.
+
+    targets: only these names; all when none is given. with_lab: hosts of a lab too, which are no
+    machines of their own and count as the machine that they live on.
+    """
+    reasons: Counter[str] = Counter()
+    used, sightings, looked_at = sighted(runs, frozenset(targets), with_lab, reasons)
+    first = _first(sightings)
+    measured, otherwise = _measured(used, sightings)
+    return Observations(
+        tuple(_count(one) for one in first.values()),
+        measured,
+        looked_at=looked_at,
+        runs=len(used),
+        flags=tuple(_flags(sightings, first)),
+        left_out=(*left_out(reasons), *otherwise),
+    )
+
+
+def sighted(
+    runs: Iterable[StoredRun], wanted: frozenset[str], with_lab: bool, reasons: Counter[str]
+) -> tuple[list[UsedRun], list[Sighting], int]:
+    """Returns the runs that show a machine, every look at one, and how many runs were looked at.
+
+    Counts `reasons` of the rest. Asks each run once, in this order.
+    """
+    sightings: list[Sighting] = []
+    used: list[UsedRun] = []
+    looked_at = 0
+    for run in runs:
+        looked_at += 1
+        try:
+            records = run.records()
+            own = _of_run(run, records, wanted, with_lab, reasons)
+            if own:
+                targets = {one.target for one in own}
+                used.append(UsedRun(run, tuple(_speeds(run, records, targets))))
+                sightings += own
+        except StoreError:
+            reasons["unreadable"] += 1
+    return used, _named(_identified(sightings, reasons)), looked_at
+
+
+def left_out(reasons: Counter[str]) -> tuple[str, ...]:
+    """Returns a sentence for each reason why something was not counted."""
+    return tuple(
+        f"Excluded: {number} {_REASONS[what][number != 1]}." for what, number in reasons.items()
+    )
+
+
+def analyse(data: RunData) -> Census | None:
+    """Returns the census of a run that measured several machines; None of any other."""
+    apart = [one for one in data.manifest["targets"] if one.get("kind") != _LAB]
+    observed = seen([data.run]) if len(apart) > 1 else None
+    if observed is None or len(observed.counts) < 2:
+        return None
+    return build(observed, confidence=data.confidence)
+
+
+def _of_run(
+    run: StoredRun,
+    records: Sequence[TrialRecord],
+    wanted: frozenset[str],
+    with_lab: bool,
+    reasons: Counter[str],
+) -> list[Sighting]:
+    out = []
+    for target in run.manifest["targets"]:
+        name = str(target["name"])
+        if wanted and name not in wanted:
+            continue
+        if target.get("kind") == _LAB and not with_lab:
+            reasons["lab"] += 1
+        elif sighting := _sighting(run, name, *_fingerprint(run, name, records)):
+            out.append(sighting)
+        else:
+            reasons["nameless"] += 1
+    return out
+
+
+def _fingerprint(
+    run: StoredRun, target: str, records: Sequence[TrialRecord]
+) -> tuple[Mapping[str, Any], float]:
+    """The document that says most: one whose cloud was asked, else the one taken at the start."""
+    started = run.started_s
+    documents = [
+        (document, record.started_at or started)
+        for record in records
+        if record.key.target == target and record.benchmark == FINGERPRINT
+        for document in record.documents.values()
+    ]
+    asked = [one for one in documents if facts.text(one[0], "cloud.instance_type")]
+    own = (run.manifest.get("fingerprints") or {}).get(target)
+    return next(iter([*asked, *([(own, started)] if own else []), *documents]), ({}, started))
+
+
+def _sighting(
+    run: StoredRun, target: str, document: Mapping[str, Any], at: float
+) -> Sighting | None:
+    model = (
+        facts.text(document, "cpu.by_cpuid.brand")
+        or facts.text(document, "cpu.by_cpuinfo.model_name")
+        or facts.text(document, "cpu.model")
+    )
+    if not model:
+        return None
+    numbers = {k: facts.number(document, f"cpu.by_cpuid.{k}") for k in _SIGNATURE}
+    provider = facts.text(document, "cloud.provider")
+    kind = facts.text(document, "cloud.instance_type")
+    return Sighting(
+        run.id,
+        target,
+        "",
+        facts.text(document, "cloud.instance_id_hash") or "",
+        facts.text(document, "identity.machine_id_hash") or "",
+        " ".join(model.split()),
+        ", ".join(f"{k} {v:g}" for k, v in numbers.items() if v is not None),
+        (f"{provider} {kind}" if provider else kind) if kind else UNKNOWN_TYPE,
+        facts.text(document, "cloud.zone") or "",
+        at,
+        facts.fact(document, "cpu.agree") is not False,
+    )
+
+
+def _identified(sightings: Sequence[Sighting], reasons: Counter[str]) -> list[Sighting]:
+    """Each with its machine: the instance where the cloud told it, else the machine identifier.
+
+    A machine that was asked in one run and not in another is the same: its identifier leads to its
+    instance. An identifier that several instances share (a copied image) leads nowhere.
+    """
+    of_host: dict[str, dict[str, Sighting]] = {}
+    for sighting in sightings:
+        if sighting.host and sighting.instance:
+            of_host.setdefault(sighting.host, {})[sighting.instance] = sighting
+    out = []
+    for sighting in sightings:
+        known = of_host.get(sighting.host, {})
+        if sighting.instance:
+            out.append(replace(sighting, machine=f"instance {sighting.instance}"))
+        elif len(known) > 1:
+            reasons["shared"] += 1
+        elif known:
+            (other,) = known.values()
+            same = replace(sighting, instance_type=other.instance_type, zone=other.zone)
+            out.append(replace(same, machine=f"instance {other.instance}"))
+        elif sighting.host:
+            out.append(replace(sighting, machine=f"machine {sighting.host}"))
+        else:
+            # Hidden: nothing tells whether it was seen before, so that a run is all it has.
+            out.append(replace(sighting, machine=f"run {sighting.run} {sighting.target}"))
+    return out
+
+
+def _named(sightings: Sequence[Sighting]) -> list[Sighting]:
+    """Models of one name and several steppings are told apart by them."""
+    signatures: dict[str, set[str]] = {}
+    for one in sightings:
+        signatures.setdefault(one.model, set()).add(one.signature)
+    return [
+        replace(one, model=f"{one.model} ({one.signature})")
+        if len(signatures[one.model]) > 1 and one.signature
+        else one
+        for one in sightings
+    ]
+
+
+def _first(sightings: Sequence[Sighting]) -> dict[str, Sighting]:
+    """The first look at each machine: the draw that a census counts."""
+    out: dict[str, Sighting] = {}
+    for one in sorted(sightings, key=lambda one: (one.at, one.run, one.target)):
+        out.setdefault(one.machine, one)
+    return out
+
+
+def _flags(sightings: Sequence[Sighting], first: Mapping[str, Sighting]) -> Iterator[str]:
+    moved = {one.machine for one in sightings if one.model != first[one.machine].model}
+    torn = {one.machine for one in sightings if not one.agree}
+    hidden = {machine for machine in first if machine.startswith("run ")}
+    for machines, text in (
+        (
+            moved,
+            "later seen with another CPU model (migrated, or stopped and started). Shares use the "
+            "first measurement; speeds use the measured model.",
+        ),
+        (
+            torn,
+            "seen with a /proc/cpuinfo that contradicts the cpuid instruction; the census uses the "
+            "instruction.",
+        ),
+        (
+            hidden,
+            "counted without an identity; a machine measured in several of these runs is counted "
+            "several times.",
+        ),
+    ):
+        if machines:
+            yield f"{len(machines)} machine{'s were' if len(machines) != 1 else ' was'} {text}"
+
+
+def _count(sighting: Sighting) -> Count:
+    clock = _CLOCK.search(sighting.model)
+    return Count(
+        sighting.instance_type,
+        sighting.model,
+        1,
+        sighting.zone,
+        datetime.fromtimestamp(sighting.at, UTC).hour if sighting.at else None,
+        float(clock[1]) * 1e9 if clock else None,
+    )
+
+
+_Line = tuple[str, str, str, str]
+"""Instance type, benchmark, metric, factors."""
+_Models = dict[str, dict[str, dict[str, list[float]]]]
+"""CPU model -> machine -> run -> trial values."""
+
+
+def _measured(
+    runs: Sequence[UsedRun], sightings: Sequence[Sighting]
+) -> tuple[tuple[Measured, ...], list[str]]:
+    """Of each line the parameters with which most machines were measured, two models at least."""
+    better: dict[_Line, Better] = {}
+    values: dict[_Line, dict[str, _Models]] = {}
+    for sighting, speed in speeds_of(runs, sightings):
+        line = (sighting.instance_type, speed.key.benchmark, speed.key.metric, speed.key.factors)
+        better[line] = speed.trials.better
+        models = values.setdefault(line, {}).setdefault(speed.params, {})
+        by_run = models.setdefault(sighting.model, {}).setdefault(sighting.machine, {})
+        # Several targets of one run may live on one machine.
+        by_run.setdefault(sighting.run, []).extend(speed.trials.values)
+    measured = []
+    for line, by_params in sorted(values.items()):
+        models = min(by_params.items(), key=lambda item: (*_narrowness(item[1]), item[0]))[1]
+        if len(models) > 1:
+            kind, benchmark, metric, factors = line
+            of = json.loads(factors)
+            measured.append(Measured(kind, benchmark, metric, of, better[line], models))
+    ambiguous = sorted({line[1] for line, by_params in values.items() if len(by_params) > 1})
+    remark = (
+        f"Measured with several sets of parameters: {', '.join(ambiguous)}; each speed uses the "
+        "most common set."
+    )
+    return tuple(measured), [remark] if ambiguous else []
+
+
+def _narrowness(models: _Models) -> tuple[int, int]:
+    """Returns a key that puts the most models first, of as many the most machines."""
+    return -len(models), -sum(map(len, models.values()))
+
+
+def speeds_of(
+    runs: Sequence[UsedRun], sightings: Sequence[Sighting]
+) -> Iterable[tuple[Sighting, Speed]]:
+    """Yields the headline scalars of runs, each with the machine that it was measured on."""
+    machines = {(one.run, one.target): one for one in sightings}
+    for used in runs:
+        for speed in used.speeds:
+            if (machine := machines.get((used.run.id, speed.key.target))) is not None:
+                yield machine, speed
+
+
+def _speeds(
+    run: StoredRun, records: Sequence[TrialRecord], targets: Container[str]
+) -> Iterable[Speed]:
+    def is_speed(benchmark: str, metric: str) -> bool:
+        if not benchmark.startswith(GROUPS) or benchmark in NO_SPEED:
+            return False
+        return any(one.id == metric and one.headline for one in run.spec(benchmark).metrics)
+
+    plain = {one.key.name: one for one in records if counts(one) and not one.loads}
+    place = {name: record.position for name, record in plain.items()}
+    rows = [row for row in query.trial_medians(run, is_speed) if row.trial in place]
+    settings = run.manifest["settings"]
+    for key, trials in lines.group_scalars(rows, place).items():
+        if trials.better is Better.NONE or key.target not in targets:
+            continue
+        record = plain[trials.trial]
+        setting = settings[record.key.setting] if record.key.setting < len(settings) else {}
+        if setting.get("conditions") or setting.get("peer") or setting.get("client"):
+            continue  # a lab's limit or a second machine made it, not this model
+        fixed = {k: v for k, v in record.params.items() if k not in record.factors and k != "seed"}
+        yield Speed(key, factors_key(fixed), trials)

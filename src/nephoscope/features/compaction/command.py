@@ -1,0 +1,96 @@
+"""`nephoscope compact`: merges the trials of old runs into day files, and limits these."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from nephoscope.cli.kit import options, output
+from nephoscope.cli.kit.options import Checked, duration, flag, option
+from nephoscope.core import units
+from nephoscope.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from nephoscope.features.compaction.compact import Compaction, Policy
+
+AGE = Checked("TIME", duration("1 s", "36600 d").read)
+SIZE = Checked("SIZE", units.parse_bytes)
+
+
+@click.command()
+@option(
+    "--keep-raw", AGE, "Age of a run at which its trials are merged into its day file, e.g. 7d."
+)
+@option("--keep", AGE, "Age at which a day file is removed, e.g. 2y.")
+@option(
+    "--max-size", SIZE, "Size of the day files, beyond which the oldest is removed, e.g. 200MB."
+)
+@option("--watch", "NAME", "Only runs of this watch, and their day files.")
+@flag("--dry-run", "Print what would be done; change nothing.")
+@options.STORE
+@options.JSON
+def compact(
+    keep_raw: str | None,
+    keep: str | None,
+    max_size: str | None,
+    watch: str | None,
+    dry_run: bool,
+    store: Path | None,
+    as_json: bool,
+) -> None:
+    """Merge the trials of old runs into histograms; remove old days.
+
+    A day file has the histograms and values of all trials of a day, of which `nephoscope history`
+    computes any percentile. Samples, events and reports of these runs are removed for good.
+    """
+    from nephoscope.features.compaction.compact import Policy
+    from nephoscope.features.compaction.compact import compact as compacted
+    from nephoscope.store import Store
+
+    policy = policy_of(keep_raw, keep, max_size)
+    if policy == Policy():
+        raise UsageError(
+            "`compact` needs a maximum age or size.",
+            "Add --keep-raw 7d, --keep 2y or --max-size 200MB.",
+        )
+    done = compacted(Store(store), policy, watch=watch, is_dry_run=dry_run)
+    for sentence in done.skipped:
+        output.warn(sentence)
+    if as_json:
+        output.document(done)
+    else:
+        output.say(_text(done))
+
+
+def policy_of(keep_raw: str | None, keep: str | None, max_size: str | None) -> Policy:
+    """Returns the policy of the options' texts. Raises UsageError."""
+    from nephoscope.features.compaction.compact import Policy
+
+    policy = Policy(
+        None if keep_raw is None else AGE.read(keep_raw),
+        None if keep is None else AGE.read(keep),
+        None if max_size is None else SIZE.read(max_size),
+    )
+    if policy.keep_s is not None and policy.keep_s < (policy.keep_raw_s or 0):
+        raise UsageError(
+            f"--keep {keep} is shorter than --keep-raw {keep_raw}.", "Keep days for longer."
+        )
+    return policy
+
+
+def _text(done: Compaction) -> str:
+    runs = f"{len(done.compacted)} run{'s'[: len(done.compacted) != 1]}"
+    freed = units.format_value(done.freed_bytes, "bytes")
+    verb = "would be" if done.is_dry_run else "were" if len(done.compacted) != 1 else "was"
+    rows = [f"{runs} of {freed} {verb} compacted."]
+    rows += [
+        f"Day {one.day}{f' of watch {one.watch}' if one.watch else ''} "
+        f"{'would be' if done.is_dry_run else 'was'} removed: "
+        + ("it is older than --keep." if one.reason == "age" else "the files exceed --max-size.")
+        for one in done.removed_days
+    ]
+    verb = "take now" if done.is_dry_run else "take"
+    rows.append(f"The day files {verb} {units.format_value(done.day_bytes, 'bytes')}.")
+    return "\n".join(map(output.one_line, rows))

@@ -1,0 +1,217 @@
+"""Computes the summary of a run from its trials, once, and reads it afterwards.
+
+What only the computation needs is imported by it: reading takes less time than these imports.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from statistics import median
+from typing import Any
+
+from nephoscope import __version__
+from nephoscope.catalog import FINGERPRINT, MetricSpec
+from nephoscope.core.errors import StoreError
+from nephoscope.core.model import Estimate, Shape, TrialRecord, factors_key
+from nephoscope.results import lines, names
+from nephoscope.stats import facts
+from nephoscope.stats.statistics import estimates, histograms
+from nephoscope.stats.statistics.values import Refused
+from nephoscope.store import RUNNING, StoredRun, counts, packing, query, summary
+from nephoscope.store.summary import MetricSummary, RunSummary, TargetSummary
+
+CONFIDENCE = 0.95
+"""Confidence of the estimates that a summary holds; others are computed from its histograms."""
+QUANTILES = tuple(sorted({*lines.PERCENTILES, 0.25, 0.75, 0.95}))
+"""Quantiles of histograms whose estimates a summary holds."""
+CPU_MODEL = "CPU model"
+FACTS: Mapping[str, str] = {
+    "cpu.by_cpuid.brand": CPU_MODEL,
+    "cpu.microcode": "microcode",
+    "kernel.release": "kernel",
+    "hypervisor.name": "hypervisor",
+    "cloud.instance_type": "instance type",
+    "cloud.zone": "zone",
+    "limits.cpu_quota_cpus": "CPU quota",
+    "clock.source": "clock source",
+}
+"""Facts of a fingerprint whose changes are annotated, with their names."""
+VERSIONS: Mapping[str, str] = {"nephoscope": "nephoscope", "probe": "nephoscope-probe"}
+"""Keys of a manifest that are versions."""
+MACHINE = "machine"
+COMMAND = "argv"
+"""Parameter of a labelled command that may change from version to version."""
+
+
+def summary_of(run: StoredRun) -> RunSummary:
+    """Returns the summary of a run; computes and writes it where its files changed since.
+
+    That of a run that is not over is computed each time. A summary that cannot be written, as in a
+    store of another user, is computed again next time. Raises StoreError for a run that cannot be
+    read.
+    """
+    known = stored_summary(run)
+    if known is not None:
+        return known
+    stamp = summary.stamp_of(run.path)
+    run.reread()
+    if run.state == RUNNING:
+        return _computed(run)
+    new = replace(_computed(run), stamp=stamp)
+    with contextlib.suppress(StoreError):
+        # What changed meanwhile has another stamp: the summary would never be read.
+        if summary.stamp_of(run.path) == stamp:
+            summary.write(run.path, new)
+    return new
+
+
+def stored_summary(run: StoredRun) -> RunSummary | None:
+    """Returns the summary that was written for the files of a run as they are; reads no other one.
+
+    None where there is none. Raises StoreError for a run that is not there.
+    """
+    known = summary.read(run.path)
+    if known is None or known.nephoscope != __version__:
+        return None
+    return known if known.stamp == summary.stamp_of(run.path) else None
+
+
+def _computed(run: StoredRun) -> RunSummary:
+    from nephoscope.store.trialfile import DAMAGED
+
+    manifest = run.manifest
+    records = run.records()
+    place = {record.key.name: record.position for record in records}
+    valid = {record.key.name: record for record in records if counts(record)}
+    kinds = {str(target["name"]): str(target["kind"]) for target in manifest["targets"]}
+    declared = run.metrics_of_shape(Shape.SCALAR) | run.metrics_of_shape(Shape.HISTOGRAM)
+    groups: list[tuple[lines.Key, lines.Group | lines.Histograms]] = [
+        *lines.group_scalars(query.trial_medians(run), place).items(),
+        *lines.group_histograms(query.histograms(run), place).items(),
+    ]
+    targets = dict.fromkeys([*kinds, *(key.target for key, _ in groups)])
+    damaged = [
+        one for record in records if record.failure_name == DAMAGED for one in record.reasons
+    ]
+    return RunSummary(
+        run=run.id,
+        started_s=run.started_s,
+        plan=str(manifest.get("plan_name") or ""),
+        plan_hash=str(manifest["plan_hash"]),
+        state=run.status,
+        labels=run.labels,
+        trials=len(records),
+        confidence=CONFIDENCE,
+        targets={name: _target(run, name, kinds.get(name, ""), valid) for name in targets},
+        benchmarks=tuple(dict.fromkeys(str(one["benchmark"]) for one in manifest["settings"])),
+        metrics=tuple(
+            _metric(key, group, declared[key.benchmark, key.metric], valid[group.trial])
+            for key, group in groups
+        ),
+        damaged=(*damaged, *run.journal_problems()),
+        created_s=float(manifest.get("created_at") or 0.0),
+    )
+
+
+def _metric(
+    key: lines.Key, group: lines.Group | lines.Histograms, spec: MetricSpec, record: TrialRecord
+) -> MetricSummary:
+    """Returns the summary of a metric. record: of its first trial."""
+    fixed = {k: v for k, v in record.params.items() if k not in record.factors and k != "seed"}
+    command = ""
+    if fixed.get("label"):
+        command = " ".join(map(str, fixed.pop(COMMAND, None) or ()))
+    pack: Any = packing.pack_values if spec.shape is Shape.SCALAR else packing.pack_histograms
+    metric = MetricSummary(
+        *key,
+        factors_key(fixed),
+        command,
+        group.unit,
+        group.better,
+        spec.shape,
+        {},
+        pack(group.values),
+        spec.share,
+        pack(group.unanswered) if group.unanswered else "",
+    )
+    return replace(metric, estimates=dict(_estimates(metric, group)))
+
+
+def _estimates(
+    metric: MetricSummary, group: lines.Group | lines.Histograms
+) -> Iterator[tuple[str, Estimate | str]]:
+    quantiles: Sequence[float | None] = QUANTILES
+    if metric.shape is Shape.SCALAR:
+        quantiles = (None,)
+    for quantile in quantiles:
+        name = metric.metric
+        if quantile is not None:
+            name = names.percentile_metric(metric.metric, metric.unit, quantile)
+        try:
+            own = group.values, group.unanswered
+            yield name, estimate_of(metric, *own, quantile, name, CONFIDENCE)
+        except Refused as refusal:
+            yield name, str(refusal)
+
+
+def estimate_of(
+    metric: MetricSummary,
+    trials: Sequence[Any],
+    unanswered: Sequence[Any],
+    quantile: float | None,
+    name: str,
+    confidence: float,
+) -> Estimate:
+    """Returns the median of the trials' values, or a quantile of their merged histograms.
+
+    trials: `metric.values()` or `metric.histograms()`, also of several runs. unanswered:
+    `metric.unanswered()` of the same trials, or nothing. quantile: None for values. name: of the
+    estimate. Raises Refused.
+    """
+    if quantile is None:
+        return estimates.median(trials, unit=metric.unit, confidence=confidence, share=metric.share)
+    return histograms.quantile_of_trials(
+        trials,
+        quantile,
+        unit=metric.unit,
+        confidence=confidence,
+        unanswered=unanswered,
+        seed=names.seed_of(metric.benchmark, metric.metric, metric.target, metric.factors, name),
+    )
+
+
+def _target(
+    run: StoredRun, target: str, kind: str, records: Mapping[str, TrialRecord]
+) -> TargetSummary:
+    own = [record for record in records.values() if record.key.target == target]
+    return TargetSummary(_facts(run, target, own), _steal(own), kind == "lab")
+
+
+def _facts(run: StoredRun, target: str, records: Sequence[TrialRecord]) -> dict[str, str]:
+    from nephoscope.features.comparison.history import machine_of
+
+    document: Any = (run.manifest.get("fingerprints") or {}).get(target)
+    if not document:
+        documents = [
+            one
+            for record in records
+            if record.benchmark == FINGERPRINT
+            for one in record.documents.values()
+        ]
+        document = documents[0] if documents else {}
+    known = {title: facts.fact(document, name) for name, title in FACTS.items()}
+    known |= {title: run.manifest.get(key) for key, title in VERSIONS.items()}
+    known[MACHINE] = machine_of(run, target)
+    return {
+        title: " ".join(str(value).split())
+        for title, value in known.items()
+        if value not in (None, "")
+    }
+
+
+def _steal(records: Sequence[TrialRecord]) -> float | None:
+    values = [facts.number(record.beside, "steal_ratio") for record in records]
+    known = [value for value in values if value is not None]
+    return median(known) if known else None

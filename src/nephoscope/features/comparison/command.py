@@ -1,0 +1,188 @@
+"""`nephoscope compare`: is B better than A, by how much, and how sure is that?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from nephoscope.cli.kit import options, output
+from nephoscope.cli.kit.options import flag, option, ratio, repeated
+from nephoscope.cli.kit.section_output import present
+from nephoscope.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from nephoscope.features.comparison.result import Comparisons, Ignored, Rules
+
+
+@click.command()
+@click.argument("a")
+@click.argument("b", required=False)
+@flag("--paired", "Treat line i of file A and line i of file B as one pair.")
+@flag("--interleave", "Measure A and B alternately in a new run, then compare them.")
+@options.BUDGET
+@option(
+    "--margin",
+    ratio(0, 1, is_open=True),
+    "Largest relative difference that counts as equivalent.",
+    default="3%",
+)
+@options.CONFIDENCE
+@repeated("--metric metrics", "NAME", "Metric to compare [default: all].")
+@option(
+    "--better",
+    click.Choice(["lower", "higher"]),
+    "Whether lower or higher numbers in plain files are better.",
+    default="lower",
+)
+@repeated(
+    "--fail-on conditions",
+    click.Choice(["worse", "different", "undecided"]),
+    "Exit with code 1 if any metric of B has this verdict.",
+)
+@flag("--all every", "Print all results and their statistics, not only the headline results.")
+@options.LABELS
+@options.REPORT_FILE
+@options.STORE
+@options.JSON
+def compare(
+    a: str,
+    b: str | None,
+    paired: bool,
+    interleave: bool,
+    budget: float | None,
+    margin: float,
+    confidence: float,
+    metrics: Sequence[str],
+    better: str,
+    conditions: Sequence[str],
+    every: bool,
+    to: Path | None,
+    store: Path | None,
+    as_json: bool,
+) -> int:
+    """Compare two runs, two targets of a run, or two files.
+
+    A and B are two runs (run id, unique prefix, `latest`), two targets of one run (RUN:TARGET), or
+    two text files with one number per line. With A alone, compares the two targets of that run,
+    paired by round. With --interleave, A and B are targets (as for `survey --target`), plan files
+    or runs.
+    """
+    from nephoscope.features.comparison.result import Rules
+
+    rules = Rules(margin=margin, confidence=confidence, metrics=frozenset(metrics))
+    ignored: Ignored = {}
+    if interleave:
+        run_id, ignored = _interleaved(a, b, budget, paired=paired, store=store)
+        sides, is_file = [run_id], [False]
+    elif budget is not None or options.given_labels():
+        option = "--label is for" if budget is None else "--budget limits"
+        raise UsageError(f"{option} a new run.", "Use it with --interleave.")
+    else:
+        sides = [side for side in (a, b) if side is not None]
+        is_file = [_is_file(side) for side in sides]
+    if all(is_file):
+        comparisons = _files(sides, paired=paired, better=better, rules=rules)
+    elif any(is_file):
+        raise UsageError(
+            "A file of numbers cannot be compared with a run.", "Name two files or two runs."
+        )
+    else:
+        from nephoscope.features.comparison.stored import of_stored_runs
+        from nephoscope.store import Store
+
+        comparisons = of_stored_runs(
+            Store(store),
+            sides,
+            rules,
+            paired=paired,
+            ignored=ignored,
+            folder=store,
+        )
+    if not comparisons.comparisons:
+        wanted = f" named {', '.join(sorted(metrics))}" if metrics else ""
+        reason = f" {comparisons.warnings[-1]}" if comparisons.warnings else ""
+        raise UsageError(f"The two sides have no common metric{wanted}.{reason}")
+    from nephoscope.features.comparison.page import section
+
+    page = section(comparisons, rules, better if is_file[0] else "", every=every)
+    present(comparisons, page, as_json=as_json, to=to, source="nephoscope compare")
+    if not every and not as_json and len(comparisons.comparisons) > 1:
+        output.say("All results with their statistics: add --all.")
+    if not conditions:
+        return 0
+    from nephoscope.features.comparison.failing import check
+
+    outcome = check(comparisons, conditions, rules)
+    output.warn(outcome.sentence)
+    return outcome.exit_code
+
+
+def _is_file(text: str) -> bool:
+    """Returns whether a source is a file of numbers; else it is a run, perhaps with a target."""
+    path = Path(text)
+    if not path.is_file() and ("/" in text or path.suffix or path.exists()):
+        raise UsageError(
+            f"There is no file '{text}'.", "Use a file with one number per line, or a run id."
+        )
+    return path.is_file()
+
+
+def _files(sides: Sequence[str], *, paired: bool, better: str, rules: Rules) -> Comparisons:
+    from nephoscope.core.model import Better
+    from nephoscope.features.comparison import number_files
+    from nephoscope.features.comparison import result as comparing
+    from nephoscope.stats.statistics.values import Refused
+
+    if len(sides) != 2:
+        raise UsageError("A comparison needs two files.", "Name a second file.")
+    a, b = (number_files.read(Path(side)) for side in sides)
+    if a == b and len(set(a)) > 1:
+        raise UsageError(
+            f"{sides[0]} and {sides[1]} have the same {len(a)} numbers: one is a copy of the "
+            "other.",
+            "Name the results of two measurements.",
+        )
+    if paired and len(a) != len(b):
+        raise UsageError(
+            f"--paired needs equally many numbers in both files: {sides[0]} has {len(a)}, "
+            f"{sides[1]} has {len(b)}.",
+            "Omit --paired, or make the files equally long.",
+        )
+    try:
+        return comparing.of_numbers(
+            a, b, labels=(sides[0], sides[1]), better=Better(better), paired=paired, rules=rules
+        )
+    except Refused as reason:
+        raise UsageError(f"These files cannot be compared: {reason}") from None
+
+
+def _interleaved(
+    a: str, b: str | None, budget_s: float | None, *, paired: bool, store: Path | None
+) -> tuple[str, Ignored]:
+    """Measures both settings in one new run; returns its id, and what sets its lines apart."""
+    from nephoscope.cli.kit import measuring
+    from nephoscope.features.comparison.deciding import plans_of
+    from nephoscope.features.comparison.interleaving import interleave, names_of_sides
+    from nephoscope.measure import plans
+    from nephoscope.store import Store
+
+    if b is None or paired:
+        raise UsageError(
+            "--interleave takes two settings and no --paired.",
+            "Name two targets, two plans or two runs.",
+        )
+    runs = Store(store)
+    sides = plans_of(
+        a,
+        b,
+        runs,
+        store,
+        lambda target: measuring.fitted(plans.survey("quick"), [target.traits().place]),
+    )
+    merged = interleave(*sides, budget_s)
+    run = measuring.executed(merged, runs)
+    measuring.reported(run)
+    return run.id, names_of_sides(*sides, merged)

@@ -1,0 +1,93 @@
+"""Decides for `compare --fail-on` whether a comparison fails, and by which metrics."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from nephoscope.core.errors import UsageError
+from nephoscope.core.model import VerdictWord
+from nephoscope.features.comparison.compared import Compared
+from nephoscope.features.comparison.result import Comparisons, Rules
+from nephoscope.stats.compare import Comparison, error_shares
+from nephoscope.stats.verdicts import change
+
+CONDITIONS: Mapping[str, frozenset[VerdictWord]] = {
+    "worse": frozenset({"worse"}),
+    "different": frozenset({"worse", "better"}),
+    "undecided": frozenset({"inconclusive"}),
+}
+"""Condition of `--fail-on` -> verdicts that meet it."""
+
+FAILED = 1
+_NAMED = 5
+"""Metrics that a sentence names; the report has all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Outcome of `--fail-on`: the exit code and the sentence that names the deciding metrics."""
+
+    exit_code: int
+    sentence: str
+
+
+def check(comparisons: Comparisons, conditions: Sequence[str], rules: Rules) -> Check:
+    """Returns the outcome for verdicts that already hold among all metrics (Holm's correction).
+
+    Raises UsageError where the check could not fail whatever was measured: a wanted metric was not
+    compared, or there are too few repetitions for so many metrics.
+    """
+    lines = comparisons.comparisons
+    missing = sorted(rules.metrics - {line.metric for line in lines})
+    if missing:
+        raise UsageError(
+            f"--fail-on: {', '.join(missing)} of --metric was not compared.",
+            "The sides have no such metric in common; `nephoscope show RUN` lists the metrics.",
+        )
+    if "undecided" not in conditions:
+        _require_power(lines, rules)
+    words = frozenset().union(*(CONDITIONS[condition] for condition in conditions))
+    failing = [line for line in lines if line.comparison.verdict.word in words]
+    option = " ".join(f"--fail-on {condition}" for condition in dict.fromkeys(conditions))
+    total = f"{len(lines)} metric{'s'[: len(lines) > 1]}"
+    if not failing:
+        return Check(0, f"{option}: passed, by none of {total}.")
+    named = ", ".join(map(_named, failing[:_NAMED]))
+    more = f" and {len(failing) - _NAMED} more" if len(failing) > _NAMED else ""
+    return Check(FAILED, f"{option}: failed, by {len(failing)} of {total}: {named}{more}.")
+
+
+def _named(line: Compared) -> str:
+    comparison = line.comparison
+    size = f" ({change(comparison.ratio.value)})" if comparison.ratio is not None else ""
+    return f"{line.label or line.metric} {comparison.verdict.word}{size}"
+
+
+def _require_power(lines: Sequence[Compared], rules: Rules) -> None:
+    """Raises UsageError where no p-value could be small enough after Holm's correction."""
+    with_p = [line for line in lines if line.comparison.p is not None]
+    tested = [line.comparison for line in with_p]
+    shares = error_shares([line.is_headline for line in with_p])
+    alpha = 1 - rules.confidence
+    smallest = ((_smallest_p(one), share) for one, share in zip(tested, shares, strict=True))
+    if not tested or any(p <= alpha * share for p, share in smallest):
+        return
+    needed = math.ceil(1 + math.log2(1 / max(shares) / alpha))
+    most = max(min(one.n_a, one.n_b) for one in tested)
+    count = f"{len(tested)} metric{'s'[: len(tested) > 1]}"
+    raise UsageError(
+        f"--fail-on: {most} repetitions cannot show a difference among {count} at "
+        f"{rules.confidence * 100:g} %.",
+        f"Measure at least {needed} repetitions a side, or select fewer metrics with --metric.",
+    )
+
+
+def _smallest_p(comparison: Comparison) -> float:
+    """Returns the smallest p-value that so many values allow; a rank test has a lower bound."""
+    if comparison.p_between_runs is not None:
+        return 0.0
+    if comparison.paired:
+        return float(2.0 ** (1 - comparison.n_a))
+    return 2 / math.comb(comparison.n_a + comparison.n_b, comparison.n_a)

@@ -1,0 +1,237 @@
+"""Builds the section of a comparison, for the terminal, a page and a pull request alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nephoscope.core import units
+from nephoscope.core.model import Estimate
+from nephoscope.features.comparison.compared import Compared
+from nephoscope.features.comparison.headlines import adjective, change_text, of_word
+from nephoscope.features.comparison.result import Comparisons, Rules
+from nephoscope.report import wording
+from nephoscope.report.blocks import Block, Column, Heading, Section, Sentence, Table, items
+from nephoscope.stats.statistics.values import percent
+from nephoscope.stats.verdicts import equivalence_confidence
+
+MAX_ROWS = 30
+"""Rows of a table that is not folded away."""
+MAX_DIFFERENCES = 8
+_WORDS = {"inconclusive": "undecided", "different but negligible": "negligible"}
+
+
+def section(comparisons: Comparisons, rules: Rules, direction: str, *, every: bool) -> Section:
+    """Returns the section, whose title is the outcome.
+
+    direction: which plain numbers are better, or ''. every: with all results and statistics open.
+    """
+    lines = comparisons.comparisons
+    main = [line for line in lines if line.is_headline]
+    further = [line for line in lines if not line.is_headline]
+    open_lines = main if every else _first(main)
+    blocks: list[Block] = [_sides(lines, rules, direction), _table(open_lines, "")]
+    if len(open_lines) < len(main):
+        left = [line for line in main if line not in open_lines]
+        blocks.append(_table(left, f"{len(left)} more headline results", collapsed=True))
+    blocks.append(Sentence(_how_to_read(main, rules)))
+    if further:
+        blocks += _of_further(further, every=every)
+    blocks += _differences(comparisons, every=every)
+    blocks += _notes(comparisons, open_lines, every=every)
+    blocks.append(_statistics(lines, collapsed=not every and len(lines) > 1))
+    if comparisons.next_step:
+        blocks.append(Sentence(f"Next step: {comparisons.next_step}"))
+    return Section("comparison", comparisons.conclusion, tuple(blocks))
+
+
+def _sides(lines: Sequence[Compared], rules: Rules, direction: str) -> Table:
+    first = lines[0]
+    design = [first.design, f"margin {percent(rules.margin)}"]
+    if direction:
+        design.append(f"{direction} is better")
+    rows = (
+        ("A", wording.clean(first.a)),
+        ("B", wording.clean(first.b)),
+        ("Design", "; ".join(design)),
+    )
+    return Table(Column.texts("", ""), rows)
+
+
+def _first(lines: Sequence[Compared]) -> Sequence[Compared]:
+    """At most MAX_ROWS lines in their order: the decided ones first of all."""
+    if len(lines) <= MAX_ROWS:
+        return lines
+    decided = of_word(lines, "worse", "better")
+    rest = [line for line in lines if line not in decided]
+    chosen = {id(line) for line in [*decided, *rest][:MAX_ROWS]}
+    return [line for line in lines if id(line) in chosen]
+
+
+def _table(lines: Sequence[Compared], caption: str, *, collapsed: bool = False) -> Table:
+    columns = (
+        Column("result"),
+        *Column.numbers("A", "B", "change of B"),
+        Column("B is"),
+        Column("n", numeric=True),
+    )
+    rows = tuple(
+        (
+            wording.clean(line.title),
+            _side(line.estimate_a),
+            _side(line.estimate_b),
+            _change(line),
+            _word(line),
+            _sizes(line),
+        )
+        for line in lines
+    )
+    return Table(columns, rows, caption, collapsed)
+
+
+def _side(estimate: Estimate) -> str:
+    """A value with half of its interval: '251 ns ± 8 %'; the wider half of an uneven interval."""
+    text = units.format_value(estimate.value, estimate.unit)
+    low, high = estimate.low, estimate.high
+    if low is None or high is None or estimate.value == 0:
+        return text
+    half = max(high - estimate.value, estimate.value - low) / abs(estimate.value)
+    if half >= 1:  # ± reaches below zero and says nothing of the other end
+        return units.format_interval(estimate.value, low, high, estimate.unit)
+    return f"{text} ± {percent(half, 2)}"
+
+
+def _change(line: Compared) -> str:
+    if line.has_interval:
+        return change_text(line.ratio)
+    if line.comparison.ratio is not None:
+        return "no interval"
+    return _shift(line)
+
+
+def _word(line: Compared) -> str:
+    """The verdict, or why there is none."""
+    comparison = line.comparison
+    if comparison.verdict.word == "inconclusive":
+        fewest = min(comparison.n_a, comparison.n_b)
+        if fewest < comparison.least:
+            return f"n = {fewest} of {comparison.least}"
+    return _WORDS.get(comparison.verdict.word, adjective(line, [line]))
+
+
+def _sizes(line: Compared) -> str:
+    a, b = line.comparison.n_a, line.comparison.n_b
+    return str(a) if a == b else f"{a}, {b}"
+
+
+def _how_to_read(lines: Sequence[Compared], rules: Rules) -> str:
+    level = percent(rules.confidence)
+    text = f"Medians, and the change from A to B with its {level} interval"
+    if of_word(lines, "equivalent"):
+        text += f" ({percent(equivalence_confidence(rules.confidence))} where equivalent)"
+    few = [
+        line.comparison.least
+        for line in lines
+        if min(line.comparison.n_a, line.comparison.n_b) < line.comparison.least
+    ]
+    if few:
+        text += f"; below n = {min(few)} there is no interval"
+    if len(lines) > 1:
+        text += "; faster, slower, better and worse hold together at this level (Holm)"
+    return f"{text}."
+
+
+def _of_further(lines: Sequence[Compared], *, every: bool) -> list[Block]:
+    """The other results: those that differ, and all of them folded away."""
+    worse, better = (of_word(lines, word) for word in ("worse", "better"))
+    count = wording.plural(len(lines), "other result")
+    outcome = f"Of {count}, B is worse in {len(worse)} and better in {len(better)}."
+    if every:
+        return [Heading("Other results"), Sentence(outcome), _table(lines, "")]
+    decided = [*worse, *better]
+    if not decided:
+        outcome = f"In {count}, no difference is shown."
+    elif len(decided) > MAX_ROWS // 2:
+        decided = []
+    blocks: list[Block] = [Heading("Other results"), Sentence(outcome)]
+    if decided:
+        blocks.append(_table(decided, ""))
+    return [*blocks, _table(lines, "All other results", collapsed=True)]
+
+
+def _differences(comparisons: Comparisons, *, every: bool) -> list[Block]:
+    found = comparisons.differences
+    blocks: list[Block] = []
+    if found:
+        rows = [tuple(map(wording.clean, (one.what, one.a, one.b))) for one in found]
+        names = wording.joined([row[0] for row in rows[:MAX_DIFFERENCES]])
+        more = len(rows) - MAX_DIFFERENCES
+        names += f" and {more} more" if more > 0 else ""
+        head = Column.texts("environment", "A", "B")
+        open_rows = rows if every else rows[:MAX_DIFFERENCES]
+        blocks = [
+            Heading("Environment"),
+            Sentence(f"A and B differ in: {names}."),
+            Table(head, tuple(open_rows)),
+        ]
+        if len(open_rows) < len(rows):
+            rest = tuple(rows[len(open_rows) :])
+            blocks.append(Table(head, rest, "More differences of environment", collapsed=True))
+    if comparisons.unknown:
+        blocks.append(Sentence(comparisons.unknown))
+    return blocks
+
+
+def _notes(comparisons: Comparisons, open_lines: Sequence[Compared], *, every: bool) -> list[Block]:
+    """The warnings on all, then those of the results, of each kind one unless `every`."""
+    lines = comparisons.comparisons if every else open_lines
+    pairs = [
+        (line.title, text) for line in lines for text in (*_reason(line), *line.comparison.warnings)
+    ]
+    if len(lines) == 1:
+        own = [text for _, text in pairs]
+    elif every:
+        own = [f"{title}: {text}" for title, text in pairs]
+    else:
+        own = wording.by_kind(pairs)
+    return items([*comparisons.warnings, *own], title="Notes")
+
+
+def _reason(line: Compared) -> list[str]:
+    """Why a verdict that the interval suggests is not given: Holm's correction, or no ratio."""
+    sentence = line.comparison.verdict.sentence
+    is_open = line.comparison.verdict.word == "inconclusive"
+    return (
+        [sentence] if is_open and sentence.startswith(("Undecided: alone", "No verdict:")) else []
+    )
+
+
+def _statistics(lines: Sequence[Compared], *, collapsed: bool) -> Table:
+    columns = Column.head(["result"], ["shift", "Cliff's delta", "A12", "p", "p after Holm"])
+    rows = tuple(
+        (
+            wording.clean(line.title),
+            _shift(line),
+            *(
+                "–" if value is None else format(value, form)
+                for value, form in (
+                    (line.comparison.cliffs_delta, "+.2f"),
+                    (line.comparison.a12, ".2f"),
+                    (line.comparison.p, ".2g"),
+                    (line.comparison.p_holm, ".2g"),
+                )
+            ),
+        )
+        for line in lines
+    )
+    return Table(columns, rows, "Statistics", collapsed)
+
+
+def _shift(line: Compared) -> str:
+    shift = line.comparison.difference
+    if shift is None or shift.low is None or shift.high is None:
+        return "no interval"
+    ends = (shift.value, shift.low, shift.high)
+    # The unit is that of the wider end: a shift of 0 has none of its own.
+    divisor, label = units.scale_of(shift.unit, max(ends, key=abs))
+    value, low, high = (units.format_number(end / divisor) for end in ends)
+    return f"{value} {label} [{low}, {high}]".replace("  ", " ")

@@ -1,0 +1,332 @@
+"""Which lines of two results belong together, and what their comparison says.
+
+Three designs, in falling strength: paired by round (two targets interleaved in one run),
+independent or paired plain numbers, separate runs (whose variance between runs joins the interval).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from nephoscope.catalog import FINGERPRINT
+from nephoscope.core.model import (
+    Better,
+    Factors,
+    MetricResult,
+    RunResult,
+    factors_key,
+    stated,
+)
+from nephoscope.features.comparison import between_runs, headlines, settings
+from nephoscope.features.comparison.compared import Compared
+from nephoscope.features.comparison.differences import Difference
+from nephoscope.features.comparison.prior import prior_of
+from nephoscope.results.excluded import excluded_settings
+from nephoscope.results.lines import Key, pool_comparisons
+from nephoscope.stats import censoring, compare, exclusions
+from nephoscope.stats.compare import Comparison
+from nephoscope.stats.statistics import estimates
+from nephoscope.stats.statistics.dependence import ASSUMED
+from nephoscope.stats.statistics.values import Refused
+
+PAIRED_BY_ROUND = "paired by round"
+PAIRED_BY_LINE = "paired by line"
+INDEPENDENT = "independent"
+SEPARATE_RUNS = "separate runs"
+
+LineKey = tuple[str, str, str]
+"""Benchmark, metric and canonical factors: what has to agree for two lines to be compared."""
+
+Ignored = Mapping[str, frozenset[str]]
+"""Benchmark -> factors by which lines of two targets may differ and still belong together."""
+
+History = Callable[[LineKey, str], Sequence[float]]
+"""Medians of a line in other runs of the same machine: (key, target) -> one value a run."""
+
+Pairing = Callable[[MetricResult, MetricResult], Comparison]
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Settings of a comparison: ratios, 0.03 is 3 %. metrics: only these; all when empty."""
+
+    margin: float
+    confidence: float
+    metrics: frozenset[str] = frozenset()
+
+    def wants(self, metric: str) -> bool:
+        """Returns whether this metric is to be compared."""
+        return not self.metrics or metric in self.metrics
+
+
+@dataclass(frozen=True, slots=True)
+class Comparisons:
+    """A table of comparisons, and what a reader has to know about all of it.
+
+    next_step: the command that would decide what two separate runs leave open; else empty.
+    differences: what differs between the environments of A and B. unknown: why a part of them could
+    not be compared; else empty.
+    """
+
+    comparisons: tuple[Compared, ...]
+    warnings: tuple[str, ...]
+    next_step: str = ""
+    differences: tuple[Difference, ...] = ()
+    unknown: str = ""
+
+    @stated
+    def conclusion(self) -> str:
+        """The outcome of the headline results in one sentence; empty without a comparison."""
+        return headlines.conclude(self.comparisons) if self.comparisons else ""
+
+    @property
+    def leaves_open(self) -> bool:
+        """Returns whether separate runs left a line without a verdict."""
+        return any(
+            line.design == SEPARATE_RUNS and line.comparison.verdict.word == "inconclusive"
+            for line in self.comparisons
+        )
+
+
+def of_numbers(
+    a: Sequence[float],
+    b: Sequence[float],
+    *,
+    labels: tuple[str, str],
+    better: Better,
+    paired: bool,
+    rules: Rules,
+) -> Comparisons:
+    """Two plain lists of numbers. Raises Refused when they allow no comparison at all."""
+    compute = compare.paired if paired else compare.independent
+    comparison = compute(
+        a, b, better=better, margin=rules.margin, unit="none", confidence=rules.confidence
+    )
+    design = PAIRED_BY_LINE if paired else INDEPENDENT
+    of_a, of_b = (
+        estimates.median(side, unit="none", confidence=rules.confidence) for side in (a, b)
+    )
+    line = Compared("", "value", {}, *labels, design, comparison, "value", of_a, of_b, True)
+    return _corrected([line], [], rules)
+
+
+def of_targets(
+    result: RunResult, a: str, b: str, rules: Rules, ignored: Ignored | None = None
+) -> Comparisons:
+    """Two targets of one run: its rounds held both, so that round i of A belongs to B's."""
+
+    def by_round(left: MetricResult, right: MetricResult) -> Comparison:
+        return compare.paired(
+            *compare.shared_rounds(left, right),
+            better=left.better,
+            margin=rules.margin,
+            unit=left.estimate.unit,
+            confidence=rules.confidence,
+            names=(a, b),
+            replications=left.simulated and right.simulated,
+            prior=priors.get(left.benchmark, ASSUMED),
+        )
+
+    left, right = (_index(result, target, rules, ignored or {}) for target in (a, b))
+    rounds = {
+        key: compare.shared_rounds(left[key], right[key]) for key in left.keys() & right.keys()
+    }
+    priors = pool_comparisons(
+        {
+            _of_side(key, ""): compare.round_shifts(*sides)
+            for key, sides in rounds.items()
+            if not left[key].simulated and len(sides[0])
+        }
+    )
+    lines, warnings = _compare(left, right, by_round, (a, b), PAIRED_BY_ROUND, rules)
+    warnings += [*_without_result(result, a, right), *_without_result(result, b, left)]
+    return _corrected(lines, [*warnings, *_only_in_one(left, right)], rules)
+
+
+def of_runs(
+    a: RunResult,
+    b: RunResult,
+    targets: tuple[str, str],
+    history: tuple[History, History],
+    rules: Rules,
+    otherwise: frozenset[str] = frozenset(),
+    *,
+    same_machine: bool = False,
+) -> Comparisons:
+    """Two separate runs: never interleaved, so the variance between runs joins the interval.
+
+    otherwise: benchmarks that the runs measured with other parameters; a warning names them.
+    same_machine: both runs measured one machine, so that both histories are the same.
+    """
+
+    def apart(left: MetricResult, right: MetricResult) -> Comparison:
+        key = _key(left)
+        comparison = between_runs.separate_runs(
+            left.trial_values,
+            right.trial_values,
+            history[0](key, targets[0]),
+            history[1](key, targets[1]),
+            prior=prior_of(left.benchmark, left.metric),
+            same_machine=same_machine,
+            better=left.better,
+            margin=rules.margin,
+            unit=left.estimate.unit,
+            confidence=rules.confidence,
+            dependence=priors.get(left.benchmark, ASSUMED),
+        )
+        # Said once for the whole table, not again on every line.
+        told = tuple(text for text in comparison.warnings if text != between_runs.NOT_INTERLEAVED)
+        return replace(comparison, warnings=told)
+
+    def replicated(left: MetricResult, right: MetricResult) -> Comparison:
+        return compare.independent(
+            left.trial_values,
+            right.trial_values,
+            better=left.better,
+            margin=rules.margin,
+            unit=left.estimate.unit,
+            confidence=rules.confidence,
+            replications=True,
+        )
+
+    left, right = _index(a, targets[0], rules), _index(b, targets[1], rules)
+    # A simulation is the same at whatever time it is run: there is no drift between two.
+    models = all(line.simulated for line in (*left.values(), *right.values()))
+    pairing, design = (replicated, INDEPENDENT) if models else (apart, SEPARATE_RUNS)
+    priors = pool_comparisons(
+        {
+            _of_side(key, side): np.array(line.trial_values)
+            for side, lines in (("a", left), ("b", right))
+            for key, line in lines.items()
+            if not line.simulated and line.trial_values
+        }
+    )
+    labels = (f"{a.run.id}:{targets[0]}", f"{b.run.id}:{targets[1]}")
+    lines, warnings = _compare(left, right, pairing, labels, design, rules)
+    warnings += [*_without_result(a, targets[0], right), *_without_result(b, targets[1], left)]
+    touched = otherwise & {line.benchmark for line in lines}
+    if touched:
+        warnings.append(settings.parameter_warning(touched))
+    if not models:
+        warnings.insert(0, between_runs.NOT_INTERLEAVED)
+    return _corrected(lines, [*warnings, *_only_in_one(left, right)], rules)
+
+
+def _compare(
+    left: Mapping[LineKey, MetricResult],
+    right: Mapping[LineKey, MetricResult],
+    pairing: Pairing,
+    labels: tuple[str, str],
+    design: str,
+    rules: Rules,
+) -> tuple[list[Compared], list[str]]:
+    """The lines that both have; a refused one becomes a warning, and so do excluded trials."""
+    lines, warnings, excluded = [], [], []
+    common = [key for key in left if key in right]
+    titles = headlines.titles_of_headlines(
+        [left[key] for key in common], all_wanted=bool(rules.metrics)
+    )
+    for number, key in enumerate(common):
+        line, line_of_b = left[key], right[key]
+        excluded.append(exclusions.imbalance(line, line_of_b, labels))
+        try:
+            bounds = censoring.compared(line, line_of_b, rules.margin)
+            comparison = bounds or pairing(line, line_of_b)
+            if bounds is None:
+                comparison = exclusions.bounded(comparison, line, line_of_b, pairing, labels)
+        except Refused as reason:
+            warnings.append(f"{line.label}: {reason}")
+            continue
+        lines.append(
+            Compared(
+                line.benchmark,
+                line.metric,
+                line.factors,
+                *labels,
+                design,
+                comparison,
+                titles.get(number) or headlines.title_of(line),
+                line.estimate,
+                line_of_b.estimate,
+                number in titles,
+            )
+        )
+    return lines, [*exclusions.warnings(excluded), *warnings]
+
+
+def _key(line: MetricResult) -> LineKey:
+    return (line.benchmark, line.metric, factors_key(line.factors))
+
+
+def _of_side(key: LineKey, side: str) -> Key:
+    return Key(key[0], key[1], side, key[2])
+
+
+def _index(
+    result: RunResult, target: str, rules: Rules, ignored: Ignored | None = None
+) -> dict[LineKey, MetricResult]:
+    """Lines of a target that can be compared: with trial values, and with a good direction.
+
+    Facts of the machine are no measurements: they are among the differences of the environment.
+    """
+    set_apart = ignored or {}
+    lines = (
+        replace(line, factors=_without(line.factors, set_apart.get(line.benchmark, frozenset())))
+        for line in result.metrics
+        if line.target == target
+        and (line.trial_values or line.estimate.censored)
+        and line.better is not Better.NONE
+        and rules.wants(line.metric)
+        and (rules.metrics or line.headline or line.benchmark != FINGERPRINT)
+    )
+    return {_key(line): line for line in lines}
+
+
+def _without(factors: Factors, names: frozenset[str]) -> Factors:
+    return {name: level for name, level in factors.items() if name not in names}
+
+
+def _only_in_one(
+    left: Mapping[LineKey, MetricResult], right: Mapping[LineKey, MetricResult]
+) -> list[str]:
+    both = {**left, **right}
+    single = [line for key, line in both.items() if (key in left) != (key in right)]
+    if not single:
+        return []
+    return [
+        f"{len(single)} metrics exist on one side only and are excluded, such as {single[0].label}."
+    ]
+
+
+def _without_result(
+    result: RunResult, target: str, other: Mapping[LineKey, MetricResult]
+) -> list[str]:
+    """Returns a sentence for each setting that only the other side has, with the reason."""
+    return [
+        f"{one.label} on {target}: no result, as all its trials ({one.trials}) were excluded: "
+        f"{one.reason}."
+        for one in excluded_settings(result)
+        if one.target == target and any(one.is_setting_of(line) for line in other.values())
+    ]
+
+
+def _corrected(lines: Sequence[Compared], warnings: Sequence[str], rules: Rules) -> Comparisons:
+    """Holm's correction over the table: with many lines, some p is small by chance.
+
+    The headline results have half of the error rate, so that the others cannot drown them.
+    """
+    corrected = compare.over_report(
+        [line.comparison for line in lines],
+        confidence=rules.confidence,
+        primary=[line.is_headline for line in lines],
+    )
+    return Comparisons(
+        tuple(
+            replace(line, comparison=comparison)
+            for line, comparison in zip(lines, corrected, strict=True)
+        ),
+        tuple(warnings),
+    )

@@ -1,0 +1,133 @@
+"""Compares stored runs, or two targets of one, by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from nephoscope.core.errors import UnknownName, UsageError
+from nephoscope.core.model import RunResult
+from nephoscope.features.comparison import result as comparing
+from nephoscope.features.comparison.deciding import next_step
+from nephoscope.features.comparison.differences import differences_between, environment_of
+from nephoscope.features.comparison.history import History, machine_of
+from nephoscope.features.comparison.result import Comparisons, Ignored, Rules
+from nephoscope.features.comparison.settings import measured_otherwise, settings_of
+from nephoscope.results import analyse_run
+from nephoscope.store import Store, StoredRun
+
+Side = tuple[str, str]
+"""A run and one of its targets, '' where none was named."""
+
+
+def of_stored_runs(
+    store: Store,
+    names: Sequence[str],
+    rules: Rules,
+    *,
+    paired: bool = False,
+    ignored: Ignored | None = None,
+    folder: Path | None = None,
+) -> Comparisons:
+    """Compares what one or two names mean: RUN, or RUN:TARGET.
+
+    One name compares the two targets of that run. folder: the store as the user named it, for the
+    command in `next_step`. Raises UsageError or UnknownName where the names do not make a pair.
+    """
+    sides = [(run, target) for run, _, target in (name.partition(":") for name in names)]
+    stored = [store.open(run) for run, _ in sides]
+    built = [analyse_run.build(run, confidence=rules.confidence) for run in stored]
+    ids = {str(result.run.id) for result in built}
+    if len(ids) == 1:
+        a, b = _two_targets(sides, built[0])
+        comparisons = comparing.of_targets(built[0], a, b, rules, ignored)
+        return _with_differences(comparisons, [stored[0]] * 2, (a, b), ignored or {})
+    if paired:
+        raise UsageError(
+            "Two separate runs have no pairs.",
+            "Measure both targets in one plan, which interleaves them.",
+        )
+    targets = (_one_target(sides[0], built[0]), _one_target(sides[1], built[1]))
+    history = (History(store, stored[0], ids), History(store, stored[1], ids))
+    otherwise = measured_otherwise(*(settings_of(run.records()) for run in stored))
+    machines = [machine_of(run, target) for run, target in zip(stored, targets, strict=True)]
+    same_machine = machines[0] == machines[1] != ""
+    comparisons = comparing.of_runs(
+        built[0], built[1], targets, history, rules, otherwise, same_machine=same_machine
+    )
+    comparisons = _with_differences(comparisons, stored, targets, {})
+    if not comparisons.leaves_open:
+        return comparisons
+    deciding = next_step((stored[0], stored[1]), targets, same_machine and not otherwise, folder)
+    return replace(comparisons, next_step=deciding)
+
+
+def _with_differences(
+    comparisons: Comparisons, runs: Sequence[StoredRun], targets: Sequence[str], set_apart: Ignored
+) -> Comparisons:
+    """Adds what differs between the environments of the two sides."""
+    a, b = (
+        environment_of(run, target, set_apart) for run, target in zip(runs, targets, strict=True)
+    )
+    hidden = [name for name, side in (("A", a), ("B", b)) if not side.fingerprint]
+    unknown = ""
+    if hidden:
+        verb = "have no fingerprints" if len(hidden) == 2 else "has no fingerprint"
+        unknown = f"{' and '.join(hidden)} {verb}, so differences of the machines are unknown."
+    return replace(comparisons, differences=differences_between(a, b), unknown=unknown)
+
+
+def _require_results(result: RunResult, known: Sequence[str]) -> None:
+    """Raises UsageError for a run without a valid trial."""
+    if not known:
+        raise UsageError(
+            f"Run {result.run.id} has no results: no trial of it is valid.",
+            f"`nephoscope show {result.run.id}` has the reasons.",
+        )
+
+
+def _target_names(result: RunResult) -> list[str]:
+    """Returns the targets that have results, in the order of the plan: the first one is A."""
+    measured = dict.fromkeys(line.target for line in result.metrics)
+    planned = [name for name in result.run.targets if name in measured]
+    return list(dict.fromkeys([*planned, *measured]))
+
+
+def _check_target(side: Side, known: Sequence[str]) -> str:
+    run, target = side
+    if target not in known:
+        raise UnknownName(f"Run {run} has no target '{target}'.", f"Targets: {', '.join(known)}.")
+    return target
+
+
+def _two_targets(sides: Sequence[Side], result: RunResult) -> tuple[str, str]:
+    known = _target_names(result)
+    _require_results(result, known)
+    if len(sides) == 2 and not any(target for _, target in sides):
+        raise UsageError("A and B are the same run.", "Name two runs.")
+    if len(sides) == 2 and all(target for _, target in sides):
+        a, b = (_check_target(side, known) for side in sides)
+        if a == b:
+            raise UsageError(f"A and B are the same target '{a}'.", "Name two targets.")
+        return a, b
+    if len(known) != 2:
+        raise UsageError(
+            f"The run has {len(known)} target{'s' if len(known) != 1 else ''} "
+            f"({', '.join(known)}).",
+            "Name two runs, or two targets as RUN:TARGET.",
+        )
+    return known[0], known[1]
+
+
+def _one_target(side: Side, result: RunResult) -> str:
+    known = _target_names(result)
+    _require_results(result, known)
+    if side[1]:
+        return _check_target(side, known)
+    if len(known) != 1:
+        raise UsageError(
+            f"Run {side[0]} has {len(known)} targets ({', '.join(known)}).",
+            "Select one as RUN:TARGET.",
+        )
+    return known[0]

@@ -1,0 +1,45 @@
+"""The fleet check as a section of the report: odd targets, and what was compared."""
+
+from __future__ import annotations
+
+from nephoscope.core.model import RunResult
+from nephoscope.features.fleet.result import FleetCheck
+from nephoscope.report import wording
+from nephoscope.report.blocks import Block, Section, Sentence, items
+
+
+def build(result: RunResult) -> Section | None:
+    """Returns the fleet check of a run of the plan `fleet`."""
+    fleet_check = result.part(FleetCheck)
+    return None if fleet_check is None else section(fleet_check)
+
+
+def section(fleet_check: FleetCheck) -> Section:
+    """Returns the section of a check."""
+    odd = len({one.target for one in fleet_check.odd})
+    fleet = wording.plural(fleet_check.targets, "target")
+    verb = "differs" if odd == 1 else "differ"
+    lead = f"{odd} of {fleet} {verb} from the others." if odd else f"None of {fleet} is odd."
+    blocks: list[Block] = [Sentence(lead, lead=True)]
+    blocks += items((one.sentence for one in fleet_check.odd), "warning")
+    compared = wording.joined(wording.clean(name) for name in fleet_check.metrics) or "no metric"
+    facts = wording.joined(fleet_check.facts) or "no fact"
+    blocks.append(
+        Sentence(
+            f"Compared: {compared}; {facts}. Equal targets raise an "
+            f"alarm in at most {100 * fleet_check.false_alarms:g} % of fleets over all targets and "
+            "metrics; "
+            f"differences up to {100 * fleet_check.margin:g} % count as none."
+        )
+    )
+    blocks += items(fleet_check.unchecked, folded="Not compared")
+    return Section("fleet", "Fleet check", tuple(blocks))
+
+
+def answer(result: RunResult) -> list[str]:
+    """Returns the sentences that answer the plan's question."""
+    fleet_check = result.part(FleetCheck)
+    if fleet_check is None:
+        return []
+    sentences = [one.sentence for one in fleet_check.odd]
+    return sentences or [f"None of {fleet_check.targets} targets is odd."]

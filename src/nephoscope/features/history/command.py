@@ -1,0 +1,245 @@
+"""`nephoscope history`: how did a metric change over time, when, and what is expected?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nephoscope.cli.kit import measuring, options, output, run_filters
+from nephoscope.cli.kit.options import duration, flag, option, ratio
+from nephoscope.cli.kit.section_output import present
+from nephoscope.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from nephoscope.features.compaction.reading import StoredSummaries
+    from nephoscope.features.history.records import History
+    from nephoscope.features.history.result import Settings
+    from nephoscope.features.history.series import Series
+    from nephoscope.store import Store, StoredRun
+    from nephoscope.store.summary import RunSummary
+
+REGRESSION = 1
+"""Exit code of --check where a metric is worse."""
+
+
+@click.command()
+@click.argument("metric")
+@run_filters.add_filters
+@option(
+    "--false-alarms",
+    ratio(0.01, 0.2),
+    "Probability of a change point in 200 runs of a stationary series.",
+    default="5%",
+)
+@option(
+    "--margin",
+    ratio(0.0, 0.99),
+    "Largest relative change for the worse that does not count as a regression.",
+    default="3%",
+)
+@options.CONFIDENCE
+@option(
+    "--window window_s",
+    duration("1 s", "366 d"),
+    "Merge the trials of all runs within this time into one point, e.g. 1h.",
+)
+@flag("--check", "Exit with code 1 on a regression; print regressions only.")
+@flag("--forecast", "Predict the next week, and the last one beside its values.")
+@flag("--back-test", "Test predictions of all past weeks.")
+@option(
+    "--confirm", "RUN", "Repeat RUN interleaved with a reference, to confirm the change before it."
+)
+@option("--against", "RUN", "Run before the change, to interleave with instead of a reference.")
+@options.BUDGET
+@options.REPORT_FILE
+@options.STORE
+@options.JSON
+def history(
+    metric: str,
+    false_alarms: float,
+    margin: float,
+    confidence: float,
+    window_s: float | None,
+    check: bool,
+    forecast: bool,
+    back_test: bool,
+    confirm: str | None,
+    against: str | None,
+    budget: float | None,
+    to: Path | None,
+    store: Path | None,
+    as_json: bool,
+    **conditions: Any,
+) -> int:
+    """Print a metric over time: change points, forecasts.
+
+    METRIC is a metric of `nephoscope show RUN`, such as latency_p99_ns. Change points are
+    suspected until an interleaved repetition confirms them (--confirm).
+    """
+    if (against or budget) and not confirm:
+        raise UsageError("--against and --budget are for a repetition.", "Add --confirm RUN.")
+    if window_s and confirm:
+        raise UsageError("--confirm repeats a run, and a window has several.", "Omit --window.")
+    from nephoscope.features.compaction.reading import StoredSummaries
+    from nephoscope.features.history import series
+    from nephoscope.features.history.page import section
+    from nephoscope.features.history.result import Settings
+    from nephoscope.store import Store
+
+    shelf = Store(store)
+    settings = Settings(false_alarms, margin, confidence)
+    # A machine may have had another name before: `read` selects its whole series.
+    wanted = run_filters.selection_of(**(conditions | {"targets": ()}))
+    runs = StoredSummaries(shelf, wanted)
+    if not any(_has_target(run, conditions["targets"]) for run in runs):
+        _log_problems(runs)
+        raise UsageError(
+            f"No run in {shelf.path} meets the conditions.", "`nephoscope runs` shows them all."
+        )
+    read = partial(
+        series.read,
+        metric=metric,
+        targets=conditions["targets"],
+        benchmarks=conditions["benchmarks"],
+        confidence=confidence,
+    )
+    if confirm:
+        repetition = _repeated(
+            shelf, runs, read(runs)[0], metric, confirm, against, budget, confidence
+        )
+        runs = StoredSummaries(shelf, wanted, [repetition])
+    every, notes = read(runs, window_s=window_s)
+    analysis = _history(shelf, runs, every, notes, metric, settings, forecast, back_test)
+    _log_problems(runs)
+    regressed = REGRESSION if check and analysis.regressions else 0
+    if check and not as_json and to is None:
+        for sentence in analysis.regressions:
+            output.say(sentence)
+        if not regressed:
+            short = sum(1 for one in analysis.series if one.untested)
+            unknown = f"; {short} with runs that are not tested (omit --check)" if short else ""
+            output.log(f"No regression in {len(analysis.series)} series{unknown}.")
+        return regressed
+    page = section(analysis)
+    source = ", ".join(dict.fromkeys(one.target for one in analysis.series))
+    present(analysis, page, as_json=as_json, to=to, source=source)
+    return regressed
+
+
+def _log_problems(runs: StoredSummaries) -> None:
+    for sentence in runs.problems:
+        output.warn(sentence)
+
+
+def _has_target(run: StoredRun | RunSummary, wanted: Sequence[str]) -> bool:
+    """Whether a run measured a wanted target; a run that cannot be read may have done so."""
+    from nephoscope.store import StoredRun
+
+    return not wanted or isinstance(run, StoredRun) or not run.targets.keys().isdisjoint(wanted)
+
+
+def _history(
+    store: Store,
+    runs: StoredSummaries,
+    every_series: Sequence[Series],
+    notes: Sequence[str],
+    metric: str,
+    settings: Settings,
+    forecast: bool,
+    back_test: bool,
+) -> History:
+    from nephoscope.features.history import forecast as predicting
+    from nephoscope.features.history.records import History
+    from nephoscope.features.history.result import analyse, link
+
+    judge = None
+    if runs.repetitions():
+        from nephoscope.features.history.confirm import Judge
+
+        judge = Judge(store, runs, settings.margin, settings.confidence)
+    results = link([analyse(one, settings, judge) for one in every_series])
+    timed = [one for one in every_series if one.has_times]
+    if (forecast or back_test) and len(timed) < len(every_series):
+        notes = [*notes, f"{len(every_series) - len(timed)} series have no times to predict for."]
+    classes = predicting.classes_of(timed, settings.false_alarms) if forecast or back_test else []
+    if forecast:
+        own = {id(one.series): [one] for levels in classes for one in levels}
+        results = [
+            replace(result, forecasts=tuple(predicting.forecasts(own.get(id(series), []))))
+            for result, series in zip(results, every_series, strict=True)
+        ]
+    return History(
+        metric,
+        settings.false_alarms,
+        settings.margin,
+        settings.confidence,
+        tuple(results),
+        tuple(notes),
+        tuple(
+            one
+            for levels in classes
+            if forecast and len(levels) > 1
+            for one in predicting.forecasts(levels)
+        ),
+        predicting.back_test(classes) if back_test else None,
+    )
+
+
+def _repeated(
+    store: Store,
+    runs: StoredSummaries,
+    every_series: Sequence[Series],
+    metric: str,
+    name: str,
+    against: str | None,
+    budget_s: float | None,
+    confidence: float,
+) -> StoredRun:
+    """Measures the repetition of a run now; returns it."""
+    from nephoscope.features.comparison.deciding import require_repeatable
+    from nephoscope.features.history import confirm
+    from nephoscope.features.history.series import REPETITION
+
+    run = store.open(name)
+    series = _series_of(run, every_series, metric)
+    require_repeatable(run, str(run.manifest["targets"][0]["name"]))
+    labels = {REPETITION: run.id}
+    if against:
+        labels[confirm.AGAINST] = store.open(against).id
+        plan = confirm.pair_plan(store, labels[confirm.AGAINST], run.id)
+    else:
+        reference = confirm.reference_of(run, series, runs, confidence)
+        if reference is None:
+            output.warn(
+                "No other benchmark of this plan has a steady history, so the "
+                "repetition has no reference."
+            )
+        plan = confirm.repetition_plan(run, series, reference)
+    if budget_s is not None:
+        plan = plan.model_copy(update={"budget_s": budget_s})
+    repetition = measuring.executed(plan, store, fresh=True, labels=labels)
+    measuring.reported(repetition)
+    return repetition
+
+
+def _series_of(run: StoredRun, every_series: Sequence[Series], metric: str) -> Series:
+    """The series that a run is a point of. UsageError where it is of none or of several."""
+    from nephoscope.features.history.result import name_of
+
+    own = [one for one in every_series if any(point.run == run.id for point in one.points)]
+    if not own:
+        raise UsageError(
+            f"Run {run.id} is no point of a series of {metric}.", "Name a run behind a change."
+        )
+    if len({(one.benchmark, one.target) for one in own}) > 1:
+        names = "; ".join(map(name_of, own))
+        raise UsageError(
+            f"Run {run.id} is a point of {len(own)} series: {names}.",
+            "Select one with --target and --benchmark.",
+        )
+    return own[0]

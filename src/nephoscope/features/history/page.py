@@ -1,0 +1,274 @@
+"""A history as a section: change points, charts over time, what changed, forecasts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from nephoscope.core import units
+from nephoscope.features.compaction.summarise import MACHINE
+from nephoscope.features.history.forecast import MINIMUM_POINTS
+from nephoscope.features.history.records import ChangePoint, History, SeriesHistory, WeekForecast
+from nephoscope.features.history.result import name_of, number_of
+from nephoscope.features.history.series import Point
+from nephoscope.report import figures, palette, wording
+from nephoscope.report.blocks import (
+    Block,
+    Chart,
+    Column,
+    Heading,
+    Item,
+    Items,
+    Section,
+    Sentence,
+    Spark,
+    Table,
+    thin,
+)
+
+TABLE_ROWS = 400
+"""Rows of the data table behind one chart."""
+BRIEF_ROWS = 5
+SPARK_POINTS = 60
+_TONES = {"worse": "warning", "better": "info", "changed": "notice"}
+
+
+def section(history: History) -> Section:
+    """Returns the section of a history."""
+    blocks: list[Block] = [Sentence(lead(history), lead=True)]
+    for number, series in enumerate(history.series, start=1):
+        blocks += _series(series, number)
+    if history.forecasts:
+        blocks += [Heading("Forecast of the class"), _forecast_table(history.forecasts)]
+    blocks += _back_test(history)
+    blocks.append(
+        Sentence(
+            f"A stationary series of 200 runs has a change point with a probability of at most "
+            f"{100 * history.false_alarms:g} %; changes for the worse up to "
+            f"{100 * history.margin:g} % are no regressions. A suspected change becomes certain by "
+            "an interleaved repetition (--confirm RUN).",
+            roomy=True,
+        )
+    )
+    if history.notes:
+        items = tuple(Item(wording.clean(note)) for note in history.notes)
+        blocks.append(Items(items, "Excluded runs"))
+    return Section("history", f"History of {history.metric}", tuple(blocks))
+
+
+def lead(history: History) -> str:
+    """Returns the outcome in one sentence."""
+    changes = sum(len(one.changes) for one in history.series)
+    runs = len({point.run for one in history.series for point in one.points})
+    outcome = (
+        f"{wording.plural(changes, 'change point')} in {len(history.series)} series of "
+        f"{wording.plural(runs, 'run')}"
+    )
+    count = len(history.regressions)
+    regressions = wording.plural(count, "regression") if count else "no regression"
+    return f"{outcome}; {regressions}."
+
+
+def moment(at_s: float) -> str:
+    """Returns a time in UTC to the minute."""
+    return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def _series(series: SeriesHistory, number: int) -> Iterator[Block]:
+    yield Heading(name_of(series))
+    if series.continues:
+        yield Sentence(series.continues)
+    if not series.has_times:
+        yield Sentence(
+            f"{wording.plural(len(series.points), 'run')} have one and the same time "
+            f"({moment(series.points[0].at_s)} UTC), so that they are in the order in which they "
+            "were imported."
+        )
+    yield _chart(series, number)
+    if series.changes:
+        yield Items(tuple(_item(series, change) for change in series.changes))
+    facts = [one for one in series.annotations if one.fact != MACHINE]
+    if facts:
+        rows = tuple(
+            (
+                _moment_of(series, one.run, one.at_s),
+                one.fact,
+                wording.clean(one.before),
+                wording.clean(one.after) + (" (new baseline)" if one.resets else ""),
+            )
+            for one in facts
+        )
+        yield Table(Column.texts(_time_title(series), "Changed", "Before", "After"), rows)
+    if series.untested:
+        yield Sentence(series.untested)
+    if series.forecasts:
+        yield _forecast_table(series.forecasts)
+
+
+def _time_title(series: SeriesHistory) -> str:
+    return "Time (UTC)" if series.has_times else "Number"
+
+
+def _moment_of(series: SeriesHistory, run: str, at_s: float) -> str:
+    """The time of a run; its number where times do not order the runs."""
+    return moment(at_s) if series.has_times else str(number_of(series, run))
+
+
+def _item(series: SeriesHistory, change: ChangePoint) -> Item:
+    first, last = moment(change.first_s), moment(change.last_s)
+    between = f"At {first}" if first == last else f"Between {first} and {last}"
+    between += f", detected at {moment(change.detected_s)}"
+    if not series.has_times:
+        between = f"After run {change.previous_run}, the last one before the change"
+    when = f"{between}; false-alarm rate {100 * change.false_alarms:g} %."
+    details = (
+        when,
+        *(f"At the same time: {text}" for text in change.simultaneous),
+        *(f"Repetition {one.run}: {one.status}. {one.sentence}" for one in change.repetitions),
+    )
+    step = ""
+    if change.status == "suspected" and series.has_times:
+        step = f"Add `--confirm {change.run}` to repeat the measurement beside a reference."
+    tone = "info" if change.status == "refuted" else _TONES[change.direction]
+    return Item(change.sentence, tone, tuple(map(wording.clean, details)), step)
+
+
+def _chart(series: SeriesHistory, number: int) -> Chart:
+    points = series.points
+    head = (*Column.texts(_time_title(series), "Run"), *Column.numbers("Value", "Interval", "n"))
+    rows = [
+        (
+            moment(point.at_s) if series.has_times else str(number_of_run),
+            point.run,
+            *wording.estimate_cells(point.estimate),
+        )
+        for number_of_run, point in enumerate(points, start=1)
+    ]
+    listed = thin(rows, TABLE_ROWS)
+    count = "" if len(listed) == len(rows) else f"{len(listed)} of {len(rows)} runs, evenly spaced"
+    spark = Spark(
+        wording.clean(series.target),
+        thin([point.estimate.value for point in points], SPARK_POINTS),
+        moment(points[0].at_s)[:10] if series.has_times else "run 1",
+        moment(points[-1].at_s)[:10] if series.has_times else f"run {len(points)}",
+    )
+    caption = "Bars are intervals of runs; gaps in time interrupt the line."
+    return Chart(
+        f"history-{number}",
+        "Medians of runs over time",
+        _figure(series),
+        Table(head, listed, count),
+        caption,
+        Table(
+            head,
+            tuple(rows[-BRIEF_ROWS:]),
+            f"Newest {wording.plural(min(BRIEF_ROWS, len(rows)), 'run')}:",
+        ),
+        (spark,) if len(points) > 1 else (),
+    )
+
+
+def _figure(series: SeriesHistory) -> dict[str, Any]:
+    colour, _, symbol = palette.style(0)
+    data = []
+    for part in _unbroken(series):
+        estimates = [point.estimate for point in part]
+        values = [one.value for one in estimates]
+        hover = [
+            f"{_moment_of(series, point.run, point.at_s)}, {point.run}: "
+            f"{wording.estimate_text(point.estimate)}"
+            for point in part
+        ]
+        drawn = figures.trace(
+            series.target,
+            [_x(series, point.run, point.at_s) for point in part],
+            values,
+            hover,
+            mode="lines+markers",
+            line={"color": colour, "width": 1},
+            marker={"color": colour, "symbol": symbol, "size": 5},
+        )
+        lows, highs = [one.low for one in estimates], [one.high for one in estimates]
+        if any(end is not None for end in (*lows, *highs)):
+            drawn["error_y"] = figures.error_bars(values, lows, highs) | {"color": colour}
+        data.append(drawn)
+    every = [
+        end
+        for point in series.points
+        for end in (point.estimate.value, point.estimate.low, point.estimate.high)
+        if end is not None
+    ]
+    title = wording.full_name(series.benchmark, series.metric)
+    layout = figures.layout(
+        {"type": "date", "title": {"text": "time (UTC)"}, "automargin": True}
+        if series.has_times
+        else {"title": {"text": "run, in order of import"}, "automargin": True},
+        figures.axis_of(figures.Axis(title, series.unit), every),
+    )
+    layout["showlegend"] = False
+    marks: dict[str | float, list[str]] = {}
+    for change in series.changes:
+        x = _x(series, change.run, change.at_s)
+        marks.setdefault(x, []).append(change.direction)
+    for one in series.annotations:
+        if one.fact != MACHINE:
+            marks.setdefault(_x(series, one.run, one.at_s), []).append(one.fact)
+    for x, labels in marks.items():
+        figures.vertical(layout, x, ", ".join(labels), log=False)
+    return {"data": data, "layout": layout}
+
+
+def _x(series: SeriesHistory, run: str, at_s: float) -> str | float:
+    """The place of a run on the horizontal axis."""
+    if not series.has_times:
+        return float(number_of(series, run))
+    return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def _unbroken(series: SeriesHistory) -> list[list[Point]]:
+    """Returns the points between gaps."""
+    ends = {gap.end_s for gap in series.gaps}
+    parts: list[list[Point]] = [[]]
+    for point in series.points:
+        if point.at_s in ends and parts[-1]:
+            parts.append([])
+        parts[-1].append(point)
+    return parts
+
+
+def _forecast_table(forecasts: Sequence[WeekForecast]) -> Table:
+    rows = tuple(
+        (
+            f"{moment(one.start_s)[:10]} to {moment(one.end_s)[:10]}",
+            one.hours,
+            wording.value_text(one.estimate),
+            wording.interval_text(one.estimate),
+            ""
+            if one.observed_median is None
+            else units.format_value(one.observed_median, one.estimate.unit),
+            f"{one.inside} of {one.observed}" if one.observed else "",
+        )
+        for one in forecasts
+    )
+    level = 100 * forecasts[0].estimate.confidence
+    head = (
+        *Column.texts("Week", "Hours (UTC)"),
+        *Column.numbers("Expected", f"{level:g} % interval", "Observed", "Inside"),
+    )
+    return Table(head, rows, f"Single measurements expected and observed, {forecasts[0].of}:")
+
+
+def _back_test(history: History) -> Iterator[Block]:
+    test = history.back_test
+    if test is None:
+        return
+    if test.coverage is None:
+        yield Sentence(
+            f"No past week can be predicted: that takes {MINIMUM_POINTS} runs before it."
+        )
+        return
+    yield Sentence(
+        f"Back-test: {wording.estimate_text(test.coverage)} of {test.predictions} past "
+        f"measurements lie in their {100 * test.confidence:g} % intervals."
+    )

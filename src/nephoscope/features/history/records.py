@@ -1,0 +1,140 @@
+"""Records of a history: the document of `nephoscope history --json`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from nephoscope.core.model import Estimate
+from nephoscope.features.history.series import Series
+
+Direction = Literal["worse", "better", "changed"]
+Status = Literal["suspected", "confirmed", "refuted", "undecided"]
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesGap:
+    """A time without runs that is longer than usual. start_s, end_s: seconds since the epoch."""
+
+    start_s: float
+    end_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class FactChange:
+    """A fact that differs from the run before. resets: a new baseline begins with this run."""
+
+    at_s: float
+    run: str
+    fact: str
+    before: str
+    after: str
+    resets: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Repetition:
+    """An interleaved repetition of a run behind a change. shift: repeated value relative to the
+    level before the change. reference: benchmark and metric beside it; reference_shift: its
+    repeated value relative to its level."""
+
+    run: str
+    status: Status
+    sentence: str
+    shift: Estimate | None
+    reference: str
+    reference_shift: Estimate | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePoint:
+    """A change point.
+
+    at_s: of the first run of the new level; first_s, last_s: the interval in which the change lies.
+    detected_s: when it could be known first. run, previous_run: first run of the new level, last
+    of the old. shift: new level relative to the old (ratio), or their difference where values are
+    not all above zero. false_alarms: lowest tabulated false-alarm rate at which it is reported.
+    autocorrelation: of the noise. simultaneous: what changed at the same time, sentences.
+    """
+
+    at_s: float
+    first_s: float
+    last_s: float
+    detected_s: float
+    run: str
+    previous_run: str
+    direction: Direction
+    shift: Estimate
+    is_ratio: bool
+    false_alarms: float
+    autocorrelation: float
+    status: Status
+    simultaneous: tuple[str, ...]
+    repetitions: tuple[Repetition, ...]
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class WeekForecast:
+    """A predicted range of single measurements. start_s, end_s: the time that it is for.
+
+    of: what it is for. hours: local hours of the day in UTC, such as 00 to 06. estimate: median and
+    prediction interval. observed: number of measurements in that time and how many lie inside.
+    """
+
+    of: str
+    start_s: float
+    end_s: float
+    hours: str
+    estimate: Estimate
+    observed: int
+    inside: int
+    observed_median: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastTest:
+    """Predictions of past weeks from the runs before them. coverage: share of values inside."""
+
+    confidence: float
+    predictions: int
+    coverage: Estimate | None
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesHistory(Series):
+    """A series, and what happened between its points.
+
+    untested: why a part is not tested for changes; empty if all is. regression: sentence on a
+    change for the worse that was not undone; empty without one. continues: sentence on an earlier
+    series of the same target with other parameters, or empty.
+    """
+
+    gaps: tuple[SeriesGap, ...]
+    annotations: tuple[FactChange, ...]
+    changes: tuple[ChangePoint, ...]
+    untested: str
+    regression: str
+    continues: str = ""
+    forecasts: tuple[WeekForecast, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Series of a metric over time. false_alarms: probability of a change point in 200 points of a
+    stationary series. margin: relative change for the worse that is no regression. notes: what is
+    left out, and why. forecasts: of the class of all targets."""
+
+    metric: str
+    false_alarms: float
+    margin: float
+    confidence: float
+    series: tuple[SeriesHistory, ...]
+    notes: tuple[str, ...]
+    forecasts: tuple[WeekForecast, ...] = ()
+    back_test: ForecastTest | None = None
+
+    @property
+    def regressions(self) -> list[str]:
+        """Returns the sentences on changes for the worse that were not undone."""
+        return [one.regression for one in self.series if one.regression]

@@ -1,0 +1,316 @@
+"""Builds the history of a series: gaps, annotations, change points, regressions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from statistics import median
+
+import numpy as np
+
+from nephoscope.core import units
+from nephoscope.core.model import Better, Estimate
+from nephoscope.features.compaction.summarise import CPU_MODEL, MACHINE
+from nephoscope.features.history import change_points, step_test
+from nephoscope.features.history.change_points import DetectedStep
+from nephoscope.features.history.records import (
+    ChangePoint,
+    Direction,
+    FactChange,
+    Repetition,
+    SeriesGap,
+    SeriesHistory,
+    Status,
+)
+from nephoscope.features.history.series import Point, Series, have_times
+from nephoscope.features.history.step_test import DAY_S
+from nephoscope.report import wording
+from nephoscope.stats.statistics.values import Array
+
+MARGIN = 0.03
+GAP_FACTOR = 3.0
+"""Times the usual distance of two runs from which on a gap is shown as one."""
+STEAL_MARGIN = 0.01
+STEAL_POINTS = 20
+"""Points on either side of a change whose stolen CPU time is compared."""
+
+
+Judging = Callable[[Series, Sequence[Point], Sequence[Point], ChangePoint], Sequence[Repetition]]
+"""Series, points before a change, points behind it and the change -> judged repetitions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """false_alarms: see History. margin: relative change that is no regression. confidence: of the
+    intervals."""
+
+    false_alarms: float = change_points.FALSE_ALARMS
+    margin: float = MARGIN
+    confidence: float = 0.95
+
+
+def analyse(
+    series: Series,
+    settings: Settings,
+    judge: Judging | None = None,
+) -> SeriesHistory:
+    """Returns the history of a series. judge: confirms or refutes changes."""
+    points = series.points
+    changes: list[ChangePoint] = []
+    untested = []
+    for start, end in segments(points):
+        part = points[start:end]
+        at_s = times(part)
+        if not step_test.is_testable(at_s):
+            untested.append(_untested(part, at_s))
+            continue
+        changes += _changes(series, part, settings, judge)
+    return SeriesHistory(
+        **{one.name: getattr(series, one.name) for one in fields(series)},
+        gaps=tuple(_gaps(points)),
+        annotations=tuple(_annotations(points)),
+        changes=tuple(changes),
+        untested=" ".join(untested),
+        regression=_regression(series, changes, settings.margin),
+    )
+
+
+def link(histories: Sequence[SeriesHistory]) -> list[SeriesHistory]:
+    """Links each series to the one of the same target and setting that ended before it began.
+
+    Where the parameters of a plan were edited, a new series begins.
+    """
+    return [replace(one, continues=_continued(one, histories)) for one in histories]
+
+
+def _continued(series: SeriesHistory, histories: Sequence[SeriesHistory]) -> str:
+    def setting(one: SeriesHistory) -> tuple[object, ...]:
+        return one.benchmark, one.target, one.factors, one.unit
+
+    earlier = [
+        one
+        for one in histories
+        if setting(one) == setting(series) and one.points[-1].at_s < series.points[0].at_s
+    ]
+    if not earlier:
+        return ""
+    before = max(earlier, key=lambda one: one.points[-1].at_s)
+    changed = [
+        f"{name} {before.params.get(name)} → {value}"
+        for name, value in series.params.items()
+        if before.params.get(name) != value
+    ]
+    return (
+        f"A new series begins with run {series.points[0].run}, after run {before.points[-1].run}: "
+        f"parameters changed ({wording.clean('; '.join(changed)) or 'one was removed'})."
+    )
+
+
+def segments(points: Sequence[Point]) -> list[tuple[int, int]]:
+    """Returns beginnings and ends of the parts measured on one CPU model."""
+    starts = [0]
+    known = ""
+    for index, point in enumerate(points):
+        model = point.facts.get(CPU_MODEL, "")
+        if model and known and model != known:
+            starts.append(index)
+        known = model or known
+    return list(zip(starts, [*starts[1:], len(points)], strict=True))
+
+
+def times(points: Sequence[Point]) -> Array:
+    """Returns the times of points in seconds since the epoch.
+
+    Points that have one and the same time are taken as a day apart, in their order.
+    """
+    at_s = [point.at_s for point in points]
+    return np.array(at_s) if have_times(at_s) else DAY_S * np.arange(len(points), dtype=np.float64)
+
+
+def scaled(points: Sequence[Point]) -> tuple[Array, bool]:
+    """Returns the values, as logarithms where all are above zero, and whether they are."""
+    values = np.array([point.estimate.value for point in points])
+    positive = bool(np.all(values > 0))
+    return (np.log(values) if positive else values), positive
+
+
+def _untested(points: Sequence[Point], at_s: Array) -> str:
+    need = f"{step_test.MINIMUM_POINTS} runs"
+    if step_test.has_season(at_s):
+        need += f" over {step_test.SEASON_DAYS:g} days"
+    begin = wording.clean(points[0].run)
+    return f"{wording.plural(len(points), 'run')} from {begin} on are not tested: it takes {need}."
+
+
+def _gaps(points: Sequence[Point]) -> Iterator[SeriesGap]:
+    at_s = times(points)
+    if at_s.size < 3:
+        return
+    distances = np.diff(at_s)
+    usual = float(np.median(distances))
+    for index in np.flatnonzero(distances > GAP_FACTOR * usual):
+        yield SeriesGap(float(at_s[index]), float(at_s[index + 1]))
+
+
+def _annotations(points: Sequence[Point]) -> Iterator[FactChange]:
+    known: dict[str, str] = {}
+    for point in points:
+        for fact, value in point.facts.items():
+            before = known.get(fact)
+            if before is not None and before != value:
+                yield FactChange(
+                    point.at_s, point.run, fact, before, value, resets=fact == CPU_MODEL
+                )
+        known |= point.facts
+
+
+def _changes(
+    series: Series,
+    points: Sequence[Point],
+    settings: Settings,
+    judge: Judging | None,
+) -> Iterator[ChangePoint]:
+    values, is_ratio = scaled(points)
+    steps = change_points.detect(
+        times(points),
+        values,
+        false_alarms=settings.false_alarms,
+        confidence=settings.confidence,
+    )
+    for place, step in enumerate(steps):
+        end = steps[place + 1].index if place + 1 < len(steps) else len(points)
+        change = _change(series, points, step, is_ratio, settings)
+        before = points[steps[place - 1].index if place else 0 : step.index]
+        own = judge(series, before, points[step.first : end], change) if judge else []
+        status: Status = own[-1].status if own else "suspected"
+        judged = replace(change, repetitions=tuple(own), status=status)
+        yield replace(judged, sentence=_sentence(series, judged))
+
+
+def _change(
+    series: Series,
+    points: Sequence[Point],
+    step: DetectedStep,
+    is_ratio: bool,
+    settings: Settings,
+) -> ChangePoint:
+    ends = (step.size, step.low, step.high)
+    value, low, high = (math.exp(end) for end in ends) if is_ratio else ends
+    unit = "ratio" if is_ratio else series.unit
+    method = "step of a regression with trend, daily season and AR(1) errors; Student's t"
+    shift = Estimate(value, low, high, settings.confidence, len(points), unit, method)
+    point = points[step.index]
+    direction = _direction(series.better, step.size)
+    return ChangePoint(
+        at_s=point.at_s,
+        first_s=points[step.first].at_s,
+        last_s=points[step.last].at_s,
+        detected_s=points[step.detected].at_s,
+        run=point.run,
+        previous_run=points[step.index - 1].run,
+        direction=direction,
+        shift=shift,
+        is_ratio=is_ratio,
+        false_alarms=step.false_alarms,
+        autocorrelation=step.correlation,
+        status="suspected",
+        simultaneous=tuple(_simultaneous(points, step)),
+        repetitions=(),
+        sentence="",
+    )
+
+
+def _sentence(series: Series, change: ChangePoint) -> str:
+    shift = shift_text(change.shift, change.is_ratio)
+    return (
+        f"{name_of(series)}: {shift} from {place_of(series, change.run)} on ({change.direction}, "
+        f"{change.status})."
+    )
+
+
+def place_of(series: Series, run: str) -> str:
+    """Returns a run as words; where times do not order the runs, with its number."""
+    if series.has_times:
+        return f"run {run}"
+    return f"run {run} (number {number_of(series, run)} of {len(series.points)})"
+
+
+def number_of(series: Series, run: str) -> int:
+    """Returns the place of a run in a series, from 1."""
+    return next(n for n, point in enumerate(series.points, start=1) if point.run == run)
+
+
+def shift_text(shift: Estimate, is_ratio: bool) -> str:
+    """Returns a shift in words: +5.1 % [4.2 %, 6.0 %], or a difference with its unit."""
+    ends = (shift.value, shift.low, shift.high)
+    if is_ratio:
+        texts = ["?" if end is None else f"{100 * (end - 1):+.1f} %" for end in ends]
+    else:
+        texts = ["?" if end is None else units.format_value(end, shift.unit) for end in ends]
+    return f"{texts[0]} [{texts[1]}, {texts[2]}]"
+
+
+def name_of(series: Series) -> str:
+    """Returns target, metric and setting of a series."""
+    setting = wording.factors_text(series.factors)
+    name = f"{wording.clean(series.target)}: {wording.full_name(series.benchmark, series.metric)}"
+    return f"{name} ({setting})" if setting else name
+
+
+def _direction(better: Better, size: float) -> Direction:
+    if better is Better.NONE:
+        return "changed"
+    return "better" if (size > 0) == (better is Better.HIGHER) else "worse"
+
+
+def _simultaneous(points: Sequence[Point], step: DetectedStep) -> Iterator[str]:
+    """Yields what else changed between the last run before the change and the first behind it."""
+    before = points[max(0, min(step.first, step.index) - 1)].facts
+    after = points[max(step.last, step.index)].facts
+    for fact, value in after.items():
+        if fact in before and before[fact] != value:
+            if fact == MACHINE:
+                yield "The target is another machine."
+            else:
+                yield f"{fact}: {wording.clean(before[fact])} → {wording.clean(value)}."
+    sides = (
+        points[max(0, step.index - STEAL_POINTS) : step.index],
+        points[step.index : step.index + STEAL_POINTS],
+    )
+    steal = [[point.steal for point in side if point.steal is not None] for side in sides]
+    if all(steal):
+        old, new = (median(side) for side in steal)
+        if abs(new - old) >= STEAL_MARGIN:
+            verb = "rose" if new > old else "fell"
+            yield (
+                f"CPU time stolen by the hypervisor {verb} from {wording.percent(old) or '0 %'} "
+                f"to {wording.percent(new) or '0 %'}."
+            )
+
+
+def _regression(series: Series, changes: Sequence[ChangePoint], margin: float) -> str:
+    """A sentence on the change since which the metric is worse; empty where it is not.
+
+    Changes since then are added up, so that one that was undone is none.
+    """
+    worst, since, worst_change = 0.0, 0.0, None
+    for change in reversed(changes):
+        if change.status == "refuted" or change.direction == "changed":
+            continue
+        sign = 1.0 if change.direction == "worse" else -1.0
+        since += sign * _relative(series, change)
+        if since > worst and change.direction == "worse":
+            worst, worst_change = since, change
+    if worst_change is None or worst <= margin:
+        return ""
+    return worst_change.sentence
+
+
+def _relative(series: Series, change: ChangePoint) -> float:
+    """Size of a change relative to the level; above the margin at once for values about zero."""
+    if change.is_ratio:
+        ratio = change.shift.value
+        return max(ratio, 1 / ratio) - 1
+    level = abs(float(np.median([point.estimate.value for point in series.points])))
+    return abs(change.shift.value) / level if level else math.inf

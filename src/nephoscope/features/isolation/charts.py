@@ -1,0 +1,210 @@
+"""The figures of what neighbours take: the map, curves over the dose, before-during-after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+
+from nephoscope.core import units
+from nephoscope.core.grouping import group_by
+from nephoscope.core.model import Better
+from nephoscope.features.isolation import tables
+from nephoscope.features.isolation.records import Cell, DoseResponse
+from nephoscope.report import figures, heat_maps, palette, selection, wording
+from nephoscope.report import violins as shapes
+from nephoscope.report.blocks import Chart, Column, Table
+from nephoscope.report.heat_maps import Square
+
+MAX_CHARTS = 6
+"""Victims with a figure of their own; the tables hold all."""
+
+BASELINE = "baseline"
+BEFORE, DURING, AFTER = "baseline before", "loaded", "recovery"
+
+
+def heat_map(cells: Sequence[Cell]) -> Chart:
+    """Victims by loads at the highest intensity, each with factor, interval and n."""
+    top = _highest(cells)
+    names = tables.victim_names([cell.victim for cell in cells])
+    several = len({cell.neighbours for cell in top if not tables.is_idle(cell)}) > 1
+
+    def row_of(cell: Cell) -> str:
+        many = f", {wording.plural(cell.neighbours, 'neighbour')}" if several else ""
+        return names[id(cell.victim)] + many
+
+    rows = list(dict.fromkeys(row_of(cell) for cell in top))
+    columns = list(dict.fromkeys(tables.resource_name(cell.resource) for cell in top))
+    squares = {}
+    for cell in top:
+        row, column = row_of(cell), tables.resource_name(cell.resource)
+        squares[rows.index(row), columns.index(column)] = _square(cell, row)
+    head = Column.head(("victim", "load"), ("factor", "interval", "n"), ("verdict",))
+    table_rows = tuple(
+        (
+            names[id(cell.victim)],
+            tables.load_name(cell),
+            *wording.ratio_cells(cell.factor, cell.comparison.n_a),
+            cell.comparison.verdict.word,
+        )
+        for cell in cells
+    )
+    caption = (
+        "Slowdown of each victim under load, relative to its baseline; above 1 is worse "
+        "for times and rates alike. Squares are coloured where the interval excludes 1; "
+        "hatched squares were not measured. n counts rounds. Intervals are unadjusted; "
+        "verdicts are adjusted for all pairs (Holm). Equivalence is decided by the 90 % interval "
+        "where the interval shown is at 95 %."
+    )
+    of_top = [row for row, cell in zip(table_rows, cells, strict=True) if cell in top]
+    return Chart(
+        "isolation-map",
+        "Slowdown under full load",
+        heat_maps.grid(rows, columns, squares),
+        Table(head, table_rows),
+        caption,
+        brief=Table(head, tuple(of_top[: tables.MAX_ROWS])),
+    )
+
+
+def _highest(cells: Sequence[Cell]) -> list[Cell]:
+    """Of each victim, resource and number of neighbours the cell of the highest intensity."""
+    groups = group_by(cells, lambda cell: (id(cell.victim), cell.resource, cell.neighbours))
+    return [max(own, key=lambda cell: cell.intensity) for own in groups.values()]
+
+
+def _square(cell: Cell, row: str) -> Square:
+    value, interval, n = wording.ratio_cells(cell.factor, cell.comparison.n_a)
+    lines = (value, interval if cell.has_interval else "no interval", f"n {n}")
+    words = [
+        f"{row} with {tables.load_name(cell)}: {value} {interval} (n = {n})",
+        cell.comparison.verdict.word,
+    ]
+    if cell.attribution is not None and cell.excludes_one:
+        words.append(f"attributed to: {cell.attribution.word.value}")
+    factor = cell.factor.value if cell.factor and cell.excludes_one else None
+    return Square(lines, "; ".join(words), factor)
+
+
+def responses(heat: Sequence[DoseResponse]) -> list[Chart]:
+    """A figure for each victim that responds at all: factor over what the load reached."""
+    groups = group_by(heat, lambda one: id(one.victim))
+    names = tables.victim_names([one.victim for one in heat])
+    charts = []
+    for number, own in enumerate(groups.values()):
+        if all(one.response.word == "flat" for one in own):
+            continue
+        shown = sorted(own, key=_reach, reverse=True)[: selection.MAX_CURVES]
+        charts.append(_responses(names[id(own[0].victim)], shown, len(own), number))
+    return charts[:MAX_CHARTS]
+
+
+def _reach(one: DoseResponse) -> float:
+    return max((point.factor.value for point in one.points if point.factor), default=0.0)
+
+
+def _responses(name: str, drawn: Sequence[DoseResponse], of: int, number: int) -> Chart:
+    curves, rows = [], []
+    for one in drawn:
+        label = tables.resource_name(one.resource) + tables.concurrent(one.neighbours)
+        points = [point for point in one.points if point.factor is not None]
+        at = [point.achieved.value if point.achieved else point.asked for point in points]
+        kept = [wording.plain(point.factor) for point in points if point.factor]
+        hover = [
+            (
+                f"{label}, requested {100 * point.asked:g} %, achieved {100 * x:.3g} %: "
+                f"{wording.estimate_text(factor)}"
+            )
+            for point, x, factor in zip(points, at, kept, strict=True)
+        ]
+        curves.append(
+            figures.Curve(
+                label,
+                (0.0, *at),
+                (1.0, *(factor.value for factor in kept)),
+                (None, *(factor.low for factor in kept)),
+                (None, *(factor.high for factor in kept)),
+                ("baseline: 1 by definition", *hover),
+            )
+        )
+        rows += [
+            (
+                label,
+                f"{100 * point.asked:g} %",
+                "–" if point.achieved is None else wording.estimate_text(point.achieved),
+                *wording.ratio_cells(factor),
+            )
+            for point, factor in zip(points, kept, strict=True)
+        ]
+    x = figures.Axis("achieved load intensity", "ratio", from_zero=True)
+    figure = figures.lines(curves, x, figures.Axis("slowdown", "none"), height=380)
+    figure["layout"].setdefault("shapes", []).append(
+        figures.horizontal(1.0) | {"line": {"color": palette.NEUTRAL, "width": 1, "dash": "dot"}}
+    )
+    figure["layout"]["showlegend"] = True
+    head = (Column("load"), *Column.numbers("requested", "achieved", "factor", "interval", "n"))
+    more = f" Shows the {len(drawn)} largest of {of} factors." if len(drawn) < of else ""
+    return Chart(
+        f"isolation-dose-{number}",
+        f"{name} by load intensity",
+        figure,
+        Table(head, tuple(rows)),
+        f"Slowdown relative to the baseline (1) with its interval; above 1 is worse.{more}",
+        repeats=True,
+    )
+
+
+def violins(cells: Sequence[Cell]) -> list[Chart]:
+    """For each victim that loses something: its values before, during and after each load."""
+    groups = group_by(_highest(cells), lambda cell: id(cell.victim))
+    names = tables.victim_names([cell.victim for cell in cells])
+    hurt = [own for own in groups.values() if any(cell.excludes_one for cell in own)]
+    hurt.sort(key=lambda own: -max(cell.factor.value if cell.factor else 0 for cell in own))
+    return [
+        _violins(names[id(own[0].victim)], own, number)
+        for number, own in enumerate(hurt[:MAX_CHARTS])
+    ]
+
+
+def _violins(name: str, cells: Sequence[Cell], number: int) -> Chart:
+    victim = cells[0].victim
+    groups = [
+        shapes.Group(tables.load_name(cell), phase, tuple(values))
+        for cell in cells
+        for phase, values in _phases(cell).items()
+        if values
+    ]
+    phases_there = [
+        p for p in (BASELINE, BEFORE, DURING, AFTER) if any(g.phase == p for g in groups)
+    ]
+    axis = figures.Axis(wording.metric_name(victim.metric), victim.unit)
+    better = "higher" if victim.better is Better.HIGHER else "lower"
+    head = (*Column.texts("load", "phase"), *Column.numbers("minimum", "median", "maximum", "n"))
+    rows = tuple(
+        (
+            one.place,
+            one.phase,
+            *(units.format_value(of(one.values), victim.unit) for of in (min, median, max)),
+            str(len(one.values)),
+        )
+        for one in groups
+    )
+    return Chart(
+        f"isolation-around-{number}",
+        f"{name}: baseline, loaded, recovery",
+        shapes.violins(list(map(tables.load_name, cells)), phases_there, groups, axis),
+        Table(head, rows),
+        f"Each point is one trial; {better} is better. Boxes span the quartiles with a "
+        "line at the median. Outlines show the density and end at the extreme values.",
+        repeats=True,
+    )
+
+
+def _phases(cell: Cell) -> dict[str, list[float]]:
+    sides = {
+        BEFORE: [one.before for one in cell.rounds if one.before is not None],
+        DURING: [one.loaded for one in cell.rounds],
+        AFTER: [one.after for one in cell.rounds if one.after is not None],
+    }
+    if sides[BEFORE] or sides[AFTER]:
+        return sides
+    return {BASELINE: [one.quiet for one in cell.rounds], DURING: sides[DURING]}

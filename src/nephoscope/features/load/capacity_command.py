@@ -1,0 +1,322 @@
+"""`nephoscope capacity URL`: the highest rate at which a server meets an objective."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nephoscope.cli.kit import measuring, options, output
+from nephoscope.cli.kit.options import option
+from nephoscope.core.errors import Interrupted, RunFailed, TargetError, UsageError
+from nephoscope.features.load.options import params_of, with_request_options
+
+if TYPE_CHECKING:
+    from nephoscope.core.model import Sample, TrialRecord
+    from nephoscope.features.load.capacity import Costs, Search, SearchLimits, Stage, StagePlan
+    from nephoscope.features.load.objective import Objective
+    from nephoscope.features.load.records import CapacityResult
+    from nephoscope.measure.targets.kinds.record import TargetRecord
+    from nephoscope.store import Store, StoredRun
+
+_BUDGET_S = 120.0
+_CLOSED_LOOP_TRIALS = 3
+_CLOSED_LOOP_S = 2.0
+_LEAST_BUDGET_S = 15.0
+"""Three trials of a closed loop and some of the search, of a second each."""
+_CLOSED_LOOP_SHARE = 0.05
+"""Of the budget, that a trial of the closed loop may take."""
+_TIMEOUT_RATIO = 4
+_LEAST_TIMEOUT_S = 1.0
+"""In the search, a request that takes so many times the objective's limit is given up: it missed
+the limit, and the budget does not wait for it."""
+_CONFIDENCE = 0.95
+NO_RESPONSE = "no_valid_response"
+"""Name of the failure of a trial whose server never answered as it should."""
+LATE_SENDER = "late_sends"
+"""Code of the reason for which a trial is invalid whose generator was behind its schedule."""
+
+
+@click.command()
+@click.argument("url")
+@option(
+    "--objective objective_text",
+    "'pN < TIME'",
+    "Objective of response time, e.g. 'p99 < 20ms'.",
+    required=True,
+)
+@option(
+    "--precision",
+    options.FiniteRange(0.005, 0.5),
+    "Half-width of the interval, relative to the rate, at which the search ends.",
+    default=0.05,
+    metavar="RATIO",
+)
+@with_request_options
+@options.REPORT_FILE
+@options.BUDGET
+@options.SEED
+@options.LABELS
+@options.STORE
+@options.JSON
+def capacity(
+    url: str,
+    objective_text: str,
+    precision: float,
+    values: dict[str, str],
+    target: str,
+    to: Path | None,
+    budget: float | None,
+    seed: int | None,
+    store: Path | None,
+    as_json: bool,
+    **requests: Any,
+) -> int:
+    """Find the highest rate at which a server meets an objective.
+
+    Measures the rate of a closed loop, then searches below it: a few rates at a time, interleaved,
+    where the trials so far tell most. Failed requests count as slower than the objective's limit.
+
+    \b
+    nephoscope capacity --objective 'p99 < 20ms' http://127.0.0.1:8080/
+    """
+    from nephoscope.core.reading import yamltext
+    from nephoscope.features.load import capacity as search
+    from nephoscope.features.load.objective import Objective
+    from nephoscope.measure.targets.kinds import parse
+    from nephoscope.store import Store
+
+    objective = Objective.of(objective_text)
+    began_s, budget_s = time.monotonic(), budget or _BUDGET_S
+    if budget_s < _LEAST_BUDGET_S:
+        raise UsageError(
+            f"A search takes at least {_LEAST_BUDGET_S:g} s.", "Use --budget 2min, for example."
+        )
+    params = params_of(url, requests)
+    params |= {name: yamltext.parse_scalar(value) for name, value in values.items()}
+    costs = search.Costs()
+    server = _Server(params, parse(target), Store(store), seed, objective)
+    closed_loop_s = max(1.0, min(_CLOSED_LOOP_S, _CLOSED_LOOP_SHARE * budget_s))
+    closed_loop_per_s = server.closed_loop_per_s(closed_loop_s, budget_s, costs)
+    limit_s = max(_LEAST_TIMEOUT_S, _TIMEOUT_RATIO * objective.limit_ns / 1e9)
+    params["timeout_ns"] = min(params["timeout_ns"], round(limit_s * 1e9))
+    params["arrivals"] = "poisson" if requests["poisson"] else "constant"
+    left_s = budget_s - (time.monotonic() - began_s)
+    limits = search.SearchLimits(precision, left_s, _CONFIDENCE)
+    searched = search.search(server.measure, objective, closed_loop_per_s, limits, costs=costs)
+    result = _result(searched, server, closed_loop_per_s, limits)
+    if to is not None:
+        _write(result, to)
+    if as_json:
+        output.document(result)
+    else:
+        output.say(_text(result))
+    return 0 if searched.capacity.n else measuring.NOTHING_VALID
+
+
+class _Server:
+    """The server under load: measures rates, and remembers the runs."""
+
+    def __init__(
+        self,
+        params: dict[str, Any],
+        target: TargetRecord,
+        store: Store,
+        seed: int | None,
+        objective: Objective,
+    ) -> None:
+        self.params = params
+        self.objective = objective
+        self.runs: list[str] = []
+        self._target = target
+        self._store = store
+        self._seed = seed
+
+    def closed_loop_per_s(self, trial_s: float, limit_s: float, costs: Costs) -> float:
+        """Returns the median rate of a closed loop; `costs` learn what its trials took.
+
+        Raises RunFailed where no trial is valid.
+        """
+        from nephoscope.results import analyse_run
+
+        began_s = time.monotonic()
+        run, failure = self._executed(_CLOSED_LOOP_TRIALS, trial_s, limit_s)
+        if failure is not None:
+            raise failure
+        costs.learn(time.monotonic() - began_s, _CLOSED_LOOP_TRIALS, trial_s, _spent_s(run))
+        (line,) = (
+            line for line in analyse_run.build(run).metrics if line.metric == "requests_per_s"
+        )
+        return line.estimate.value
+
+    def measure(self, plan: StagePlan) -> Stage:
+        """See `nephoscope.features.load.capacity.Measure`."""
+        from nephoscope.features.load.capacity import Stage
+        from nephoscope.features.load.records import TrialOutcome
+
+        rates = sorted({float(f"{rate:.4g}") for rate in plan.rates_per_s})
+        run, failure = self._executed(plan.rounds, plan.trial_s, plan.limit_s, rates)
+        outcomes = []
+        for record, samples in _trials(run):
+            latency_ns = self.objective.latency_of(samples)
+            met = self.objective.met_by(samples)
+            known_ns = latency_ns if math.isfinite(latency_ns) else None
+            is_late = record.cause == LATE_SENDER
+            rate = float(record.factors["rate_per_s"])
+            outcomes.append(TrialOutcome(rate, met, known_ns, is_late))
+        excluded = max(0, plan.rounds * len(rates) - len(outcomes))
+        return Stage(outcomes, excluded, failure, _spent_s(run))
+
+    def _executed(
+        self,
+        trials: int,
+        trial_s: float,
+        limit_s: float,
+        rates_per_s: list[float] | None = None,
+    ) -> tuple[StoredRun, RunFailed | None]:
+        """The run of these trials, and its failure where none of them is valid.
+
+        limit_s: seconds after which it ends with the trials that are measured by then.
+        """
+        from nephoscope.features.load.live import LoadProgress
+        from nephoscope.features.load.plan import plan_of
+        from nephoscope.measure import runs
+
+        plan = plan_of(
+            self.params,
+            self._target,
+            trials=trials,
+            trial_s=trial_s,
+            name="capacity",
+            rates_per_s=rates_per_s,
+            seed=None if self._seed is None else self._seed + len(self.runs),
+        )
+        progress, began_s = LoadProgress(sys.stderr), time.monotonic()
+        failure = None
+        try:
+            run = measuring.executed(
+                plan, self._store, fresh=True, progress=lambda _: progress, limit_s=limit_s
+            )
+            runs.mark_reported(run)
+        except (Interrupted, TargetError):
+            raise
+        except RunFailed as error:
+            if progress.run is None or not progress.run.path.exists():
+                if time.monotonic() - began_s >= limit_s:
+                    raise _out_of_time(limit_s) from None
+                raise
+            run, failure = progress.run, error
+        self.runs.append(run.id)
+        return run, failure
+
+
+def _out_of_time(limit_s: float) -> RunFailed:
+    """The error where a run ended before its first trial."""
+    return RunFailed(
+        f"The first trial had not ended after {limit_s:.0f} s: this machine is too busy for the "
+        "budget.",
+        "Use a larger --budget, such as 2min, or wait until other programs have ended.",
+    )
+
+
+def _spent_s(run: StoredRun) -> list[float]:
+    """Seconds that each trial of a run took, in their order."""
+    return [one.spent_s for one in sorted(run.records(), key=lambda one: one.position)]
+
+
+def _trials(run: StoredRun) -> list[tuple[TrialRecord, list[Sample]]]:
+    """Each trial that has an outcome, with its samples; without where the server never answered.
+
+    A trial whose only fault is a late sender has one: see `TrialOutcome`.
+    """
+    import json
+
+    from nephoscope.core.model import Sample
+    from nephoscope.results.names import UNANSWERED
+    from nephoscope.store import counts
+
+    names = ("metric", "value", "count", "factors")
+    trials: list[tuple[TrialRecord, list[Sample]]] = []
+    for record, table in run.tables():
+        if record.failure_name == NO_RESPONSE:
+            trials.append((record, []))
+        elif counts(record) or set(record.reason_codes) == {LATE_SENDER}:
+            rows = zip(*(table.column(name).to_pylist() for name in names), strict=True)
+            samples = [
+                Sample(metric, value, count, factors=json.loads(factors))
+                for metric, value, count, factors in rows
+                if metric in ("latency_ns", UNANSWERED["latency_ns"], "errors_count")
+            ]
+            trials.append((record, samples))
+    return trials
+
+
+def _result(
+    search_result: Search, server: _Server, closed_loop_per_s: float, limits: SearchLimits
+) -> CapacityResult:
+    from nephoscope.core.model import Estimate
+    from nephoscope.features.load import capacity as search
+    from nephoscope.features.load.records import CapacityResult
+
+    sentence, known = search.conclusion(search_result, server.objective, _CONFIDENCE)
+    params: Mapping[str, Any] = server.params
+    estimate = Estimate(
+        search_result.capacity.rate_per_s,
+        search_result.capacity.low,
+        search_result.capacity.high,
+        _CONFIDENCE,
+        search_result.capacity.n,
+        "per_s",
+        "posterior of a logistic curve over rates",
+    )
+    return CapacityResult(
+        url=params["url"],
+        objective=str(server.objective),
+        connections=params["connections"],
+        capacity_per_s=estimate if known else None,
+        sentence=sentence,
+        closed_loop_per_s=closed_loop_per_s,
+        tried=search_result.tried,
+        excluded_trials=search_result.excluded,
+        runs=tuple(server.runs),
+        limit_ns=server.objective.limit_ns,
+        stages=search_result.stages,
+        remarks=tuple(search.remarks(search_result, server.objective, limits)),
+    )
+
+
+def _write(result: CapacityResult, to: Path) -> None:
+    from nephoscope.features.load.capacity_report import section
+    from nephoscope.report import files
+
+    title = f"Capacity of {result.url}"
+    files.write([to], title, result.objective, [section(result)], result, "Name another file.")
+    output.log(f"Written: {to}")
+
+
+def _text(result: CapacityResult) -> str:
+    rows: list[tuple[str, ...]] = [
+        (f"  {one.rate_per_s:,.0f}/s", str(one.trials), str(one.met), str(one.sender_late or ""))
+        for one in result.tried
+    ]
+    head: tuple[str, ...] = ("  RATE", "TRIALS", "OBJECTIVE MET", "SENDER LATE")
+    if not any(one.sender_late for one in result.tried):
+        head, rows = head[:-1], [row[:-1] for row in rows]
+    parts = [
+        f"{result.url}\nclosed loop with {result.connections} connections: "
+        f"{result.closed_loop_per_s:,.0f} requests per second",
+        output.table(head, rows, right=range(len(head))),
+        " ".join([result.sentence, *result.remarks]),
+    ]
+    if result.excluded_trials:
+        parts.append(
+            f"! {result.excluded_trials} trials were excluded; `nephoscope show {result.runs[-1]}` "
+            "prints why."
+        )
+    parts.append(f"runs {result.runs[0]} to {result.runs[-1]}")
+    return "\n\n".join(parts)

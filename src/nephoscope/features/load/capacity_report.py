@@ -1,0 +1,180 @@
+"""The report of a search for a capacity: its stages, and latency by rate beside the objective."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from nephoscope.core import units
+from nephoscope.features.load.records import CapacityResult, SearchStage, TrialOutcome
+from nephoscope.report import figures, palette, wording
+from nephoscope.report.blocks import Chart, Column, Section, Sentence, Table
+
+_MET = ("objective met", 2, "circle")
+_MISSED = ("objective missed", 1, "x")
+_APART = 0.12  # of the width of a stage: trials stand beside the interval
+
+
+def section(result: CapacityResult) -> Section:
+    """Returns the conclusion, the stages of the search, and latency by rate."""
+    closed = units.format_value(result.closed_loop_per_s, "per_s")
+    return Section(
+        "capacity",
+        "Capacity",
+        (
+            Sentence(wording.clean(result.sentence), lead=True),
+            *(Sentence(wording.clean(remark)) for remark in result.remarks),
+            Sentence(
+                f"Closed loop with {wording.plural(result.connections, 'connection')}: {closed}. "
+                "Each stage measures the rates that tell most after the trials before it."
+            ),
+            _stages(result),
+            _latencies(result),
+            Table(
+                (Column("rate"), *Column.numbers("trials", "objective met", "sender late")),
+                tuple(
+                    (
+                        units.format_value(one.rate_per_s, "per_s"),
+                        *map(str, (one.trials, one.met, one.sender_late)),
+                    )
+                    for one in result.tried
+                ),
+                "Trials by rate.",
+            ),
+        ),
+    )
+
+
+def _stages(result: CapacityResult) -> Chart:
+    """Rates of each stage, and the interval of the capacity after it."""
+    places = range(len(result.stages))
+    colour, _, symbol = palette.style(0)
+    medians = [one.capacity_per_s for one in result.stages]
+    lows = [one.low_per_s for one in result.stages]
+    highs = [one.high_per_s for one in result.stages]
+    data = [
+        figures.trace(
+            "capacity so far",
+            places,
+            medians,
+            [f"after stage {place + 1}: {_range(result.stages[place])}" for place in places],
+            marker={"color": colour, "symbol": symbol, "size": 8},
+            error_y=figures.error_bars(medians, lows, highs) | {"color": colour},
+        )
+    ]
+    trials = [(place + _APART, one) for place in places for one in result.stages[place].trials]
+    data += _marks(trials)
+    rates = [one.rate_per_s for _, one in trials] + lows + highs
+    figure = {
+        "data": data,
+        "layout": figures.layout(
+            figures.named_ticks(
+                [str(place + 1) for place in places],
+                title={"text": "stage", "font": {"size": 13}, "standoff": 12},
+                range=[-0.5, len(places) - 0.5],
+            ),
+            figures.axis_of(figures.Axis("rate", "per_s", log=True), rates),
+        ),
+    }
+    rows = tuple(
+        (
+            str(number),
+            *(
+                ", ".join(
+                    units.format_value(one.rate_per_s, "per_s")
+                    for one in stage.trials
+                    if one.met == met
+                )
+                or "–"
+                for met in (True, False)
+            ),
+            _range(stage),
+        )
+        for number, stage in enumerate(result.stages, 1)
+    )
+    head = (*Column.texts("stage", "met", "missed"), *Column.numbers("capacity so far"))
+    return Chart(
+        "capacity-stages", "Stages of the search", figure, Table(head, rows, collapsed=True)
+    )
+
+
+def _latencies(result: CapacityResult) -> Chart:
+    """Latency of each trial at the objective's percentile, with the limit and the capacity."""
+    percentile = result.objective.split(" ")[0]
+    trials = [one for stage in result.stages for one in stage.trials]
+    timed = [one for one in trials if one.latency_ns is not None]
+    rates = [one.rate_per_s for one in trials]
+    data = _marks([(one.rate_per_s, one) for one in timed], of_latency=True)
+    ends = [min(rates), max(rates)]
+    data.append(
+        figures.trace(
+            result.objective,
+            ends,
+            [float(result.limit_ns)] * 2,
+            [result.objective] * 2,
+            mode="lines",
+            line={"color": palette.NEUTRAL, "dash": "dash", "width": 1.5},
+        )
+    )
+    latencies = [one.latency_ns for one in timed if one.latency_ns is not None]
+    layout = figures.layout(
+        figures.axis_of(figures.Axis("rate", "per_s", log=True), rates),
+        figures.axis_of(
+            figures.Axis(f"latency {percentile}", "ns", log=True),
+            [*latencies, float(result.limit_ns)],
+        ),
+    )
+    if result.capacity_per_s is not None:
+        figures.vertical(layout, result.capacity_per_s.value, "capacity", log=True)
+    rows = tuple(
+        (
+            units.format_value(one.rate_per_s, "per_s"),
+            "–" if one.latency_ns is None else units.format_value(one.latency_ns, "ns"),
+            "met" if one.met else "missed",
+        )
+        for one in sorted(trials, key=lambda one: one.rate_per_s)
+    )
+    head = (Column("rate"), Column(f"latency {percentile}", numeric=True), Column("objective"))
+    failed = len(trials) - len(timed)
+    return Chart(
+        "capacity-latency",
+        f"Latency {percentile} of each trial by rate",
+        {"data": data, "layout": layout},
+        Table(head, rows, collapsed=True),
+        f"Without {wording.plural(failed, 'trial')} in which failed requests reach the percentile."
+        if failed
+        else "",
+    )
+
+
+def _marks(
+    trials: Sequence[tuple[float, TrialOutcome]], *, of_latency: bool = False
+) -> list[dict[str, Any]]:
+    """A point for each trial, apart where it missed the objective."""
+    data = []
+    for name, place, symbol in (_MET, _MISSED):
+        own = [(x, one) for x, one in trials if one.met == (name == _MET[0])]
+        hover = [
+            f"{units.format_value(one.rate_per_s, 'per_s')}: "
+            + ("failed" if one.latency_ns is None else units.format_value(one.latency_ns, "ns"))
+            + (", sender late" if one.is_sender_late else "")
+            for _, one in own
+        ]
+        data.append(
+            figures.trace(
+                name,
+                [x for x, _ in own],
+                [one.latency_ns if of_latency else one.rate_per_s for _, one in own],
+                hover,
+                marker={"color": palette.COLOURS[place], "symbol": symbol, "size": 7},
+            )
+        )
+    return data
+
+
+def _range(stage: SearchStage) -> str:
+    low, value, high = (
+        units.format_value(each, "per_s")
+        for each in (stage.low_per_s, stage.capacity_per_s, stage.high_per_s)
+    )
+    return f"{value} [{low}, {high}]"

@@ -1,0 +1,127 @@
+"""`nephoscope load URL`: requests per second and latency of a server, in one command."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nephoscope.cli.kit import measuring, options, output
+from nephoscope.cli.kit.options import Count, duration, option
+from nephoscope.core.errors import UsageError
+from nephoscope.core.model import TrialStatus
+from nephoscope.features.load.options import RATE, params_of, sentence_of, with_request_options
+
+if TYPE_CHECKING:
+    from nephoscope.store import StoredRun
+
+_DEFAULT_TRIALS = 10
+TRIALS_FAILED = 3
+"""Exit code where some trials failed."""
+
+
+@click.command()
+@click.argument("url")
+@option(
+    "-r --rate",
+    RATE,
+    "Requests per second of an open loop, e.g. 1000 or 60/min [default: closed loop].",
+)
+@option(
+    "-d --duration duration_s",
+    duration("1 s", "24 h"),
+    "Time under load, over all trials.",
+    default="30s",
+)
+@option(
+    "--trials",
+    Count(1, 1000),
+    "Number of trials that the time is divided into, of 1 s at least; 6 or more give intervals "
+    "[default: 10, or fewer in a short time].",
+)
+@with_request_options
+@options.SEED
+@options.LABELS
+@options.STORE
+@options.FULL_REPORT
+@options.JSON
+def load(
+    url: str,
+    rate: float | None,
+    duration_s: float,
+    trials: int | None,
+    values: dict[str, str],
+    target: str,
+    seed: int | None,
+    store: Path | None,
+    full_report: bool,
+    as_json: bool,
+    **requests: Any,
+) -> int:
+    """Put an HTTP server under load; print rate and latency.
+
+    Without --rate, each connection sends its next request after a response (closed loop): it shows
+    the highest rate, and hides what users wait while the server stalls. With --rate, requests are
+    due at set times (open loop), and latency counts from there.
+
+    \b
+    nephoscope load http://127.0.0.1:8080/
+    nephoscope load -r 1000 -c 50 -d 1min http://127.0.0.1:8080/search
+    """
+    from nephoscope.core.reading import yamltext
+    from nephoscope.features.load import text
+    from nephoscope.features.load.live import LoadProgress
+    from nephoscope.features.load.plan import plan_of
+    from nephoscope.measure.targets.kinds import parse
+    from nephoscope.store import Store
+
+    trials = _trials(trials, duration_s)
+    trial_s = duration_s / trials
+    params = params_of(url, requests)
+    if rate is not None:
+        params |= {
+            "rate_per_s": rate,
+            "arrivals": "poisson" if requests["poisson"] else "constant",
+        }
+    elif requests["poisson"]:
+        raise UsageError("--poisson needs a rate.", "Add --rate 1000, for example.")
+    params |= {name: yamltext.parse_scalar(value) for name, value in values.items()}
+    plan = plan_of(params, parse(target), trials=trials, trial_s=trial_s, seed=seed)
+    run = measuring.executed(plan, Store(store), fresh=True, progress=LoadProgress)
+    head = sentence_of(params, trials, trial_s)
+    code = measuring.present(
+        run,
+        as_json=as_json,
+        full=full_report,
+        text_of=None if full_report else lambda result: text.text(result, params["url"], head),
+    )
+    return code or _exit_code_of_failures(run)
+
+
+def _trials(wanted: int | None, duration_s: float) -> int:
+    """Returns the number of trials. UsageError where the time is too short for those asked for."""
+    from nephoscope.features.load.plan import MIN_TRIAL_S
+
+    room = max(1, int(duration_s / MIN_TRIAL_S))
+    if wanted is not None and wanted > room:
+        raise UsageError(
+            f"{wanted} trials in {duration_s:g} s are too short: a trial takes at least "
+            f"{MIN_TRIAL_S:g} s.",
+            f"Use `-d {math.ceil(wanted * MIN_TRIAL_S)}s`, or `--trials {room}`.",
+        )
+    return min(_DEFAULT_TRIALS, room) if wanted is None else wanted
+
+
+def _exit_code_of_failures(run: StoredRun) -> int:
+    """Returns 3 with a sentence where trials failed, as when the server died; else 0."""
+    records = [record for record in run.records() if record.key.round > 0]
+    failed = [record for record in records if record.status is TrialStatus.FAILED]
+    if not failed:
+        return 0
+    why = f" Reason: {failed[0].reasons[0]}" if failed[0].reasons else ""
+    output.warn(
+        f"{len(failed)} of {len(records)} trials failed; the results are those of the others.{why}"
+    )
+    return TRIALS_FAILED

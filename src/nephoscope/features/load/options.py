@@ -1,0 +1,120 @@
+"""The options that `load` and `capacity` share, and the parameters of http.load that they mean."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from nephoscope.cli.kit import options
+from nephoscope.cli.kit.options import Count, Parsed, duration, flag, option, repeated
+from nephoscope.core import units
+from nephoscope.core.errors import UsageError
+from nephoscope.core.naming import plural
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_SHARED = (
+    option("-c --connections", Count(1, 1_000_000), "Number of connections.", default=10),
+    option(
+        "-t --threads",
+        Count(0, 1024),
+        "Number of threads of the generator; 0 takes one per CPU.",
+        default=1,
+    ),
+    option("-X --method", "NAME", "HTTP method.", default="GET"),
+    repeated("-H --header headers", "'NAME: VALUE'", "Header of each request."),
+    option("--body", "TEXT", "Body of each request.", default=""),
+    flag("--http2", "Use HTTP/2; without TLS the server has to expect it (prior knowledge)."),
+    option(
+        "--streams", Count(1, 10_000), "Concurrent requests on each HTTP/2 connection.", default=1
+    ),
+    flag("-k --insecure", "Accept any TLS certificate of the server."),
+    options.NO_KEEP_ALIVE,
+    flag("--poisson", "Poisson arrivals instead of evenly spaced requests."),
+    option(
+        "--timeout timeout_s", duration("1 ms", "1 h"), "Time limit of a request.", default="10s"
+    ),
+    options.AUTHORISED_HOSTS,
+    option("--target", "TARGET", "Host of the generator.", default="local"),
+)
+
+
+def with_request_options(function: Function) -> Function:
+    """Adds the options that describe requests and connections."""
+    return options.add_options(function, (options.SETS, *_SHARED))
+
+
+def params_of(url: str, options_by_name: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the parameters of http.load that the shared options describe.
+
+    options_by_name: values by name of the option's variable. Raises UsageError for several streams
+    that HTTP/1.1 does not have.
+    """
+    if options_by_name["streams"] > 1 and not options_by_name["http2"]:
+        raise UsageError("HTTP/1.1 connections have no streams.", "Add --http2.")
+    return {
+        "url": with_ascii_host(url if "://" in url else f"http://{url}"),
+        "connections": options_by_name["connections"],
+        "threads": options_by_name["threads"],
+        "method": options_by_name["method"],
+        "headers": list(options_by_name["headers"]),
+        "body": options_by_name["body"],
+        "version": "2" if options_by_name["http2"] else "1.1",
+        "streams": options_by_name["streams"],
+        "tls_verify": not options_by_name["insecure"],
+        "keep_alive": not options_by_name["no_keep_alive"],
+        "timeout_ns": round(options_by_name["timeout_s"] * 1e9),
+        "authorised_hosts": list(options_by_name["authorised_hosts"]),
+    }
+
+
+def with_ascii_host(url: str) -> str:
+    """Returns an address whose host name has its ASCII form: 'http://münchen.example/' is
+    'http://xn--mnchen-3ya.example/'. UsageError for a name that has none."""
+    scheme, mark, rest = url.partition("://")
+    end = next((place for place, sign in enumerate(rest) if sign in "/?#"), len(rest))
+    host, port = re.fullmatch(r"(.*?)(:[0-9]*)?", rest[:end], re.DOTALL).groups("")  # type: ignore[union-attr]
+    if host.isascii():
+        return url
+    user, at, host = host.rpartition("@")
+    try:
+        host = host.encode("idna").decode("ascii")
+    except UnicodeError:
+        raise UsageError(
+            f"'{host}' is no host name.", "Write it in its ASCII form (xn--...)."
+        ) from None
+    return f"{scheme}{mark}{user}{at}{host}{port}{rest[end:]}"
+
+
+def rate_of(text: str) -> float:
+    """Returns the requests per second of '1000', '1000/s', '1k/s' or '60/min'."""
+    number, _, per = text.strip().partition("/")
+    seconds = {"": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}.get(per.strip())
+    factor = {"k": 1e3, "M": 1e6}.get(number.strip()[-1:], 1.0)
+    try:
+        rate = float(number.strip().rstrip("kM")) * factor / (seconds or 0.0)
+    except (ValueError, ZeroDivisionError):
+        rate = float("nan")
+    if not 0.001 <= rate <= 1e7:
+        raise UsageError(
+            f"'{text}' is no rate from 0.001 to 10,000,000 requests per second.",
+            "Write, for example, 1000, 1000/s or 60/min.",
+        )
+    return rate
+
+
+RATE = Parsed("RATE", rate_of)
+
+
+def sentence_of(params: Mapping[str, Any], trials: int, trial_s: float) -> str:
+    """Describes the load: 'open loop, 1 k/s (poisson), 10 connections; 10 trials of 3 s'."""
+    arrivals = params.get("arrivals", "closed")
+    if arrivals == "closed":
+        loop = "closed loop"
+    else:
+        loop = f"open loop, {units.format_value(params['rate_per_s'], 'per_s')} ({arrivals})"
+    links = plural(params["connections"], "connection")
+    if params.get("version") == "2":
+        links += f" of HTTP/2 with {plural(params['streams'], 'stream')}"
+    return f"{loop}, {links}; {plural(trials, 'trial')} of {trial_s:g} s"

@@ -1,0 +1,90 @@
+"""Counts and measurements of the request generators of a run, as a section of the report."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from nephoscope.core.model import RunResult
+from nephoscope.core.naming import level_name
+from nephoscope.features.load import charts, sentences, tools
+from nephoscope.features.load.result import Load, LoadCounts
+from nephoscope.report import wording
+from nephoscope.report.blocks import Block, Column, Section, Sentence, Table, items
+
+
+def build(result: RunResult) -> Section | None:
+    """Requests sent and answered, failed ones by kind, and what the trials state."""
+    load = result.part(Load)
+    if load is None:
+        return None
+    head = (
+        Column("load"),
+        *Column.numbers("trials", "requests due", "valid responses"),
+        Column("errors"),
+    )
+    rows = tuple(
+        (
+            wording.clean(_name(line)),
+            str(line.trials),
+            f"{line.due_count:,}",
+            f"{line.completed_count:,}",
+            wording.clean(sentences.errors_text(line.errors_count)),
+        )
+        for line in load.lines
+    )
+    bounds = [
+        sentence
+        for line in load.lines
+        if (sentence := sentences.overload(line) or sentences.bounds(line))
+    ]
+    blocks: list[Block] = [Sentence(wording.clean(text)) for text in dict.fromkeys(bounds)]
+    if bounds:
+        blocks.append(
+            Sentence(
+                "Distributions show requests without an answer at the time that they waited; "
+                "charts show a percentile that they reach as an open triangle."
+            )
+        )
+    blocks += [*charts.by_load(result), *charts.by_configuration(result)]
+    blocks += tools.build(result)
+    blocks += [
+        Sentence(
+            "Counts over all valid trials, warm-up included: valid responses and errors add up to "
+            "the requests due."
+        ),
+        Table(head, rows),
+    ]
+    blocks += items(sentences.notes_of(load), title="Notes")
+    return Section("load", "Load", tuple(blocks))
+
+
+def answer(result: RunResult) -> list[str]:
+    """Returns what became of the requests due, and whether the server kept up."""
+    load = result.part(Load)
+    if load is None:
+        return []
+    overloaded = [text for line in load.lines if (text := sentences.overload(line))]
+    answers = overloaded if len(load.lines) == 1 else []
+    if len(load.lines) > 1 and overloaded:
+        answers = [f"{len(overloaded)} of {len(load.lines)} settings overloaded the server."]
+    return [wording.clean(text) for text in (*answers, sentences.became(_whole(load)))]
+
+
+def _whole(load: Load) -> LoadCounts:
+    """The counts of all lines together."""
+    errors: Counter[str] = Counter()
+    for line in load.lines:
+        errors.update(line.errors_count)
+    return replace(
+        load.lines[0],
+        due_count=sum(line.due_count for line in load.lines),
+        completed_count=sum(line.completed_count for line in load.lines),
+        errors_count=errors,
+        unasked_count=sum(line.unasked_count for line in load.lines),
+    )
+
+
+def _name(line: LoadCounts) -> str:
+    levels = ", ".join(f"{name}={level_name(level)}" for name, level in line.factors.items())
+    return f"{line.benchmark} on {line.target}{f' ({levels})' if levels else ''}"

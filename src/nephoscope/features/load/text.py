@@ -1,0 +1,66 @@
+"""The result of `load` as text: rate, latency by percentile, errors, the generator itself."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+
+from nephoscope.cli.kit import output
+from nephoscope.core.model import RunResult, Severity
+from nephoscope.features.load import sentences
+from nephoscope.features.load.result import Load, LoadCounts
+from nephoscope.report import wording
+
+_ROWS = (
+    ("requests_per_s", "Requests per second"),
+    ("latency_p50_ns", "Latency p50"),
+    ("latency_p90_ns", "Latency p90"),
+    ("latency_p99_ns", "Latency p99"),
+    ("latency_p999_ns", "Latency p99.9"),
+    ("service_time_p50_ns", "Service time p50"),
+    ("service_time_p99_ns", "Service time p99"),
+    ("first_byte_p50_ns", "First byte p50"),
+    ("connect_p50_ns", "Connecting p50"),
+    ("generator_cpus", "CPUs of the generator"),
+)
+
+
+def text(result: RunResult, url: str, head: str) -> str:
+    """Returns the load, its table, the errors and the warnings."""
+    metrics = {line.metric: line for line in result.metrics if not line.factors}
+    rows = [
+        (title, *wording.estimate_cells(metrics[metric].estimate))
+        for metric, title in _ROWS
+        if metric in metrics
+    ]
+    counts = _counts(result)
+    verdict = sentences.overload(counts) if counts else ""
+    blocks = [f"{url}\n{textwrap.fill(head, output.width())}"]
+    blocks.append(textwrap.fill(verdict, output.width()))
+    if rows:
+        blocks.append(output.table(("", "MEDIAN", "INTERVAL", "N"), rows, right=(1, 2, 3)))
+    if counts:
+        told = [sentences.became(counts), sentences.bounds(counts)]
+        blocks.append(textwrap.fill(" ".join(filter(None, told)), output.width()))
+    blocks += [_notes(result, verdict), wording.run_line(result)]
+    return "\n\n".join(block for block in blocks if block)
+
+
+def _counts(result: RunResult) -> LoadCounts | None:
+    load = result.part(Load)
+    return load.lines[0] if load is not None else None
+
+
+def _notes(result: RunResult, told: str) -> str:
+    """Warnings, notes and excluded trials. told: the sentence that stands above already."""
+    notes = [one.sentence for one in result.findings if one.severity is Severity.WARNING]
+    load = result.part(Load)
+    notes += sentences.notes_of(load) if load is not None else []
+    latency = re.compile(r"^\S+ latency( \(|:)")  # `line_name` of latency_ns
+    notes += [text for text in result.refused if latency.match(text)]
+    notes += wording.exclusions_by_reason(result)
+    return "\n".join(
+        textwrap.fill(f"! {note}", output.width(), subsequent_indent="  ")
+        for note in dict.fromkeys(notes)
+        if note != told
+    )

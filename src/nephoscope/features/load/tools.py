@@ -1,0 +1,145 @@
+"""One server seen by each tool: what the generators of a run report, closed beside open loop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from nephoscope.core.model import Estimate, MetricResult, RunResult, factors_key
+from nephoscope.features.load.result import Load, LoadCounts
+from nephoscope.report import figures, palette, wording
+from nephoscope.report.blocks import Block, Cell, Chart, Column, Heading, Sentence, Table
+from nephoscope.results.names import BESIDE
+
+_FAMILIES = (
+    ("http.load", "ab", "h2load", "httperf", "siege", "wrk"),
+    ("kv.load", "memtier", "redis-benchmark"),
+)
+"""Generators that load the same kind of server."""
+
+_RATE = "requests_per_s"
+_TIMES = ("latency_mean_ns", "latency_p50_ns", "latency_p99_ns", "latency_max_ns")
+_NAMES = ("mean", "p50", "p99", "maximum")
+_CLOSED, _OPEN = "closed", "open"
+_LEFT_OUT = {_CLOSED: ("arrivals", "rate_per_s"), _OPEN: ("arrivals",)}
+"""Factors that the loop's column repeats, or that have no effect."""
+
+
+def build(result: RunResult) -> list[Block]:
+    """A table for each kind of server that several tools loaded."""
+    blocks: list[Block] = []
+    for family in _FAMILIES:
+        lines = [
+            line
+            for line in result.metrics
+            if line.benchmark in family
+            and line.metric == _RATE
+            and not BESIDE & line.factors.keys()
+        ]
+        if len({line.benchmark for line in lines}) > 1:
+            blocks += _comparison(result, lines)
+    return blocks
+
+
+def _comparison(result: RunResult, lines: Sequence[MetricResult]) -> list[Block]:
+    targets = len({line.target for line in lines})
+    rows: list[tuple[Cell, ...]] = []
+    times: list[tuple[str, list[Estimate | None]]] = []
+    for line in sorted(lines, key=lambda line: (_loop(result, line), line.benchmark)):
+        loop = _loop(result, line)
+        setting = wording.setting_text(line, targets, _LEFT_OUT[loop])
+        name = f"{line.benchmark}, {setting}" if setting else line.benchmark
+        own = [_time(result, line, metric) for metric in _TIMES]
+        times.append((f"{name} ({loop})", own))
+        cells = ["–" if each is None else _estimate_text(each) for each in own]
+        rows.append((name, loop, _estimate_text(line.estimate), str(line.estimate.n), *cells))
+    head = (*Column.texts("tool", "loop"), *Column.numbers("requests/s", "n", *_NAMES))
+    table = Table(head, tuple(rows))
+    return [
+        Heading("Tools"),
+        Sentence(
+            "In a closed loop each connection sends its next request after the response, so that "
+            "a stall of the server is one slow request for each connection. In an open loop the "
+            "requests have intended times, and each that falls into the stall counts from its own. "
+            "Compare latencies of one kind of loop."
+        ),
+        _chart(times, table),
+        table,
+    ]
+
+
+def _chart(times: Sequence[tuple[str, list[Estimate | None]]], table: Table) -> Chart:
+    """Mean, percentiles and maximum of each tool below each other."""
+    data = []
+    for place, name in enumerate(_NAMES):
+        colour, _, symbol = palette.style(place)
+        own = [(row, all_[place]) for row, (_, all_) in enumerate(times)]
+        known = [(row, one) for row, one in own if one is not None]
+        data.append(
+            figures.trace(
+                name,
+                [one.value for _, one in known],
+                [row for row, _ in known],
+                [f"{times[row][0]}, {name}: {_estimate_text(one)}" for row, one in known],
+                marker={"color": colour, "symbol": symbol, "size": 9},
+                error_x=figures.interval_bars([one for _, one in known]) | {"color": colour},
+            )
+        )
+    labels = [name for name, _ in times]
+    layout = figures.layout(
+        figures.axis_of(
+            figures.Axis("latency", "ns", log=True),
+            [one.value for _, own in times for one in own if one is not None],
+        ),
+        figures.named_ticks(labels, range=[len(labels) - 0.5, -0.5]),
+        height=110 + 34 * len(labels),
+    )
+    id = f"load-tools-{wording.slug(labels[0])}"
+    figure = {"data": data, "layout": layout}
+    return Chart(id, "Latency by tool", figure, table, repeats=True)
+
+
+def _estimate_text(estimate: Estimate) -> str:
+    """The value with its interval, if it has one at all."""
+    value = wording.value_text(estimate)
+    return f"{value} {wording.interval_text(estimate)}" if estimate.method else value
+
+
+def _loop(result: RunResult, line: MetricResult) -> str:
+    """Returns whether the requests of a line had intended times."""
+    if line.benchmark == "httperf":
+        return _OPEN
+    counts = _counts(result, line)
+    arrivals = counts.params.get("arrivals", _CLOSED) if counts else _CLOSED
+    return _CLOSED if arrivals == _CLOSED else _OPEN
+
+
+def _counts(result: RunResult, line: MetricResult) -> LoadCounts | None:
+    """The counts of the generator's setting that a line is of."""
+    load = result.part(Load)
+    wanted = (line.benchmark, line.target, factors_key(line.factors))
+    for counts in load.lines if load else ():
+        if wanted == (counts.benchmark, counts.target, factors_key(counts.factors)):
+            return counts
+    return None
+
+
+def _time(result: RunResult, line: MetricResult, metric: str) -> Estimate | None:
+    """The estimate of a time; mean and maximum of a histogram are those of all requests."""
+    levels = factors_key(line.factors)
+    for each in result.metrics:
+        if (each.benchmark, each.metric, each.target) == (line.benchmark, metric, line.target) and (
+            factors_key(each.factors) == levels
+        ):
+            return each.estimate
+    key = (line.benchmark, "latency_ns", line.target, levels)
+    values, counts = result.histograms.get(key, ([], []))
+    if not len(values) or metric not in ("latency_mean_ns", "latency_max_ns"):
+        return None
+    value = np.average(values, weights=counts) if metric == "latency_mean_ns" else max(values)
+    n, counts_of = line.estimate.n, _counts(result, line)
+    # With requests that had no answer both are lower bounds.
+    censored = counts_of is not None and counts_of.unanswered_count > 0
+    confidence = line.estimate.confidence
+    return Estimate(float(value), None, None, confidence, n, "ns", method="", censored=censored)

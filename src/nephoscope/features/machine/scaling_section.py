@@ -1,0 +1,162 @@
+"""How work scales over threads: measured rates beside the line of perfect scaling."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from nephoscope.core.grouping import group_by
+from nephoscope.core.model import Better, Estimate, MetricResult, RunResult
+from nephoscope.report import charts, figures, palette, selection, wording
+from nephoscope.report.blocks import Block, Chart, Column, Section, Sentence, Table
+from nephoscope.report.selection import Sweep
+from nephoscope.results.machine_figures import MachineFigures
+
+BENCHMARKS = ("cpu.pi", "cpu.hash")
+MAX_ANSWERS = 4
+
+
+def build(result: RunResult) -> Section | None:
+    """A curve per benchmark where threads were varied, else dots."""
+    blocks: list[Block] = []
+    for benchmark in BENCHMARKS:
+        blocks += _benchmark(result, benchmark)
+    if not blocks:
+        return None
+    if not any(_swept(_rates(selection.of_benchmark(result, name))) for name in BENCHMARKS):
+        return Section(
+            "scaling", "CPU speed", (Sentence("Rate of the same work in each trial."), *blocks)
+        )
+    intro = (
+        "The same work on 1 to N threads. The grey line is N times the rate of one thread: "
+        "ideal scaling of CPUs that share nothing."
+    )
+    return Section("scaling", "Scaling with threads", (Sentence(intro), *blocks))
+
+
+def answer(result: RunResult) -> list[str]:
+    """Returns how work scales with threads, where a run varied little else."""
+    found = result.part(MachineFigures)
+    scaling = found.scaling if found else ()
+    if len(scaling) > MAX_ANSWERS or selection.is_built_in(result):
+        return []
+    several = len(selection.target_names(result)) > 1
+    return [
+        wording.clean(
+            f"{f'{one.target}: ' if several else ''}{one.benchmark} on {threads} threads does "
+            f"{wording.estimate_text(estimate)} of {threads} times the work of one thread."
+        )
+        for one in scaling
+        for threads, estimate in sorted(one.efficiency.items())[-1:]
+    ]
+
+
+def _rates(metrics: Sequence[MetricResult]) -> Sequence[MetricResult]:
+    """The rates of all threads; those of single threads where the benchmark has no others."""
+    rates = [metric for metric in metrics if metric.better is Better.HIGHER]
+    return [metric for metric in rates if metric.headline] or rates
+
+
+def _swept(rates: Sequence[MetricResult]) -> Sequence[Sweep]:
+    return selection.sweeps(rates, "threads")[: selection.MAX_CURVES]
+
+
+def _benchmark(result: RunResult, benchmark: str) -> list[Chart]:
+    metrics = selection.of_benchmark(result, benchmark)
+    swept = _swept(_rates(metrics))
+    if not swept:
+        headline = [metric for metric in metrics if metric.headline] or metrics
+        return charts.by_unit(headline, benchmark)
+    # One figure a unit: rates of digits and of bytes have no common axis.
+    by_unit = group_by(swept, lambda sweep: sweep.points[0].estimate.unit)
+    return [
+        _chart(result, benchmark, unit, own, number)
+        for number, (unit, own) in enumerate(sorted(by_unit.items()))
+    ]
+
+
+def _chart(
+    result: RunResult, benchmark: str, unit: str, swept: Sequence[Sweep], number: int
+) -> Chart:
+    names, curves, _ = charts.sweep_curves(swept, lambda x: wording.plural(int(x), "thread"))
+    title = wording.metric_name(swept[0].metric)
+    most = max(sweep.x[-1] for sweep in swept)
+    figure = figures.lines(
+        curves,
+        figures.Axis("threads", "count"),
+        figures.Axis(title, unit, from_zero=True),
+        height=360,
+    )
+    figure["layout"]["xaxis"] |= _thread_ticks(most)
+    _add_ideal(figure, swept)
+    pairs = zip(names, swept, strict=True)
+    rows = tuple(row for name, sweep in pairs for row in _rows(result, name, sweep))
+    head = (*charts.estimate_columns("curve", "threads"), *Column.numbers("of ideal", "interval"))
+    table = Table(head, rows)
+    return Chart(
+        f"scaling-{wording.slug(benchmark)}-{number}",
+        f"{wording.full_name(benchmark, swept[0].metric)} by number of threads",
+        figure,
+        table,
+        brief=table,
+    )
+
+
+def _thread_ticks(most: float) -> dict[str, Any]:
+    """Whole threads only, at most about sixteen ticks."""
+    step = max(1, round(most / 16))
+    places = list(range(step if step > 1 else 1, int(most) + 1, step))
+    return {
+        "tickmode": "array",
+        "tickvals": places,
+        "ticktext": [str(place) for place in places],
+        "range": [1 - 0.08 * most, most * 1.05],
+    }
+
+
+def _add_ideal(figure: dict[str, Any], swept: Sequence[Sweep]) -> None:
+    """The line of perfect scaling from the first curve's smallest number of threads."""
+    first = swept[0]
+    start, rate = first.x[0], first.points[0].estimate.value
+    ends = [start, first.x[-1]]
+    heights = [rate / start * threads for threads in ends]
+    figure["data"].insert(
+        0,
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "name": "ideal (N times one thread)",
+            "x": ends,
+            "y": heights,
+            "line": {"color": palette.NEUTRAL, "dash": "dash", "width": 1.5},
+            "hoverinfo": "skip",
+        },
+    )
+    figure["layout"]["showlegend"] = True
+    # The vertical axis reaches the line's end, too.
+    values = [value for trace in figure["data"] for value in trace["y"]]
+    unit = first.points[0].estimate.unit
+    axis = figures.Axis(wording.metric_name(first.metric), unit, from_zero=True)
+    figure["layout"]["yaxis"] |= figures.axis_of(axis, values)
+
+
+def _rows(result: RunResult, name: str, sweep: Sweep) -> list[tuple[str, ...]]:
+    figures_of_machine = result.part(MachineFigures)
+    efficiency = figures_of_machine.efficiency(sweep.key) if figures_of_machine else {}
+    return [
+        (
+            name,
+            str(int(x)),
+            *wording.estimate_cells(point.estimate),
+            *_ideal(efficiency.get(int(x)), point.estimate.n),
+        )
+        for x, point in zip(sweep.x, sweep.points, strict=True)
+    ]
+
+
+def _ideal(efficiency: Estimate | None, n_of_row: int) -> tuple[str, str]:
+    """The share of N times one thread, and its interval; its n where that of the row differs."""
+    if efficiency is None:
+        return "–", ""
+    n = "" if efficiency.n == n_of_row else f" (n = {efficiency.n})"
+    return wording.value_text(efficiency), f"{wording.interval_text(efficiency)}{n}"

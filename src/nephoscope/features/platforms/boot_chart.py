@@ -1,0 +1,92 @@
+"""The boot timeline: a bar for each platform, stacked of its segments, with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nephoscope.core.model import Estimate
+from nephoscope.features.platforms.records import MARKS, BootFigures
+from nephoscope.report import figures, palette, wording
+from nephoscope.report.blocks import Block, Chart, Column, Item, Table, items
+
+SEGMENTS = {
+    "output": "start of the program",
+    "kernel": "until the kernel",
+    "userland": "until init",
+    "reachable": "until reachable",
+}
+"""Mark -> name of the segment that ends with it."""
+_CAPTION = (
+    "Mean time of each segment; bars are intervals of the mean time from the request to its end. A "
+    "segment that a platform does not have is part of the next one."
+)
+
+
+def chart(boots: Sequence[BootFigures]) -> Chart:
+    """Returns the timeline of platforms that booted; their figures as its table."""
+    names = [wording.clean(one.name) for one in boots]
+    data = []
+    for index, mark in enumerate(MARKS):
+        own = [(place, one) for place, one in enumerate(boots) if mark in one.segments]
+        if not own:
+            continue
+        ends = [one.marks[mark] for _, one in own]
+        hover = [
+            f"{names[place]}, {SEGMENTS[mark]}: {wording.estimate_text(one.segments[mark])}"
+            for place, one in own
+        ]
+        style = {
+            "type": "bar",
+            "orientation": "h",
+            "marker": {"color": palette.style(index)[0]},
+            "error_x": figures.interval_bars(ends) | {"color": palette.NEUTRAL},
+        }
+        values = [one.segments[mark].value for _, one in own]
+        data.append(figures.trace(SEGMENTS[mark], values, [at for at, _ in own], hover, **style))
+    every = [end for one in boots for mark in one.marks.values() for end in (mark.value, mark.high)]
+    axis = figures.axis_of(
+        figures.Axis("time since the request", "ns", from_zero=True),
+        [0.0, *(value for value in every if value is not None)],
+    )
+    y_axis = figures.named_ticks(names, range=[len(names) - 0.5, -0.5])
+    layout = figures.layout(axis, y_axis, height=110 + 40 * len(names))
+    layout["barmode"] = "stack"
+    layout["legend"] |= {"traceorder": "normal"}
+    figure = {"data": data, "layout": layout}
+    return Chart("boot-timeline", "Boot timeline", figure, table(boots), _CAPTION)
+
+
+def table(boots: Sequence[BootFigures]) -> Table:
+    """Returns segments, whole boots and memory, each with interval."""
+    present = [mark for mark in MARKS if any(mark in one.segments for one in boots)]
+    rows = tuple(
+        (
+            wording.clean(one.name),
+            *(estimate_cell(one.segments.get(mark)) for mark in present),
+            estimate_cell(one.marks.get(MARKS[-1])),
+            str(one.marks[MARKS[-1]].n) if one.marks else "0",
+        )
+        for one in boots
+    )
+    heads = [*(SEGMENTS[mark] for mark in present), "whole boot", "n"]
+    return Table((Column("platform"), *Column.numbers(*heads)), rows)
+
+
+def estimate_cell(estimate: Estimate | None) -> str:
+    """Returns a value with its interval; a dash where there is none."""
+    return "–" if estimate is None else wording.estimate_text(estimate)
+
+
+def remarks(boots: Sequence[BootFigures]) -> list[Block]:
+    """Returns the reasons of missing segments, failed boots and late observations."""
+    reasons = [
+        f"{one.name}, {SEGMENTS.get(mark, mark)}: {reason}."
+        for one in boots
+        for mark, reason in one.reasons.items()
+    ]
+    failures = [
+        Item(wording.clean(f"{one.name}: {failure}"), "warning")
+        for one in boots
+        for failure in one.failures
+    ]
+    return items([*reasons, *failures], folded="Missing segments and failed boots")

@@ -1,0 +1,93 @@
+"""`nephoscope platforms`: boot time, memory per guest and density of each platform."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from nephoscope.cli.kit import options, output
+from nephoscope.cli.kit.options import Count, Parsed, flag, option, repeated
+from nephoscope.cli.kit.section_output import present
+from nephoscope.core import units
+from nephoscope.core.errors import UsageError
+from nephoscope.core.limits import LAB_HOSTS
+
+NAMES = ("bare", "container", "uml", "qemu")
+LEAST_MEMORY_BYTES = 224 << 20
+"""QEMU's own memory and the least of a guest."""
+
+
+def _guest_memory(text: str) -> int:
+    size = units.parse_bytes(text)
+    if size < LEAST_MEMORY_BYTES:
+        least = units.format_value(LEAST_MEMORY_BYTES, "bytes")
+        raise UsageError(f"{text} is too little memory for a guest.", f"The minimum is {least}.")
+    return size
+
+
+@click.command()
+@repeated("--platform names", click.Choice(NAMES), "Platform to measure [default: all].")
+@option(
+    "--boots", Count(5, 1000), "Number of boots of each platform, after a warm-up boot.", default=5
+)
+@option(
+    "--memory memory_bytes",
+    Parsed("SIZE", _guest_memory),
+    "Memory of a guest that has its own kernel.",
+    default="256MiB",
+)
+@option(
+    "--max-guests", Count(1, LAB_HOSTS), "Maximum number of guests that run at once.", default=8
+)
+@option(
+    "--rate rate_per_s",
+    options.FiniteRange(70, 100_000),
+    "Requests per second of each guest.",
+    default=100.0,
+    metavar="PER_S",
+)
+@flag("--no-density", "Measure boots and memory only.")
+@options.SEED
+@options.REPORT_FILE
+@options.JSON
+def platforms(
+    names: Sequence[str],
+    boots: int,
+    memory_bytes: int,
+    max_guests: int,
+    rate_per_s: float,
+    no_density: bool,
+    seed: int | None,
+    to: Path | None,
+    as_json: bool,
+) -> int:
+    """Measure boot time, memory and density of platforms.
+
+    Boots bare hosts, containers, User-Mode Linux and QEMU on this machine in random order, then
+    adds guests until the p99 of one guest's requests doubles. Needs root. Removes everything that
+    it creates, even if it is killed.
+
+    \b
+    nephoscope platforms --platform container --platform qemu -o platforms.html
+    """
+    from nephoscope.core.tasks import run_until_signal
+    from nephoscope.features.platforms.measure import Measurement, Settings
+    from nephoscope.features.platforms.page import section
+
+    settings = Settings(
+        tuple(dict.fromkeys(names)) or NAMES,
+        boots,
+        memory_bytes,
+        0 if no_density else max_guests,
+        rate_per_s,
+        secrets.randbits(32) if seed is None else seed,
+    )
+
+    report = run_until_signal(
+        Measurement(settings, output.log).run(), "Interrupted; all guests were removed."
+    )
+    source = f"seed {settings.seed}"
+    return present(report, section(report), as_json=as_json, to=to, source=source)

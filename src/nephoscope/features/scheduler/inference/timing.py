@@ -1,0 +1,194 @@
+"""By which rule a loop loses the CPU: refills at regular moments, short turns, or no rule at all.
+
+Four patterns are told apart, one loop at a time:
+
+* *refills*: the CPU comes back on a grid (see `refills`). That is a budget.
+* *turns*: the scheduler lets several programs take turns. A turn is one slice, a few milliseconds,
+  and both its ends lie on timer ticks; so either the runs or the gaps are about one slice long.
+* *clocked*: gaps start by a timer that is not this loop's budget (see `onset`).
+* *irregular*: none of them.
+
+A grid whose period is a whole number of ticks can be made by turns, too (one against three weights
+is 4 ms in every 16). It counts as refills only where both runs and gaps are longer than a slice,
+or where runs are one tick and two in turns.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+
+from nephoscope.features.scheduler.inference.refills import (
+    Refills,
+    find,
+    long_gaps,
+    median_by_time,
+    on_grid,
+    resultant,
+)
+from nephoscope.features.scheduler.inference.verdict import Look, Loop
+from nephoscope.stats.statistics.values import Array
+
+SHORTEST_NS = 1e6
+TICKS_NS = ((4e6, 10e6 / 3), (10e6,), (SHORTEST_NS,))
+"""Timer ticks of kernels built for 250 and 300, 100, and 1000 Hz, in the order of belief."""
+SLICE_NS = 4e6
+"""A fair scheduler's slice: 2.8 to 4 ms on Linux; it ends at a tick."""
+
+LITTLE = 0.05
+"""A busy loop that lost less than this had the CPU for itself, but for interrupts and daemons."""
+
+_COHERENT, _ALIGNED = 0.85, 0.6
+"""Of starts, which every mechanism ties to ticks, and of ends, among which there may be others."""
+_TOGETHER_NS = 0.15e6
+"""Ticks and what follows from them are this close; a timer of its own may be anywhere."""
+_LEAST_TURNS = 8
+_SWITCH_NS = 0.06e6
+"""A switch of programs takes this long; a tick of 1 ms leaves no room for more."""
+_REGULAR, _FILLED = 0.5, 0.45
+_ALWAYS, _TWO_TICKS = 0.9, 1.5
+_A_TURN = 1.3
+_SHORT_CYCLE_NS = 20e6
+"""Of two equal weights against their sum, a fair scheduler gives two slices in a row to each side:
+8 ms and 8 ms. Budgets have longer periods."""
+
+
+class Pattern(StrEnum):
+    """Pattern in which a loop loses the CPU."""
+
+    NONE = "none"
+    REFILLS = "refills"
+    CLOCKED = "clocked"
+    TURNS = "turns"
+    IRREGULAR = "irregular"
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """The pattern of one loop.
+
+    lost: share of the window. tick_ns: on which the gaps begin, None when they do not. aligned:
+    whether they end on the same ticks. run_ns, gap_ns: medians between and of long gaps; None
+    without. refills: the grid where there is one, also when the pattern is another.
+    """
+
+    loop: Loop
+    pattern: Pattern
+    lost: float
+    tick_ns: float | None = None
+    aligned: bool = False
+    run_ns: float | None = None
+    gap_ns: float | None = None
+    refills: Refills | None = None
+
+
+def of_loop(look: Look, loop: Loop, common: Refills | None = None) -> Timing:
+    """The pattern of one loop of a look; `common`: the grid of all loops of the target."""
+    lost = 1 - loop.share
+    gaps = long_gaps(loop.gaps)
+    refills = None if common is None else on_grid(loop.gaps, common)
+    if refills is None or not _regular(refills):
+        refills = find([loop.gaps], look.window_ns) or refills
+    if len(gaps) < 3 and (refills is None or not _regular(refills)):
+        pattern = Pattern.NONE if lost < LITTLE else Pattern.IRREGULAR
+        return Timing(loop, pattern, lost)
+    lengths = np.array([gap.length_ns for gap in gaps])
+    starts = np.array([float(gap.start_ns) for gap in gaps])
+    ends = starts + lengths
+    tick, aligned = _ticks(starts, ends)
+    runs = starts[1:] - ends[:-1]
+    run, gap = median_by_time(runs[runs > 0]), median_by_time(lengths)
+    short = _short(min(run, gap), tick, refills)
+    if refills is not None and short and _overruns(starts, ends, refills):
+        short = False
+    if refills is not None and _regular(refills) and not (aligned and short):
+        pattern = Pattern.REFILLS
+    elif lost < LITTLE:
+        pattern = Pattern.NONE
+    elif short and (aligned or tick is None):
+        pattern = Pattern.TURNS
+    else:
+        pattern = Pattern.IRREGULAR
+    return Timing(loop, pattern, lost, tick, aligned, run, gap, refills)
+
+
+def clocked(timing: Timing, starts: Refills) -> Timing:
+    """The pattern of a loop whose main gaps start on a grid that a timer makes; else unchanged."""
+    grid = on_grid(timing.loop.gaps, starts, at_starts=True)
+    if grid is None or grid.regular < _REGULAR or timing.lost < LITTLE / 2:
+        return timing
+    return replace(timing, pattern=Pattern.CLOCKED, refills=grid)
+
+
+def _regular(grid: Refills) -> bool:
+    return grid.regular >= _REGULAR and grid.filled >= _FILLED
+
+
+def _short(length: float, tick: float | None, refills: Refills | None) -> bool:
+    """Returns whether runs or gaps are a turn long: one slice, two where the whole cycle is
+    short."""
+    turn = _A_TURN * max(SLICE_NS, tick or 0.0)
+    quick = refills is not None and refills.period_ns < _SHORT_CYCLE_NS
+    return length <= (2 * turn if quick else turn)
+
+
+def _overruns(starts: Array, ends: Array, grid: Refills) -> bool:
+    """Returns whether a grid without fail has runs of one tick and of two: a budget between them.
+
+    A fair scheduler gives a program one slice at a time, where it has less than half of the CPU.
+    """
+    runs = starts[1:] - ends[:-1]
+    less = float(runs.sum()) < 0.5 * float(ends[-1] - ends[0])
+    if not less or grid.regular < _ALWAYS or grid.filled < _ALWAYS:
+        return False
+    usual, most = (float(one) for one in np.quantile(runs, (0.5, 0.9)))
+    return most >= _TWO_TICKS * usual
+
+
+def _ticks(starts: Array, ends: Array) -> tuple[float | None, bool]:
+    """The tick on which the gaps begin, and whether they end on it as well.
+
+    Regular gaps begin on other ticks, too: every 12 ms is every 4 ms and every 1. The first ticks
+    that hold are taken for the true ones, unless both ends lie on the shortest to its precision.
+    """
+    for ticks in TICKS_NS:
+        tick_ns = None
+        for tick in ticks:
+            if abs(_resultant(starts, tick)) < _COHERENT:
+                continue
+            if _apart(starts, ends, tick) <= _TOGETHER_NS:
+                return tick, True
+            tick_ns = tick_ns or tick
+        if tick_ns is not None:
+            regular = abs(_resultant(ends, tick_ns)) >= _COHERENT
+            if regular and _apart(starts, ends, SHORTEST_NS) <= _SWITCH_NS:
+                return SHORTEST_NS, True
+            return tick_ns, False
+    return None, False
+
+
+def common_tick(times: Array) -> tuple[float, float] | None:
+    """The timer tick on which events lie, and a moment of it; None when they lie on none."""
+    if times.size < _LEAST_TURNS:
+        return None
+    for tick in (one for ticks in TICKS_NS for one in ticks):
+        mean = _resultant(times, tick)
+        if abs(mean) >= _COHERENT:
+            return tick, float(np.angle(mean)) / (2 * math.pi) * tick
+    return None
+
+
+def _apart(starts: Array, ends: Array, tick: float) -> float:
+    """Returns how far the ends lie from the ticks of the starts; infinite where they lie
+    anywhere."""
+    began, ended = _resultant(starts, tick), _resultant(ends, tick)
+    if abs(ended) < _ALIGNED:
+        return math.inf
+    return float(abs(np.angle(ended / began))) / (2 * math.pi) * tick
+
+
+def _resultant(times: Array, tick: float) -> complex:
+    return complex(resultant(times, np.ones(times.size), np.array([tick]))[0])

@@ -1,0 +1,127 @@
+"""The figures of choices: sites by cost and users in time, savings by what is on offer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from nephoscope.core import units
+from nephoscope.features.simulation import tables
+from nephoscope.features.simulation.records import Option, Placement, Surface
+from nephoscope.report import figures, palette, wording
+from nephoscope.report.blocks import Chart, Column, Table, thin
+
+
+def front(placement: Placement, name: str, number: int) -> list[Chart]:
+    """Cost an hour against users within the objective; nothing without options."""
+    if not placement.front:
+        return []
+    best = placement.front
+    colour, _, symbol = palette.style(0)
+    data = [
+        _options(
+            "Pareto-optimal choices",
+            best,
+            mode="lines+markers",
+            line={"color": colour, "width": 1.5, "shape": "hv"},
+            marker={"color": colour, "symbol": symbol, "size": 9},
+        )
+    ]
+    taken = [one for one in best if one.chosen]
+    if taken:
+        star = {"symbol": "star", "size": 17, "color": palette.COLOURS[1]}
+        data.append(_options(f"chosen: {wording.joined(taken[0].sites)}", taken, marker=star))
+    ends = [one.cost_usd_per_h for one in best]
+    layout = figures.layout(
+        figures.axis_of(figures.Axis("cost per hour, $", "none"), ends),
+        figures.axis_of(
+            figures.Axis("users within the objective", "ratio"), [one.within_ratio for one in best]
+        ),
+        height=380,
+    )
+    rows = tuple(
+        (
+            wording.joined(wording.clean(site) for site in one.sites),
+            tables.money(one.cost_usd_per_h),
+            wording.percent(one.within_ratio, 4),
+            "–" if one.mean_ns is None else units.format_value(one.mean_ns, "ns"),
+            "chosen" if one.chosen else "",
+        )
+        for one in best
+    )
+    head = Column.head(
+        ("sites",), ("cost per hour", "within the objective", "mean response"), ("",)
+    )
+    chart = Chart(
+        f"front-{number}",
+        f"Cost and service level of site choices: {name}",
+        {"data": data, "layout": layout},
+        Table(head, rows),
+        "Each point is a Pareto-optimal choice of sites: no other choice is both cheaper "
+        "and serves more users within the objective.",
+    )
+    return [chart]
+
+
+def _options(name: str, options: Sequence[Option], **style: Any) -> dict[str, Any]:
+    hover = [
+        f"{wording.joined(one.sites)}: {tables.money(one.cost_usd_per_h)} per hour, "
+        f"{wording.percent(one.within_ratio, 4)} within the objective"
+        for one in options
+    ]
+    x, y = [one.cost_usd_per_h for one in options], [one.within_ratio for one in options]
+    return figures.trace(name, x, y, hover, **style)
+
+
+def surface(saving: Surface, name: str, number: int) -> Chart:
+    """The saving over share and factor of fast instances, as contours."""
+    known = [one for row in saving.saving for one in row if one is not None]
+    data = [
+        {
+            "type": "contour",
+            "x": list(saving.x),
+            "y": list(saving.p),
+            "z": [list(row) for row in saving.saving],
+            "colorscale": [
+                [0.0, palette.translucent(palette.COLOURS[0], 0.05)],
+                [1.0, palette.translucent(palette.COLOURS[0], 0.85)],
+            ],
+            "contours": {"coloring": "heatmap", "showlabels": True, "start": 0.1, "end": 0.9,
+                         "size": 0.1, "labelfont": {"size": 11}, "labelformat": ".0%"},
+            "zmin": min(0.0, *known),
+            "zmax": max(known),
+            "line": {"width": 1, "color": palette.NEUTRAL},
+            "hovertemplate": "factor %{x:.3g}, share of fast instances %{y:.3g}: "
+            "saving %{z:.1%}<extra></extra>",
+            "colorbar": {"thickness": 12, "len": 0.8, "outlinewidth": 0, "tickformat": ".0%"},
+        }
+    ]  # fmt: skip
+    layout = figures.layout(
+        figures.axis_of(
+            figures.Axis("speed of fast instances relative to slow ones", "none"), saving.x
+        ),
+        figures.axis_of(figures.Axis("share of fast instances", "ratio"), saving.p),
+        height=420,
+    )
+    layout["xaxis"]["range"] = [min(saving.x), max(saving.x)]
+    layout["yaxis"]["range"] = [min(saving.p), max(saving.p)]
+    layout["showlegend"] = False
+    columns = thin(range(len(saving.x)), 6)
+    rows = tuple(
+        (units.format_value(p, "ratio"), *(_saving(row[i]) for i in columns))
+        for p, row in zip(saving.p, saving.saving, strict=True)
+    )
+    head = (Column("share of fast"), *(Column(f"{saving.x[i]:.3g} times", True) for i in columns))
+    return Chart(
+        f"surface-{number}",
+        f"Savings from instance selection: {name}",
+        {"data": data, "layout": layout},
+        Table(head, rows),
+        "Savings if only fast instances are kept, without the cost of the search; lines "
+        "join equal savings.",
+    )
+
+
+def _saving(ratio: float | None) -> str:
+    """Without the last digits of a difference that is nothing."""
+    return "–" if ratio is None else wording.percent(round(ratio, 9), 3)

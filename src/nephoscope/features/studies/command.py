@@ -1,0 +1,233 @@
+"""`nephoscope study list|show|run`: the reference studies, compared with runs of their plans."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nephoscope.cli.kit import measuring, options, output
+from nephoscope.features.studies import text
+
+if TYPE_CHECKING:
+    from nephoscope.features.studies.catalogue import ReferenceStudy
+    from nephoscope.features.studies.comparison.conclusions import ConclusionOutcome
+    from nephoscope.features.studies.comparison.part_result import PartResult
+    from nephoscope.features.studies.definition.study import Part
+    from nephoscope.measure.plans import Plan
+    from nephoscope.store import Store, StoredRun
+
+
+@click.group(cls=options.InOrder)
+def study() -> None:
+    """Reproduce the five reference studies."""
+
+
+@study.command("list")
+@options.STORE
+@options.JSON
+def list_(store: Path | None, as_json: bool) -> None:
+    """List the studies: parts, published numbers, last run."""
+    from nephoscope.features.studies import catalogue
+    from nephoscope.store import Store
+
+    runs = Store(store)
+    rows = [_row(known, runs) for known in catalogue.load_all()]
+    if as_json:
+        output.document({"studies": rows})
+        return
+    for row in rows:
+        output.say(text.list_entry(row) + "\n")
+    output.say("`nephoscope study show NAME` prints the numbers, `study run NAME` measures.")
+
+
+@study.command()
+@click.argument("name")
+@options.STORE
+@options.JSON
+def show(name: str, store: Path | None, as_json: bool) -> None:
+    """Print the published results of NAME beside those measured here."""
+    from nephoscope.features.studies import catalogue
+    from nephoscope.store import Store
+
+    reference = catalogue.load(name)
+    parts = _compared(reference, Store(store))
+    conclusions = _conclusions(reference, parts)
+    if as_json:
+        output.document(_document(reference, parts, conclusions))
+    else:
+        output.say(
+            f"{text.published(reference)}\n\n{text.comparison(reference, parts, conclusions)}"
+        )
+
+
+@study.command()
+@click.argument("name")
+@options.option(
+    "--scale",
+    click.Choice(["small", "paper"]),
+    "Scale of the experiment: minutes on two CPUs, or as published.",
+    default="small",
+)
+@options.repeated("--part parts", "PART", "Part of the study to run [default: all].")
+@options.SEED
+@options.LABELS
+@options.STORE
+@options.JSON
+@options.FRESH
+def run(
+    name: str,
+    scale: str,
+    parts: Sequence[str],
+    store: Path | None,
+    seed: int | None,
+    as_json: bool,
+    fresh: bool,
+) -> int:
+    """Repeat the experiments of NAME and compare the results."""
+    # A part that fails does not keep the others from being measured; the exit code is the worst.
+    from nephoscope.core.errors import Interrupted, NephoscopeError
+    from nephoscope.features.studies import catalogue
+    from nephoscope.features.studies.report import page
+    from nephoscope.store import Store
+
+    study = catalogue.load(name)
+    chosen = [study.part(part) for part in parts] or [
+        part for part in study.definition.parts if part.plan
+    ]
+    # Every plan is read before anything is measured.
+    plans = [(part, _seeded(catalogue.plan_of(study, part, scale), seed)) for part in chosen]
+    measured: dict[str, PartResult] = {}
+    runs = Store(store)
+    code, began = 0, time.monotonic()
+    for number, (part, plan) in enumerate(plans, 1):
+        output.log(f"{study.name}, {part.name} ({number} of {len(plans)}): {part.title}")
+        try:
+            result, is_valid = _measured(study, part, plan, runs, fresh=fresh)
+            measured[result.run] = result
+            code = code or (0 if is_valid else measuring.NOTHING_VALID)
+        except Interrupted:
+            raise
+        except NephoscopeError as error:
+            if len(plans) == 1:
+                raise
+            code = max(
+                code, output.complain(f"{study.name}, {part.name}: {error}", error.exit_code)
+            )
+    # Earlier runs of the other parts belong to the study's page and conclusions too.
+    all_parts = _compared(study, runs, measured)
+    conclusions = _conclusions(study, all_parts)
+    results = list(measured.values())
+    if as_json:
+        document = page.document_of(results, conclusions)
+        output.document({"name": study.name, "scale": scale, **document})
+    else:
+        output.say(text.comparison(study, results, conclusions))
+        output.say("\n" + text.summary(results, time.monotonic() - began))
+    if all_parts:
+        path = page.write(study, all_parts, runs.path / "studies" / study.name, conclusions)
+        output.log(f"All parts: {path}")
+    return code
+
+
+def _seeded(plan: Plan, seed: int | None) -> Plan:
+    return plan if seed is None else plan.model_copy(update={"seed": seed})
+
+
+def _measured(
+    study: ReferenceStudy, part: Part, plan: Plan, store: Store, *, fresh: bool
+) -> tuple[PartResult, bool]:
+    """Returns the comparison of a new run of the part, and whether a trial of it is valid."""
+    from nephoscope.features.studies.comparison.part_result import compare_part
+    from nephoscope.features.studies.report import page
+
+    stored = measuring.executed(plan, store, fresh=fresh)
+    result = measuring.reported(stored)
+    part_result = compare_part(study, part, result, text.warnings(stored))
+    path = page.write(study, [part_result], stored.report_path)
+    output.log(f"Comparison: {path}")
+    return part_result, result.run.trials.valid > 0
+
+
+def _compared(
+    study: ReferenceStudy, store: Store, known: Mapping[str, PartResult] | None = None
+) -> list[PartResult]:
+    """Compares the newest run of each part; `known`: results that exist already, by run."""
+    from nephoscope.features.studies.comparison.part_result import compare_part
+    from nephoscope.results import analyse_run
+
+    results = []
+    for part in study.definition.parts:
+        stored = _last_run(study.plan_names(part), store)
+        if stored is not None and known and stored.id in known:
+            results.append(known[stored.id])
+        elif stored is not None:
+            result, warnings = analyse_run.build(stored), text.warnings(stored)
+            results.append(compare_part(study, part, result, warnings))
+    return results
+
+
+def _conclusions(study: ReferenceStudy, parts: Sequence[PartResult]) -> list[ConclusionOutcome]:
+    from nephoscope.features.studies.comparison.conclusions import conclude
+
+    outcomes = [outcome for part in parts for outcome in part.outcomes]
+    return conclude(study.definition, outcomes)
+
+
+def _last_run(plan_names: Sequence[str], store: Store) -> StoredRun | None:
+    """The newest run of those plans that was measured to the end."""
+    from nephoscope.store import FINISHED, MEASURED
+
+    complete = [
+        stored
+        for stored in store.runs()
+        if stored.manifest.get("plan_name") in plan_names and stored.state in (FINISHED, MEASURED)
+    ]
+    return max(complete, key=lambda each: float(each.manifest.get("created_at", 0)), default=None)
+
+
+def _row(study: ReferenceStudy, store: Store) -> dict[str, Any]:
+    about = study.definition
+    names = [name for part in about.parts for name in study.plan_names(part)]
+    last = _last_run(names, store)
+    return {
+        "name": study.name,
+        "title": about.title,
+        "authors": list(about.authors),
+        "year": about.year,
+        "numbers": len(study.numbers),
+        "parts": [
+            {"name": part.name, "title": part.title, "available": not part.not_yet}
+            for part in about.parts
+        ],
+        "last_run": last.id if last else None,
+    }
+
+
+def _document(
+    study: ReferenceStudy, parts: Sequence[PartResult], conclusions: Sequence[ConclusionOutcome]
+) -> dict[str, Any]:
+    from nephoscope.core import documents
+    from nephoscope.features.studies import agreements
+    from nephoscope.features.studies.report import page
+
+    about = study.definition
+    fields = {"title", "authors", "year", "venue", "question"}
+    document = {
+        "name": study.name,
+        **about.model_dump(include=fields),
+        "parts": [
+            part.model_dump(include={"name", "title", "section"})
+            | {"not_yet": part.not_yet or None}
+            for part in about.parts
+        ],
+        "printed_tables": study.tables,
+        "missing_tables": study.missing,
+        "numbers": study.numbers,
+        "agreements": agreements.figures(study),
+    }
+    values: dict[str, Any] = documents.to_json(document)
+    return {**values, **page.document_of(parts, conclusions)}

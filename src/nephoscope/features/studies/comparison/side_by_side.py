@@ -1,0 +1,195 @@
+"""Compares a run with a study: every comparison of a part, with its mark and one sentence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nephoscope.catalog import SIMULATED
+from nephoscope.core.model import Estimate, RunResult
+from nephoscope.features.studies.catalogue import ReferenceStudy
+from nephoscope.features.studies.comparison import measured, rules
+from nephoscope.features.studies.comparison.published import Figure, compute_figure
+from nephoscope.features.studies.comparison.rules import Mark
+from nephoscope.features.studies.definition.selectors import Cell
+from nephoscope.features.studies.definition.study import CIRCULAR, Comparison, Control, Part
+
+Location = tuple[str, Cell]
+"""Table, then row and column of a published number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One comparison. measured: in the study's unit, None where there is none.
+
+    steps: of an order, the ratio of each name to the next. sentence: the mark's reason. location:
+    of the published number, where the figure is one as it stands; margin: as in study.yaml.
+    simulated: the measured figure comes from a model. control: what was measured of the control
+    that does not hold and that the sentence names.
+    """
+
+    part: str
+    id: str
+    claim: str
+    ground: str
+    unit: str
+    mark: Mark
+    sentence: str
+    published: Figure
+    measured: Estimate | None = None
+    steps: tuple[Estimate, ...] = ()
+    location: Location | None = None
+    margin: float | None = None
+    simulated: bool = False
+    control: Estimate | None = None
+
+    @property
+    def name(self) -> str:
+        """Part and id, by which conclusions refer to it."""
+        return f"{self.part}/{self.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class FailedControl:
+    """A control that does not hold. measured: None where the run has no such figure."""
+
+    reason: str
+    measured: Estimate | None = None
+
+
+def is_simulated(benchmark: str) -> bool:
+    """Returns whether a measured figure comes from a model and not from a machine."""
+    return benchmark.startswith(SIMULATED)
+
+
+def compare(study: ReferenceStudy, part: Part, result: RunResult) -> list[Outcome]:
+    """Returns every comparison of the part with a run of its plan, in the order of study.yaml.
+
+    Where a control of the part does not hold, nothing is concluded but what is guaranteed, and
+    each sentence gives the reason.
+    """
+    failures = [(control, control_failure(control, result)) for control in part.controls]
+    outcomes = []
+    for entry in part.comparisons:
+        concerned = (
+            failure
+            for control, failure in failures
+            if failure and (not control.comparisons or entry.id in control.comparisons)
+        )
+        outcomes.append(_outcome(study, part, entry, result, next(concerned, None)))
+    return outcomes
+
+
+def control_failure(control: Control, result: RunResult) -> FailedControl | None:
+    """Returns why the control does not hold; None when it does."""
+    try:
+        estimate = measured.estimate(result, control.measured)
+    except measured.Absent as error:
+        return FailedControl(f"the control is missing: {error}")
+    reason = _missed(control, estimate)
+    if not reason:
+        return None
+    head = f"the control does not hold, so nothing is concluded: {control.claim}"
+    return FailedControl(f"{head} ({reason})", estimate)
+
+
+def _missed(control: Control, estimate: Estimate) -> str:
+    """Returns what the control asks for and what was measured; '' where it holds."""
+    low, high = estimate.low, estimate.high
+    if low is None or high is None:
+        return f"{estimate.n} repetitions give no interval"
+    interval = f"{estimate.value:.4g} {control.unit}".rstrip() + f" [{low:.4g}, {high:.4g}]"
+    interval += f", n = {estimate.n}"
+    if control.at_least is not None:
+        if low >= control.at_least:
+            return ""
+        return f"{f'at least {control.at_least:g} {control.unit}'.rstrip()}; measured {interval}"
+    if control.at_most is not None:
+        if high <= control.at_most:
+            return ""
+        return f"{f'at most {control.at_most:g} {control.unit}'.rstrip()}; measured {interval}"
+    assert control.within is not None
+    if low <= 1 + control.within and high >= 1 - control.within:
+        return ""
+    return f"expected 1 within {control.within:g}; measured {interval}"
+
+
+def _outcome(
+    study: ReferenceStudy,
+    part: Part,
+    entry: Comparison,
+    result: RunResult,
+    failure: FailedControl | None,
+) -> Outcome:
+    figure = compute_figure(study, entry.published)
+    estimate: Estimate | None = None
+    steps: tuple[Estimate, ...] = ()
+    failed = None if entry.guaranteed or entry.ground == "not comparable" else failure
+    obstacle = failed.reason if failed else ""
+    try:
+        if entry.measured is not None and entry.measured.order:
+            steps = tuple(measured.steps(result, entry.measured, entry.published.order))
+        elif entry.measured is not None:
+            estimate = measured.estimate(result, entry.measured)
+    except measured.Absent as error:
+        obstacle, failed = str(error), None
+    mark, reason = _judge(entry, figure, estimate, steps, obstacle)
+    cell = entry.published.unchanged_cell
+    return Outcome(
+        part.name,
+        entry.id,
+        entry.claim,
+        entry.ground,
+        entry.unit,
+        mark,
+        f"{reason[0].upper()}{reason[1:]}. {entry.why} {figure.missing}".strip(),
+        figure,
+        estimate,
+        steps,
+        (entry.published.table, cell) if cell else None,
+        entry.margin,
+        entry.measured is not None and is_simulated(entry.measured.benchmark),
+        failed.measured if failed else None,
+    )
+
+
+def _judge(
+    entry: Comparison,
+    figure: Figure,
+    estimate: Estimate | None,
+    steps: tuple[Estimate, ...],
+    obstacle: str,
+) -> rules.Judgement:
+    if entry.ground == "not comparable":
+        return Mark.NOT_COMPARABLE, "another quantity, or another mechanism"
+    if obstacle:
+        return Mark.NOT_COMPARABLE, obstacle
+    if steps:
+        ranges = [interval for step in steps if (interval := rules.range_of(step)) is not None]
+        if len(ranges) < len(steps):
+            return Mark.NOT_COMPARABLE, _too_few(steps[0])
+        return rules.in_order(figure.order, ranges)
+    assert estimate is not None
+    assert figure.value is not None
+    interval, band = rules.range_of(estimate), rules.range_of(figure)
+    if interval is None:
+        return Mark.NOT_COMPARABLE, _too_few(estimate)
+    if entry.published.bound:
+        return rules.by_bound(figure.value, entry.published.bound, interval)
+    if entry.ground == "in kind":
+        assert entry.neutral is not None
+        mark, reason = rules.in_kind(
+            figure.value, interval, neutral=entry.neutral, negligible=entry.negligible
+        )
+        unsure = band is not None and band.holds(entry.neutral)
+        return mark, reason + f"; the published interval contains {entry.neutral:g}" * unsure
+    assert entry.margin is not None
+    judged = rules.in_number(
+        figure.value, band, interval, margin=entry.margin, neutral=entry.neutral
+    )
+    if entry.ground in CIRCULAR:
+        return rules.circular(Mark.FITTED if entry.ground == "fitted" else Mark.SET, judged)
+    return judged
+
+
+def _too_few(estimate: Estimate) -> str:
+    return f"{estimate.n} measured repetitions give no interval"

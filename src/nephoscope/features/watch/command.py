@@ -1,0 +1,231 @@
+"""`nephoscope watch`: repeats a plan on a schedule, in the foreground or as a systemd unit."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import sys
+import time
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nephoscope.cli.kit import options, output
+from nephoscope.core.errors import Interrupted, UsageError
+from nephoscope.features.watch.options import EVERY, repeated_options, watch_options
+
+if TYPE_CHECKING:
+    from nephoscope.features.watch.records import Definition
+    from nephoscope.features.watch.unit import Scope
+    from nephoscope.store import Store
+
+
+@click.command()
+@click.argument("plan", type=options.PATH, required=False)
+@watch_options
+@click.pass_context
+def watch(
+    context: click.Context,
+    /,
+    plan: Path | None,
+    uninstall: str | None,
+    install: bool,
+    scope: Scope | None,
+    list_all: bool,
+    store: Path | None,
+    as_json: bool,
+    **more: Any,
+) -> int:
+    """Repeat an experiment plan on a schedule.
+
+    PLAN is a YAML file as for `nephoscope run`. Every repetition is a stored run with the label
+    watch=NAME. Ctrl-C ends the watch; the same command goes on.
+    """
+    from nephoscope.store import Store
+
+    runs = Store(Store(store).path.absolute())
+    if list_all or uninstall is not None:
+        if plan is not None:
+            raise UsageError("--list and --uninstall take no PLAN.")
+        return _list(runs, as_json) if uninstall is None else _uninstall(runs, uninstall, scope)
+    if plan is None:
+        raise UsageError("Name a PLAN, or use --list.", "Run `nephoscope watch --help`.")
+    from nephoscope.features.watch.loop import schedule_of
+    from nephoscope.measure import plans
+
+    loaded = plans.load(plan, more["values"])
+    definition = _definition(plan, loaded.name, more)
+    schedule_of(definition)  # a wrong expression is an error now
+    if install:
+        return _install(context, definition, runs, scope, lab=loaded.lab is not None)
+    interruption = _repeat(definition, runs, more)
+    if as_json:
+        from nephoscope.features.watch.folder import WatchFolder
+        from nephoscope.features.watch.records import WatchList
+        from nephoscope.features.watch.status import status_of
+
+        output.document(WatchList((status_of(WatchFolder(runs, definition.name)),)))
+    if interruption is not None:
+        raise interruption
+    return 0
+
+
+def _definition(plan: Path, plan_name: str, more: Mapping[str, Any]) -> Definition:
+    from nephoscope.features.compaction.command import policy_of
+    from nephoscope.features.watch.records import Definition
+
+    every = more["every"]
+    if (every is None) == (more["cron"] is None):
+        raise UsageError("A watch has one schedule.", "Give either --every or --cron.")
+    for option, user in (("token_file", "listen"), ("otlp_headers", "otlp")):
+        if more[option] is not None and more[user] is None:
+            raise UsageError(
+                f"--{option.replace('_', '-')} is for --{user}.", f"Add --{user}, or omit it."
+            )
+    name = more["name"] or plan_name
+    seed = zlib.crc32(f"{socket.gethostname()}/{name}".encode())
+    return Definition(
+        name=name,
+        plan=str(plan.absolute()),
+        every_s=None if every is None else EVERY.read(every),
+        cron=more["cron"],
+        time_zone=more["time_zone"],
+        jitter=more["jitter"],
+        seed=seed,
+        max_runs=more["max_runs"],
+        max_share=more["max_share"],
+        values=more["values"],
+        labels=options.given_labels(),
+        retention=policy_of(more["keep_raw"], more["keep"], more["max_size"]),
+    )
+
+
+def _repeat(definition: Definition, store: Store, more: Mapping[str, Any]) -> BaseException | None:
+    """Repeats the plan; returns what interrupted it, None after the last of `--runs`."""
+    from nephoscope.cli.kit.progress import Progress
+    from nephoscope.features.compaction.compact import compact
+    from nephoscope.features.watch import text
+    from nephoscope.features.watch.loop import Watch
+    from nephoscope.features.watch.metrics import Publisher
+    from nephoscope.features.watch.repetition import Created, measurement
+    from nephoscope.store import StoredRun
+
+    class Reporting(Progress):
+        """Notes the id of each run as soon as it exists."""
+
+        def __init__(self, created: Created) -> None:
+            super().__init__(sys.stderr)
+            self._created = created
+
+        def run_started(self, run: StoredRun, resumed: bool, trials: int) -> None:
+            self._created(run.id)
+            super().run_started(run, resumed, trials)
+
+    screen = text.TerminalScreen(sys.stderr)
+    with contextlib.ExitStack() as stack:
+        sinks = list(stack.enter_context(_sinks(definition.name, store, more)))
+        watching = Watch(
+            store,
+            definition,
+            measurement(Reporting),
+            screen,
+            clock=_clock(),
+            retain=lambda: compact(store, definition.retention, watch=definition.name),
+            publish=Publisher(definition.name, sinks, screen.say, time.time),
+        )
+        try:
+            watching.run(more["repetitions"])
+        except (KeyboardInterrupt, Interrupted) as error:
+            return error
+    return None
+
+
+@contextlib.contextmanager
+def _sinks(watch: str, store: Store, more: Mapping[str, Any]) -> Iterator[list[Any]]:
+    """Yields what takes the metrics: the endpoint that serves meanwhile, the exporter."""
+    with contextlib.ExitStack() as stack:
+        sinks: list[Any] = []
+        if more["listen"] is not None:
+            from nephoscope.features.watch.endpoint import Endpoint, settings_of
+
+            settings, endpoint = settings_of(more["listen"], more["token_file"], store), Endpoint()
+            output.log(f"Metrics: {stack.enter_context(endpoint.serving(settings))}")
+            if settings.token_file is not None:
+                output.log(f"The token is in {settings.token_file}.")
+            sinks.append(endpoint.show)
+        if more["otlp"] is not None:
+            from nephoscope.features.watch import otlp
+
+            headers = otlp.headers_of(more["otlp_headers"])
+            sinks.append(otlp.Exporter(more["otlp"], headers, watch, time.time()).send)
+        yield sinks
+
+
+def _clock() -> Any:
+    """Returns the clock, whose waits end with KeyboardInterrupt on SIGTERM and SIGHUP too.
+
+    Measuring has handlers of its own and restores the default, so that each wait sets them anew.
+    """
+    from nephoscope.features.watch.schedule import Clock
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    def listen() -> None:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, interrupt)
+
+    class InterruptedClock(Clock):
+        def wait(self, seconds: float) -> None:
+            listen()
+            super().wait(seconds)
+
+    listen()
+    return InterruptedClock()
+
+
+def _list(store: Store, as_json: bool) -> int:
+    from nephoscope.features.watch import status, text
+
+    watches = status.watches_of(store)
+    if as_json:
+        output.document(watches)
+    else:
+        text.print_watches(watches.watches)
+    return 0
+
+
+def _scope(scope: Scope | None) -> Scope:
+    return scope or ("user" if os.geteuid() else "system")
+
+
+def _install(
+    context: click.Context, definition: Definition, store: Store, scope: Scope | None, *, lab: bool
+) -> int:
+    from nephoscope.features.watch import unit
+    from nephoscope.features.watch.folder import WatchFolder
+
+    chosen = _scope(scope)
+    WatchFolder(store, definition.name).create()  # a unit may write to what exists alone
+    command = [sys.executable, "-m", "nephoscope", "watch", definition.plan]
+    command += [f"--name={definition.name}", f"--store={store.path}", *repeated_options(context)]
+    content = unit.unit_text(definition.name, command, store.path, chosen, lab=lab)
+    path = unit.install(definition.name, content, chosen)
+    output.say(str(path))
+    output.log(f"Start it: {unit.instructions(definition.name, chosen, remove=False)}")
+    return 0
+
+
+def _uninstall(store: Store, name: str, scope: Scope | None) -> int:
+    from nephoscope.features.watch import unit
+    from nephoscope.features.watch.folder import WatchFolder
+
+    chosen = _scope(scope)
+    output.say(str(unit.uninstall(WatchFolder(store, name).name, chosen)))
+    output.log(f"Stop it: {unit.instructions(name, chosen, remove=True)}")
+    return 0

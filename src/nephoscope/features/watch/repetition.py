@@ -1,0 +1,144 @@
+"""One repetition of a plan: measured as an ordinary run, analysed, and what is kept of it here."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+
+from nephoscope.core.model import Estimate, LineKey, RunResult, Severity, Shape, factors_key
+from nephoscope.measure import plans, runs
+from nephoscope.measure.runs import Observer
+from nephoscope.results import analyse_run
+from nephoscope.results.names import UNANSWERED
+from nephoscope.store import FAILED, FINISHED, MEASURED, RUNNING, Store, StoredRun, counts, query
+from nephoscope.store.day_files import WATCH
+
+SERIES_LABEL = "watch-series"
+"""Label of the runs between two edits of the plan; its value is the number of the series."""
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """A histogram of the newest run: values ascend, counts belong to them.
+
+    unanswered: value -> how many of its requests had no answer; the value is a lower bound for
+    those.
+    """
+
+    benchmark: str
+    metric: str
+    target: str
+    factors: str
+    unit: str
+    values: tuple[float, ...]
+    counts: tuple[int, ...]
+    unanswered: Mapping[float, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Repetition:
+    """A repetition that was measured. lost: target -> why it was not. estimates: of its run."""
+
+    run: str
+    verdict: str
+    lost: Mapping[str, str] = field(default_factory=dict)
+    estimates: Mapping[LineKey, Estimate] = field(default_factory=dict)
+    distributions: tuple[Distribution, ...] = ()
+
+
+Created = Callable[[str], None]
+"""Takes the id of a run as soon as it is stored."""
+Measure = Callable[[plans.Plan, Store, Mapping[str, str], Mapping[str, str], Created], Repetition]
+"""Plan, store, labels of the run, targets that are left out with the reasons -> the repetition."""
+
+
+def measurement(observing: Callable[[Created], AbstractContextManager[Observer]]) -> Measure:
+    """Returns what measures a plan. observing: makes the observer that a person sees."""
+
+    def measure(
+        plan: plans.Plan,
+        store: Store,
+        labels: Mapping[str, str],
+        absent: Mapping[str, str],
+        created: Created,
+    ) -> Repetition:
+        for target in plan.targets:
+            if target.name not in absent:
+                target.require_programs()
+        with observing(created) as observer:
+            run = runs.execute(plan, store, observer, fresh=True, labels=labels, absent=absent)
+        result = analyse_run.build(run)
+        runs.mark_reported(run)
+        return _repetition(run, result)
+
+    return measure
+
+
+def _repetition(run: StoredRun, result: RunResult) -> Repetition:
+    estimates = {
+        (line.benchmark, line.metric, line.target, factors_key(line.factors)): line.estimate
+        for line in result.metrics
+        if not line.estimate.censored  # a gauge is a number, and this is a lower bound
+    }
+    units = {key: metric.unit for key, metric in run.metrics_of_shape(Shape.HISTOGRAM).items()}
+    beyond = _unanswered(run)
+    distributions = tuple(
+        Distribution(
+            *key, units[key[0], key[1]], tuple(values), tuple(numbers), beyond.get(key, {})
+        )
+        for key, (values, numbers) in result.histograms.items()
+        if key[:2] in units
+    )
+    lost = {str(name): str(why) for name, why in (run.manifest.get("lost") or {}).items()}
+    return Repetition(run.id, _verdict(result), lost, estimates, distributions)
+
+
+def _unanswered(run: StoredRun) -> Mapping[LineKey, Mapping[float, int]]:
+    """The requests without an answer of each histogram, by the time that they waited."""
+    all_requests = {waits: name for name, waits in UNANSWERED.items()}
+    rows = [row for row in query.histograms(run) if row.metric in all_requests]
+    waits_by_line: dict[LineKey, Mapping[float, int]] = {}
+    for row in rows:
+        key = (row.benchmark, all_requests[row.metric], row.target, row.factors)
+        waits_by_line[key] = Counter(waits_by_line.get(key, {})) + Counter(
+            dict(zip(row.values, row.counts, strict=True))
+        )
+    return waits_by_line
+
+
+def _verdict(result: RunResult) -> str:
+    """Returns the first warning, else how many of the metrics are as precise as wanted."""
+    warnings = [one.sentence for one in result.findings if one.severity is Severity.WARNING]
+    if warnings:
+        more = f" (and {len(warnings) - 1} more warnings)" if len(warnings) > 1 else ""
+        return f"{warnings[0]}{more}"
+    wide = len(result.run.not_converged)
+    precision = "all as precise as wanted" if not wide else f"{wide} wider than wanted"
+    return f"{len(result.metrics)} metrics, {precision}, no warnings"
+
+
+def close_interrupted(store: Store, run_id: str, watch: str, not_before: str) -> StoredRun | None:
+    """Ends the run that a kill or a full disk interrupted, with the trials that it has.
+
+    run_id: empty where the kill came before the id was noted; then the unfinished run of the watch
+    whose id is `not_before` (a time as ids begin with) or later. A run without a trial is removed.
+    Returns the run, None where there is none or nothing of it.
+    """
+    if run_id:
+        candidates = [store.find(run_id)] if run_id in store.ids() else []
+    else:
+        candidates = [run for run in store.runs() if run.id >= not_before]
+    for run in candidates:
+        mine = run.labels.get(WATCH) == watch
+        if not mine or run.state not in (RUNNING, MEASURED):
+            continue
+        with run.lock():
+            records = run.records()
+            if records:
+                run.finish(FINISHED if any(map(counts, records)) else FAILED)
+        if records:
+            return run
+        store.remove(run)
+    return None

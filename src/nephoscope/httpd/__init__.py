@@ -1,0 +1,1 @@
+"""The guarded HTTP server that `serve` and `watch` share."""

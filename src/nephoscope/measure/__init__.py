@@ -1,0 +1,1 @@
+"""What touches machines: plans, targets, labs and the execution of plans."""

@@ -1,0 +1,95 @@
+"""What guests are made of, and the key under which the result is kept."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from nephoscope.measure.lab import commands
+from nephoscope.measure.lab.images.initramfs import DRIVERS
+
+PACKAGES = ("busybox-static", "dropbear-bin", "usr-is-merged")
+"""What is added to Debian's essential packages."""
+KERNEL = "linux-image-cloud-amd64"
+DISK_BYTES = 1 << 30
+"""Size of a guest's disk; the file is sparse."""
+
+EXCLUDED = (
+    "/usr/share/doc/*",
+    "/usr/share/man/*",
+    "/usr/share/info/*",
+    "/usr/share/locale/*",
+    "/usr/share/lintian/*",
+    "/usr/share/bash-completion/*",
+    "/usr/lib/*/gconv/*",
+)
+"""Files of packages that no guest of ours reads."""
+
+SCRIPTS = ("init", "initramfs-init", "container-init", "clock", "offloads")
+_FORMAT = 1
+"""Raised when the way an image is made changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Everything that an image follows from."""
+
+    machine: str
+    sources: tuple[tuple[str, str], ...]
+    """Files of the machine's apt sources, with their content."""
+    versions: Mapping[str, str]
+    """Package -> the version that apt would install here; empty where it does not know."""
+    scripts: Mapping[str, str]
+
+    @property
+    def key(self) -> str:
+        """Hexadecimal digest of all of it: the name of the image's folder."""
+        content = [
+            _FORMAT,
+            self.machine,
+            [hashlib.sha256(text.encode()).hexdigest() for _, text in self.sources],
+            sorted(self.versions.items()),
+            sorted(self.scripts.items()),
+            [PACKAGES, KERNEL, DISK_BYTES, EXCLUDED, DRIVERS],
+        ]
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
+
+
+def recipe() -> Recipe:
+    """The recipe for this machine, as it is now."""
+    texts = {name: script(name).decode("utf-8") for name in SCRIPTS}
+    found = tuple((str(path), path.read_text(encoding="utf-8")) for path in sources())
+    return Recipe(platform.machine(), found, versions((*PACKAGES, KERNEL)), texts)
+
+
+def sources(root: Path = Path("/etc/apt")) -> list[Path]:
+    """The files that apt takes its sources from."""
+    parts = sorted([*root.glob("sources.list.d/*.list"), *root.glob("sources.list.d/*.sources")])
+    main = root / "sources.list"
+    return [path for path in (main, *parts) if path.is_file() and path.stat().st_size]
+
+
+def script(name: str) -> bytes:
+    """One of our own files for the inside of a guest."""
+    return (resources.files("nephoscope.measure.lab.images") / "files" / name).read_bytes()
+
+
+def versions(packages: tuple[str, ...]) -> dict[str, str]:
+    """Returns what apt would install here; a package that it does not know is left out."""
+    return parse_policy(commands.output_of(["apt-cache", "policy", *packages]))
+
+
+def parse_policy(text: str) -> dict[str, str]:
+    """Package -> candidate version, of the output of `apt-cache policy`."""
+    versions, package = {}, ""
+    for line in text.splitlines():
+        if line and not line.startswith(" "):
+            package = line.rstrip(":")
+        elif line.startswith("  Candidate: ") and "(none)" not in line:
+            versions[package] = line.removeprefix("  Candidate: ").strip()
+    return versions

@@ -1,0 +1,29 @@
+"""Plans: a YAML file becomes a checked plan, its settings, and the order of its trials."""
+
+from nephoscope.measure.plans.design.crossing import Crossing as Crossing
+from nephoscope.measure.plans.design.order import baseline_of as baseline_of
+from nephoscope.measure.plans.design.order import nest_of as nest_of
+from nephoscope.measure.plans.design.order import order_aba_round as order_aba_round
+from nephoscope.measure.plans.design.order import order_round as order_round
+from nephoscope.measure.plans.design.order import trial_seed as trial_seed
+from nephoscope.measure.plans.design.order import warmup_rounds as warmup_rounds
+from nephoscope.measure.plans.estimate import estimate as estimate
+from nephoscope.measure.plans.estimate import long_time as long_time
+from nephoscope.measure.plans.estimate import refuse_too_long as refuse_too_long
+from nephoscope.measure.plans.expand import crossings as crossings
+from nephoscope.measure.plans.expand import expand as expand
+from nephoscope.measure.plans.files.load import load as load
+from nephoscope.measure.plans.files.load import plan_hash as plan_hash
+from nephoscope.measure.plans.files.load import plan_of as plan_of
+from nephoscope.measure.plans.files.load import plan_values as plan_values
+from nephoscope.measure.plans.files.load import read as read
+from nephoscope.measure.plans.model import Plan as Plan
+from nephoscope.measure.plans.model import Repeat as Repeat
+from nephoscope.measure.plans.schema import plan_schema as plan_schema
+from nephoscope.measure.plans.server_address import with_server_address as with_server_address
+from nephoscope.measure.plans.side_effects import touches as touches
+from nephoscope.measure.plans.survey import census as census
+from nephoscope.measure.plans.survey import fit_to_machines as fit_to_machines
+from nephoscope.measure.plans.survey import single as single
+from nephoscope.measure.plans.survey import survey as survey
+from nephoscope.measure.targets.kinds.record import Touch as Touch

@@ -1,0 +1,169 @@
+"""Checks a plan against the catalogue and itself, before anything runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from nephoscope.catalog import SIMULATION, BenchmarkSpec, Catalog
+from nephoscope.core import limits
+from nephoscope.core.reading.mistakes import Mistakes
+from nephoscope.core.reading.sentences import Place, did_you_mean
+from nephoscope.core.reading.yamltext import Loc
+from nephoscope.measure.plans.context import PlanContext, nowhere
+from nephoscope.measure.plans.model import Entry, Plan, Repeat, RepeatChange
+
+SCENARIO = "scenario"
+"""The parameter of simulations that may stand in a plan as YAML."""
+
+
+def checked(plan: Plan, catalog: Catalog, place: Place = nowhere) -> Plan:
+    """Returns the plan with every parameter in its own unit; PlanError for what cannot run."""
+    context = PlanContext(plan, catalog, place)
+    mistakes = Mistakes()
+    with mistakes.of_part():
+        _check_names(context)
+    entries = []
+    for index, entry in enumerate(plan.benchmarks):
+        loc: Loc = ("benchmarks", index)
+        with mistakes.of_part():
+            entries.append(_entry(context, entry, context.spec(entry.benchmark, loc), loc))
+        with mistakes.of_part():
+            _check_repeat(context, index)
+    with mistakes.of_part():
+        _check_nest(context)
+    with mistakes.of_part():
+        _check_money(context)
+    mistakes.report()
+    return plan.model_copy(update={"benchmarks": tuple(entries)})
+
+
+def check_readable_entries(
+    mistakes: Mistakes, values: Mapping[str, Any], catalog: Catalog, place: Place
+) -> None:
+    """Adds the mistakes of those benchmarks of a plan that can be read though the plan cannot."""
+    listed = values.get("benchmarks")
+    for index, content in enumerate(listed if isinstance(listed, list) else ()):
+        try:
+            entry = Entry.model_validate(content)
+        except ValidationError:
+            continue
+        loc: Loc = ("benchmarks", index)
+        context = PlanContext(Plan(name="unread", benchmarks=(entry,)), catalog, place)
+        with mistakes.of_part():
+            _entry(context, entry, context.spec(entry.benchmark, loc), loc)
+
+
+def _check_repeat(context: PlanContext, index: int) -> None:
+    try:
+        context.plan.repeat_of(index)
+    except ValueError as error:
+        loc: Loc = ("benchmarks", index, "repeat")
+        message = "repeat.max is less than repeat.min."
+        raise context.error(loc, message, "Raise max, or lower min.") from error
+
+
+def _check_money(context: PlanContext) -> None:
+    plan = context.plan
+    if plan.money is not None and not any(target.per_hour for target in plan.targets):
+        raise context.error(
+            ("money",),
+            "no target says what an hour of it costs, so the limit bounds nothing.",
+            "Give the targets `per_hour`, or drop `money`.",
+        )
+
+
+def _check_names(context: PlanContext) -> None:
+    targets = context.plan.targets
+    for index, target in enumerate(targets):
+        if any(earlier.name == target.name for earlier in targets[:index]):
+            message = f"two targets are named '{target.name}'."
+            hint = "Give each target its own name."
+            raise context.error(("targets", index, "name"), message, hint)
+
+
+def _check_nest(context: PlanContext) -> None:
+    plan = context.plan
+    nest = plan.design.nest
+    if nest is None:
+        return
+    loc: Loc = ("design", "nest")
+    repeats: list[tuple[Loc, bool]] = [(("repeat",), plan.repeat != Repeat())]
+    repeats += [
+        (("benchmarks", index, "repeat"), entry.repeat != RepeatChange())
+        for index, entry in enumerate(plan.benchmarks)
+    ]
+    for at, is_given in repeats:
+        if is_given:
+            message = "`design.nest` sets the number of rounds, so `repeat` has no effect."
+            raise context.error(at, message, "Keep one of the two.")
+    fixed = [target.name for target in plan.targets if not target.topology_host]
+    if fixed and nest.boots > 1:
+        raise context.error(
+            loc,
+            f"only hosts of a lab are made anew or booted, and '{fixed[0]}' is none.",
+            "Drop `instance` and `boot`, or measure lab hosts.",
+        )
+    if nest.total > limits.ROUNDS:
+        raise context.error(
+            loc,
+            f"{nest.instance} instances x {nest.boot} boots x {nest.rounds} rounds are "
+            f"{nest.total} rounds; more than {limits.ROUNDS} are not run.",
+            "Lower one of the three.",
+        )
+
+
+def _entry(context: PlanContext, entry: Entry, spec: BenchmarkSpec, loc: Loc) -> Entry:
+    mistakes = Mistakes()
+    known = [metric.id for metric in spec.metrics]
+    for name in entry.headline:
+        if name not in known:
+            with mistakes.of_part():
+                raise context.error(
+                    (*loc, "headline"),
+                    f"{spec.id} has no metric '{name}'{did_you_mean(name, known)}.",
+                    f"It has: {', '.join(known)}.",
+                )
+    for name in sorted(set(entry.params) & set(entry.factors)):
+        with mistakes.of_part():
+            message = f"'{name}' is both a fixed parameter and a factor."
+            raise context.error((*loc, "factors", name), message, "Keep it in one of the two.")
+    params: dict[str, Any] = {}
+    with mistakes.of_part():
+        params = _scenario_as_text(context, spec, entry.params, (*loc, "params"))
+        params = context.convert_all(spec, params, (*loc, "params"))
+    factors = {}
+    for name, levels in entry.factors.items():
+        with mistakes.of_part():
+            factors[name] = _levels(context, spec, name, levels, (*loc, "factors", name))
+    mistakes.report()
+    return entry.model_copy(update={"params": params, "factors": factors})
+
+
+def _levels(
+    context: PlanContext, spec: BenchmarkSpec, name: str, levels: Sequence[Any], at: Loc
+) -> list[Any]:
+    """Returns the levels of a factor, each in the parameter's unit."""
+    converted = [
+        context.convert(spec, name, level, at, (*at, position))
+        for position, level in enumerate(levels)
+    ]
+    if len({json.dumps(level) for level in converted}) < len(levels):
+        raise context.error(at, f"the factor '{name}' has the same level twice.", "Remove one.")
+    return converted
+
+
+def _scenario_as_text(
+    context: PlanContext, spec: BenchmarkSpec, params: dict[str, Any], loc: Loc
+) -> dict[str, Any]:
+    """Returns the parameters with a scenario in the plan as the text that the simulator takes."""
+    values = params.get(SCENARIO)
+    if spec.kind != SIMULATION or not isinstance(values, Mapping):
+        return params
+    from nephoscope.catalog import scenarios
+
+    text = scenarios.text_of(spec.id, values, lambda at: context.place((*loc, SCENARIO, *at)))
+    return {**params, SCENARIO: text}

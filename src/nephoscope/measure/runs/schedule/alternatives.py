@@ -1,0 +1,184 @@
+"""One alternative of a run: a setting on a target, what is known of it, and when it has ended."""
+
+from __future__ import annotations
+
+import bisect
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from nephoscope.core.model import Setting, Shape, TrialRecord, TrialStatus
+from nephoscope.measure.plans import Repeat
+from nephoscope.measure.runs.schedule.headline import SeriesKey
+from nephoscope.stats import stopping
+
+Pair = tuple[int, str]
+"""Index of a setting, name of a target: one alternative of every round."""
+
+REFUSED_AFTER = 3
+"""A setting that fails so often in a row with the same named error is not tried again."""
+
+LOST = "target_lost"
+"""Failure name of a trial whose target did not answer, and outcome of what was given up for it."""
+
+LOST_AFTER = 3
+"""A setting that takes its target away so often in a row is not tried again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How an alternative ended.
+
+    word: converged, measured (nothing to converge on, or as often as a nested design says),
+    noise_known, max_reached, budget, refused, no_valid, target_lost. n: valid trials. needed: the
+    least number asked for. reason: one sentence.
+    """
+
+    setting: int
+    target: str
+    benchmark: str
+    factors: Mapping[str, Any]
+    word: str
+    n: int
+    needed: int
+    reason: str
+
+
+@dataclass(slots=True)
+class Alternative:
+    """A setting on a target. values: of each headline series, one a valid trial, by round.
+
+    Trials that run at once end in any order; what their interval is must not depend on it.
+    """
+
+    setting: Setting
+    target: str
+    repeat: Repeat
+    metrics: Mapping[str, Shape]
+    values: dict[SeriesKey, list[float]] = field(default_factory=dict)
+    value_rounds: dict[SeriesKey, list[int]] = field(default_factory=dict)
+    valid: int = 0
+    rounds: int = 0
+    costs_s: list[float] = field(default_factory=list)
+    last_failures: list[str] = field(default_factory=list)
+    last_reason: str = ""
+    looked_at: int = 0
+    losses: int = 0
+    outcome: Outcome | None = None
+
+    @property
+    def pair(self) -> Pair:
+        """Returns what tells it from the others."""
+        return (self.setting.index, self.target)
+
+    @property
+    def rounds_left(self) -> int:
+        """The rounds until it may end: at least so many."""
+        if self.valid < self.repeat.min:
+            return self.repeat.min - self.valid
+        return min(self.repeat.look_every, max(0, self.repeat.max - self.rounds))
+
+    @property
+    def has_enough(self) -> bool:
+        """Returns whether the least number of repetitions is there."""
+        return self.valid >= self.repeat.min
+
+    @property
+    def cost_s(self) -> float:
+        """Returns what one more trial is expected to take; 0 before the first."""
+        return statistics.median(self.costs_s) if self.costs_s else 0.0
+
+    def add(self, record: TrialRecord, values: Mapping[SeriesKey, float]) -> None:
+        """Takes in one finished trial of it; values: its headline values."""
+        if record.key.turn:
+            # A further turn costs time; how often the setting is repeated, its first turns say.
+            self.costs_s.append(record.spent_s)
+            return
+        if record.failure_name == LOST:
+            # A target that was away says nothing about the setting, and its rounds come later;
+            # one that is lost again and again in this very trial does.
+            self.losses += bool(record.timeline)
+            if self.losses >= LOST_AFTER and self.outcome is None:
+                self.stop(LOST, f"{self.losses} trials in a row lost it: {record.reasons[0]}")
+            return
+        self.losses = 0
+        self.last_failures.append(record.failure_name)
+        self.last_reason = record.reasons[0] if record.reasons else ""
+        if record.key.round == 1:
+            # The first rounds may be slower than those that follow; warm-up costs are forgotten.
+            self.costs_s.clear()
+        self.costs_s.append(record.spent_s)
+        if record.key.round < 1:
+            return
+        self.rounds += 1
+        if record.status is TrialStatus.VALID:
+            self.valid += 1
+            for key, value in values.items():
+                rounds = self.value_rounds.setdefault(key, [])
+                position = bisect.bisect(rounds, record.key.round)
+                rounds.insert(position, record.key.round)
+                self.values.setdefault(key, []).insert(position, value)
+            if self.outcome is not None:
+                # Its target goes on beside others that have not enough yet.
+                self.outcome = replace(self.outcome, n=self.valid)
+
+    def stop(self, word: str, reason: str) -> None:
+        """It has ended, for this reason."""
+        self.outcome = Outcome(
+            self.setting.index,
+            self.target,
+            self.setting.benchmark,
+            self.setting.factors,
+            word,
+            self.valid,
+            self.repeat.min,
+            reason,
+        )
+
+
+def look(one: Alternative, confidence: float, *, nested: bool = False) -> None:
+    """Ends the alternative if there is a reason to; see `Outcome.word`."""
+    tail = one.last_failures[-REFUSED_AFTER:]
+    if len(tail) == REFUSED_AFTER and tail[0] and len(set(tail)) == 1:
+        one.stop("refused", f"it failed {REFUSED_AFTER} times in a row: {one.last_reason}")
+    elif nested:
+        return  # as often as the design says, no less
+    elif one.valid == 0:
+        if one.rounds >= one.repeat.min:
+            one.stop("no_valid", f"none of {one.rounds} trials counts: {one.last_reason}")
+    elif not one.values:
+        if one.has_enough:
+            one.stop("measured", f"n = {one.valid}")
+    elif one.valid != one.looked_at and stopping.due(
+        one.valid,
+        n_min=one.repeat.min,
+        n_max=one.repeat.max,
+        look_every=one.repeat.look_every,
+    ):
+        one.looked_at = one.valid
+        _look_at_intervals(one, confidence)
+    if one.outcome is None and one.rounds >= one.repeat.max:
+        one.stop("max_reached", f"{one.rounds} rounds, of which {one.valid} count")
+
+
+def _look_at_intervals(one: Alternative, confidence: float) -> None:
+    """Ends the alternative when every headline series may stop."""
+    looks = {
+        key: stopping.look(
+            values,
+            n_min=one.repeat.min,
+            n_max=one.repeat.max,
+            relative_half_width=one.repeat.relative_half_width,
+            confidence=confidence,
+            look_every=one.repeat.look_every,
+        )
+        for key, values in one.values.items()
+    }
+    if any(not look.stops for look in looks.values()):
+        return
+    for word in ("max_reached", "noise_known", "converged"):
+        for (metric, _), look in looks.items():
+            if look.word == word:
+                one.stop(word, f"{metric}: {look.reason}")
+                return

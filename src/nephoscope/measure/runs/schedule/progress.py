@@ -1,0 +1,285 @@
+"""Which trial comes next, and when it is enough: decided from finished trials alone.
+
+Pure: no clock, no file. A run that was killed feeds its stored trials through the same code in the
+same order and stands where it was.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from nephoscope.catalog import BenchmarkSpec
+from nephoscope.core import units
+from nephoscope.core.model import Setting, TrialRecord
+from nephoscope.measure.plans import Plan, baseline_of, warmup_rounds
+from nephoscope.measure.plans.estimate import money_spent
+from nephoscope.measure.runs.schedule import allocation
+from nephoscope.measure.runs.schedule.alternatives import LOST, Alternative, Outcome, Pair, look
+from nephoscope.measure.runs.schedule.headline import Row, headline_metrics, headline_values
+
+UNMEASURABLE = ("refused", "no_valid", LOST)
+"""Outcomes of alternatives that are not tried again, not even around others."""
+
+HARD_LIMIT = 1.3
+"""A round that the least number of repetitions needs may overrun the budget by this factor."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeLeft:
+    """What a run will still take. exact: no more than that; else it may go on for longer."""
+
+    expected_s: float
+    exact: bool
+
+
+class Progress:
+    """The state of a run: fed with finished trials in order, asked what comes next."""
+
+    def __init__(
+        self, plan: Plan, settings: Sequence[Setting], specs: Mapping[str, BenchmarkSpec]
+    ) -> None:
+        self._plan = plan
+        self._all: dict[Pair, Alternative] = {}
+        for setting in settings:
+            for target in setting.targets:
+                metrics = headline_metrics(specs[setting.benchmark], setting.headline)
+                repeat = plan.repeat_of(setting.entry)
+                one = Alternative(setting, target, repeat, metrics)
+                self._all[one.pair] = one
+        self._quiet = baseline_of(plan, settings)
+        self._budget_s = budget_s(plan)
+        self._budget_text = budget_text(plan)
+        self.spent_s = 0.0
+        self._left: tuple[TimeLeft, float] | None = None
+        self._told: set[Pair] = set()
+        self._block: frozenset[int] = frozenset()
+        self._block_ends = 0
+
+    def cells(self) -> Iterator[Sequence[int]]:
+        """Yields the rounds of each cell of a nested design, elsewhere each round by itself.
+
+        Warm-up rounds come first, then 1, 2, … as long as an alternative goes on. Each cell has
+        warm-up rounds of its own, and there are as many rounds as the design says.
+        """
+        nest, warmup = self._plan.design.nest, self._plan.warmup
+        if nest is None:
+            yield from ((number,) for number in warmup_rounds(warmup))
+            number = 1
+            while self.goes_on:
+                yield (number,)
+                number += 1
+            return
+        for cell in range(nest.boots):
+            if self.goes_on:
+                ready = range(1 - (cell + 1) * warmup, 1 - cell * warmup)
+                yield (*ready, *range(1 + cell * nest.rounds, 1 + (cell + 1) * nest.rounds))
+        self._end_nested()
+
+    @property
+    def goes_on(self) -> bool:
+        """Returns whether an alternative still goes on."""
+        return any(one.outcome is None for one in self._all.values())
+
+    def begin_round(self, round: int) -> list[Pair]:
+        """The alternatives of this round; those for which no time is left have ended.
+
+        A quiet alternative goes on as long as one goes on around which it stands.
+        """
+        estimate = self._estimate()
+        self._left = None if estimate is None else (estimate, self.spent_s)
+        going = [one for one in self._all.values() if one.outcome is None]
+        if round < 1:
+            # A warm-up readies one setting; what needs a single trial needs no warm-up.
+            return [one.pair for one in going if one.repeat.max > 1]
+        going = self._affordable(self._allotted(round, going))
+        return [one.pair for one in (*going, *self._needed(going))]
+
+    def _allotted(self, round: int, going: list[Alternative]) -> list[Alternative]:
+        """The alternatives to which the plan's allocation gives this round."""
+        widest = self._plan.repeat.allocation == "widest" and not self._quiet
+        if not widest or self._budget_s is None or not all(one.has_enough for one in going):
+            return going
+        ended = not any(one.setting.index in self._block for one in going)
+        if ended or round >= self._block_ends:
+            left_s = self._budget_s - self.spent_s
+            self._block, rounds = allocation.widest(going, self._plan.confidence, left_s)
+            self._block_ends = round + rounds
+        # Where nothing fits any more, all are offered and end by the budget.
+        return [one for one in going if one.setting.index in self._block] or going
+
+    def sure(self, pair: Pair, round: int) -> bool:
+        """Returns whether this round of an alternative comes whatever is measured until then.
+        Nothing is sure of one that has just failed, which may be refused next."""
+        one = self._all[pair]
+        failed = bool(one.last_failures and one.last_failures[-1])
+        return self._budget_s is None and round <= one.repeat.min and not (one.outcome or failed)
+
+    def _needed(self, going: Sequence[Alternative]) -> list[Alternative]:
+        """Quiet alternatives that have ended themselves, and stand around others that go on."""
+        there = {one.pair for one in going}
+        wanted = {self._quiet[pair]: None for pair in there if pair in self._quiet}
+        return [
+            self._all[pair]
+            for pair in self._all
+            if pair in wanted and pair not in there and self._can_be_measured(self._all[pair])
+        ]
+
+    def _can_be_measured(self, one: Alternative) -> bool:
+        return one.outcome is None or one.outcome.word not in UNMEASURABLE
+
+    def _round_s(self, going: Sequence[Alternative]) -> float:
+        """Returns what a round of these takes, with every turn of the quiet ones around them."""
+        turns = Counter(self._quiet[one.pair] for one in going if one.pair in self._quiet)
+        further = sum(
+            self._all[pair].cost_s * number
+            for pair, number in turns.items()
+            if self._can_be_measured(self._all[pair])
+        )
+        return further + _cost_s([*going, *self._needed(going)])
+
+    def _affordable(self, going: list[Alternative]) -> list[Alternative]:
+        most_s = self._budget_s
+        if most_s is None or self.spent_s + self._round_s(going) <= most_s:
+            return going
+        # The round does not fit any more: only what lacks repetitions goes on, into the overtime.
+        for one in going:
+            if one.has_enough:
+                self._end_by_budget(one)
+        lacking = [one for one in going if one.outcome is None]
+        begun = any(one.rounds for one in lacking)
+        if begun and self.spent_s + self._round_s(lacking) > HARD_LIMIT * most_s:
+            for one in lacking:
+                self._end_by_budget(one)
+            return []
+        return lacking
+
+    def knows(self, pair: Pair) -> bool:
+        """Returns whether this is an alternative of the plan; the boots between cells are none."""
+        return pair in self._all
+
+    def time_for(self, pairs: Sequence[Pair], turn: int = 0) -> float | None:
+        """Seconds that the hard limit of the budget leaves to the next trial of these, together.
+
+        None without a budget, and for the first trial that counts: however small the budget is,
+        every alternative is measured once, with the quiet trials around it.
+        """
+        first = 1 if turn else 0
+        if self._budget_s is None or any(self._all[pair].rounds <= first for pair in pairs):
+            return None
+        return HARD_LIMIT * self._budget_s - self.spent_s
+
+    def out_of_time(self, pairs: Sequence[Pair], turn: int = 0) -> bool:
+        """Returns whether the next trial of these alternatives would overrun the hard limit."""
+        left_s = self.time_for(pairs, turn)
+        return left_s is not None and _cost_s([self._all[pair] for pair in pairs]) > left_s
+
+    def time_left(self) -> TimeLeft | None:
+        """Returns what the alternatives that go on will still take; None before anything is known.
+
+        Estimated at the beginning of each round; from there on what is spent is taken off.
+        """
+        if self._left is None:
+            return None
+        left, at_s = self._left
+        return TimeLeft(max(0.0, left.expected_s - (self.spent_s - at_s)), left.exact)
+
+    def _estimate(self) -> TimeLeft | None:
+        going = [one for one in self._all.values() if one.outcome is None]
+        if any(not one.costs_s for one in going):
+            return None
+        expected_s = sum(one.cost_s * one.rounds_left for one in going)
+        expected_s += sum(
+            self._all[self._quiet[one.pair]].cost_s * one.rounds_left
+            for one in going
+            if one.pair in self._quiet and self._can_be_measured(self._all[self._quiet[one.pair]])
+        )
+        exact = all(one.repeat.max <= max(one.repeat.min, one.valid) for one in going)
+        if self._budget_s is not None and expected_s > self._budget_s - self.spent_s:
+            return TimeLeft(max(0.0, self._budget_s - self.spent_s), exact=True)
+        return TimeLeft(expected_s, exact)
+
+    def lose(self, pairs: Iterable[Pair], sentence: str) -> None:
+        """Ends alternatives whose target was given up."""
+        for pair in pairs:
+            one = self._all.get(pair)
+            if one is not None and one.outcome is None:
+                one.stop(LOST, sentence)
+
+    def end_by_budget(self, budget: str = "") -> None:
+        """Ends every alternative that still goes on: the time is spent. budget: other than the
+        plan's."""
+        self._budget_text = budget or self._budget_text
+        for one in self._all.values():
+            if one.outcome is None:
+                self._end_by_budget(one)
+
+    def add(self, record: TrialRecord, rows: Iterable[Row]) -> None:
+        """Takes in one finished trial; rows: of its samples."""
+        self.spent_s += record.spent_s
+        one = self._all.get((record.key.setting, record.key.target))
+        if one is not None:
+            one.add(record, headline_values(rows, one.metrics))
+
+    def end_round(self) -> list[Outcome]:
+        """Looks at every alternative that goes on; returns what ended since the last call."""
+        ended = []
+        for one in self._all.values():
+            if one.outcome is None:
+                look(one, self._plan.confidence, nested=self._plan.design.nest is not None)
+            if one.outcome is not None and one.pair not in self._told:
+                self._told.add(one.pair)
+                ended.append(one.outcome)
+        return ended
+
+    def outcomes(self) -> list[Outcome]:
+        """Returns how each alternative ended so far, in the plan's order."""
+        return [one.outcome for one in self._all.values() if one.outcome is not None]
+
+    @property
+    def alternatives(self) -> int:
+        """Returns how many alternatives the plan has."""
+        return len(self._all)
+
+    def _end_nested(self) -> None:
+        """Every cell was measured: what lacks trials there has lost them."""
+        for one in self._all.values():
+            if one.outcome is None:
+                word = "measured" if one.valid else "no_valid"
+                one.stop(word, f"{one.valid} of {one.repeat.max} trials count")
+
+    def _end_by_budget(self, one: Alternative) -> None:
+        budget = self._budget_text
+        if not one.metrics and one.has_enough:
+            one.stop("measured", f"n = {one.valid}")
+        elif one.has_enough:
+            one.stop("budget", f"the budget of {budget} was spent at n = {one.valid}")
+        else:
+            one.stop(
+                "budget", f"the budget of {budget} allowed n = {one.valid} of {one.repeat.min}"
+            )
+
+
+def _cost_s(alternatives: Sequence[Alternative]) -> float:
+    return sum(one.cost_s for one in alternatives)
+
+
+def budget_s(plan: Plan) -> float | None:
+    """Returns the seconds after which measuring ends: the smaller budget; None without one."""
+    limits = [plan.budget_s] if plan.budget_s is not None else []
+    per_hour = money_spent(plan, 3600)
+    if plan.money is not None and per_hour > 0:
+        limits.append(plan.money.limit / per_hour * 3600)
+    return min(limits) if limits else None
+
+
+def budget_text(plan: Plan) -> str:
+    """Returns the budget that ends first, for sentences: '10 min', '5.00 USD (30 min)'."""
+    seconds = budget_s(plan)
+    if seconds is None:
+        return ""
+    text = units.format_duration(seconds)
+    if seconds != plan.budget_s and plan.money is not None:
+        return f"{plan.money.limit:.2f} {plan.money.currency} ({text})"
+    return text

@@ -1,0 +1,251 @@
+"""From what a group brought back to the records of its trials: which of them count, and why not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from nephoscope.catalog import BenchmarkSpec
+from nephoscope.core.errors import BenchmarkFailed
+from nephoscope.core.model import Sample, TrialRecord, TrialStatus
+from nephoscope.measure.runs.schedule.alternatives import LOST
+from nephoscope.measure.runs.schedule.groups import Group
+from nephoscope.measure.runs.trials import validity
+from nephoscope.measure.runs.trials.phases import Phase, PhaseFailed
+from nephoscope.measure.runs.trials.target_pool import TargetLost
+from nephoscope.measure.runs.trials.validity import Reason
+from nephoscope.measure.targets import Done, TargetTrial
+from nephoscope.store.trialfile import Beside
+
+
+@dataclass(frozen=True, slots=True)
+class RecordContext:
+    """What the records of one execution have in common.
+
+    spent_s: of the budget, for the whole group. position: of its first trial.
+    """
+
+    round: int
+    position: int
+    spent_s: float
+    attempt: int = 1
+    nest: Mapping[str, int] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+
+
+class StoredTrial(NamedTuple):
+    """One trial as the store takes it."""
+
+    record: TrialRecord
+    samples: Sequence[Sample]
+    spec: BenchmarkSpec
+    beside: Sequence[Beside] = ()
+
+
+def make_records(
+    group: Group,
+    measured: GroupResult,
+    spec: BenchmarkSpec,
+    accept: Mapping[str, Sequence[str]],
+    about: RecordContext,
+) -> list[StoredTrial]:
+    """A record for each target of the group; of trials that do not count, with the reasons.
+
+    accept: target -> codes of reasons that do not make its trial invalid.
+    """
+    names = group.targets
+    failed = {
+        name: PhaseFailed(Phase.MEASURE, trial.failure, name if len(names) > 1 else "")
+        for name, trial in measured.trials.items()
+        if trial.failure is not None
+    }
+    stored = []
+    for number, name in enumerate(names):
+        trial = measured.trials.get(name)
+        verdict = _verdict(group, measured, spec, accept, name, failed)
+        own = failed.get(name)
+        done = trial.done if trial is not None else None
+        record = TrialRecord(
+            key=group.keys(about.round)[number],
+            benchmark=group.setting.benchmark,
+            params=group.setting.params,
+            factors=group.setting.factors,
+            status=verdict.status,
+            reasons=tuple(reason.sentence for reason in verdict.reasons),
+            position=about.position + number,
+            started_at=measured.started_at,
+            elapsed_ns=done.elapsed_ns if done else measured.elapsed_ns,
+            beside=_counters(group, name, done, measured),
+            notes=(*(done.notes if done else ()), *verdict.notes, *measured.notes, *about.notes),
+            documents={
+                **(trial.documents if trial else {}),
+                **measured.documents.get(name, {}),
+            },
+            failure_name=verdict.failure_name,
+            spent_s=round(about.spent_s / len(names), 6),
+            timeline=_until(measured.timeline, own),
+            skew_ns=measured.skew_ns,
+            loads=measured.loads,
+            arm=group.setting.arm,
+            nest=about.nest,
+            attempt=about.attempt,
+            around={when: key.name for when, key in group.around(about.round, name).items()},
+            reason_codes=tuple(reason.code for reason in verdict.reasons),
+        )
+        samples = trial.samples if trial is not None else ()
+        stored.append(StoredTrial(record, samples, spec, measured.beside.get(name, ())))
+    return stored
+
+
+class _Verdict(NamedTuple):
+    """What became of one target's trial."""
+
+    status: TrialStatus
+    reasons: Sequence[Reason] = ()
+    failure_name: str = ""
+    notes: Sequence[str] = ()
+
+
+def _verdict(
+    group: Group,
+    measured: GroupResult,
+    spec: BenchmarkSpec,
+    accept: Mapping[str, Sequence[str]],
+    name: str,
+    failed: Mapping[str, PhaseFailed],
+) -> _Verdict:
+    """Judges one target's trial."""
+    broken = [Reason(*one) for one in measured.broken]
+    trial = measured.trials.get(name)
+    own = measured.failure or failed.get(name)
+    if own is not None:
+        others = [] if own is measured.failure else broken
+        return _Verdict(TrialStatus.FAILED, [Reason(own.name, own.reason), *others], own.name)
+    if trial is None or trial.done is None:
+        return _Verdict(TrialStatus.FAILED, broken, measured.failure_name)
+    reasons, accepted = _reasons(group, measured, spec, accept, name)
+    reasons += broken
+    # What was to be measured together was not, when one of them failed.
+    reasons += [
+        Reason(failure.name, f"it was to run beside {other}: {failure.reason}")
+        for other, failure in failed.items()
+    ]
+    notes = [f"Accepted by the plan: {reason.sentence}." for reason in accepted]
+    status = TrialStatus.INVALID if reasons else TrialStatus.VALID
+    return _Verdict(status, reasons, measured.failure_name, notes)
+
+
+def _reasons(
+    group: Group,
+    measured: GroupResult,
+    spec: BenchmarkSpec,
+    accept: Mapping[str, Sequence[str]],
+    name: str,
+) -> tuple[list[Reason], list[Reason]]:
+    """Returns why a target's trial does not count, and what would be a reason and is accepted."""
+    done = measured.trials[name].done
+    assert done is not None
+    setting, samples = group.setting, measured.trials[name].samples
+    found = validity.reasons(spec, setting.params, samples, done.beside, done.elapsed_ns)
+    judged = [(reason, accept.get(setting.client_of(name), ())) for reason in found]
+    if setting.client:
+        judged = [
+            (Reason(code, f"the client {setting.client}: {text}"), codes)
+            for (code, text), codes in judged
+        ]
+        own = validity.reasons_of_server(_counters(group, name, None, measured))
+        judged += [(reason, accept.get(name, ())) for reason in own]
+    return (
+        [reason for reason, codes in judged if reason.code not in codes],
+        [reason for reason, codes in judged if reason.code in codes],
+    )
+
+
+CLIENT_COUNTERS = ("own_busy_cpus", "busy_ratio", "steal_ratio", "throttled_ratio")
+"""Counters of a client on another machine that say whether it, or its server, was the limit."""
+
+OF_CLIENT = "client_"
+"""Begins the names of these counters beside those of the server's machine."""
+
+
+def _counters(
+    group: Group, name: str, done: Done | None, measured: GroupResult
+) -> Mapping[str, Any]:
+    """Returns the counters of the target's own machine over its trial.
+
+    done: of the client. With a client elsewhere the target's own are those of its server, and the
+    client's stand beside them.
+    """
+    if not group.setting.client:
+        return done.beside if done else {}
+    served = measured.served.get(name)
+    client = done.beside if done else {}
+    return {
+        **(served.beside if served else {}),
+        **{f"{OF_CLIENT}{key}": client[key] for key in CLIENT_COUNTERS if key in client},
+    }
+
+
+def _until(timeline: Mapping[str, tuple[int, int]], failure: PhaseFailed | None) -> dict[str, Any]:
+    """The time line up to the phase in which this target's trial failed."""
+    if failure is None:
+        return dict(timeline)
+    reached = list(Phase)[: list(Phase).index(failure.phase) + 1]
+    return {phase: times for phase, times in timeline.items() if phase in reached}
+
+
+@dataclass(slots=True)
+class GroupResult:
+    """What a group brought back.
+
+    trials: target -> what it measured; missing where it was not reached. failure: why nothing was
+    measured. broken: what happened besides, for which no trial of the group counts: code and
+    sentence. beside, documents: of loads and hooks, by the target whose trial keeps them. served:
+    target -> the last line of the server of its trial.
+    loads, timeline, skew_ns: as in TrialRecord. notes: for every trial of the group. lost: the
+    target that did not answer any more.
+    """
+
+    trials: dict[str, TargetTrial] = field(default_factory=dict)
+    served: dict[str, Done] = field(default_factory=dict)
+    failure: PhaseFailed | None = None
+    broken: list[tuple[str, str]] = field(default_factory=list)
+    beside: dict[str, list[Beside]] = field(default_factory=dict)
+    documents: dict[str, dict[str, Any]] = field(default_factory=dict)
+    loads: tuple[Mapping[str, Any], ...] = ()
+    timeline: dict[str, tuple[int, int]] = field(default_factory=dict)
+    skew_ns: int | None = None
+    notes: list[str] = field(default_factory=list)
+    started_at: float = 0.0
+    elapsed_ns: int = 0
+    lost: TargetLost | None = None
+
+    @property
+    def failure_name(self) -> str:
+        """The name of what went wrong first; empty when nothing did."""
+        if self.lost is not None:
+            return LOST
+        if self.failure is not None:
+            return self.failure.name
+        failed = [failure.name for failure in self.failures]
+        return failed[0] if failed else self.broken[0][0] if self.broken else ""
+
+    @property
+    def failures(self) -> list[BenchmarkFailed]:
+        """Returns the failures of single targets."""
+        return [trial.failure for trial in self.trials.values() if trial.failure]
+
+    def lose(self, lost: TargetLost, when: str) -> None:
+        """Takes in that a target does not answer any more. when: in words."""
+        self.lost = lost
+        self.broken.append((LOST, f"{when}: {lost.name} is gone: {lost}"))
+
+    def keep(self, owner: str, rows: Beside, documents: Mapping[str, Any]) -> None:
+        """Keeps what a load or a hook counted with the trial of `owner`."""
+        if rows.samples:
+            self.beside.setdefault(owner, []).append(rows)
+        for name, document in documents.items():
+            mark = "/".join(str(value) for value in rows.factors.values())
+            key = f"{mark}/{rows.spec.id}/{name}"
+            self.documents.setdefault(owner, {})[key] = document

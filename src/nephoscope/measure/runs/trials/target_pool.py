@@ -1,0 +1,253 @@
+"""The plan's targets while a run lasts: open, lost, reached again, given up.
+
+A target that does not answer any more takes the trial with it, not the run: it is tried again at
+the next rounds, the others go on meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from nephoscope.core.errors import Lacking, NephoscopeError, TargetError
+from nephoscope.measure.plans import Plan
+from nephoscope.measure.plans.model import Invalidity
+from nephoscope.measure.runs.environment import Environment
+from nephoscope.measure.targets.kinds.record import CONTROLLER
+from nephoscope.measure.targets.kinds.record import TargetRecord as Wanted
+from nephoscope.measure.targets.probe.target import Target
+from nephoscope.stats import facts
+
+Factory = Callable[[Wanted], Target]
+"""Makes the target of a plan's record."""
+
+GIVEN_UP_AFTER = 3
+"""Rounds in a row in which a target was lost."""
+
+_OPENING = -(2**31)
+"""Stands for a round before all others."""
+
+PAUSE_S = 2.0
+"""Waited before the second try of the only target, twice as long before the third."""
+
+
+class TargetLost(TargetError):
+    """A target does not answer any more. name: which one."""
+
+    def __init__(self, name: str, error: NephoscopeError) -> None:
+        super().__init__(error.message, error.hint)
+        self.name = name
+
+
+@dataclass(slots=True)
+class _PooledTarget:
+    wanted: Wanted
+    target: Target | None = None
+    identity: str = ""
+    has_quota: bool = False
+    strikes: int = 0
+    struck_in: int | None = None
+    given_up: bool = False
+    sentence: str = ""
+
+
+class TargetPool:
+    """The targets of a plan by name. tools, servers: target -> adapters whose tools, or servers,
+    have to be there.
+
+    absent: target -> reason for which it is not tried. With this mapping, even an empty one, a
+    target that cannot be opened is lost as one that stops to answer is; None makes it an error.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        factory: Factory,
+        environment: Environment,
+        opened: Callable[[str, Mapping[str, Any]], None],
+        tools: Mapping[str, Collection[str]] = MappingProxyType({}),
+        servers: Mapping[str, Collection[str]] = MappingProxyType({}),
+        absent: Mapping[str, str] | None = None,
+    ) -> None:
+        self._factory = factory
+        self._environment = environment
+        self._opened = opened
+        self._tools = tools
+        self._servers = servers
+        self._told: set[str] = set()
+        self._all = {wanted.name: _PooledTarget(wanted) for wanted in plan.targets}
+        self._patient = absent is not None
+        for name, sentence in (absent or {}).items():
+            self._all[name].given_up = True
+            self._all[name].sentence = sentence
+
+    @contextlib.asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Opens all of them; they are closed when the block ends.
+
+        TargetError or Lacking when one fails, or, for a patient pool, when none can be opened.
+        """
+        try:
+            for name, pooled in self._all.items():
+                if pooled.given_up:
+                    continue
+                try:
+                    await self._open(name)
+                except (TargetError, Lacking) as error:
+                    if not self._patient:
+                        raise
+                    self.lose(TargetLost(name, error), _OPENING)
+            if not any(pooled.target for pooled in self._all.values()):
+                raise TargetError("; ".join(s.sentence for s in self._all.values()))
+            yield
+        finally:
+            for pooled in self._all.values():
+                await _closed(pooled)
+
+    async def reopen(self, hosts: Iterable[str]) -> None:
+        """After these hosts of the lab were made anew: what ran on them is gone."""
+        names = set(hosts)
+        for name, pooled in self._all.items():
+            if pooled.wanted.topology_host in names:
+                with self.blamed(name):
+                    await _closed(pooled)
+                    await self._open(name)
+
+    def __getitem__(self, name: str) -> Target:
+        """The open target. TargetLost while it does not answer."""
+        pooled = self._all[name]
+        if pooled.target is None:
+            raise TargetLost(name, TargetError(pooled.sentence or f"{name} is not open."))
+        return pooled.target
+
+    def wanted(self, name: str) -> Wanted:
+        """Returns the plan's record of a target."""
+        return self._all[name].wanted
+
+    def accepts(self, name: str) -> Sequence[Invalidity]:
+        """Returns the reasons that make no trial of a target invalid.
+
+        A target that shows a CPU quota when it is opened is a machine of that size: without the
+        trials that the quota stopped, the fastest ones alone would stand for it.
+        """
+        return ("throttled",) if self._all[name].has_quota else ()
+
+    def machines(self, names: Iterable[str]) -> frozenset[str]:
+        """The machines on which these targets are; two names may be one machine."""
+        return frozenset(self._machine(self._all[name]) for name in names)
+
+    @contextlib.contextmanager
+    def blamed(self, name: str) -> Iterator[None]:
+        """Turns a TargetError of a target's verb into a TargetLost that names it."""
+        try:
+            yield
+        except TargetLost:
+            raise
+        except TargetError as error:
+            raise TargetLost(name, error) from error
+
+    def lose(self, error: TargetLost, round: int) -> None:
+        """A target did not answer in this round."""
+        pooled = self._all[error.name]
+        pooled.sentence = str(error)
+        if pooled.struck_in != round:
+            pooled.strikes += 1
+            pooled.struck_in = round
+        pooled.given_up = pooled.strikes >= GIVEN_UP_AFTER
+
+    def answered(self, names: Iterable[str]) -> None:
+        """These targets finished a trial: earlier losses do not count any more."""
+        for name in names:
+            self._all[name].strikes = 0
+
+    async def begin_round(self, round: int) -> list[str]:
+        """Tries lost targets again; returns those that are given up since the last round."""
+        going = [pooled for pooled in self._all.values() if not pooled.given_up]
+        if going and all(pooled.struck_in is not None for pooled in going):
+            # Nothing else can be measured meanwhile: a machine that reboots is given some time.
+            await asyncio.sleep(PAUSE_S * max(pooled.strikes for pooled in going))
+        for name, pooled in self._all.items():
+            if pooled.struck_in is None or pooled.given_up or pooled.struck_in == round:
+                continue
+            await _closed(pooled)
+            try:
+                await self._open(name)
+                pooled.struck_in = None
+            except (TargetError, Lacking) as error:
+                self.lose(TargetLost(name, error), round)
+        ended = [name for name in self.given_up if name not in self._told]
+        self._told.update(ended)
+        return ended
+
+    def missing(self, names: Iterable[str], round: int) -> TargetLost | None:
+        """The first of these targets that cannot be used in this round; None when all can."""
+        for name in names:
+            pooled = self._all[name]
+            if pooled.given_up or pooled.target is None or pooled.struck_in == round:
+                return TargetLost(name, TargetError(pooled.sentence or f"{name} is not open."))
+        return None
+
+    @property
+    def given_up(self) -> dict[str, str]:
+        """Name -> sentence of the targets that are not tried again."""
+        return {name: s.sentence for name, s in self._all.items() if s.given_up}
+
+    @property
+    def all_given_up(self) -> bool:
+        """Returns whether none is left."""
+        return all(pooled.given_up for pooled in self._all.values())
+
+    async def _open(self, name: str) -> None:
+        pooled = self._all[name]
+        placed = self._environment.placed(pooled.wanted)
+        target = self._factory(placed)
+        pooled.target = target
+        try:
+            fingerprint = await target.open()
+            for benchmark in self._tools.get(name, ()):
+                await target.tool(benchmark)
+            for benchmark in self._servers.get(name, ()):
+                await target.require_server(benchmark)
+        except BaseException:
+            pooled.target = None
+            await target.close()
+            raise
+        pooled.identity = machine_id(fingerprint)
+        pooled.has_quota = bool(facts.number(fingerprint, "limits.cpu_quota_cpus"))
+        self._opened(name, fingerprint)
+
+    def _machine(self, pooled: _PooledTarget) -> str:
+        machine, identity = pooled.wanted.traits().machine, pooled.identity
+        if machine == CONTROLLER or not identity:
+            return machine
+        here = {
+            one.identity for one in self._all.values() if one.wanted.traits().machine == CONTROLLER
+        }
+        return CONTROLLER if identity in here else identity
+
+
+def machine_id(fingerprint: Mapping[str, Any]) -> str:
+    """The hash of a machine's own id; empty where it hides it."""
+    identity = fingerprint.get("identity")
+    found = identity.get("machine_id_hash") if isinstance(identity, dict) else None
+    return found if isinstance(found, str) else ""
+
+
+async def _closed(pooled: _PooledTarget) -> None:
+    target, pooled.target = pooled.target, None
+    if target is not None:
+        # A machine that is gone cannot be tidied; what runs there ends at its own deadline.
+        with contextlib.suppress(TargetError):
+            await target.close()

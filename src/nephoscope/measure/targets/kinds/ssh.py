@@ -1,0 +1,112 @@
+"""Kind `ssh`: a machine of its own that is reached over ssh."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
+
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
+
+from nephoscope.core.reading.fields import Count
+from nephoscope.measure.targets.kinds.record import (
+    ROUTED,
+    Directory,
+    TargetRecord,
+    Touch,
+    Traits,
+    as_name,
+)
+from nephoscope.measure.targets.ssh.route import Hop, SshRoute, parse_hop, ssh_name
+
+if TYPE_CHECKING:
+    from nephoscope.measure.targets.probe.target import Target
+
+REMOTE_FOLDER = "~/.cache/nephoscope"
+"""Where the probe and the work folder of a trial are on an ssh host."""
+
+
+def _jump_host(text: str) -> str:
+    if parse_hop(text) is None:
+        raise ValueError(f"{text!a} is no jump host. Write [user@]host[:port]")
+    return text
+
+
+SshName = Annotated[str, AfterValidator(ssh_name)]
+
+
+class SshRecord(TargetRecord):
+    """A host that is reached by ssh; ~/.ssh/config is respected."""
+
+    model_config = ConfigDict(title="SshTarget")
+
+    form: ClassVar[str] = "ssh:[user@]host[:port]"
+
+    kind: Literal["ssh"] = Field(default="ssh", description="How the machine is reached.")
+    address: SshName = Field(
+        default="", description="Host name, address or alias of ~/.ssh/config; required."
+    )
+    port: Annotated[Count, Field(ge=1, le=65535)] | None = Field(
+        default=None, description="Port, else that of ~/.ssh/config, else 22."
+    )
+    user: SshName = Field(default="", description="Login name.")
+    identity: str = Field(default="", description="File of the private key.")
+    known_hosts: str = Field(
+        default="", description="File of host keys instead of ~/.ssh/known_hosts."
+    )
+    jump: tuple[Annotated[str, AfterValidator(_jump_host)], ...] = Field(
+        default=(), description="Hosts to go through, in order: user@host:port."
+    )
+    directory: Directory = ""
+
+    @model_validator(mode="after")
+    def _has_address(self) -> Self:
+        if not self.address:
+            raise ValueError(
+                f"'{self.name}' is of kind ssh and has no address. Add `address:`, a host name or "
+                "an alias of ~/.ssh/config"
+            )
+        return self
+
+    @classmethod
+    def from_text(cls, rest: str) -> Self | None:
+        """See `TargetRecord.from_text`."""
+        hop = parse_hop(rest)
+        if hop is None:
+            return None
+        return cls(name=as_name(hop.host), address=hop.host, port=hop.port, user=hop.user)
+
+    def traits(self) -> Traits:
+        """See `TargetRecord.traits`."""
+        return Traits(
+            machine=f"ssh:{self.address}",
+            place=f"ssh:{self._login()}",
+            listens_on=ROUTED,
+            sends_to=frozenset({ROUTED}),
+        )
+
+    def make(self) -> Target:
+        """See `TargetRecord.make`."""
+        # asyncssh takes longer to import than a whole `nephoscope --help`.
+        from nephoscope.measure.targets.ssh.target import SshTarget
+
+        return SshTarget(self.name, self.route(), directory=self.directory)
+
+    def touches(self, lab: str) -> Iterator[Touch]:
+        """See `TargetRecord.touches`."""
+        through = f" through {', '.join(self.jump)}" if self.jump else ""
+        login = self._login()
+        yield Touch("ssh host", login, f"target {self.name}{through}; no root is needed")
+        yield Touch(
+            "far file", f"{login}:{REMOTE_FOLDER}", "the probe by its hash, work of a trial"
+        )
+
+    def route(self) -> SshRoute:
+        """Returns how the host is reached."""
+        jump = tuple(hop for text in self.jump if (hop := parse_hop(text)) is not None)
+        host = Hop(self.address, self.port, self.user)
+        return SshRoute(host, jump, self.identity, self.known_hosts)
+
+    def _login(self) -> str:
+        user = f"{self.user}@" if self.user else ""
+        port = f":{self.port}" if self.port else ""
+        return f"{user}{self.address}{port}"

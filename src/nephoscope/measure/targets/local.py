@@ -1,0 +1,141 @@
+"""The machine that we run on, as a target."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from nephoscope.catalog import Catalog
+from nephoscope.core.errors import TargetError
+from nephoscope.core.programs import PROBE, STORAGE, find_probe, find_storage
+from nephoscope.measure.targets.base import Endpoint, IpVersion
+from nephoscope.measure.targets.channels.child import Child, start_child
+from nephoscope.measure.targets.probe.target import Target
+
+
+class LocalTarget(Target):
+    """Runs the probe as a child process."""
+
+    shares_clock = True
+
+    def __init__(
+        self,
+        name: str = "local",
+        *,
+        probe: Path | None = None,
+        catalog: Catalog | None = None,
+        directory: str = "",
+    ) -> None:
+        super().__init__(
+            name, LocalChannel(name, probe=probe, directory=directory), catalog=catalog
+        )
+
+    def endpoint(self, client: Target, version: IpVersion | None = None) -> Endpoint:
+        """See `Target.endpoint`; only this machine itself has one that is known: loopback."""
+        if not isinstance(client, LocalTarget):
+            return super().endpoint(client, version)
+        address = "::1" if version == 6 else "127.0.0.1"
+        return Endpoint(address, address)
+
+
+_PREFIX = "nephoscope-work-"
+
+
+class LocalChannel:
+    """Starts programs as children.
+
+    prefix: arguments in front of every command, for a program that enters a lab host first.
+    directory: where programs start; a relative one, or none, counts from the current directory.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        probe: Path | None = None,
+        prefix: Sequence[str] = (),
+        directory: str = "",
+    ) -> None:
+        self.name = name
+        self.directory = ""
+        self._wanted_directory = directory
+        self._probe = probe
+        self._prefix = tuple(prefix)
+        self._work: Path | None = None
+
+    async def open(self, timeout_s: float) -> None:
+        """See `Channel.open`."""
+        try:
+            self.directory = os.path.abspath(self._wanted_directory)
+        except FileNotFoundError as error:
+            raise TargetError(
+                f"{self.name}: the current directory does not exist any more.",
+                "Change to one that exists.",
+            ) from error
+        if not Path(self.directory).is_dir():
+            raise TargetError(
+                f"{self.name}: there is no directory {self.directory} to start programs in.",
+                "Create it, or correct `directory` of the target.",
+            )
+        _sweep()
+
+    async def probe(self, name: str = PROBE) -> str:
+        """See `Channel.probe`."""
+        if name == STORAGE:
+            return str(find_storage())
+        return str(self._probe or find_probe())
+
+    async def start(self, command: Sequence[str]) -> Child:
+        """See `Channel.start`."""
+        try:
+            return start_child([*self._prefix, *command], self.directory or None)
+        except OSError as error:
+            raise TargetError(
+                f"{self.name}: {(*self._prefix, *command)[0]} cannot be started: {error.strerror}.",
+                "Build it again: `make survey`.",
+            ) from error
+
+    async def work(self) -> str:
+        """See `Channel.work`."""
+        if self._work is None:
+            self._work = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
+        return str(self._work)
+
+    async def put(self, source: Path, there: str) -> None:
+        """See `Channel.put`."""
+        destination = Path(there)
+        destination.parent.mkdir(parents=True, exist_ok=True)
+        await _copy(source, destination)
+
+    async def get(self, there: str, destination: Path) -> None:
+        """See `Channel.get`."""
+        await _copy(Path(there), destination)
+
+    async def close(self) -> None:
+        """See `Channel.close`."""
+        if self._work is not None:
+            shutil.rmtree(self._work, ignore_errors=True)
+            self._work = None
+
+
+async def _copy(source: Path, destination: Path) -> None:
+    """Whole, or not at all: written aside and renamed."""
+    aside = destination.with_name(f".{destination.name}.{os.getpid()}.part")
+    try:
+        await asyncio.to_thread(shutil.copyfile, source, aside)
+        aside.replace(destination)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+
+
+def _sweep() -> None:
+    """Removes work folders of processes that were killed before they could."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        pid = folder.name.removeprefix(_PREFIX).split("-")[0]
+        if pid.isdigit() and not Path("/proc", pid).exists():
+            shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,216 @@
+"""Compares headline results with surveys of machines of the same class, from a committed data set.
+
+The data set is one document for each machine: the surveys in reference_surveys/, which
+tools/add_reference_survey.py writes, and the repeated surveys of comparison/repeated_surveys/.
+A class is the machines of one architecture with the same number of CPUs.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+from nephoscope.core import units
+from nephoscope.core.errors import UsageError
+from nephoscope.core.model import Better, MetricResult, RunResult, factors_key
+from nephoscope.report import charts, selection, summary, wording
+from nephoscope.report.blocks import Column, Item, Items, Section, Sentence, Table
+from nephoscope.stats import facts
+
+MIN_MACHINES = 5
+"""With fewer machines a rank within the class would say more about the data set."""
+
+_FOLDERS = (("report", "reference_surveys"), ("features", "comparison", "repeated_surveys"))
+
+LineName = tuple[str, str, str]
+"""Benchmark, metric and `factors_key`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceMachine:
+    """Surveys of one machine. medians: of each survey, by line; date: of the first survey."""
+
+    cpu: str
+    cpus: int
+    architecture: str
+    memory_bytes: float
+    date: str
+    notes: str
+    surveys: int
+    medians: Mapping[LineName, tuple[float, ...]]
+
+
+def load() -> list[ReferenceMachine]:
+    """Returns the machines of the data set, oldest first."""
+    folders = (resources.files("nephoscope").joinpath(*path) for path in _FOLDERS)
+    files = [file for folder in folders if folder.is_dir() for file in folder.iterdir()]
+    machines = (
+        read(json.loads(file.read_text(encoding="utf-8")))
+        for file in files
+        if file.name.endswith(".json")
+    )
+    return sorted(machines, key=lambda machine: machine.date)
+
+
+def read(document: Any) -> ReferenceMachine:
+    """Returns the machine of a document."""
+    machine = document["machine"]
+    return ReferenceMachine(
+        cpu=machine["cpu"],
+        cpus=machine["cpus"],
+        architecture=machine["architecture"],
+        memory_bytes=machine["memory_bytes"],
+        date=document["date"],
+        notes=document["notes"],
+        surveys=len(document["started"]),
+        medians={
+            (line["benchmark"], line["metric"], factors_key(line["factors"])): tuple(
+                line["medians"]
+            )
+            for line in document["lines"]
+        },
+    )
+
+
+def document_of(result: RunResult, notes: str) -> dict[str, Any]:
+    """Returns the document of the data set on a survey of one machine.
+
+    Metrics without enough trials for an interval are left out. Raises UsageError for a run of
+    several machines, or of none.
+    """
+    known = _fingerprint(result)
+    if known is None:
+        raise UsageError(
+            f"Run {result.run.id} does not describe one machine.",
+            "Name a run of `nephoscope survey` on one target.",
+        )
+    lines = [
+        {
+            "benchmark": metric.benchmark,
+            "metric": metric.metric,
+            "factors": dict(metric.factors),
+            "medians": [float(f"{metric.estimate.value:.5g}")],
+        }
+        for metric in result.metrics
+        if metric.estimate.low is not None
+        and not metric.estimate.censored
+        and metric.better is not Better.NONE
+    ]
+    started = result.run.started_at or ""
+    return {
+        "date": started[:10],
+        "notes": notes,
+        "plan": result.run.plan,
+        "nephoscope": f"nephoscope {result.run.nephoscope} (probe {result.run.probe})",
+        "machine": {
+            "cpu": facts.text(known, "cpu.model") or "unknown CPU",
+            "cpus": _cpus(known),
+            "memory_bytes": facts.number(known, "memory.total_bytes"),
+            "kernel": facts.text(known, "kernel.release"),
+            "architecture": facts.text(known, "kernel.arch"),
+        },
+        "started": [started],
+        "lines": lines,
+    }
+
+
+def _fingerprint(result: RunResult) -> Any:
+    """Returns the fingerprint of the one machine of a run; None where there is no such machine."""
+    targets = selection.target_names(result)
+    known = result.fingerprints.get(targets[0]) if len(targets) == 1 else None
+    return known if known and not facts.is_simulated(known) else None
+
+
+def _cpus(known: Any) -> int:
+    return len(facts.items(known, "topology.allowed_cpus") or ())
+
+
+def build(result: RunResult) -> Section | None:
+    """Returns the section of a survey of one machine; None for other runs."""
+    known = _fingerprint(result)
+    return None if known is None else section_of(result, known, load())
+
+
+def section_of(
+    result: RunResult, known: Any, machines: Sequence[ReferenceMachine]
+) -> Section | None:
+    """Returns the comparison of a machine with this fingerprint with those of its class."""
+    architecture = facts.text(known, "kernel.arch") or "an unknown architecture"
+    cpus = _cpus(known)
+    alike = [one for one in machines if (one.architecture, one.cpus) == (architecture, cpus)]
+    listed = [metric for metric in result.metrics if any(_line(metric) in m.medians for m in alike)]
+    chosen = summary.choose(listed)
+    if not chosen and not result.run.plan.startswith("survey"):
+        return None
+    of_class = f"{wording.clean(architecture)} with {wording.plural(cpus, 'CPU')}"
+    surveys = sum(machine.surveys for machine in machines)
+    until = max((one.date for one in machines), default="no date")
+    size = f"{wording.plural(len(machines), 'machine')} ({wording.plural(surveys, 'survey')}"
+    sentence = (
+        f"The reference data has {size}, until {until}); "
+        f"{len(alike)} of this machine's class ({of_class})."
+    )
+    ranked = len(alike) >= MIN_MACHINES
+    if not ranked:
+        sentence += (
+            f" A rank needs at least {MIN_MACHINES} machines of the class, so none is stated."
+        )
+    if not chosen:
+        return Section("reference", "Reference values", (Sentence(sentence),))
+    head = (
+        *charts.estimate_columns("result"),
+        *Column.numbers("reference", "range"),
+        *([Column("rank")] if ranked else []),
+    )
+    rows = tuple(_row(label, setting, metric, alike, ranked) for label, setting, metric in chosen)
+    caption = (
+        "Reference: median of the machines' medians; range: their minimum and maximum, of a single "
+        "machine those of its surveys."
+    )
+    sources = Items(tuple(Item(_source(one)) for one in alike))
+    blocks = (Sentence(sentence), Table(head, rows, caption), sources)
+    return Section("reference", "Reference values", blocks)
+
+
+def _line(metric: MetricResult) -> LineName:
+    return metric.benchmark, metric.metric, factors_key(metric.factors)
+
+
+def _source(machine: ReferenceMachine) -> str:
+    size = units.format_value(machine.memory_bytes, "bytes")
+    what = f"{machine.cpu}, {wording.plural(machine.cpus, 'CPU')}, {size} of memory"
+    when = f"{machine.date}, {wording.plural(machine.surveys, 'survey')}"
+    return wording.clean(f"{what} ({when}): {machine.notes}")
+
+
+def _row(
+    label: str, setting: str, metric: MetricResult, alike: Sequence[ReferenceMachine], ranked: bool
+) -> tuple[str, ...]:
+    every = [one.medians[_line(metric)] for one in alike if _line(metric) in one.medians]
+    medians = [statistics.median(surveys) for surveys in every]
+    spread = medians if len(medians) > 1 else every[0]
+    unit = metric.estimate.unit
+    middle = statistics.median(medians)
+    ends = units.format_interval(middle, min(spread), max(spread), unit)
+    reference, _, span = ends.partition("[")
+    return (
+        f"{label} ({setting})" if setting else label,
+        *wording.estimate_cells(metric.estimate),
+        reference.strip(),
+        f"[{span}",
+        *([_rank(metric, medians)] if ranked else []),
+    )
+
+
+def _rank(metric: MetricResult, medians: Sequence[float]) -> str:
+    """Returns how many machines lie on either side of the result's interval."""
+    low, high = metric.estimate.low, metric.estimate.high
+    if low is None or high is None or metric.better is Better.NONE:
+        return "–"
+    below, above = (sum(one < low for one in medians), sum(one > high for one in medians))
+    better, worse = (below, above) if metric.better is Better.HIGHER else (above, below)
+    return f"better than {better}, worse than {worse} of {len(medians)}"

@@ -1,0 +1,302 @@
+"""Builds the summary: question and answer, machines, headline results and their precision."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from nephoscope.core import units
+from nephoscope.core.grouping import group_by
+from nephoscope.core.model import BUSY_MACHINE, MetricResult, RunResult
+from nephoscope.report import selection, wording
+from nephoscope.report.blocks import Block, Section, Sentence, Tile, Tiles
+from nephoscope.results import feature
+from nephoscope.stats import facts
+
+NO_INTERVAL = "no interval"
+MAX_TILES = 5
+MAX_MACHINES = 4
+MAX_ANSWERS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A headline result of the summary: the metric and the setting to show.
+
+    prefer: factor -> level, 'maximum' or 'minimum'; applied if some setting has it. in_label:
+    factors that the label already states. whole: only the setting with the fewest factors, which
+    includes the others. each: all settings.
+    """
+
+    label: str
+    benchmark: str
+    metric: str
+    prefer: Mapping[str, Any] = field(default_factory=dict)
+    in_label: tuple[str, ...] = ("engine", "direct", "array_bytes")
+    whole: bool = False
+    each: bool = False
+
+
+CHOICES: tuple[Choice, ...] = (
+    Choice("CPU time available", "cpu.gaps", "obtained_cpus"),
+    Choice(
+        "Digits of π, one thread", "cpu.pi", "pi_digits_per_s", {"threads": "minimum"}, ("threads",)
+    ),
+    Choice(
+        "Memory bandwidth, triad",
+        "mem.stream",
+        "stream_bytes_per_s",
+        {"kernel": "triad", "type": "double", "threads": "maximum"},
+        ("kernel",),
+    ),
+    Choice("Memory latency", "mem.latency", "load_latency_ns", {"vector_bytes": "maximum"}),
+    Choice(
+        "Random read IOPS",
+        "disk.io",
+        "disk_operations_per_s",
+        {"operation": "randread", "record_bytes": "minimum", "queue_depth": "maximum"},
+        ("operation", "engine", "direct"),
+    ),
+    Choice("Synced write, median", "disk.sync", "sync_latency_p50_ns"),
+    Choice("Loopback throughput", "net.loopback", "loopback_bytes_per_s"),
+    Choice("Response time, mean", "sim.geo", "response_time_mean_ns", whole=True),
+    Choice("Requests within objective", "sim.geo", "within_objective_ratio", whole=True),
+    Choice("Requests within objective", "sim.place", "within_objective_ratio", whole=True),
+    Choice("Cost in USD per hour", "sim.place", "cost_usd_per_h"),
+    Choice("CPU share", "sim.scheduler", "cpu_share_ratio", each=True),
+    Choice("Saving", "sim.selection", "saving_ratio", whole=True),
+)
+
+
+def build(result: RunResult) -> Section:
+    """Returns question and answer, the machines, the headline results and their coverage."""
+    blocks = opening(result, MAX_MACHINES, MAX_ANSWERS, MAX_TILES)
+    return Section("summary", "Summary", (*blocks, Sentence(coverage(result))))
+
+
+def opening(result: RunResult, machines: int, sentences: int, figures: int) -> list[Block]:
+    """Returns the question of the plan with its answer, what the machines are, headline results.
+
+    machines: largest number of different machines to describe; sentences: of the answer.
+    """
+    blocks: list[Block] = []
+    if result.run.question and not selection.is_built_in(result):
+        blocks.append(Sentence(f"Question: {wording.clean(result.run.question)}"))
+    answers = [
+        sentence
+        for entry, _ in feature.contributing(result.parts)
+        if entry.answer
+        for sentence in feature.load(entry.answer)(result)
+    ]
+    stated = answers[:sentences]
+    if len(answers) > sentences:
+        stated[-1] += f" {len(answers) - sentences} more in the full report."
+    blocks += [Sentence(wording.clean(answer), lead=True) for answer in stated]
+    described = [Sentence(text, lead=not answers) for text in _machine_sentences(result, machines)]
+    blocks += described
+    if not blocks:
+        blocks.append(Sentence("This run has no measurements yet.", lead=True))
+    blocks += [
+        Sentence(wording.clean(sentence), lead=True)
+        for sentence in dict.fromkeys(
+            one.sentence for one in result.findings if one.id == BUSY_MACHINE
+        )
+    ]
+    return [*blocks, *_headline(result, figures)]
+
+
+def _headline(result: RunResult, figures: int) -> list[Block]:
+    """Returns the headline results, those without an interval apart from the others."""
+    tiles = headline_tiles(result, figures)
+    sure = tuple(tile for tile in tiles if tile.interval != NO_INTERVAL)
+    single = [
+        f"{tile.label}{f' ({tile.setting})' if tile.setting else ''} {tile.value} (n = {tile.n})"
+        for tile in tiles
+        if tile.interval == NO_INTERVAL
+    ]
+    blocks: list[Block] = [Tiles(sure)] if sure else []
+    if single:
+        blocks.append(
+            Sentence(
+                "Too few trials for an interval, so that these values may be far from the usual "
+                f"ones: {'; '.join(single)}."
+            )
+        )
+    return blocks
+
+
+def _machine_sentences(result: RunResult, limit: int) -> list[str]:
+    """Returns a sentence for each different machine; alike machines share one."""
+    every = selection.target_names(result)
+    simulated = [one for one in every if facts.is_simulated(result.fingerprints.get(one))]
+    real = (target for target in every if target not in simulated)
+    alike = group_by(real, lambda target: _description(result.fingerprints.get(target)))
+    out = [_simulated(result, simulated)] if simulated else []
+    out += [_what_it_is(result, targets, text) for text, targets in alike.items()]
+    if len(out) > limit:
+        rest = wording.plural(len(out) - limit, "other machine")
+        out = [*out[:limit], f"The section Environment describes {rest}."]
+    return out
+
+
+def _simulated(result: RunResult, targets: Sequence[str]) -> str:
+    known = result.fingerprints[targets[0]]
+    version = wording.clean(facts.text(known, "simulated.version") or "of an unknown version")
+    names = wording.joined(wording.clean(target) for target in targets)
+    verb = "is simulated" if len(targets) == 1 else "are simulated"
+    if len(selection.target_names(result)) == 1:
+        names = "This"
+    return (
+        f"{names} {verb} (nephoscope-sim {version}), not measured. The results are only as "
+        "valid as the scenario."
+    )
+
+
+def _what_it_is(result: RunResult, targets: Sequence[str], description: str) -> str:
+    """Returns the sentence on machines that have this description."""
+    if not description:
+        what = "has no fingerprint, so its hardware is unknown."
+        more = "have no fingerprints, so their hardware is unknown."
+    else:
+        what, more = f"is {description}", f"are alike, each {description}"
+    names = [wording.clean(target) for target in targets]
+    if names == ["local"] and len(selection.target_names(result)) == 1:
+        names = ["This machine"]
+    if len(names) == 1:
+        return f"{names[0]} {what}"
+    return f"{wording.named(names)} {more}"
+
+
+def _description(known: Any) -> str:
+    """Returns what a machine is, as the end of a sentence; '' without a fingerprint."""
+    if not known:
+        return ""
+    cpus = facts.items(known, "topology.allowed_cpus") or facts.items(known, "topology.online_cpus")
+    count = wording.plural(len(cpus), "CPU") if cpus else "an unknown number of CPUs"
+    model = wording.clean(facts.text(known, "cpu.model") or "of an unknown model")
+    memory = facts.number(known, "memory.total_bytes")
+    size = "an unknown amount" if memory is None else units.format_value(memory, "bytes")
+    text = f"{_kind(known)} with {count} ({model}) and {size} of memory"
+    system, kernel = facts.text(known, "os.pretty_name"), facts.text(known, "kernel.release")
+    software = [wording.clean(system)] if system else []
+    software += [f"kernel {wording.clean(kernel)}"] if kernel else []
+    text += f", running {' on '.join(software)}." if software else "."
+    quota = facts.number(known, "limits.cpu_quota_cpus")
+    if quota is not None:
+        text += f" A cgroup quota limits it to {units.format_number(quota)} CPUs."
+    agree = facts.fact(known, "cpu.agree")
+    if agree is False:
+        text += " Its cpuid instruction and /proc/cpuinfo name different CPUs."
+    return text
+
+
+def _kind(known: Any) -> str:
+    virtual = facts.is_virtual(known)
+    if virtual is None:
+        return "a machine"
+    if not virtual:
+        return "a physical machine"
+    hypervisor = facts.text(known, "hypervisor.name")
+    return "a virtual machine" + (f" under {wording.clean(hypervisor)}" if hypervisor else "")
+
+
+def headline_tiles(result: RunResult, limit: int) -> list[Tile]:
+    """Returns the figures of a capability that has its own, else those of the metrics."""
+    for entry, _ in feature.contributing(result.parts):
+        if entry.headline and (own := feature.load(entry.headline)(result)):
+            return list(own[:limit])
+    several = len(selection.target_names(result)) > 1
+    return [
+        _tile(f"{wording.clean(metric.target)}: {label}" if several else label, setting, metric)
+        for label, setting, metric in headline_figures(result, limit)
+    ]
+
+
+def headline_figures(result: RunResult, limit: int) -> list[tuple[str, str, MetricResult]]:
+    """Returns label, setting and figure of the headline results, the same ones of each target."""
+    targets = selection.target_names(result)
+    per_target = max(1, limit // max(1, len(targets)))
+    out: list[tuple[str, str, MetricResult]] = []
+    for target in targets:
+        own = [metric for metric in result.metrics if metric.target == target]
+        out += choose(own)[:per_target]
+    return out[:limit]
+
+
+def choose(metrics: Sequence[MetricResult]) -> list[tuple[str, str, MetricResult]]:
+    """Label, setting and figure, by CHOICES; then other headline metrics.
+
+    These are all of a single benchmark, else one of each where there would be fewer than three.
+    """
+    out: list[tuple[str, str, MetricResult]] = []
+    for choice in CHOICES:
+        candidates = [
+            metric
+            for metric in metrics
+            if (metric.benchmark, metric.metric) == (choice.benchmark, choice.metric)
+        ]
+        for name, level in choice.prefer.items():
+            candidates = _narrowed(candidates, name, level)
+        if choice.whole:
+            candidates = sorted(candidates, key=lambda metric: len(metric.factors))
+        if candidates:
+            setting = wording.factors_text(candidates[0].factors, leave_out=choice.in_label)
+            out.append((choice.label, setting, candidates[0]))
+        for metric in candidates[1:] if choice.each else ():
+            out.append((choice.label, wording.factors_text(metric.factors), metric))
+    used = {metric.benchmark for _, _, metric in out}
+    chosen = {id(metric) for _, _, metric in out}
+    is_single = len({metric.benchmark for metric in metrics}) == 1
+    for metric in metrics:
+        is_new = id(metric) not in chosen if is_single else metric.benchmark not in used
+        if metric.headline and is_new and (is_single or len(out) < 3):
+            used.add(metric.benchmark)
+            label = wording.full_name(metric.benchmark, metric.metric)
+            out.append((label, wording.factors_text(metric.factors), metric))
+    return out
+
+
+def _narrowed(candidates: list[MetricResult], name: str, level: Any) -> list[MetricResult]:
+    if level in ("maximum", "minimum"):
+        levels = [
+            x for metric in candidates if (x := selection.numeric_level(metric, name)) is not None
+        ]
+        if not levels:
+            return candidates
+        wanted: Any = max(levels) if level == "maximum" else min(levels)
+        return [m for m in candidates if selection.numeric_level(m, name) == wanted]
+    return [metric for metric in candidates if metric.factors.get(name) == level] or candidates
+
+
+def _tile(label: str, setting: str, metric: MetricResult) -> Tile:
+    estimate = metric.estimate
+    has_interval = estimate.low is not None or estimate.high is not None
+    return Tile(
+        label,
+        setting,
+        wording.value_text(estimate),
+        wording.interval_text(estimate) if has_interval else NO_INTERVAL,
+        str(estimate.n),
+        wording.consistency_text(metric.consistency),
+    )
+
+
+def next_step(result: RunResult) -> str:
+    """Returns the next step of the gravest finding that has one."""
+    steps = [finding.next_step for finding in result.findings if finding.next_step]
+    if steps:
+        return f"Next step: {wording.clean(steps[0])}"
+    return "Next step: measure a second machine, then run `nephoscope compare A B`."
+
+
+def coverage(result: RunResult) -> str:
+    """Returns how much was measured, how precisely, and what was excluded."""
+    if not result.metrics:
+        return "No metric has a value; see Excluded trials."
+    text = wording.precision_text(result.run.precision) or (
+        f"{wording.plural(len(result.metrics), 'metric')}, each with its interval."
+    )
+    if result.invalid:
+        text += f" {wording.plural(len(result.invalid), 'trial')} excluded."
+    return text

@@ -1,0 +1,109 @@
+"""Judges a run: claims in plain sentences, each with its evidence and a next step.
+
+Pure: fingerprints, metrics, trials and the records of capabilities in, findings out. Every rule is
+a small function of its capability (table.py). A fact that is missing makes no claim: the rule says
+that it could not check, and all such checks are stated together in one finding. Nobody is accused
+without evidence: only the rule of attribution.py blames a neighbour.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from nephoscope.core.grouping import group_by
+from nephoscope.core.model import (
+    Finding,
+    MetricResult,
+    Severity,
+    TrialRecord,
+    TrialStatus,
+    gravest_first,
+)
+from nephoscope.results.feature import contributing, load
+from nephoscope.stats import facts
+from nephoscope.stats.target_evidence import Series, TargetEvidence, Trials, Unchecked
+
+Rule = Callable[[TargetEvidence], Iterable[Finding | Unchecked]]
+
+
+def summarise(records: Iterable[TrialRecord]) -> dict[str, Trials]:
+    """Target -> the facts on its trials that rules use, without warm-up rounds (0 and below)."""
+    counted = (record for record in records if record.key.round > 0)
+    by_target = group_by(counted, lambda record: record.key.target)
+    return {target: _trials(own) for target, own in by_target.items()}
+
+
+def _trials(records: Sequence[TrialRecord]) -> Trials:
+    valid = [record for record in records if record.status is TrialStatus.VALID]
+    failed = [record for record in records if record.status is TrialStatus.FAILED]
+    by_place = group_by(valid, lambda record: (record.benchmark, record.key.round))
+    return Trials(
+        valid=len(valid),
+        invalid=sum(record.status is TrialStatus.INVALID for record in records),
+        failed=len(failed),
+        # Invalid trials too: what made them invalid is what the reader should hear of.
+        beside=tuple(dict(record.beside) for record in records),
+        failures=Counter(record.failure_name or "unnamed failure" for record in failed),
+        placed={
+            place: [(dict(record.factors), dict(record.beside)) for record in own]
+            for place, own in by_place.items()
+        },
+    )
+
+
+def findings(
+    fingerprints: Mapping[str, Any],
+    metrics: Sequence[MetricResult],
+    trials: Mapping[str, Trials] | None = None,
+    parts: tuple[Any, ...] = (),
+    series: Series | None = None,
+) -> tuple[Finding, ...]:
+    """All findings, the gravest first.
+
+    fingerprints: target -> document of sys.fingerprint. trials: see `summarise`. parts:
+    RunResult.parts. series: RunResult.series (single gaps with their causes).
+    """
+    trials = trials or {}
+    names = [metric.target for metric in metrics] + list(fingerprints) + list(trials)
+    targets = list(dict.fromkeys(names))
+    rules = rules_of(parts)
+    out: list[Finding] = []
+    for target in targets:
+        known = fingerprints.get(target)
+        case = TargetEvidence(
+            target=target,
+            # What a simulated machine does not show is no riddle.
+            fingerprint=None if facts.is_simulated(known) else known,
+            metrics=tuple(metric for metric in metrics if metric.target == target),
+            trials=trials.get(target, Trials()),
+            parts=parts,
+            series={key: value for key, value in (series or {}).items() if key[2] == target},
+        )
+        found = _judge(case, rules)
+        if len(targets) > 1:
+            found = [replace(one, sentence=f"{target}: {one.sentence}") for one in found]
+        out += found
+    return tuple(gravest_first(out))
+
+
+def rules_of(parts: tuple[Any, ...]) -> list[Rule]:
+    """Returns the rules of the capabilities that these records are of: the order of findings of
+    the same severity."""
+    groups = [group for entry, _ in contributing(parts) for group in entry.findings]
+    ordered = sorted(groups, key=lambda group: group.position)
+    return [rule for group in ordered for rule in load(group.rules)]
+
+
+def _judge(case: TargetEvidence, rules: Sequence[Rule]) -> list[Finding]:
+    answers = [answer for rule in rules for answer in rule(case)]
+    out = [answer for answer in answers if isinstance(answer, Finding)]
+    unchecked = [answer for answer in answers if isinstance(answer, Unchecked)]
+    if unchecked:
+        what = "One check was" if len(unchecked) == 1 else f"{len(unchecked)} checks were"
+        sentence = f"{what} skipped: the required counters are unavailable on this host."
+        reasons = tuple(f"{one.what}: {one.reason}" for one in unchecked)
+        out.append(Finding("unchecked", Severity.INFO, sentence, reasons))
+    return out

@@ -1,7 +1,0 @@
-"""Where it is measured: kinds of targets, ways to their machines, the probe there."""
-
-from nephoscope.targets.base import Done, Peer, TargetTrial
-from nephoscope.targets.kinds import KINDS, parse
-from nephoscope.targets.kinds.record import TargetRecord
-
-__all__ = ["KINDS", "Done", "Peer", "TargetRecord", "TargetTrial", "parse"]

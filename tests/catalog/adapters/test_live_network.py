@@ -1,0 +1,127 @@
+"""Tools of networks, live on loopback: they count what was asked for, and nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from live import measured, needs, values
+
+from nephoscope.catalog.adapters import ADAPTERS, Output
+from nephoscope.measure.targets.probe.tools import wrap
+
+SECOND = {"duration_ns": 1_000_000_000}
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "program", "params"),
+    [
+        ("iperf3.tcp", "iperf3", {"streams": 2, "congestion_control": "reno"}),
+        pytest.param("iperf3.tcp", "iperf3", {"direction": "down"}, marks=pytest.mark.slow),
+        ("iperf.tcp", "iperf", {"streams": 2}),
+    ],
+)
+def test_tcp_is_carried(probe: Path, benchmark: str, program: str, params: dict[str, Any]) -> None:
+    needs(program)
+    trial, served = measured(benchmark, {**SECOND, **params})
+    assert values(trial)["goodput_bytes_per_s"] > 1e6
+    (direction,) = {s.factors["direction"] for s in trial.samples if "direction" in s.factors}
+    assert direction == params.get("direction", "up")
+    assert served["cpu_ns"] > 0
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize(
+    ("benchmark", "program"), [("iperf3.udp", "iperf3"), ("iperf.udp", "iperf")]
+)
+def test_datagrams_arrive_at_the_rate(probe: Path, benchmark: str, program: str) -> None:
+    needs(program)
+    params = {"rate_bits_per_s": 1_120_000, "packet_bytes": 1400}
+    found = values(measured(benchmark, {**SECOND, **params})[0])
+    assert found["loss_ratio"] == 0
+    # 100 a second; iperf sends one at either end.
+    assert found["received_per_s"] == pytest.approx(100, abs=5)
+    assert found["goodput_bytes_per_s"] == pytest.approx(140_000, rel=0.05)
+
+
+@pytest.mark.parametrize("protocol", ["udp", pytest.param("tcp", marks=pytest.mark.slow)])
+def test_round_trips_of_sockperf_are_ordered(probe: Path, protocol: str) -> None:
+    needs("sockperf")
+    found = values(measured(f"sockperf.{protocol}", {**SECOND, "rate_per_s": 200})[0])
+    names = ("min", "p50", "p99", "max")
+    times = [found[f"rtt_sent_{name}_ns"] for name in names]
+    assert times == sorted(times)
+    assert times[0] <= found["rtt_sent_mean_ns"] <= times[-1]
+
+
+@pytest.mark.parametrize("benchmark", ["ping", "fping"])
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_every_echo_request_is_answered(probe: Path, benchmark: str, host: str) -> None:
+    needs(benchmark)
+    if ":" in host and not Path("/proc/net/if_inet6").exists():
+        pytest.skip("needs IPv6")
+    params = {"host": host, "probes": 5, "interval_ns": 10_000_000}
+    trial, _ = measured(benchmark, params)
+    assert sum(sample.metric == "rtt_sent_ns" for sample in trial.samples) == 5
+    found = values(trial)
+    assert found["loss_ratio"] == 0
+    assert 0 < found["rtt_sent_mean_ns"] <= found["rtt_sent_max_ns"]
+
+
+def test_loopback_is_one_hop(probe: Path) -> None:
+    needs("mtr")
+    params = {"probes_per_hop": 2, "interval_ns": 10_000_000, "wait_ns": 1_000_000_000}
+    trial, _ = measured("mtr", params)
+    assert values(trial)["hops_count"] == 1
+    assert {s.factors["address"] for s in trial.samples if "address" in s.factors} == {"127.0.0.1"}
+
+
+@pytest.fixture
+def inside() -> Iterator[Sequence[str]]:
+    """Words that run a program in a network namespace of its own: its servers listen everywhere."""
+    if os.geteuid() != 0:
+        pytest.skip("a network namespace needs root")
+    needs("ip")
+    name = f"neph-tools-{secrets.token_hex(4)}"
+    subprocess.run(["ip", "netns", "add", name], check=True)
+    try:
+        subprocess.run(["ip", "-n", name, "link", "set", "lo", "up"], check=True)
+        yield ["ip", "netns", "exec", name]
+    finally:
+        subprocess.run(["ip", "netns", "delete", name], check=True)
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "server"),
+    [("nuttcp", ["nuttcp", "-S", "--nofork"]), ("qperf", ["qperf"])],
+)
+def test_a_server_of_the_tool_s_own(
+    probe: Path, inside: Sequence[str], benchmark: str, server: list[str]
+) -> None:
+    needs(benchmark)
+    adapter = ADAPTERS[benchmark]
+    with subprocess.Popen([*inside, *server]) as serving:
+        try:
+            text = _printed([*inside, *wrap(str(probe), adapter.called(SECOND).job(benchmark), 60)])
+        finally:
+            serving.terminate()
+    said = text["tool"]
+    output = Output(said["stdout"], said["stderr"], said["exit"], said["signal"])
+    found = {sample.metric: sample.value for sample in adapter.parse(output)}
+    assert found["goodput_bytes_per_s"] > 1e6
+
+
+def _printed(words: Sequence[str]) -> dict[str, Any]:
+    """The probe's line about a tool, called again until its server listens."""
+    for _ in range(40):
+        done = subprocess.run(words, capture_output=True, text=True, check=True)
+        line: dict[str, Any] = json.loads(done.stdout.splitlines()[0])
+        if line["tool"]["exit"] == 0:
+            break
+    return line

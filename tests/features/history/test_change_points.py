@@ -1,0 +1,87 @@
+"""Change points of drawn series: found, placed, and rarely where there is none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.features.history.cases import SEED, SERIES, STATIONARY, STEP_AT, hourly, is_step, stepped
+from tests.features.history.drawn import DAY_S, autoregressive
+from tests.rates import holds_rate
+
+from nephoscope.features.history import change_points
+from nephoscope.features.history.change_points import WINDOW, detect
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", STATIONARY)
+def test_stationary_series_rarely_have_a_change_point(kind: str) -> None:
+    rng = np.random.default_rng([SEED, list(STATIONARY).index(kind)])
+    quiet = [not detect(*STATIONARY[kind](rng)) for _ in range(SERIES)]
+    holds_rate(f"no alarm, {kind}", quiet, 1 - change_points.FALSE_ALARMS)
+
+
+@pytest.mark.slow
+def test_a_step_is_found_within_ten_points() -> None:
+    rng = np.random.default_rng([SEED, 100])
+    holds_rate("step found", [is_step(detect(*stepped(rng))) for _ in range(SERIES)], 0.9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("correlation", [0.0, 0.6])
+def test_intervals_of_a_step_hold_its_size(correlation: float) -> None:
+    rng = np.random.default_rng(13)
+    right = []
+    for _ in range(200):
+        values = 1 + 0.02 * autoregressive(rng, WINDOW, correlation)
+        values[100:] += 0.1
+        steps = [one for one in detect(hourly(), values) if abs(one.index - 100) <= 10]
+        right += [one.low <= 0.1 <= one.high for one in steps[:1]]
+    assert len(right) > 100
+    holds_rate(f"size in its interval, AR(1) {correlation:g}", right, 0.9)
+
+
+def test_a_step_is_found_with_its_time_and_size() -> None:
+    rng = np.random.default_rng(20)
+    values = 1 + 0.02 * rng.standard_normal(160)
+    values[STEP_AT:] += 0.08
+    (change,) = detect(hourly(160), values)
+    assert change.first <= STEP_AT <= change.last
+    assert abs(change.index - STEP_AT) <= 1
+    assert STEP_AT < change.detected <= STEP_AT + 10
+    assert change.low <= 0.08 <= change.high
+    assert change.low > 0
+    assert change.false_alarms == 0.01
+
+
+def test_two_steps_are_two_changes_and_the_rest_none() -> None:
+    rng = np.random.default_rng(21)
+    values = 1 + 0.01 * rng.standard_normal(180)
+    values[70:] += 0.1
+    values[130:] -= 0.1
+    changes = detect(DAY_S * np.arange(180), values)
+    assert [round(one.size, 1) for one in changes] == [0.1, -0.1]
+    assert [abs(one.index - at) <= 1 for one, at in zip(changes, (70, 130), strict=True)]
+    assert not detect(DAY_S * np.arange(180), 1 + 0.01 * rng.standard_normal(180))
+
+
+def test_season_trend_and_outliers_are_no_change() -> None:
+    rng = np.random.default_rng(22)
+    at_s = hourly()
+    values = 3 * np.sin(2 * np.pi * at_s / DAY_S) + at_s / at_s[-1] * 5 + rng.normal(size=WINDOW)
+    values[[40, 90, 91, 150]] += 30
+    assert not detect(at_s, values)
+
+
+def test_short_series_have_no_change_points() -> None:
+    assert not detect(hourly(10), np.r_[np.zeros(5), np.ones(5)])
+    assert not detect(np.array([]), np.array([]))
+
+
+def test_the_threshold_falls_with_points_and_rate() -> None:
+    scores = [change_points.threshold(points, 0.05) for points in (1, 8, 64, 128, 1000)]
+    assert scores == sorted(scores, reverse=True)
+    rates = [change_points.threshold(100, rate) for rate in (0.01, 0.03, 0.2)]
+    assert rates == sorted(rates, reverse=True)
+    for rate in (0.01, 0.05, 0.2):
+        above = change_points.threshold(100, rate) + 1e-6
+        assert change_points.false_alarm_rate(100, above) == rate

@@ -1,0 +1,107 @@
+"""Plain sockets inside namespaces, for tests of the lab that need no benchmark."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from tests.attempts import attempt
+
+from nephoscope.measure.lab import files
+from nephoscope.measure.lab.handle import Host, Lab
+from nephoscope.measure.lab.network.namespaces import within
+from nephoscope.measure.lab.provisioner import LABS
+
+_Result = TypeVar("_Result")
+
+
+def name() -> str:
+    """A lab name that no other test has."""
+    return f"t{uuid.uuid4().hex[:8]}"
+
+
+def udp(host: Host) -> socket.socket:
+    """A datagram socket inside a host."""
+    made = within(host.netns, lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+    made.settimeout(30)  # for a busy machine: nothing on these paths is lost
+    return made
+
+
+def round_trips_s(lab: Lab, source: str, destination: str, count: int) -> list[float]:
+    """Round trips of single datagrams; one that does not come back is left out."""
+    with udp(lab.hosts[source]) as client, udp(lab.hosts[destination]) as server:
+        address = lab.address(destination, source)
+        server.bind((address, 0))
+        found = []
+        for number in range(count + 1):
+            began = time.perf_counter()
+            client.sendto(b"%d" % number, server.getsockname())
+            try:
+                data, peer = server.recvfrom(100)
+                server.sendto(data, peer)
+                client.recv(100)
+            except TimeoutError:
+                continue
+            found.append(time.perf_counter() - began)
+        # The first asked for the hardware address.
+        return found[1:]
+
+
+def arrived(lab: Lab, source: str, destination: str, count: int, gap_s: float = 5e-5) -> int:
+    """How many of `count` datagrams arrive; paced, so that no queue overflows."""
+    with udp(lab.hosts[source]) as client, udp(lab.hosts[destination]) as server:
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
+        server.bind((lab.address(destination, source), 0))
+        address = server.getsockname()
+        server.setblocking(False)
+        seen = 0
+        due = time.perf_counter()
+        for _ in range(count):
+            client.sendto(b"x" * 100, address)
+            due += gap_s
+            while time.perf_counter() < due:
+                pass
+            seen += _drain(server)
+        until = time.perf_counter() + 0.5
+        while time.perf_counter() < until:
+            seen += _drain(server)
+        return seen
+
+
+def _drain(server: socket.socket) -> int:
+    count = 0
+    while True:
+        try:
+            server.recv(2048)
+            count += 1
+        except BlockingIOError:
+            return count
+
+
+def holds(what: str, measure: Callable[[], float], truth: float, bound: float) -> None:
+    """Asserts that a measurement keeps its bound, in an attempt that nothing disturbed."""
+
+    def once() -> tuple[str, bool]:
+        value = measure()
+        return f"{value:g}, {truth:g} ± {bound:g}", abs(value - truth) < bound
+
+    attempt(what, once)
+
+
+def in_lab(values: Mapping[str, Any], work: Callable[[Lab], _Result]) -> _Result:
+    """The result of `work` on a lab that is up meanwhile."""
+    topology = files.from_values({"version": 1, "name": name(), **values})
+
+    async def whole() -> _Result:
+        lab = await LABS.create(topology, say=lambda line: None)
+        try:
+            return await asyncio.to_thread(work, lab)
+        finally:
+            await LABS.remove(lab.name)
+            assert LABS.remains(lab.name) == []
+
+    return asyncio.run(whole())

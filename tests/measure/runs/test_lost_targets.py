@@ -1,0 +1,180 @@
+"""A target that does not answer any more takes its trials with it, not the run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nephoscope.core.errors import TargetError
+from nephoscope.core.model import TrialStatus
+from nephoscope.measure import plans, runs
+from nephoscope.measure.targets.kinds.record import TargetRecord
+from nephoscope.store import Store, StoredRun
+
+from .factory import Fakes, good
+
+ROUNDS = 6
+
+
+def plan_of(**more: Any) -> plans.Plan:
+    values = {
+        "name": "p",
+        "seed": 3,
+        "warmup": 0,
+        "repeat": {"min": ROUNDS, "max": ROUNDS},
+        "targets": [{"name": "a"}, {"name": "b"}],
+        "benchmarks": [{"benchmark": "null", "factors": {"value": [1.0, 2.0]}}],
+        **more,
+    }
+    return plans.Plan.model_validate(values)
+
+
+def dies(name: str, calls: range) -> Any:
+    """An answer that is a lost target for some calls of one target."""
+
+    seen = 0
+
+    def answer(target: str, _: Any, __: int) -> Any:
+        nonlocal seen
+        seen += target == name
+        if target == name and seen in calls:
+            raise TargetError(f"{name} hung up.", "Look for it.")
+        return good()
+
+    return answer
+
+
+def execute(path: Path, fakes: Fakes, plan: plans.Plan | None = None) -> StoredRun:
+    return runs.execute(plan or plan_of(), Store(path), targets=fakes.make)
+
+
+def valid(run: StoredRun, target: str) -> int:
+    return sum(r.key.target == target and r.status is TrialStatus.VALID for r in run.records())
+
+
+def test_a_target_that_comes_back_misses_one_round_and_catches_up(tmp_path: Path) -> None:
+    fakes = Fakes(dies("b", range(3, 4)))
+    run = execute(tmp_path, fakes)
+    lost = [r for r in run.records() if r.failure_name == "target_lost"]
+    assert {r.key.target for r in lost} == {"b"}
+    assert 1 <= len(lost) <= 2
+    assert any(r.reasons[0].startswith("in phase measure: b is gone: b hung up.") for r in lost)
+    assert valid(run, "a") == valid(run, "b") == 2 * ROUNDS
+    assert run.manifest["lost"] == {}
+    assert {outcome["n"] for outcome in run.manifest["outcomes"]} == {ROUNDS}
+
+
+def test_a_target_that_stays_away_is_given_up_and_the_other_goes_on(tmp_path: Path) -> None:
+    fakes = Fakes(dies("b", range(3, 4)), gone={"b": range(2, 100)})
+    run = execute(tmp_path, fakes)
+    assert run.state == "measured"
+    assert list(run.manifest["lost"]) == ["b"]
+    words: dict[str, set[str]] = {o["target"]: set() for o in run.manifest["outcomes"]}
+    for outcome in run.manifest["outcomes"]:
+        words[outcome["target"]].add(outcome["word"])
+    assert words["b"] == {"target_lost"}
+    assert "target_lost" not in words["a"]
+    assert valid(run, "a") == 2 * ROUNDS
+    assert valid(run, "b") == 2, "what it measured is kept"
+    lost_rounds = {r.key.round for r in run.records() if r.failure_name == "target_lost"}
+    # Lost in the second round, tried again at the next two, then given up before the fourth trial.
+    assert lost_rounds <= {2, 3, 4}
+    assert fakes.log.count(("b", "open")) == 3
+    assert any("b cannot be reached" in sentence for sentence in run.manifest["refused"])
+
+
+def test_when_no_target_is_left_the_run_can_go_on_later(tmp_path: Path) -> None:
+    alone = plan_of(targets=[{"name": "a"}])
+    fakes = Fakes(dies("a", range(4, 5)), gone={"a": range(2, 100)})
+    with pytest.raises(TargetError, match="No target answers any more: a cannot be reached"):
+        execute(tmp_path, fakes, alone)
+    (run,) = Store(tmp_path).runs()
+    assert run.state == "running"
+    assert valid(run, "a") == 3
+    run = execute(tmp_path, Fakes(), alone)
+    assert run.state == "measured"
+    assert valid(run, "a") == 2 * ROUNDS
+
+
+def test_a_target_that_is_not_there_at_first_begins_no_trial(tmp_path: Path) -> None:
+    with pytest.raises(TargetError, match="b cannot be reached"):
+        execute(tmp_path, Fakes(gone={"b": range(1, 100)}))
+    assert list(Store(tmp_path).runs()) == [], "a run without a trial leaves nothing"
+
+
+@pytest.mark.usefixtures("load")
+def test_what_needs_the_lost_target_is_not_tried(tmp_path: Path) -> None:
+    plan = plan_of(
+        targets=[{"name": "a"}, {"name": "b", "roles": ["aggressor"]}],
+        backgrounds=[{"name": "noise", "benchmark": "test.load", "settle_s": 0}],
+    )
+    fakes = Fakes(gone={"b": range(2, 100)})
+    calls = 0
+    made = fakes.make
+
+    def make(record: TargetRecord) -> Any:
+        target = made(record)
+        start = target.start
+
+        async def starting(*given: Any, **more: Any) -> Any:
+            nonlocal calls
+            calls += record.name == "b"
+            if calls == 3 and record.name == "b":
+                raise TargetError("b hung up.", "Look for it.")
+            return await start(*given, **more)
+
+        target.start = starting  # type: ignore[method-assign]
+        return target
+
+    run = runs.execute(plan, Store(tmp_path), targets=make)
+    assert valid(run, "a") == 2
+    assert {o["word"] for o in run.manifest["outcomes"]} == {"target_lost"}
+    reasons = [r.reasons[0] for r in run.records() if r.failure_name == "target_lost"]
+    assert reasons[0].startswith("in phase start: b is gone")
+    assert all(reason.startswith("not tried: b is gone") for reason in reasons[1:])
+
+
+def test_a_setting_that_takes_its_target_away_each_time_is_not_tried_for_ever(
+    tmp_path: Path,
+) -> None:
+    def answer(target: str, params: Any, _: int) -> Any:
+        if target == "b" and params["value"] == 2.0:
+            raise TargetError("b hung up.", "Look for it.")
+        return good()
+
+    run = execute(tmp_path, Fakes(answer))
+    words = {(o["target"], o["factors"]["value"]): o["word"] for o in run.manifest["outcomes"]}
+    assert words["b", 2.0] == "target_lost"
+    assert valid(run, "a") == 2 * ROUNDS
+
+
+def test_a_patient_run_goes_on_without_a_target_that_cannot_be_opened(tmp_path: Path) -> None:
+    fakes = Fakes(gone={"b": range(1, 100)})
+    with pytest.raises(TargetError, match="b cannot be reached"):
+        execute(tmp_path, fakes)
+    run = runs.execute(plan_of(), Store(tmp_path), targets=fakes.make, fresh=True, absent={})
+    assert valid(run, "a") == 2 * ROUNDS
+    assert run.manifest["lost"] == {"b": "b cannot be reached. Look for it."}
+
+
+def test_a_target_that_answers_after_a_failed_opening_is_measured(tmp_path: Path) -> None:
+    fakes = Fakes(gone={"b": range(1, 2)})
+    run = runs.execute(plan_of(), Store(tmp_path), targets=fakes.make, absent={})
+    assert valid(run, "a") == valid(run, "b") == 2 * ROUNDS
+    assert run.manifest["lost"] == {}
+
+
+def test_an_absent_target_is_not_tried_and_stands_among_the_lost(tmp_path: Path) -> None:
+    fakes = Fakes()
+    run = runs.execute(plan_of(), Store(tmp_path), targets=fakes.make, absent={"b": "It rests."})
+    assert (valid(run, "a"), valid(run, "b")) == (2 * ROUNDS, 0)
+    assert run.manifest["lost"] == {"b": "It rests."}
+    assert all(name != "b" for name, _ in fakes.log)
+
+
+def test_without_any_target_a_patient_run_fails_with_every_reason(tmp_path: Path) -> None:
+    fakes = Fakes(gone={"b": range(1, 100)})
+    with pytest.raises(TargetError, match=r"It rests.; b cannot be reached"):
+        runs.execute(plan_of(), Store(tmp_path), targets=fakes.make, absent={"a": "It rests."})
