@@ -75,9 +75,9 @@ fn check(config: &GroupReservation) -> Result<()> {
 
 /// Asks the kernel for one such reservation, and gives it back.
 fn admit(config: &GroupReservation) -> Result<()> {
-    let asked = Attributes::reserved(config.slice_ns, config.period_ns).set(0);
+    let reserved = Attributes::reserved(config.slice_ns, config.period_ns).set(0);
     let _ = Attributes::ordinary().set(0);
-    asked.map_err(|error| refusal(config, &error))
+    reserved.map_err(|error| refusal(config, &error))
 }
 
 /// Why the kernel refused, in one sentence.

@@ -339,9 +339,9 @@ mod tests {
         ) {
             let mut at = 0;
             let jobs: Vec<_> = jobs.iter().map(|(gap, needs)| { at += gap; (at, *needs) }).collect();
-            let (ours, theirs) = (simulated(servers, &jobs), replay(f64::from(servers), &jobs));
-            let scale = theirs.iter().copied().fold(1.0, f64::max);
-            for (a, b) in ours.iter().zip(&theirs) {
+            let (sharing, replayed) = (simulated(servers, &jobs), replay(f64::from(servers), &jobs));
+            let scale = replayed.iter().copied().fold(1.0, f64::max);
+            for (a, b) in sharing.iter().zip(&replayed) {
                 prop_assert!((a - b).abs() <= 1e-9 * scale, "{a} against {b}");
             }
         }

@@ -81,8 +81,8 @@ impl Line {
         let mut engine = Engine::new(config)
             .map_err(|error| os_error("Taking memory for the packets that wait", &error))?;
         let taps = config.ports.iter().map(Tap::make).collect::<Result<Vec<_>, _>>()?;
-        for (port, given) in config.ports.iter().enumerate() {
-            if let Some(mac) = &given.mac {
+        for (port, settings) in config.ports.iter().enumerate() {
+            if let Some(mac) = &settings.mac {
                 engine.learn(config::parse_mac(mac)?, port);
             }
         }

@@ -74,8 +74,8 @@ impl Cgroups {
         if let Some(reason) = &self.hidden {
             return Err(reason.clone());
         }
-        let two = self.hierarchies.iter().any(|found| found.controllers.is_empty());
-        let one = self.hierarchies.iter().any(|found| !found.controllers.is_empty());
+        let two = self.hierarchies.iter().any(|mounted| mounted.controllers.is_empty());
+        let one = self.hierarchies.iter().any(|mounted| !mounted.controllers.is_empty());
         Ok(match (one, two) {
             (true, true) => "hybrid",
             (true, false) => "v1",
@@ -155,11 +155,13 @@ impl Cgroups {
         if let Some(reason) = &self.hidden {
             return Err(reason.clone());
         }
-        let version1 =
-            self.hierarchies.iter().find(|found| found.controllers.iter().any(|c| c == controller));
-        let version2 = self.hierarchies.iter().find(|found| {
-            found.controllers.is_empty()
-                && found.folders.iter().any(|folder| files.exists(folder.join(v2_file)))
+        let version1 = self
+            .hierarchies
+            .iter()
+            .find(|mounted| mounted.controllers.iter().any(|c| c == controller));
+        let version2 = self.hierarchies.iter().find(|mounted| {
+            mounted.controllers.is_empty()
+                && mounted.folders.iter().any(|folder| files.exists(folder.join(v2_file)))
         });
         version1
             .or(version2)
@@ -245,8 +247,8 @@ fn place(files: &Files, mount: &MountedHierarchy, groups: &str) -> Option<Hierar
     let join = |rest: &str| if rest.is_empty() { point.clone() } else { point.join(rest) };
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     // What the two tables say, when they fit each other.
-    let told = below(path, &mount.root).map(join);
-    if let Some(folder) = told.filter(|folder| files.exists(folder)) {
+    let stated = below(path, &mount.root).map(join);
+    if let Some(folder) = stated.filter(|folder| files.exists(folder)) {
         return Some(hierarchy(mount, &point, &folder, true));
     }
     // A namespace in between: the longest tail of the path that is visible and lists us.

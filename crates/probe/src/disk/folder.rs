@@ -91,13 +91,13 @@ fn locked(path: &Path) -> Option<File> {
 /// Removes the folders in `directory` that nobody holds any more.
 fn sweep(directory: &Path) {
     let Ok(entries) = std::fs::read_dir(directory) else { return };
-    let ours = entries.flatten().filter(|entry| {
+    let abandoned = entries.flatten().filter(|entry| {
         entry.file_name().to_str().is_some_and(|name| {
             let rest = name.strip_prefix(PREFIX);
             rest.is_some_and(|hex| hex.len() == 16 && hex.bytes().all(|b| b.is_ascii_hexdigit()))
         })
     });
-    for path in ours.map(|entry| entry.path()) {
+    for path in abandoned.map(|entry| entry.path()) {
         if let Some(handle) = locked(&path) {
             let _ = std::fs::remove_dir_all(&path);
             drop(handle);

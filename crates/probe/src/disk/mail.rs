@@ -219,8 +219,8 @@ mod tests {
             there(&mail)
         }));
         let (files, bytes) = peak(draws, 512);
-        assert_eq!(Some(files), directories.iter().map(|look| look.0).max());
-        let most = directories.iter().map(|look| look.1).max().unwrap();
+        assert_eq!(Some(files), directories.iter().map(|counts| counts.0).max());
+        let most = directories.iter().map(|counts| counts.1).max().unwrap();
         // Inside a transaction a file may have grown before another one goes.
         assert!((most..=most + 2048).contains(&bytes), "{bytes}, seen {most}");
     }

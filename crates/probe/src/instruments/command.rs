@@ -194,8 +194,8 @@ struct CommandStep {
 impl CommandPlan {
     fn read(trial: &Trial) -> Result<Self> {
         let step = |name| -> Result<CommandStep> {
-            let given = !trial.params.texts(name).is_empty();
-            let program = given.then(|| program(trial, name)).transpose()?;
+            let is_set = !trial.params.texts(name).is_empty();
+            let program = is_set.then(|| program(trial, name)).transpose()?;
             Ok(CommandStep { name, program })
         };
         let shell = trial.params.texts("shell");

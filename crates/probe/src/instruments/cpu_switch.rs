@@ -80,8 +80,8 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     let accounted = [Switches::since(before), partner.end()?];
     trial.out.emit("switches_per_s", 2.0 * outcome.operations_per_s, factors! {})?;
     trial.out.emit("handovers_count", 2.0 * round_trips as f64, factors! {})?;
-    if let [Some(mine), Some(its)] = accounted {
-        let sum = |of: fn(&Switches) -> i64| (of(&mine) + of(&its)) as f64;
+    if let [Some(own), Some(partner)] = accounted {
+        let sum = |of: fn(&Switches) -> i64| (of(&own) + of(&partner)) as f64;
         trial.out.emit("voluntary_switches_count", sum(|a| a.voluntary), factors! {})?;
         trial.out.emit("involuntary_switches_count", sum(|a| a.involuntary), factors! {})?;
     }
@@ -92,8 +92,8 @@ fn cpus(trial: &Trial) -> Result<(usize, usize)> {
     let allowed = affinity::allowed();
     let wanted = affinity::named("cpu.switch", &trial.params)?;
     let across = trial.params.text("place") == "two_cpus";
-    let given = if wanted.is_empty() { &allowed } else { &wanted };
-    match given.as_slice() {
+    let candidates = if wanted.is_empty() { &allowed } else { &wanted };
+    match candidates.as_slice() {
         [cpu, ..] if !across => Ok((*cpu, *cpu)),
         [first, second, ..] if first != second => Ok((*first, *second)),
         _ if wanted.is_empty() => Err(ProbeError::new(

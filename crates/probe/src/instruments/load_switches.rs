@@ -128,9 +128,13 @@ mod tests {
             };
             let (own_ns, partner_ns) = (clock::thread_cpu_ns(), pair.others_cpu_ns());
             assert_eq!(pair.bit().unwrap(), 200);
-            let (mine, its) = (clock::thread_cpu_ns() - own_ns, pair.others_cpu_ns() - partner_ns);
+            let (own_used_ns, partner_used_ns) =
+                (clock::thread_cpu_ns() - own_ns, pair.others_cpu_ns() - partner_ns);
             // They do the same work; the one that starts reads its clock too.
-            assert!(its > mine / 4 && mine > its / 4, "{mine} {its}");
+            assert!(
+                partner_used_ns > own_used_ns / 4 && own_used_ns > partner_used_ns / 4,
+                "{own_used_ns} {partner_used_ns}"
+            );
         };
         std::thread::spawn(check).join().unwrap();
     }

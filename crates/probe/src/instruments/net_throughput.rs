@@ -196,14 +196,14 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     let task = task(trial)?;
     let peer = trial.session.read_peer(SPEC.id)?;
     if task.tcp {
-        let both = client::streams(trial, &task, &peer)?;
+        let sides = client::streams(trial, &task, &peer)?;
         let bottleneck_bits_per_s = trial.params.float("bottleneck_bits_per_s");
-        return tcp_samples::emit(trial, &task, &both, bottleneck_bits_per_s);
+        return tcp_samples::emit(trial, &task, &sides, bottleneck_bits_per_s);
     }
     match trial.params.u64("search_steps") {
         0 => {
-            let both = client::datagrams(trial, &task, peer)?;
-            udp_samples::emit(trial, &task, &both)
+            let sides = client::datagrams(trial, &task, peer)?;
+            udp_samples::emit(trial, &task, &sides)
         }
         steps => {
             let goal_ratio = trial.params.float("loss_goal_ratio");

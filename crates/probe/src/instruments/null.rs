@@ -86,12 +86,12 @@ fn check_echo(session: Session, peer: &Peer) -> Result<()> {
 }
 
 fn fail(trial: &mut Trial, how: &str) -> Result<()> {
-    let told = |kind, name| {
+    let failure = |kind, name| {
         Err(ProbeError::new(kind, name, "null was told to fail.", "Set failure to none."))
     };
     match how {
-        "error" => told(FailureKind::Failed, "told_to_fail"),
-        "lacks" => told(FailureKind::Lacks, "told_to_lack"),
+        "error" => failure(FailureKind::Failed, "told_to_fail"),
+        "lacks" => failure(FailureKind::Lacks, "told_to_lack"),
         "exit" => {
             trial.out.flush()?;
             std::process::exit(7)

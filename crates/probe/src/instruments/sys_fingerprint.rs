@@ -50,9 +50,9 @@ use serde_json::Value;
 pub fn run(trial: &mut Trial) -> Result<()> {
     // Checked even when unused: a wrong address is a mistake today and not next week.
     let address = cloud::address(trial.params.text("metadata_address"))?;
-    let asked = trial.params.bool("cloud_metadata");
+    let is_requested = trial.params.bool("cloud_metadata");
     trial.prepared()?;
-    let cloud = if asked { cloud::ask(address) } else { cloud::not_requested() };
+    let cloud = if is_requested { cloud::ask(address) } else { cloud::not_requested() };
     let document = machine::document(&Files::machine(), cloud);
     let scalars = [
         ("clock_read_ns", document["clock"]["read_median_ns"].as_f64()),

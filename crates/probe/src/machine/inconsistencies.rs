@@ -96,8 +96,8 @@ mod tests {
             "topology": {"allowed_cpus": [0, 1]},
             "clock": {"read_median_ns": 900.0, "source": "hpet"},
         });
-        let told = sentences(&document);
-        assert_eq!(told.len(), 4, "{told:?}");
-        assert!(told[2].contains("0.50 CPUs (/sys/fs/cgroup/box)"), "{told:?}");
+        let lines = sentences(&document);
+        assert_eq!(lines.len(), 4, "{lines:?}");
+        assert!(lines[2].contains("0.50 CPUs (/sys/fs/cgroup/box)"), "{lines:?}");
     }
 }

@@ -177,8 +177,8 @@ mod tests {
     #[test]
     fn the_kernel_is_known_with_proc_hidden() {
         let facts = kernel(&Captured::new(&[]).files()).into_parts().0;
-        let told = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
-        assert_eq!(facts["release"], told.trim());
+        let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+        assert_eq!(facts["release"], release.trim());
         assert_eq!(facts["arch"], std::env::consts::ARCH);
         assert!(facts["boot_flags"].is_null());
     }

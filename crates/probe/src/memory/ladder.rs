@@ -48,8 +48,8 @@ pub fn choose(trial: &mut Trial) -> Result<Ladder> {
         trial.out.note(note);
     }
     let available = caches::available_memory();
-    let given = trial.params.ints("lengths");
-    let lengths = if given.is_empty() {
+    let requested = trial.params.ints("lengths");
+    let lengths = if requested.is_empty() {
         let wanted = trial.params.size("max_bytes");
         let beyond = trial.params.size("cache_multiple") * llc.bytes;
         let top = automatic_top(if wanted == 0 { beyond } else { wanted }, available);
@@ -61,7 +61,7 @@ pub fn choose(trial: &mut Trial) -> Result<Ladder> {
         }
         ladder(top, trial.params.size("points_per_octave"))
     } else {
-        rounded(&given)
+        rounded(&requested)
     };
     let longest = lengths.last().copied().unwrap_or(0);
     caches::check_memory(trial.spec().id, longest, "Set shorter lengths.")?;

@@ -145,9 +145,9 @@ pub fn round_trips(
     std::thread::scope(|scope| {
         let echo = workers::start(scope, pins.receiver, move || echo(far, bytes));
         let asker = workers::start(scope, pins.sender, move || ask(near, bytes, duration_ns));
-        let (asked, echoed) =
+        let (sent, echoed) =
             (asker.and_then(JoinedWorker::join), echo.and_then(JoinedWorker::join));
-        let (window, messages) = asked?;
+        let (window, messages) = sent?;
         check_nothing_lost("messages", messages, echoed?)?;
         CompletionWindow::outcome([window])
     })

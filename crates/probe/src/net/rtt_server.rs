@@ -134,9 +134,9 @@ impl EchoServer {
         let mut answers = 0;
         for slot in 0..got {
             let header = Header::read(self.batch.received(slot));
-            let ours = header.filter(|header| header.flow_id == self.flow_id);
+            let own_header = header.filter(|header| header.flow_id == self.flow_id);
             let known = self.batch.source(slot).is_some_and(|source| source.ip() == self.from);
-            let Some(mut header) = ours.filter(|_| known) else {
+            let Some(mut header) = own_header.filter(|_| known) else {
                 self.unauthenticated_peers += 1;
                 continue;
             };

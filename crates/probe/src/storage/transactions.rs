@@ -78,8 +78,8 @@ mod tests {
             latency.record_n(10, 5).unwrap();
             ClientPass { started_ns: 0, ended_ns, busy_ns: 50, bytes: 5, latency }
         };
-        let both = summed("read", &[client(1_000_000_000), client(500_000_000)]);
-        assert_eq!((both.clients, both.latency.len()), (2, 10));
-        assert!((both.per_s - 15.0).abs() < 1e-9);
+        let summary = summed("read", &[client(1_000_000_000), client(500_000_000)]);
+        assert_eq!((summary.clients, summary.latency.len()), (2, 10));
+        assert!((summary.per_s - 15.0).abs() < 1e-9);
     }
 }

@@ -200,8 +200,11 @@ mod tests {
                 (0..ROUNDS).for_each(|_| partner.round_trip().unwrap());
                 let own_switches = Switches::since(before).unwrap();
                 assert!(partner.cpu_ns() > 0);
-                let its = partner.end().unwrap().unwrap();
-                own_switches.voluntary + own_switches.involuntary + its.voluntary + its.involuntary
+                let partner_switches = partner.end().unwrap().unwrap();
+                own_switches.voluntary
+                    + own_switches.involuntary
+                    + partner_switches.voluntary
+                    + partner_switches.involuntary
             });
             let switches = switches.join().unwrap();
             // Others of this machine take the CPU now and then.

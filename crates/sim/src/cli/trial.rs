@@ -44,8 +44,8 @@ pub fn run(benchmark: &Benchmark, request: TrialRequest) -> Result<(), Error> {
 impl SimulationTrial {
     /// Returns the random seed: the parameter `seed` if it is not 0, else `--seed`.
     pub fn seed(&self) -> u64 {
-        let given = self.params.as_json().get("seed").and_then(Value::as_u64);
-        given.filter(|seed| *seed != 0).unwrap_or(self.request.seed)
+        let seed = self.params.as_json().get("seed").and_then(Value::as_u64);
+        seed.filter(|seed| *seed != 0).unwrap_or(self.request.seed)
     }
 
     /// Starts the simulation, after everything is checked; only the first call has an effect. With a

@@ -188,8 +188,8 @@ impl GeoSimulation<'_> {
         let duration =
             self.network.send(from, path, Direction::Down, now, (message.requests, bytes));
         if self.is_measured(message.sent) {
-            let both = from.up_bytes() + bytes;
-            self.outcome.sites[site].bytes += both * f64::from(message.requests);
+            let transferred = from.up_bytes() + bytes;
+            self.outcome.sites[site].bytes += transferred * f64::from(message.requests);
         }
         let response_ns = (now - message.sent) as f64 + duration;
         self.answer(base, site, message.sent, response_ns, message.requests, events);

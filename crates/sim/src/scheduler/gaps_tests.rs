@@ -113,18 +113,18 @@ fn a_loop_sees_a_reservation_from_inside() {
         2,
         r#""vms": {"a": {"vcpus": 2, "reservation": {"slice_ms": 30, "period_ms": 40}}}"#,
     );
-    let look = GapConfig { duration_ns: 2 * SECOND, ..look_of_a_second() };
-    let found = measure_gaps(&host, &look);
-    for (share, _) in value(&found, "cpu_share_cycles_ratio") {
+    let config = GapConfig { duration_ns: 2 * SECOND, ..look_of_a_second() };
+    let samples = measure_gaps(&host, &config);
+    for (share, _) in value(&samples, "cpu_share_cycles_ratio") {
         assert!((share - 0.75).abs() < 1e-9, "{share}");
     }
-    let gaps = value(&found, "gap_length_ns");
+    let gaps = value(&samples, "gap_length_ns");
     assert_eq!(gaps.len(), 2, "one length on each CPU: {gaps:?}");
     // Three digits of the histogram.
     assert!(gaps.iter().all(|(length, _)| (length / 10e6 - 1.0).abs() < 1e-3), "{gaps:?}");
-    let obtained = value(&found, "obtained_cycles_cpus")[0].0;
+    let obtained = value(&samples, "obtained_cycles_cpus")[0].0;
     assert!((obtained - 1.5).abs() < 1e-9, "{obtained}");
-    let events: Vec<_> = found.iter().filter(|one| one.0 == "gap_event_ns").collect();
+    let events: Vec<_> = samples.iter().filter(|one| one.0 == "gap_event_ns").collect();
     assert_eq!(events.len() as u64, gaps.iter().map(|(_, count)| count).sum::<u64>());
     assert!(
         events[0].1.contains(r#""cause":"unexplained","cpu":0,"process":0"#),
@@ -143,9 +143,9 @@ fn loops_of_one_cpu_share_it() {
     ] {
         let host = scenario(policy, 1, &format!(r#""vms": {{"a": {vm}}}"#));
         let whole = if vm.contains("weight") { 1.0 } else { 0.5 };
-        let look =
+        let config =
             GapConfig { duration_ns: 4 * SECOND, processes_per_cpu: 2, ..look_of_a_second() };
-        let shares = value(&measure_gaps(&host, &look), "cpu_share_ratio");
+        let shares = value(&measure_gaps(&host, &config), "cpu_share_ratio");
         assert_eq!(shares.len(), 2);
         for (share, _) in shares {
             // A period more or less at the edges, and a turn.
@@ -157,13 +157,13 @@ fn loops_of_one_cpu_share_it() {
 #[test]
 fn sleeps_are_told_and_count_for_nothing() {
     let host = scenario("linux", 1, r#""vms": {"a": {}}"#);
-    let look = GapConfig {
+    let config = GapConfig {
         duration_ns: 2 * SECOND,
         sleep_ns: 230 * MS,
         busy_ns: 420 * MS,
         ..look_of_a_second()
     };
-    let samples = measure_gaps(&host, &look);
+    let samples = measure_gaps(&host, &config);
     let sleeps = value(&samples, "sleep_event_ns");
     assert_eq!(sleeps, [(230e6, 1), (230e6, 1), (230e6, 1)]);
     assert_eq!(value(&samples, "cpu_share_ratio"), [(1.0, 1)]);
@@ -264,8 +264,8 @@ fn invalid_scenarios_are_refused_in_one_sentence() {
     let said = gaps::run(&two, None, &look_of_a_second(), 1).unwrap_err().to_string();
     assert!(said.contains("a, b"), "{said}");
     assert!(gaps::run(&two, Some("c"), &look_of_a_second(), 1).is_err());
-    let look = GapConfig { cpus: vec![1], ..look_of_a_second() };
-    assert!(gaps::run(&two, Some("a"), &look, 1).unwrap_err().message.contains("CPU 1"));
+    let config = GapConfig { cpus: vec![1], ..look_of_a_second() };
+    assert!(gaps::run(&two, Some("a"), &config, 1).unwrap_err().message.contains("CPU 1"));
 }
 
 /// Shares of the published table; one virtual CPU has all of a processor where the cap allows it.

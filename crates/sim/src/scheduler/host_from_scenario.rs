@@ -157,8 +157,8 @@ impl SchedulerScenario {
         if let Some(reservation) = &vm.reservation {
             domain.reservation = Some(reservation.reservation(linux, phases)?);
         }
-        if let Some(given) = &vm.quota {
-            domain.quota = Some(given.quota(phases)?);
+        if let Some(quota) = &vm.quota {
+            domain.quota = Some(quota.quota(phases)?);
         }
         Ok(domain)
     }

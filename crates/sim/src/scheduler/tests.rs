@@ -96,10 +96,10 @@ fn credit_conserves_work() {
 
 #[test]
 fn a_cap_on_one_processor_runs_in_whole_accounting_periods() {
-    let one = host(Scheduler::Credit, 1, vec![capped(256, 40, 1)]);
-    shares(&one, &[40.0]);
+    let capped_host = host(Scheduler::Credit, 1, vec![capped(256, 40, 1)]);
+    shares(&capped_host, &[40.0]);
     let runs: Vec<u64> =
-        observe_host(&one)[0].runs.pairs().map(|(length, _)| length / MS).collect();
+        observe_host(&capped_host)[0].runs.pairs().map(|(length, _)| length / MS).collect();
     assert!(runs.iter().all(|run| [30, 60].contains(run)), "{runs:?}");
 }
 
@@ -129,8 +129,8 @@ fn sleeping_is_not_charged() {
         simulate(&alone, 1, 10 * SECOND, 0, |run: RunInterval| ran += run.to - run.from).unwrap();
         assert_eq!(ran, 2 * SECOND, "{scheduler:?}");
         let mut all = [0; 2];
-        let both = host(scheduler, 1, vec![vcpu(&bursty), vcpu(&Workload::Spinning)]);
-        simulate(&both, 1, 60 * SECOND, 0, |run: RunInterval| {
+        let pair = host(scheduler, 1, vec![vcpu(&bursty), vcpu(&Workload::Spinning)]);
+        simulate(&pair, 1, 60 * SECOND, 0, |run: RunInterval| {
             all[run.vcpu] += run.to - run.from;
         })
         .unwrap();

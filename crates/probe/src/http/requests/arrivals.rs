@@ -132,9 +132,9 @@ impl Iterator for Schedule {
 
     fn next(&mut self) -> Option<u64> {
         loop {
-            let mine = self.index % self.threads == self.thread;
+            let is_own = self.index % self.threads == self.thread;
             let due_ns = self.next_of_all()?;
-            if mine {
+            if is_own {
                 return Some(due_ns);
             }
         }

@@ -104,8 +104,8 @@ pub fn emit_datagrams(
     let (sent, received) = (&sender.sent, &receiver.received);
     let seconds = sent.elapsed_ns.max(1) as f64 / 1e9;
     let sent_per_s = sent.packets as f64 / seconds;
-    let carried = received.packets as f64 * names.each / seconds;
-    trial.out.emit(names.rate_metric, carried, factors! {})?;
+    let counted_rate = received.packets as f64 * names.each / seconds;
+    trial.out.emit(names.rate_metric, counted_rate, factors! {})?;
     trial.out.emit(names.sent, sent_per_s * names.each, factors! {})?;
     let of_a_byte = names.each / task.packet_bytes as f64;
     emit_series(trial, names.interval, &received.intervals, of_a_byte)?;

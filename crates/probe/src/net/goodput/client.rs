@@ -48,7 +48,7 @@ pub fn streams(
     trial.prepared()?;
     send_message(&mut far, &Signal::Go)?;
     // A load of intensity 0 sends no first byte.
-    let silent = task.pace.is_some_and(|press| press.intensity_ratio == 0.0);
+    let silent = task.pace.is_some_and(|pace| pace.intensity_ratio == 0.0);
     let wanted = if silent { 0 } else { receivers.len() };
     let threads = senders.len() + receivers.len();
     let over = |progress: &tcp_streams::Progress, elapsed_ns: u64| {

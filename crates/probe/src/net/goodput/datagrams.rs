@@ -121,8 +121,8 @@ fn send(
     let mut intervals = Intervals::new(task.interval_ns);
     let mut all = match &task.pace {
         Some(pace) if task.per_s == 0.0 => flood(session, task, pace, path, shared, &mut intervals),
-        press => {
-            let per_s = task.per_s * press.map_or(1.0, |press| press.intensity_ratio);
+        pace => {
+            let per_s = task.per_s * pace.map_or(1.0, |pace| pace.intensity_ratio);
             paced(session, task, per_s, path, shared, &mut intervals)
         }
     }?;
@@ -202,8 +202,8 @@ pub fn answer_hellos(
     let mut source = None;
     while !over()? {
         for slot in 0..batch.receive(socket)? {
-            let ours = Header::read(batch.received(slot)).is_some_and(|h| h.flow_id == flow_id);
-            let known = batch.source(slot).filter(|address| address.ip() == from && ours);
+            let is_own = Header::read(batch.received(slot)).is_some_and(|h| h.flow_id == flow_id);
+            let known = batch.source(slot).filter(|address| address.ip() == from && is_own);
             if let Some(address) = known {
                 source = Some(address);
                 batch.answer(slot, 0);

@@ -20,11 +20,11 @@ pub fn threads<C: Ticks>(
         trial.out.note(note);
     }
     let prepare = |thread: usize| Ok(Watch::prepare::<C>(settings, places[thread]));
-    let look = |_, watch: &mut Watch| {
+    let watch_one = |_, watch: &mut Watch| {
         watch.watch_clock::<C>(None);
         Ok(())
     };
-    let members = team::run_behind(|| trial.prepared(), &placement, prepare, look)?;
+    let members = team::run_behind(|| trial.prepared(), &placement, prepare, watch_one)?;
     members.into_iter().map(|member| member.state.record()).collect()
 }
 

@@ -183,9 +183,9 @@ impl Watch {
         loop {
             let usual = self.record_gap(from, to);
             let after = C::now();
-            let asked = after.saturating_sub(to);
-            if asked < 4 * usual + self.threshold {
-                self.counts.asking += asked;
+            let asking_ticks = after.saturating_sub(to);
+            if asking_ticks < 4 * usual + self.threshold {
+                self.counts.asking += asking_ticks;
                 self.counts.run_start = after;
                 return after;
             }

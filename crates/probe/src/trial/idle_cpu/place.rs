@@ -74,9 +74,9 @@ mod tests {
 
     fn free(id: &str, params: &str, allowed: &[usize]) -> Result<usize, String> {
         let spec = instruments::find(id).unwrap().spec;
-        let given = serde_json::from_str(params).unwrap();
+        let parameters = serde_json::from_str(params).unwrap();
         // Other tests of this process pin threads too.
-        free_besides(Vec::new(), spec, &Params::check(spec, &given).unwrap(), allowed)
+        free_besides(Vec::new(), spec, &Params::check(spec, &parameters).unwrap(), allowed)
     }
 
     #[test]

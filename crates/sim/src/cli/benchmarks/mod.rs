@@ -85,15 +85,15 @@ const SCENARIO: Param = Param::text("scenario", "")
 
 /// Returns the scenario of a trial, which is a built-in one or JSON.
 fn scenario<S: DeserializeOwned>(trial: &SimulationTrial, known: BuiltIn) -> Result<S, Error> {
-    let given = trial.params.text("scenario").trim();
-    if given.starts_with('{') {
-        return scenarios::parse(given);
+    let text = trial.params.text("scenario").trim();
+    if text.starts_with('{') {
+        return scenarios::parse(text);
     }
-    scenarios::built_in(known, given).ok_or_else(|| {
+    scenarios::built_in(known, text).ok_or_else(|| {
         let id = trial.writer.spec().id;
         let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
         Error::usage(
-            match given {
+            match text {
                 "" => format!("{id} needs a scenario."),
                 name => format!("{id}: there is no scenario '{name}'."),
             },

@@ -144,8 +144,11 @@ fn what_cannot_be_asked_is_refused() {
     for (change, message) in cases {
         let mut value = islands();
         change(&mut value);
-        let told = run(&scenario(&value), 1).unwrap_err().to_string();
-        assert!(told.contains(message) && told.ends_with('.') && !told.contains('\n'), "{told}");
+        let sentence = run(&scenario(&value), 1).unwrap_err().to_string();
+        assert!(
+            sentence.contains(message) && sentence.ends_with('.') && !sentence.contains('\n'),
+            "{sentence}"
+        );
     }
     let unknown = serde_json::from_value::<GeoScenario>({
         let mut value = islands();

@@ -100,8 +100,8 @@ fn by_hand_load_makes_a_second_site_worth_its_price() {
         paths: paths(&[&[10.0, 20.0], &[20.0, 10.0]]),
         objective_ms: 5000.0,
     };
-    let quiet = search(&problem(45.0), &goal(Some(0.9), None, 2));
-    assert_eq!(quiet.chosen.sites.len(), 1);
+    let unloaded = search(&problem(45.0), &goal(Some(0.9), None, 2));
+    assert_eq!(unloaded.chosen.sites.len(), 1);
     let full = search(&problem(1350.0), &goal(None, None, 2));
     assert_eq!(full.chosen.sites, [0, 1]);
     let time = full.chosen.response_ms.unwrap();

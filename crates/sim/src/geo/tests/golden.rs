@@ -102,9 +102,9 @@ fn a_micro_blogging_service_as_printed() {
         let outcome = run(&named(&format!("twitter-2008-as-printed-{name}")), 1).unwrap();
         near(name, overall_ms(&outcome), overall, 0.005);
         for ((region, printed), tool) in regions.iter().zip(printed).zip(tool) {
-            let ours = region_ms(&outcome, region);
-            near(&format!("{name}, {region}, printed"), ours, printed, 0.02);
-            near(&format!("{name}, {region}, tool"), ours, tool, 0.01);
+            let simulated = region_ms(&outcome, region);
+            near(&format!("{name}, {region}, printed"), simulated, printed, 0.02);
+            near(&format!("{name}, {region}, tool"), simulated, tool, 0.01);
         }
     }
 }

@@ -269,9 +269,11 @@ fn check(host: &Host) -> Result<()> {
                 return refuse("a burst above its quota".to_owned(), "Give a smaller burst.");
             }
         }
-        if let Some(given) = domain.reservation {
-            let (slice, period) = (given.slice_ns as f64 / 1e6, given.period_ns as f64 / 1e6);
-            if slice > period || given.slice_ns < 1024 || !(0.1..=4194.304).contains(&period) {
+        if let Some(reservation) = domain.reservation {
+            let (slice, period) =
+                (reservation.slice_ns as f64 / 1e6, reservation.period_ns as f64 / 1e6);
+            if slice > period || reservation.slice_ns < 1024 || !(0.1..=4194.304).contains(&period)
+            {
                 return refuse(
                     format!("a reservation of {slice} ms in {period} ms"),
                     "Linux takes a slice of 0.001 ms up to its period, and a period of 0.1 ms to \

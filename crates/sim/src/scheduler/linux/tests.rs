@@ -99,9 +99,9 @@ fn other_wake_ups_even_out_the_rest_of_a_quota() {
         let mut ends = [Vec::new(), Vec::new()];
         let mut last = [0; 2];
         simulate(&host, 1, 60 * SECOND, 0, |step| {
-            let mine: &mut Vec<Nanos> = &mut ends[step.vcpu];
+            let own_ends: &mut Vec<Nanos> = &mut ends[step.vcpu];
             if step.from > last[step.vcpu] {
-                mine.push(last[step.vcpu]);
+                own_ends.push(last[step.vcpu]);
             }
             last[step.vcpu] = step.to;
         })
@@ -188,7 +188,7 @@ fn what_a_quota_has_not_used_is_saved_for_a_burst() {
 
 #[test]
 fn weights_divide_a_processor() {
-    let two = |mine, other| host(1, vec![domain(mine, &[0]), domain(other, &[0])]);
+    let two = |first, second| host(1, vec![domain(first, &[0]), domain(second, &[0])]);
     close(&two(100, 100), &[0.5, 0.5], 0.001);
     close(&two(300, 100), &[0.75, 0.25], 0.001);
     let three = host(1, vec![domain(300, &[0]), domain(50, &[0]), domain(50, &[0])]);
