@@ -29,7 +29,7 @@ use crate::net::client::reach;
 pub use crate::net::game_query::serve;
 use crate::net::game_query::{self, request, HEAD};
 use crate::net::messages::{receive_message, UdpPort};
-use crate::net::probing::one_socket_each::{Exchange, OneSocketEach};
+use crate::net::probing::one_socket_each::{OneSocketEach, ProbeExchange};
 use crate::net::probing::{
     self, probe_samples, ProbingConfig, HOST, LATE_AFTER, STORED_PROBES, WAIT,
 };
@@ -80,7 +80,7 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     let server = game_query::ask(trial.session, to)?;
     let question = request(server.challenge);
     let mut prober =
-        OneSocketEach::new(to, Exchange::Datagram { question, answer: HEAD.to_vec() })?;
+        OneSocketEach::new(to, ProbeExchange::Datagram { question, answer: HEAD.to_vec() })?;
     let result = probing::run(trial, &config, &mut prober)?;
     trial.out.emit_document("game_server", server.facts)?;
     probe_samples::emit_all(trial, &result, config.per_s)

@@ -83,9 +83,9 @@ fn attempts(
 
 /// Returns what disturbed this program since the call before.
 fn disturbances() -> impl FnMut() -> Vec<String> {
-    let mut before = Counters::read();
+    let mut before = CpuCounters::read();
     move || {
-        let now = Counters::read();
+        let now = CpuCounters::read();
         let reasons = now.reasons(&before);
         before = now;
         reasons
@@ -93,16 +93,16 @@ fn disturbances() -> impl FnMut() -> Vec<String> {
 }
 
 /// `Ok` where the bound was held.
-pub fn holds(held: bool, said: String) -> Result<String, String> {
+pub fn holds(held: bool, message: String) -> Result<String, String> {
     if held {
-        Ok(said)
+        Ok(message)
     } else {
-        Err(said)
+        Err(message)
     }
 }
 
 /// CPU time in seconds, and switches, at one moment.
-struct Counters {
+struct CpuCounters {
     at: Instant,
     /// Taken from each CPU by the hypervisor.
     steal_s: Vec<f64>,
@@ -114,7 +114,7 @@ struct Counters {
     waited_s: f64,
 }
 
-impl Counters {
+impl CpuCounters {
     fn read() -> Self {
         // SAFETY: sysconf has no preconditions.
         let tick_s = 1.0 / unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as f64;
