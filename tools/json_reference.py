@@ -8,15 +8,8 @@ from typing import Any
 
 from nephoscope.cli.kit.command import Document
 
-INTRODUCTION = """Every document that `--json` prints, and every JSON file of a report, begins with
-`"schema_version": {version}`. Each line of `nephoscope export --format jsonl` has that key as well.
-The version rises when a key is removed or changes its meaning. New keys do not raise it, so
-readers have to ignore keys that they do not know. Estimates have `value`, `low`, `high`,
-`confidence`, `n`, `unit`, `method` and `note`; what is not known is null, never 0.
-
-`nephoscope schema` lists the schemas (JSON Schema, draft 2020-12); `nephoscope schema NAME` prints
-one.
-"""
+SCHEMAS = "../../../src/nephoscope/_contracts"
+"""Folder of the schemas from the folder of the page."""
 
 FILES = {
     "result": "result of a run; `report/result.json` too",
@@ -30,12 +23,19 @@ FILES = {
 }
 
 
-def page() -> str:
+def page(commands_schema: Mapping[str, Any]) -> str:
     """The reference page of JSON documents: the document of each command, and the keys of each."""
     from nephoscope.cli.kit import command, documents, registered
-    from nephoscope.core.documents import SCHEMA_VERSION
+    from nephoscope.core.format_versions import DOCUMENT
 
-    lines = ["# JSON documents", "", INTRODUCTION.format(version=SCHEMA_VERSION), "## Commands", ""]
+    lines = [
+        "# JSON documents",
+        "",
+        f"`schema_version` is {DOCUMENT.version}.",
+        "",
+        "## Commands",
+        "",
+    ]
     lines += ["| command | with | document |", "|---|---|---|"]
     for name, record in command.records(registered.program()).items():
         for option, document in record.prints.items():
@@ -43,10 +43,9 @@ def page() -> str:
             lines.append(f"| `nephoscope {name} --json` | {given} | {document_link(document)} |")
     lines += ["", "## Files", "", "| schema | describes |", "|---|---|"]
     lines += [
-        f"| [{name}](../../contracts/{name}.schema.json) | {meaning} |"
-        for name, meaning in FILES.items()
+        f"| [{name}]({SCHEMAS}/{name}.schema.json) | {meaning} |" for name, meaning in FILES.items()
     ]
-    definitions = documents.commands_schema()["$defs"]
+    definitions = commands_schema["$defs"]
     for name in (one.name for one in documents.documents().values() if not one.title):
         lines += ["", f"## {name}", "", definitions[name].get("description", ""), ""]
         lines += ["| key | type |", "|---|---|"]
@@ -58,7 +57,7 @@ def page() -> str:
 def document_link(document: Document) -> str:
     """Returns the link to the schema of a document."""
     name = document.name
-    return f"[{name}]({f'../../contracts/{name}.schema.json' if document.title else f'#{name}'})"
+    return f"[{name}]({f'{SCHEMAS}/{name}.schema.json' if document.title else f'#{name}'})"
 
 
 def json_type(schema: Mapping[str, Any]) -> str:

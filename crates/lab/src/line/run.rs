@@ -1,11 +1,13 @@
 //! The loop of a line: devices, clock, control channel.
 use super::config::{self, Config};
-use super::control::{Lines, Socket};
+use super::control::{ControlSocket, LineBuffer};
 use super::engine::Engine;
 use super::tap::Tap;
-use super::waiting::{cpu_ns, now_ns, Waiting};
+use super::waiting::Waiting;
 use crate::error::{os_error, usage, Result};
-use crate::{priority, report, signals};
+use crate::output::report;
+use nephoscope_linux::clock::{monotonic_ns, thread_cpu_ns};
+use nephoscope_linux::{scheduling, signals};
 use serde_json::{json, Value};
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -17,7 +19,7 @@ const BATCH: usize = 16;
 /// Runs a line until SIGTERM. `source` is the configuration's file, `-` for the first line of
 /// standard input, whose next lines are orders.
 pub fn run(source: &std::path::Path) -> Result<i32> {
-    let mut input = Lines::default();
+    let mut input = LineBuffer::default();
     let text = if source.as_os_str() == "-" {
         first_line(&mut input)?
     } else {
@@ -33,7 +35,7 @@ pub fn run(source: &std::path::Path) -> Result<i32> {
     Ok(0)
 }
 
-fn first_line(input: &mut Lines) -> Result<String> {
+fn first_line(input: &mut LineBuffer) -> Result<String> {
     // Unbuffered: what follows the first line has to stay readable through the descriptor.
     loop {
         let open = input.fill(&*raw_stdin());
@@ -61,8 +63,8 @@ struct Line {
     received: Vec<u64>,
     waiting: Waiting,
     signals: OwnedFd,
-    socket: Option<Socket>,
-    input: Lines,
+    socket: Option<ControlSocket>,
+    input: LineBuffer,
     spin_ns: u64,
     spun_ns: u64,
     priority: String,
@@ -71,22 +73,23 @@ struct Line {
 }
 
 impl Line {
-    fn start(config: &Config, input: Lines) -> Result<Self> {
+    fn start(config: &Config, input: LineBuffer) -> Result<Self> {
         let watched = signals::set_of(&[libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGUSR1]);
         signals::block(&watched);
-        let signals = signals::descriptor(&watched)?;
+        let signals = signals::descriptor(&watched)
+            .map_err(|error| os_error("Making a descriptor for signals", &error))?;
         let mut engine = Engine::new(config)
             .map_err(|error| os_error("Taking memory for the packets that wait", &error))?;
         let taps = config.ports.iter().map(Tap::make).collect::<Result<Vec<_>, _>>()?;
-        for (port, given) in config.ports.iter().enumerate() {
-            if let Some(mac) = &given.mac {
+        for (port, settings) in config.ports.iter().enumerate() {
+            if let Some(mac) = &settings.mac {
                 engine.learn(config::parse_mac(mac)?, port);
             }
         }
-        let socket = config.socket.as_deref().map(Socket::listen).transpose()?;
+        let socket = config.socket.as_deref().map(ControlSocket::listen).transpose()?;
         let waiting = Waiting::new()?;
         let others = [signals.as_raw_fd(), 0];
-        let listening = socket.as_ref().map(Socket::fd);
+        let listening = socket.as_ref().map(ControlSocket::fd);
         for fd in taps.iter().map(Tap::fd).chain(others).chain(listening) {
             waiting.add(fd)?;
         }
@@ -101,8 +104,8 @@ impl Line {
             input,
             spin_ns: config.spin_ns,
             spun_ns: 0,
-            priority: priority::raise(config.realtime),
-            started_ns: now_ns(),
+            priority: scheduling::raise_priority(config.realtime),
+            started_ns: monotonic_ns(),
             ended: false,
         })
     }
@@ -111,13 +114,13 @@ impl Line {
         self.orders_of_stdin();
         while !self.ended {
             self.release();
-            let now = now_ns();
+            let now = monotonic_ns();
             match self.engine.next_ns() {
                 Some(next) if next <= now + self.spin_ns => {
-                    self.waiting.look();
+                    self.waiting.poll();
                     // Only time without work counts as spinning.
                     if self.waiting.ready().next().is_none() {
-                        self.spun_ns += now_ns() - now;
+                        self.spun_ns += monotonic_ns() - now;
                     }
                 }
                 next => self.waiting.sleep(next.map(|next| next - self.spin_ns)),
@@ -129,12 +132,12 @@ impl Line {
     /// Writes what is due.
     #[inline]
     fn release(&mut self) {
-        let mut now = now_ns();
+        let mut now = monotonic_ns();
         while let Some(held) = self.engine.pop_due(now) {
             let packet = &self.engine.slots.bytes(held.slot)[..held.bytes as usize];
             let accepted = self.taps[usize::from(held.to)].write(packet);
             self.engine.released(held, now, accepted);
-            now = now_ns();
+            now = monotonic_ns();
         }
     }
 
@@ -167,7 +170,7 @@ impl Line {
                 return;
             };
             self.received[port] += 1;
-            self.engine.accept(port, slot, bytes, now_ns());
+            self.engine.accept(port, slot, bytes, monotonic_ns());
         }
     }
 
@@ -254,7 +257,7 @@ impl Line {
             })
             .collect();
         json!({ "counters": {
-            "elapsed_ns": now_ns() - self.started_ns, "cpu_ns": cpu_ns(), "spun_ns": self.spun_ns,
+            "elapsed_ns": monotonic_ns() - self.started_ns, "cpu_ns": thread_cpu_ns(), "spun_ns": self.spun_ns,
             "waiting": self.engine.waiting(), "ports": ports, "paths": paths,
         }})
     }

@@ -38,13 +38,19 @@
 //! # Caveats
 //! A virtual machine may be told a last-level cache that it shares. Memory bandwidth belongs to the
 //! socket: neighbours reduce it. More threads than CPUs wait for each other (see the notes).
-use crate::buffer::Pages;
 use crate::error::Result;
-use crate::stream::arrays::{Arrays, Layout};
-use crate::stream::{Element, Kernel};
-use crate::team::Seats;
+use crate::memory::buffer::Pages;
+use crate::memory::caches;
+use crate::memory::ladder;
+use crate::memory::pages;
+use crate::memory::simd;
+use crate::memory::stream::arrays::{Arrays, Layout};
+use crate::memory::stream::{Element, StreamKernel};
+use crate::threads::team::ThreadPlacement;
+use crate::trial::affinity;
+use crate::trial::factors;
+use crate::trial::parameters;
 use crate::trial::{Factors, Trial};
-use crate::{affinity, caches, ladder, pages, parameters, simd, trial::factors};
 use nephoscope_wire::spec::{Metric, Param, Spec, Unit};
 
 pub const SPEC: Spec = Spec {
@@ -128,24 +134,24 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     trial.out.emit("array_bytes", (layout.elements * 8) as f64, factors! {})
 }
 
-fn factors_of(kernel: Kernel, element: Element, layout: &Layout) -> Factors {
+fn factors_of(kernel: StreamKernel, element: Element, layout: &Layout) -> Factors {
     factors! {
-        "kernel": kernel, "type": element.name(), "threads": layout.seats.threads()
+        "kernel": kernel, "type": element.name(), "threads": layout.placement.threads()
     }
 }
 
 /// What a trial does, from its parameters and from the machine.
 struct Plan {
     layout: Layout,
-    kernels: Vec<Kernel>,
+    kernels: Vec<StreamKernel>,
     types: Vec<Element>,
     passes: usize,
 }
 
 impl Plan {
     fn choose(trial: &mut Trial) -> Result<Self> {
-        let seats = Seats::of(trial)?;
-        let cpus: Vec<usize> = seats.cpus.iter().flatten().copied().collect();
+        let placement = ThreadPlacement::of(trial)?;
+        let cpus: Vec<usize> = placement.cpus.iter().flatten().copied().collect();
         let caches =
             caches::last_level(if cpus.is_empty() { affinity::allowed() } else { cpus }.as_slice());
         let available = caches::available_memory();
@@ -176,7 +182,7 @@ impl Plan {
         }
         Ok(Self {
             layout: Layout {
-                seats,
+                placement,
                 elements: (bytes / 8).max(1),
                 streaming,
                 pages: parameters::choice(&trial.params, "pages"),

@@ -4,12 +4,12 @@ pub mod busy_time;
 pub mod duty_cycle;
 pub mod even_rate;
 pub mod load_threads;
-pub mod network_loads;
 pub mod usable_cache;
 
 use crate::error::{ProbeError, Result};
+use crate::threads::team;
+use crate::trial::affinity;
 use crate::trial::Trial;
-use crate::{affinity, team};
 use nephoscope_wire::spec::{Metric, Param};
 
 pub const THREADS: Param =
@@ -62,7 +62,7 @@ pub fn duration_ns(trial: &Trial) -> Result<u64> {
     Ok(duration_ns)
 }
 
-pub fn seats(trial: &mut Trial) -> Result<Vec<usize>> {
+pub fn placement(trial: &mut Trial) -> Result<Vec<usize>> {
     let cpus = match wanted_cpus(trial)? {
         wanted if wanted.is_empty() => affinity::allowed(),
         wanted => wanted,

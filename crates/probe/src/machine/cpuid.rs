@@ -1,12 +1,12 @@
 //! What the `cpuid` instruction says. Other architectures have no such instruction: every answer
 //! is then missing, with that reason. Leaves: Intel SDM volume 2A, AMD APM volume 3, and for the
 //! hypervisor's leaves Linux `virt/kvm/x86/cpuid.rst`.
-use crate::files::Fact;
+use nephoscope_linux::files::Fact;
 use serde::Serialize;
 
 /// One cache, from whichever source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Cache {
+pub struct CpuCache {
     pub level: u8,
     /// `data`, `instruction` or `unified`.
     pub kind: String,
@@ -40,7 +40,7 @@ pub struct Cpuid {
     /// Whether the time stamp counter runs at one rate in every power state.
     pub tsc_invariant: Option<bool>,
     /// Caches of leaf 4 or 0x8000001D.
-    pub caches: Vec<Cache>,
+    pub caches: Vec<CpuCache>,
 }
 
 pub fn read() -> Fact<Cpuid> {
@@ -50,16 +50,9 @@ pub fn read() -> Fact<Cpuid> {
     Err("this architecture has no cpuid instruction".to_owned())
 }
 
-/// Whether the hypervisor tells this guest of stolen time: yes on bare metal (where 0 is the
-/// truth), on Xen, and on KVM with the steal-time feature; no on KVM without it and on Hyper-V;
-/// unknown elsewhere.
-pub fn steal_told() -> Option<bool> {
-    read().ok().and_then(|cpuid| cpuid.steal_told())
-}
-
 impl Cpuid {
-    /// As [`steal_told`].
-    pub fn steal_told(&self) -> Option<bool> {
+    /// Whether the hypervisor reports stolen time, as [`super::steal::reported`] returns it.
+    pub fn reports_steal(&self) -> Option<bool> {
         /// `KVM_FEATURE_STEAL_TIME`.
         const STEAL_TIME: u32 = 1 << 5;
         if !self.hypervisor {
@@ -78,7 +71,7 @@ impl Cpuid {
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::{Cache, Cpuid};
+    use super::{CpuCache, Cpuid};
     use raw_cpuid::{CacheParameter, CacheType, CpuId, CpuIdReader};
 
     /// Where hypervisors put their interfaces; a second one sits 0x100 higher.
@@ -132,24 +125,24 @@ mod x86 {
         }
     }
 
-    fn cache(found: &CacheParameter) -> Option<Cache> {
-        let kind = match found.cache_type() {
+    fn cache(parameter: &CacheParameter) -> Option<CpuCache> {
+        let kind = match parameter.cache_type() {
             CacheType::Data => "data",
             CacheType::Instruction => "instruction",
             CacheType::Unified => "unified",
             _ => return None,
         };
-        let line = found.coherency_line_size() as u64;
-        let ways = found.associativity() as u64;
+        let line = parameter.coherency_line_size() as u64;
+        let ways = parameter.associativity() as u64;
         let size_bytes =
-            ways * found.physical_line_partitions() as u64 * line * found.sets() as u64;
-        Some(Cache {
-            level: found.level(),
+            ways * parameter.physical_line_partitions() as u64 * line * parameter.sets() as u64;
+        Some(CpuCache {
+            level: parameter.level(),
             kind: kind.to_owned(),
             size_bytes,
             line_bytes: Some(line),
             ways: Some(ways),
-            shared_by: Some(found.max_cores_for_cache() as u64),
+            shared_by: Some(parameter.max_cores_for_cache() as u64),
             instances: None,
         })
     }
@@ -221,15 +214,15 @@ mod x86 {
                 (cpuid.hypervisor, &cpuid.signatures[..]),
                 (true, &["KVMKVMKVM".to_owned()][..])
             );
-            assert_eq!(cpuid.steal_told(), Some(true));
+            assert_eq!(cpuid.reports_steal(), Some(true));
             let silent =
                 |eax, ecx| if eax == 0x4000_0001 { leaf(1, 0, 0, 0) } else { epyc(eax, ecx) };
-            assert_eq!(decode(silent).steal_told(), Some(false));
+            assert_eq!(decode(silent).reports_steal(), Some(false));
         }
 
         #[test]
         fn hyper_v_in_front_of_kvm_is_seen_as_both() {
-            let both = |eax, ecx| match eax {
+            let two_interfaces = |eax, ecx| match eax {
                 0x4000_0000 => {
                     let [b, c, d] = words(b"Microsoft Hv");
                     leaf(0x4000_000B, b, c, d)
@@ -238,9 +231,9 @@ mod x86 {
                 0x4000_0101 => epyc(0x4000_0001, 0),
                 _ => epyc(eax, ecx),
             };
-            let cpuid = decode(both);
+            let cpuid = decode(two_interfaces);
             assert_eq!(cpuid.signatures, ["Microsoft Hv", "KVMKVMKVM"]);
-            assert_eq!(cpuid.steal_told(), Some(true));
+            assert_eq!(cpuid.reports_steal(), Some(true));
         }
 
         #[test]
@@ -249,7 +242,7 @@ mod x86 {
                 |eax, ecx| if eax == 1 { leaf(0x00A0_0F11, 0, 0, 0) } else { epyc(eax, ecx) };
             let cpuid = decode(bare);
             assert!(!cpuid.hypervisor && cpuid.signatures.is_empty());
-            assert_eq!(cpuid.steal_told(), Some(true), "0 is the truth on bare metal");
+            assert_eq!(cpuid.reports_steal(), Some(true), "0 is the truth on bare metal");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A stable name for the machine that does not give its identity away.
 use super::Section;
-use crate::files::{Fact, Files};
+use nephoscope_linux::files::{Fact, Files};
 use sha2::{Digest, Sha256};
 
 /// Ties the hash to this program, so that it matches nobody else's hash of the same identifier.
@@ -29,20 +29,20 @@ fn machine_id(files: &Files) -> Fact<String> {
     };
     let first = files.line("/etc/machine-id").and_then(usable);
     first.or_else(|reason| {
-        let others = [
+        let sources = [
             "/var/lib/dbus/machine-id",
             "/sys/class/dmi/id/product_uuid",
             // Only until it boots again, but until then it is the same machine for certain.
             "/proc/sys/kernel/random/boot_id",
         ];
-        others.iter().find_map(|path| files.line(path).and_then(usable).ok()).ok_or(reason)
+        sources.iter().find_map(|path| files.line(path).and_then(usable).ok()).ok_or(reason)
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::Captured;
+    use nephoscope_linux::captured::Captured;
 
     fn hash(files: &[(&str, &str)]) -> serde_json::Value {
         section(&Captured::new(files).files()).into_parts().0["machine_id_hash"].clone()

@@ -1,8 +1,8 @@
 //! Sockets, cores, threads, NUMA nodes, and which CPUs this process may use.
 use super::Section;
-use crate::affinity;
-use crate::files::{Fact, Files};
-use crate::proc;
+use nephoscope_linux::affinity;
+use nephoscope_linux::files::{Fact, Files};
+use nephoscope_linux::proc;
 use serde_json::{json, Value};
 use std::collections::BTreeSet;
 
@@ -82,7 +82,7 @@ fn isolated(files: &Files) -> Fact<Vec<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::Captured;
+    use nephoscope_linux::captured::Captured;
 
     #[test]
     fn two_sockets_with_two_threads_a_core() {
@@ -111,8 +111,8 @@ mod tests {
     #[test]
     fn the_allowed_cpus_are_those_of_the_status_file() {
         let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
-        let told = proc::cpu_list(proc::field(&status, "Cpus_allowed_list").unwrap()).unwrap();
+        let allowed = proc::cpu_list(proc::field(&status, "Cpus_allowed_list").unwrap()).unwrap();
         let facts = section(&Files::machine()).into_parts().0;
-        assert_eq!(facts["allowed_cpus"], json!(told));
+        assert_eq!(facts["allowed_cpus"], json!(allowed));
     }
 }

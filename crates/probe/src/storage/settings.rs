@@ -1,11 +1,11 @@
 //! What a transfer is to do, checked.
-use crate::clock;
 use crate::error::{ProbeError, Result};
+use crate::trial::parameters;
 use nephoscope_wire::params::Params;
 
 /// Kinds of stores, by their names in parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Service {
+pub enum StorageService {
     Local,
     S3,
     Webdav,
@@ -15,7 +15,7 @@ pub enum Service {
     Webhdfs,
 }
 
-impl Service {
+impl StorageService {
     pub const NAMES: &'static [&'static str] =
         &["local", "s3", "webdav", "sftp", "azblob", "gcs", "webhdfs"];
 
@@ -48,8 +48,8 @@ pub enum Verify {
 }
 
 #[derive(Clone, Debug)]
-pub struct Settings {
-    pub service: Service,
+pub struct StorageSettings {
+    pub service: StorageService,
     pub directory: String,
     /// Sizes in ascending order, each once.
     pub sizes: Vec<u64>,
@@ -63,9 +63,9 @@ pub struct Settings {
     pub seed: u64,
 }
 
-impl Settings {
+impl StorageSettings {
     pub fn of(params: &Params) -> Result<Self> {
-        let service = Service::of(params.text("service"));
+        let service = StorageService::of(params.text("service"));
         let mut sizes: Vec<u64> =
             params.ints("object_bytes").into_iter().map(i64::cast_unsigned).collect();
         sizes.sort_unstable();
@@ -78,7 +78,7 @@ impl Settings {
         }
         let verify = match (params.text("verify"), service) {
             ("never", _) => Verify::Never,
-            ("after", _) | ("auto", Service::Local) => Verify::After,
+            ("after", _) | ("auto", StorageService::Local) => Verify::After,
             _ => Verify::During,
         };
         Ok(Self {
@@ -91,7 +91,7 @@ impl Settings {
             is_synced: params.bool("sync"),
             verify,
             transactions_ns: params.u64("transactions_ns"),
-            seed: clock::seed(params),
+            seed: parameters::seed(params),
         })
     }
 

@@ -38,7 +38,7 @@ class _RunArguments:
 def run(args: _RunArguments) -> int:
     """Run an experiment plan, or resume its unfinished run.
 
-    PLAN is a YAML file; docs/reference/plan.md lists its keys.
+    PLAN is a YAML file; `nephoscope schema plan` prints its keys.
     """
     repeat = options.repetition(args.repeat_runs, args.gap)
     if args.seed is not None:

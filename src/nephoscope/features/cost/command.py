@@ -23,6 +23,7 @@ from nephoscope.cli.kit.options import (
 )
 from nephoscope.cli.kit.section_output import present
 from nephoscope.core.errors import UsageError
+from nephoscope.core.format_versions import PRICE_BOOK
 
 if TYPE_CHECKING:
     from nephoscope.features.census.records import Census
@@ -100,7 +101,9 @@ def prices(args: _CostPricesArguments) -> int:
 def _write_book(book: PriceBook, to: Path) -> None:
     import yaml
 
-    text = yaml.safe_dump(book.model_dump(mode="json", exclude_defaults=True), sort_keys=False)
+    # A file that another version may read states its version, though that is the default.
+    values = book.model_dump(mode="json", exclude_defaults=True)
+    text = yaml.safe_dump({"version": PRICE_BOOK.version, **values}, sort_keys=False)
     try:
         to.write_text(text, encoding="utf-8")
     except OSError as error:

@@ -17,7 +17,7 @@ import click
 
 from nephoscope.cli.kit import options, output
 from nephoscope.cli.kit.command import Document, Query, command
-from nephoscope.core.errors import Interrupted, UsageError
+from nephoscope.core.errors import Interrupted, StoreError, UsageError
 from nephoscope.features.watch.options import EVERY, WatchArguments, repeated_options
 
 if TYPE_CHECKING:
@@ -189,12 +189,15 @@ def _clock() -> Any:
 def _list(store: Store, as_json: bool) -> int:
     from nephoscope.features.watch import status, terminal
 
-    watches = status.watches_of(store)
+    problems: list[str] = []
+    watches = status.watches_of(store, problems)
+    for sentence in problems:
+        output.warn(sentence)
     if as_json:
         output.document(watches)
-    else:
+    elif watches.watches or not problems:
         terminal.print_watches(watches.watches)
-    return 0
+    return StoreError.exit_code if problems and not watches.watches else 0
 
 
 def _scope(scope: Scope | None) -> Scope:

@@ -8,15 +8,17 @@ mod bandwidth;
 mod deadline;
 mod eevdf;
 mod fair;
+mod settings;
 #[cfg(test)]
 mod tests;
 
 pub use bandwidth::Quota;
+pub use settings::LinuxSettings;
 
 use super::host::Host;
 use super::policy::{Decision, Policy, Processor};
 use crate::error::{refuse, Result};
-use crate::random::Stream;
+use crate::random::RandomStream;
 use crate::Nanos;
 use deadline::DeadlineServer;
 use fair::Fair;
@@ -28,48 +30,6 @@ const MAX_RESERVED: f64 = 0.95;
 const TICK_ORDER: u64 = 1 << 43;
 const WAKEUPS: u64 = 1 << 44;
 const INTERRUPTIONS: u64 = 1 << 45;
-
-/// Settings of the kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LinuxSettings {
-    pub tick_ns: Nanos,
-    pub base_slice_ns: Nanos,
-    /// Part of a quota that a processor takes at a time.
-    pub bandwidth_slice_ns: Nanos,
-    /// Mean time between two wake-ups of other tasks on a processor; 0 for none.
-    ///
-    /// They run for microseconds, but make the kernel account for what ran: a quota's slice is then
-    /// taken, or its exhaustion noticed, between two ticks. Processors that took slices at the same
-    /// ticks no longer do, and share the rest of a quota more evenly.
-    pub wakeup_interval_ns: Nanos,
-    /// Mean time between two interruptions of a processor, by a task of the host or by a machine below
-    /// the host; 0 for none. Nothing is charged for that time.
-    pub interruption_interval_ns: Nanos,
-    /// Mean length of an interruption; exponentially distributed.
-    pub interruption_ns: Nanos,
-}
-
-impl LinuxSettings {
-    /// Returns the kernel's defaults: 250 ticks a second, a base slice of 0.7 ms times 1 + log2 of the
-    /// number of processors (8 at most), quotas in slices of 5 ms.
-    pub fn of(processors: usize) -> Self {
-        let factor = 1 + processors.clamp(1, 8).ilog2();
-        Self {
-            tick_ns: 4 * MS,
-            base_slice_ns: 700_000 * Nanos::from(factor),
-            bandwidth_slice_ns: 5 * MS,
-            wakeup_interval_ns: 0,
-            interruption_interval_ns: 0,
-            interruption_ns: 0,
-        }
-    }
-
-    /// Returns the rate of checks of a processor besides its ticks.
-    fn checks_per_ns(&self) -> f64 {
-        let rate = |interval: Nanos| if interval > 0 { 1.0 / interval as f64 } else { 0.0 };
-        rate(self.wakeup_interval_ns) + rate(self.interruption_interval_ns)
-    }
-}
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Cpu {
@@ -89,9 +49,9 @@ pub struct Linux {
     vms: usize,
     /// Processors tick at the same time; their order is random.
     tick_order: Vec<usize>,
-    tick_stream: Stream,
-    wakeup_stream: Stream,
-    interruption_stream: Stream,
+    tick_stream: RandomStream,
+    wakeup_stream: RandomStream,
+    interruption_stream: RandomStream,
 }
 
 impl Linux {
@@ -119,9 +79,9 @@ impl Linux {
             timers,
             vms,
             tick_order: (0..host.processors).collect(),
-            tick_stream: Stream::new(seed, 0, TICK_ORDER),
-            wakeup_stream: Stream::new(seed, 0, WAKEUPS),
-            interruption_stream: Stream::new(seed, 0, INTERRUPTIONS),
+            tick_stream: RandomStream::new(seed, 0, TICK_ORDER),
+            wakeup_stream: RandomStream::new(seed, 0, WAKEUPS),
+            interruption_stream: RandomStream::new(seed, 0, INTERRUPTIONS),
         })
     }
 
@@ -309,9 +269,11 @@ fn check(host: &Host) -> Result<()> {
                 return refuse("a burst above its quota".to_owned(), "Give a smaller burst.");
             }
         }
-        if let Some(given) = domain.reservation {
-            let (slice, period) = (given.slice_ns as f64 / 1e6, given.period_ns as f64 / 1e6);
-            if slice > period || given.slice_ns < 1024 || !(0.1..=4194.304).contains(&period) {
+        if let Some(reservation) = domain.reservation {
+            let (slice, period) =
+                (reservation.slice_ns as f64 / 1e6, reservation.period_ns as f64 / 1e6);
+            if slice > period || reservation.slice_ns < 1024 || !(0.1..=4194.304).contains(&period)
+            {
                 return refuse(
                     format!("a reservation of {slice} ms in {period} ms"),
                     "Linux takes a slice of 0.001 ms up to its period, and a period of 0.1 ms to \
