@@ -268,7 +268,7 @@ def adapters_of_other_packages() -> tuple[Any, ...]:
     catalog/adapters each, or tuples of them."""
     if not plugins.entry_points(ADAPTERS_GROUP):
         return ()
-    return plugins.found(ADAPTERS_GROUP, object, _names_of_adapter, _own().benchmarks)
+    return plugins.plugins_of(ADAPTERS_GROUP, object, _names_of_adapter, _own().benchmarks)
 
 
 def _names_of_adapter(adapter: Any) -> list[str]:

@@ -22,7 +22,7 @@ _GROUPS = b"[nephoscope."
 _METADATA = (".dist-info", ".egg-info")
 
 
-def found(
+def plugins_of(
     group: str,
     kind: type[Plugin],
     names: Callable[[Plugin], Iterable[str]],

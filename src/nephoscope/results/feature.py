@@ -107,7 +107,7 @@ def features() -> tuple[Feature, ...]:
     """Returns all features in the order of the program, those of other packages after its own."""
     own: tuple[Feature, ...] = load(f"{PROGRAM}:FEATURES")
     taken = {name for entry in own for name in _names(entry)}
-    return (*own, *plugins.found(GROUP, Feature, _names, taken, _import_all))
+    return (*own, *plugins.plugins_of(GROUP, Feature, _names, taken, _import_all))
 
 
 def analysed() -> list[Feature]:

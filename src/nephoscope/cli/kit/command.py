@@ -139,22 +139,22 @@ def _record_of(function: Callable[..., Any]) -> type[Any] | None:
 
 def parameters(record: type[Any]) -> Iterator[click.Parameter]:
     """Yields the parameters that a record of arguments declares, in the order of its fields."""
-    for one in fields(record):
-        if isinstance(one.default, Group):
-            yield from parameters(one.default.record)
+    for declared in fields(record):
+        if isinstance(declared.default, Group):
+            yield from parameters(declared.default.record)
         else:
-            assert isinstance(one.default, Parameter), f"{record.__name__}.{one.name}"
-            yield one.default.made(one.name)
+            assert isinstance(declared.default, Parameter), f"{record.__name__}.{declared.name}"
+            yield declared.default.made(declared.name)
 
 
 def filled(record: type[Any], values: Mapping[str, Any]) -> Any:
     """Returns the record with values by the names of its parameters."""
     return record(
         **{
-            one.name: filled(one.default.record, values)
-            if isinstance(one.default, Group)
-            else values[one.name]
-            for one in fields(record)
+            declared.name: filled(declared.default.record, values)
+            if isinstance(declared.default, Group)
+            else values[declared.name]
+            for declared in fields(record)
         }
     )
 
