@@ -15,7 +15,7 @@ from nephoscope.measure import plans
 from nephoscope.measure.plans import Plan
 from nephoscope.measure.plans.files.load import from_text
 from nephoscope.results.run_data import RunData
-from nephoscope.store import FINISHED, Store, StoredRun
+from nephoscope.store import FINISHED, RunManifest, Store, StoredRun
 
 Sampler = Callable[[Setting, int, str], Sequence[Sample]]
 """(setting, round, target) -> what the trial observed."""
@@ -100,6 +100,13 @@ targets:
 )
 
 
+def manifest_of(values: Mapping[str, Any]) -> RunManifest:
+    """A manifest with these values, the others those of a finished run of nothing."""
+    empty: dict[str, Any] = {"plan": {}, "settings": [], "specs": [], "targets": []}
+    known = {"version": 2, "id": "made", "state": "finished", "plan_hash": ""}
+    return RunManifest.of({**known, **empty, **values})
+
+
 def run_data(
     records: Sequence[TrialRecord] = (),
     metrics: Sequence[MetricResult] = (),
@@ -110,5 +117,5 @@ def run_data(
     fingerprints: Mapping[str, Any] | None = None,
 ) -> RunData:
     """The data of a run that is not stored, without the rows of its trials."""
-    run = cast(StoredRun, SimpleNamespace(manifest=manifest or {}))
+    run = cast(StoredRun, SimpleNamespace(manifest=manifest_of(manifest or {})))
     return RunData(run, records, metrics, (), (), histograms or {}, fingerprints or {}, confidence)

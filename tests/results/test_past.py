@@ -38,7 +38,7 @@ def test_a_run_whose_benchmarks_cannot_be_read_is_left_out(tmp_path: Path) -> No
         run.event({"event": "trial_ended", "trial": "r0001-s000-local", "spent_s": 2.0})
     specs = [
         {**spec, "metrics": [{**metric, "better": "?"} for metric in spec["metrics"]]}
-        for spec in run.manifest["specs"]
+        for spec in run.manifest.specs
     ]
     run.update(specs=specs)
     assert list(past(Store(tmp_path)).values()) == [[2.0]]

@@ -27,7 +27,7 @@ def past(store: Store) -> dict[tuple[str, str], list[float]]:
 
 def _trials(run: StoredRun) -> Iterator[tuple[tuple[str, str], float]]:
     """Yields key and seconds of each trial that ended."""
-    settings = run.manifest["settings"]
+    settings = run.manifest.settings
     for event in run.events():
         seconds: Any = event.get("spent_s")
         number = str(event.get("trial", "")).partition("-s")[2].partition("-")[0]

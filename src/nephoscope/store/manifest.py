@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,43 +30,117 @@ YEAR_10000_S = 253_402_300_800
 _HINT = "Its trial files can be read by any Parquet reader; or remove the run's folder."
 
 
-def write_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
+@dataclass(frozen=True, slots=True)
+class RunManifest:
+    """What is known of a run as a whole; one field for each key of its manifest.json.
+
+    plan, settings, specs, targets: as values of JSON, converted by whoever needs them, because a
+    store of thousands of runs is listed without. created_at, started_at, finished_at: seconds since
+    the epoch. budget_s, spent_s: seconds of measuring. lost: target -> why it was given up.
+    journal: bytes and digest when the run ended. lab_made: name of the lab that this run made and
+    has not removed. imported: how files of another tool were read. stored: all keys as the file has
+    them, also those of features and of later versions, which stay when the file is rewritten.
+    """
+
+    version: int
+    id: str
+    state: str
+    plan: Mapping[str, Any]
+    plan_hash: str
+    settings: Sequence[Mapping[str, Any]]
+    specs: Sequence[Mapping[str, Any]]
+    targets: Sequence[Mapping[str, Any]]
+    seed: int | None = None
+    plan_name: str | None = None
+    question: str | None = None
+    nephoscope: str | None = None
+    probe: str | None = None
+    protocol: int | None = None
+    created_at: float = 0.0
+    started_at: float | None = None
+    finished_at: float | None = None
+    confidence: float | None = None
+    margin: float | None = None
+    budget_s: float | None = None
+    spent_s: float | None = None
+    fingerprints: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    outcomes: Sequence[Mapping[str, Any]] = ()
+    refused: Sequence[str] = ()
+    lost: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    journal: Mapping[str, Any] | None = None
+    merged_trials: Mapping[str, Any] | None = None
+    lab_made: str = ""
+    imported: Mapping[str, Any] | None = None
+    stored: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, stored: Mapping[str, Any]) -> RunManifest:
+        """Returns the record of a manifest's values; a key that is missing or null has the
+        default."""
+        known = {name: stored[name] for name in _FIELDS if stored.get(name) is not None}
+        return cls(**known, stored=stored)
+
+    def changed(self, changes: Mapping[str, Any]) -> RunManifest:
+        """Returns the record with these keys changed or added; all others stay as stored."""
+        return self.of({**self.stored, **changes})
+
+    @property
+    def target_names(self) -> tuple[str, ...]:
+        """Returns the names of the targets, in the plan's order."""
+        return tuple(str(target["name"]) for target in self.targets)
+
+    @property
+    def benchmarks(self) -> tuple[str, ...]:
+        """Returns the benchmarks of the settings, each once, in the plan's order."""
+        return tuple(dict.fromkeys(str(setting["benchmark"]) for setting in self.settings))
+
+
+_FIELDS = tuple(one.name for one in fields(RunManifest) if one.name != "stored")
+
+
+def write_manifest(path: Path, manifest: RunManifest) -> None:
     """Writes a run's manifest.json, durably, with the digest of its own content."""
-    write_atomically(path / "manifest.json", digests.with_own_digest(manifest))
+    write_atomically(path / "manifest.json", digests.with_own_digest(manifest.stored))
 
 
-def read_manifest(path: Path) -> dict[str, Any]:
-    """Returns the checked values. Raises StoreError for a missing, damaged or newer manifest."""
+def read_manifest(path: Path) -> RunManifest:
+    """Returns the checked record. Raises StoreError for a missing, damaged or newer manifest."""
     from nephoscope.core.reading import jsontext
 
     with translating_os_errors(path, "read"):
         try:
             raw = path.read_bytes()
-            manifest = jsontext.parse(raw)
+            values = jsontext.parse(raw)
         except FileNotFoundError as error:
             raise StoreError(f"{path} is missing.", _HINT) from error
         except ValueError as error:
             raise StoreError(f"{path} is damaged: it is no JSON.", _HINT) from error
     if not digests.has_own_digest(raw):
         raise StoreError(f"{path} is damaged: its content is not what was stored.", _HINT)
-    version = manifest.get("version") if isinstance(manifest, dict) else None
+    _check(path, values)
+    values.pop(digests.KEY, None)
+    return RunManifest.of(values)
+
+
+def _check(path: Path, values: Any) -> None:
+    """Raises StoreError for values of a later version and for those that are no manifest."""
+    version = values.get("version") if isinstance(values, dict) else None
     # First, because the keys of another version may differ.
     if isinstance(version, int) and not 1 <= version <= VERSION:
-        writer = f"nephoscope {manifest.get('nephoscope', 'of another version')}"
+        writer = f"nephoscope {values.get('nephoscope', 'of another version')}"
         raise StoreError(
             f"{path} has format version {version}, written by {writer}; this program reads "
             f"versions up to {VERSION}.",
             "Install that version or a newer one.",
         )
-    if not isinstance(manifest, dict) or not manifest.keys() >= _NEEDED.keys():
+    if not isinstance(values, dict) or not values.keys() >= _NEEDED.keys():
         raise StoreError(f"{path} is no manifest of a run.", _HINT)
     for key, is_valid in {**_NEEDED, **_OPTIONAL}.items():
-        if key in manifest and not is_valid(manifest[key]):
+        if key in values and not is_valid(values[key]):
             raise StoreError(f"{path} is damaged: its '{key}' cannot be read.", _HINT)
-    if not _entries_exist(manifest["settings"], manifest["plan"].get("benchmarks")):
+    if not _entries_exist(values["settings"], values["plan"].get("benchmarks")):
         raise StoreError(f"{path} is damaged: its 'settings' are not of its plan.", _HINT)
-    manifest.pop(digests.KEY, None)
-    return manifest
 
 
 def _entries_exist(settings: Sequence[Mapping[str, Any]], benchmarks: Any) -> bool:
@@ -162,4 +237,7 @@ _OPTIONAL: Mapping[str, Callable[[Any], bool]] = {
     "lost": lambda value: _is_mapping(value) and all(map(_is_text, value.values())),
     "nephoscope": _maybe(_is_text),
     "probe": _maybe(_is_text),
+    "protocol": _maybe(lambda value: isinstance(value, int)),
+    "lab_made": _is_text,
+    "imported": _is_mapping,
 }

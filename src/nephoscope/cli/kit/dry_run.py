@@ -37,7 +37,7 @@ def of_plan(plan: Plan, store: Store, *, as_json: bool) -> int:
     if plan.seed is None:
         # A run that was interrupted goes on with the seed that it drew.
         old = store.resumable(plans.plan_hash(plan))
-        plan = plan.model_copy(update={"seed": int(old.manifest["seed"])}) if old else plan
+        plan = plan.model_copy(update={"seed": old.manifest.seed}) if old else plan
     crossings = plans.crossings(plan, known)
     touched = [
         *plans.touches(plan, settings, known),

@@ -204,7 +204,7 @@ def exit_code(result: RunResult, run: StoredRun) -> int:
         reasons = [f" {reason}" for trial in result.invalid for reason in trial.reasons]
         output.warn(f"No valid trial.{reasons[0] if reasons else ''} Run `nephoscope doctor`.")
         return NOTHING_VALID
-    lost = run.manifest.get("lost") or {}
+    lost = run.manifest.lost
     for name, sentence in lost.items():
         output.warn(f"{name} was lost during the run: {sentence} Completed trials are kept.")
     return TARGET_LOST if lost else 0

@@ -167,7 +167,9 @@ def steal(case: TargetEvidence) -> Answers:
 def throttling(case: TargetEvidence) -> Answers:
     """The kernel stopped the control group for its quota."""
     readings = case.trials.readings("throttled_ratio")
-    throttled = [reading for reading in readings if reading > 0]  # as measure/runs/trials/validity.py
+    throttled = [
+        reading for reading in readings if reading > 0
+    ]  # as measure/runs/trials/validity.py
     if throttled:
         yield Finding(
             "throttled",

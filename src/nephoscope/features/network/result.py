@@ -87,7 +87,7 @@ Place = tuple[str, str, str]
 def analyse(data: RunData) -> NetworkPaths | None:
     """Returns the analyses of a run's paths; None where no trial of one counts."""
     paths = _paths(data)
-    ends = stored_ends(data.manifest.get("settings") or ())
+    ends = stored_ends(data.manifest.settings)
     measured_paths = []
     for place, path in paths.items():
         client, server = ends(path.setting, place[0])

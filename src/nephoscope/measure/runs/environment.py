@@ -99,7 +99,7 @@ class LabEnvironment(Environment):
         name = self._topology.name
         found = {one.name: one for one in LABS.found()}.get(name)
         # Ours from before a kill: its hosts may be half made and their conditions are unknown.
-        ours = self._run.manifest.get("lab_made") == name
+        ours = self._run.manifest.lab_made == name
         if found is not None and ours:
             self._say(f"Lab {name} was left by a run that was ended; it is made anew.")
             await LABS.remove(name)

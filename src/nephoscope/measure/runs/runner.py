@@ -136,7 +136,7 @@ def _choose(
 def _same_program(run: StoredRun, catalog: Catalog) -> bool:
     """Trials of another version are no repetitions of ours."""
     manifest = run.manifest
-    return (manifest["nephoscope"], manifest["probe"], manifest["protocol"]) == (
+    return (manifest.nephoscope, manifest.probe, manifest.protocol) == (
         __version__,
         catalog.probe,
         catalog.protocol,

@@ -69,7 +69,7 @@ class Session:
         self._cells = Cells(plan, settings)
         self._settings = [*settings, *self._cells.settings()]
         self._catalog = catalog
-        self._seed = int(run.manifest["seed"])
+        self._seed = run.manifest.seed or 0
         specs = {one.benchmark: catalog.benchmark(one.benchmark) for one in settings}
         self._progress = Progress(plan, settings, specs)
         stored = list(run.tables())
@@ -300,7 +300,7 @@ class Session:
         return needed | {CONTROLLER} if group.setting.conditions else needed
 
     def _fingerprinted(self, name: str, fingerprint: Mapping[str, Any]) -> None:
-        known = self._run.manifest["fingerprints"]
+        known = self._run.manifest.fingerprints
         before, now = machine_id(known.get(name, {})), machine_id(fingerprint)
         # A machine that was made for the experiment may be another one after each boot.
         made_here = self._pool.wanted(name).traits().provisioned
