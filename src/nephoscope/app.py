@@ -276,7 +276,9 @@ COMMANDS: tuple[Command, ...] = (
         ".cli.commands.export",
     ),
     Command("import", "Import results from other tools.", ".cli.commands.import_:import_"),
-    Command("serve", "Serve stored runs and runs in progress as a page and an API."),
+    Command(
+        "serve", "Serve stored runs and runs in progress as a page and an API.", ".serve.command"
+    ),
     Command(
         "list",
         "List benchmarks, or describe one: parameters and metrics.",

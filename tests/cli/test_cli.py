@@ -19,7 +19,8 @@ from nephoscope.cli.kit import output
 from nephoscope.core.errors import Lacking, StoreError
 from nephoscope.store.export import FORMATS
 
-COMMANDS = Path(command_line.__file__).parent / "commands"
+PACKAGE = Path(command_line.__file__).parent
+COMMANDS = PACKAGE / "cli" / "commands"
 VERBS = [
     "survey",
     "run",
@@ -94,7 +95,7 @@ def test_every_verb_has_help_and_a_file(verb: str, capsys: pytest.CaptureFixture
     assert verb in out
     assert "..." not in out.partition("\nCommands:\n")[2], "a summary was cut off"
     names = [COMMANDS / f"{verb}.py", COMMANDS / f"{verb}_.py"]
-    names += sorted(COMMANDS.parent.glob("*/*command.py"))
+    names += sorted([*PACKAGE.glob("features/*/*command.py"), PACKAGE / "serve" / "command.py"])
     files = [path for path in names if path.is_file()]
     texts = [docstring_of(path) for path in files]
     assert sum(text.startswith(f"`nephoscope {verb}") for text in texts) == 1

@@ -7,7 +7,7 @@ import re
 
 import pytest
 from tests.profiles import by_profile
-from tests.results.drawn_results import contradictions, draw
+from tests.report.drawn_results import contradictions, draw
 
 from nephoscope.core.model import Better, Estimate
 from nephoscope.stats import attribution, compare

@@ -46,7 +46,7 @@ class ReportSection:
 class Command:
     """A click command, imported when it is called. summary: first sentence of its help.
 
-    module: that of the function, `.NAME.command` unless given; with `:name` where the function
+    module: that of the function, `.features.NAME.command` unless given; with `:name` where the function
     does not have the command's name.
     """
 
@@ -57,7 +57,7 @@ class Command:
     @property
     def reference(self) -> str:
         """Returns `module:name` of the function."""
-        module = self.module or f".{self.name}.command"
+        module = self.module or f".features.{self.name}.command"
         return module if ":" in module else f"{module}:{self.name}"
 
 
