@@ -62,4 +62,5 @@ def run(
         from nephoscope.features.comparison.measure_repeats import measure_repeatedly
 
         return measure_repeatedly(loaded, store=store, repeat=repeat, as_json=as_json, fresh=fresh)
-    return measuring.measure(loaded, store=store, as_json=as_json, full=full_report, fresh=fresh)
+    stored = measuring.executed(loaded, runs, fresh=fresh)
+    return measuring.present(stored, as_json=as_json, full=full_report)

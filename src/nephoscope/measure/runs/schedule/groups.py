@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from nephoscope.core.model import Setting, TrialKey
 from nephoscope.measure import plans
@@ -61,6 +61,24 @@ class Group:
             return {}
         turns = {"before": self.before, "after": self.after}
         return {when: TrialKey(round, self.quiet, target, turn) for when, turn in turns.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A group that is to be measured in a round.
+
+    nest: instance and boot of its cell, as a record keeps them. notes: for its records.
+    """
+
+    round: int
+    group: Group
+    nest: Mapping[str, int] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+
+    @property
+    def keys(self) -> tuple[TrialKey, ...]:
+        """The keys of its trials."""
+        return self.group.keys(self.round)
 
 
 def scheduled(

@@ -10,7 +10,7 @@ from nephoscope.catalog import BenchmarkSpec
 from nephoscope.core.errors import BenchmarkFailed
 from nephoscope.core.model import Sample, TrialRecord, TrialStatus
 from nephoscope.measure.runs.schedule.alternatives import LOST
-from nephoscope.measure.runs.schedule.groups import Group
+from nephoscope.measure.runs.schedule.groups import Group, Work
 from nephoscope.measure.runs.trials import validity
 from nephoscope.measure.runs.trials.phases import Phase, PhaseFailed
 from nephoscope.measure.runs.trials.target_pool import TargetLost
@@ -26,12 +26,9 @@ class RecordContext:
     spent_s: of the budget, for the whole group. position: of its first trial.
     """
 
-    round: int
     position: int
     spent_s: float
     attempt: int = 1
-    nest: Mapping[str, int] = field(default_factory=dict)
-    notes: Sequence[str] = ()
 
 
 class StoredTrial(NamedTuple):
@@ -44,7 +41,7 @@ class StoredTrial(NamedTuple):
 
 
 def make_records(
-    group: Group,
+    work: Work,
     measured: GroupResult,
     spec: BenchmarkSpec,
     accept: Mapping[str, Sequence[str]],
@@ -54,7 +51,7 @@ def make_records(
 
     accept: target -> codes of reasons that do not make its trial invalid.
     """
-    names = group.targets
+    group, names = work.group, work.group.targets
     failed = {
         name: PhaseFailed(Phase.MEASURE, trial.failure, name if len(names) > 1 else "")
         for name, trial in measured.trials.items()
@@ -67,7 +64,7 @@ def make_records(
         own = failed.get(name)
         done = trial.done if trial is not None else None
         record = TrialRecord(
-            key=group.keys(about.round)[number],
+            key=work.keys[number],
             benchmark=group.setting.benchmark,
             params=group.setting.params,
             factors=group.setting.factors,
@@ -77,7 +74,7 @@ def make_records(
             started_at=measured.started_at,
             elapsed_ns=done.elapsed_ns if done else measured.elapsed_ns,
             beside=_counters(group, name, done, measured),
-            notes=(*(done.notes if done else ()), *verdict.notes, *measured.notes, *about.notes),
+            notes=(*(done.notes if done else ()), *verdict.notes, *measured.notes, *work.notes),
             documents={
                 **(trial.documents if trial else {}),
                 **measured.documents.get(name, {}),
@@ -88,9 +85,9 @@ def make_records(
             skew_ns=measured.skew_ns,
             loads=measured.loads,
             arm=group.setting.arm,
-            nest=about.nest,
+            nest=work.nest,
             attempt=about.attempt,
-            around={when: key.name for when, key in group.around(about.round, name).items()},
+            around={when: key.name for when, key in group.around(work.round, name).items()},
             reason_codes=tuple(reason.code for reason in verdict.reasons),
         )
         samples = trial.samples if trial is not None else ()
