@@ -123,7 +123,7 @@ class RunExecution:
             except TimeoutError:
                 if not limit.expired():
                     raise
-                self.recorder.time_limit_reached(limit_s)
+                self.recorder.note("time_limit_reached", limit_s=limit_s)
                 self._progress.end_by_budget(units.format_duration(limit_s or 0.0))
 
     @contextlib.asynccontextmanager

@@ -42,38 +42,32 @@ class Recorder:
 
     def begin(self, resumed: bool) -> None:
         """Measuring begins in this process; `resumed` where another one has begun it."""
-        self._run.event(
-            {
-                "event": "session_started",
-                **identity(),
-                "resumed": resumed,
-                "trials": self.trials,
-                "nephoscope": __version__,
-            }
-        )
+        known = {"resumed": resumed, "trials": self.trials, "nephoscope": __version__}
+        self.note("session_started", **identity(), **known)
         self._observer.run_started(self._run, resumed, self.trials)
         for record in self._run.records():
             if record.position < 0:
                 self.warn(f"Trial {record.key.name} is measured again: {record.reasons[0]}.")
 
+    def note(self, event: str, **values: Any) -> None:
+        """An event for the journal alone."""
+        self._run.event({"event": event, **values})
+
     def say(self, sentence: str) -> None:
         """What is being made ready."""
-        self._run.event({"event": "said", "sentence": sentence})
+        self.note("said", sentence=sentence)
         self._observer.said(sentence)
 
     def warn(self, sentence: str) -> None:
         """What a person should know now."""
-        self._run.event({"event": "warning", "sentence": sentence})
+        self.note("warning", sentence=sentence)
         self._observer.warning(sentence)
 
     def attempt_started(self, keys: Sequence[TrialKey], setting: Setting, attempt: int) -> None:
         """The trials of a group begin."""
-        event = {"event": "trial_started", "trial": keys[0].name}
-        if len(keys) > 1:
-            event["together"] = ", ".join(key.target for key in keys)
-        if attempt > 1:
-            event["attempt"] = str(attempt)
-        self._run.event(event)
+        several = {"together": ", ".join(key.target for key in keys)} if len(keys) > 1 else {}
+        again = {"attempt": str(attempt)} if attempt > 1 else {}
+        self.note("trial_started", trial=keys[0].name, **several, **again)
         for key in keys:
             self._observer.trial_started(key, setting, self._status())
 
@@ -81,24 +75,14 @@ class Recorder:
         """An attempt failed, and another one follows."""
         failure = measured.failure
         why = [failure.reason] if failure else [str(one) for one in measured.failures]
-        self._run.event(
-            {
-                "event": "trial_tried_again",
-                "trial": key.name,
-                "attempt": attempt,
-                "failure": measured.failure_name,
-                "reasons": [*why, *(sentence for _, sentence in measured.broken)],
-                "timeline": measured.timeline,
-            }
+        self.note(
+            "trial_tried_again",
+            trial=key.name,
+            attempt=attempt,
+            failure=measured.failure_name,
+            reasons=[*why, *(sentence for _, sentence in measured.broken)],
+            timeline=measured.timeline,
         )
-
-    def cut_short(self, key: TrialKey) -> None:
-        """The budget ended before a trial did."""
-        self._run.event({"event": "trial_cut_short_by_budget", "trial": key.name})
-
-    def target_lost(self, name: str, why: str) -> None:
-        """A target does not answer any more."""
-        self._run.event({"event": "target_lost", "target": name, "why": why})
 
     def keep(self, trials: Sequence[StoredTrial]) -> None:
         """Stores finished trials, adds them to the progress, and says so."""
@@ -109,24 +93,20 @@ class Recorder:
             rows = rows_of_samples(trial.samples, trial.record.factors)
             self._progress.add(trial.record, rows)
         for trial in trials:
-            self._run.event(_ended(trial.record))
+            self.note("trial_ended", **_ended(trial.record))
             self._observer.trial_measured(trial.record, trial.samples)
             self._observer.trial_ended(trial.record, self._status())
 
     def alternatives_ended(self, outcomes: Sequence[Outcome]) -> None:
         """A round is over, and these need no more trials."""
         for outcome in outcomes:
-            self._run.event({"event": "alternative_ended", **asdict(outcome)})
+            self.note("alternative_ended", **asdict(outcome))
             self._observer.alternative_ended(outcome, self._status())
-
-    def time_limit_reached(self, limit_s: float | None) -> None:
-        """The limit of the whole run ended the trial that was measured then."""
-        self._run.event({"event": "time_limit_reached", "limit_s": limit_s})
 
     def note_end(self, why: str) -> None:
         """Says in the journal why this process stopped before the run was measured."""
         with contextlib.suppress(Exception):  # a full disk must not hide the reason for the end
-            self._run.event({"event": "session_ended", "why": why})
+            self.note("session_ended", why=why)
 
     def finish(self, lost: Mapping[str, str], failure: BenchmarkFailed | None) -> None:
         """Every trial is there: the outcomes go into the manifest, and the run is measured.
@@ -142,7 +122,7 @@ class Recorder:
             lost=dict(lost),
             spent_s=round(self._progress.spent_s, 3),
         )
-        self._run.event({"event": "session_ended", "why": "measured"})
+        self.note("session_ended", why="measured")
         if self.valid:
             self._run.finish(MEASURED)
             return
@@ -156,21 +136,14 @@ class Recorder:
         )
 
     def _status(self) -> Status:
-        progress = self._progress
-        return Status(
-            trials=self.trials,
-            alternatives=progress.alternatives,
-            ended=len(progress.outcomes()),
-            spent_s=progress.spent_s,
-            budget_s=self._budget_s,
-            time_left=progress.time_left(),
-        )
+        known, ended = self._progress, len(self._progress.outcomes())
+        left = known.time_left()
+        return Status(self.trials, known.alternatives, ended, known.spent_s, self._budget_s, left)
 
 
 def _ended(record: TrialRecord) -> dict[str, Any]:
     """The journal's line on a finished trial."""
     event: dict[str, Any] = {
-        "event": "trial_ended",
         "trial": record.key.name,
         "status": record.status.value,
         "reasons": record.reasons,

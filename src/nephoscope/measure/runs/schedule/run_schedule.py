@@ -116,10 +116,7 @@ class RunSchedule:
     def _round(self, number: int) -> _Steps:
         if 0 < number <= self._begun_ahead:
             return
-        yield RoundBegins(number)
-        if self._cells.nested and (cell := self._cells.cell_of(number)) != self._cell:
-            self._cell = cell
-            yield from self._boots(cell, self._cells.boots(cell))
+        yield from self._begin(number)
         active = self.progress.begin_round(number)
         works = self._works(number, self._missing(number, active))
         if self._plan.simulated:
@@ -130,11 +127,8 @@ class RunSchedule:
     def _cell_by_block(self, numbers: Sequence[int]) -> _Steps:
         """The blocks of a cell one after the other: each is booted, then all its rounds are
         measured. The order of the blocks is the seed's."""
-        yield RoundBegins(numbers[0])
+        yield from self._begin(numbers[0])
         cell = self._cells.cell_of(numbers[0])
-        if cell != self._cell:
-            self._cell = cell
-            yield from self._boots(cell, self._cells.boots(cell))
         missing: dict[str, list[tuple[int, Group]]] = {}
         for number in numbers:
             active = self.progress.begin_round(number)
@@ -146,6 +140,12 @@ class RunSchedule:
             for number, group in missing[block]:
                 yield Trials(self._works(number, [group]))
         yield RoundEnded(self.progress.end_round())
+
+    def _begin(self, number: int) -> _Steps:
+        yield RoundBegins(number)
+        if self._cells.nested and (cell := self._cells.cell_of(number)) != self._cell:
+            self._cell = cell
+            yield from self._boots(cell, self._cells.boots(cell))
 
     def _boots(self, cell: int, boots: Sequence[Work]) -> _Steps:
         self._rebooted_cell = None

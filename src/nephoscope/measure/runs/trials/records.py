@@ -19,18 +19,6 @@ from nephoscope.measure.targets import Done, TargetTrial
 from nephoscope.store.trialfile import Beside
 
 
-@dataclass(frozen=True, slots=True)
-class RecordContext:
-    """What the records of one execution have in common.
-
-    spent_s: of the budget, for the whole group. position: of its first trial.
-    """
-
-    position: int
-    spent_s: float
-    attempt: int = 1
-
-
 class StoredTrial(NamedTuple):
     """One trial as the store takes it."""
 
@@ -45,11 +33,15 @@ def make_records(
     measured: GroupResult,
     spec: BenchmarkSpec,
     accept: Mapping[str, Sequence[str]],
-    about: RecordContext,
+    *,
+    position: int,
+    spent_s: float,
+    attempt: int = 1,
 ) -> list[StoredTrial]:
     """A record for each target of the group; of trials that do not count, with the reasons.
 
-    accept: target -> codes of reasons that do not make its trial invalid.
+    accept: target -> codes of reasons that do not make its trial invalid. position: of the first
+    trial. spent_s: of the budget, for the whole group.
     """
     group, names = work.group, work.group.targets
     failed = {
@@ -70,7 +62,7 @@ def make_records(
             factors=group.setting.factors,
             status=verdict.status,
             reasons=tuple(reason.sentence for reason in verdict.reasons),
-            position=about.position + number,
+            position=position + number,
             started_at=measured.started_at,
             elapsed_ns=done.elapsed_ns if done else measured.elapsed_ns,
             beside=_counters(group, name, done, measured),
@@ -80,13 +72,13 @@ def make_records(
                 **measured.documents.get(name, {}),
             },
             failure_name=verdict.failure_name,
-            spent_s=round(about.spent_s / len(names), 6),
+            spent_s=round(spent_s / len(names), 6),
             timeline=_until(measured.timeline, own),
             skew_ns=measured.skew_ns,
             loads=measured.loads,
             arm=group.setting.arm,
             nest=work.nest,
-            attempt=about.attempt,
+            attempt=attempt,
             around={when: key.name for when, key in group.around(work.round, name).items()},
             reason_codes=tuple(reason.code for reason in verdict.reasons),
         )

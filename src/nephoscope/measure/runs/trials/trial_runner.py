@@ -9,12 +9,11 @@ from nephoscope.catalog import HOST_BOOT
 from nephoscope.core.errors import BenchmarkFailed
 from nephoscope.core.model import TrialRecord
 from nephoscope.measure.runs.recorder import Recorder
-from nephoscope.measure.runs.schedule.alternatives import Pair
 from nephoscope.measure.runs.schedule.groups import Group, Work
 from nephoscope.measure.runs.schedule.progress import Progress
 from nephoscope.measure.runs.trials.boots import BootTrial
 from nephoscope.measure.runs.trials.phases import DEADLINE, Phase
-from nephoscope.measure.runs.trials.records import GroupResult, RecordContext, make_records
+from nephoscope.measure.runs.trials.records import GroupResult, make_records
 from nephoscope.measure.runs.trials.trial import GroupTrial, Stage
 
 _LEAST_TIMEOUT_S = 1.0
@@ -44,7 +43,7 @@ class TrialRunner:
     async def run(self, work: Work) -> bool:
         """Measures and stores a group; False when the budget ended before it did."""
         group, pool = work.group, self._stage.pool
-        if self._progress.out_of_time(self._members(group), group.turn):
+        if self._progress.out_of_time(group.members, group.turn):
             return False
         lost = pool.missing(group.needs, work.round)
         if lost is not None:
@@ -61,14 +60,14 @@ class TrialRunner:
                     await phase()
             measured = trial.result
             if cut_short and _ran_out(measured):
-                self._recorder.cut_short(work.keys[0])
+                self._recorder.note("trial_cut_short_by_budget", trial=work.keys[0].name)
                 return False
             if not self._is_tried_again(measured, attempt):
                 break
             self._recorder.tried_again(work.keys[0], attempt, measured)
         if measured.lost is not None:
             pool.lose(measured.lost, work.round)
-            self._recorder.target_lost(measured.lost.name, str(measured.lost))
+            self._recorder.note("target_lost", target=measured.lost.name, why=str(measured.lost))
         else:
             pool.answered(group.needs)
         self.failure = measured.failure or next(iter(measured.failures), self.failure)
@@ -99,14 +98,11 @@ class TrialRunner:
     def _timeout(self, group: Group) -> tuple[float, bool]:
         """Time to measure, and whether the budget made it shorter than the plan says."""
         timeout_s = group.setting.timeout_s
-        left_s = self._progress.time_for(self._members(group), group.turn)
+        left_s = self._progress.time_for(group.members, group.turn)
         if left_s is None:
             return timeout_s, False
         left_s = max(_LEAST_TIMEOUT_S, left_s - (time.monotonic() - self._mark_s))
         return min(left_s, timeout_s), left_s < timeout_s
-
-    def _members(self, group: Group) -> Sequence[Pair]:
-        return [pair for pair in group.members if self._progress.knows(pair)]
 
     def _keep(
         self,
@@ -117,9 +113,10 @@ class TrialRunner:
     ) -> None:
         # Simulated trials end in an order that another run with their seed would not repeat.
         position = max(0, work.round) if self._stage.plan.simulated else self._position
-        about = RecordContext(position, self._spend(), attempt)
         spec = self._stage.catalog.benchmark(work.group.setting.benchmark)
-        trials = make_records(work, measured, spec, accept, about)
+        trials = make_records(
+            work, measured, spec, accept, position=position, spent_s=self._spend(), attempt=attempt
+        )
         self._recorder.keep(trials)
         self._position += len(trials)
 
