@@ -127,7 +127,7 @@ class Run:
                 "status": record.status.value,
                 "started_at": round(record.started_at * 1e6),
                 "elapsed_s": record.elapsed_ns / 1e9,
-                "counters": json.dumps(dict(record.beside), sort_keys=True),
+                "counters": json.dumps(dict(record.counters), sort_keys=True),
             }
             for record in records
         ]

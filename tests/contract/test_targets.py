@@ -129,7 +129,7 @@ def test_an_adapter_s_tool_is_asked_for_and_runs_there(
     assert trial.failure is None, trial.failure
     assert trial.documents["tool"]["version"] == version
     assert {"transactions_per_s", "elapsed_ns"} <= {sample.metric for sample in trial.samples}
-    assert "psi_io_some_ratio" in trial.done.beside
+    assert "psi_io_some_ratio" in trial.done.counters
 
 
 def test_what_a_tool_cannot_be_asked_is_a_failed_trial(factory: Callable[[], Target]) -> None:

@@ -32,7 +32,7 @@ def make_run(
     machine: str = "abc",
     state: str = FINISHED,
     one_by_one: bool = False,
-    beside: Mapping[str, Any] | None = None,
+    counters: Mapping[str, Any] | None = None,
 ) -> StoredRun:
     """A run with one warm-up round and so many rounds; `invalid` rounds do not count.
 
@@ -40,7 +40,7 @@ def make_run(
     does. A trial over its deadline has no samples.
 
     one_by_one: whether its trials are stored with their events, as while a run is measured, which
-    takes longer. beside: counters of each trial.
+    takes longer. counters: of each trial.
     """
     known = catalog.load()
     is_text = isinstance(plan_text, str)
@@ -66,7 +66,7 @@ def make_run(
                     reason_codes=(cause,) if cause else (),
                     failure_name=cause if cause == "deadline" else "",
                     started_at=float(len(trials)),
-                    beside=beside or {},
+                    counters=counters or {},
                 )
                 trials.append((trial, samples, known.benchmark(setting.benchmark), ()))
     if one_by_one:

@@ -352,7 +352,7 @@ def test_colours_are_chosen_and_remembered(view: Watched) -> None:
 
 def store_trial(run: StoredRun, number: int) -> None:
     """Stores one more trial of a run, as a run in progress does."""
-    record = trial_record(number, beside={"spare_gap_ratio": 0.01 * number})
+    record = trial_record(number, counters={"spare_gap_ratio": 0.01 * number})
     run.append(record, [Sample("null_ns", 100.0 + number)], run.spec("null"))
 
 

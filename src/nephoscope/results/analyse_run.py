@@ -180,7 +180,7 @@ class _WantedOf:
         setting = self._setting(trial)
         levels = json.loads(key.factors).keys()
         parts = names.PARTS & levels and key.benchmark.startswith(SIMULATED)
-        if names.BESIDE & levels or parts:
+        if names.AUXILIARY_FACTORS & levels or parts:
             # Repetition stops on the trial's own metrics, never on those of its loads and hooks.
             return lines.wanted_of(None, self._repeat(setting), ())
         return lines.wanted_of(

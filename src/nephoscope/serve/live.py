@@ -154,7 +154,7 @@ def _trial_content(
         "reasons": list(record.reasons),
         "started_at": record.started_at,
         "elapsed_ns": record.elapsed_ns,
-        "counters": {key: record.beside.get(key) for key, _, _ in COUNTERS},
+        "counters": {key: record.counters.get(key) for key, _, _ in COUNTERS},
         "samples": table.num_rows,
         "values": [
             {

@@ -33,7 +33,7 @@ from nephoscope.store.trial_folder import Integrity, TrialFile, TrialFiles, batc
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from nephoscope.store.trialfile import Beside, MeasuredTrial
+    from nephoscope.store.trialfile import AuxiliarySamples, MeasuredTrial
 
 BATCH_TRIALS = 1024
 """Trials of a new run that become one table: a table takes 50 µs, however small it is."""
@@ -197,21 +197,23 @@ class StoredRun:
         record: TrialRecord,
         samples: Sequence[Sample],
         spec: BenchmarkSpec,
-        beside: Sequence[Beside] = (),
+        auxiliary: Sequence[AuxiliarySamples] = (),
     ) -> None:
         """Stores one finished trial; afterwards no kill can take it away.
 
-        beside: samples of loads and hooks, kept as rows of their own benchmarks.
+        auxiliary: samples of loads and hooks, kept as rows of their own benchmarks.
         """
-        self.append_together([(record, samples, spec, beside)])
+        self.append_together([(record, samples, spec, auxiliary)])
 
     def append_together(self, trials: Sequence[MeasuredTrial]) -> None:
         """Stores trials that belong together: a kill leaves all of them, or none."""
         from nephoscope.store import trialfile
 
         files = {
-            f"{record.key.name}.parquet": trialfile.encode(self.id, record, samples, spec, beside)
-            for record, samples, spec, beside in trials
+            f"{record.key.name}.parquet": trialfile.encode(
+                self.id, record, samples, spec, auxiliary
+            )
+            for record, samples, spec, auxiliary in trials
         }
         write_all_or_none(self.trials_path, files, durable=False)
         self.event(stored_event(files))

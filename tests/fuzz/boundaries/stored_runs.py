@@ -20,7 +20,7 @@ from nephoscope.features.history import series
 from nephoscope.measure.runs import journal
 from nephoscope.report import report_files
 from nephoscope.results import analyse_run
-from nephoscope.results.past import past
+from nephoscope.results.earlier_runs import times_of_earlier_runs
 from nephoscope.store import Store, day_files, index, merged_trials, summary
 from nephoscope.store import journal as store_journal
 from nephoscope.store.digests import digest_of
@@ -147,7 +147,12 @@ def _analyse(manifest: bytes, trial: bytes, journal_lines: bytes = b"") -> objec
         run = Store(folder).open(_RUN)
         with run.hold():  # so that the process that the journal names is looked for
             run.holder()
-        return run.integrity(), run.status, journal.lines(run.events()), past(Store(folder))
+        return (
+            run.integrity(),
+            run.status,
+            journal.lines(run.events()),
+            times_of_earlier_runs(Store(folder)),
+        )
 
 
 BOUNDARIES = (

@@ -46,13 +46,15 @@ def run(
         values["budget"] = f"{budget!r}s"
     from nephoscope import catalog
     from nephoscope.measure import plans
-    from nephoscope.results.past import past
+    from nephoscope.results.earlier_runs import times_of_earlier_runs
     from nephoscope.store import Store
 
     known = catalog.load()
     loaded, place = plans.read(plan, values, known)
     runs = Store(store)
-    estimate = plans.estimate(loaded, plans.expand(loaded, known), known, past(runs))
+    estimate = plans.estimate(
+        loaded, plans.expand(loaded, known), known, times_of_earlier_runs(runs)
+    )
     plans.refuse_too_long(loaded, estimate, place)
     if dry_run:
         from nephoscope.cli.kit import dry_run as preview

@@ -94,7 +94,7 @@ def _line(
     records: Sequence[TrialRecord],
 ) -> EndsOfResult:
     key = BUSY if client == target else f"{OF_CLIENT}{BUSY}"
-    used = [value for one in records if (value := as_number(one.beside.get(key))) is not None]
+    used = [value for one in records if (value := as_number(one.counters.get(key))) is not None]
     try:
         spec = data.run.spec(benchmark)
     except UnknownName:

@@ -212,6 +212,6 @@ def _facts(run: StoredRun, target: str, records: Sequence[TrialRecord]) -> dict[
 
 
 def _steal(records: Sequence[TrialRecord]) -> float | None:
-    values = [facts.number(record.beside, "steal_ratio") for record in records]
+    values = [facts.number(record.counters, "steal_ratio") for record in records]
     known = [value for value in values if value is not None]
     return median(known) if known else None

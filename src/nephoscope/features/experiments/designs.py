@@ -14,7 +14,7 @@ from nephoscope.catalog import HOST_BOOT
 from nephoscope.core.model import Better, MetricResult, Setting, factors_key
 from nephoscope.measure.plans import Plan
 from nephoscope.measure.plans.design import fraction
-from nephoscope.results.names import BESIDE
+from nephoscope.results.names import AUXILIARY_FACTORS
 from nephoscope.store import RunManifest
 
 DesignKind = Literal["full", "regular", "balanced", "partial"]
@@ -92,7 +92,11 @@ def lines_of(metrics: Iterable[MetricResult], settings: Sequence[Setting]) -> li
     known = _by_factors(settings)
     lines = []
     for line in metrics:
-        if not line.trial_values or line.better is Better.NONE or BESIDE & line.factors.keys():
+        if (
+            not line.trial_values
+            or line.better is Better.NONE
+            or AUXILIARY_FACTORS & line.factors.keys()
+        ):
             continue
         for names, of_names in known.get(line.benchmark, ()):
             own = {name: line.factors[name] for name in names if name in line.factors}

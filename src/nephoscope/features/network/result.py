@@ -126,7 +126,7 @@ def _paths(data: RunData) -> dict[Place, _Path]:
 
     def path_of(row: Any) -> _Path | None:
         factors = json.loads(row.factors)
-        if row.benchmark not in (*PROBES, THROUGHPUT) or names.BESIDE & factors.keys():
+        if row.benchmark not in (*PROBES, THROUGHPUT) or names.AUXILIARY_FACTORS & factors.keys():
             return None
         whole = {name: level for name, level in factors.items() if name not in _PARTS}
         if row.benchmark in PROBES:  # a round trip has both directions

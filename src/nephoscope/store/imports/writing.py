@@ -156,7 +156,7 @@ def _record(
         position=position,
         started_at=started if row.at_s is None else row.at_s,
         elapsed_ns=0,
-        beside={},
+        counters={},
         notes=(f"{row.place} of the imported file{run}.",),
     )
 

@@ -16,7 +16,7 @@ from nephoscope.measure.runs.trials.phases import Phase, PhaseFailed
 from nephoscope.measure.runs.trials.target_pool import TargetLost
 from nephoscope.measure.runs.trials.validity import Reason
 from nephoscope.measure.targets import Done, TargetTrial
-from nephoscope.store.trialfile import Beside
+from nephoscope.store.trialfile import AuxiliarySamples
 
 
 class StoredTrial(NamedTuple):
@@ -25,7 +25,7 @@ class StoredTrial(NamedTuple):
     record: TrialRecord
     samples: Sequence[Sample]
     spec: BenchmarkSpec
-    beside: Sequence[Beside] = ()
+    auxiliary: Sequence[AuxiliarySamples] = ()
 
 
 def make_records(
@@ -65,7 +65,7 @@ def make_records(
             position=position + number,
             started_at=measured.started_at,
             elapsed_ns=done.elapsed_ns if done else measured.elapsed_ns,
-            beside=_counters(group, name, done, measured),
+            counters=_counters(group, name, done, measured),
             notes=(*(done.notes if done else ()), *verdict.notes, *measured.notes, *work.notes),
             documents={
                 **(trial.documents if trial else {}),
@@ -83,7 +83,7 @@ def make_records(
             reason_codes=tuple(reason.code for reason in verdict.reasons),
         )
         samples = trial.samples if trial is not None else ()
-        stored.append(StoredTrial(record, samples, spec, measured.beside.get(name, ())))
+        stored.append(StoredTrial(record, samples, spec, measured.auxiliary.get(name, ())))
     return stored
 
 
@@ -136,7 +136,7 @@ def _reasons(
     done = measured.trials[name].done
     assert done is not None
     setting, samples = group.setting, measured.trials[name].samples
-    found = validity.reasons(spec, setting.params, samples, done.beside, done.elapsed_ns)
+    found = validity.reasons(spec, setting.params, samples, done.counters, done.elapsed_ns)
     judged = [(reason, accept.get(setting.client_of(name), ())) for reason in found]
     if setting.client:
         judged = [
@@ -167,11 +167,11 @@ def _counters(
     client's stand beside them.
     """
     if not group.setting.client:
-        return done.beside if done else {}
+        return done.counters if done else {}
     served = measured.served.get(name)
-    client = done.beside if done else {}
+    client = done.counters if done else {}
     return {
-        **(served.beside if served else {}),
+        **(served.counters if served else {}),
         **{f"{OF_CLIENT}{key}": client[key] for key in CLIENT_COUNTERS if key in client},
     }
 
@@ -190,8 +190,8 @@ class GroupResult:
 
     trials: target -> what it measured; missing where it was not reached. failure: why nothing was
     measured. broken: what happened besides, for which no trial of the group counts: code and
-    sentence. beside, documents: of loads and hooks, by the target whose trial keeps them. served:
-    target -> the last line of the server of its trial.
+    sentence. auxiliary, documents: of loads and hooks, by the target whose trial keeps them.
+    served: target -> the last line of the server of its trial.
     loads, timeline, skew_ns: as in TrialRecord. notes: for every trial of the group. lost: the
     target that did not answer any more.
     """
@@ -200,7 +200,7 @@ class GroupResult:
     served: dict[str, Done] = field(default_factory=dict)
     failure: PhaseFailed | None = None
     broken: list[tuple[str, str]] = field(default_factory=list)
-    beside: dict[str, list[Beside]] = field(default_factory=dict)
+    auxiliary: dict[str, list[AuxiliarySamples]] = field(default_factory=dict)
     documents: dict[str, dict[str, Any]] = field(default_factory=dict)
     loads: tuple[Mapping[str, Any], ...] = ()
     timeline: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -230,10 +230,10 @@ class GroupResult:
         self.lost = lost
         self.broken.append((LOST, f"{when}: {lost.name} is gone: {lost}"))
 
-    def keep(self, owner: str, rows: Beside, documents: Mapping[str, Any]) -> None:
+    def keep(self, owner: str, rows: AuxiliarySamples, documents: Mapping[str, Any]) -> None:
         """Keeps what a load or a hook counted with the trial of `owner`."""
         if rows.samples:
-            self.beside.setdefault(owner, []).append(rows)
+            self.auxiliary.setdefault(owner, []).append(rows)
         for name, document in documents.items():
             mark = "/".join(str(value) for value in rows.factors.values())
             key = f"{mark}/{rows.spec.id}/{name}"

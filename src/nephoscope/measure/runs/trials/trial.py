@@ -29,7 +29,7 @@ from nephoscope.measure.targets import TargetTrial, session
 from nephoscope.measure.targets.kinds.record import CONTROLLER
 from nephoscope.measure.targets.probe.busy_programs import BUSY_PROGRAMS, Reading, busy_programs
 from nephoscope.measure.targets.session import Server, Side
-from nephoscope.store.trialfile import Beside
+from nephoscope.store.trialfile import AuxiliarySamples
 
 Value = TypeVar("Value")
 
@@ -197,7 +197,11 @@ class GroupTrial:
         for load in self._loads:
             if load.problem:
                 out.broken.append(("load_ended", load.problem))
-            out.keep(owner, load.beside(), load.trial.documents if load.trial is not None else {})
+            out.keep(
+                owner,
+                load.auxiliary_samples(),
+                load.trial.documents if load.trial is not None else {},
+            )
         if unequal := unequal_counts(self._setting.served_by, out.trials, self._loads):
             out.broken.append(("unequal_counts", unequal))
         out.loads = tuple(load.describe(window) for load in self._loads)
@@ -229,7 +233,9 @@ class GroupTrial:
                 trial = await self._blaming(name, work)
                 if trial.failure is not None:
                     raise PhaseFailed(self._timeline.current, trial.failure, who)
-                rows = Beside(self._spec(hook.benchmark), name, {"hook": when}, trial.samples)
+                rows = AuxiliarySamples(
+                    self._spec(hook.benchmark), name, {"hook": when}, trial.samples
+                )
                 self.result.keep(owner, rows, trial.documents)
 
     async def _start_load(self, background: Background, name: str) -> None:

@@ -43,7 +43,7 @@ class TrialRunner:
     async def run(self, work: Work) -> bool:
         """Measures and stores a group; False when the budget ended before it did."""
         group, pool = work.group, self._stage.pool
-        if self._progress.out_of_time(group.members, group.turn):
+        if self._progress.out_of_time(group.members, group.repeat_index):
             return False
         lost = pool.missing(group.needs, work.round)
         if lost is not None:
@@ -98,7 +98,7 @@ class TrialRunner:
     def _timeout(self, group: Group) -> tuple[float, bool]:
         """Time to measure, and whether the budget made it shorter than the plan says."""
         timeout_s = group.setting.timeout_s
-        left_s = self._progress.time_for(group.members, group.turn)
+        left_s = self._progress.time_for(group.members, group.repeat_index)
         if left_s is None:
             return timeout_s, False
         left_s = max(_LEAST_TIMEOUT_S, left_s - (time.monotonic() - self._mark_s))
