@@ -14,7 +14,7 @@ from tests.unmerged import unmerge
 
 from nephoscope.core.errors import BenchmarkFailed
 from nephoscope.measure import plans, runs
-from nephoscope.measure.runs.schedule.concurrency import run_in_parallel
+from nephoscope.measure.runs.concurrency import run_in_parallel
 from nephoscope.store import Store
 
 from .factory import Fakes, failed, good

@@ -17,12 +17,11 @@ from nephoscope.core.errors import TargetError
 from nephoscope.core.model import Setting
 from nephoscope.core.tasks import cancelled_by_signals, uncancelled
 from nephoscope.measure.plans import Plan
-from nephoscope.measure.runs import preflight
+from nephoscope.measure.runs import concurrency, preflight
 from nephoscope.measure.runs.concurrent_runs import ConcurrentRuns
 from nephoscope.measure.runs.environment import Environment
 from nephoscope.measure.runs.observer import Observer
 from nephoscope.measure.runs.recorder import Recorder
-from nephoscope.measure.runs.schedule import concurrency
 from nephoscope.measure.runs.schedule.groups import Work
 from nephoscope.measure.runs.schedule.run_schedule import (
     Order,
