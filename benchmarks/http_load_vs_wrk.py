@@ -43,7 +43,7 @@ from _paired import (
 )
 from net_loopback_vs_iperf3 import free_port
 
-CERTIFICATES = ROOT / "crates/probe/src/requests/test_certificates"
+CERTIFICATES = ROOT / "crates/probe/src/http/requests/test_certificates"
 Result = tuple[float, float]
 """Requests per second, and CPU seconds of the generator per request."""
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Makes this checkout ready: system packages, virtual environment, static programs. Each step is skipped
+# Makes this checkout ready: system packages, virtual environment, static programs, what is generated
+# from them. Each step is skipped
 # when its input has not changed, so that calling this before every target costs little.
 #   tools/setup.sh run            what `nephoscope` needs
 #   tools/setup.sh dev            what tests and checks need on top
@@ -227,6 +228,23 @@ probe_is_fresh() {
   done
 }
 
+# Contracts and reference pages, from the programs and the Python sources (tools/generate.py).
+generated_is_fresh() {
+  local stamp=.setup/generated
+  [ -e "$stamp" ] && [ -d src/nephoscope/_contracts ] && [ -d docs/reference/generated ] || return
+  [ -z "$(find src/nephoscope tools crates/sim/src -type f -newer "$stamp" ! -name '*.pyc' \
+    ! -path '*/_contracts/*' -print -quit)" ]
+}
+
+generate() {
+  generated_is_fresh && return
+  touch .setup/generated.new
+  # The byte code that this writes is what the commands start with.
+  env -u PYTHONDONTWRITEBYTECODE .venv/bin/python tools/generate.py --built ||
+    stop "the contracts and the reference pages cannot be generated; the reason is above."
+  mv .setup/generated.new .setup/generated
+}
+
 case "${1:-run}" in
   run | dev)
     system_packages
@@ -242,11 +260,14 @@ case "${1:-run}" in
       environment requirements.lock
     fi
     wait "$building"
+    generate
     ;;
   probe-here)
     find_cargo
     build_probe "$(uname -m)"
     notices
+    # Before there is an environment, whoever makes one generates.
+    [ ! -x .venv/bin/nephoscope ] || generate
     ;;
   storage)
     find_cargo

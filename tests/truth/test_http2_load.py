@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from trials import run
 
-CERTIFICATES = Path(__file__).parents[2] / "crates/probe/src/requests/test_certificates"
+CERTIFICATES = Path(__file__).parents[2] / "crates/probe/src/http/requests/test_certificates"
 NGINX = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
 
 # Connections end after 50 requests, with requests of the client on their way.

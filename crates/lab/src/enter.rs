@@ -1,13 +1,15 @@
 //! `enter`: executes a program inside a lab host. Control groups are joined first, so that nothing of the
 //! program ever runs outside its limits; then namespaces; then the program replaces this process. Only a
 //! pid namespace needs a child, because only children join it.
-use crate::error::{failed, missing, require, usage, Result};
-use crate::{cgroup, deadline, namespaces, signals};
-use namespaces::Namespace;
+use crate::deadline;
+use crate::error::{call_failed, failed, missing, os_error, require, usage, Result};
+use nephoscope_linux::cgroup::tasks;
+use nephoscope_linux::namespaces::{self, Namespace};
+use nephoscope_linux::{scheduling, signals};
 use std::ffi::{CString, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Signals that are forwarded to the program if a process stands between it and the caller.
@@ -50,10 +52,10 @@ pub fn run(config: &EnterConfig) -> Result<i32> {
     let words = c_words(&config.program)?;
     let joined = open_namespaces(config)?;
     if config.die_with_parent {
-        signals::die_with_parent(parent)?;
+        die_with_parent(parent)?;
     }
     if let Some(pids) = joined.iter().find(|namespace| namespace.is_for_children()) {
-        pids.join()?;
+        pids.join().map_err(call_failed)?;
         return run_child(config, &joined, &words);
     }
     join_all(config, &joined).map(|()| execute(&words))
@@ -63,40 +65,57 @@ pub fn run(config: &EnterConfig) -> Result<i32> {
 /// none of it: it takes no memory, no CPU time and no reservation of the host.
 fn join_all(config: &EnterConfig, joined: &[Namespace]) -> Result<()> {
     for folder in &config.cgroups {
-        cgroup::join(folder)?;
+        join_cgroup(folder)?;
     }
     if config.cgroups.iter().any(|folder| deadline::is_marked(folder)) {
         await_reservation()?;
     }
     if let Some(nice) = config.nice {
-        // SAFETY: a plain system call on our own process; the type of the first argument differs
-        // between C libraries.
-        let rc = unsafe { libc::setpriority(libc::PRIO_PROCESS as _, 0, nice) };
-        require(rc, &format!("Setting the niceness {nice}"))?;
+        scheduling::set_niceness(nice)
+            .map_err(|error| os_error(&format!("Setting the niceness {nice}"), &error))?;
     }
     for namespace in joined.iter().filter(|namespace| !namespace.is_for_children()) {
-        namespace.join()?;
+        namespace.join().map_err(call_failed)?;
     }
     if config.hide_limits {
-        namespaces::without_cgroups()?;
+        namespaces::without_cgroups().map_err(call_failed)?;
     }
     if config.sysfs {
-        namespaces::own_sysfs()?;
+        namespaces::own_sysfs().map_err(call_failed)?;
     }
     match &config.root {
-        Some(folder) => namespaces::change_root(folder),
+        Some(folder) => namespaces::change_root(folder).map_err(call_failed),
         None => Ok(()),
     }
+}
+
+fn die_with_parent(parent: i32) -> Result<()> {
+    signals::die_with_parent(parent)
+        .map_err(|error| os_error("Tying this process to its parent", &error))
+}
+
+fn join_cgroup(folder: &Path) -> Result<()> {
+    tasks::join(folder).map_err(|error| match error.raw_os_error() {
+        Some(libc::ENOSPC) => failed(
+            format!("The cpuset {} has no CPUs or no memory nodes yet.", folder.display()),
+            "Write cpuset.cpus and cpuset.mems of it and of its parents first.",
+        ),
+        Some(libc::EBUSY) => failed(
+            format!("The group {} holds groups itself and takes no process.", folder.display()),
+            "Name a group without children that have controllers.",
+        ),
+        _ => os_error(&format!("Joining the control group {}", folder.display()), &error),
+    })
 }
 
 /// Opens everything that is to be joined, while paths still mean what the caller means.
 fn open_namespaces(config: &EnterConfig) -> Result<Vec<Namespace>> {
     let mut joined = Vec::new();
     if let Some(path) = &config.netns {
-        joined.push(Namespace::open(path, libc::CLONE_NEWNET)?);
+        joined.push(Namespace::open(path, libc::CLONE_NEWNET).map_err(call_failed)?);
     }
     if let Some(pid) = config.pid {
-        joined.extend(namespaces::of_process(pid)?);
+        joined.extend(namespaces::of_process(pid).map_err(call_failed)?);
     }
     Ok(joined)
 }
@@ -104,7 +123,7 @@ fn open_namespaces(config: &EnterConfig) -> Result<Vec<Namespace>> {
 /// Waits until the supervisor of the group has seen this process: nothing of the program runs before.
 fn await_reservation() -> Result<()> {
     for _ in 0..2000 {
-        if deadline::is_reserved() {
+        if scheduling::is_reserved() {
             return Ok(());
         }
         std::thread::sleep(Duration::from_millis(1));
@@ -137,7 +156,7 @@ fn execute(words: &[CString]) -> i32 {
     let error = io::Error::last_os_error();
     let is_missing = error.raw_os_error() == Some(libc::ENOENT);
     let message = format!("{} cannot be executed there: {error}.", words[0].to_string_lossy());
-    crate::report_failure(&failed(message, "Name a program that the lab host has."));
+    crate::output::report_failure(&failed(message, "Name a program that the lab host has."));
     if is_missing {
         127
     } else {
@@ -154,11 +173,11 @@ fn run_child(config: &EnterConfig, joined: &[Namespace], words: &[CString]) -> R
     require(child, "Starting a process in the pid namespace")?;
     if child == 0 {
         // The parent's number means nothing in the other pid namespace: getppid is 0 there.
-        let ready = signals::die_with_parent(0).and_then(|()| join_all(config, joined));
+        let ready = die_with_parent(0).and_then(|()| join_all(config, joined));
         signals::restore(&before);
         let code = match ready {
             Ok(()) => execute(words),
-            Err(error) => crate::report_failure(&error),
+            Err(error) => crate::output::report_failure(&error),
         };
         // SAFETY: ends the child without running the parent's exit handlers.
         unsafe { libc::_exit(code) };

@@ -1,20 +1,18 @@
 //! The errors of the lab program, and the outcome of system calls.
+use nephoscope_linux::call::{self, CallError};
 use nephoscope_wire::error::{Error, Kind};
 use std::io;
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What a system call that gave `rc` came to.
-pub fn outcome(rc: impl Into<i64>) -> io::Result<()> {
-    match rc.into() {
-        ..0 => Err(io::Error::last_os_error()),
-        _ => Ok(()),
-    }
+/// Returns the error of a failed call; a missing right is reported as such.
+pub fn call_failed(error: CallError) -> Error {
+    os_error(&error.action, &error.error)
 }
 
-/// Returns an error if a system call gave a negative `rc`. what: what it was to do, for the sentence.
-pub fn require(rc: impl Into<i64>, what: &str) -> Result<()> {
-    outcome(rc).map_err(|error| os_error(what, &error))
+/// Returns an error if a system call gave a negative `rc`. action: what it was to do, for the sentence.
+pub fn require(rc: impl Into<i64>, action: &str) -> Result<()> {
+    call::require(rc, action).map_err(call_failed)
 }
 
 pub fn usage(message: impl Into<String>) -> Error {

@@ -5,10 +5,12 @@
 //! every two milliseconds, and new threads get their reservation. Each thread has its own: two threads
 //! that spin get two slices. What the kernel's admission control refuses is reported.
 //! Source: sched_setattr(2), sched(7), `scheduler/sched-deadline.rst`.
-use crate::cgroup;
-use crate::deadline::{self, Attributes};
+use crate::deadline;
 use crate::error::{missing, os_error, usage, Result};
-use crate::{priority, report, signals};
+use crate::output::report;
+use nephoscope_linux::cgroup::tasks;
+use nephoscope_linux::scheduling::{self, Attributes};
+use nephoscope_linux::{affinity, signals};
 use nephoscope_wire::error::Error;
 use serde_json::{json, Value};
 use std::collections::HashMap;
@@ -35,7 +37,7 @@ pub fn run(config: &ReservationConfig) -> Result<i32> {
     let watched = signals::set_of(&[libc::SIGTERM, libc::SIGINT, libc::SIGHUP]);
     signals::block(&watched);
     admit(config)?;
-    let priority = priority::raise(true);
+    let priority = scheduling::raise_priority(true);
     let mut supervisor = Supervisor::new(config)?;
     supervisor.check();
     let marked = deadline::mark(&config.cgroup, true);
@@ -154,7 +156,7 @@ struct Supervisor {
 impl Supervisor {
     fn new(config: &ReservationConfig) -> Result<Self> {
         let attributes = Attributes::reserved(config.slice_ns, config.period_ns);
-        let files = cgroup::thread_files(&config.cgroup);
+        let files = tasks::thread_files(&config.cgroup);
         if files.is_empty() {
             return Err(usage(format!("{} lists no threads.", config.cgroup.display())));
         }
@@ -166,9 +168,9 @@ impl Supervisor {
         self.checks += 1;
         let thorough = self.checks.is_multiple_of(CHECKS_PER_WALK);
         if thorough {
-            self.files = cgroup::thread_files(&self.config.cgroup);
+            self.files = tasks::thread_files(&self.config.cgroup);
         }
-        let threads = cgroup::threads(&self.files);
+        let threads = tasks::threads(&self.files);
         self.threads.retain(|thread, _| threads.contains(thread));
         for thread in threads {
             match self.threads.get(&thread) {
@@ -214,13 +216,7 @@ impl Supervisor {
             Err(error) if error.raw_os_error() == Some(libc::EPERM) => {}
             _ => return first,
         }
-        // SAFETY: hands the kernel a plain bit set; it keeps the CPUs that the group has.
-        let rc = unsafe {
-            let mut all: libc::cpu_set_t = std::mem::zeroed();
-            (0..libc::CPU_SETSIZE as usize).for_each(|cpu| libc::CPU_SET(cpu, &mut all));
-            libc::sched_setaffinity(thread, size_of::<libc::cpu_set_t>(), &raw const all)
-        };
-        if rc == 0 {
+        if affinity::allow_all(thread).is_ok() {
             self.attributes.set(thread)?;
             self.unpinned += 1;
             return Ok(());

@@ -3,9 +3,11 @@ use super::config::{self, Config};
 use super::control::{Lines, Socket};
 use super::engine::Engine;
 use super::tap::Tap;
-use super::waiting::{cpu_ns, now_ns, Waiting};
+use super::waiting::Waiting;
 use crate::error::{os_error, usage, Result};
-use crate::{priority, report, signals};
+use crate::output::report;
+use nephoscope_linux::clock::{monotonic_ns, thread_cpu_ns};
+use nephoscope_linux::{scheduling, signals};
 use serde_json::{json, Value};
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -74,7 +76,8 @@ impl Line {
     fn start(config: &Config, input: Lines) -> Result<Self> {
         let watched = signals::set_of(&[libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGUSR1]);
         signals::block(&watched);
-        let signals = signals::descriptor(&watched)?;
+        let signals = signals::descriptor(&watched)
+            .map_err(|error| os_error("Making a descriptor for signals", &error))?;
         let mut engine = Engine::new(config)
             .map_err(|error| os_error("Taking memory for the packets that wait", &error))?;
         let taps = config.ports.iter().map(Tap::make).collect::<Result<Vec<_>, _>>()?;
@@ -101,8 +104,8 @@ impl Line {
             input,
             spin_ns: config.spin_ns,
             spun_ns: 0,
-            priority: priority::raise(config.realtime),
-            started_ns: now_ns(),
+            priority: scheduling::raise_priority(config.realtime),
+            started_ns: monotonic_ns(),
             ended: false,
         })
     }
@@ -111,13 +114,13 @@ impl Line {
         self.orders_of_stdin();
         while !self.ended {
             self.release();
-            let now = now_ns();
+            let now = monotonic_ns();
             match self.engine.next_ns() {
                 Some(next) if next <= now + self.spin_ns => {
                     self.waiting.look();
                     // Only time without work counts as spinning.
                     if self.waiting.ready().next().is_none() {
-                        self.spun_ns += now_ns() - now;
+                        self.spun_ns += monotonic_ns() - now;
                     }
                 }
                 next => self.waiting.sleep(next.map(|next| next - self.spin_ns)),
@@ -129,12 +132,12 @@ impl Line {
     /// Writes what is due.
     #[inline]
     fn release(&mut self) {
-        let mut now = now_ns();
+        let mut now = monotonic_ns();
         while let Some(held) = self.engine.pop_due(now) {
             let packet = &self.engine.slots.bytes(held.slot)[..held.bytes as usize];
             let accepted = self.taps[usize::from(held.to)].write(packet);
             self.engine.released(held, now, accepted);
-            now = now_ns();
+            now = monotonic_ns();
         }
     }
 
@@ -167,7 +170,7 @@ impl Line {
                 return;
             };
             self.received[port] += 1;
-            self.engine.accept(port, slot, bytes, now_ns());
+            self.engine.accept(port, slot, bytes, monotonic_ns());
         }
     }
 
@@ -254,7 +257,7 @@ impl Line {
             })
             .collect();
         json!({ "counters": {
-            "elapsed_ns": now_ns() - self.started_ns, "cpu_ns": cpu_ns(), "spun_ns": self.spun_ns,
+            "elapsed_ns": monotonic_ns() - self.started_ns, "cpu_ns": thread_cpu_ns(), "spun_ns": self.spun_ns,
             "waiting": self.engine.waiting(), "ports": ports, "paths": paths,
         }})
     }

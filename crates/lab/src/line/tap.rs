@@ -1,8 +1,9 @@
 //! TAP devices: made inside a network namespace, gone when their descriptor closes.
 use super::config::{self, Port};
-use crate::error::{failed, missing, os_error, outcome, Result};
-use crate::namespaces::Namespace;
+use crate::error::{call_failed, failed, missing, os_error, Result};
 use libc::__c_anonymous_ifr_ifru as Request;
+use nephoscope_linux::call::outcome;
+use nephoscope_linux::namespaces::Namespace;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsRawFd, RawFd};
@@ -28,11 +29,12 @@ impl Tap {
         let Some(netns) = &port.netns else {
             return Self::make_here(port);
         };
-        let own = Namespace::open(Path::new("/proc/thread-self/ns/net"), libc::CLONE_NEWNET)?;
-        Namespace::open(netns, libc::CLONE_NEWNET)?.join()?;
-        let made = Self::make_here(port);
-        own.join()?;
-        made
+        let open = |path: &Path| Namespace::open(path, libc::CLONE_NEWNET);
+        let own = open(Path::new("/proc/thread-self/ns/net")).map_err(call_failed)?;
+        open(netns).and_then(|namespace| namespace.join()).map_err(call_failed)?;
+        let tap = Self::make_here(port);
+        own.join().map_err(call_failed)?;
+        tap
     }
 
     fn make_here(port: &Port) -> Result<Self> {

@@ -3,23 +3,6 @@ use crate::error::{require, Result};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-#[inline]
-pub fn now_ns() -> u64 {
-    read_clock(libc::CLOCK_MONOTONIC)
-}
-
-pub fn cpu_ns() -> u64 {
-    read_clock(libc::CLOCK_THREAD_CPUTIME_ID)
-}
-
-#[inline]
-fn read_clock(clock: libc::clockid_t) -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: fills a plain struct; the clocks named here exist on every Linux.
-    unsafe { libc::clock_gettime(clock, &raw mut time) };
-    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
-}
-
 /// The descriptors waited on, and one timer.
 #[derive(Debug)]
 pub struct Waiting {

@@ -5,11 +5,12 @@
 //! doorbell is dear, but would be another measurement.
 use super::job::Job;
 use super::pattern::{self, Order};
-use crate::buffer::{Buffer, Pages};
-use crate::closed_loop::{Outcome, Window};
 use crate::error::Result;
-use crate::{clock, timed};
+use crate::memory::buffer::{Buffer, Pages};
+use crate::timing::closed_loop::{Outcome, Window};
+use crate::timing::timed;
 use io_uring::{opcode, squeue, types, EnterFlags, IoUring};
+use nephoscope_linux::clock;
 use nephoscope_wire::random::Random;
 use std::io::Error;
 use std::os::fd::AsRawFd;

@@ -1,9 +1,11 @@
 //! The synchronous engine: `pread` and `pwrite`, one thread for each operation in flight.
 use super::job::Job;
 use super::mover::Mover;
-use crate::closed_loop::{Outcome, Window};
 use crate::error::Result;
-use crate::{clock, timed, workers};
+use crate::threads::workers;
+use crate::timing::closed_loop::{Outcome, Window};
+use crate::timing::timed;
+use nephoscope_linux::clock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Runs the job; a single operation in flight runs in the calling thread. Calls `gate` when all is

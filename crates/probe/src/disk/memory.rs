@@ -1,10 +1,10 @@
 //! How much memory this process may use: the machine's, or less where a cgroup says so.
 use super::place;
-use crate::cgroup::Cgroups;
 use crate::error::Result;
-use crate::files::Files;
-use crate::proc;
 use crate::trial::Trial;
+use nephoscope_linux::cgroup::Cgroups;
+use nephoscope_linux::files::Files;
+use nephoscope_linux::proc;
 use std::path::Path;
 
 /// `MemTotal`, or the smallest limit of this process's cgroups below it; `None` where `/proc` hides

@@ -1,9 +1,9 @@
 //! One thread's records, moved one at a time by `pread` and `pwrite`.
 use super::job::Job;
 use super::pattern::{self, Order};
-use crate::buffer::{Buffer, Pages};
 use crate::error::Result;
-use crate::session::Session;
+use crate::memory::buffer::{Buffer, Pages};
+use crate::trial::session::Session;
 use nephoscope_wire::random::Random;
 use std::io::Error;
 use std::os::fd::AsRawFd;

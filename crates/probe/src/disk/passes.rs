@@ -4,12 +4,13 @@ use super::job::Job;
 use super::mover::Mover;
 use super::pattern::Order;
 use super::scratch::Scratch;
-use crate::closed_loop::latency_histogram;
 use crate::error::{ProbeError, Result};
-use crate::thread_barriers::Latch;
-use crate::workers::{self, Worker};
-use crate::{clock, timed};
+use crate::threads::barriers::Latch;
+use crate::threads::workers::{self, Worker};
+use crate::timing::closed_loop::latency_histogram;
+use crate::timing::timed;
 use hdrhistogram::Histogram;
+use nephoscope_linux::clock;
 use nephoscope_wire::random::Random;
 
 #[derive(Clone, Copy, Debug)]
@@ -188,7 +189,7 @@ mod tests {
     fn files(count: usize) -> Vec<Scratch> {
         (0..count)
             .map(|_| {
-                Scratch::open(crate::session::Session::detached(), &place::directory(""), 0)
+                Scratch::open(crate::trial::session::Session::detached(), &place::directory(""), 0)
                     .unwrap()
             })
             .collect()

@@ -1,7 +1,8 @@
 //! Where a scratch file goes, and what kind of place that is.
 use super::errors;
 use crate::error::{ProbeError, Result};
-use std::ffi::{CStr, CString};
+use nephoscope_linux::files::statvfs;
+use std::ffi::CString;
 use std::io::Error;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -72,19 +73,8 @@ pub fn file_system(directory: &Path) -> Result<libc::statvfs> {
     stat.map_err(|error| errors::named("Looking at the free space", directory, &error))
 }
 
-pub fn statvfs(path: &CStr) -> Result<libc::statvfs, Error> {
-    // SAFETY: a valid C string, and a plain struct that the kernel fills.
-    unsafe {
-        let mut stat: libc::statvfs = std::mem::zeroed();
-        match libc::statvfs(path.as_ptr(), &raw mut stat) {
-            0 => Ok(stat),
-            _ => Err(Error::last_os_error()),
-        }
-    }
-}
-
 /// The path for a system call; a NUL byte cannot be part of one.
-pub fn c_path(path: &Path) -> Result<CString> {
+fn c_path(path: &Path) -> Result<CString> {
     CString::new(path.as_os_str().as_bytes()).map_err(|_| {
         ProbeError::usage("`directory` has a NUL byte in it.", "Set it to an existing directory.")
     })

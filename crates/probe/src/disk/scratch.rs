@@ -1,8 +1,8 @@
 //! A scratch file without a name: it vanishes with the process, however that ends.
 use super::{errors, place};
-use crate::buffer::{Buffer, Pages};
 use crate::error::{ProbeError, Result};
-use crate::session::Session;
+use crate::memory::buffer::{Buffer, Pages};
+use crate::trial::session::Session;
 use nephoscope_wire::random::Random;
 use std::fs::{File, OpenOptions};
 use std::io::Error;

@@ -25,12 +25,14 @@
 //! is in caches; compare only rates of one size. The search for matches costs more than everything
 //! else, so that decompression is ten times as fast and depends on other parts of a CPU.
 use crate::error::{wrong_result, Kind, ProbeError, Result};
-use crate::session::Session;
-use crate::team::{self, Seats};
-use crate::thread_barriers::Barrier;
+use crate::threads::barriers::Barrier;
+use crate::threads::team::{self, Seats};
+use crate::threads::workers;
+use crate::trial::factors;
+use crate::trial::session::Session;
 use crate::trial::Trial;
-use crate::{clock, trial::factors, workers};
 use lzma_rust2::{LzmaOptions, LzmaReader, LzmaWriter};
+use nephoscope_linux::clock;
 use nephoscope_wire::spec::{Metric, Param, Spec, Unit};
 use std::io::{Read, Write};
 

@@ -47,14 +47,15 @@
 //! held in memory during an execution, for the sentence about a failure. What a program
 //! leaves running in the background is not waited for.
 use crate::error::{Kind, ProbeError, Result};
-use crate::execution::{
+use crate::threads::execution::{
     first_line, Ending, Execution, Executor, Figure, Program, Streams, COLLECTED,
 };
-use crate::files::Files;
-use crate::proc;
+use crate::timing::closed_loop;
 use crate::trial::{factors, Trial};
-use crate::{clock, closed_loop};
 use hdrhistogram::Histogram;
+use nephoscope_linux::clock;
+use nephoscope_linux::files::Files;
+use nephoscope_linux::proc;
 use nephoscope_wire::spec::{Better, Metric, Param, Spec};
 use serde_json::json;
 

@@ -46,13 +46,14 @@
 //! SCHED_DEADLINE threads can be neither created nor pinned: one loop runs on the calling thread,
 //! and throttling shows as `preempted`; if children start without a reservation, each loop is a
 //! process that waits for its own.
-#[cfg(target_arch = "x86_64")]
-use crate::clock::Tsc;
-use crate::clock::{Monotonic, Ticks};
 use crate::error::Result;
-use crate::gaps::{processes, record, start, Record, Settings};
+use crate::threads::gaps::{processes, record, start, Record, Settings};
+#[cfg(target_arch = "x86_64")]
+use crate::timing::ticks::Tsc;
+use crate::timing::ticks::{Monotonic, Ticks};
+use crate::trial::factors;
 use crate::trial::{Factors, Trial};
-use crate::{team, trial::factors};
+use nephoscope_linux::scheduling;
 use nephoscope_wire::gap_cycles::LONG_SHARE;
 pub use nephoscope_wire::specs::cpu_gaps::SPEC;
 use serde_json::json;
@@ -76,7 +77,7 @@ fn run_with<C: Ticks>(trial: &mut Trial) -> Result<()> {
         session: trial.session,
     };
     let places = start::places(trial)?;
-    let contend = match team::under_deadline() {
+    let contend = match scheduling::is_reserved() {
         true => places.len() > 1,
         false => trial.params.int("processes_per_cpu") > 1,
     };

@@ -31,10 +31,12 @@
 //! checks one password at a time in portable code. John the Ripper computes many candidates at once
 //! (DES: one in each bit of a vector register) and is faster by that.
 use crate::error::{wrong_result, Result};
-use crate::password_hashes;
-use crate::team::{self, Seats};
+mod password_hashes;
+
+use crate::threads::team::{self, Seats};
+use crate::trial::factors;
 use crate::trial::Trial;
-use crate::{clock, trial::factors};
+use nephoscope_linux::clock;
 use nephoscope_wire::params::Params;
 use nephoscope_wire::spec::{Metric, Param, Spec, Unit};
 use sha2::{Digest, Sha256};

@@ -26,12 +26,15 @@
 //! 64-bit division dominates, whose cost differs between CPU generations. Threads beyond the
 //! allowed CPUs share them.
 use crate::error::{wrong_result, Result};
-use crate::pi::{Pi, MACHIN, STORMER};
-use crate::session::Session;
-use crate::team::{self, Seats};
+mod pi;
+
+use crate::threads::team::{self, Seats};
+use crate::trial::factors;
+use crate::trial::session::Session;
 use crate::trial::Trial;
-use crate::{clock, trial::factors};
+use nephoscope_linux::clock;
 use nephoscope_wire::spec::{Metric, Param, Spec};
+use pi::{Pi, MACHIN, STORMER};
 use sha2::{Digest, Sha256};
 
 /// About 100 ms on a core of 2.5 GHz.

@@ -23,13 +23,18 @@
 //! The system calls are included: some hundred nanoseconds. Cold caches after a switch are not: the
 //! threads share their memory. On two CPUs most of the time is leaving the idle state, including
 //! the hypervisor's part.
-use crate::closed_loop::{Outcome, Window};
 use crate::error::{Kind as ErrorKind, ProbeError, Result};
-use crate::gaps::cause::Switches;
-use crate::session::Session;
+use crate::threads::gaps::cause::Switches;
+use crate::threads::team;
+use crate::threads::turn_passing::{Method, Partner};
+use crate::timing::closed_loop::{Outcome, Window};
+use crate::timing::timed;
+use crate::trial::affinity;
+use crate::trial::factors;
+use crate::trial::parameters;
+use crate::trial::session::Session;
 use crate::trial::Trial;
-use crate::turn_passing::{Method, Partner};
-use crate::{affinity, clock, parameters, team, timed, trial::factors};
+use nephoscope_linux::clock;
 use nephoscope_wire::spec::{Metric, Param, Spec};
 
 pub const SPEC: Spec = Spec {

@@ -29,16 +29,19 @@
 //! Without `sync` the page cache takes part: small files then measure the file system's code and
 //! memory. One operation at a time. Random choices differ from those of `PostMark`, within sampling
 //! error. The directory itself is not synced: a crash may lose the name of a synced file.
-use crate::closed_loop::latency_histogram;
 use crate::disk::folder::Folder;
 use crate::disk::mail::{self, Draws, Mail};
 use crate::disk::mailbox::{check_files, Counts, Habits, Mailbox};
 use crate::disk::place;
 use crate::error::{Kind as ErrorKind, ProbeError, Result};
-use crate::session::Session;
+use crate::timing::closed_loop::latency_histogram;
+use crate::timing::timed;
+use crate::trial::factors;
+use crate::trial::parameters;
+use crate::trial::session::Session;
 use crate::trial::{Factors, Trial};
-use crate::{clock, parameters, timed, trial::factors};
 use hdrhistogram::Histogram;
+use nephoscope_linux::clock;
 use nephoscope_wire::spec::{Metric, Param, Spec};
 use serde_json::json;
 
@@ -127,7 +130,7 @@ fn draws(trial: &Trial) -> Result<Draws> {
             "Set the smaller one as min_bytes.",
         ));
     }
-    Ok(Draws { seed: clock::seed(&trial.params), ..draws })
+    Ok(Draws { seed: parameters::seed(&trial.params), ..draws })
 }
 
 struct Work {

@@ -39,14 +39,16 @@
 //! guest and not bypassed by direct I/O, nor is the ARC of ZFS before 2.3. Writes are not flushed:
 //! see `disk.sync`. Burst allowances show as bursts. Thin provisioning makes the first write of a
 //! block slow; filling pays for it.
-use crate::closed_loop::Outcome;
 use crate::disk::job::Job;
 use crate::disk::memory::reaches_disk;
 use crate::disk::scratch::Scratch;
 use crate::disk::{engine_ring, engine_sync, errors, place};
 use crate::error::{Kind, ProbeError, Result};
+use crate::timing::closed_loop::Outcome;
+use crate::trial::factors;
+use crate::trial::parameters;
 use crate::trial::{Factors, Trial};
-use crate::{clock, trial::factors};
+use nephoscope_linux::clock;
 use nephoscope_wire::params::Params;
 use nephoscope_wire::spec::{Metric, Param, Spec};
 use std::path::Path;
@@ -159,7 +161,7 @@ impl Settings {
         }
         let operation = params.text("operation");
         let (write, random) = (operation.ends_with("write"), operation.starts_with("rand"));
-        let seed = clock::seed(params);
+        let seed = parameters::seed(params);
         Ok(Self { record_bytes, records, depth, direct, write, random, seed })
     }
 

@@ -40,9 +40,11 @@ use crate::disk::passes::{self, Pass, Passed};
 use crate::disk::scratch::Scratch;
 use crate::disk::{errors, place};
 use crate::error::{ProbeError, Result};
-use crate::session::Session;
+use crate::threads::team;
+use crate::trial::factors;
+use crate::trial::parameters;
+use crate::trial::session::Session;
 use crate::trial::{Factors, Trial};
-use crate::{clock, parameters, team, trial::factors};
 use nephoscope_wire::spec::{Metric, Param, Spec};
 use serde::Deserialize;
 use std::path::Path;
@@ -151,7 +153,7 @@ impl Settings {
         settings.operations = in_order.map(|word| (*word).to_owned()).collect();
         settings.record_bytes.sort_unstable();
         settings.record_bytes.dedup();
-        settings.seed = clock::seed(params);
+        settings.seed = parameters::seed(params);
         settings.check().map(|()| settings)
     }
 

@@ -22,14 +22,16 @@
 //! # Caveats
 //! A device or hypervisor that acknowledges flushes without performing them cannot be detected by
 //! timing; latencies below about 20 µs are suspicious. Files in memory (tmpfs) are refused.
-use crate::closed_loop::latency_histogram;
 use crate::disk::job::Job;
 use crate::disk::mover::Mover;
 use crate::disk::scratch::Scratch;
 use crate::disk::{errors, place};
 use crate::error::Result;
+use crate::timing::closed_loop::latency_histogram;
+use crate::timing::timed;
+use crate::trial::factors;
 use crate::trial::Trial;
-use crate::{clock, timed, trial::factors};
+use nephoscope_linux::clock;
 use nephoscope_wire::spec::{Metric, Param, Spec};
 use std::fs::File;
 use std::io::Error;

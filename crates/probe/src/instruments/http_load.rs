@@ -47,15 +47,16 @@
 //! descriptors. A generator whose thread uses its whole CPU (`generator_busy_ratio`) or waits for one
 //! (`generator_wait_ratio`) may be the limit itself.
 use crate::error::{ProbeError, Result};
-use crate::http::data::Table;
-use crate::http::expected::Expected;
-use crate::http::mix::Mix;
-use crate::http::request::Common;
-use crate::http::url::Url;
-use crate::http::Http;
-use crate::http2::Http2;
-use crate::requests::tls::Tls;
-use crate::requests::{self, report, spec, target, Settings};
+use crate::http::http1::data::Table;
+use crate::http::http1::expected::Expected;
+use crate::http::http1::mix::Mix;
+use crate::http::http1::request::Common;
+use crate::http::http1::url::Url;
+use crate::http::http1::Http;
+use crate::http::http2::Http2;
+use crate::http::requests::tls::Tls;
+use crate::http::requests::{self, report, spec, Settings};
+use crate::net::target;
 use crate::trial::{factors, Trial};
 use nephoscope_wire::input::read_text;
 use nephoscope_wire::params::Params;

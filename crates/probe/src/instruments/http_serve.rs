@@ -35,11 +35,12 @@
 //! One thread limits the rate: see `used_cpus`. The arrival is the moment when the server saw the
 //! request, not when it reached the machine. Bodies of requests are dropped; chunked ones are
 //! refused (411). There is no TLS.
-use crate::clock;
 use crate::error::{ProbeError, Result};
-use crate::http_server::{self, Served, Settings, BODY_BYTES_MAX, KIND_NAMES};
+use crate::http::server::{self, Served, Settings, BODY_BYTES_MAX, KIND_NAMES};
 use crate::load;
+use crate::trial::idle_cpu;
 use crate::trial::{factors, ListenConfig, Trial};
+use nephoscope_linux::clock;
 use nephoscope_wire::spec::{Metric, Param, Spec};
 use serde_json::{json, Value};
 use std::net::IpAddr;
@@ -118,13 +119,13 @@ pub fn run(trial: &mut Trial) -> Result<()> {
         ns => ns,
     };
     let settings = settings(trial)?;
-    let (listener, address) = http_server::listen(address, trial.params.u64("port") as u16)?;
+    let (listener, address) = server::listen(address, trial.params.u64("port") as u16)?;
     trial.prepared_at(Some(address))?;
-    let (began_ns, cpu_ns) = (trial.started_ns(), clock::process_cpu_ns());
+    let (began_ns, cpu_ns) = (trial.started_ns(), idle_cpu::benchmark_cpu_ns());
     let life_ns = (began_ns, began_ns + duration_ns);
-    let served = http_server::serve(&settings, trial.session, listener, None, life_ns)?;
+    let served = server::serve(&settings, trial.session, listener, None, life_ns)?;
     let elapsed_ns = (clock::monotonic_ns() - began_ns).max(1) as f64;
-    let cpu_ns = (clock::process_cpu_ns() - cpu_ns) as f64;
+    let cpu_ns = (idle_cpu::benchmark_cpu_ns() - cpu_ns) as f64;
     trial.out.emit("used_cpus", cpu_ns / elapsed_ns, factors! {})?;
     emit(trial, &served, elapsed_ns)
 }
@@ -132,12 +133,12 @@ pub fn run(trial: &mut Trial) -> Result<()> {
 /// The far side of a session: any number of connections, each request with the token if it must.
 pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value> {
     let settings = settings(trial)?;
-    let (listener, address) = http_server::listen(listen.bind, trial.params.u64("port") as u16)?;
+    let (listener, address) = server::listen(listen.bind, trial.params.u64("port") as u16)?;
     let checks = trial.params.bool("check_token") && !listen.bind.is_loopback();
     trial.listens_at(address)?;
     let life_ns = (trial.started_ns(), u64::MAX);
     let token = checks.then(|| listen.token.clone());
-    let served = http_server::serve(&settings, trial.session, listener, token, life_ns)?;
+    let served = server::serve(&settings, trial.session, listener, token, life_ns)?;
     Ok(document(&served, trial.started_ns()))
 }
 

@@ -29,11 +29,12 @@
 //! Redis executes commands on one thread: more connections queue there. LPUSH makes lists longer
 //! until the trial ends. With `pipeline` above 1 a latency includes the wait for the replies before.
 use crate::error::{ProbeError, Result};
-use crate::kv::keys::{Keys, Zipf};
-use crate::kv::{filling, Dialect, Kv, Operation, Workload};
-use crate::parameters;
-use crate::requests::recorder::Recorder;
-use crate::requests::{self, report, spec, target, Settings};
+use crate::http::kv::keys::{Keys, Zipf};
+use crate::http::kv::{filling, Dialect, Kv, Operation, Workload};
+use crate::http::requests::recorder::Recorder;
+use crate::http::requests::{self, report, spec, Settings};
+use crate::net::target;
+use crate::trial::parameters;
 use crate::trial::{factors, Trial};
 use nephoscope_wire::input::read_text;
 use nephoscope_wire::params::Params;

@@ -36,10 +36,11 @@ use crate::error::Result;
 use crate::load::load_threads::{self, LoadSettings, LoadTarget, Rate, Work};
 use crate::load::usable_cache::{self, CHAINS};
 use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, LOAD_CPUS, PERIOD, THREADS};
-use crate::ring::{hop_together, Ring, LINE_BYTES};
-use crate::session::Session;
+use crate::memory::caches;
+use crate::memory::ring::{hop_together, Ring, LINE_BYTES};
+use crate::trial::factors;
+use crate::trial::session::Session;
 use crate::trial::Trial;
-use crate::{caches, trial::factors};
 use nephoscope_wire::spec::{Metric, Param, Spec};
 
 pub const SPEC: Spec = Spec {

@@ -24,11 +24,11 @@
 //! `cpu.hash` and `cpu.pi` to compare machines. Periods as short as scheduler slices give a smooth
 //! load, longer ones bursts. `idle` yields to every other program of its cgroup; between groups the
 //! group's weight applies.
-use crate::affinity;
-use crate::error::Result;
+use crate::error::{ProbeError, Result};
 use crate::load::load_threads::{self, LoadSettings, LoadTarget, Rate, Work};
 use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, PERIOD, THREADS};
 use crate::trial::Trial;
+use nephoscope_linux::scheduling;
 use nephoscope_wire::spec::{Metric, Param, Spec};
 
 pub const SPEC: Spec = Spec {
@@ -66,7 +66,8 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     let shift = LoadSettings::of(trial, LoadTarget::CpuTime)?;
     let cpus = load::seats(trial)?;
     if trial.params.bool("idle") {
-        affinity::only_when_idle()?;
+        scheduling::run_only_when_idle()
+            .map_err(|error| ProbeError::os("Running only on idle CPUs", &error))?;
     }
     let rate = Rate { total: "load_work_per_s", interval: "interval_work_per_s", each: 1.0 };
     load_threads::run(trial, &shift, &load::pinned(&cpus), &[rate], |thread| {

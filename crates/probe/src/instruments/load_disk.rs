@@ -33,7 +33,6 @@
 //! The share is of time, not of bandwidth: a parallel disk may do more than half in half of the
 //! time. A host cache that holds the file is what is loaded; use a larger file. On tmpfs `fsync` is
 //! refused, and a note states that the others load memory.
-use crate::clock;
 use crate::disk::job::Job;
 use crate::disk::mover::Mover;
 use crate::disk::scratch::Scratch;
@@ -41,7 +40,8 @@ use crate::disk::{errors, place};
 use crate::error::{ProbeError, Result};
 use crate::load::load_threads::{self, LoadSettings, LoadTarget, Rate, Work};
 use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, LOAD_CPUS, PERIOD};
-use crate::session::Session;
+use crate::trial::parameters;
+use crate::trial::session::Session;
 use crate::trial::Trial;
 use nephoscope_wire::spec::{Metric, Param, Spec};
 use std::os::fd::AsRawFd;
@@ -100,7 +100,7 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     let shift = LoadSettings::of(trial, keeps)?;
     let (threads, record_bytes) = (trial.params.size("threads"), trial.params.size("record_bytes"));
     let places = load::places(trial, threads)?;
-    let seed = clock::seed(&trial.params);
+    let seed = parameters::seed(&trial.params);
     let records = records(trial)?;
     let (scratch, direct) = prepare(trial, records * record_bytes as u64, seed)?;
     let write = trial.params.text("operation") != "read";

@@ -29,7 +29,6 @@
 //! Writing and reading alternate: short intervals have more of one or the other, and threads need
 //! not stay in step. Without `fsync` a file may be truncated before its data reached the disk, and
 //! without `drop_cache` reads come from memory. Use `load.disk` for one kind of operation.
-use crate::clock;
 use crate::disk::job::Job;
 use crate::disk::mover::Mover;
 use crate::disk::place;
@@ -37,7 +36,8 @@ use crate::disk::scratch::Scratch;
 use crate::error::{ProbeError, Result};
 use crate::load::load_threads::{self, LoadSettings, LoadTarget, Rate, Work, PARTS};
 use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, LOAD_CPUS, PERIOD};
-use crate::session::Session;
+use crate::trial::parameters;
+use crate::trial::session::Session;
 use crate::trial::Trial;
 use nephoscope_wire::spec::{Metric, Param, Spec};
 use std::path::Path;
@@ -94,7 +94,7 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     let (fsync, drop_cache) = (params.bool("fsync"), params.bool("drop_cache"));
     let blocks = blocks(trial)?;
     let places = load::places(trial, threads)?;
-    let seed = clock::seed(params);
+    let seed = parameters::seed(params);
     let file_bytes = blocks * block_bytes as u64;
     let directory = place::directory(params.text("directory"));
     place::check_space(&directory, file_bytes.saturating_mul(2 * threads as u64))?;

@@ -29,16 +29,18 @@
 //! A thread that waits for memory counts as busy: the share is of time, not of bandwidth. Lines
 //! fetched before stores by `write` and `copy` are not counted. One thread rarely saturates a
 //! socket.
-use crate::buffer::{Buffer, Pages};
 use crate::error::Result;
 use crate::load::load_threads::{self, LoadSettings, LoadTarget, Rate, Work};
 use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, PERIOD, THREADS};
-use crate::session::Session;
-use crate::simd::{self, Level};
-use crate::stream::{self, Element, How, Kernel};
+use crate::memory::buffer::{Buffer, Pages};
+use crate::memory::caches;
+use crate::memory::simd::{self, Level};
+use crate::memory::stream::{self, Element, How, Kernel};
+use crate::memory::walks::{self, Operation};
+use crate::trial::parameters;
+use crate::trial::session::Session;
 use crate::trial::Trial;
-use crate::walks::{self, Operation};
-use crate::{caches, clock, parameters};
+use nephoscope_linux::clock;
 use nephoscope_wire::random::Random;
 use nephoscope_wire::spec::{Metric, Param, Spec};
 use serde::Deserialize;

@@ -31,8 +31,10 @@
 //! are lost at a slow receiver's socket: `load_bytes_per_s` counts what arrived, `sent_bytes_per_s`
 //! what left.
 use crate::error::Result;
-use crate::load::network_loads::{self, Names, DIRECTION, DROPS, INTENSITY, LOSS, USED_CPUS};
 use crate::load::{self, DURATION, INTERVAL, PERIOD};
+use crate::net::goodput::background_load::{
+    self, Names, DIRECTION, DROPS, INTENSITY, LOSS, USED_CPUS,
+};
 use crate::net::goodput::client;
 pub use crate::net::goodput::server::serve;
 use crate::net::goodput::{PACKET_BYTES, RATE_BITS_PER_S_MAX, SEND_BYTES, STREAMS};
@@ -82,13 +84,13 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     let packet_bytes = trial.params.size("packet_bytes");
     let bytes_per_s = trial.params.float("rate_bits_per_s") / 8.0;
     let rate = if tcp { bytes_per_s } else { bytes_per_s / packet_bytes as f64 };
-    let mut task = network_loads::task(trial, tcp, packet_bytes, rate)?;
+    let mut task = background_load::task(trial, tcp, packet_bytes, rate)?;
     task.streams = trial.params.size("streams");
     task.send_bytes = trial.params.size("send_bytes");
     let peer = trial.session.read_peer(SPEC.id)?;
     if tcp {
         let both = client::streams(trial, &task, &peer)?;
-        return network_loads::emit_streams(trial, &task, &both, rate);
+        return background_load::emit_streams(trial, &task, &both, rate);
     }
     let both = client::datagrams(trial, &task, peer)?;
     let names = Names {
@@ -97,5 +99,5 @@ pub fn run(trial: &mut Trial) -> Result<()> {
         sent: "sent_bytes_per_s",
         each: packet_bytes as f64,
     };
-    network_loads::emit_datagrams(trial, &task, &both, rate, &names)
+    background_load::emit_datagrams(trial, &task, &both, rate, &names)
 }

@@ -25,8 +25,10 @@
 //! loaded it: `sent_packets_per_s` includes them. On loopback both sides share one machine, and the
 //! sender's time includes the receiving.
 use crate::error::Result;
-use crate::load::network_loads::{self, Names, DIRECTION, DROPS, INTENSITY, LOSS, USED_CPUS};
 use crate::load::{self, DURATION, INTERVAL, PERIOD};
+use crate::net::goodput::background_load::{
+    self, Names, DIRECTION, DROPS, INTENSITY, LOSS, USED_CPUS,
+};
 use crate::net::goodput::client;
 pub use crate::net::goodput::server::serve;
 use crate::net::udp::packet::HEADER_BYTES;
@@ -69,7 +71,7 @@ pub const SPEC: Spec = Spec {
 
 pub fn run(trial: &mut Trial) -> Result<()> {
     let rate = trial.params.float("packets_per_s");
-    let task = network_loads::task(trial, false, trial.params.size("packet_bytes"), rate)?;
+    let task = background_load::task(trial, false, trial.params.size("packet_bytes"), rate)?;
     let peer = trial.session.read_peer(SPEC.id)?;
     let both = client::datagrams(trial, &task, peer)?;
     let names = Names {
@@ -78,5 +80,5 @@ pub fn run(trial: &mut Trial) -> Result<()> {
         sent: "sent_packets_per_s",
         each: 1.0,
     };
-    network_loads::emit_datagrams(trial, &task, &both, rate, &names)
+    background_load::emit_datagrams(trial, &task, &both, rate, &names)
 }

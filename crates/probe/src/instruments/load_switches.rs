@@ -28,9 +28,9 @@
 use crate::error::Result;
 use crate::load::load_threads::{self, LoadSettings, LoadTarget, Rate, Work};
 use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, LOAD_CPUS, PERIOD, THREADS};
-use crate::parameters;
+use crate::threads::turn_passing::{Method, Partner};
+use crate::trial::parameters;
 use crate::trial::Trial;
-use crate::turn_passing::{Method, Partner};
 use nephoscope_wire::spec::{Metric, Param, Spec};
 
 pub const SPEC: Spec = Spec {
@@ -110,8 +110,9 @@ impl Work for Pair {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::Session;
-    use crate::{affinity, clock};
+    use crate::trial::affinity;
+    use crate::trial::session::Session;
+    use nephoscope_linux::clock;
 
     #[test]
     fn both_threads_of_a_pair_are_seen() {

@@ -32,15 +32,20 @@
 //! Without huge pages (see the notes) steps near 6 MiB may be those of address translation. A
 //! virtual machine shares the last level: its step is lower and less steep. The shortest lengths
 //! include loop overhead.
-use crate::buffer::{Buffer, Pages};
-use crate::closed_loop::median;
 use crate::error::{wrong_value, ProbeError, Result};
-use crate::ladder::{self, Ladder, PASSES};
-use crate::session::Session;
-use crate::simd::Level;
+use crate::memory::buffer::{Buffer, Pages};
+use crate::memory::ladder::{self, Ladder, PASSES};
+use crate::memory::pages;
+use crate::memory::simd;
+use crate::memory::simd::Level;
+use crate::memory::walks::{walk, Operation, OPERATIONS, TURN_BYTES};
+use crate::timing::closed_loop::median;
+use crate::timing::timed;
+use crate::timing::touch;
+use crate::trial::factors;
+use crate::trial::parameters;
+use crate::trial::session::Session;
 use crate::trial::Trial;
-use crate::walks::{walk, Operation, OPERATIONS, TURN_BYTES};
-use crate::{pages, parameters, simd, timed, touch, trial::factors};
 use nephoscope_wire::spec::{Metric, Param, Spec};
 
 pub const SPEC: Spec = Spec {
@@ -283,7 +288,7 @@ fn wrong(op: Operation, bytes: usize) -> ProbeError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::buffer::Pages;
+    use crate::memory::buffer::Pages;
 
     fn vector(longest: usize, llc_bytes: usize) -> Vector {
         let ladder = Ladder { lengths: vec![longest], llc_bytes };

@@ -32,14 +32,18 @@
 //! (nested paging); huge pages of a guest may lie on small ones of the host. Just above the
 //! last-level cache a replacement policy that is not strict LRU keeps part of a ring, which is
 //! shown slower than a program would find it. Neighbours' memory traffic increases the latency.
-use crate::buffer::{Buffer, Pages};
-use crate::closed_loop::median;
 use crate::error::{wrong_value, Result};
-use crate::ladder::{self, Ladder, PASSES};
-use crate::ring::{Ring, LINE_BYTES};
-use crate::session::Session;
+use crate::memory::buffer::{Buffer, Pages};
+use crate::memory::ladder::{self, Ladder, PASSES};
+use crate::memory::pages;
+use crate::memory::ring::{Ring, LINE_BYTES};
+use crate::timing::closed_loop::median;
+use crate::timing::timed;
+use crate::timing::touch;
+use crate::trial::factors;
+use crate::trial::parameters;
+use crate::trial::session::Session;
 use crate::trial::Trial;
-use crate::{pages, parameters, timed, touch, trial::factors};
 use nephoscope_wire::spec::{Metric, Param, Spec};
 
 pub const SPEC: Spec = Spec {
@@ -213,7 +217,7 @@ impl Chase {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attempts::{attempt, holds};
+    use crate::trial::attempts::{attempt, holds};
 
     /// Nanoseconds of a dependent addition: one cycle on every CPU that the probe is built for.
     fn cycle_ns() -> f64 {
@@ -254,7 +258,7 @@ mod tests {
 
     #[test]
     fn memory_is_far_slower_than_the_first_cache() {
-        let llc_bytes = crate::caches::last_level(&crate::affinity::allowed()).bytes;
+        let llc_bytes = crate::memory::caches::last_level(&crate::trial::affinity::allowed()).bytes;
         let far_bytes = 2 * llc_bytes + (16 << 20);
         let ladder = Ladder { lengths: vec![8 << 10, far_bytes], llc_bytes };
         let sweeper = Sweeper::map(Session::detached(), &ladder).unwrap();
@@ -269,7 +273,7 @@ mod tests {
 
     #[test]
     fn prefetchers_can_follow_an_ascending_ring_and_not_a_random_one() {
-        let llc_bytes = crate::caches::last_level(&crate::affinity::allowed()).bytes;
+        let llc_bytes = crate::memory::caches::last_level(&crate::trial::affinity::allowed()).bytes;
         let lines = (2 * llc_bytes).min(64 << 20) / LINE_BYTES;
         let mut random = chase(lines * LINE_BYTES, llc_bytes, Pages::Huge);
         random.ring.grow(lines);

@@ -38,13 +38,19 @@
 //! # Caveats
 //! A virtual machine may be told a last-level cache that it shares. Memory bandwidth belongs to the
 //! socket: neighbours reduce it. More threads than CPUs wait for each other (see the notes).
-use crate::buffer::Pages;
 use crate::error::Result;
-use crate::stream::arrays::{Arrays, Layout};
-use crate::stream::{Element, Kernel};
-use crate::team::Seats;
+use crate::memory::buffer::Pages;
+use crate::memory::caches;
+use crate::memory::ladder;
+use crate::memory::pages;
+use crate::memory::simd;
+use crate::memory::stream::arrays::{Arrays, Layout};
+use crate::memory::stream::{Element, Kernel};
+use crate::threads::team::Seats;
+use crate::trial::affinity;
+use crate::trial::factors;
+use crate::trial::parameters;
 use crate::trial::{Factors, Trial};
-use crate::{affinity, caches, ladder, pages, parameters, simd, trial::factors};
 use nephoscope_wire::spec::{Metric, Param, Spec, Unit};
 
 pub const SPEC: Spec = Spec {

@@ -38,6 +38,7 @@ mod null;
 mod storage_transfer;
 mod sys_calls;
 mod sys_fingerprint;
+pub mod wrap;
 
 type Run = fn(&mut Trial) -> Result<()>;
 /// The far side of a two-sided benchmark, for the peer that presents the token; what it counted.
@@ -50,6 +51,18 @@ pub struct Instrument {
     pub run: Run,
     /// The far side, for benchmarks that have one.
     pub serve: Option<Serve>,
+}
+
+impl Instrument {
+    /// Returns what serves the far side; an error for a benchmark with one side.
+    pub fn far_side(&self) -> Result<Serve> {
+        self.serve.ok_or_else(|| {
+            ProbeError::usage(
+                format!("{} has one side only; there is nothing to serve.", self.spec.id),
+                "Use `run`.",
+            )
+        })
+    }
 }
 
 macro_rules! instrument {

@@ -26,8 +26,9 @@
 //! Placement matters; `pin` fixes it. The load is a closed loop.
 use crate::error::Result;
 use crate::net::loopback::{round_trips, throughput, Pins};
+use crate::trial::affinity;
+use crate::trial::factors;
 use crate::trial::Trial;
-use crate::{affinity, trial::factors};
 use nephoscope_wire::spec::{Metric, Param, Spec};
 
 pub const SPEC: Spec = Spec {

@@ -23,6 +23,7 @@
 //! Game servers limit the rate of queries of one address and answer once a frame: a high rate measures
 //! the limit.
 use crate::error::Result;
+use crate::http::requests::spec::AUTHORISED_HOSTS;
 use crate::load;
 use crate::net::client::reach;
 pub use crate::net::game_query::serve;
@@ -32,7 +33,6 @@ use crate::net::probing::one_socket_each::{Exchange, OneSocketEach};
 use crate::net::probing::{
     self, probe_samples, ProbingConfig, HOST, LATE_AFTER, STORED_PROBES, WAIT,
 };
-use crate::requests::spec::AUTHORISED_HOSTS;
 use crate::trial::Trial;
 use nephoscope_wire::spec::{joined, Metric, Param, Spec};
 use std::net::SocketAddr;

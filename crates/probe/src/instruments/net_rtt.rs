@@ -40,6 +40,7 @@
 //! left more than 1 ms late (`late_sends_ratio`), the sender was measured, and the trial is
 //! invalid. `receiver_drops_count` (full receive buffer) is part of the loss.
 use crate::error::{ProbeError, Result};
+use crate::http::requests::spec::AUTHORISED_HOSTS;
 use crate::load;
 use crate::net::probing::icmp::IcmpProber;
 use crate::net::probing::one_socket_each::{Exchange, OneSocketEach};
@@ -49,7 +50,6 @@ use crate::net::probing::{
 use crate::net::rtt_client::{ask, RttConfig, RttResult};
 pub use crate::net::rtt_server::serve;
 use crate::net::udp::packet::HEADER_BYTES;
-use crate::requests::spec::AUTHORISED_HOSTS;
 use crate::trial::factors;
 use crate::trial::{Factors, Trial};
 use nephoscope_wire::spec::{joined, Metric, Param, Spec};

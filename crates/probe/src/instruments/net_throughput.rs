@@ -42,7 +42,6 @@
 //! `used_cpus` of both sides. Virtual network cards need search steps of a minute and a
 //! `loss_goal_ratio` above 0. With `segmentation_offload` a pair of virtual ports passes large
 //! messages: the figure is then not one of packets on a wire.
-use crate::clock;
 use crate::error::{ProbeError, Result};
 use crate::load;
 use crate::net::congestion_control::{self, CongestionControl};
@@ -54,6 +53,7 @@ use crate::net::goodput::{
     TRANSFER, WAIT, WARMUP,
 };
 use crate::net::udp::slots::PairSelection;
+use crate::trial::parameters;
 use crate::trial::Trial;
 use nephoscope_wire::spec::{Metric, Param, Spec};
 
@@ -263,7 +263,7 @@ fn task(trial: &Trial) -> Result<Task> {
         zero_copy: params.bool("zero_copy"),
         segmentation_offload: params.bool("segmentation_offload"),
         pairs: (pair_ratio < 1.0)
-            .then(|| PairSelection { start_ratio: pair_ratio, seed: clock::seed(params) }),
+            .then(|| PairSelection { start_ratio: pair_ratio, seed: parameters::seed(params) }),
         wait_ns: ns("wait_ns"),
         press: (!tcp && is_flood).then_some(fastest),
         ..Task::default()

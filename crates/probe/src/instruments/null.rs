@@ -23,9 +23,11 @@
 use crate::error::{Kind, ProbeError, Result};
 use crate::net::client::reach;
 use crate::net::server::accept_peer;
-use crate::session::Session;
+use crate::trial::factors;
+use crate::trial::parameters;
+use crate::trial::session::Session;
 use crate::trial::{ListenConfig, Trial};
-use crate::{clock, trial::factors};
+use nephoscope_linux::clock;
 use nephoscope_wire::lines::Peer;
 use nephoscope_wire::random::Random;
 pub use nephoscope_wire::specs::null::SPEC;
@@ -34,7 +36,7 @@ use serde_json::{json, Value};
 pub fn run(trial: &mut Trial) -> Result<()> {
     let value = trial.params.float("value");
     let noise = trial.params.float("noise_ratio");
-    let mut random = Random::new(clock::seed(&trial.params));
+    let mut random = Random::new(parameters::seed(&trial.params));
     trial.prepared()?;
     let session = trial.session;
     if let Some(peer) = trial.take_peer() {

@@ -42,12 +42,12 @@
 //! bucket removes those. WebDAV and WebHDFS take an object in one request, without parts. SFTP needs
 //! the program `ssh`; a connection of it may outlive a killed trial.
 use crate::error::Result;
-use crate::files::Files;
-use crate::proc;
-use crate::requests::spec::AUTHORISED_HOSTS;
+use crate::http::requests::spec::AUTHORISED_HOSTS;
 use crate::storage::settings::{Service, Settings, Verify};
 use crate::storage::{clients, passes, report, transactions, Place};
 use crate::trial::{factors, Trial};
+use nephoscope_linux::files::Files;
+use nephoscope_linux::proc;
 use nephoscope_wire::spec::{Metric, Param, Spec};
 
 /// Hashing that takes more of the measured reads is worth a note.

@@ -38,13 +38,16 @@
 //! the probe, which has 2 to 4 MiB; a larger program pays more. The default program is the probe
 //! itself, which is static: one that loads libraries takes longer. A page fault of a huge page is another
 //! operation, which is not measured.
-use crate::buffer::{Buffer, Pages};
-use crate::closed_loop::median;
-use crate::echo_process::{transfer_byte, Echo};
 use crate::error::{Kind, ProbeError, Result};
-use crate::session::Session;
+use crate::memory::buffer::{Buffer, Pages};
+use crate::threads::echo_process::{transfer_byte, Echo};
+use crate::threads::execution::Program;
+use crate::timing::closed_loop::median;
+use crate::trial::affinity;
+use crate::trial::factors;
+use crate::trial::session::Session;
 use crate::trial::Trial;
-use crate::{affinity, clock, execution::Program, trial::factors};
+use nephoscope_linux::clock;
 use nephoscope_wire::spec::{Metric, Param, Spec};
 use std::fs::File;
 use std::io::{Error, PipeReader, PipeWriter};

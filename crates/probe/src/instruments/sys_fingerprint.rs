@@ -40,10 +40,10 @@
 //! their machine identifier share a hash. `rotational` and a virtual port's speed are the driver's
 //! claims. Limits above the visible part of the cgroup tree are invisible.
 use crate::error::Result;
-use crate::files::Files;
 use crate::machine::{self, cloud, oddities};
 use crate::trial::factors;
 use crate::trial::Trial;
+use nephoscope_linux::files::Files;
 pub use nephoscope_wire::specs::sys_fingerprint::SPEC;
 use serde_json::Value;
 

@@ -4,10 +4,13 @@ use super::busy_time::Busy;
 use super::duty_cycle::{Duty, Step};
 use super::even_rate::Beat;
 use crate::error::Result;
-use crate::thread_barriers::Latch;
+use crate::threads::barriers::Latch;
+use crate::threads::workers::{self, Worker};
+use crate::trial::affinity;
+use crate::trial::factors;
 use crate::trial::Trial;
-use crate::workers::{self, Worker};
-use crate::{affinity, clock, trial::factors};
+use nephoscope_linux::clock;
+use nephoscope_linux::scheduling;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -207,8 +210,7 @@ fn worker_loop<W: Work>(
     over: &AtomicBool,
 ) -> Result<()> {
     // Sleeps end up to 50 µs late by default: much of a short period.
-    // SAFETY: sets a property of the calling thread.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+    scheduling::minimise_timer_slack();
     let cpu_ns = |work: &W| clock::thread_cpu_ns() + work.others_cpu_ns();
     let (first_ns, first_cpu_ns) = (clock::monotonic_ns(), cpu_ns(work));
     let mut clockwork = match shift.keeps {

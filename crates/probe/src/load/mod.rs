@@ -4,12 +4,12 @@ pub mod busy_time;
 pub mod duty_cycle;
 pub mod even_rate;
 pub mod load_threads;
-pub mod network_loads;
 pub mod usable_cache;
 
 use crate::error::{ProbeError, Result};
+use crate::threads::team;
+use crate::trial::affinity;
 use crate::trial::Trial;
-use crate::{affinity, team};
 use nephoscope_wire::spec::{Metric, Param};
 
 pub const THREADS: Param =

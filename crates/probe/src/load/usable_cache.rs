@@ -2,11 +2,12 @@
 //!
 //! What a CPU says of its cache is true of the chip. A virtual machine may be given a part of it,
 //! and its neighbours take from the rest: a working set of the nominal size would then lie in memory.
-use crate::buffer::{Buffer, Pages};
 use crate::error::Result;
-use crate::ring::{hop_together, Ring, LINE_BYTES};
-use crate::session::Session;
-use crate::{clock, workers};
+use crate::memory::buffer::{Buffer, Pages};
+use crate::memory::ring::{hop_together, Ring, LINE_BYTES};
+use crate::threads::workers;
+use crate::trial::session::Session;
+use nephoscope_linux::clock;
 
 /// Chains that are followed side by side.
 pub const CHAINS: usize = 4;
@@ -86,7 +87,8 @@ mod tests {
     fn what_is_found_is_no_more_than_was_asked_for() {
         // A first-level cache holds 16 KiB on every CPU; four times 4 MiB is beyond most second ones,
         // so that on any machine the answer is a size in between.
-        let found = find(Session::detached(), crate::affinity::allowed()[0], 4 << 20).unwrap();
+        let found =
+            find(Session::detached(), crate::trial::affinity::allowed()[0], 4 << 20).unwrap();
         assert!(found.is_none_or(|bytes| (128 << 10..=4 << 20).contains(&bytes)), "{found:?}");
     }
 }

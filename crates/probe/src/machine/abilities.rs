@@ -1,7 +1,7 @@
 //! What this process may do here.
 use super::Section;
-use crate::files::{Fact, Files};
-use crate::proc;
+use nephoscope_linux::files::{Fact, Files};
+use nephoscope_linux::proc;
 
 pub fn section(files: &Files) -> Section {
     let mut section = Section::new("abilities");

@@ -2,8 +2,8 @@
 use super::cpuid::{Cache, Cpuid};
 use super::topology;
 use super::Section;
-use crate::files::{Fact, Files};
-use crate::proc;
+use nephoscope_linux::files::{Fact, Files};
+use nephoscope_linux::proc;
 
 const CPUS: &str = "/sys/devices/system/cpu";
 
@@ -84,7 +84,7 @@ pub fn section(files: &Files, cpuid: &Fact<Cpuid>) -> Section {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::Captured;
+    use nephoscope_linux::captured::Captured;
 
     #[test]
     fn instances_of_one_kind_are_counted_once_each() {

@@ -1,10 +1,10 @@
 //! The clock: which source the kernel uses, and what one reading costs.
 use super::cpuid::Cpuid;
 use super::Section;
-use crate::clock;
-use crate::closed_loop::median;
-use crate::files::{Fact, Files};
-use crate::timed;
+use crate::timing::closed_loop::median;
+use crate::timing::timed;
+use nephoscope_linux::clock;
+use nephoscope_linux::files::{Fact, Files};
 
 const SOURCE: &str = "/sys/devices/system/clocksource/clocksource0";
 
@@ -60,7 +60,7 @@ pub fn section(files: &Files, cpuid: &Fact<Cpuid>) -> Section {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attempts::{attempt, holds};
+    use crate::trial::attempts::{attempt, holds};
 
     #[test]
     fn the_cost_agrees_with_a_plain_loop() {

@@ -5,9 +5,9 @@
 //! Plain HTTP/1.1 with short time limits. Sources: the three providers' metadata documents.
 use super::identity::hashed;
 use super::Section;
-use crate::clock;
 use crate::error::{ProbeError, Result};
-use crate::files::Fact;
+use nephoscope_linux::clock;
+use nephoscope_linux::files::Fact;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::time::Duration;

@@ -163,12 +163,12 @@ fn somebody_else_at_the_address_is_no_cloud() {
 fn a_silent_or_missing_server_costs_little_time() {
     // Bound but never accepted from: the connection stands in the backlog and nothing is said.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    crate::attempts::attempt("a silent server", || {
+    crate::trial::attempts::attempt("a silent server", || {
         let start_ns = clock::monotonic_ns();
         assert!(asked(silent.local_addr().unwrap())["provider"].is_null());
         // Three providers of 300 ms each, and as much again for a busy machine.
         let took_ns = clock::monotonic_ns() - start_ns;
-        crate::attempts::holds(took_ns < LIMIT_NS * 6, format!("{took_ns} ns"))
+        crate::trial::attempts::holds(took_ns < LIMIT_NS * 6, format!("{took_ns} ns"))
     });
     let address = silent.local_addr().unwrap();
     drop(silent);

@@ -1,8 +1,8 @@
 //! The CPU by the `cpuid` instruction, by `/proc/cpuinfo`, and whether the two agree.
 use super::cpuid::Cpuid;
 use super::Section;
-use crate::files::{Fact, Files};
-use crate::proc;
+use nephoscope_linux::files::{Fact, Files};
+use nephoscope_linux::proc;
 use serde::Serialize;
 use serde_json::{json, Value};
 
@@ -178,7 +178,7 @@ fn boost(files: &Files) -> Fact<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::Captured;
+    use nephoscope_linux::captured::Captured;
 
     const INTEL: &str =
         "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 85\n\

@@ -1,7 +1,7 @@
 //! What the `cpuid` instruction says. Other architectures have no such instruction: every answer
 //! is then missing, with that reason. Leaves: Intel SDM volume 2A, AMD APM volume 3, and for the
 //! hypervisor's leaves Linux `virt/kvm/x86/cpuid.rst`.
-use crate::files::Fact;
+use nephoscope_linux::files::Fact;
 use serde::Serialize;
 
 /// One cache, from whichever source.
@@ -50,16 +50,9 @@ pub fn read() -> Fact<Cpuid> {
     Err("this architecture has no cpuid instruction".to_owned())
 }
 
-/// Whether the hypervisor tells this guest of stolen time: yes on bare metal (where 0 is the
-/// truth), on Xen, and on KVM with the steal-time feature; no on KVM without it and on Hyper-V;
-/// unknown elsewhere.
-pub fn steal_told() -> Option<bool> {
-    read().ok().and_then(|cpuid| cpuid.steal_told())
-}
-
 impl Cpuid {
-    /// As [`steal_told`].
-    pub fn steal_told(&self) -> Option<bool> {
+    /// Whether the hypervisor reports stolen time, as [`super::steal::reported`] returns it.
+    pub fn reports_steal(&self) -> Option<bool> {
         /// `KVM_FEATURE_STEAL_TIME`.
         const STEAL_TIME: u32 = 1 << 5;
         if !self.hypervisor {
@@ -221,10 +214,10 @@ mod x86 {
                 (cpuid.hypervisor, &cpuid.signatures[..]),
                 (true, &["KVMKVMKVM".to_owned()][..])
             );
-            assert_eq!(cpuid.steal_told(), Some(true));
+            assert_eq!(cpuid.reports_steal(), Some(true));
             let silent =
                 |eax, ecx| if eax == 0x4000_0001 { leaf(1, 0, 0, 0) } else { epyc(eax, ecx) };
-            assert_eq!(decode(silent).steal_told(), Some(false));
+            assert_eq!(decode(silent).reports_steal(), Some(false));
         }
 
         #[test]
@@ -240,7 +233,7 @@ mod x86 {
             };
             let cpuid = decode(both);
             assert_eq!(cpuid.signatures, ["Microsoft Hv", "KVMKVMKVM"]);
-            assert_eq!(cpuid.steal_told(), Some(true));
+            assert_eq!(cpuid.reports_steal(), Some(true));
         }
 
         #[test]
@@ -249,7 +242,7 @@ mod x86 {
                 |eax, ecx| if eax == 1 { leaf(0x00A0_0F11, 0, 0, 0) } else { epyc(eax, ecx) };
             let cpuid = decode(bare);
             assert!(!cpuid.hypervisor && cpuid.signatures.is_empty());
-            assert_eq!(cpuid.steal_told(), Some(true), "0 is the truth on bare metal");
+            assert_eq!(cpuid.reports_steal(), Some(true), "0 is the truth on bare metal");
         }
     }
 }

@@ -1,9 +1,10 @@
 //! Block devices, and the file systems that a benchmark would write to.
 use super::memory::bracketed;
 use super::Section;
-use crate::cgroup::unescape;
-use crate::disk::place;
-use crate::files::{Fact, Files};
+use nephoscope_linux::files::{self, Fact, Files};
+use nephoscope_linux::mounts::{self, Mount};
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 pub fn section(files: &Files) -> Section {
@@ -104,22 +105,23 @@ fn mount(table: &Fact<String>, role: &'static str, path: &Path) -> Section {
 /// The mount that holds `path`: the longest mount point above it, the last one if several lie on
 /// top of each other.
 fn holding(mountinfo: &str, path: &Path) -> Option<Mounted> {
-    let parse = |line: &str| {
-        let (before, after) = line.split_once(" - ")?;
-        let point = PathBuf::from(unescape(before.split(' ').nth(4)?));
-        let mut after = after.split(' ');
-        let (kind, source) = (after.next()?.to_owned(), unescape(after.next()?));
+    let mounted = |mount: Mount| {
+        let point = PathBuf::from(mount.point);
+        let kind = mount.kind.to_owned();
         // A network file system's source names a server and perhaps a user.
-        let source = if source.starts_with("/dev/") { source } else { kind.clone() };
+        let source = if mount.source.starts_with("/dev/") { mount.source } else { kind.clone() };
         path.starts_with(&point).then_some(Mounted { point, kind, source })
     };
-    mountinfo.lines().filter_map(parse).max_by_key(|mount| mount.point.components().count())
+    mounts::parse(mountinfo)
+        .filter_map(mounted)
+        .max_by_key(|mount| mount.point.components().count())
 }
 
 /// (size, free for this user, read-only) of the file system at `path`.
 fn space(path: &Path) -> Fact<(u64, u64, bool)> {
-    let name = place::c_path(path).map_err(|_| "the path holds a NUL".to_owned())?;
-    let stat = place::statvfs(&name).map_err(|error| format!("statvfs failed: {error}"))?;
+    let name =
+        CString::new(path.as_os_str().as_bytes()).map_err(|_| "the path holds a NUL".to_owned())?;
+    let stat = files::statvfs(&name).map_err(|error| format!("statvfs failed: {error}"))?;
     let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
     Ok((bytes(stat.f_blocks), bytes(stat.f_bavail), stat.f_flag & libc::ST_RDONLY != 0))
 }
@@ -127,7 +129,7 @@ fn space(path: &Path) -> Fact<(u64, u64, bool)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::Captured;
+    use nephoscope_linux::captured::Captured;
     use serde_json::json;
 
     #[test]

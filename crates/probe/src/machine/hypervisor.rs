@@ -1,7 +1,7 @@
 //! Who runs this machine: the hypervisor's `cpuid` leaf, the firmware's words, Xen's own folder.
 use super::cpuid::Cpuid;
 use super::Section;
-use crate::files::{Fact, Files};
+use nephoscope_linux::files::{Fact, Files};
 
 /// Signature words and the names people use. Linux `arch/x86/kernel/cpu/hypervisor.c` and the
 /// vendors' interface documents.

@@ -1,6 +1,6 @@
 //! A stable name for the machine that does not give its identity away.
 use super::Section;
-use crate::files::{Fact, Files};
+use nephoscope_linux::files::{Fact, Files};
 use sha2::{Digest, Sha256};
 
 /// Ties the hash to this program, so that it matches nobody else's hash of the same identifier.
@@ -42,7 +42,7 @@ fn machine_id(files: &Files) -> Fact<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::Captured;
+    use nephoscope_linux::captured::Captured;
 
     fn hash(files: &[(&str, &str)]) -> serde_json::Value {
         section(&Captured::new(files).files()).into_parts().0["machine_id_hash"].clone()

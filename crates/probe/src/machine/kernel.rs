@@ -1,6 +1,6 @@
 //! The kernel, its mitigations, the distribution, and signs of a container.
 use super::Section;
-use crate::files::{Fact, Files};
+use nephoscope_linux::files::{Fact, Files};
 
 /// Boot flags that change what a benchmark sees. Only these are read out of the command line: the
 /// rest of it may hold secrets.
@@ -133,7 +133,7 @@ pub fn container(files: &Files) -> Section {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::Captured;
+    use nephoscope_linux::captured::Captured;
     use serde_json::json;
 
     #[test]

@@ -1,10 +1,9 @@
 //! What this process may use (control groups, resource limits), and which counters can be believed.
-use super::{cpuid, Section};
-use crate::affinity;
-use crate::cgroup::{Cgroups, Limit};
-use crate::counters;
-use crate::files::{Fact, Files};
-use crate::proc::{self, CpuTimes};
+use super::{steal, Section};
+use nephoscope_linux::affinity;
+use nephoscope_linux::cgroup::{Cgroups, Limit};
+use nephoscope_linux::files::{Fact, Files};
+use nephoscope_linux::proc::{self, CpuTimes};
 use serde::Serialize;
 
 /// CPUs that this process can keep busy: those it may run on, or its quota where that is less.
@@ -67,12 +66,12 @@ fn rlimit(read: impl FnOnce(*mut libc::rlimit) -> libc::c_int) -> Fact<u64> {
 pub fn counters(files: &Files) -> Section {
     let stat = files.text("/proc/stat");
     let cpu = stat.as_deref().ok().and_then(CpuTimes::parse);
-    let hidden = counters::steal_hidden(cpu.as_ref());
+    let hidden = steal::hidden_reason(cpu.as_ref());
     let mut section = Section::new("counters");
     section.set("steal", hidden.is_none());
     section.put(
         "steal_told_by_hypervisor",
-        cpuid::steal_told().ok_or_else(|| "the hypervisor's interface does not say".to_owned()),
+        steal::reported().ok_or_else(|| "the hypervisor's interface does not say".to_owned()),
     );
     let since_boot = match (hidden, cpu) {
         (None, Some(CpuTimes { busy, idle, steal: Some(steal) })) if busy + idle + steal > 0 => {
@@ -97,7 +96,7 @@ pub fn counters(files: &Files) -> Section {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::Captured;
+    use nephoscope_linux::captured::Captured;
     use serde_json::json;
 
     #[test]

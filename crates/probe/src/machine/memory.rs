@@ -1,7 +1,7 @@
 //! Memory, swap and huge pages.
 use super::Section;
-use crate::files::{Fact, Files};
-use crate::proc;
+use nephoscope_linux::files::{Fact, Files};
+use nephoscope_linux::proc;
 use serde_json::{json, Value};
 
 const MM: &str = "/sys/kernel/mm";
@@ -92,7 +92,7 @@ pub fn bracketed(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::Captured;
+    use nephoscope_linux::captured::Captured;
 
     #[test]
     fn totals_equal_the_system_call() {

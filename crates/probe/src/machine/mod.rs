@@ -1,8 +1,7 @@
 //! What this machine is: facts for the fingerprint. A fact that is missing is null and has its
 //! reason in `missing`; nothing here fails because a file is hidden.
-use crate::cgroup::Cgroups;
-use crate::files::{Fact, Files};
-use serde::Serialize;
+use nephoscope_linux::cgroup::Cgroups;
+use nephoscope_linux::files::Files;
 use serde_json::{json, Map, Value};
 
 pub mod abilities;
@@ -19,59 +18,14 @@ pub mod limits;
 pub mod memory;
 pub mod nics;
 pub mod oddities;
+mod section;
+pub mod steal;
 pub mod topology;
+
+pub use section::Section;
 
 /// Version of the document's structure; it changes when an old reader would misread a new one.
 pub const SCHEMA: u32 = 1;
-
-/// A named group of facts on its way into the document.
-#[derive(Debug)]
-pub struct Section {
-    name: String,
-    facts: Map<String, Value>,
-    missing: Vec<Value>,
-}
-
-impl Section {
-    /// An empty section; `name` is its key, and the first part of its facts' names in `missing`.
-    pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), facts: Map::new(), missing: Vec::new() }
-    }
-
-    /// Adds a fact that may be missing.
-    pub fn put<T: Serialize>(&mut self, fact: &str, value: Fact<T>) {
-        let value = match value {
-            Ok(value) => json!(value),
-            Err(reason) => {
-                let fact = format!("{}.{fact}", self.name);
-                self.missing.push(json!({"fact": fact, "reason": reason}));
-                Value::Null
-            }
-        };
-        self.facts.insert(fact.to_owned(), value);
-    }
-
-    /// Adds a fact that is always known.
-    pub fn set<T: Serialize>(&mut self, fact: &str, value: T) {
-        self.facts.insert(fact.to_owned(), json!(value));
-    }
-
-    /// Adds other sections as a list under one key.
-    pub fn list(&mut self, fact: &str, items: Vec<Section>) {
-        let mut list = Vec::new();
-        for item in items {
-            list.push(Value::Object(item.facts));
-            self.missing.extend(item.missing);
-        }
-        self.facts.insert(fact.to_owned(), Value::Array(list));
-    }
-
-    /// The facts, and the list of what is missing.
-    #[cfg(test)]
-    pub fn into_parts(self) -> (Map<String, Value>, Vec<Value>) {
-        (self.facts, self.missing)
-    }
-}
 
 /// The whole document. `cloud` is the section that [`cloud::ask`] made, or [`cloud::not_asked`].
 pub fn document(files: &Files, cloud: Section) -> Value {
@@ -110,7 +64,7 @@ pub fn document(files: &Files, cloud: Section) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::Captured;
+    use nephoscope_linux::captured::Captured;
 
     /// Top-level keys that readers rely on.
     const KEYS: [&str; 19] = [

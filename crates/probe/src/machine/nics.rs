@@ -1,7 +1,7 @@
 //! Network ports: driver, line rate, duplex. The loopback is left out; ports without a device
 //! behind them are named as virtual.
 use super::Section;
-use crate::files::{Fact, Files};
+use nephoscope_linux::files::{Fact, Files};
 
 const NET: &str = "/sys/class/net";
 const DOWN: &str = "the port is down";
@@ -92,7 +92,7 @@ fn duplex(files: &Files, folder: &str) -> Fact<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::Captured;
+    use nephoscope_linux::captured::Captured;
     use serde_json::json;
 
     fn captured(speed: &str, duplex: &str) -> Captured {

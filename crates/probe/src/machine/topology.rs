@@ -1,8 +1,8 @@
 //! Sockets, cores, threads, NUMA nodes, and which CPUs this process may use.
 use super::Section;
-use crate::affinity;
-use crate::files::{Fact, Files};
-use crate::proc;
+use nephoscope_linux::affinity;
+use nephoscope_linux::files::{Fact, Files};
+use nephoscope_linux::proc;
 use serde_json::{json, Value};
 use std::collections::BTreeSet;
 
@@ -82,7 +82,7 @@ fn isolated(files: &Files) -> Fact<Vec<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::Captured;
+    use nephoscope_linux::captured::Captured;
 
     #[test]
     fn two_sockets_with_two_threads_a_core() {

@@ -1,7 +1,7 @@
 //! The running side of a two-sided benchmark: reaching the far side.
 use super::connection::End;
 use crate::error::{Kind, ProbeError, Result};
-use crate::session::Session;
+use crate::trial::session::Session;
 use nephoscope_wire::lines::Peer;
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;

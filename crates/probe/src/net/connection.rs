@@ -1,8 +1,8 @@
 //! One end of a TCP connection: blocking calls that a cancellation ends, and that never wait for ever.
 use super::{read_option, set_option};
-use crate::clock;
 use crate::error::{Kind, ProbeError, Result};
-use crate::session::Session;
+use crate::trial::session::Session;
+use nephoscope_linux::clock;
 use std::io::{Error, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};

@@ -5,7 +5,7 @@ use super::messages::{send_message, UdpPort};
 use super::random_bytes;
 use super::server::{listen_both, Reception};
 use crate::error::{Kind, ProbeError, Result};
-use crate::session::Session;
+use crate::trial::session::Session;
 use crate::trial::{ListenConfig, Trial};
 use serde_json::{json, Value};
 use std::io::ErrorKind;

@@ -1,12 +1,13 @@
 //! Throughput and round trip of TCP connections on 127.0.0.1, with both ends in this process.
 use super::connection::{bound_waiting, is_wait, no_loopback, stalled, End, STALLED_NS};
 use super::meter::Meter;
-use crate::buffer::{Buffer, Pages};
-use crate::closed_loop::{Outcome, Window};
 use crate::error::{Kind, ProbeError, Result};
-use crate::session::Session;
-use crate::workers::{self, Worker};
-use crate::{clock, timed};
+use crate::memory::buffer::{Buffer, Pages};
+use crate::threads::workers::{self, Worker};
+use crate::timing::closed_loop::{Outcome, Window};
+use crate::timing::timed;
+use crate::trial::session::Session;
+use nephoscope_linux::clock;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 

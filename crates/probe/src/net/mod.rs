@@ -12,6 +12,7 @@ pub mod round_trips;
 pub mod rtt_client;
 pub mod rtt_server;
 pub mod server;
+pub mod target;
 pub mod tcp_info;
 pub mod udp;
 pub mod variation;

@@ -2,7 +2,7 @@
 //! Pure: times are arguments.
 use super::udp::losses::{Arrived, Losses};
 use super::udp::tracker::Tracker;
-use crate::closed_loop::latency_histogram;
+use crate::timing::closed_loop::latency_histogram;
 use hdrhistogram::Histogram;
 
 /// How the round trips of a trial are to be recorded.

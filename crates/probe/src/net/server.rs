@@ -2,10 +2,10 @@
 //! peer that presents the token.
 use super::connection::{is_wait, no_loopback, End};
 use super::udp::batch;
-use crate::clock;
 use crate::error::{Kind, ProbeError, Result};
-use crate::session::Session;
+use crate::trial::session::Session;
 use crate::trial::{ListenConfig, Trial};
+use nephoscope_linux::clock;
 use std::io::{ErrorKind, Read};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsRawFd;

@@ -1,8 +1,8 @@
 //! What the kernel knows about a connection that we sent on (`TCP_INFO`).
 use super::connection::End;
 use super::read_option;
-use crate::clock;
 use crate::error::Result;
+use nephoscope_linux::clock;
 use serde::{Deserialize, Serialize};
 use std::os::fd::{AsRawFd, RawFd};
 

@@ -2,7 +2,7 @@
 //!
 //! A transit is the receiver's clock at arrival minus the sender's clock at departure. The clocks may
 //! differ by any constant: only differences of transits are used here.
-use crate::closed_loop::latency_histogram;
+use crate::timing::closed_loop::latency_histogram;
 use hdrhistogram::Histogram;
 
 /// Interarrival jitter of RFC 3550 (section 6.4.1): `J += (|D| - J) / 16` in the order of arrival,

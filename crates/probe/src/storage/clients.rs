@@ -2,13 +2,13 @@
 use super::content::{Content, Object};
 use super::settings::Settings;
 use super::{Place, Store};
-use crate::clock;
-use crate::closed_loop::latency_histogram;
 use crate::error::{Kind, ProbeError, Result};
-use crate::session::Session;
-use crate::team;
+use crate::threads::team;
+use crate::timing::closed_loop::latency_histogram;
+use crate::trial::session::Session;
 use crate::trial::Trial;
 use hdrhistogram::Histogram;
+use nephoscope_linux::clock;
 use nephoscope_wire::random::Random;
 use sha2::{Digest, Sha256};
 use std::sync::Barrier;

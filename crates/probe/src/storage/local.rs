@@ -7,7 +7,7 @@ use crate::disk::folder::Folder;
 use crate::disk::scratch::Scratch;
 use crate::disk::{errors, place};
 use crate::error::{ProbeError, Result};
-use crate::session::Session;
+use crate::trial::session::Session;
 use crate::trial::Trial;
 use std::fs::{File, OpenOptions};
 use std::io::{Error, ErrorKind, Read, Write};

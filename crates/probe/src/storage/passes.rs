@@ -2,8 +2,8 @@
 //! caches, and at last each is written again and read at once.
 use super::clients::{together, Client, Times};
 use super::settings::{Settings, Verify};
-use crate::clock;
 use crate::error::Result;
+use nephoscope_linux::clock;
 
 /// What all clients did in one pass.
 #[derive(Debug)]
@@ -99,7 +99,7 @@ fn drop_caches(client: &mut Client) -> Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::closed_loop::latency_histogram;
+    use crate::timing::closed_loop::latency_histogram;
 
     fn times(started_ns: u64, ended_ns: u64, busy_ns: u64, bytes: u64) -> Times {
         Times { started_ns, ended_ns, busy_ns, bytes, latency: latency_histogram() }

@@ -1,8 +1,8 @@
 //! The samples of a transfer.
 use super::passes::Pass;
 use super::transactions::Transactions;
-use crate::closed_loop::{latency_histogram, pairs};
 use crate::error::Result;
+use crate::timing::closed_loop::{latency_histogram, pairs};
 use crate::trial::{factors, Factors, Trial};
 use nephoscope_wire::spec::Metric;
 

@@ -1,6 +1,6 @@
 //! What a transfer is to do, checked.
-use crate::clock;
 use crate::error::{ProbeError, Result};
+use crate::trial::parameters;
 use nephoscope_wire::params::Params;
 
 /// Kinds of stores, by their names in parameters.
@@ -91,7 +91,7 @@ impl Settings {
             is_synced: params.bool("sync"),
             verify,
             transactions_ns: params.u64("transactions_ns"),
-            seed: clock::seed(params),
+            seed: parameters::seed(params),
         })
     }
 

@@ -2,9 +2,9 @@
 //! One over the time of a serial request is no capacity: c clients may do c times as many, or fewer.
 use super::clients::{together, Client, Times};
 use super::settings::Settings;
-use crate::clock;
 use crate::error::Result;
 use hdrhistogram::Histogram;
+use nephoscope_linux::clock;
 
 /// Objects of each client, in turn.
 const OBJECTS: u64 = 8;
@@ -53,7 +53,7 @@ fn repeat(client: &mut Client, writes: bool, duration_ns: u64) -> Result<Times> 
 }
 
 fn summed(operation: &'static str, times: &[Times]) -> Transactions {
-    let mut latency = crate::closed_loop::latency_histogram();
+    let mut latency = crate::timing::closed_loop::latency_histogram();
     // Each client's own time: the others' last round is no part of it.
     let rate =
         |one: &Times| one.latency.len() as f64 * 1e9 / (one.ended_ns - one.started_ns) as f64;
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn rates_of_clients_add_up() {
         let client = |ended_ns| {
-            let mut latency = crate::closed_loop::latency_histogram();
+            let mut latency = crate::timing::closed_loop::latency_histogram();
             latency.record_n(10, 5).unwrap();
             Times { started_ns: 0, ended_ns, busy_ns: 50, bytes: 5, latency }
         };

@@ -1,5 +1,5 @@
 //! The static programs as other processes see them: output, exit codes, namespaces, groups.
-#[path = "../../../probe/src/attempts.rs"]
+#[path = "../../../probe/src/trial/attempts.rs"]
 mod attempts;
 mod enter;
 mod serve;

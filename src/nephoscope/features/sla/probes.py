@@ -1,6 +1,6 @@
 """Probes of services: addresses, and what the probe on a target is asked and answers.
 
-The probes themselves are made by `nephoscope-probe observe` (crates/probe/src/observe).
+The probes themselves are made by `nephoscope-probe observe` (crates/probe/src/http/observe).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 //! Goodput block by block: the rate at which each block of a set size was received. Pure: times are
 //! arguments.
-use crate::closed_loop::{latency_histogram, pairs};
+use crate::timing::closed_loop::{latency_histogram, pairs};
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 

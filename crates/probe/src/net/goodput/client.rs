@@ -2,7 +2,6 @@
 use super::datagrams::{self, UdpTransferStats, Way};
 use super::tcp_streams::{self, TcpTransferStats};
 use super::{StreamRole, Task};
-use crate::clock;
 use crate::error::{Kind, ProbeError, Result};
 use crate::net::client::reach;
 use crate::net::connection::End;
@@ -10,8 +9,9 @@ use crate::net::messages::{receive_message, send_message, Signal, UdpPort};
 use crate::net::rtt_client::{any_of, hello};
 use crate::net::udp::batch;
 use crate::net::udp::packet::flow_id;
-use crate::session::Session;
+use crate::trial::session::Session;
 use crate::trial::Trial;
+use nephoscope_linux::clock;
 use nephoscope_wire::lines::Peer;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::Ordering;

@@ -2,15 +2,15 @@
 use super::blocks::{BlockRates, Blocks};
 use super::datagrams::{Receiving, Way};
 use super::{Intervals, Task};
-use crate::clock;
-use crate::closed_loop::pairs;
 use crate::error::Result;
 use crate::net::udp::batch::{self, Batch, LONGEST_BYTES, SLOTS};
 use crate::net::udp::losses::{Arrived, Losses};
 use crate::net::udp::packet::{Header, HELLO};
 use crate::net::udp::tracker::Tracker;
 use crate::net::variation::{Jitter, Variation};
-use crate::session::Session;
+use crate::timing::closed_loop::pairs;
+use crate::trial::session::Session;
+use nephoscope_linux::clock;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::Ordering;
 

@@ -2,15 +2,17 @@
 use super::datagram_receiver::{receive, ReceivedStats};
 use super::paced_sender::{PacedSender, SendingPace};
 use super::{Intervals, Task};
-use crate::clock;
 use crate::error::Result;
 use crate::load::busy_time::Busy;
 use crate::net::udp::batch::Batch;
 use crate::net::udp::pace::Pace;
 use crate::net::udp::packet::Header;
 use crate::net::udp::sender::{self, Flood, Stream};
-use crate::session::Session;
-use crate::workers;
+use crate::threads::workers;
+use crate::trial::idle_cpu;
+use crate::trial::session::Session;
+use nephoscope_linux::clock;
+use nephoscope_linux::scheduling;
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
@@ -80,7 +82,7 @@ pub fn run(
         all_sent: AtomicBool::new(!way.sends),
     };
     let shared = &receiving;
-    let first_cpu_ns = clock::process_cpu_ns();
+    let first_cpu_ns = idle_cpu::benchmark_cpu_ns();
     std::thread::scope(|scope| {
         let receiver = workers::start(scope, None, || receive(session, task, way, shared))?;
         let mut sender = None;
@@ -106,7 +108,7 @@ pub fn run(
         sender_ended()?;
         let received = receiver.join()?;
         conducted?;
-        Ok(UdpTransferStats { sent, received, cpu_ns: clock::process_cpu_ns() - first_cpu_ns })
+        Ok(UdpTransferStats { sent, received, cpu_ns: idle_cpu::benchmark_cpu_ns() - first_cpu_ns })
     })
 }
 
@@ -159,8 +161,7 @@ fn flood(
     shared: &Receiving,
     intervals: &mut Intervals,
 ) -> Result<SentStats> {
-    // SAFETY: sets a property of the calling thread: sleeps end up to 50 µs late by default.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+    scheduling::minimise_timer_slack();
     let (busy, mut shares) = (Busy::default(), Intervals::new(task.interval_ns));
     let fd = way.socket.as_raw_fd();
     let mut presser =

@@ -1,4 +1,5 @@
 //! `net.throughput` and the loads of the network: what the near and the far side share.
+pub mod background_load;
 pub mod blocks;
 pub mod client;
 pub mod datagram_receiver;
@@ -15,9 +16,9 @@ use super::congestion_control::CongestionControl;
 use super::messages::not_understood;
 use super::udp::packet::HEADER_BYTES;
 use super::udp::slots::{PairSelection, Slots};
-use crate::clock;
 use crate::error::Result;
 use crate::load::{DURATION, INTENSITY, INTERVAL, PERIOD};
+use nephoscope_linux::clock;
 use nephoscope_wire::spec::Param;
 use paced_sender::SendingPace;
 use serde::{Deserialize, Serialize};

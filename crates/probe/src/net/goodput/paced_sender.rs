@@ -1,11 +1,11 @@
 //! How hard a load presses on the network: during a set share of the time, or at a set rate.
-use crate::clock;
 use crate::error::Result;
 use crate::load::busy_time::Busy;
 use crate::load::duty_cycle::{Duty, Step};
 use crate::load::even_rate::Beat;
 use crate::net::set_option;
-use crate::session::Session;
+use crate::trial::session::Session;
+use nephoscope_linux::clock;
 use serde::{Deserialize, Serialize};
 use std::os::fd::RawFd;
 use std::time::Duration;
@@ -143,7 +143,7 @@ fn waiting_bytes(socket: RawFd) -> libc::c_int {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attempts::{attempt, holds};
+    use crate::trial::attempts::{attempt, holds};
 
     fn press(intensity_ratio: f64, bytes_per_s: f64) -> SendingPace {
         SendingPace { intensity_ratio, period_ns: 10_000_000, bytes_per_s }

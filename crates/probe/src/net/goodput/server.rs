@@ -1,13 +1,13 @@
 //! The far side of `net.throughput` and of the loads.
 use super::datagrams::{self, Way};
 use super::{tcp_streams, StreamRole, Task};
-use crate::clock;
 use crate::error::Result;
 use crate::net::connection::{readable, End};
 use crate::net::messages::{gone, receive_message, send_message, Signal, UdpPort};
 use crate::net::server::{listen_both, Reception};
 use crate::net::udp::packet::flow_id;
 use crate::trial::{ListenConfig, Trial};
+use nephoscope_linux::clock;
 use serde_json::{json, Value};
 use std::net::UdpSocket;
 use std::os::fd::AsRawFd;

@@ -2,15 +2,16 @@
 use super::blocks::{BlockRates, Blocks};
 use super::paced_sender::PacedSender;
 use super::{Intervals, Task};
-use crate::buffer::{Buffer, Pages};
-use crate::clock;
 use crate::error::{ProbeError, Result};
-use crate::files;
 use crate::load::busy_time::Busy;
+use crate::memory::buffer::{Buffer, Pages};
 use crate::net::connection::End;
 use crate::net::meter::Meter;
 use crate::net::tcp_info::TcpInfo;
-use crate::workers::{self, Worker};
+use crate::threads::workers::{self, Worker};
+use crate::trial::idle_cpu;
+use nephoscope_linux::clock;
+use nephoscope_linux::files;
 use nephoscope_wire::random::Random;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -80,7 +81,7 @@ pub fn run(
     }
     let sockets: Vec<RawFd> = senders.iter().map(AsRawFd::as_raw_fd).collect();
     let mut info_intervals = Vec::new();
-    let first_cpu_ns = clock::process_cpu_ns();
+    let first_cpu_ns = idle_cpu::benchmark_cpu_ns();
     let mut intervals = Intervals::new(task.interval_ns);
     let mut shares = Intervals::new(task.interval_ns);
     let times: Vec<_> = senders.iter().map(|_| Busy::default()).collect();
@@ -151,7 +152,7 @@ pub fn run(
         stats.blocks = Blocks::joined(&blocks);
         stats.info = TcpInfo::together(&infos);
         stats.info_intervals = info_intervals;
-        stats.cpu_ns = clock::process_cpu_ns() - first_cpu_ns;
+        stats.cpu_ns = idle_cpu::benchmark_cpu_ns() - first_cpu_ns;
         stats.elapsed_ns = intervals.elapsed_ns();
         stats.intervals = intervals.rates;
         let a_sender_s = |(at_ns, per_s): &(u64, f64)| (*at_ns, per_s / 1e9 / times.len() as f64);

@@ -1,9 +1,9 @@
 //! ICMP echo requests as probes.
 use super::icmp_socket::{unreachable, IcmpSocket, HEADER_BYTES};
 use super::{wait_readable, Prober};
-use crate::clock;
 use crate::error::Result;
 use crate::net::round_trips::Arrival;
+use nephoscope_linux::clock;
 use std::io::ErrorKind;
 use std::net::IpAddr;
 use std::os::fd::AsRawFd;

@@ -10,11 +10,12 @@ pub mod probe_samples;
 use super::round_trips::{Arrival, Departure, RecordSettings, RoundTrips};
 use super::udp::pace::Pace;
 use super::udp::sender::LATE_NS;
-use crate::clock;
 use crate::error::Result;
 use crate::load;
-use crate::requests::target::{check_authorised, resolve};
+use crate::net::target::{check_authorised, resolve};
 use crate::trial::Trial;
+use nephoscope_linux::clock;
+use nephoscope_linux::scheduling;
 use nephoscope_wire::spec::Param;
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
@@ -96,8 +97,7 @@ pub fn run(
     prober: &mut impl Prober,
 ) -> Result<ProbingResult> {
     trial.prepared()?;
-    // SAFETY: sets a property of the calling thread: sleeps end up to 50 µs late by default.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+    scheduling::minimise_timer_slack();
     let mut probing = Probing::begin(config);
     let session = trial.session;
     while !session.is_stopped() && probing.has_more() {

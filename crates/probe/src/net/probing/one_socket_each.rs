@@ -1,11 +1,11 @@
 //! Probes with a socket each: TCP connections, and datagrams whose answers carry no number.
 use super::icmp_socket::unreachable;
 use super::Prober;
-use crate::clock;
 use crate::error::{Kind, ProbeError, Result};
 use crate::net::round_trips::Arrival;
 use crate::net::set_option;
 use crate::net::udp::socket_address::to_storage;
+use nephoscope_linux::clock;
 use std::collections::BTreeMap;
 use std::io::Error;
 use std::net::SocketAddr;

@@ -2,9 +2,9 @@
 use super::icmp_errors::Failure;
 use super::icmp_socket::{unreachable, IcmpSocket, HEADER_BYTES};
 use super::wait_readable;
-use crate::clock;
 use crate::error::{ProbeError, Result};
-use crate::session::Session;
+use crate::trial::session::Session;
+use nephoscope_linux::clock;
 use std::io::Error;
 use std::net::IpAddr;
 use std::os::fd::AsRawFd;

@@ -4,7 +4,7 @@
 use super::socket_address::{from_storage, to_storage};
 use crate::error::{Kind, ProbeError, Result};
 use crate::net::{read_option, set_option};
-use crate::session::Session;
+use crate::trial::session::Session;
 use std::io::{Error, ErrorKind};
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;

@@ -3,9 +3,10 @@ use super::batch::{self, Batch, SLOTS};
 use super::pace::Pace;
 use super::packet::Header;
 use super::slots::Slots;
-use crate::clock;
 use crate::error::{ProbeError, Result};
-use crate::session::Session;
+use crate::trial::session::Session;
+use nephoscope_linux::clock;
+use nephoscope_linux::scheduling;
 use std::collections::VecDeque;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
@@ -58,8 +59,7 @@ pub fn send(
     stream: &Stream,
     mut over: impl FnMut(&Sent) -> Result<bool>,
 ) -> Result<Sent> {
-    // SAFETY: sets a property of the calling thread: sleeps end up to 50 µs late by default.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+    scheduling::minimise_timer_slack();
     let mut batch = Batch::new(session, stream.packet_bytes);
     batch.address(stream.to, stream.packet_bytes);
     let mut sent = Sent::default();
@@ -174,7 +174,7 @@ fn wait(left_ns: u64, spin_ns: u64) {
 mod tests {
     use super::*;
     use crate::net::udp::batch::socket;
-    use crate::session::Session;
+    use crate::trial::session::Session;
     use std::net::Ipv4Addr;
 
     #[test]

@@ -8,7 +8,7 @@ use super::content::{Content, Object};
 use super::settings::Settings;
 use super::{vanished, Store};
 use crate::error::{ProbeError, Result};
-use crate::session::Session;
+use crate::trial::session::Session;
 use crate::trial::Trial;
 use bytes::Bytes;
 use credentials::Credentials;

@@ -1,6 +1,6 @@
 //! The name below which a trial has its objects, and whether another trial's has been given up.
-use crate::clock;
 use crate::error::Result;
+use nephoscope_linux::clock;
 use sha2::{Digest, Sha256};
 use std::path::Path;
 use std::time::Duration;

@@ -2,8 +2,8 @@
 use super::credentials::Credentials;
 use super::failures::Failures;
 use crate::error::{Kind, ProbeError, Result};
-use crate::http::url::Url;
-use crate::requests::{target, tls};
+use crate::http::http1::url::Url;
+use crate::http::requests::{target, tls};
 use crate::storage::settings::{Service, Settings};
 use crate::trial::Trial;
 use opendal_core::{HttpTransporter, Operator};

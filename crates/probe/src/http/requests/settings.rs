@@ -1,0 +1,44 @@
+//! What the engine is to do: toward which server, over how many connections, at which pace.
+use super::arrivals::Arrivals;
+use super::tls::Tls;
+use std::net::SocketAddr;
+
+/// What the engine is to do.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub address: SocketAddr,
+    /// How connections are encrypted, if they are.
+    pub tls: Option<Tls>,
+    pub connections: usize,
+    /// CPU of each thread, if it is pinned.
+    pub threads: Vec<Option<usize>>,
+    /// Requests in flight on each connection.
+    pub depth: usize,
+    /// Whether connections are opened before the first request is due.
+    pub connect_ahead: bool,
+    pub pacing: Pacing,
+    pub warmup_ns: u64,
+    /// Measured time after the warm-up; 0 until stopped.
+    pub duration_ns: u64,
+    pub timeout_ns: u64,
+    pub interval_ns: u64,
+    /// Busy waiting before a request is due.
+    pub spin_ns: u64,
+    /// Longest busy waiting for responses of a closed loop.
+    pub response_spin_ns: u64,
+    pub seed: u64,
+}
+
+/// What decides when the next request is sent.
+#[derive(Clone, Debug)]
+pub enum Pacing {
+    /// A response, and the time that a user thinks about it.
+    Closed(Think),
+    Open(Arrivals),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Think {
+    pub mean_ns: u64,
+    pub exponential: bool,
+}
