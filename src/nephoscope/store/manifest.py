@@ -25,7 +25,82 @@ MERGED_SINCE = 2
 YEAR_10000_S = 253_402_300_800
 """Seconds from 1970; no calendar of the standard library goes further."""
 
+_IsValid = Callable[[Any], bool]
 _HINT = "Its trial files can be read by any Parquet reader; or remove the run's folder."
+
+
+def is_number(value: Any) -> bool:
+    """States whether a value is a number (JSON has no other than finite ones)."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
+
+
+def is_moment(value: Any) -> bool:
+    """States whether a value is a time in seconds that a calendar has."""
+    return is_number(value) and 0 <= value < YEAR_10000_S
+
+
+def _maybe(is_valid: _IsValid) -> _IsValid:
+    return lambda value: value is None or is_valid(value)
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, int)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_mapping(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _list_of(is_valid: _IsValid) -> _IsValid:
+    return lambda value: isinstance(value, list) and all(map(is_valid, value))
+
+
+def _mapping_of(is_valid: _IsValid) -> _IsValid:
+    return lambda value: _is_mapping(value) and all(map(is_valid, value.values()))
+
+
+def _is_target(value: Any) -> bool:
+    return has_types(value, {"name": str, "kind": str})
+
+
+def _is_setting(value: Any) -> bool:
+    types = {"benchmark": str, "params": dict, "factors": dict, "index": int}
+    return has_types(value, types) and _list_of(_is_text)(value.get("headline") or [])
+
+
+def _is_spec(value: Any) -> bool:
+    metric = {"id": str, "unit": str, "headline": bool, "doc": str}
+    return has_types(value, {"id": str, "summary": str, "metrics": list}) and all(
+        has_types(one, metric) for one in value["metrics"]
+    )
+
+
+def _is_extent(value: Any) -> bool:
+    return has_types(value, {"bytes": int, "sha256": str}) and value["bytes"] >= 0
+
+
+def has_types(value: Any, types: Mapping[str, type]) -> bool:
+    """States whether a value is a mapping that has these keys with values of these types."""
+    # Nothing but maps: it is called for each trial of a run.
+    return _is_mapping(value) and all(map(isinstance, map(value.get, types), types.values()))
+
+
+_MERGED: Mapping[str, type] = {
+    "trials": int,
+    "warmup": int,
+    "journal_bytes": int,
+    "records_sha256": str,
+    "samples_sha256": str,
+}
+
+
+def _key(is_valid: _IsValid, **default: Any) -> Any:
+    """A field of a manifest: what its value has to be, and the default of one that is missing."""
+    return field(metadata={"is_valid": is_valid}, **default)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,43 +115,47 @@ class RunManifest:
     them, also those of features and of later versions, which stay when the file is rewritten.
     """
 
-    version: int
-    id: str
-    state: str
-    plan: Mapping[str, Any]
-    plan_hash: str
-    settings: Sequence[Mapping[str, Any]]
-    specs: Sequence[Mapping[str, Any]]
-    targets: Sequence[Mapping[str, Any]]
-    seed: int | None = None
-    plan_name: str | None = None
-    question: str | None = None
-    nephoscope: str | None = None
-    probe: str | None = None
-    protocol: int | None = None
-    created_at: float = 0.0
-    started_at: float | None = None
-    finished_at: float | None = None
-    confidence: float | None = None
-    margin: float | None = None
-    budget_s: float | None = None
-    spent_s: float | None = None
-    fingerprints: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    outcomes: Sequence[Mapping[str, Any]] = ()
-    refused: Sequence[str] = ()
-    lost: Mapping[str, str] = field(default_factory=dict)
-    labels: Mapping[str, str] = field(default_factory=dict)
-    journal: Mapping[str, Any] | None = None
-    merged_trials: Mapping[str, Any] | None = None
-    lab_made: str = ""
-    imported: Mapping[str, Any] | None = None
+    version: int = _key(_is_int)
+    id: str = _key(_is_text)
+    state: str = _key(lambda value: value in STATES)
+    plan: Mapping[str, Any] = _key(_is_mapping)
+    plan_hash: str = _key(_is_text)
+    settings: Sequence[Mapping[str, Any]] = _key(_list_of(_is_setting))
+    specs: Sequence[Mapping[str, Any]] = _key(_list_of(_is_spec))
+    targets: Sequence[Mapping[str, Any]] = _key(_list_of(_is_target))
+    seed: int | None = _key(_maybe(_is_int), default=None)
+    plan_name: str | None = _key(_is_text, default=None)
+    question: str | None = _key(_maybe(_is_text), default=None)
+    nephoscope: str | None = _key(_maybe(_is_text), default=None)
+    probe: str | None = _key(_maybe(_is_text), default=None)
+    protocol: int | None = _key(_maybe(_is_int), default=None)
+    created_at: float = _key(is_moment, default=0.0)
+    started_at: float | None = _key(_maybe(is_moment), default=None)
+    finished_at: float | None = _key(_maybe(is_moment), default=None)
+    confidence: float | None = _key(lambda value: is_number(value) and 0 < value < 1, default=None)
+    margin: float | None = _key(lambda value: is_number(value) and 0 < value <= 1, default=None)
+    budget_s: float | None = _key(_maybe(is_number), default=None)
+    spent_s: float | None = _key(_maybe(is_number), default=None)
+    fingerprints: Mapping[str, Mapping[str, Any]] = _key(
+        _mapping_of(_is_mapping), default_factory=dict
+    )
+    outcomes: Sequence[Mapping[str, Any]] = _key(_list_of(_is_mapping), default=())
+    refused: Sequence[str] = _key(_list_of(_is_text), default=())
+    lost: Mapping[str, str] = _key(_mapping_of(_is_text), default_factory=dict)
+    labels: Mapping[str, str] = _key(_mapping_of(_is_text), default_factory=dict)
+    journal: Mapping[str, Any] | None = _key(_is_extent, default=None)
+    merged_trials: Mapping[str, Any] | None = _key(
+        lambda value: has_types(value, _MERGED), default=None
+    )
+    lab_made: str = _key(_is_text, default="")
+    imported: Mapping[str, Any] | None = _key(_is_mapping, default=None)
     stored: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> RunManifest:
         """Returns the record of a manifest's values; a key that is missing or null has the
         default."""
-        known = {name: stored[name] for name in _FIELDS if stored.get(name) is not None}
+        known = {name: stored[name] for name in _VALID if stored.get(name) is not None}
         return cls(**known, stored=stored)
 
     def changed(self, changes: Mapping[str, Any]) -> RunManifest:
@@ -94,7 +173,11 @@ class RunManifest:
         return tuple(dict.fromkeys(str(setting["benchmark"]) for setting in self.settings))
 
 
-_FIELDS = tuple(one.name for one in fields(RunManifest) if one.name != "stored")
+_VALID: Mapping[str, _IsValid] = {
+    one.name: one.metadata["is_valid"] for one in fields(RunManifest) if one.name != "stored"
+}
+_NEEDED = (*_VALID,)[: [*_VALID].index("seed") + 1]
+"""Keys without which a file is no manifest; a run of another tool may have a null as its seed."""
 
 
 def write_manifest(path: Path, manifest: RunManifest) -> None:
@@ -127,9 +210,9 @@ def _check(path: Path, values: Any) -> None:
     # First, because the keys of another version may differ.
     if isinstance(version, int) and not RUN.is_readable(version):
         raise LaterFormat(*RUN.refusal(path, version, str(values.get("nephoscope") or "")))
-    if not isinstance(values, dict) or not values.keys() >= _NEEDED.keys():
+    if not isinstance(values, dict) or not values.keys() >= set(_NEEDED):
         raise StoreError(f"{path} is no manifest of a run.", _HINT)
-    for key, is_valid in {**_NEEDED, **_OPTIONAL}.items():
+    for key, is_valid in _VALID.items():
         if key in values and not is_valid(values[key]):
             raise StoreError(f"{path} is damaged: its '{key}' cannot be read.", _HINT)
     if not _entries_exist(values["settings"], values["plan"].get("benchmarks")):
@@ -141,96 +224,3 @@ def _entries_exist(settings: Sequence[Mapping[str, Any]], benchmarks: Any) -> bo
     count = len(benchmarks) if isinstance(benchmarks, list) else 0
     entries = [setting.get("entry", 0) for setting in settings]
     return all(isinstance(one, int) and 0 <= one < max(count, 1) for one in entries)
-
-
-def is_number(value: Any) -> bool:
-    """States whether a value is a number (JSON has no other than finite ones)."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
-
-
-def is_moment(value: Any) -> bool:
-    """States whether a value is a time in seconds that a calendar has."""
-    return is_number(value) and 0 <= value < YEAR_10000_S
-
-
-def _maybe(is_valid: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda value: value is None or is_valid(value)
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_mapping(value: Any) -> bool:
-    return isinstance(value, dict)
-
-
-def _list_of(is_valid: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, list) and all(map(is_valid, value))
-
-
-def _is_target(value: Any) -> bool:
-    return has_types(value, {"name": str, "kind": str})
-
-
-def _is_setting(value: Any) -> bool:
-    types = {"benchmark": str, "params": dict, "factors": dict, "index": int}
-    return has_types(value, types) and _list_of(_is_text)(value.get("headline") or [])
-
-
-def _is_spec(value: Any) -> bool:
-    metric = {"id": str, "unit": str, "headline": bool, "doc": str}
-    return has_types(value, {"id": str, "summary": str, "metrics": list}) and all(
-        has_types(one, metric) for one in value["metrics"]
-    )
-
-
-def has_types(value: Any, types: Mapping[str, type]) -> bool:
-    """States whether a value is a mapping that has these keys with values of these types."""
-    # Nothing but maps: it is called for each trial of a run.
-    return _is_mapping(value) and all(map(isinstance, map(value.get, types), types.values()))
-
-
-_NEEDED: Mapping[str, Callable[[Any], bool]] = {
-    "version": lambda value: isinstance(value, int),
-    "id": _is_text,
-    "state": lambda value: value in STATES,
-    "plan": _is_mapping,
-    "plan_hash": _is_text,
-    "seed": _maybe(lambda value: isinstance(value, int)),
-    "settings": _list_of(_is_setting),
-    "specs": _list_of(_is_spec),
-    "targets": _list_of(_is_target),
-}
-_MERGED: Mapping[str, type] = {
-    "trials": int,
-    "warmup": int,
-    "journal_bytes": int,
-    "records_sha256": str,
-    "samples_sha256": str,
-}
-_OPTIONAL: Mapping[str, Callable[[Any], bool]] = {
-    "created_at": is_moment,
-    "started_at": _maybe(is_moment),
-    "finished_at": _maybe(is_moment),
-    "plan_name": _is_text,
-    "question": _is_text,
-    "confidence": lambda value: is_number(value) and 0 < value < 1,
-    "margin": lambda value: is_number(value) and 0 < value <= 1,
-    "budget_s": _maybe(is_number),
-    "spent_s": _maybe(is_number),
-    "fingerprints": lambda value: _is_mapping(value) and all(map(_is_mapping, value.values())),
-    "outcomes": _list_of(_is_mapping),
-    "journal": lambda value: (
-        has_types(value, {"bytes": int, "sha256": str}) and value["bytes"] >= 0
-    ),
-    "merged_trials": lambda value: has_types(value, _MERGED),
-    "labels": lambda value: _is_mapping(value) and all(map(_is_text, value.values())),
-    "refused": _list_of(_is_text),
-    "lost": lambda value: _is_mapping(value) and all(map(_is_text, value.values())),
-    "nephoscope": _maybe(_is_text),
-    "probe": _maybe(_is_text),
-    "protocol": _maybe(lambda value: isinstance(value, int)),
-    "lab_made": _is_text,
-    "imported": _is_mapping,
-}
