@@ -112,9 +112,8 @@ def encode(
 def record_values(record: TrialRecord) -> dict[str, Any]:
     """Returns what `record_from_json` reads."""
     # Not asdict of the whole: it copies every counter deeply, which takes longer than the rest.
-    fields = {_STORED_AS.get(name, name): getattr(record, name) for name in record.__slots__}
-    key = record.key
-    fields["key"] = {_STORED_AS.get(name, name): getattr(key, name) for name in key.__slots__}
+    fields = {key: getattr(record, name) for key, name in _RECORD_KEYS}
+    fields["key"] = {key: getattr(record.key, name) for key, name in _KEY_KEYS}
     return fields
 
 
@@ -244,6 +243,8 @@ def record_from_json(values: Any) -> TrialRecord:
 _STORED_AS = {"counters": "beside", "repeat_index": "turn"}
 """Name of a field of TrialRecord or TrialKey -> key under which files have it since version 1."""
 _NAMED = {key: name for name, key in _STORED_AS.items()}
+_RECORD_KEYS = [(_STORED_AS.get(name, name), name) for name in TrialRecord.__slots__]
+_KEY_KEYS = [(_STORED_AS.get(name, name), name) for name in TrialKey.__slots__]
 
 _RECORD_TYPES: Mapping[str, type] = {
     "key": dict,
