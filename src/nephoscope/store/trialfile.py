@@ -222,9 +222,8 @@ def record_from_json(values: Any) -> TrialRecord:
     """
     if not has_types(values, _RECORD_TYPES) or not is_moment(values["started_at"]):
         raise ValueError("the record of the trial cannot be read")
-    values = {_NAMED.get(name, name): value for name, value in values.items()}
-    fields = {name: value for name, value in values.items() if name in TrialRecord.__slots__}
-    key = {_NAMED.get(name, name): value for name, value in fields["key"].items()}
+    fields = {name: values[key] for key, name in _RECORD_KEYS if key in values}
+    key = {_KEY_NAMES.get(key, key): value for key, value in fields["key"].items()}
     if not has_types(key, {"round": int, "setting": int, "target": str}):
         raise ValueError("the record has no key")
     fields["key"] = TrialKey(**key)
@@ -242,9 +241,9 @@ def record_from_json(values: Any) -> TrialRecord:
 
 _STORED_AS = {"counters": "beside", "repeat_index": "turn"}
 """Name of a field of TrialRecord or TrialKey -> key under which files have it since version 1."""
-_NAMED = {key: name for name, key in _STORED_AS.items()}
 _RECORD_KEYS = [(_STORED_AS.get(name, name), name) for name in TrialRecord.__slots__]
 _KEY_KEYS = [(_STORED_AS.get(name, name), name) for name in TrialKey.__slots__]
+_KEY_NAMES = dict(_KEY_KEYS)
 
 _RECORD_TYPES: Mapping[str, type] = {
     "key": dict,
