@@ -113,6 +113,7 @@ def bench(args: _BenchArguments) -> int:
         )
     from nephoscope import catalog
     from nephoscope.measure import plans
+    from nephoscope.store import Store
 
     known = catalog.load()
     spec = known.benchmark(args.benchmark)
@@ -134,15 +135,10 @@ def bench(args: _BenchArguments) -> int:
     if args.budget is None and args.repetitions is None:
         plan = plan.model_copy(update={"budget_s": _default_budget_s(plan, known)})
     # Always a new run: nothing that was measured earlier is taken for `now`.
-    return measuring.measure(
-        plan,
-        store=args.store,
-        as_json=args.as_json,
-        full=args.full_report,
-        fresh=True,
-        # The report of several targets begins with their comparison.
-        table=len(records) == 1,
-    )
+    run = measuring.executed(plan, Store(args.store), fresh=True)
+    # The report of several targets begins with their comparison.
+    table = len(records) == 1
+    return measuring.present(run, as_json=args.as_json, full=args.full_report, table=table)
 
 
 def _check_ends(

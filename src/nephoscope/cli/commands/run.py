@@ -47,13 +47,15 @@ def run(args: _RunArguments) -> int:
         args.values["budget"] = f"{args.budget!r}s"
     from nephoscope import catalog
     from nephoscope.measure import plans
-    from nephoscope.results.past import past
+    from nephoscope.results.earlier_runs import times_of_earlier_runs
     from nephoscope.store import Store
 
     known = catalog.load()
     loaded, place = plans.read(args.plan, args.values, known)
     runs = Store(args.store)
-    estimate = plans.estimate(loaded, plans.expand(loaded, known), known, past(runs))
+    estimate = plans.estimate(
+        loaded, plans.expand(loaded, known), known, times_of_earlier_runs(runs)
+    )
     plans.refuse_too_long(loaded, estimate, place)
     if args.dry_run:
         from nephoscope.cli.kit import dry_run as preview
@@ -65,6 +67,5 @@ def run(args: _RunArguments) -> int:
         return measure_repeatedly(
             loaded, store=args.store, repeat=repeat, as_json=args.as_json, fresh=args.fresh
         )
-    return measuring.measure(
-        loaded, store=args.store, as_json=args.as_json, full=args.full_report, fresh=args.fresh
-    )
+    stored = measuring.executed(loaded, runs, fresh=args.fresh)
+    return measuring.present(stored, as_json=args.as_json, full=args.full_report)

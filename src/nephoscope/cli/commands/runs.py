@@ -110,7 +110,7 @@ def label(args: _RunsLabelArguments) -> None:
     run = Store(args.store).open(args.name)
     given = labels(args.texts)
     with run.lock():
-        new = {**(run.manifest.get("labels") or {}), **given}
+        new = {**run.manifest.labels, **given}
         new = {key: value for key, value in new.items() if value}
         run.update(labels=new)
     if args.as_json:

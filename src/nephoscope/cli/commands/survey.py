@@ -40,6 +40,7 @@ def survey(args: _SurveyArguments) -> int:
         raise UsageError("--quick and --full exclude each other.", "Use only one of them.")
     repeat = options.repetition(args.repeat_runs, args.gap)
     from nephoscope.measure import plans
+    from nephoscope.store import Store
 
     plan = plans.survey(
         "quick" if args.quick else "full" if args.full else "standard", args.budget, args.seed
@@ -52,6 +53,5 @@ def survey(args: _SurveyArguments) -> int:
         return measure_repeatedly(
             plan, store=args.store, repeat=repeat, as_json=args.as_json, fresh=args.fresh
         )
-    return measuring.measure(
-        plan, store=args.store, as_json=args.as_json, full=args.full_report, fresh=args.fresh
-    )
+    run = measuring.executed(plan, Store(args.store), fresh=args.fresh)
+    return measuring.present(run, as_json=args.as_json, full=args.full_report)

@@ -91,7 +91,7 @@ def sides_of(context: click.Context) -> Iterable[str]:
 
     yield from runs_of(context)
     for run in reversed(Store(context.params.get("store")).runs()[-50:]):
-        yield from (f"{run.id}:{target['name']}" for target in run.manifest["targets"])
+        yield from (f"{run.id}:{name}" for name in run.manifest.target_names)
     if context.params.get("interleave"):
         yield from targets_of(context)
 

@@ -10,7 +10,7 @@ BALANCE = Feature(
     record=".features.balance.records:Balance",
     analyse=".features.balance.result:analyse",
     applies=lambda data: (
-        str((data.manifest.get("plan") or {}).get("name", "")).startswith("balance")
+        str(data.manifest.plan.get("name", "")).startswith("balance")
         or bool({"lb.haproxy", "lb.nginx"} & data.benchmarks)
     ),
     findings=(".features.balance.findings:RULES",),

@@ -9,7 +9,7 @@ CENSUS = Feature(
     needs=("studies",),
     record=".features.census.records:Census",
     analyse=".features.census.sightings:analyse",
-    applies=lambda data: len(data.manifest["targets"]) > 1,
+    applies=lambda data: len(data.manifest.targets) > 1,
     sections=(ReportSection("census", ".features.census.section:build", Region.DESIGN),),
     commands=(".features.census.command:census",),
 )

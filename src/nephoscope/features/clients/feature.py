@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def _has_servers(data: RunData) -> bool:
     """States whether a run names who serves, or who asks, in one of its settings."""
-    settings = data.manifest.get("settings") or ()
+    settings = data.manifest.settings
     return any(setting.get("peer") or setting.get("client") for setting in settings)
 
 

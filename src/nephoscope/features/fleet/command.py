@@ -81,7 +81,7 @@ def fleet(args: _FleetArguments) -> int:
     fleet_check: FleetCheck | None
     if args.name is not None:
         run = runs.open(args.name)
-        known = run.manifest.get(SETTINGS) or {}
+        known = run.manifest.stored.get(SETTINGS) or {}
         fleet_check, code = check(analyse_run.run_data(run), {**known, **settings}), 0
     else:
         hosts = args.targets or _hosts(str(args.lab))

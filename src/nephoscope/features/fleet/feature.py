@@ -8,7 +8,7 @@ FLEET = Feature(
     "fleet",
     record=".features.fleet.result:FleetCheck",
     analyse=".features.fleet.result:analyse",
-    applies=lambda data: "fleet" in data.manifest,
+    applies=lambda data: "fleet" in data.manifest.stored,
     sections=(ReportSection("fleet", ".features.fleet.section:build", Region.ANSWER),),
     answer=".features.fleet.section:answer",
     commands=(".features.fleet.command:fleet",),

@@ -134,15 +134,15 @@ def _simulate(kind: Kind, args: SimulationArguments, over: Mapping[str, Any] | N
     if args.scenario is None:
         return _list(kind, as_json=args.as_json)
     from nephoscope.catalog import scenarios
+    from nephoscope.store import Store
 
     loaded = scenarios.load(kind, args.scenario, args.values, over)
     if kind is scenarios.PLACE:
         output.log(_target_share(loaded.values))
     seed = loaded.values.get("seed") if args.seed is None else args.seed
     plan = _plan(kind.benchmark, loaded, args.replications, seed if isinstance(seed, int) else None)
-    return measuring.measure(
-        plan, store=args.store, as_json=args.as_json, full=True, fresh=args.fresh
-    )
+    run = measuring.executed(plan, Store(args.store), fresh=args.fresh)
+    return measuring.present(run, as_json=args.as_json, full=True)
 
 
 def _plan(benchmark: str, scenario: Scenario, replications: int, seed: int | None) -> Plan:
