@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.servers import serving
 
-_FOLDER = Path(__file__).parents[1] / "crates" / "probe" / "src" / "requests" / "test_certificates"
+_FOLDER = Path(__file__).parents[1] / "crates/probe/src/http/requests/test_certificates"
 AUTHORITY = _FOLDER / "ca.pem"
 
 

@@ -114,7 +114,7 @@ HELD_ELSEWHERE: Mapping[str, str] = {
     "CSV cells that begin with =": "test_no_cell_of_csv_is_a_formula",
     "a store that others can read": "test_a_store_is_for_its_owner_alone",
     "what is read from outside, mutated": "test_mutated_input_is_read_or_refused_in_a_sentence",
-    "a mail folder that another program changed": "a_file_that_somebody_else_changed_is_told",
+    "a mail folder that another program changed": "a_file_that_somebody_else_changed_is_reported",
 }
 
 

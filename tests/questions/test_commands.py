@@ -6,6 +6,7 @@ import json
 
 import pytest
 from tests.questions.conftest import Asking
+from tests.tools import needs
 
 ONCE = "-r 1 -w 0"
 
@@ -110,6 +111,7 @@ def test_what_is_the_link_doing(ask: Asking, unit: str) -> None:
     ask(f"nephoscope network link '941{unit}'").says("99.9 % of what 1 Gb/s Ethernet can carry")
 
 
+@needs("ip", "tc")
 def test_numbers_without_a_unit(ask: Asking) -> None:
     """I leave the unit out: am I asked for it, wherever I write the number?"""
     ask("nephoscope network link 941", code=2).says("'941' needs a unit: 941Mbit/s")

@@ -20,7 +20,6 @@ BENCHMARK = "cpu.gaps"
 
 
 @needs_root
-@pytest.mark.together
 @pytest.mark.truth(BENCHMARK, "steal_ratio", "psi_cpu_some_ratio")
 def test_steal_and_pressure_are_those_of_the_counters(tmp_path: Path) -> None:
     """The counters that the probe sees are files of the test, which move them during the trial."""
@@ -32,19 +31,24 @@ def test_steal_and_pressure_are_those_of_the_counters(tmp_path: Path) -> None:
         average = "avg10=0.00 avg60=0.00 avg300=0.00 total="
         pressure.write_text(f"some {average}{waited_us}\nfull {average}0\n")
 
-    write(1000, 2000, 50, 1_000_000)
-    before = seeing({"/proc/stat": stat, "/proc/pressure/cpu": pressure})
-    params = {"duration_ns": 400_000_000, "cpus": [last_cpu()]}
-    with controlled("run", BENCHMARK, params, before=before) as probe:
-        probe.ready()
-        probe.say("go")
-        time.sleep(0.2)
-        # 30 of 100 ticks, and 0.1 s of the time between two readings.
-        write(1050, 2020, 80, 1_100_000)
-        trial = probe.trial()
-    assert trial.one("steal_ratio") == pytest.approx(0.3)
-    seconds = trial.done["counters"]["elapsed_ns"] / 1e9
-    assert trial.one("psi_cpu_some_ratio") == pytest.approx(0.1 / seconds, rel=0.01)
+    def measure() -> tuple[str, bool]:
+        write(1000, 2000, 50, 1_000_000)
+        before = seeing({"/proc/stat": stat, "/proc/pressure/cpu": pressure})
+        params = {"duration_ns": 400_000_000, "cpus": [last_cpu()]}
+        with controlled("run", BENCHMARK, params, before=before) as probe:
+            probe.ready()
+            probe.say("go")
+            time.sleep(0.2)
+            # 30 of 100 ticks, and 0.1 s of the time between two readings.
+            write(1050, 2020, 80, 1_100_000)
+            trial = probe.trial()
+        assert trial.one("steal_ratio") == pytest.approx(0.3)
+        ratio = trial.one("psi_cpu_some_ratio")
+        expected = 0.1 / (trial.done["counters"]["elapsed_ns"] / 1e9)
+        # The trial's own counters are read up to 4 ms around those of the meter.
+        return f"{ratio:.4f}, expected {expected:.4f}", abs(ratio / expected - 1) <= 0.01
+
+    attempt("the planted pressure", measure)
 
 
 @needs_root

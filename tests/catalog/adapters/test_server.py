@@ -37,7 +37,7 @@ benchmarks:
 @pytest.fixture(autouse=True)
 def _in_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     """The adapter's line in the table, and its declaration where `make generate` puts it."""
-    monkeypatch.setitem(ADAPTERS, SPEC.id, ADAPTER)
+    monkeypatch.setitem(ADAPTERS._every, SPEC.id, ADAPTER)
     known = catalog.load()
     larger = replace(known, benchmarks={**known.benchmarks, SPEC.id: SPEC})
     monkeypatch.setattr(catalog, "load", lambda: larger)
@@ -105,7 +105,7 @@ def test_a_server_that_is_missing_is_reported_with_its_package(
 ) -> None:
     assert ADAPTER.server is not None
     absent = replace(ADAPTER.server, tool="no-such-server", install="apt-get install it")
-    monkeypatch.setitem(ADAPTERS, SPEC.id, replace(ADAPTER, server=absent))
+    monkeypatch.setitem(ADAPTERS._every, SPEC.id, replace(ADAPTER, server=absent))
 
     async def refused() -> None:
         target = parse("local").make()
@@ -126,7 +126,7 @@ def test_a_server_that_is_not_installed_is_named_before_the_first_trial(
 ) -> None:
     assert ADAPTER.server is not None
     absent = replace(ADAPTER.server, tool="echo-server-of-nobody", install="apt-get install echod")
-    monkeypatch.setitem(ADAPTERS, SPEC.id, replace(ADAPTER, server=absent))
+    monkeypatch.setitem(ADAPTERS._every, SPEC.id, replace(ADAPTER, server=absent))
     with pytest.raises(Lacking) as caught:
         runs.execute(plan_of(PLAN), Store(tmp_path))
     assert str(caught.value) == (

@@ -53,7 +53,10 @@ def test_every_built_in_scenario_is_accepted(kind: scenarios.Kind) -> None:
         (("share: 0.5, speed: 2", "speed: 2"), "mine.yaml:4:3: missing field `share`"),
         (("fast: {share: 0.5", "fast: {share: 0.9"), "mine.yaml:3:1: types: the shares sum to 1.4"),
         (("speed: 1}", "speed: -1}"), "mine.yaml:5:22: types.slow.speed is -1"),
-        (("version: 1", "version: 2"), "mine.yaml:1:1: version is 2. This program reads version 1"),
+        (
+            ("version: 1", "version: 2"),
+            "mine.yaml:1:1: the scenario has format version 2; this program reads versions up to 1",
+        ),
         (("hours: 100", "hours: 100\nhours: 3"), "mine.yaml:8:1: this is no valid YAML"),
     ],
 )

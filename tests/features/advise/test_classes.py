@@ -171,7 +171,7 @@ def test_every_recommended_command_exists() -> None:
     for table in tables:
         for command in (command for rows in table.values() for command, _ in rows):
             verb, *words = command.split()
-            assert verb in {entry.name for entry in command_line.COMMANDS}
+            assert verb in command_line.program.commands
             if verb == "bench":
                 assert known.benchmark(words[0])
             if verb == "isolate":

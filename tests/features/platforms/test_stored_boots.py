@@ -7,7 +7,7 @@ from tests.features.platforms.made import line
 from tests.results.made import run_data
 
 from nephoscope.core.model import RunResult
-from nephoscope.features.platforms import stored_boots
+from nephoscope.features.platforms import boots_section, stored_boots
 from nephoscope.report.blocks import Chart
 
 BOOTS = 6
@@ -40,14 +40,14 @@ def test_segments_of_stored_boots_add_up() -> None:
 def test_the_timeline_is_a_section_of_the_report(monkeypatch: pytest.MonkeyPatch) -> None:
     found = stored_boots.analyse(run_data(metrics=[*QEMU, *BARE]))  # type: ignore[list-item]
     monkeypatch.setattr(RunResult, "part", lambda self, kind: found)
-    section = stored_boots.build(object.__new__(RunResult))
+    section = boots_section.build(object.__new__(RunResult))
     assert section is not None
     (chart,) = [block for block in section.blocks if isinstance(block, Chart)]
     named = {trace["name"]: trace for trace in chart.figure["data"]}
     assert named["until the kernel"]["y"] == [0], "a bare host has no bar there, not one of 0"
     assert named["until reachable"]["y"] == [0, 1]
     monkeypatch.setattr(RunResult, "part", lambda self, kind: None)
-    assert stored_boots.build(object.__new__(RunResult)) is None
+    assert boots_section.build(object.__new__(RunResult)) is None
 
 
 def test_a_run_without_boots_has_none() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from functools import wraps
 from typing import Any
 
 import click
@@ -107,6 +108,7 @@ def command(
     def made(function: Callable[..., Any]) -> click.Command:
         record = _record_of(function)
 
+        @wraps(function)
         def called(**values: Any) -> Any:
             return function(*([] if record is None else [filled(record, values)]))
 
