@@ -12,7 +12,6 @@ import pytest
 import veth
 from cpu_truth import group, last_cpu
 from planted_files import seeing
-from tests.tools import needs
 from trials import command, needs_root
 from trials import run as run_here
 from trials import run_words as run
@@ -72,7 +71,7 @@ def test_a_quota_and_a_mask_are_what_is_available() -> None:
     assert run(words).one("available_cpus") == 1
 
 
-@needs("ip", "tc")
+@veth.needs_it
 @needs_root
 @pytest.mark.truth(BENCHMARK, "nic_speed_bits_per_s")
 def test_the_speed_of_a_port_is_that_of_its_driver(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from two_sided import Measured, measure
 from nephoscope.stats.statistics.proportions import wilson
 
 MS = 1_000_000
+pytestmark = veth.needs_it
 needs_tap = hardware.needs(Feature.TUN, Path("/dev/net/tun").exists())
 
 TIMES = (
@@ -133,7 +134,6 @@ def judged(trial: Trial, own_ms: list[float]) -> tuple[str, bool]:
 
 
 @needs_root
-@needs("ip")
 @needs_tap
 @pytest.mark.truth("net.rtt", *TIMES, "rtt_kernel_ns", "delay_ns", "sent_count", "pdv_ns")
 @pytest.mark.truth("net.rtt", "sent_per_s")
@@ -207,7 +207,6 @@ def judged_fall(trial: Measured, high_ms: int, low_ms: int, rate: int) -> tuple[
 
 
 @needs_root
-@needs("ip")
 @needs_tap
 @pytest.mark.truth("net.throughput", "reordered_count", "duplicates_count")
 def test_datagrams_that_are_doubled_and_overtaken_are_counted() -> None:
@@ -241,7 +240,6 @@ def test_datagrams_that_are_doubled_and_overtaken_are_counted() -> None:
 
 
 @needs_root
-@needs("ip")
 @needs_tap
 @pytest.mark.truth("net.path", "hop_rtt_ns")
 def test_a_hop_is_as_far_as_the_line_is_long() -> None:
@@ -276,7 +274,6 @@ def test_runs_of_lost_probes_are_found_one_by_one() -> None:
 
 
 @needs_root
-@needs("ip")
 @needs_tap
 @pytest.mark.parametrize("benchmark", ["net.rtt", "net.throughput"])
 @pytest.mark.truth("net.rtt", "jitter_ns", "ipdv_mean_ns", "ipdv_ns", "pdv_ns")

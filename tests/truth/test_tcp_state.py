@@ -16,13 +16,12 @@ from line_truth import Wire, both_ways
 from tests import hardware
 from tests.attempts import attempt
 from tests.hardware import Feature
-from tests.tools import needs
 from trials import needs_root, real_time
 from two_sided import measure
 
 pytestmark = [
     needs_root,
-    needs("ip"),
+    veth.needs_it,
     hardware.needs(Feature.TUN, Path("/dev/net/tun").exists()),
 ]
 
