@@ -106,8 +106,13 @@ _current: set[str] = set()
 
 
 @pytest.fixture(autouse=True)
-def _labs_are_marked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A test that makes a lab is marked for the programs of labs, also where they are installed."""
+def _labs_are_marked(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test that makes a lab is marked for the programs of labs, also where they are installed.
+
+    Tests that measure run where all programs have been installed: `FAST=1` leaves them out.
+    """
+    if request.node.get_closest_marker("alone"):
+        return
     from nephoscope.measure.lab import needs as needs_of_labs
 
     require = needs_of_labs.require
