@@ -91,7 +91,10 @@ impl<'a> ReceivedDatagrams<'a> {
         let (now_wall_ns, before_bytes) = (clock::realtime_ns(), self.bytes);
         for slot in 0..slots {
             let known = batch.source(slot).is_some_and(|source| source.ip() == self.path.far.ip());
-            for datagram in batch.datagrams(slot) {
+            let datagrams = batch.datagrams(slot);
+            // One without content is none of ours either.
+            self.unauthenticated_peers += u64::from(datagrams.len() == 0);
+            for datagram in datagrams {
                 let header = Header::read(datagram).filter(|_| known);
                 match header.filter(|header| header.flow_id == self.path.flow_id) {
                     Some(header) => self.note(&header, datagram.len(), now_wall_ns),
