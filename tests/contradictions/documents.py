@@ -260,9 +260,15 @@ _SPAN = re.compile(rf"\[(?P<low>[+\-]?{NUMBER}(?: %)?), (?P<high>[+\-]?{NUMBER}(
 
 
 def _sentences_follow_rows(node: Node, path: str) -> Iterator[str]:
-    """An interval in a sentence is that of an estimate of the object in which it stands."""
+    """An interval in a sentence is that of an estimate of the object in which it stands.
+
+    Or of an object that this one holds: the comparison whose verdict the sentence is.
+    """
     sentence = node.get("sentence")
     estimates = [value for value in node.values() if is_estimate(value)]
+    for held in node.values() if estimates else ():
+        if isinstance(held, dict) and not is_estimate(held):
+            estimates += [value for value in held.values() if is_estimate(value)]
     if not isinstance(sentence, str) or not estimates:
         return
     for span in _SPAN.finditer(sentence):
