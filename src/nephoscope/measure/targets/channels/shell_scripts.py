@@ -90,6 +90,20 @@ def command_line(command: Sequence[str], mark: str) -> str:
     """Returns what the login shell there is given.
 
     Its dotfiles may print what they like: our output starts after a line with `mark` and the
-    process id, which `exec` hands on to the program.
+    process id, which `exec` hands on to the program. A csh takes neither a line feed nor an
+    exclamation mark between quotes: /bin/sh gets what has one as octal numbers.
     """
-    return f"echo; echo {mark} $$; exec {shlex.join(command)}"
+    line = f"exec {shlex.join(command)}"
+    if "\n" in line or "!" in line:
+        line = f"exec {SHELL} -c 'eval \"$(printf %b \"$0\")\"' '{_octal(line)}'"
+    return f"echo; echo {mark} $$; {line}"
+
+
+def _octal(text: str) -> str:
+    """Returns a text as an argument of printf's %b, of which every shell keeps each character."""
+    plain = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_./-= ")
+    # Digits too are written as numbers: one could continue the number before it.
+    return "".join(
+        chr(byte) if byte in plain else f"\\0{byte:03o}"
+        for byte in text.encode("utf-8", "surrogateescape")
+    )
