@@ -17,7 +17,7 @@ from nephoscope.report import report_files
 __all__ = ["ValidationError", "check_schema", "result_schema", "validate"]
 
 result_schema = cache(report_files.result_schema)
-"""The schema of a run's result; made once, from all capabilities."""
+"""The schema of a run's result; made once, from all features."""
 
 
 def validate(document: Any, schema: Any) -> None:

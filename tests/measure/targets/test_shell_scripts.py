@@ -184,3 +184,24 @@ def test_programs_start_in_the_directory_of_the_login_or_the_target(
     assert told == (str(there), str(there))
     with pytest.raises(TargetError, match="no directory /no/where there"):
         asyncio.run(started(EnteredShell("x", ["env"], "/no/where")))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["sh"],
+        pytest.param(["busybox", "sh"], marks=needs("busybox")),
+        pytest.param(["csh"], marks=needs("csh")),
+        pytest.param(["zsh"], marks=needs("zsh")),
+    ],
+    ids=" ".join,
+)
+def test_every_login_shell_hands_arguments_on_unchanged(words: list[str]) -> None:
+    plain = ["a b", "it's", "$HOME `x`", "%d \\n \\1", "ü", ""]
+    # A csh takes neither of these between quotes.
+    for arguments in (plain, [*plain, "two\nlines", "1!2", "\x011"]):
+        line = shell_scripts.command_line(["printf", "<%s>", *arguments], "mark")
+        done = subprocess.run([*words, "-c", line], capture_output=True, check=True, timeout=20)
+        mark, _, output = done.stdout.partition(b"mark ")[2].partition(b"\n")
+        assert mark.isdigit()
+        assert output.decode() == "".join(f"<{text}>" for text in arguments)
