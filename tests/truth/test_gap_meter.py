@@ -80,7 +80,7 @@ def test_it_sees_who_keeps_the_spare_cpu_busy() -> None:
         ("cpu.gaps", {"duration_ns": 20_000_000}, "0,1", "every CPU"),
         ("cpu.pi", {"digits": 1000}, "0,1", "every CPU"),
         ("cpu.pi", {"threads": 1, "digits": 1000}, "1", "one CPU"),
-        ("load.cpu", {"threads": 1, "duration_ns": 20_000_000}, "0,1", "asked for"),
+        ("load.cpu", {"threads": 1, "duration_ns": 20_000_000}, "0,1", "requested"),
     ],
 )
 def test_where_there_is_no_spare_cpu_the_reason_is_told(
