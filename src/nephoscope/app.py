@@ -162,7 +162,7 @@ FEATURES: tuple[Feature, ...] = (
     Feature(
         "census",
         record=".features.census.records:Census",
-        analyse=".features.census.sightings:analyse",
+        analyse=".features.census.observations:analyse",
         applies=lambda data: len(data.manifest["targets"]) > 1,
         sections=(ReportSection("census", ".features.census.section:build", 400),),
         commands=(Command("census", "Count CPU models by instance type and compare their speed."),),

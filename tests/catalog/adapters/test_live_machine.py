@@ -56,7 +56,7 @@ def _marked(name: str) -> Any:
 @pytest.mark.parametrize("name", [_marked(name) for name in SHORT])
 def test_a_tool_measures_this_machine(probe: Path, name: str) -> None:
     adapter = ADAPTERS[name]
-    places = (None, *adapter.look.paths)
+    places = (None, *adapter.version_command.paths)
     if not any(shutil.which(adapter.spec.tool, path=path) for path in places):
         pytest.skip(f"needs {adapter.spec.tool}")
     trial, _ = measured(name, SHORT[name])

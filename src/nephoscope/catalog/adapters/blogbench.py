@@ -45,7 +45,7 @@ ADAPTER = adapter(
     install="make, in the source of github.com/jedisct1/Blogbench, and `blogbench` in PATH",
     source="Denis, Blogbench, github.com/jedisct1/Blogbench",
     version=r"^blogbench ([0-9]+\.[0-9]+)\n",
-    look=("-h",),
+    version_command=("-h",),
     params=(
         DIRECTORY,
         whole("space_bytes", 1 << 30, 0, 1 << 50, "Disk space, checked before the run.", "bytes"),

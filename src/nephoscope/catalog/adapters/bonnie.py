@@ -80,7 +80,7 @@ ADAPTER = adapter(
     ),
     command=_command,
     parse=_parse,
-    look=("-h",),
+    version_command=("-h",),
     version=r"^Version: ([0-9]+\.[0-9]+)",
     source="bonnie++, doc.coker.com.au/projects/bonnie",
     minimum="1.98",

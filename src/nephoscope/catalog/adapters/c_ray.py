@@ -35,7 +35,7 @@ ADAPTER = adapter(
     install="make, in c-ray-mt of github.com/jtsiomb/c-ray (release 1.1), and that folder in PATH",
     source="Tsiombikas, c-ray, github.com/jtsiomb/c-ray",
     version=r"^c-ray-mt v([0-9]+\.[0-9]+)\n",
-    look=("-s", "1x1", "-o", "image"),
+    version_command=("-s", "1x1", "-o", "image"),
     on_stderr=True,
     params=(
         whole("width", 800, 1, 100_000, "Width of the image, in pixels (`-s`)."),

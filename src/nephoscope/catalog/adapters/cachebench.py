@@ -63,7 +63,7 @@ ADAPTER = adapter(
     install="make cache-bench, in the source of LLCbench, and `cachebench` in PATH",
     source="Mucci and London, The CacheBench Report, 1998; LLCbench",
     version=version_by_usage("-m Specify the log2(available physical memory)", "1.0"),
-    look=("-h",),
+    version_command=("-h",),
     params=(
         choice("operation", _OPERATIONS, "What is done with the array."),
         whole("memory_bits", 24, 10, 40, "Largest array: 2 to this power bytes (`-m`)."),

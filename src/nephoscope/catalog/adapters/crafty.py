@@ -25,7 +25,7 @@ ADAPTER = adapter(
     source="Hyatt, Crafty, craftychess.com",
     version=r"^Crafty v([0-9]+\.[0-9]+)",
     # Called with commands as arguments it does not state its version.
-    look=Command(input="quit\n", paths=("/usr/games",)),
+    version_command=Command(input="quit\n", paths=("/usr/games",)),
     paths=("/usr/games",),
     params=(whole("depth", 16, 4, 30, "Depth of the search (`bench`, whose own depth is 16)."),),
     command=_command,

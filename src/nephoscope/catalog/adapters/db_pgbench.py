@@ -117,7 +117,7 @@ ADAPTER = adapter(
     minimum="14",
     install="apt-get install postgresql",
     command=_command,
-    look=Command(("--version",), paths=postgresql.PATHS),
+    version_command=Command(("--version",), paths=postgresql.PATHS),
     version=r"^pgbench \(PostgreSQL\) ([0-9]+(?:\.[0-9]+)*)",
     figures=_figures,
     server=postgresql.SERVER,

@@ -145,19 +145,19 @@ class Adapter:
 
     server: its far side, where it has one; the client's command names it by `{peer_address}` and
     `{peer_port}`.
-    command: every parameter's value -> how the tool is called. look: how it is asked for its
+    command: every parameter's value -> how the tool is called. version_command: prints its
     version. version: what it answered -> the version. parse: what it said -> samples. The last two
     raise ToolError, and never make a zero of what is missing.
     """
 
     spec: BenchmarkSpec
     command: Callable[[Mapping[str, Any]], Command]
-    look: Command
+    version_command: Command
     version: Callable[[Output], str]
     parse: Callable[[Output], list[Sample]]
     server: Server | None = None
 
-    def called(self, params: Mapping[str, Any], *, serving: bool = False) -> Command:
+    def build_command(self, params: Mapping[str, Any], *, serving: bool = False) -> Command:
         """Returns the command for these parameters, defaults filled in; serving: of the server.
 
         Raises UsageError for an unknown parameter, and for a server that it does not have.

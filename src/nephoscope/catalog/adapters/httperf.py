@@ -93,7 +93,9 @@ ADAPTER = adapter(
     minimum="0.9.0",
     command=_command,
     # After that it goes on and connects: to a port of this machine that is closed.
-    look=Command(("--version", "--server", "127.0.0.1", "--port", "1", "--timeout", "1")),
+    version_command=Command(
+        ("--version", "--server", "127.0.0.1", "--port", "1", "--timeout", "1")
+    ),
     version=r"^httperf: httperf-([0-9]+(?:\.[0-9]+)+)",
     figures=_figures,
     server=nginx.SERVER,

@@ -68,7 +68,7 @@ ADAPTER = adapter(
             {metric.id: 1 for metric in _METRICS},
         ),
     ),
-    look=("-v",),
+    version_command=("-v",),
     version=r"^ioping ([0-9]+(?:\.[0-9]+)+)",
     source="ioping, github.com/koct9i/ioping",
     minimum="1.0",

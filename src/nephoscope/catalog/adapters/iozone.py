@@ -58,7 +58,7 @@ ADAPTER = adapter(
     ),
     command=_command,
     parse=_parse,
-    look=("-v",),
+    version_command=("-v",),
     version=r"Version \$Revision: ([0-9]+\.[0-9]+) \$",
     source="iozone, iozone.org",
     minimum="3.400",

@@ -33,7 +33,7 @@ _INTERVAL = r" 0\.0+-([0-9.]+) sec +[0-9.]+ KBytes +([0-9.]+) Kbits/sec"
 
 _SHARED: dict[str, Any] = {
     "version": r"^iperf version (2\.[0-9]+(?:\.[0-9]+)*)",
-    "look": ("-v",),
+    "version_command": ("-v",),
     "source": "iperf 2, sourceforge.net/projects/iperf2",
     "minimum": "2.0.13",
     "tool": "iperf",

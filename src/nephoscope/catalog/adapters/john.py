@@ -37,7 +37,7 @@ ADAPTER = adapter(
     minimum="1.8",
     source="Openwall, John the Ripper, openwall.com/john",
     version=r"^John the Ripper [^0-9\n]*([0-9]+(?:\.[0-9]+)+)",
-    look=(),
+    version_command=(),
     paths=("/usr/sbin",),
     params=(
         choice(

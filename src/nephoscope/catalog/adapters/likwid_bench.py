@@ -24,7 +24,7 @@ ADAPTER = adapter(
     install="apt-get install likwid",
     source="Treibig, Hager, Wellein, LIKWID: a lightweight performance-oriented tool suite, 2010",
     version=r"^likwid-bench -- Version ([0-9]+(?:\.[0-9]+)+)",
-    look=("-v",),
+    version_command=("-v",),
     params=(
         choice("kernel", _KERNELS, "Kernel (`-t`).", default="triad"),
         whole("working_set_bytes", 256_000_000, 4_000, 1 << 40, "All arrays together.", "bytes"),

@@ -63,7 +63,7 @@ def _adapter(
         install="apt-get install lmbench",
         source="McVoy and Staelin, lmbench, USENIX 1996",
         version=version_by_usage(f"{_OPTIONS} {usage}".strip(), "3.0"),
-        look=("-h",),
+        version_command=("-h",),
         paths=("/usr/lib/lmbench/bin/x86_64-linux-gnu", "/usr/lib/lmbench/bin/aarch64-linux-gnu"),
         on_stderr=True,
         params=(

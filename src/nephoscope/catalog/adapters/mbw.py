@@ -20,7 +20,7 @@ ADAPTER = adapter(
     minimum="1.0",
     source="Horvath, mbw, github.com/raas/mbw",
     version=version_by_usage("Usage: mbw [options] array_size_in_MiB", "1.0"),
-    look=("-h",),
+    version_command=("-h",),
     params=(
         choice("method", _METHODS, "How memory is copied (`-t`)."),
         whole("array_bytes", 128 << 20, 1 << 20, 1 << 40, "Array; rounded down to MiB.", "bytes"),

@@ -29,7 +29,7 @@ from nephoscope.catalog.adapters.reports import Figures
 _NUMBER = r"(-?[0-9]+(?:\.[0-9]+)?)"
 _SHARED: dict[str, Any] = {
     "version": r"^Netperf version ([0-9]+(?:\.[0-9]+)+)",
-    "look": ("-V",),
+    "version_command": ("-V",),
     "source": "netperf, github.com/HewlettPackard/netperf",
     "minimum": "2.6",
     "tool": "netperf",

@@ -53,7 +53,7 @@ ADAPTER = adapter(
         ),
     ),
     factors={"direction": "up"},
-    look=("-V",),
+    version_command=("-V",),
     version=r"^nuttcp-([0-9]+(?:\.[0-9]+)+)",
     source="nuttcp, nuttcp.net",
     minimum="6.1.2",

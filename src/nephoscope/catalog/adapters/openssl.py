@@ -34,7 +34,7 @@ ADAPTER = adapter(
     minimum="1.1.1",
     source="The OpenSSL Project, openssl-speed(1)",
     version=r"^OpenSSL ([0-9]+(?:\.[0-9]+)+)",
-    look=("version",),
+    version_command=("version",),
     params=(
         choice("algorithm", _ALGORITHMS, "Hash function or cipher (`-evp`)."),
         whole("block_bytes", 16_384, 1, 1 << 24, "Bytes of one call (`-bytes`).", "bytes"),

@@ -139,7 +139,7 @@ ADAPTER = adapter(
     install="apt-get install php-cli php-xml, and the suite of phoronix-test-suite.com in PATH",
     source="Larabel, Phoronix Test Suite, phoronix-test-suite.com",
     version=r"Phoronix Test Suite v([0-9]+\.[0-9]+(?:\.[0-9]+)*)",
-    look=_SUITE,
+    version_command=_SUITE,
     params=(
         text(
             "profile",

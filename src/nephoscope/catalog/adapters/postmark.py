@@ -238,7 +238,7 @@ ADAPTER = adapter(
     source="Katcher, PostMark: a new file system benchmark, Network Appliance TR3022, 1997",
     minimum="1.51",
     command=_command,
-    look=Command(input="quit\n"),
+    version_command=Command(input="quit\n"),
     version=r"PostMark v([0-9]+(?:\.[0-9]+)*)",
     parse=_parse,
     measures="""

@@ -40,7 +40,7 @@ ADAPTER = adapter(
     install="build.sh, in the source of RAMspeed/SMP (alasir.com), and `ramsmp` in PATH",
     source="Hollander and Bolotoff, RAMspeed/SMP, alasir.com/software/ramspeed",
     version=r"^RAMspeed/SMP \([A-Za-z]+\) v([0-9]+(?:\.[0-9]+)+)",
-    look=(),
+    version_command=(),
     params=(
         choice("registers", _TESTS, "Registers; `-nt` writes past the caches."),
         whole("array_bytes", 32 << 20, 1 << 20, 1 << 34, "Array; rounded down to MiB.", "bytes"),

@@ -23,7 +23,7 @@ _SHARED: dict[str, Any] = {
     "minimum": "1.0",
     "install": "apt-get install rt-tests",
     "source": "Gleixner, Williams, Kacur, rt-tests, wiki.linuxfoundation.org/realtime",
-    "look": ("--help",),
+    "version_command": ("--help",),
 }
 
 

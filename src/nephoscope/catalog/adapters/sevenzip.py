@@ -38,7 +38,7 @@ ADAPTER = adapter(
     install="apt-get install p7zip-full",
     source="Pavlov, 7-Zip, 7-zip.org",
     version=r"^7-Zip (?:\[[0-9]+\] |\([a-z]\) |\(z\) )?([0-9]+\.[0-9]+)",
-    look=(),
+    version_command=(),
     params=(
         whole("dictionary_bits", 22, 18, 32, "Dictionary of 2 to this power bytes (`-md`)."),
         whole("iterations", 1, 1, 1_000, "Times that all is repeated."),

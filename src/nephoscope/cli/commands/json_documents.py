@@ -182,7 +182,7 @@ RECORDS: Mapping[str, type[Any]] = {
         designs=_ROWS,
         schedule=_ROWS,
         estimate=Row,
-        touches=_ROWS,
+        side_effects=_ROWS,
     ),
     "capacity": CapacityResult,
     "network_path": PathAnalysis,

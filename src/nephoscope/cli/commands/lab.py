@@ -20,7 +20,7 @@ from nephoscope.core.errors import Lacking, UsageError
 from nephoscope.core.reading.sentences import choices
 
 if TYPE_CHECKING:
-    from nephoscope.measure.lab.handle import Host, Lab, Removed
+    from nephoscope.measure.lab.handle import Host, Lab, RemovedLab
     from nephoscope.measure.labcheck.frame import Outcome
     from nephoscope.measure.provisioning import Provisioned
 
@@ -77,7 +77,7 @@ def down(name: str | None, everything: bool, as_json: bool) -> None:
             f"There is no lab named {wanted[0]} here.",
             choices("Labs here", here, "No lab is here, so there is nothing to remove."),
         )
-    removed: list[Removed] = []
+    removed: list[RemovedLab] = []
     failures: list[UsageError] = []
     for one in wanted:
         try:
@@ -296,7 +296,7 @@ def _state_text(state: Provisioned, lab: Lab | None) -> str:
     return head
 
 
-def _counted(removed: Removed) -> str:
+def _counted(removed: RemovedLab) -> str:
     names = ("namespaces", "processes", "cgroups", "mounts", "files")
     counts = ", ".join(
         f"{getattr(removed, name)} {name}" for name in names if getattr(removed, name)

@@ -16,7 +16,7 @@ from nephoscope.core.model import SELF
 
 if TYPE_CHECKING:
     from nephoscope.core.model import Setting
-    from nephoscope.measure.plans import Crossing, Plan, Touch
+    from nephoscope.measure.plans import Crossing, Plan, SideEffect
     from nephoscope.measure.plans.estimate import Estimate as PlanEstimate
     from nephoscope.store import Store
 
@@ -39,16 +39,16 @@ def of_plan(plan: Plan, store: Store, *, as_json: bool) -> int:
         old = store.resumable(plans.plan_hash(plan))
         plan = plan.model_copy(update={"seed": int(old.manifest["seed"])}) if old else plan
     crossings = plans.crossings(plan, known)
-    touched = [
-        *plans.touches(plan, settings, known),
-        plans.Touch(
+    effects = [
+        *plans.side_effects(plan, settings, known),
+        plans.SideEffect(
             "folder", f"{store.path}/runs", "samples, event log and report of the run; kept"
         ),
     ]
     if as_json:
-        output.document(_document(plan, settings, estimate, crossings, touched))
+        output.document(_document(plan, settings, estimate, crossings, effects))
     else:
-        output.say(_text(plan, settings, estimate, crossings, touched))
+        output.say(_text(plan, settings, estimate, crossings, effects))
     return 0
 
 
@@ -57,7 +57,7 @@ def _document(
     settings: Sequence[Setting],
     estimate: PlanEstimate,
     crossings: Sequence[Crossing],
-    touched: Sequence[Touch],
+    effects: Sequence[SideEffect],
 ) -> dict[str, Any]:
     return {
         "plan": plan.name,
@@ -102,7 +102,7 @@ def _document(
             for number, order in _rounds(plan, settings)
         ],
         "estimate": estimate.to_json(),
-        "touches": to_json(touched),
+        "side_effects": to_json(effects),
     }
 
 
@@ -135,7 +135,7 @@ def _text(
     settings: Sequence[Setting],
     estimate: PlanEstimate,
     crossings: Sequence[Crossing],
-    touched: Sequence[Touch],
+    effects: Sequence[SideEffect],
 ) -> str:
     parts = [f"Plan {plan.name}: preview, nothing is run."]
     parts += [plan.question] if plan.question else []
@@ -144,7 +144,7 @@ def _text(
     parts += [_designs(plan, crossings)] if plan.factors or plan.design.fraction != "1" else []
     parts.append(_schedule(plan, settings))
     parts.append(_cost(plan, estimate))
-    rows = [[touch.kind, touch.what, touch.why] for touch in touched]
+    rows = [[effect.kind, effect.what, effect.why] for effect in effects]
     parts.append("Touched:\n" + output.table(["what", "which", "why"], rows))
     return "\n\n".join(parts)
 

@@ -1,6 +1,6 @@
 """A census: the CPU models behind an instance type, their speeds, and the speed to expect.
 
-Its input are counts and speeds, wherever they come from: stored runs (sightings.py), a file
+Its input are counts and speeds, wherever they come from: stored runs (observations.py), a file
 (files.py) or a published study (studies/).
 """
 

@@ -57,16 +57,16 @@ SHARPNESS = 1.0
 """Effects below this count by their size, those far beyond by their order of magnitude: how much is
 lost depends on the intensity, but a queue that is full and one that is not lie magnitudes apart."""
 
-SURE = 2.0
+MIN_Z = 2.0
 """An effect counts as lost from so many errors on."""
 
-MATERIAL = 0.05
+MIN_EFFECT = 0.05
 """And from a twentieth on: that much the canaries of one machine differ from run to run."""
 
-GRAIN = 0.2
+SD_FLOOR = 0.2
 """Added to the spread of every canary, so that one which never varied does not decide alone."""
 
-FARTHEST = 6.0
+MAX_Z = 6.0
 """Most that one canary may say, in its own spreads: it may be out of order by itself."""
 
 ALIKE = 0.9
@@ -90,7 +90,7 @@ class Effect:
     @property
     def sure(self) -> bool:
         """Returns whether something was lost beyond noise."""
-        return self.value > max(MATERIAL, SURE * self.error)
+        return self.value > max(MIN_EFFECT, MIN_Z * self.error)
 
     @property
     def shrunk(self) -> float:
@@ -236,12 +236,12 @@ def _distance(
     parts = []
     for canary in shared:
         apart = _scale(effects[canary].shrunk) - _scale(reference.effects[canary])
-        parts.append(min(FARTHEST, abs(apart) / _unit(spread, canary)) ** 2)
+        parts.append(min(MAX_Z, abs(apart) / _unit(spread, canary)) ** 2)
     return math.sqrt(sum(parts) / len(parts))
 
 
 def _unit(spread: Mapping[str, float], canary: str) -> float:
-    return spread.get(canary, 0.0) + GRAIN
+    return spread.get(canary, 0.0) + SD_FLOOR
 
 
 def _scale(value: float) -> float:

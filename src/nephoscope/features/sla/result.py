@@ -24,7 +24,7 @@ from nephoscope.features.sla.periods import (
     rolling_window,
     text_of,
 )
-from nephoscope.features.sla.slots import Circumstances, Times
+from nephoscope.features.sla.slots import JudgementContext, Times
 from nephoscope.features.sla.terms import Agreement, Exclusion, TermsReading, nanoseconds
 
 
@@ -156,7 +156,7 @@ def _of_service(
 ) -> Iterator[PeriodVerdict]:
     first_ns = min(int(stream.times_ns[0]) for stream in streams)
     last_ns = max(int(stream.times_ns[-1]) for stream in streams)
-    around = Circumstances(
+    around = JudgementContext(
         exclusions,
         settings.now_ns,
         settings.holds_ns,

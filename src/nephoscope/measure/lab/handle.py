@@ -93,7 +93,7 @@ class HostPlan:
 
 
 @dataclass(frozen=True)
-class Started:
+class StartedHost:
     """Result of a platform that started a host; pydantic reads and writes it in a lab's file.
 
     entry: the words before a program that runs inside; empty for a guest. guest: how it is reached
@@ -107,7 +107,7 @@ class Started:
 
 
 @dataclass(frozen=True)
-class Host(Started, HostPlan):
+class Host(StartedHost, HostPlan):
     """A host that is up."""
 
     @property
@@ -126,7 +126,7 @@ class Host(Started, HostPlan):
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class LinkImplementation:
     """Implementation of a link: the mechanism of each of its conditions."""
 
     link: str
@@ -149,7 +149,7 @@ class Lab:
     topology: Topology
     directory: Path
     hosts: Mapping[str, Host]
-    links: tuple[Made, ...] = ()
+    links: tuple[LinkImplementation, ...] = ()
     warnings: tuple[str, ...] = ()
 
     def address(self, host: str, toward: str) -> str:
@@ -164,7 +164,7 @@ class Lab:
 
 
 @dataclass(slots=True)
-class Removed:
+class RemovedLab:
     """Numbers of what `down` removed."""
 
     name: str

@@ -13,8 +13,8 @@ from nephoscope.catalog import Catalog
 from nephoscope.core import limits
 from nephoscope.core.errors import PlanError, UsageError
 from nephoscope.core.model import Background, Setting
-from nephoscope.core.reading.mistakes import Mistakes
 from nephoscope.core.reading.sentences import Place
+from nephoscope.core.reading.validation_errors import ValidationErrors
 from nephoscope.core.reading.yamltext import Loc
 from nephoscope.measure.plans.check import checked
 from nephoscope.measure.plans.context import PlanContext, nowhere
@@ -54,16 +54,16 @@ class _Row:
 
 
 def check_all(plan: Plan, catalog: Catalog, place: Place) -> Plan:
-    """Returns the plan as `checked` does. PlanError for all mistakes that hide no other."""
-    mistakes = Mistakes()
-    with mistakes.of_part():
+    """Returns the plan as `checked` does. PlanError for all errors that hide no other."""
+    errors = ValidationErrors()
+    with errors.of_part():
         plan = checked(plan, catalog, place)
     context = PlanContext(plan, catalog, place)
-    with mistakes.of_part():
+    with errors.of_part():
         resolve_participants(context)
-    with mistakes.of_part():
+    with errors.of_part():
         bind_plan_factors(context)
-    mistakes.report()
+    errors.report()
     expand(plan, catalog, place)
     return plan
 

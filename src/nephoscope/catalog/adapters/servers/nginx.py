@@ -91,7 +91,7 @@ def _counters(output: Output) -> dict[str, int]:
     }
 
 
-LOOK = Command(("-v",), paths=("/usr/sbin",))
+VERSION_COMMAND = Command(("-v",), paths=("/usr/sbin",))
 VERSION = version_by(r"^nginx version: nginx/([0-9]+(?:\.[0-9]+)+)")
 """How nginx is asked for its version, and how the answer is read."""
 

@@ -1,4 +1,4 @@
-"""What a topology becomes, worked out before anything is touched: devices, addresses, routes.
+"""What a topology becomes, worked out before anything is created: devices, addresses, routes.
 
 Everything here follows from the topology alone, so that the same file gives the same addresses and
 hardware addresses each time. A network (segment) is what frames reach without a host between; hosts

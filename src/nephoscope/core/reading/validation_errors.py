@@ -11,8 +11,8 @@ from nephoscope.core.errors import PlanError, PlanErrors, UsageError
 _PLACE = re.compile(r"^(.*?):(\d+):(\d+): ")
 
 
-class Mistakes:
-    """Mistakes so far. A part is checked inside `of_part`, and `report` raises what was found."""
+class ValidationErrors:
+    """Errors so far. A part is checked inside `of_part`, and `report` raises all errors."""
 
     def __init__(self, mistakes: Iterable[PlanError] = ()) -> None:
         self._mistakes = list(mistakes)
