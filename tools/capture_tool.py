@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from nephoscope.catalog.adapters import ADAPTERS, Command, Output
+from nephoscope.catalog.adapters import ADAPTERS, Output, ToolCommand
 from nephoscope.core.programs import find_probe
 from nephoscope.measure.targets import parse, session
 from nephoscope.measure.targets.base import TargetTrial
@@ -29,7 +29,7 @@ GOLDEN = Path(__file__).resolve().parents[1] / "tests" / "golden"
 DEADLINE_S = 120
 
 
-def called(tool: str, command: Command) -> dict[str, Any]:
+def called(tool: str, command: ToolCommand) -> dict[str, Any]:
     """Returns the probe's line about a tool that is called alone."""
     words = wrap(str(find_probe()), command.job(tool), DEADLINE_S)
     done = subprocess.run(words, capture_output=True, text=True, check=True)

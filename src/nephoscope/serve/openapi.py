@@ -73,7 +73,7 @@ class Samples:
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class LoginState:
     """Whether a client has to log in. allow_runs: whether requests may start and stop runs.
 
     scales: unit -> divisors and labels in which people read it, the largest first.
@@ -149,7 +149,7 @@ def schemas() -> dict[str, Any]:
         "run_list": RunList,
         "trials": TrialRows,
         "samples": Samples,
-        "session": Session,
+        "session": LoginState,
         "started_run": StartedRun,
         "files": Files,
         "queries": QueryList,

@@ -16,7 +16,7 @@ import numpy as np
 
 from nephoscope.core.model import Better, Estimate
 from nephoscope.stats import compare
-from nephoscope.stats.compare import MARGIN, Comparison
+from nephoscope.stats.compare import MARGIN, TwoSampleComparison
 from nephoscope.stats.statistics import means, variation
 from nephoscope.stats.statistics.bootstrap import interval_of_ratio, resample
 from nephoscope.stats.statistics.dependence import ASSUMED
@@ -74,7 +74,7 @@ def factor(
     margin: float = MARGIN,
     confidence: float = 0.95,
     prior: Array = ASSUMED,
-) -> Comparison:
+) -> TwoSampleComparison:
     """Loaded against quiet, paired by round; `turned` makes its ratio an interference factor.
 
     The interval is Wilcoxon's signed-rank one of the log ratios (6 rounds at 95 %). prior: of

@@ -30,7 +30,7 @@ Answers = Iterator[Finding | Unchecked]
 
 
 @dataclass(frozen=True, slots=True)
-class Trials:
+class TargetTrials:
     """Trials of one target, without warm-up. beside: their counters; failures: name -> count.
 
     placed: (benchmark, round) -> the factors and the counters of its trials.
@@ -95,7 +95,7 @@ class TargetEvidence:
     target: str
     fingerprint: Any
     metrics: tuple[MetricResult, ...]
-    trials: Trials
+    trials: TargetTrials
     parts: tuple[Any, ...] = ()
     series: Series = field(default_factory=dict)
 

@@ -24,7 +24,7 @@ from nephoscope.features.census.published import published
 from nephoscope.features.census.records import (
     UNKNOWN_TYPE,
     Census,
-    Count,
+    MachineCount,
     Observations,
     StatedSpeed,
 )
@@ -96,7 +96,7 @@ def run_of(
     return run
 
 
-def shares(kind: records.Kind) -> dict[str, int]:
+def shares(kind: records.InstanceType) -> dict[str, int]:
     return {one.model: one.count for one in kind.models}
 
 
@@ -388,7 +388,8 @@ def study() -> records.Census:
 
 def test_small_n_says_so() -> None:
     (small, large) = (
-        census.build(Observations((Count("m1", "A", machines),))).kinds[0] for machines in (5, 30)
+        census.build(Observations((MachineCount("m1", "A", machines),))).kinds[0]
+        for machines in (5, 30)
     )
     assert "Small sample" in small.notes[0]
     assert not [note for note in large.notes if "small" in note]

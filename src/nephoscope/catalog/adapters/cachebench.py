@@ -6,10 +6,10 @@ import re
 
 from nephoscope.catalog.adapters.declare import adapter, version_by_usage
 from nephoscope.catalog.adapters.frame import (
-    Command,
     Output,
-    Step,
+    ToolCommand,
     ToolError,
+    ToolStep,
     check_ending,
     last_words,
 )
@@ -48,12 +48,12 @@ def _parse(output: Output) -> list[Sample]:
     return samples
 
 
-def _command(params: Params) -> Command:
+def _command(params: Params) -> ToolCommand:
     limit_s = seconds("cachebench", params)
     sizes = ("-m", str(params["memory_bits"]), "-x", "1", "-e", "1")
     words = (_OPERATIONS[params["operation"]], *sizes, "-d", str(limit_s))
     # Its report has no last line of its own.
-    return Command(words, after=(Step("echo", (_END,)),))
+    return ToolCommand(words, after=(ToolStep("echo", (_END,)),))
 
 
 ADAPTER = adapter(

@@ -10,10 +10,10 @@ from nephoscope.catalog import ADAPTER, BenchmarkSpec, MetricSpec, ParamSpec
 from nephoscope.catalog.adapters.frame import (
     TOOL,
     Adapter,
-    Command,
     Output,
-    Server,
+    ToolCommand,
     ToolError,
+    ToolServer,
     check_ending,
     last_words,
     version_by,
@@ -64,7 +64,7 @@ def adapter(
     minimum: str,
     source: str,
     version: str | Callable[[Output], str],
-    command: Callable[[Params], Command],
+    command: Callable[[Params], ToolCommand],
     overhead: str,
     measures: str,
     how: str,
@@ -74,7 +74,7 @@ def adapter(
     overhead_page: str = "",
     tool: str = "",
     install: str = "",
-    version_command: Sequence[str] | Command = ("--version",),
+    version_command: Sequence[str] | ToolCommand = ("--version",),
     paths: Sequence[str] = (),
     params: tuple[ParamSpec, ...] = (),
     metrics: tuple[MetricSpec, ...] = (),
@@ -82,7 +82,7 @@ def adapter(
     factors: Mapping[str, str] | None = None,
     on_stderr: bool = False,
     parse: Callable[[Output], list[Sample]] | None = None,
-    server: Server | None = None,
+    server: ToolServer | None = None,
     load: str = "",
 ) -> Adapter:
     """Returns the adapter of one benchmark of a third-party program.
@@ -108,7 +108,7 @@ def adapter(
         reader = partial(values_at, places=places)
     order = {metric.id: number for number, metric in enumerate(metrics)}
 
-    def build_command(params: Params) -> Command:
+    def build_command(params: Params) -> ToolCommand:
         made = command(params)
         return replace(made, paths=(*made.paths, *paths))
 
@@ -151,9 +151,9 @@ def adapter(
         spec=spec,
         command=build_command,
         version_command=version_command
-        if isinstance(version_command, Command)
-        else Command(tuple(version_command), paths=tuple(paths)),
+        if isinstance(version_command, ToolCommand)
+        else ToolCommand(tuple(version_command), paths=tuple(paths)),
         version=version_by(version) if isinstance(version, str) else version,
         parse=parse or parse_figures,
-        server=Server(load, command, install) if load else server,
+        server=ToolServer(load, command, install) if load else server,
     )

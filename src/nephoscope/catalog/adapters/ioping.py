@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nephoscope.catalog.adapters.declare import adapter
-from nephoscope.catalog.adapters.frame import Command
+from nephoscope.catalog.adapters.frame import ToolCommand
 from nephoscope.catalog.adapters.quantities import (
     DIRECTORY,
     Params,
@@ -28,8 +28,8 @@ _METRICS = (
 )
 
 
-def _command(params: Params) -> Command:
-    return Command(
+def _command(params: Params) -> ToolCommand:
+    return ToolCommand(
         (
             *("-B", "-D", "-c", str(params["requests"]), "-i", str(params["interval_ns"] / 1e9)),
             *("-s", str(params["record_bytes"]), "-S", str(params["file_bytes"])),

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from nephoscope.catalog.adapters.declare import Figure, adapter, version_by_usage
-from nephoscope.catalog.adapters.frame import Command
+from nephoscope.catalog.adapters.frame import ToolCommand
 from nephoscope.catalog.adapters.quantities import Params, choice, throughput, whole
 
 _METHODS = {"memcpy": "-t0", "assignment": "-t1", "blocks": "-t2"}
 
 
-def _command(params: Params) -> Command:
+def _command(params: Params) -> ToolCommand:
     repetitions = ("-q", "-n", str(params["repetitions"]))
-    return Command((*repetitions, _METHODS[params["method"]], str(params["array_bytes"] >> 20)))
+    return ToolCommand((*repetitions, _METHODS[params["method"]], str(params["array_bytes"] >> 20)))
 
 
 ADAPTER = adapter(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from nephoscope.cli.commands.checks.frame import LACKS, LIMITED, WORKS, Finding, Places
+from nephoscope.cli.commands.checks.frame import LACKS, LIMITED, WORKS, CheckAnswer, Places
 from nephoscope.cli.kit import options, output
 
 _MARKS = {WORKS: "ok", LIMITED: "--", LACKS: "!!"}
@@ -34,7 +34,7 @@ def doctor(store: Path | None, as_json: bool) -> int:
     return 4 if lacking else 0
 
 
-def _lines(finding: Finding) -> str:
+def _lines(finding: CheckAnswer) -> str:
     indent = " " * (_NAME_WIDTH + 4)
     head = f"{_MARKS[finding.state]}  {finding.name:<{_NAME_WIDTH}}"
     lines = textwrap.wrap(
@@ -50,7 +50,7 @@ def _lines(finding: Finding) -> str:
     return "\n".join(lines)
 
 
-def _conclusion(found: list[Finding], lacking: list[Finding]) -> str:
+def _conclusion(found: list[CheckAnswer], lacking: list[CheckAnswer]) -> str:
     if lacking:
         names = ", ".join(finding.name for finding in lacking)
         return f"!! This host cannot run a survey. Fix first: {names}."

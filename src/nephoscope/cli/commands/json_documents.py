@@ -10,7 +10,7 @@ from dataclasses import dataclass, make_dataclass
 from typing import Any
 
 from nephoscope.catalog import BenchmarkSpec
-from nephoscope.cli.commands.checks.frame import Finding
+from nephoscope.cli.commands.checks.frame import CheckAnswer
 from nephoscope.cli.kit.configuration import Value
 from nephoscope.features.advise.result import Advice
 from nephoscope.features.compaction.compact import Compaction
@@ -165,7 +165,7 @@ RECORDS: Mapping[str, type[Any]] = {
     "host_check": _document(
         "Outcome of the checks of a host. ready: nothing that a survey needs is missing.",
         ready=bool,
-        checks=tuple[Finding, ...],
+        checks=tuple[CheckAnswer, ...],
     ),
     "configuration": _document(
         "The configuration. file: its path, whether or not it exists.",

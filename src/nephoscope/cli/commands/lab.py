@@ -21,7 +21,7 @@ from nephoscope.core.reading.sentences import choices
 
 if TYPE_CHECKING:
     from nephoscope.measure.lab.handle import Host, Lab, RemovedLab
-    from nephoscope.measure.labcheck.frame import Outcome
+    from nephoscope.measure.labcheck.frame import CheckOutcome
     from nephoscope.measure.provisioning import Provisioned
 
 _Result = TypeVar("_Result")
@@ -306,7 +306,7 @@ def _counted(removed: RemovedLab) -> str:
     )
 
 
-def _table(outcomes: Sequence[Outcome]) -> str:
+def _table(outcomes: Sequence[CheckOutcome]) -> str:
     head = ("CHECK", "SET", "MEASURED", "N", "BOUND", "VERDICT")
     rows, reasons = [], []
     for verdict in outcomes:

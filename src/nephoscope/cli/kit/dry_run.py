@@ -17,7 +17,7 @@ from nephoscope.core.model import SELF
 if TYPE_CHECKING:
     from nephoscope.core.model import Setting
     from nephoscope.measure.plans import Crossing, Plan, SideEffect
-    from nephoscope.measure.plans.estimate import Estimate as PlanEstimate
+    from nephoscope.measure.plans.estimate import RunEstimate
     from nephoscope.store import Store
 
 ROUNDS_SHOWN = 3
@@ -55,7 +55,7 @@ def of_plan(plan: Plan, store: Store, *, as_json: bool) -> int:
 def _document(
     plan: Plan,
     settings: Sequence[Setting],
-    estimate: PlanEstimate,
+    estimate: RunEstimate,
     crossings: Sequence[Crossing],
     effects: Sequence[SideEffect],
 ) -> dict[str, Any]:
@@ -133,7 +133,7 @@ def _rounds(
 def _text(
     plan: Plan,
     settings: Sequence[Setting],
-    estimate: PlanEstimate,
+    estimate: RunEstimate,
     crossings: Sequence[Crossing],
     effects: Sequence[SideEffect],
 ) -> str:
@@ -162,7 +162,7 @@ def _targets(plan: Plan) -> str:
     return output.table(["target", "kind", "roles", "per hour"], rows)
 
 
-def _settings(settings: Sequence[Setting], found: PlanEstimate) -> str:
+def _settings(settings: Sequence[Setting], found: RunEstimate) -> str:
     rows = [
         [
             str(one.index),
@@ -230,7 +230,7 @@ def _range(least: object, most: object) -> str:
     return str(least) if least == most else f"{least} to {most}"
 
 
-def _cost(plan: Plan, estimate: PlanEstimate) -> str:
+def _cost(plan: Plan, estimate: RunEstimate) -> str:
     from nephoscope.measure.plans import long_time
 
     lines = [

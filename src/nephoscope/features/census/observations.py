@@ -13,7 +13,13 @@ from typing import Any
 from nephoscope.catalog import CPU_GAPS, FINGERPRINT
 from nephoscope.core.errors import StoreError
 from nephoscope.core.model import Better, TrialRecord, factors_key
-from nephoscope.features.census.records import UNKNOWN_TYPE, Census, Count, Measured, Observations
+from nephoscope.features.census.records import (
+    UNKNOWN_TYPE,
+    Census,
+    MachineCount,
+    ModelValues,
+    Observations,
+)
 from nephoscope.features.census.result import build
 from nephoscope.results import lines
 from nephoscope.results.run_data import RunData
@@ -66,10 +72,10 @@ class Observation:
 
 
 @dataclass(frozen=True, slots=True)
-class Speed:
+class SpeedTrials:
     """The trials of a headline scalar on a target of a run. params: canonical, without levels."""
 
-    key: lines.Key
+    key: lines.LineId
     params: str
     trials: lines.Group
 
@@ -79,7 +85,7 @@ class UsedRun:
     """A run that shows a machine: what is used of it, once it was read."""
 
     run: StoredRun
-    speeds: tuple[Speed, ...]
+    speeds: tuple[SpeedTrials, ...]
 
 
 def seen(
@@ -284,9 +290,9 @@ def _flags(observations: Sequence[Observation], first: Mapping[str, Observation]
             yield f"{len(machines)} machine{'s were' if len(machines) != 1 else ' was'} {text}"
 
 
-def _count(observation: Observation) -> Count:
+def _count(observation: Observation) -> MachineCount:
     clock = _CLOCK.search(observation.model)
-    return Count(
+    return MachineCount(
         observation.instance_type,
         observation.model,
         1,
@@ -304,7 +310,7 @@ _Models = dict[str, dict[str, dict[str, list[float]]]]
 
 def _measured(
     runs: Sequence[UsedRun], observations: Sequence[Observation]
-) -> tuple[tuple[Measured, ...], list[str]]:
+) -> tuple[tuple[ModelValues, ...], list[str]]:
     """Of each line the parameters with which most machines were measured, two models at least."""
     better: dict[_Line, Better] = {}
     values: dict[_Line, dict[str, _Models]] = {}
@@ -321,7 +327,7 @@ def _measured(
         if len(models) > 1:
             kind, benchmark, metric, factors = line
             of = json.loads(factors)
-            measured.append(Measured(kind, benchmark, metric, of, better[line], models))
+            measured.append(ModelValues(kind, benchmark, metric, of, better[line], models))
     ambiguous = sorted({line[1] for line, by_params in values.items() if len(by_params) > 1})
     remark = (
         f"Measured with several sets of parameters: {', '.join(ambiguous)}; each speed uses the "
@@ -337,7 +343,7 @@ def _narrowness(models: _Models) -> tuple[int, int]:
 
 def speeds_of(
     runs: Sequence[UsedRun], observations: Sequence[Observation]
-) -> Iterable[tuple[Observation, Speed]]:
+) -> Iterable[tuple[Observation, SpeedTrials]]:
     """Yields the headline scalars of runs, each with the machine that it was measured on."""
     machines = {(one.run, one.target): one for one in observations}
     for used in runs:
@@ -348,7 +354,7 @@ def speeds_of(
 
 def _speeds(
     run: StoredRun, records: Sequence[TrialRecord], targets: Container[str]
-) -> Iterable[Speed]:
+) -> Iterable[SpeedTrials]:
     def is_speed(benchmark: str, metric: str) -> bool:
         if not benchmark.startswith(GROUPS) or benchmark in NO_SPEED:
             return False
@@ -366,4 +372,4 @@ def _speeds(
         if setting.get("conditions") or setting.get("peer") or setting.get("client"):
             continue  # a lab's limit or a second machine made it, not this model
         fixed = {k: v for k, v in record.params.items() if k not in record.factors and k != "seed"}
-        yield Speed(key, factors_key(fixed), trials)
+        yield SpeedTrials(key, factors_key(fixed), trials)

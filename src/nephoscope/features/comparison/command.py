@@ -14,7 +14,7 @@ from nephoscope.cli.kit.section_output import present
 from nephoscope.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from nephoscope.features.comparison.result import Comparisons, Ignored, Rules
+    from nephoscope.features.comparison.result import ComparisonRules, Comparisons, Ignored
 
 
 @click.command()
@@ -70,9 +70,9 @@ def compare(
     paired by round. With --interleave, A and B are targets (as for `survey --target`), plan files
     or runs.
     """
-    from nephoscope.features.comparison.result import Rules
+    from nephoscope.features.comparison.result import ComparisonRules
 
-    rules = Rules(margin=margin, confidence=confidence, metrics=frozenset(metrics))
+    rules = ComparisonRules(margin=margin, confidence=confidence, metrics=frozenset(metrics))
     ignored: Ignored = {}
     if interleave:
         run_id, ignored = _interleaved(a, b, budget, paired=paired, store=store)
@@ -130,7 +130,9 @@ def _is_file(text: str) -> bool:
     return path.is_file()
 
 
-def _files(sides: Sequence[str], *, paired: bool, better: str, rules: Rules) -> Comparisons:
+def _files(
+    sides: Sequence[str], *, paired: bool, better: str, rules: ComparisonRules
+) -> Comparisons:
     from nephoscope.core.model import Better
     from nephoscope.features.comparison import number_files
     from nephoscope.features.comparison import result as comparing

@@ -18,10 +18,10 @@ from nephoscope.core.errors import UsageError
 if TYPE_CHECKING:
     from nephoscope.features.compaction.reading import StoredSummaries
     from nephoscope.features.history.records import History
-    from nephoscope.features.history.result import Settings
+    from nephoscope.features.history.result import HistorySettings
     from nephoscope.features.history.series import Series
     from nephoscope.store import Store, StoredRun
-    from nephoscope.store.summary import RunSummary
+    from nephoscope.store.summary import RunMeasurements
 
 REGRESSION = 1
 """Exit code of --check where a metric is worse."""
@@ -88,11 +88,11 @@ def history(
     from nephoscope.features.compaction.reading import StoredSummaries
     from nephoscope.features.history import series
     from nephoscope.features.history.page import section
-    from nephoscope.features.history.result import Settings
+    from nephoscope.features.history.result import HistorySettings
     from nephoscope.store import Store
 
     shelf = Store(store)
-    settings = Settings(false_alarms, margin, confidence)
+    settings = HistorySettings(false_alarms, margin, confidence)
     # A machine may have had another name before: `read` selects its whole series.
     wanted = run_filters.selection_of(**(conditions | {"targets": ()}))
     runs = StoredSummaries(shelf, wanted)
@@ -136,7 +136,7 @@ def _log_problems(runs: StoredSummaries) -> None:
         output.warn(sentence)
 
 
-def _has_target(run: StoredRun | RunSummary, wanted: Sequence[str]) -> bool:
+def _has_target(run: StoredRun | RunMeasurements, wanted: Sequence[str]) -> bool:
     """Whether a run measured a wanted target; a run that cannot be read may have done so."""
     from nephoscope.store import StoredRun
 
@@ -149,7 +149,7 @@ def _history(
     every_series: Sequence[Series],
     notes: Sequence[str],
     metric: str,
-    settings: Settings,
+    settings: HistorySettings,
     forecast: bool,
     back_test: bool,
 ) -> History:

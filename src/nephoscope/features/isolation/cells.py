@@ -11,8 +11,14 @@ from typing import Any
 
 from nephoscope.core.model import Estimate
 from nephoscope.features.isolation import recovery, trial_pairs
-from nephoscope.features.isolation.records import BY_NEIGHBOUR, BY_ROUND, Cell, Victim
-from nephoscope.features.isolation.trial_pairs import Load, Paired, Trials, WatchedLine, label
+from nephoscope.features.isolation.records import BY_NEIGHBOUR, BY_ROUND, Cell, VictimLine
+from nephoscope.features.isolation.trial_pairs import (
+    AnalysedTrials,
+    AppliedLoad,
+    Paired,
+    WatchedLine,
+    label,
+)
 from nephoscope.measure.plans import resources
 from nephoscope.results import names
 from nephoscope.stats import attribution, compare, interference
@@ -23,7 +29,7 @@ from nephoscope.stats.statistics.values import Array, Refused
 TAIL = 0.99
 
 
-def pairs_by_load(line: WatchedLine, run: Trials) -> dict[Load, Paired]:
+def pairs_by_load(line: WatchedLine, run: AnalysedTrials) -> dict[AppliedLoad, Paired]:
     """Returns the loaded trials of one victim, each with its baseline, by load."""
     return {
         load: trial_pairs.paired(line, trials, run.records)
@@ -31,9 +37,9 @@ def pairs_by_load(line: WatchedLine, run: Trials) -> dict[Load, Paired]:
     }
 
 
-def pool_dependence(pairs: Iterable[tuple[WatchedLine, Mapping[Load, Paired]]]) -> Array:
+def pool_dependence(pairs: Iterable[tuple[WatchedLine, Mapping[AppliedLoad, Paired]]]) -> Array:
     """Returns the distribution of the autocorrelation that all ratios of a run share."""
-    groups: dict[tuple[str, str, Load, str], list[list[float]]] = defaultdict(list)
+    groups: dict[tuple[str, str, AppliedLoad, str], list[list[float]]] = defaultdict(list)
     for line, by_load in pairs:
         # Metrics of one benchmark come from the same trials and share their noise.
         trials = line.victim.target, line.victim.benchmark
@@ -46,7 +52,11 @@ def pool_dependence(pairs: Iterable[tuple[WatchedLine, Mapping[Load, Paired]]]) 
 
 
 def cells(
-    line: WatchedLine, by_load: Mapping[Load, Paired], run: Trials, prior: Array, notes: list[str]
+    line: WatchedLine,
+    by_load: Mapping[AppliedLoad, Paired],
+    run: AnalysedTrials,
+    prior: Array,
+    notes: list[str],
 ) -> list[Cell]:
     """The cells of one victim, in the order of resources; what has none leaves a note."""
     tail_metric, tails = trial_pairs.tails(line, run.distributions)
@@ -71,10 +81,10 @@ def _order(cell: Cell) -> tuple[int, str, int, float]:
 
 
 def _cell(
-    victim: Victim,
-    load: Load,
+    victim: VictimLine,
+    load: AppliedLoad,
     pairs: Paired,
-    run: Trials,
+    run: AnalysedTrials,
     tail: tuple[str, Mapping[str, Trial]],
     prior: Array,
 ) -> Cell:
@@ -149,7 +159,7 @@ def _variation(pairs: Paired, confidence: float, seed: int) -> interference.Vari
     )
 
 
-def _achieved(trials: Sequence[str], run: Trials) -> Estimate | None:
+def _achieved(trials: Sequence[str], run: AnalysedTrials) -> Estimate | None:
     """Returns what the loads reached, the mean over the neighbours of each trial, then over
     trials."""
     means = [statistics.fmean(run.achieved[name]) for name in trials if run.achieved.get(name)]
@@ -159,7 +169,7 @@ def _achieved(trials: Sequence[str], run: Trials) -> Estimate | None:
 
 
 def _attributed(
-    factor: Estimate | None, equivalence: Estimate | None, pairs: Paired, run: Trials
+    factor: Estimate | None, equivalence: Estimate | None, pairs: Paired, run: AnalysedTrials
 ) -> attribution.Attribution | None:
     """Whose doing the slowdown is, by what was read beside the trials themselves."""
     if factor is None:
@@ -177,7 +187,7 @@ def _attributed(
     )
 
 
-def _reading(trial: str, run: Trials) -> dict[str, Any]:
+def _reading(trial: str, run: AnalysedTrials) -> dict[str, Any]:
     counters = dict(run.records[trial].beside)
     if trial in run.shares:
         counters["own_gap_ratio"] = 1 - run.shares[trial]

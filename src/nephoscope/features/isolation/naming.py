@@ -36,8 +36,8 @@ CANARIES: tuple[str, ...] = (
     "kernel_packets",
     "kernel_switches",
 )
-"""What may be lost. Each is the victim of the resource of that name (measure/plans/resources.py); `gaps`
-is the rate of scheduling gaps of a busy loop. The last five are counters of a kernel that the
+"""Resources that may be lost. Each is the victim of the resource of that name
+(measure/plans/resources.py); `gaps` is the rate of scheduling gaps of a busy loop. The last five are counters of a kernel that the
 victim shares with its neighbours (containers, hosts of a lab), while it does nothing of the kind
 itself: bytes read and written a second, flushes of a disk's cache, packets, context switches. A
 victim with a kernel of its own has none of these."""
@@ -109,7 +109,7 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedResource:
     """A resource, `none` or `unclear`; the canaries that lost something; the next best name.
 
     distance: to the nearest reference of that name; None where nothing was compared.
@@ -140,7 +140,7 @@ def name(
     effects: Mapping[str, Effect],
     references: Sequence[Reference],
     spread: Mapping[str, float] | None = None,
-) -> Named:
+) -> NamedResource:
     """Names what was taken. Canaries that were not measured are left out of the comparison.
 
     spread: by canary, how much its scaled effect differs among references of one resource
@@ -148,7 +148,7 @@ def name(
     """
     known = {canary: one for canary, one in effects.items() if canary in CANARIES}
     if not known or not references:
-        return Named(UNCLEAR, "No victim was measured that has a reference signature.")
+        return NamedResource(UNCLEAR, "No victim was measured that has a reference signature.")
     lost = tuple(canary for canary in CANARIES if canary in known and known[canary].sure)
     widths = spread_of(references) if spread is None else spread
     ranked = sorted(
@@ -157,9 +157,13 @@ def name(
     )
     what = f"{joined(lost)} lost" if lost else f"None of {len(known)} victims lost significantly"
     if not lost:
-        return Named(NONE, f"{what}; other resources may be contended that no victim uses.", lost)
+        return NamedResource(
+            NONE, f"{what}; other resources may be contended that no victim uses.", lost
+        )
     if ranked[0][0] > FAR:
-        return Named(UNCLEAR, f"{what}, which matches no known signature.", lost, ranked[0][0])
+        return NamedResource(
+            UNCLEAR, f"{what}, which matches no known signature.", lost, ranked[0][0]
+        )
     # The nearest alone: one resource is taken in several ways (a stream, datagrams), of each of
     # which a single reference may be known.
     distance, best = ranked[0]
@@ -167,20 +171,20 @@ def name(
     alike = _alike(best, ranked, references, tuple(known), widths)
     if NONE in (best, *alike) and all(canary.startswith("kernel_") for canary in lost):
         # The kernel worked for somebody, and no victim felt it.
-        return Named(NONE, f"{what}, and no victim lost anything.", lost, distance)
+        return NamedResource(NONE, f"{what}, and no victim lost anything.", lost, distance)
     if alike:
         sentence = (
             f"{what}, which {joined((best, *alike))} explain equally well; these {len(known)} "
             "victims do not distinguish them."
         )
-        return Named(UNCLEAR, sentence, lost, distance, second)
+        return NamedResource(UNCLEAR, sentence, lost, distance, second)
     if math.isclose(rival, distance, abs_tol=1e-9):
         sentence = f"{what}, which {best} and {second} explain equally well."
-        return Named(UNCLEAR, sentence, lost, distance, second)
+        return NamedResource(UNCLEAR, sentence, lost, distance, second)
     if best == NONE:
-        return Named(NONE, f"{what}, as with an idle neighbour.", lost, distance)
+        return NamedResource(NONE, f"{what}, as with an idle neighbour.", lost, distance)
     sentence = f"{what}, as with a neighbour that loads {best}."
-    return Named(best, sentence, lost, distance, second)
+    return NamedResource(best, sentence, lost, distance, second)
 
 
 def _alike(

@@ -16,7 +16,7 @@ import numpy as np
 from nephoscope.core.model import Better, Estimate
 from nephoscope.features.isolation import dose_response
 from nephoscope.stats import compare
-from nephoscope.stats.compare import MARGIN, Comparison
+from nephoscope.stats.compare import MARGIN, TwoSampleComparison
 from nephoscope.stats.interference import Triple, turned
 from nephoscope.stats.statistics.dependence import ASSUMED
 from nephoscope.stats.statistics.estimates import mapped
@@ -42,7 +42,7 @@ class Recovery:
     word: RecoveryWord
     sentence: str
     ratio: Estimate | None
-    comparison: Comparison | None
+    comparison: TwoSampleComparison | None
 
 
 def recovery(

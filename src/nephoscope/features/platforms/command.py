@@ -74,10 +74,10 @@ def platforms(
     nephoscope platforms --platform container --platform qemu -o platforms.html
     """
     from nephoscope.core.tasks import run_until_signal
-    from nephoscope.features.platforms.measure import Measurement, Settings
+    from nephoscope.features.platforms.measure import PlatformMeasurement, PlatformSettings
     from nephoscope.features.platforms.page import section
 
-    settings = Settings(
+    settings = PlatformSettings(
         tuple(dict.fromkeys(names)) or NAMES,
         boots,
         memory_bytes,
@@ -87,7 +87,7 @@ def platforms(
     )
 
     report = run_until_signal(
-        Measurement(settings, output.log).run(), "Interrupted; all guests were removed."
+        PlatformMeasurement(settings, output.log).run(), "Interrupted; all guests were removed."
     )
     source = f"seed {settings.seed}"
     return present(report, section(report), as_json=as_json, to=to, source=source)

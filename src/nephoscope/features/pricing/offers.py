@@ -87,7 +87,7 @@ class Parameter(Record):
         return np.linspace(low, high, count)
 
 
-class Offer(Record):
+class UtilityOffer(Record):
     """An offer: a price, and a value of each parameter."""
 
     price: Quantity = Field(description="Price, of the same period for all offers.")
@@ -112,7 +112,7 @@ class OfferFile(Record):
     parameters: Annotated[dict[str, Parameter], Field(min_length=1, max_length=10)] = Field(
         description="Parameters of service by name."
     )
-    offers: Annotated[dict[str, Offer], Field(min_length=1, max_length=1000)] = Field(
+    offers: Annotated[dict[str, UtilityOffer], Field(min_length=1, max_length=1000)] = Field(
         description="Offers by name."
     )
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Estimate
-from nephoscope.features.pricing.offers import Offer, OfferFile, Parameter
+from nephoscope.features.pricing.offers import OfferFile, Parameter, UtilityOffer
 from nephoscope.results import names
 from nephoscope.stats.statistics import ratios
 from nephoscope.stats.statistics.bootstrap import interval_of_draws
@@ -222,7 +222,9 @@ def analyse(file: OfferFile, draws: int = DRAWS) -> UtilityAnalysis:
     )
 
 
-def _utilities(offer: Offer, file: OfferFile, rng: np.random.Generator | None, draws: int) -> Array:
+def _utilities(
+    offer: UtilityOffer, file: OfferFile, rng: np.random.Generator | None, draws: int
+) -> Array:
     """Utilities of the parameters of an offer, shape (draws, parameters); its own without rng."""
     columns = []
     for name, parameter in file.parameters.items():
@@ -257,7 +259,7 @@ def _estimate(value: float, drawn: Array) -> Estimate:
     return Estimate(value, low, high, 0.95, 0, "none", method)
 
 
-def _excluded(offer: Offer, file: OfferFile) -> str:
+def _excluded(offer: UtilityOffer, file: OfferFile) -> str:
     """Returns why an offer is out: the budget, or a hard limit of a parameter."""
     if file.budget is not None and offer.price.estimate("").value > file.budget:
         return f"price above the budget of {file.budget:g} {file.currency}"

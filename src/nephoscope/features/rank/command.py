@@ -90,7 +90,7 @@ def rank(
     """
     from nephoscope.core.reading.sentences import listed
     from nephoscope.features.rank import figures_file, result, stored
-    from nephoscope.features.rank.records import Settings
+    from nephoscope.features.rank.records import RankSettings
     from nephoscope.features.rank.section import ranks_section, section
     from nephoscope.store import Store
 
@@ -102,7 +102,7 @@ def rank(
         alternatives = figures_file.read(Path(files[0]), confidence)
     else:
         alternatives = stored.of_runs(sources, Store(store), by, frozenset(metrics), confidence)
-    settings = Settings(reference, weights, margin, confidence, seed, top)
+    settings = RankSettings(reference, weights, margin, confidence, seed, top)
     ranking = result.rank(alternatives, settings)
     page = ranks_section(ranking, every) if ranks_only else section(ranking, every)
     subtitle = listed(ranking.alternatives)

@@ -13,7 +13,7 @@ from nephoscope.cli.kit import measuring, options, output
 from nephoscope.cli.kit.options import SEEDS, Count, Function, flag, option
 
 if TYPE_CHECKING:
-    from nephoscope.catalog.scenarios import Kind, Scenario
+    from nephoscope.catalog.scenarios import Scenario, SimulationKind
     from nephoscope.measure.plans import Plan
 
 REPLICATIONS = 10
@@ -95,7 +95,7 @@ def selection(scenario: str | None, **given: Any) -> int:
 
 
 def _simulate(
-    kind: Kind,
+    kind: SimulationKind,
     scenario: str | None,
     *,
     values: Mapping[str, str],
@@ -143,7 +143,7 @@ def _plan(benchmark: str, scenario: Scenario, replications: int, seed: int | Non
     return from_values(values, catalog.load(), nowhere)
 
 
-def _list(kind: Kind, *, as_json: bool) -> int:
+def _list(kind: SimulationKind, *, as_json: bool) -> int:
     from nephoscope.catalog import scenarios
 
     known = scenarios.builtin(kind)

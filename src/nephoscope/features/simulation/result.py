@@ -24,11 +24,11 @@ from nephoscope.features.simulation import documents
 from nephoscope.features.simulation.records import (
     Cost,
     Deployment,
-    Guest,
     HourCurve,
+    InstanceSelection,
     Placement,
-    Selection,
     Share,
+    SimulatedGuest,
     SimulatedScheduler,
     Simulation,
 )
@@ -206,13 +206,13 @@ def _scheduler(group: _Group, notes: list[str]) -> SimulatedScheduler:
     window, tracks = told or (0.0, ())
     return SimulatedScheduler(
         **group.head(),
-        guests=tuple(Guest(*guest, figures[guest]) for guest in ordered),
+        guests=tuple(SimulatedGuest(*guest, figures[guest]) for guest in ordered),
         tracks=tracks,
         window_ns=window,
         trial=group.record.key.name,
     )
 
 
-def _selection(group: _Group, notes: list[str]) -> Selection:
+def _selection(group: _Group, notes: list[str]) -> InstanceSelection:
     surface = documents.read(group.record.documents, "surface", documents.surface, notes)
-    return Selection(**group.head(), figures=group.figures(), surface=surface)
+    return InstanceSelection(**group.head(), figures=group.figures(), surface=surface)

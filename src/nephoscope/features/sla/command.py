@@ -109,7 +109,7 @@ def verdict(
     if bill is not None:
         amounts.setdefault(("", ""), credit.amount_of(bill, "--bill"))
     loss = None if loss_per_hour is None else credit.amount_of(loss_per_hour, "--loss-per-hour")
-    settings = result.Settings(
+    settings = result.VerdictSettings(
         **_judging(agreement, **judging),
         bills=tuple((*key, amount) for key, amount in amounts.items()),
         loss_per_h=loss,
@@ -153,7 +153,7 @@ def evidence(
     bills = () if bill is None else (("", "", credit.amount_of(bill, "--bill")),)
     terms = terms_reading(unit, slo)
     judged_by = _judging(files.load(contract, terms), **judging)
-    settings = result.Settings(**judged_by, bills=bills, terms=terms)
+    settings = result.VerdictSettings(**judged_by, bills=bills, terms=terms)
     written = bundles.write(to, contract, events, settings)
     if as_json:
         output.document(written)

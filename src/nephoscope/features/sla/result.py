@@ -65,7 +65,7 @@ class SlaVerdict:
     notes: tuple[str, ...]
 
 
-class Settings(Record):
+class VerdictSettings(Record):
     """Settings of a verdict; an evidence bundle has them too.
 
     now_ns: end of what can be known, and of a rolling window. terms: how the terms are to be read.
@@ -84,7 +84,7 @@ class Settings(Record):
     terms: TermsReading = TermsReading()
 
 
-def judge(agreement: Agreement, events: Events, settings: Settings) -> SlaVerdict:
+def judge(agreement: Agreement, events: Events, settings: VerdictSettings) -> SlaVerdict:
     """Returns the verdict on every service and period of which there are events."""
     exclusions = _exclusions(agreement, settings.exclusions)
     services = _selected(events.services(), settings.services, "service")
@@ -152,7 +152,7 @@ def _of_service(
     service: str,
     streams: Sequence[Stream],
     exclusions: Sequence[Times],
-    settings: Settings,
+    settings: VerdictSettings,
 ) -> Iterator[PeriodVerdict]:
     first_ns = min(int(stream.times_ns[0]) for stream in streams)
     last_ns = max(int(stream.times_ns[-1]) for stream in streams)
@@ -192,7 +192,7 @@ def _credit(
     service: str,
     period: Period,
     judged: Sequence[ObjectiveVerdict],
-    settings: Settings,
+    settings: VerdictSettings,
 ) -> Credit:
     bill = _bill_of(settings, service, period.label)
 
@@ -235,7 +235,7 @@ def _credit(
     )
 
 
-def _bill_of(settings: Settings, service: str, label: str) -> Decimal | None:
+def _bill_of(settings: VerdictSettings, service: str, label: str) -> Decimal | None:
     bills = {(whose, when): amount for whose, when, amount in settings.bills}
     keys = ((service, label), (service, ""), ("", label), ("", ""))
     return next((bills[key] for key in keys if key in bills), None)

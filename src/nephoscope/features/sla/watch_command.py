@@ -67,8 +67,8 @@ def watch(
     see is a vote in `sla verdict`, so that the broken network of one is no outage.
     """
     from nephoscope.features.sla import probes
-    from nephoscope.features.sla.observers import Observer
-    from nephoscope.features.sla.watch import EventFile, Schedule, Watch
+    from nephoscope.features.sla.observers import ServiceObserver
+    from nephoscope.features.sla.watch import EventFile, ProbeSchedule, ServiceWatch
 
     watched = [probes.service_of(text) for text in services]
     if len({service.name for service in watched}) < len(watched):
@@ -76,9 +76,9 @@ def watch(
     if control is not None:
         probes.request_of(control)
     records = _records(targets or ("local",), observer)
-    schedule = Schedule(interval_s, jitter, timeout_s, duration_s or 0.0, seed)
-    observers = [Observer(name, record, output.log) for name, record in records.items()]
-    watching = Watch(watched, schedule, observers, EventFile(to), to, control, metrics)
+    schedule = ProbeSchedule(interval_s, jitter, timeout_s, duration_s or 0.0, seed)
+    observers = [ServiceObserver(name, record, output.log) for name, record in records.items()]
+    watching = ServiceWatch(watched, schedule, observers, EventFile(to), to, control, metrics)
     outcome = asyncio.run(watching.run())
     if as_json:
         output.document(outcome)

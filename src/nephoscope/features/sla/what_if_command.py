@@ -140,7 +140,7 @@ def promise(
 
     agreement = files.load(contract, terms_reading(unit, slo))
     now_ns = time.time_ns() if now is None else instant_ns(now, agreement.time_zone)
-    settings = result.Settings(now_ns=now_ns, confidence=confidence)
+    settings = result.VerdictSettings(now_ns=now_ns, confidence=confidence)
     judged = result.judge(agreement, reading.read(events), settings)
     answer = promises(judged, None if bill is None else credit.amount_of(bill, "--bill"))
     if as_json:

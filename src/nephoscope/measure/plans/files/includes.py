@@ -26,7 +26,7 @@ _QUOTED = re.compile("'[^']*'")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class PlanSource:
     """A file and where its values stand in the plan; at: the place of its root."""
 
     name: str
@@ -47,7 +47,7 @@ class Document:
     """
 
     values: dict[str, Any]
-    owners: dict[Loc, Source]
+    owners: dict[Loc, PlanSource]
     sets: Mapping[str, str] = field(default_factory=dict)
 
     def place(self, loc: Loc) -> str:
@@ -58,7 +58,7 @@ class Document:
                 return f"--set {path}={text}: "
         return self.owner(loc).place(loc)
 
-    def owner(self, loc: Loc) -> Source:
+    def owner(self, loc: Loc) -> PlanSource:
         """The file that a value came from."""
         for length in range(len(loc), 0, -1):
             if loc[:length] in self.owners:
@@ -91,7 +91,7 @@ def gather(text: str, name: str, sets: Mapping[str, str]) -> Document:
 
 def _with_includes(text: str, name: str, chain: tuple[Path, ...], files: list[Path]) -> Document:
     """The document of a file. chain: what includes it; files: all included so far, of any file."""
-    source = Source(name, text)
+    source = PlanSource(name, text)
     values = (
         _of_named_file(text, name, Plan, "plan")
         if chain
@@ -143,7 +143,7 @@ def _fill(
     values: dict[str, Any],
     lower: Mapping[str, Any],
     loc: Loc,
-    owners: dict[Loc, Source],
+    owners: dict[Loc, PlanSource],
     below: Document,
 ) -> None:
     for key, value in lower.items():
@@ -169,7 +169,7 @@ def _take_in_lab(document: Document) -> None:
     from nephoscope.measure.lab.topology import Topology
 
     document.values["lab"] = _of_named_file(text, str(file), Topology, "topology")
-    document.owners[("lab",)] = Source(str(file), text, ("lab",))
+    document.owners[("lab",)] = PlanSource(str(file), text, ("lab",))
     # The option named the file; what stands in it has its own places.
     document.sets = {path: value for path, value in document.sets.items() if path != "lab"}
 

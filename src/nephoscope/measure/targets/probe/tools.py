@@ -14,7 +14,7 @@ from typing import Any
 
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.catalog.adapters import Adapter, Output, ToolError
-from nephoscope.catalog.adapters.frame import Command
+from nephoscope.catalog.adapters.frame import ToolCommand
 from nephoscope.catalog.adapters.quantities import ERRORS
 from nephoscope.core.errors import BenchmarkFailed, Lacking, UsageError
 from nephoscope.core.model import Sample, Shape
@@ -69,7 +69,7 @@ def server_search(adapter: Adapter) -> dict[str, Any]:
     """Returns the job that looks for the program of the tool's server, where it will be started."""
     assert adapter.server is not None
     search = ("-c", 'command -v "$0"', adapter.server.tool)
-    return Command(search, paths=adapter.build_command({}, serving=True).paths).job("sh")
+    return ToolCommand(search, paths=adapter.build_command({}, serving=True).paths).job("sh")
 
 
 def check_server(adapter: Adapter, ended: Ended, target: str) -> None:
