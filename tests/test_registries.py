@@ -16,7 +16,7 @@ PACKAGE = ROOT / "src" / "nephoscope"
 
 ANALYSIS = sorted(
     path.relative_to(PACKAGE)
-    for path in (PACKAGE / "analysis").rglob("*.py")
+    for path in (PACKAGE / "stats").rglob("*.py")
     if not path.name.startswith("_")
 )
 
@@ -28,7 +28,8 @@ def test_every_analysis_has_a_test_file_and_a_docstring() -> None:
 
 
 def test_every_capability_has_tests_of_its_results_and_findings() -> None:
-    folders = {entry.analyse.split(".")[1] for entry in FEATURES}
+    modules = [entry.analyse.partition(":")[0].split(".")[1:-1] for entry in FEATURES]
+    folders = {"/".join(parts) for parts in modules}
     assert len(folders) >= 10
     for name in folders:
         tests = list((ROOT / "tests" / name).rglob("test_*.py"))

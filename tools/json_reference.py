@@ -24,12 +24,12 @@ FILES = {
 def page(commands_schema: Mapping[str, Any]) -> str:
     """The reference page of JSON documents: the document of each command, and the keys of each."""
     from nephoscope.cli.commands import json_documents
-    from nephoscope.core.documents import SCHEMA_VERSION
+    from nephoscope.core.format_versions import DOCUMENT
 
     lines = [
         "# JSON documents",
         "",
-        f"`schema_version` is {SCHEMA_VERSION}.",
+        f"`schema_version` is {DOCUMENT.version}.",
         "",
         "## Commands",
         "",

@@ -154,6 +154,22 @@ def python_page() -> str:
     return GENERATED + "\n".join(lines)
 
 
+def formats_page() -> str:
+    """The reference page of format versions, from their table."""
+    from nephoscope.core import format_versions
+
+    lines = ["# Format versions", ""]
+    lines += ["| format | files | version is | written | read | a later version is |"]
+    lines += ["|---|---|---|---:|---|---|"]
+    for known in format_versions.FORMATS:
+        several = known.earliest != known.version
+        read = f"{known.earliest} to {known.version}" if several else str(known.version)
+        later = "refused" if known.later == format_versions.REFUSED else "made again"
+        row = [known.name, known.files, known.key, str(known.version), read, later]
+        lines.append(f"| {' | '.join(row)} |")
+    return GENERATED + "\n".join(lines) + "\n"
+
+
 def limits_page() -> str:
     """The reference page of limits, from the constants and their descriptions."""
     tree = ast.parse(Path(limits.__file__).read_text(encoding="utf-8"))
@@ -212,6 +228,7 @@ def pages(listed: catalog.Catalog, contracts: Mapping[str, Any]) -> dict[str, st
     files["benchmarks/README.md"] = GENERATED + "\n".join(index) + "\n"
     files["cli.md"] = cli_page()
     files["limits.md"] = limits_page()
+    files["format-versions.md"] = formats_page()
     files["python.md"] = python_page()
     files["nephoscope.1"] = man_page.page()
     files["configuration.md"] = configuration_page()

@@ -173,8 +173,8 @@ class NamedLoad:
 class Isolation:
     """All that a run with loads beside its victims tells. notes: what was not given, and why.
 
-    named: the resource that the counters name, by target (features/isolation/naming.py); empty
-    where nothing was named.
+    named: the resource that the counters name, by target (naming.py); empty where nothing was
+    named.
     """
 
     cells: tuple[Cell, ...]

@@ -2,20 +2,24 @@
 use super::*;
 use crate::net::server::is_equal;
 
-impl Server<'_> {
-    pub(super) fn read(&mut self, id: u64, connection: &mut Connection) -> Result<Fate> {
+impl HttpServer<'_> {
+    pub(super) fn read(
+        &mut self,
+        id: u64,
+        connection: &mut ServerConnection,
+    ) -> Result<RequestOutcome> {
         let mut bytes = match connection.read(&mut self.buffer) {
-            Input::Nothing => return Ok(Fate::Keep),
-            Input::End => {
+            ReadOutcome::Nothing => return Ok(RequestOutcome::Keep),
+            ReadOutcome::End => {
                 let within = connection.pending.is_some() || !connection.input.is_empty();
                 self.counters.broken += u64::from(within && !connection.drains);
-                return Ok(Fate::Close);
+                return Ok(RequestOutcome::Close);
             }
-            Input::Bytes(bytes) => &self.buffer[..bytes],
+            ReadOutcome::Bytes(bytes) => &self.buffer[..bytes],
         };
         self.counters.received_bytes += bytes.len() as u64;
         if connection.drains {
-            return Ok(Fate::Keep);
+            return Ok(RequestOutcome::Keep);
         }
         if connection.input.is_empty() && connection.pending.is_none() {
             connection.deadline_ns = self.now_ns + self.settings.request_timeout_ns;
@@ -29,19 +33,23 @@ impl Server<'_> {
     }
 
     /// Goes through the requests that have come, until one is incomplete or waits.
-    pub(super) fn advance(&mut self, id: u64, connection: &mut Connection) -> Result<Fate> {
+    pub(super) fn advance(
+        &mut self,
+        id: u64,
+        connection: &mut ServerConnection,
+    ) -> Result<RequestOutcome> {
         loop {
             if connection.drains || connection.is_sending() || connection.waits {
-                return Ok(Fate::Keep);
+                return Ok(RequestOutcome::Keep);
             }
             if connection.pending.is_none() {
                 let (pending, body_bytes, head_bytes) = match request::parse(&connection.input) {
-                    Parsed::Incomplete if connection.input.len() < HEAD_MAX => {
-                        return Ok(Fate::Keep);
+                    ParsedRequest::Incomplete if connection.input.len() < HEAD_MAX => {
+                        return Ok(RequestOutcome::Keep);
                     }
-                    Parsed::Incomplete => (refused(Refusal::HeadTooLarge), 0, 0),
-                    Parsed::Refused(refusal) => (refused(refusal), 0, 0),
-                    Parsed::Complete(request) => {
+                    ParsedRequest::Incomplete => (refused(Refusal::HeadTooLarge), 0, 0),
+                    ParsedRequest::Refused(refusal) => (refused(refusal), 0, 0),
+                    ParsedRequest::Complete(request) => {
                         (self.pending(&request), request.content_length, request.head_bytes)
                     }
                 };
@@ -65,17 +73,17 @@ impl Server<'_> {
                 }
             }
             if connection.body_left > 0 {
-                return Ok(Fate::Keep);
+                return Ok(RequestOutcome::Keep);
             }
             let fate = self.dispatch(id, connection)?;
-            if fate == Fate::Close {
+            if fate == RequestOutcome::Close {
                 return Ok(fate);
             }
         }
     }
 
     /// Decides on a request that can be read.
-    fn pending(&self, request: &Request<'_>) -> Pending {
+    fn pending(&self, request: &ReceivedRequest<'_>) -> Pending {
         if let Some(token) = &self.token {
             if !request.token.is_some_and(|presented| is_equal(presented, token.as_bytes())) {
                 return refused(Refusal::NoToken);
@@ -99,24 +107,24 @@ impl Server<'_> {
     }
 
     /// Answers the pending request, or has it wait for a worker.
-    fn dispatch(&mut self, id: u64, connection: &mut Connection) -> Result<Fate> {
+    fn dispatch(&mut self, id: u64, connection: &mut ServerConnection) -> Result<RequestOutcome> {
         let now_ns = self.now_ns;
         let route = connection.pending.as_ref().expect("there is one").route;
         if let Some(kind) = route.kind() {
             self.counters.requests[kind] += 1;
         }
         let service = match route {
-            Route::Cpu(ns) => Service::Cpu(ns),
-            Route::Service(ns) => Service::Time(ns.unwrap_or_else(|| self.times.draw_ns())),
+            Route::Cpu(ns) => WorkKind::Cpu(ns),
+            Route::Service(ns) => WorkKind::Time(ns.unwrap_or_else(|| self.times.draw_ns())),
             Route::Stall(ns) => {
-                let times = Times { arrival_ns: now_ns, start_ns: now_ns, end_ns: now_ns };
+                let times = RequestTimes { arrival_ns: now_ns, start_ns: now_ns, end_ns: now_ns };
                 let fate = self.send(id, connection, times)?;
                 self.queue.delay(self.stalls.begin(now_ns, ns));
                 return Ok(fate);
             }
             _ => {
                 let end_ns = self.stalls.resume_at(now_ns);
-                let times = Times { arrival_ns: now_ns, start_ns: end_ns, end_ns };
+                let times = RequestTimes { arrival_ns: now_ns, start_ns: end_ns, end_ns };
                 return self.deliver(id, connection, times);
             }
         };
@@ -124,7 +132,7 @@ impl Server<'_> {
         connection.deadline_ns = u64::MAX;
         self.queue.push(id, service, now_ns);
         self.start_jobs()?;
-        Ok(Fate::Keep)
+        Ok(RequestOutcome::Keep)
     }
 }
 

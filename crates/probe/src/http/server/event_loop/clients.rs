@@ -1,14 +1,14 @@
 //! Which clients are connected: accepted, kept in slots, watched, and closed once their time is over.
 use super::*;
 
-impl Server<'_> {
+impl HttpServer<'_> {
     /// The number of the connection in a slot, which no other one ever had.
     pub(super) fn id(&self, place: usize) -> u64 {
         u64::from(self.slots[place].generation) << 32 | place as u64
     }
 
     /// The slot of a connection; `None` if another one has it now.
-    pub(super) fn slot(&mut self, id: u64) -> Option<&mut Slot> {
+    pub(super) fn slot(&mut self, id: u64) -> Option<&mut ConnectionSlot> {
         let slot = self.slots.get_mut((id & 0xffff_ffff) as usize)?;
         (u64::from(slot.generation) == id >> 32).then_some(slot)
     }
@@ -17,7 +17,7 @@ impl Server<'_> {
     pub(super) fn with_connection(
         &mut self,
         id: u64,
-        act: impl FnOnce(&mut Self, &mut Connection) -> Result<Fate>,
+        act: impl FnOnce(&mut Self, &mut ServerConnection) -> Result<RequestOutcome>,
     ) -> Result<()> {
         let Some(slot) = self.slot(id) else { return Ok(()) };
         let Some(mut connection) = slot.connection.take() else { return Ok(()) };
@@ -27,11 +27,11 @@ impl Server<'_> {
             connection.input = Vec::new();
         }
         self.input_bytes = self.input_bytes + connection.input.capacity() - before;
-        if fate == Fate::Keep && self.input_bytes <= INPUT_BYTES_MAX {
+        if fate == RequestOutcome::Keep && self.input_bytes <= INPUT_BYTES_MAX {
             self.slots[(id & 0xffff_ffff) as usize].connection = Some(connection);
             return Ok(());
         }
-        if fate == Fate::Keep {
+        if fate == RequestOutcome::Keep {
             self.counters.out_of_memory += 1;
         }
         self.input_bytes -= connection.input.capacity();
@@ -48,7 +48,8 @@ impl Server<'_> {
                     if self.counters.open >= self.settings.connections as u64 {
                         self.counters.refused += 1;
                         // Whoever is flooded cannot wait until a client reads.
-                        let _ = stream.set_nonblocking(true).and_then(|()| stream.write(BUSY));
+                        let told = stream.set_nonblocking(true).and_then(|()| stream.write(BUSY));
+                        self.counters.sent_bytes += told.unwrap_or(0) as u64;
                         continue;
                     }
                     if stream.set_nonblocking(true).is_err() || !self.add(stream) {
@@ -81,7 +82,7 @@ impl Server<'_> {
     /// Gives a connection a slot and watches it; false if the kernel cannot.
     pub(super) fn add(&mut self, stream: std::net::TcpStream) -> bool {
         let place = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot::default());
+            self.slots.push(ConnectionSlot::default());
             (self.slots.len() - 1) as u32
         });
         let slot = &mut self.slots[place as usize];
@@ -91,19 +92,24 @@ impl Server<'_> {
             return false;
         }
         let deadline_ns = self.now_ns + self.settings.request_timeout_ns;
-        slot.connection = Some(Box::new(Connection::new(stream, deadline_ns, READ)));
+        slot.connection = Some(Box::new(ServerConnection::new(stream, deadline_ns, READ)));
         self.counters.open += 1;
         self.counters.open_max = self.counters.open_max.max(self.counters.open);
         true
     }
 
-    pub(super) fn watch(&self, id: u64, connection: &mut Connection, events: u32) -> Result<Fate> {
+    pub(super) fn watch(
+        &self,
+        id: u64,
+        connection: &mut ServerConnection,
+        events: u32,
+    ) -> Result<RequestOutcome> {
         if connection.watched != events {
             connection.watched = events;
             let watched = self.epoll.change(connection.stream.as_raw_fd(), events, id as u32);
             watched.map_err(|error| ProbeError::os("epoll_ctl", &error))?;
         }
-        Ok(Fate::Keep)
+        Ok(RequestOutcome::Keep)
     }
 
     /// Closes some of the connections whose time is over.
@@ -131,7 +137,7 @@ impl Server<'_> {
                 } else if !connection.drains {
                     counters.idle_timeouts += 1;
                 }
-                Ok(Fate::Close)
+                Ok(RequestOutcome::Close)
             })?;
         }
         Ok(())

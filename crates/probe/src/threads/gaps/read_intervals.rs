@@ -4,22 +4,22 @@
 const SLOTS: usize = 512;
 
 /// A coarse histogram of ticks: eight buckets to an octave, the extremes exact.
-pub struct Looks {
+pub struct ReadIntervals {
     slots: Box<[u64; SLOTS]>,
     shortest: u64,
     longest: u64,
 }
 
-impl Default for Looks {
+impl Default for ReadIntervals {
     fn default() -> Self {
         // Not zero, so that the pages are written; `clear` follows the rehearsal.
-        let mut looks = Self { slots: Box::new([1; SLOTS]), shortest: 0, longest: 0 };
-        looks.clear();
-        looks
+        let mut read_intervals = Self { slots: Box::new([1; SLOTS]), shortest: 0, longest: 0 };
+        read_intervals.clear();
+        read_intervals
     }
 }
 
-impl Looks {
+impl ReadIntervals {
     #[inline(always)]
     pub fn count(&mut self, length: u64) {
         self.slots[slot(length)] += 1;
@@ -91,15 +91,18 @@ mod tests {
 
     #[test]
     fn the_quantile_is_the_edge_of_its_bucket() {
-        let mut looks = Looks::default();
-        assert_eq!((looks.quantile(0.999), looks.shortest()), (None, None));
+        let mut intervals = ReadIntervals::default();
+        assert_eq!((intervals.quantile(0.999), intervals.shortest()), (None, None));
         for _ in 0..999 {
-            looks.count(50);
+            intervals.count(50);
         }
-        looks.count(5000);
-        assert_eq!(looks.quantile(0.999), Some(slot_end(slot(50))));
-        looks.count(5000);
-        assert_eq!(looks.quantile(0.999), Some(5000));
-        assert_eq!((looks.shortest(), looks.longest(), looks.total()), (Some(50), 5000, 1001));
+        intervals.count(5000);
+        assert_eq!(intervals.quantile(0.999), Some(slot_end(slot(50))));
+        intervals.count(5000);
+        assert_eq!(intervals.quantile(0.999), Some(5000));
+        assert_eq!(
+            (intervals.shortest(), intervals.longest(), intervals.total()),
+            (Some(50), 5000, 1001)
+        );
     }
 }

@@ -1,19 +1,19 @@
 //! How answers leave: at once, in pieces, or after a stall.
 use super::*;
 
-impl Server<'_> {
+impl HttpServer<'_> {
     /// Sends the answer to the pending request, after the stall if there is one.
     pub(super) fn deliver(
         &mut self,
         id: u64,
-        connection: &mut Connection,
-        times: Times,
-    ) -> Result<Fate> {
+        connection: &mut ServerConnection,
+        times: RequestTimes,
+    ) -> Result<RequestOutcome> {
         if self.is_stalled() {
             connection.waits = true;
             connection.deadline_ns = u64::MAX;
             self.withheld.push_back((id, Some(times)));
-            return Ok(Fate::Keep);
+            return Ok(RequestOutcome::Keep);
         }
         self.send(id, connection, times)
     }
@@ -21,9 +21,9 @@ impl Server<'_> {
     pub(super) fn send(
         &mut self,
         id: u64,
-        connection: &mut Connection,
-        times: Times,
-    ) -> Result<Fate> {
+        connection: &mut ServerConnection,
+        times: RequestTimes,
+    ) -> Result<RequestOutcome> {
         let pending = connection.pending.take().expect("only a pending request is answered");
         let limit = self.settings.requests_per_connection;
         connection.closes = !pending.keep_alive || limit > 0 && connection.requests >= limit;
@@ -39,7 +39,7 @@ impl Server<'_> {
             Err(_) => {
                 self.counters.aborted += 1;
                 self.answer = answer;
-                return Ok(Fate::Close);
+                return Ok(RequestOutcome::Close);
             }
         };
         self.counters.sent_bytes += sent as u64;
@@ -91,20 +91,24 @@ impl Server<'_> {
     }
 
     /// Sends more of an answer.
-    pub(super) fn send_rest(&mut self, id: u64, connection: &mut Connection) -> Result<Fate> {
+    pub(super) fn send_rest(
+        &mut self,
+        id: u64,
+        connection: &mut ServerConnection,
+    ) -> Result<RequestOutcome> {
         if self.is_stalled() {
             self.withheld.push_back((id, None));
             return self.watch(id, connection, 0);
         }
         let Ok(bytes) = connection.send_rest(&self.pattern) else {
             self.counters.aborted += 1;
-            return Ok(Fate::Close);
+            return Ok(RequestOutcome::Close);
         };
         self.counters.sent_bytes += bytes;
         if connection.is_sent() {
             return match self.sent(id, connection)? {
-                Fate::Close => Ok(Fate::Close),
-                Fate::Keep => self.advance(id, connection),
+                RequestOutcome::Close => Ok(RequestOutcome::Close),
+                RequestOutcome::Keep => self.advance(id, connection),
             };
         }
         if bytes > 0 || connection.watched != WRITE {
@@ -114,7 +118,11 @@ impl Server<'_> {
     }
 
     /// The whole answer is handed to the kernel.
-    pub(super) fn sent(&mut self, id: u64, connection: &mut Connection) -> Result<Fate> {
+    pub(super) fn sent(
+        &mut self,
+        id: u64,
+        connection: &mut ServerConnection,
+    ) -> Result<RequestOutcome> {
         let (kind, times) = connection.sending.take().expect("an answer was being sent");
         if let Some(kind) = kind {
             self.counters.answered[kind] += 1;
@@ -132,7 +140,7 @@ impl Server<'_> {
             let _ = connection.stream.shutdown(std::net::Shutdown::Write);
             connection.deadline_ns = self.now_ns + DRAIN_NS;
         } else if connection.closes {
-            return Ok(Fate::Close);
+            return Ok(RequestOutcome::Close);
         } else {
             connection.deadline_ns = self.now_ns + self.settings.idle_timeout_ns;
         }
@@ -142,12 +150,12 @@ impl Server<'_> {
     pub(super) fn send_and_advance(
         &mut self,
         id: u64,
-        connection: &mut Connection,
-        times: Times,
-    ) -> Result<Fate> {
+        connection: &mut ServerConnection,
+        times: RequestTimes,
+    ) -> Result<RequestOutcome> {
         match self.send(id, connection, times)? {
-            Fate::Close => Ok(Fate::Close),
-            Fate::Keep => self.advance(id, connection),
+            RequestOutcome::Close => Ok(RequestOutcome::Close),
+            RequestOutcome::Keep => self.advance(id, connection),
         }
     }
 

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quota_a_disagreement_and_a_slow_clock_are_told() {
+    fn a_quota_a_disagreement_and_a_slow_clock_are_reported() {
         let document = json!({
             "cpu": {"agree": false, "disagreements": ["model: cpuid '106', /proc/cpuinfo '85'"],
                 "by_cpuinfo": {"distinct_models": 2}},
@@ -96,8 +96,8 @@ mod tests {
             "topology": {"allowed_cpus": [0, 1]},
             "clock": {"read_median_ns": 900.0, "source": "hpet"},
         });
-        let told = sentences(&document);
-        assert_eq!(told.len(), 4, "{told:?}");
-        assert!(told[2].contains("0.50 CPUs (/sys/fs/cgroup/box)"), "{told:?}");
+        let lines = sentences(&document);
+        assert_eq!(lines.len(), 4, "{lines:?}");
+        assert!(lines[2].contains("0.50 CPUs (/sys/fs/cgroup/box)"), "{lines:?}");
     }
 }

@@ -3,15 +3,15 @@ mod answers;
 mod clients;
 mod requests;
 
-use super::connection::{Connection, Input, Pending, BODY_PERIOD};
+use super::connection::{Pending, ReadOutcome, ServerConnection, BODY_PERIOD};
 use super::cpu_workers::CpuWorkers;
-use super::queue::{Job, Queue, Service};
-use super::records::{Counters, Records, Times};
-use super::request::{self, Parsed, Refusal, Request, HEAD_MAX};
+use super::queue::{QueuedRequest, RequestQueue, WorkKind};
+use super::records::{Records, RequestTimes, ServerCounters};
+use super::request::{self, ParsedRequest, ReceivedRequest, Refusal, HEAD_MAX};
 use super::routes::{self, Route};
 use super::service_times::ServiceTimes;
 use super::stalls::Stalls;
-use super::Settings;
+use super::ServerSettings;
 use crate::error::{ProbeError, Result};
 use crate::http::requests::epoll::{Epoll, READ, WRITE};
 use crate::http::requests::socket::is_wait;
@@ -42,33 +42,33 @@ const BUSY: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 
 #[derive(Debug, Default)]
-struct Slot {
+struct ConnectionSlot {
     /// How often the slot was used: a job of an earlier connection is none of this one.
     generation: u32,
-    connection: Option<Box<Connection>>,
+    connection: Option<Box<ServerConnection>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum RequestOutcome {
     Keep,
     Close,
 }
 
-pub struct Server<'a> {
-    settings: &'a Settings,
+pub struct HttpServer<'a> {
+    settings: &'a ServerSettings,
     session: Session,
     listener: TcpListener,
     /// What every request has to present.
     token: Option<String>,
     epoll: Epoll,
-    slots: Vec<Slot>,
+    slots: Vec<ConnectionSlot>,
     free: Vec<u32>,
-    queue: Queue,
+    queue: RequestQueue,
     stalls: Stalls,
     times: ServiceTimes,
     cpu: CpuWorkers,
     /// Answers and connections that wait for the end of a stall.
-    withheld: VecDeque<(u64, Option<Times>)>,
+    withheld: VecDeque<(u64, Option<RequestTimes>)>,
     /// What bodies consist of.
     pattern: Vec<u8>,
     answer: Vec<u8>,
@@ -81,13 +81,13 @@ pub struct Server<'a> {
     next_sweep_ns: u64,
     /// When the listener is watched again.
     accepts_from_ns: Option<u64>,
-    pub counters: Counters,
+    pub counters: ServerCounters,
     pub records: Records,
 }
 
-impl<'a> Server<'a> {
+impl<'a> HttpServer<'a> {
     pub fn new(
-        settings: &'a Settings,
+        settings: &'a ServerSettings,
         session: Session,
         listener: TcpListener,
         token: Option<String>,
@@ -106,7 +106,7 @@ impl<'a> Server<'a> {
             epoll,
             slots: Vec::new(),
             free: Vec::new(),
-            queue: Queue::new(settings.workers),
+            queue: RequestQueue::new(settings.workers),
             stalls: Stalls::new(started_ns, settings.stall_every_ns, settings.stall_ns),
             times: settings.service_times(),
             cpu,
@@ -119,7 +119,7 @@ impl<'a> Server<'a> {
             sweep_slot: 0,
             next_sweep_ns: 0,
             accepts_from_ns: None,
-            counters: Counters::default(),
+            counters: ServerCounters::default(),
             records: Records::new(settings.records),
         })
     }
@@ -177,7 +177,7 @@ impl<'a> Server<'a> {
                     if is_broken && (connection.waits || connection.is_sending()) {
                         // One that waits is counted when its service ends.
                         server.counters.aborted += u64::from(!connection.waits);
-                        return Ok(Fate::Close);
+                        return Ok(RequestOutcome::Close);
                     }
                     if connection.is_sending() {
                         return server.send_rest(id, connection);
@@ -223,16 +223,16 @@ impl<'a> Server<'a> {
         Ok(())
     }
 
-    fn end_job(&mut self, job: Job) -> Result<()> {
+    fn end_job(&mut self, job: QueuedRequest) -> Result<()> {
         let times =
-            Times { arrival_ns: job.arrival_ns, start_ns: job.start_ns, end_ns: job.end_ns };
+            RequestTimes { arrival_ns: job.arrival_ns, start_ns: job.start_ns, end_ns: job.end_ns };
         let wait_ns = job.start_ns.saturating_sub(job.arrival_ns);
         self.records.wait.saturating_record(wait_ns.max(1));
         self.count_if_gone(job.connection);
         self.with_connection(job.connection, |server, connection| {
             connection.waits = false;
             let fate = server.deliver(job.connection, connection, times)?;
-            if fate == Fate::Close {
+            if fate == RequestOutcome::Close {
                 return Ok(fate);
             }
             server.advance(job.connection, connection)
