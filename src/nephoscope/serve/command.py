@@ -74,12 +74,12 @@ def serve(
     tls = tls_context(tls_cert, tls_key, client_ca)
     if data is not None and not data.is_dir():
         raise UsageError(f"--data: there is no directory '{data}'.")
-    shelf = Store(Store(store).path.absolute())
+    run_store = Store(Store(store).path.absolute())
     token, kept_in = None, None
     if with_token or token_file is not None or allow_runs or not is_loopback(place):
-        token, kept_in = token_of(token_file, shelf)
+        token, kept_in = token_of(token_file, run_store)
     settings = ServerSettings(
-        store=shelf,
+        store=run_store,
         address=place,
         port=port,
         host_names=checked_host_names(host_names),

@@ -138,7 +138,7 @@ class Attribution:
 
 def attribute(
     slowdown: Estimate,
-    quiet: Sequence[Reading],
+    baseline: Sequence[Reading],
     noisy: Sequence[Reading],
     *,
     paired: bool = False,
@@ -149,7 +149,7 @@ def attribute(
     """Puts a slowdown down to somebody, or says that nothing explains it.
 
     slowdown: time noisy over time quiet (or rate quiet over rate noisy): above 1 is slower.
-    quiet, noisy: the `beside` objects of the trials behind it. paired: quiet[i] belongs to
+    baseline, noisy: the `beside` objects of the trials behind it. paired: baseline[i] belongs to
     noisy[i] (they were measured right after one another). equivalence: the interval that has to
     lie below 1 + margin for "no slowdown"; that of the slowdown unless given.
     """
@@ -159,7 +159,7 @@ def attribute(
         return _not_slower(slowdown, decides, margin, negligible=negligible)
     lost = 1 - 1 / slowdown.value
     rises = tuple(
-        change(counter, quiet, noisy, lost, paired=paired, confidence=confidence)
+        change(counter, baseline, noisy, lost, paired=paired, confidence=confidence)
         for counter in COUNTERS
     )
     word, sentence = _judge(rises)
@@ -171,7 +171,7 @@ def attribute(
 
 def change(
     counter: AttributedCounter,
-    quiet: Sequence[Reading],
+    baseline: Sequence[Reading],
     noisy: Sequence[Reading],
     lost: float,
     *,
@@ -179,10 +179,10 @@ def change(
     confidence: float = 0.95,
 ) -> Change:
     """Returns how a counter changed. lost: share of the time that the slowdown cost, 0 to 1."""
-    a, b = ([as_number(reading.get(counter.key)) for reading in side] for side in (quiet, noisy))
+    a, b = ([as_number(reading.get(counter.key)) for reading in side] for side in (baseline, noisy))
     if paired and len(a) == len(b):
-        both = [(x, y) for x, y in zip(a, b, strict=True) if x is not None and y is not None]
-        left, right = np.array([x for x, _ in both]), np.array([y for _, y in both])
+        pairs = [(x, y) for x, y in zip(a, b, strict=True) if x is not None and y is not None]
+        left, right = np.array([x for x, _ in pairs]), np.array([y for _, y in pairs])
     else:
         paired = False
         left = np.array([x for x in a if x is not None], dtype=np.float64)
@@ -198,8 +198,8 @@ def change(
     return Change(counter, estimate, rose, reaches and not rose and counter.share > 0)
 
 
-def _paired(quiet: Array, noisy: Array, unit: str, confidence: float) -> Estimate:
-    differences = noisy - quiet
+def _paired(baseline: Array, noisy: Array, unit: str, confidence: float) -> Estimate:
+    differences = noisy - baseline
     shift = ranks.one_sample_shift(differences, confidence)
     if shift.low is not None:
         method = "Hodges-Lehmann of paired differences, signed ranks"
@@ -208,13 +208,13 @@ def _paired(quiet: Array, noisy: Array, unit: str, confidence: float) -> Estimat
     return means.mean_t(differences, unit=unit, confidence=confidence)
 
 
-def _apart(quiet: Array, noisy: Array, unit: str, confidence: float) -> Estimate:
-    n = int(min(quiet.size, noisy.size))
-    shift = ranks.SafeShift(quiet, noisy)(confidence)
+def _apart(baseline: Array, noisy: Array, unit: str, confidence: float) -> Estimate:
+    n = int(min(baseline.size, noisy.size))
+    shift = ranks.SafeShift(baseline, noisy)(confidence)
     if shift.low is not None and n > FEWEST:
         method = "Hodges-Lehmann difference"
         return Estimate(shift.value, shift.low, shift.high, confidence, n, unit, method)
-    a, b = means.summary(quiet), means.summary(noisy)
+    a, b = means.summary(baseline), means.summary(noisy)
     value, method = b.mean - a.mean, "difference of means, Welch t"
     if a.s == 0 and b.s == 0:
         return Estimate(value, value, value, confidence, n, unit, method)

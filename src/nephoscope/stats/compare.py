@@ -362,9 +362,9 @@ def _with_warnings(
     Ranks and means draw opposite conclusions from outliers, or from skewed values.
     """
     warnings = [*texts, *result.warnings]
-    both = [Band(e.low, e.high) for e in (result.ratio, means) if e and e.low and e.high]
-    if len(both) == 2 and both[0].excludes_one != both[1].excludes_one:
-        ranks, of_means = (f"[{change(band.low)}, {change(band.high)}]" for band in both)
+    bands = [Band(e.low, e.high) for e in (result.ratio, means) if e and e.low and e.high]
+    if len(bands) == 2 and bands[0].excludes_one != bands[1].excludes_one:
+        ranks, of_means = (f"[{change(band.low)}, {change(band.high)}]" for band in bands)
         warnings.append(
             f"Ranks ({ranks}) and means ({of_means}) disagree on whether there is a difference: a "
             "few repetitions are far off; look at the values before relying on means."
@@ -392,8 +392,8 @@ def _difference(
     a: Array, b: Array, unit: str, confidence: float, interval: Callable[[Array, Array], Interval]
 ) -> Estimate | None:
     """Hodges-Lehmann difference b - a in the metric's unit; None when it is infinite."""
-    both = np.concatenate([a, b])
-    reach = float(np.max(np.abs(both[np.isfinite(both)]), initial=1.0)) * CENSORED
+    values = np.concatenate([a, b])
+    reach = float(np.max(np.abs(values[np.isfinite(values)]), initial=1.0)) * CENSORED
     x, y = (np.where(np.isinf(v), reach, v) for v in (a, b))
     at = interval(x, y)(confidence)
     if abs(at.value) > reach / 4:

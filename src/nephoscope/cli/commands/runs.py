@@ -40,14 +40,14 @@ def runs(context: click.Context, /, store: Path | None, as_json: bool, **conditi
     from nephoscope.store.index import RunIndex
     from nephoscope.store.listing import StoredRuns
 
-    shelf = Store(store)
+    run_store = Store(store)
     ids_only = conditions.pop("ids")
     wanted = run_filters.selection_of(**conditions)
-    snapshot = RunIndex(shelf).whole()
+    snapshot = RunIndex(run_store).whole()
     rows = [run.row for run in snapshot.runs if run.meets(wanted)]
     for sentence in snapshot.damaged:
         output.warn(sentence)
-    days = day_files.day_files(shelf.path)
+    days = day_files.day_files(run_store.path)
     if days:
         output.warn(
             f"The trials of older runs were compacted into {len(days)} day "
@@ -55,13 +55,13 @@ def runs(context: click.Context, /, store: Path | None, as_json: bool, **conditi
             "METRIC` reads them."
         )
     if as_json:
-        output.document(StoredRuns(str(shelf.path), tuple(rows)))
+        output.document(StoredRuns(str(run_store.path), tuple(rows)))
     elif ids_only:
         output.say("\n".join(row.id for row in rows)) if rows else None
     elif not rows and snapshot.total:
-        output.say(f"No runs in {shelf.path} meet the conditions.")
+        output.say(f"No runs in {run_store.path} meet the conditions.")
     elif not rows:
-        output.say(f"No runs in {shelf.path}. Run `nephoscope survey` to create one.")
+        output.say(f"No runs in {run_store.path}. Run `nephoscope survey` to create one.")
     else:
         output.say(_table(rows))
 
@@ -100,15 +100,15 @@ def rm(names: Sequence[str], yes: bool, store: Path | None, as_json: bool) -> in
     """
     from nephoscope.store import Store
 
-    shelf = Store(store)
-    chosen = list({run.id: run for run in map(shelf.find, names)}.values())
+    run_store = Store(store)
+    chosen = list({run.id: run for run in map(run_store.find, names)}.values())
     if not yes and not _confirmed(chosen):
         output.warn("Nothing was removed.")
         return 0
     removed, code = [], 0
     for run in chosen:
         try:
-            shelf.remove(run)
+            run_store.remove(run)
             removed.append(run.id)
         except StoreError as error:
             code = output.complain(str(error), error.exit_code)

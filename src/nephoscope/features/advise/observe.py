@@ -236,7 +236,7 @@ def _end(tree: ProcessTree) -> set[processes.ProcessId]:
     A process that the kernel does not let go (in uninterruptible sleep) is left behind.
     """
     started = time.monotonic()
-    ours = set(tree.members)
+    members = set(tree.members)
     notified: set[processes.ProcessId] = set()
     while _is_running(tree) and time.monotonic() < started + 2 * _KILL_AFTER_S:
         late = time.monotonic() > started + _KILL_AFTER_S
@@ -246,8 +246,8 @@ def _end(tree: ProcessTree) -> set[processes.ProcessId]:
                     os.kill(member[0], signal.SIGKILL if late else signal.SIGTERM)
         notified |= tree.members
         time.sleep(_END_STEP_S)
-        ours |= set(tree.refresh())
-    return ours
+        members |= set(tree.refresh())
+    return members
 
 
 def _name(pid: int) -> str:

@@ -182,9 +182,11 @@ def _fingerprint(
         if record.key.target == target and record.benchmark == FINGERPRINT
         for document in record.documents.values()
     ]
-    asked = [one for one in documents if facts.text(one[0], "cloud.instance_type")]
+    with_cloud_facts = [one for one in documents if facts.text(one[0], "cloud.instance_type")]
     own = (run.manifest.get("fingerprints") or {}).get(target)
-    return next(iter([*asked, *([(own, started)] if own else []), *documents]), ({}, started))
+    return next(
+        iter([*with_cloud_facts, *([(own, started)] if own else []), *documents]), ({}, started)
+    )
 
 
 def _observation(

@@ -292,8 +292,8 @@ def _without(factors: Factors, names: frozenset[str]) -> Factors:
 def _only_in_one(
     left: Mapping[LineKey, MetricResult], right: Mapping[LineKey, MetricResult]
 ) -> list[str]:
-    both = {**left, **right}
-    single = [line for key, line in both.items() if (key in left) != (key in right)]
+    lines = {**left, **right}
+    single = [line for key, line in lines.items() if (key in left) != (key in right)]
     if not single:
         return []
     return [

@@ -91,15 +91,15 @@ def history(
     from nephoscope.features.history.result import HistorySettings
     from nephoscope.store import Store
 
-    shelf = Store(store)
+    run_store = Store(store)
     settings = HistorySettings(false_alarms, margin, confidence)
     # A machine may have had another name before: `read` selects its whole series.
     wanted = run_filters.selection_of(**(conditions | {"targets": ()}))
-    runs = StoredSummaries(shelf, wanted)
+    runs = StoredSummaries(run_store, wanted)
     if not any(_has_target(run, conditions["targets"]) for run in runs):
         _log_problems(runs)
         raise UsageError(
-            f"No run in {shelf.path} meets the conditions.", "`nephoscope runs` shows them all."
+            f"No run in {run_store.path} meets the conditions.", "`nephoscope runs` shows them all."
         )
     read = partial(
         series.read,
@@ -110,11 +110,11 @@ def history(
     )
     if confirm:
         repetition = _repeated(
-            shelf, runs, read(runs)[0], metric, confirm, against, budget, confidence
+            run_store, runs, read(runs)[0], metric, confirm, against, budget, confidence
         )
-        runs = StoredSummaries(shelf, wanted, [repetition])
+        runs = StoredSummaries(run_store, wanted, [repetition])
     every, notes = read(runs, window_s=window_s)
-    analysis = _history(shelf, runs, every, notes, metric, settings, forecast, back_test)
+    analysis = _history(run_store, runs, every, notes, metric, settings, forecast, back_test)
     _log_problems(runs)
     regressed = REGRESSION if check and analysis.regressions else 0
     if check and not as_json and to is None:

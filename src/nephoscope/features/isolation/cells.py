@@ -141,21 +141,21 @@ def _tail_factor(
     if not tails:
         raise Refused("No p99: the victim reports one value per trial and no histogram.")
     rounds = []
-    for loaded, *quiet in pairs.names:
-        calm = [tails[name] for name in quiet if name in tails]
+    for loaded, *baseline in pairs.names:
+        calm = [tails[name] for name in baseline if name in tails]
         if loaded in tails and calm:
             rounds.append((histograms.merge(calm), tails[loaded]))
     return interference.factor_of_percentile(rounds, TAIL, confidence=confidence, seed=seed)
 
 
 def _variation(pairs: Paired, confidence: float, seed: int) -> interference.Variation:
-    quiet: dict[str, float] = {}
+    baseline: dict[str, float] = {}
     for used, triple in zip(pairs.names, pairs.triples, strict=True):
         # One quiet trial is the one after a load and the one before the next: it counts once.
-        quiet |= dict(zip(used[1:], triple.sides or [triple.quiet], strict=False))
+        baseline |= dict(zip(used[1:], triple.sides or [triple.quiet], strict=False))
     loaded = [triple.loaded for triple in pairs.triples]
     return interference.variation_factor(
-        list(quiet.values()), loaded, rounds=len(loaded), confidence=confidence, seed=seed
+        list(baseline.values()), loaded, rounds=len(loaded), confidence=confidence, seed=seed
     )
 
 
@@ -175,10 +175,10 @@ def _attributed(
     if factor is None:
         return None
     loaded = [_reading(used[0], run) for used in pairs.names]
-    quiet = [_reading(used[1], run) for used in pairs.names]
+    baseline = [_reading(used[1], run) for used in pairs.names]
     return attribution.attribute(
         factor,
-        quiet,
+        baseline,
         loaded,
         paired=True,
         confidence=run.confidence,
@@ -196,8 +196,8 @@ def _reading(trial: str, run: AnalysedTrials) -> dict[str, Any]:
 
 def corrected(cells: Sequence[Cell], confidence: float) -> list[Cell]:
     """Holm's correction of the verdicts over all cells but those of idle neighbours."""
-    asked = (cell.comparison for cell in cells if cell.resource != resources.IDLE)
-    verdicts = iter(compare.over_report(list(asked), confidence=confidence))
+    comparisons = (cell.comparison for cell in cells if cell.resource != resources.IDLE)
+    verdicts = iter(compare.over_report(list(comparisons), confidence=confidence))
     return [
         cell if cell.resource == resources.IDLE else replace(cell, comparison=next(verdicts))
         for cell in cells

@@ -124,14 +124,14 @@ class NamedResource:
     second: str = ""
 
 
-def effect(quiet: Sequence[float], noisy: Sequence[float]) -> Effect | None:
+def effect(baseline: Sequence[float], noisy: Sequence[float]) -> Effect | None:
     """The effect on one canary; values are times (of a rate, give its inverse), all above 0.
 
     None with fewer than two values on a side: then noise cannot be told from loss.
     """
-    if min(len(quiet), len(noisy)) < 2:
+    if min(len(baseline), len(noisy)) < 2:
         return None
-    before, during = (sorted(math.log(value) for value in side) for side in (quiet, noisy))
+    before, during = (sorted(math.log(value) for value in side) for side in (baseline, noisy))
     # The quickest of each side: what disturbs from outside comes and goes, the neighbour is there
     # in every noisy value. Two quickest that lie apart say how much is chance.
     error = math.hypot(*((side[1] - side[0]) / 2 for side in (before, during)))

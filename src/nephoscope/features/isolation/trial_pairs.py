@@ -202,17 +202,19 @@ def by_load(line: WatchedLine, records: Mapping[str, TrialRecord]) -> dict[Appli
     return {load: own for load, own in groups.items() if load is not None}
 
 
-def quiet_by_round(line: WatchedLine, records: Mapping[str, TrialRecord]) -> dict[int, list[str]]:
+def baseline_by_round(
+    line: WatchedLine, records: Mapping[str, TrialRecord]
+) -> dict[int, list[str]]:
     """Round -> the names of the line's quiet trials, in the order of execution."""
-    quiet = [name for name in line.values if load_of(records[name].factors) is None]
-    quiet.sort(key=lambda name: records[name].position)
-    return group_by(quiet, lambda name: records[name].key.round)
+    baseline = [name for name in line.values if load_of(records[name].factors) is None]
+    baseline.sort(key=lambda name: records[name].position)
+    return group_by(baseline, lambda name: records[name].key.round)
 
 
 def paired(line: WatchedLine, loaded: Sequence[str], records: Mapping[str, TrialRecord]) -> Paired:
     """Loaded trials with the quiet ones right before and after them, as the run noted; where it
     noted none, with the median of their round's quiet trials."""
-    of_round = quiet_by_round(line, records)
+    of_round = baseline_by_round(line, records)
     triples, used, sides = [], [], 0
     for name in loaded:
         record = records[name]
@@ -224,8 +226,8 @@ def paired(line: WatchedLine, loaded: Sequence[str], records: Mapping[str, Trial
             used.append((name, *(one for one in beside if one in line.values)))
             sides += 1
         elif number in of_round:
-            quiet = statistics.median(line.values[one] for one in of_round[number])
-            triples.append(Triple(number, value, quiet))
+            baseline = statistics.median(line.values[one] for one in of_round[number])
+            triples.append(Triple(number, value, baseline))
             used.append((name, *of_round[number]))
     return Paired(
         tuple(triples), tuple(used), len(loaded) - len(triples), bool(sides) and sides == len(used)

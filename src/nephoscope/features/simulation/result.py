@@ -94,11 +94,11 @@ def _groups(records: Iterable[TrialRecord], metrics: Sequence[MetricResult]) -> 
             groups.setdefault(key, _Group(*key[:2], given, record))
     for line in metrics:
         for group in groups.values():
-            theirs = group.record.factors
+            factors = group.record.factors
             if (line.benchmark, line.target) == (group.benchmark, group.target) and (
-                theirs.items() <= line.factors.items()
+                factors.items() <= line.factors.items()
             ):
-                own = {k: v for k, v in line.factors.items() if k not in theirs}
+                own = {k: v for k, v in line.factors.items() if k not in factors}
                 group.lines.append((own, line))
     return list(groups.values())
 

@@ -236,7 +236,7 @@ def _credit(
 
 
 def _bill_of(settings: VerdictSettings, service: str, label: str) -> Decimal | None:
-    bills = {(whose, when): amount for whose, when, amount in settings.bills}
+    bills = {(payer, when): amount for payer, when, amount in settings.bills}
     keys = ((service, label), (service, ""), ("", label), ("", ""))
     return next((bills[key] for key in keys if key in bills), None)
 

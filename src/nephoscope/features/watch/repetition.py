@@ -133,8 +133,8 @@ def close_interrupted(store: Store, run_id: str, watch: str, not_before: str) ->
     else:
         candidates = [run for run in store.runs() if run.id >= not_before]
     for run in candidates:
-        mine = run.labels.get(WATCH) == watch
-        if not mine or run.state not in (RUNNING, MEASURED):
+        is_own = run.labels.get(WATCH) == watch
+        if not is_own or run.state not in (RUNNING, MEASURED):
             continue
         with run.lock():
             records = run.records()

@@ -156,9 +156,9 @@ class Lab:
         """The address under which host `toward` reaches host `host`: on a network both are on,
         else that of its first interface."""
         host_plan = self.hosts[host]
-        theirs = {nic.network for nic in self.hosts[toward].nics}
+        networks = {nic.network for nic in self.hosts[toward].nics}
         for nic in host_plan.nics:
-            if nic.network in theirs:
+            if nic.network in networks:
                 return nic.address
         return host_plan.address
 

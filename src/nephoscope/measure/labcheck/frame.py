@@ -168,12 +168,12 @@ async def require_carried(topology: Topology) -> None:
 
     One sender, one switch, one receiver, over the mechanism that the link would get.
     """
-    asked = {name: asked_bits_per_s(link) for name, link in topology.links.items()}
+    requested = {name: asked_bits_per_s(link) for name, link in topology.links.items()}
     has = needs.abilities()
     for delays in (False, True):
         of = {
             name: rate
-            for name, rate in asked.items()
+            for name, rate in requested.items()
             if rate and topology.links[name].delays == delays
         }
         if not of:

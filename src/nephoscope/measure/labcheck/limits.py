@@ -90,8 +90,8 @@ def weight_check(weights: tuple[int, int]) -> Check:
         used = 0.0
         for _ in range(_TRIALS):
             # The kernel shares a CPU in turns of some milliseconds: 500 of them in a window.
-            both = await together(lab, ("a", "b"), "cpu.gaps", _params(machine_cpus()[:1]))
-            a, b = (value(trial, "obtained_cpus") for trial in both)
+            trials = await together(lab, ("a", "b"), "cpu.gaps", _params(machine_cpus()[:1]))
+            a, b = (value(trial, "obtained_cpus") for trial in trials)
             shares.append(a / (a + b))
             used += (a + b) / _TRIALS
         return mean(shares, f"together {used:.2f} CPUs", together_cpus=used)

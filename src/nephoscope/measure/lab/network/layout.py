@@ -362,12 +362,12 @@ def _routes(
 
 
 def _from(
-    mine: tuple[Nic, ...],
+    own_nics: tuple[Nic, ...],
     on: Mapping[str, list[tuple[str, Nic]]],
     nics: Mapping[str, tuple[Nic, ...]],
 ) -> Iterator[Route]:
     """Breadth first over networks; the first hop of the way to each is its gateway."""
-    via: dict[str, str] = {nic.network: "" for nic in mine}
+    via: dict[str, str] = {nic.network: "" for nic in own_nics}
     todo = deque(via)
     while todo:
         network = todo.popleft()

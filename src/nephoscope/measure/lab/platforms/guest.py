@@ -102,7 +102,7 @@ class Guest(Platform, ABC):
         what = f"host {plan.name} ({self.name})"
         bound_s = boot.timeout_s(_share(plan))
         times = await boot.watch(
-            what, began, console, process.alive, lambda: control.greets(access), bound_s
+            what, began, console, process.alive, lambda: control.answers_ssh(access), bound_s
         )
         # User-Mode Linux turns segmentation on again when it opens a TAP, and then drops most of
         # the large packets: an upload over the control interface would crawl at 20 kB/s.
