@@ -54,7 +54,7 @@ class Keeper:
     """`nephoscope-lab reserve` over a group; its lines one by one."""
 
     def __init__(self, group: HostCgroup, slice_ns: int = SLICE_NS) -> None:
-        words = cpu.keeper(group.folders[-1], slice_ns, PERIOD_NS)
+        words = cpu.reservation_supervisor(group.folders[-1], slice_ns, PERIOD_NS)
         self.process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, bufsize=1)
         self.ready = self.line()["ready"]
 

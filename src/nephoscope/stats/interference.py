@@ -56,14 +56,17 @@ class Triple:
 
 
 def around(round_number: int, loaded: float, before: float | None, after: float | None) -> Triple:
-    """A loaded trial with its neighbours. Raises Refused when there is no quiet trial beside it."""
+    """A loaded trial with its neighbours. Raises Refused without an adjacent baseline trial."""
     baseline_values = [value for value in (before, after) if value is not None]
     if not baseline_values:
         raise Refused(f"Round {round_number} has no baseline trial adjacent to the loaded one.")
     positive = all(value > 0 for value in baseline_values)
-    baseline = math.exp(math.fsum(map(math.log, baseline_values)) / len(baseline_values)) if positive else (
-        math.fsum(baseline_values) / len(baseline_values)
-    )  # fmt: skip
+    logarithms = map(math.log, baseline_values)
+    baseline = (
+        math.exp(math.fsum(logarithms) / len(baseline_values))
+        if positive
+        else math.fsum(baseline_values) / len(baseline_values)
+    )
     return Triple(round_number, loaded, baseline, before, after)
 
 
@@ -214,9 +217,9 @@ def variation_factor(
 ) -> Variation:
     """Coefficient of variation beside the load over that in quiet, classic and robust.
 
-    baseline, loaded: one value a trial; the baseline may hold several a round, so that `rounds` (of both the
-    least number of independent repetitions) is what the interval rests on. Where both sides look
-    normal the interval of the classic one joins Vangel's two (see `variation_ratio`), else
+    baseline, loaded: one value a trial; the baseline may hold several a round, so that the
+    interval rests on `rounds`, the least number of independent repetitions of the two. Where both
+    sides look normal the interval of the classic one joins Vangel's two (see `variation_ratio`), else
     it is a bootstrap.
     """
     a, b = clean(baseline), clean(loaded)

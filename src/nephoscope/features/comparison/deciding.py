@@ -46,8 +46,9 @@ def next_step(
             again = "survey" if level == "standard" else f"survey --{level}"
         on = f" --target {places[0]}" if places[0] != "local" and plan.startswith(SURVEY) else ""
         return (
-            f"`nephoscope {again}{on} {REPEATS}{on_store}`, then `nephoscope compare {a} {b}{on_store}` "
-            "again: more runs of this machine show its variation from run to run."
+            f"`nephoscope {again}{on} {REPEATS}{on_store}`, then "
+            f"`nephoscope compare {a} {b}{on_store}` again: more runs of this machine "
+            "show its variation from run to run."
         )
     if places[0] == places[1] and machine_of(runs[0], targets[0]) != machine_of(
         runs[1], targets[1]

@@ -168,15 +168,15 @@ class ServiceWatch:
             async with asyncio.TaskGroup() as group:
                 if self.schedule.duration_s:
                     loop.call_later(self.schedule.duration_s, stop.set)
-                keepers = [group.create_task(one.keep()) for one in self.observers]
+                tasks = [group.create_task(one.keep()) for one in self.observers]
                 watchers = [
                     group.create_task(self._watch(service, observer, stop, group))
                     for service in self.services
                     for observer in self.observers
                 ]
                 await asyncio.wait(watchers)
-                for keeper in keepers:
-                    keeper.cancel()
+                for task in tasks:
+                    task.cancel()
         finally:
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.remove_signal_handler(number)

@@ -125,7 +125,7 @@ def _named(
     if is_clocked:
         return _periodic(lossy, begun)
     said = tuple(sentences.pattern(single) for view in lossy for single in view.lossy)
-    if all(view.all_are(Pattern.REFILLS) for view in lossy):
+    if all(view.all_are(Pattern.REPLENISHMENTS) for view in lossy):
         if begun.onset is not Onset.UNKNOWN or not observation.is_by_own_kernel(lossy):
             return _budget(single, every)
         said = (*said, sentences.AMBIGUOUS_ONSET)

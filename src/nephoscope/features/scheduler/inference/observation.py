@@ -44,7 +44,7 @@ class View:
             one
             for one in self.loops
             if one.pattern is not Pattern.NONE
-            and (one.pattern in (Pattern.REFILLS, Pattern.CLOCKED) or one.lost >= self.minor)
+            and (one.pattern in (Pattern.REPLENISHMENTS, Pattern.CLOCKED) or one.lost >= self.minor)
         )
 
     @property
@@ -91,12 +91,12 @@ def observations_differ(busy: Sequence[Look]) -> bool:
         {timing.of_loop(look, loop).pattern for look in of_kind(busy, kind) for loop in look.loops}
         for kind in ("one", "all")
     ]
-    return any({Pattern.TURNS, Pattern.REFILLS} <= seen for seen in patterns)
+    return any({Pattern.TURNS, Pattern.REPLENISHMENTS} <= seen for seen in patterns)
 
 
 def without_minor(one: View | None, every: View | None) -> tuple[View | None, View | None]:
     """Returns both with the loss that is other programs' beside a mechanism with a timer."""
-    timed = (Pattern.REFILLS, Pattern.CLOCKED)
+    timed = (Pattern.REPLENISHMENTS, Pattern.CLOCKED)
     known = [view for view in (one, every) if view is not None]
     lost = [loop.lost for view in known for loop in view.loops if loop.pattern in timed]
     minor = _MINOR * max(lost, default=0.0)

@@ -188,7 +188,7 @@ def pattern(timing: Timing) -> str:
     name = timing.loop.name
     lost = f"{name} lost {percent(timing.lost)}"
     grid = timing.replenishments
-    if timing.pattern is Pattern.REFILLS and grid is not None:
+    if timing.pattern is Pattern.REPLENISHMENTS and grid is not None:
         how = "also at a timer tick" if timing.aligned else "by a separate timer"
         return (
             f"{lost}; {percent(grid.regular)} of that ended on a grid of {ms(grid.period_ns)} "

@@ -60,7 +60,7 @@ class Pattern(StrEnum):
     """Pattern in which a loop loses the CPU."""
 
     NONE = "none"
-    REFILLS = "refills"
+    REPLENISHMENTS = "refills"
     CLOCKED = "clocked"
     TURNS = "turns"
     IRREGULAR = "irregular"
@@ -105,7 +105,7 @@ def of_loop(look: Look, loop: Loop, common: Replenishments | None = None) -> Tim
     if replenishments is not None and short and _overruns(starts, ends, replenishments):
         short = False
     if replenishments is not None and is_periodic(replenishments) and not (aligned and short):
-        pattern = Pattern.REFILLS
+        pattern = Pattern.REPLENISHMENTS
     elif lost < LITTLE:
         pattern = Pattern.NONE
     elif short and (aligned or tick is None):

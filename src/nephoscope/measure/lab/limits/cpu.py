@@ -94,7 +94,7 @@ def check_reservation(group: HostCgroup, cpus: Iterable[int] = ()) -> None:
     )
 
 
-def keeper(folder: Path, slice_ns: int, period_ns: int) -> list[str]:
+def reservation_supervisor(folder: Path, slice_ns: int, period_ns: int) -> list[str]:
     """The command that keeps every thread of a group's folder under a reservation until SIGTERM.
 
     folder: the last one that a program joins (`Group.folders[-1]`), so that its limits are all
