@@ -24,7 +24,7 @@ def _has_tools(data: RunData) -> bool:
 
 def _has_servers(data: RunData) -> bool:
     """States whether a run names who serves, or who asks, in one of its settings."""
-    settings = data.manifest.get("settings") or ()
+    settings = data.manifest.settings
     return any(setting.get("peer") or setting.get("client") for setting in settings)
 
 
@@ -90,7 +90,7 @@ FEATURES: tuple[Feature, ...] = (
         record=".features.balance.records:Balance",
         analyse=".features.balance.result:analyse",
         applies=lambda data: (
-            str((data.manifest.get("plan") or {}).get("name", "")).startswith("balance")
+            str(data.manifest.plan.get("name", "")).startswith("balance")
             or bool({"lb.haproxy", "lb.nginx"} & data.benchmarks)
         ),
         findings=(Rules(".features.balance.findings:RULES", 350),),
@@ -163,7 +163,7 @@ FEATURES: tuple[Feature, ...] = (
         "census",
         record=".features.census.records:Census",
         analyse=".features.census.observations:analyse",
-        applies=lambda data: len(data.manifest["targets"]) > 1,
+        applies=lambda data: len(data.manifest.targets) > 1,
         sections=(ReportSection("census", ".features.census.section:build", 400),),
         commands=(Command("census", "Count CPU models by instance type and compare their speed."),),
     ),
@@ -171,7 +171,7 @@ FEATURES: tuple[Feature, ...] = (
         "fleet",
         record=".features.fleet.result:FleetCheck",
         analyse=".features.fleet.result:analyse",
-        applies=lambda data: "fleet" in data.manifest,
+        applies=lambda data: "fleet" in data.manifest.stored,
         sections=(ReportSection("fleet", ".features.fleet.section:build", 205),),
         answer=".features.fleet.section:answer",
         commands=(Command("fleet", "Find the targets of a fleet that differ from the others."),),

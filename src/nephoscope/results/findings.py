@@ -45,10 +45,10 @@ def _trials(records: Sequence[TrialRecord]) -> TargetTrials:
         invalid=sum(record.status is TrialStatus.INVALID for record in records),
         failed=len(failed),
         # Invalid trials too: what made them invalid is what the reader should hear of.
-        beside=tuple(dict(record.beside) for record in records),
+        counters=tuple(dict(record.counters) for record in records),
         failures=Counter(record.failure_name or "unnamed failure" for record in failed),
         placed={
-            place: [(dict(record.factors), dict(record.beside)) for record in own]
+            place: [(dict(record.factors), dict(record.counters)) for record in own]
             for place, own in by_place.items()
         },
     )

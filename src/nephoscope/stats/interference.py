@@ -217,10 +217,10 @@ def variation_factor(
 ) -> Variation:
     """Coefficient of variation beside the load over that in quiet, classic and robust.
 
-    baseline, loaded: one value a trial; the baseline may hold several a round, so that the
-    interval rests on `rounds`, the least number of independent repetitions of the two. Where both
-    sides look normal the interval of the classic one joins Vangel's two (see `variation_ratio`), else
-    it is a bootstrap.
+    baseline, loaded: one value a trial; the baseline may hold several a round, so that the interval
+    rests on `rounds`, the least number of independent repetitions of the two. Where both sides look
+    normal the interval of the classic one joins Vangel's two (see `variation_ratio`), else it is a
+    bootstrap.
     """
     a, b = clean(baseline), clean(loaded)
     try:

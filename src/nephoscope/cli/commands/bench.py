@@ -112,6 +112,7 @@ def bench(
         )
     from nephoscope import catalog
     from nephoscope.measure import plans
+    from nephoscope.store import Store
 
     known = catalog.load()
     spec = known.benchmark(benchmark)
@@ -133,15 +134,10 @@ def bench(
     if budget is None and repetitions is None:
         plan = plan.model_copy(update={"budget_s": _default_budget_s(plan, known)})
     # Always a new run: nothing that was measured earlier is taken for `now`.
-    return measuring.measure(
-        plan,
-        store=store,
-        as_json=as_json,
-        full=full_report,
-        fresh=True,
-        # The report of several targets begins with their comparison.
-        table=len(records) == 1,
-    )
+    run = measuring.executed(plan, Store(store), fresh=True)
+    # The report of several targets begins with their comparison.
+    table = len(records) == 1
+    return measuring.present(run, as_json=as_json, full=full_report, table=table)
 
 
 def _check_ends(

@@ -119,7 +119,7 @@ def _sides(context: click.Context) -> Iterable[str]:
 
     yield from _runs(context)
     for run in reversed(Store(context.params.get("store")).runs()[-50:]):
-        yield from (f"{run.id}:{target['name']}" for target in run.manifest["targets"])
+        yield from (f"{run.id}:{name}" for name in run.manifest.target_names)
     if context.params.get("interleave"):
         yield from _targets(context)
 

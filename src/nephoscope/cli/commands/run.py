@@ -46,13 +46,15 @@ def run(
         values["budget"] = f"{budget!r}s"
     from nephoscope import catalog
     from nephoscope.measure import plans
-    from nephoscope.results.past import past
+    from nephoscope.results.earlier_runs import times_of_earlier_runs
     from nephoscope.store import Store
 
     known = catalog.load()
     loaded, place = plans.read(plan, values, known)
     runs = Store(store)
-    estimate = plans.estimate(loaded, plans.expand(loaded, known), known, past(runs))
+    estimate = plans.estimate(
+        loaded, plans.expand(loaded, known), known, times_of_earlier_runs(runs)
+    )
     plans.refuse_too_long(loaded, estimate, place)
     if dry_run:
         from nephoscope.cli.kit import dry_run as preview
@@ -62,4 +64,5 @@ def run(
         from nephoscope.features.comparison.measure_repeats import measure_repeatedly
 
         return measure_repeatedly(loaded, store=store, repeat=repeat, as_json=as_json, fresh=fresh)
-    return measuring.measure(loaded, store=store, as_json=as_json, full=full_report, fresh=fresh)
+    stored = measuring.executed(loaded, runs, fresh=fresh)
+    return measuring.present(stored, as_json=as_json, full=full_report)

@@ -79,7 +79,7 @@ def label(name: str, texts: Sequence[str], store: Path | None, as_json: bool) ->
     run = Store(store).open(name)
     given = labels(texts)
     with run.lock():
-        new = {**(run.manifest.get("labels") or {}), **given}
+        new = {**run.manifest.labels, **given}
         new = {key: value for key, value in new.items() if value}
         run.update(labels=new)
     if as_json:

@@ -46,6 +46,7 @@ def survey(
         raise UsageError("--quick and --full exclude each other.", "Use only one of them.")
     repeat = options.repetition(repeat_runs, gap)
     from nephoscope.measure import plans
+    from nephoscope.store import Store
 
     plan = plans.survey("quick" if quick else "full" if full else "standard", budget, seed)
     if targets:
@@ -54,4 +55,5 @@ def survey(
         from nephoscope.features.comparison.measure_repeats import measure_repeatedly
 
         return measure_repeatedly(plan, store=store, repeat=repeat, as_json=as_json, fresh=fresh)
-    return measuring.measure(plan, store=store, as_json=as_json, full=full_report, fresh=fresh)
+    run = measuring.executed(plan, Store(store), fresh=fresh)
+    return measuring.present(run, as_json=as_json, full=full_report)

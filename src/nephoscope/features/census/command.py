@@ -130,9 +130,9 @@ def stored_runs(
     chosen = map(store.open, names) if names else store.each(output.warn)
     end = None if last is None else last + timedelta(days=1).total_seconds()
     for stored in chosen:
-        at = float(stored.manifest.get("started_at") or 0)
+        at = float(stored.manifest.started_at or 0)
         if (
-            (not plan or stored.manifest.get("plan_name") in plan)
+            (not plan or stored.manifest.plan_name in plan)
             and (first is None or at >= first)
             and (end is None or at < end)
         ):

@@ -77,7 +77,7 @@ def fleet(
     fleet_check: FleetCheck | None
     if name is not None:
         run = runs.open(name)
-        known = run.manifest.get(SETTINGS) or {}
+        known = run.manifest.stored.get(SETTINGS) or {}
         fleet_check, code = check(analyse_run.run_data(run), {**known, **settings}), 0
     else:
         hosts = targets or _hosts(str(lab))

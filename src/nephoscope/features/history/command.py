@@ -207,7 +207,7 @@ def _repeated(
 
     run = store.open(name)
     series = _series_of(run, every_series, metric)
-    require_repeatable(run, str(run.manifest["targets"][0]["name"]))
+    require_repeatable(run, run.manifest.target_names[0])
     labels = {REPETITION: run.id}
     if against:
         labels[confirm.AGAINST] = store.open(against).id

@@ -110,6 +110,7 @@ def _simulate(
     if scenario is None:
         return _list(kind, as_json=as_json)
     from nephoscope.catalog import scenarios
+    from nephoscope.store import Store
 
     loaded = scenarios.load(kind, scenario, values, over)
     if kind is scenarios.PLACE:
@@ -118,7 +119,8 @@ def _simulate(
     plan = _plan(
         kind.benchmark, loaded, replications, own_seed if isinstance(own_seed, int) else None
     )
-    return measuring.measure(plan, store=store, as_json=as_json, full=True, fresh=fresh)
+    run = measuring.executed(plan, Store(store), fresh=fresh)
+    return measuring.present(run, as_json=as_json, full=True)
 
 
 def _plan(benchmark: str, scenario: Scenario, replications: int, seed: int | None) -> Plan:

@@ -184,9 +184,9 @@ def _last_run(plan_names: Sequence[str], store: Store) -> StoredRun | None:
     complete = [
         stored
         for stored in store.runs()
-        if stored.manifest.get("plan_name") in plan_names and stored.state in (FINISHED, MEASURED)
+        if stored.manifest.plan_name in plan_names and stored.state in (FINISHED, MEASURED)
     ]
-    return max(complete, key=lambda each: float(each.manifest.get("created_at", 0)), default=None)
+    return max(complete, key=lambda each: float(each.manifest.created_at), default=None)
 
 
 def _row(study: ReferenceStudy, store: Store) -> dict[str, Any]:

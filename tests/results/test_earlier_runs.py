@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from nephoscope import catalog
-from nephoscope.measure.plans.estimate import past_key
-from nephoscope.results.past import past
+from nephoscope.measure.plans.estimate import earlier_runs_key
+from nephoscope.results.earlier_runs import times_of_earlier_runs
 from nephoscope.store import Store
 
 from .made import make_run
@@ -26,9 +26,9 @@ def test_trials_that_ended_are_known_by_their_parameters(tmp_path: Path) -> None
     run.event({"event": "trial_ended", "trial": "odd"})
     run.event({"event": "trial_started", "trial": "r0001-s000-local"})
     spec = catalog.load().benchmark("null")
-    found = past(Store(tmp_path))
-    assert found[past_key(spec, {"samples": 1})] == [2.0, 4.0]
-    assert found[past_key(spec, {"samples": 2})] == [7.0]
+    found = times_of_earlier_runs(Store(tmp_path))
+    assert found[earlier_runs_key(spec, {"samples": 1})] == [2.0, 4.0]
+    assert found[earlier_runs_key(spec, {"samples": 2})] == [7.0]
     assert len(found) == 2
 
 
@@ -38,12 +38,12 @@ def test_a_run_whose_benchmarks_cannot_be_read_is_left_out(tmp_path: Path) -> No
         run.event({"event": "trial_ended", "trial": "r0001-s000-local", "spent_s": 2.0})
     specs = [
         {**spec, "metrics": [{**metric, "better": "?"} for metric in spec["metrics"]]}
-        for spec in run.manifest["specs"]
+        for spec in run.manifest.specs
     ]
     run.update(specs=specs)
-    assert list(past(Store(tmp_path)).values()) == [[2.0]]
+    assert list(times_of_earlier_runs(Store(tmp_path)).values()) == [[2.0]]
 
 
 def test_an_empty_store_knows_nothing(tmp_path: Path) -> None:
-    assert past(Store(tmp_path / "none")) == {}
+    assert times_of_earlier_runs(Store(tmp_path / "none")) == {}
     assert not (tmp_path / "none").exists()
