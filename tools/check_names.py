@@ -89,8 +89,9 @@ def refused_phrases(tree: ast.AST) -> Iterator[tuple[str, int]]:
         if isinstance(statement, ast.Expr)
     }
     for node in ast.walk(tree):
-        text = node.value if isinstance(node, ast.Constant) and id(node) not in docstrings else ""
-        for phrase in REFUSED_PHRASES.findall(text) if isinstance(text, str) else ():
+        if not isinstance(node, ast.Constant) or id(node) in docstrings:
+            continue
+        for phrase in REFUSED_PHRASES.findall(node.value if isinstance(node.value, str) else ""):
             yield phrase, node.lineno
 
 

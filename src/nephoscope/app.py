@@ -70,7 +70,7 @@ FEATURES: tuple[Feature, ...] = (
     ),
     Feature(
         "load",
-        record=".features.load.result:Load",
+        record=".features.load.result:LoadAnalysis",
         analyse=".features.load.result:analyse",
         applies=lambda data: any(name.endswith(".features.load") for name in data.benchmarks),
         findings=(Rules(".features.load.findings:RULES", 360),),
@@ -207,7 +207,7 @@ FEATURES: tuple[Feature, ...] = (
         sections=(ReportSection("cross_check", ".features.crosscheck.section:build", 660),),
     ),
     Feature(
-        "execution", record=".results.execution:Execution", analyse=".results.execution:analyse"
+        "execution", record=".results.execution:ExecutionSummary", analyse=".results.execution:analyse"
     ),
     Feature(
         "counters", record=".results.counters:TrialCounters", analyse=".results.counters:analyse"

@@ -99,7 +99,7 @@ def _idle(cells: Sequence[Cell], confidence: float) -> IdleControl | None:
 def _drifts(lines: Sequence[WatchedLine], run: AnalysedTrials) -> Iterable[QuietDrift]:
     """One value a round: quiet trials of one round share its luck and would feign a trend."""
     for line in lines:
-        rounds = trial_pairs.quiet_by_round(line, run.records).values()
+        rounds = trial_pairs.baseline_by_round(line, run.records).values()
         drift = recovery.drift(
             [fmean(run.records[name].started_at for name in own) for own in rounds],
             [median(line.values[name] for name in own) for own in rounds],
