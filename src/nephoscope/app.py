@@ -72,7 +72,7 @@ FEATURES: tuple[Feature, ...] = (
         "load",
         record=".features.load.result:LoadAnalysis",
         analyse=".features.load.result:analyse",
-        applies=lambda data: any(name.endswith(".features.load") for name in data.benchmarks),
+        applies=lambda data: any(name.endswith(".load") for name in data.benchmarks),
         findings=(Rules(".features.load.findings:RULES", 360),),
         sections=(ReportSection("load", ".features.load.section:build", 650),),
         answer=".features.load.section:answer",
@@ -207,7 +207,9 @@ FEATURES: tuple[Feature, ...] = (
         sections=(ReportSection("cross_check", ".features.crosscheck.section:build", 660),),
     ),
     Feature(
-        "execution", record=".results.execution:ExecutionSummary", analyse=".results.execution:analyse"
+        "execution",
+        record=".results.execution:ExecutionSummary",
+        analyse=".results.execution:analyse",
     ),
     Feature(
         "counters", record=".results.counters:TrialCounters", analyse=".results.counters:analyse"
