@@ -536,7 +536,7 @@ class RunResult:
 
     refused: sentences on statistics that were asked for and not given. fingerprints: target ->
     fingerprint document. histograms: merged (values, counts) for plots. series: list of (trial,
-    at_ns, value) for timelines. parts: the records of the capabilities that have something to
+    at_ns, value) for timelines. parts: the records of the features that have something to
     state about this run, at most one of a type (see results/feature.py).
     """
 

@@ -100,8 +100,8 @@ def _data(run: StoredRun, confidence: float | None) -> tuple[RunData, list[str]]
 
 
 def _parts(data: RunData) -> Iterable[Any]:
-    """Yields the record of every capability that has one for this run."""
-    for entry in feature.features():
+    """Yields the record of every feature that has one for this run."""
+    for entry in feature.analysed():
         record = feature.load(entry.analyse)(data) if entry.applies(data) else None
         if record is not None:
             yield record

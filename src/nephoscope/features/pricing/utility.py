@@ -23,7 +23,7 @@ import numpy as np
 
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Estimate
-from nephoscope.features.pricing.offers import OfferFile, Parameter, UtilityOffer
+from nephoscope.features.pricing.offers import OfferFile, OfferParameter, UtilityOffer
 from nephoscope.results import names
 from nephoscope.stats.statistics import ratios
 from nephoscope.stats.statistics.bootstrap import interval_of_draws
@@ -96,7 +96,7 @@ class UtilityAnalysis:
     notes: tuple[str, ...] = ()
 
 
-def utility_of(values: Array, parameter: Parameter) -> Array:
+def utility_of(values: Array, parameter: OfferParameter) -> Array:
     """Utility from 0 to 1 of values of a parameter."""
     at_half, at_90 = (
         float(_scaled(np.array(value), parameter)) for value in (parameter.half, parameter.good)
@@ -107,7 +107,7 @@ def utility_of(values: Array, parameter: Parameter) -> Array:
     return utility
 
 
-def _scaled(values: Array, parameter: Parameter) -> Array:
+def _scaled(values: Array, parameter: OfferParameter) -> Array:
     """Values as they are, or availabilities as their number of nines."""
     return -np.log10(1 - values) if parameter.scale == "nines" else values
 
@@ -387,7 +387,7 @@ def _most(gains: Array, costs: Array, limit: float) -> int:
     return index if math.isfinite(within[index]) else -1
 
 
-def _curve(name: str, parameter: Parameter, file: OfferFile) -> UtilityCurve:
+def _curve(name: str, parameter: OfferParameter, file: OfferFile) -> UtilityCurve:
     stated = [offer.values[name].estimate("").value for offer in file.offers.values()]
     ends = [*stated, parameter.half, parameter.good]
     if parameter.scale == "nines":

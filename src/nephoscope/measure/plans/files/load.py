@@ -21,7 +21,7 @@ from nephoscope.core.reading.validation_errors import ValidationErrors
 from nephoscope.core.reading.yamltext import Loc
 from nephoscope.measure.plans.check import check_readable_entries
 from nephoscope.measure.plans.expand import check_all
-from nephoscope.measure.plans.files.includes import Document, gather
+from nephoscope.measure.plans.files.includes import IncludedDocument, gather
 from nephoscope.measure.plans.model import Plan
 from nephoscope.measure.targets.kinds import DEFAULT, KINDS
 from nephoscope.measure.targets.kinds.record import TargetRecord
@@ -59,7 +59,7 @@ def from_text(text: str, name: str, sets: Mapping[str, str], known: catalog.Cata
     return _from_document(gather(text, name, sets), known)
 
 
-def _from_document(document: Document, known: catalog.Catalog) -> Plan:
+def _from_document(document: IncludedDocument, known: catalog.Catalog) -> Plan:
     """The checked plan of what a person wrote, whose numbers need their units."""
     plan = from_values(document.values, known, document.place, context=BY_HAND)
     lab = document.values.get("lab")

@@ -1,10 +1,9 @@
-"""The analysis of the toy capability."""
+"""The analysis of the toy feature."""
 
 from __future__ import annotations
 
-from toy.records import Extremes
-
 from nephoscope.results.run_data import RunData
+from toy.records import Extremes
 
 
 def analyse(data: RunData) -> Extremes | None:

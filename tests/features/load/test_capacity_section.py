@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nephoscope.core.model import Estimate
-from nephoscope.features.load.capacity_report import section
+from nephoscope.features.load.capacity_section import section
 from nephoscope.features.load.records import CapacityResult, SearchStage, TrialOutcome, Tried
 from nephoscope.report import html_output, terminal_output
 from nephoscope.report.blocks import Chart

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nephoscope.core import units
-from nephoscope.features.cost.text import interval
+from nephoscope.features.cost.section import interval
 from nephoscope.features.pricing.tariff import RULES, TariffAnalysis
 from nephoscope.features.pricing.utility import OfferUtility, UtilityAnalysis
 from nephoscope.report import figures, palette, wording

@@ -7,15 +7,15 @@ from dataclasses import replace
 import pytest
 from tests.features.platforms.made import MEANS_NS, report
 
-from nephoscope.features.platforms import page
 from nephoscope.features.platforms.boot_chart import chart
+from nephoscope.features.platforms.section import section
 from nephoscope.report import html_output, markdown_output, terminal_output
 from nephoscope.report.blocks import Chart
 
 
 def text_of(**changes: object) -> str:
-    section = page.section(replace(report(), **changes))  # type: ignore[arg-type]
-    return " ".join(terminal_output.render("Platforms", [section], colour=False, width=200).split())
+    drawn = section(replace(report(), **changes))  # type: ignore[arg-type]
+    return " ".join(terminal_output.render("Platforms", [drawn], colour=False, width=200).split())
 
 
 def test_the_page_states_boot_memory_and_density() -> None:
@@ -61,17 +61,17 @@ def test_the_timeline_stacks_what_each_platform_has() -> None:
 
 
 def test_every_table_is_as_wide_as_its_head() -> None:
-    section = page.section(report())
-    charts = [block for block in section.blocks if isinstance(block, Chart)]
+    drawn = section(report())
+    charts = [block for block in drawn.blocks if isinstance(block, Chart)]
     assert {one.id for one in charts} == {"boot-timeline", "platform-density"}
     for one in charts:
         assert all(len(row) == len(one.table.columns) for row in one.table.rows)
 
 
 def test_the_page_is_rendered_in_every_form() -> None:
-    section = page.section(report())
-    assert "Boot timeline" in html_output.render("Platforms", "seed 1", [section])
-    assert "until init" in markdown_output.render("Platforms", [section])
+    drawn = section(report())
+    assert "Boot timeline" in html_output.render("Platforms", "seed 1", [drawn])
+    assert "until init" in markdown_output.render("Platforms", [drawn])
 
 
 def test_nothing_booted_is_said() -> None:

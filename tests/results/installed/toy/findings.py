@@ -1,13 +1,12 @@
-"""The findings of the toy capability."""
+"""The findings of the toy feature."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toy.records import Extremes
-
 from nephoscope.core.model import Finding, Severity
 from nephoscope.stats.target_evidence import TargetEvidence
+from toy.records import Extremes
 
 
 def spread(case: TargetEvidence) -> Iterator[Finding]:

@@ -45,7 +45,7 @@ def comparison(
     study: ReferenceStudy, parts: Sequence[PartResult], conclusions: Sequence[ConclusionOutcome]
 ) -> str:
     """Returns the comparison with the study, without its charts."""
-    from nephoscope.features.studies.report import page
+    from nephoscope.features.studies.report import section
     from nephoscope.report import terminal_output
     from nephoscope.report.blocks import Chart, Section
 
@@ -53,11 +53,11 @@ def comparison(
         return f"No run yet: `nephoscope study run {study.name}`."
     sections = [
         Section(each.id, each.title, [b for b in each.blocks if not isinstance(b, Chart)])
-        for each in page.sections(study, parts, conclusions)
+        for each in section.sections(study, parts, conclusions)
     ]
     colour = output.colour_wanted()
     return terminal_output.render(
-        page.title_of(study), sections, colour=colour, width=output.width()
+        section.title_of(study), sections, colour=colour, width=output.width()
     )
 
 
@@ -199,7 +199,7 @@ class _Notes:
 def summary(parts: Sequence[PartResult], seconds: float) -> str:
     """Returns one line for each part that was measured, and how long all of them took."""
     from nephoscope.core import units
-    from nephoscope.features.studies.report.page import count_marks
+    from nephoscope.features.studies.report.section import count_marks
 
     head = f"SUMMARY  {len(parts)} parts in {units.format_duration(seconds)}"
     lines = (_wrap(f"{each.part.name}: {count_marks(each.outcomes)}", hang=4) for each in parts)

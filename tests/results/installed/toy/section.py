@@ -1,11 +1,10 @@
-"""The report section of the toy capability."""
+"""The report section of the toy feature."""
 
 from __future__ import annotations
 
-from toy.records import Extremes
-
 from nephoscope.core.model import RunResult
 from nephoscope.report.blocks import Section, Sentence
+from toy.records import Extremes
 
 
 def build(result: RunResult) -> Section | None:

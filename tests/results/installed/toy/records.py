@@ -1,4 +1,4 @@
-"""The record of the toy capability."""
+"""The record of the toy feature."""
 
 from __future__ import annotations
 

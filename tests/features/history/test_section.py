@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 from tests.features.history.drawn import DAY_S, START_S, series
 
-from nephoscope.features.history.page import section
 from nephoscope.features.history.records import ForecastTest, History
 from nephoscope.features.history.result import HistorySettings, analyse
+from nephoscope.features.history.section import section
 from nephoscope.report import html_output, markdown_output, terminal_output
 from nephoscope.report.blocks import Chart, Items
 
