@@ -69,7 +69,9 @@ def theirs(directory: str, seed: int) -> Values:
     """The figures of one run of PostMark with the same numbers."""
     os.sync()
     adapter = ADAPTERS["postmark"]
-    job = adapter.called({**WORK, **SAME, "directory": directory, "seed": seed}).job("postmark")
+    job = adapter.build_command({**WORK, **SAME, "directory": directory, "seed": seed}).job(
+        "postmark"
+    )
     command = [probe_path(), "wrap", "--job", json.dumps(job)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     if done.returncode != 0:

@@ -148,7 +148,7 @@ def lost_by(one: Mapping[str, Any]) -> float | None:
     quiet, noisy = ([math.log(value) for value in side] for side in one["own"])
     lost = statistics.median(noisy) - statistics.median(quiet)
     chance = mannwhitneyu(noisy, quiet, alternative="greater").pvalue
-    return lost if lost > naming.MATERIAL and chance < 0.025 else None
+    return lost if lost > naming.MIN_EFFECT and chance < 0.025 else None
 
 
 def is_right(one: Mapping[str, Any], word: str) -> bool:

@@ -55,7 +55,7 @@ class Side:
     def installed(self) -> bool:
         """Whether the tool is in PATH, or in a folder where its adapter looks."""
         adapter = ADAPTERS[self.benchmark]
-        places = (None, *adapter.look.paths)
+        places = (None, *adapter.version_command.paths)
         return any(shutil.which(adapter.spec.tool, path=path) for path in places)
 
 
@@ -180,9 +180,9 @@ def main() -> int:
         if not pair.tool.installed:
             print(f"{pair.name}: {adapter.spec.tool} is missing: {adapter.spec.install}")
             continue
-        path = os.pathsep.join((os.environ["PATH"], *adapter.look.paths))
+        path = os.pathsep.join((os.environ["PATH"], *adapter.version_command.paths))
         program = shutil.which(adapter.spec.tool, path=path) or adapter.spec.tool
-        versions[adapter.spec.tool] = version(program, *adapter.look.arguments)
+        versions[adapter.spec.tool] = version(program, *adapter.version_command.arguments)
         row = compare(
             pair.name,
             pair.unit,

@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from nephoscope.catalog.adapters import ADAPTERS, Command, Output
+from nephoscope.catalog.adapters import ADAPTERS, Output, ToolCommand
 from nephoscope.core.programs import find_probe
 from nephoscope.measure.targets import parse, session
 from nephoscope.measure.targets.base import TargetTrial
@@ -29,7 +29,7 @@ GOLDEN = Path(__file__).resolve().parents[1] / "tests" / "golden"
 DEADLINE_S = 120
 
 
-def called(tool: str, command: Command) -> dict[str, Any]:
+def output_of(tool: str, command: ToolCommand) -> dict[str, Any]:
     """Returns the probe's line about a tool that is called alone."""
     words = wrap(str(find_probe()), command.job(tool), DEADLINE_S)
     done = subprocess.run(words, capture_output=True, text=True, check=True)
@@ -72,16 +72,16 @@ def main(benchmark: str, name: str, *words: str) -> None:
     adapter = ADAPTERS[benchmark]
     params: dict[str, Any] = {}
     if words[:1] == ("--look",):
-        line = called(adapter.spec.tool, adapter.look)
+        line = output_of(adapter.spec.tool, adapter.version_command)
     elif words[:1] == ("--arguments",):
-        line = called(adapter.spec.tool, replace(adapter.look, arguments=words[1:]))
+        line = output_of(adapter.spec.tool, replace(adapter.version_command, arguments=words[1:]))
     else:
         pairs = (word.partition("=") for word in words)
         defaults = {param.id: param.default for param in adapter.spec.params}
         for key, _, text in pairs:
             params[key] = text if isinstance(defaults[key], str) else json.loads(text)
         line = asyncio.run(measured(benchmark, params))
-    answer = called(adapter.spec.tool, adapter.look)
+    answer = output_of(adapter.spec.tool, adapter.version_command)
     tool = answer["tool"]
     version = adapter.version(Output(tool["stdout"], tool["stderr"]))
     values = {"version": version, "params": params, **line}

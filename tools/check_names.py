@@ -4,6 +4,10 @@ Such a name may live on at most three lines: a comprehension, a short loop. Beyo
 fields and functions, a name has to state the quantity. Files that are not clean yet are listed with
 their counts in tools/vague_names.json; a count may only shrink, and an entry that no longer matches
 is an error. `--update` lowers the counts of that file.
+
+Words of `REFUSED` name nothing in Python at all, however short they live: no variable, parameter,
+attribute, keyword, function, class or module. Phrases of `REFUSED_PHRASES` stand in no message.
+Neither has exceptions.
 """
 
 from __future__ import annotations
@@ -23,6 +27,17 @@ VAGUE = frozenset(
     {"one", "other", "others", "found", "told", "both", "its", "mine", "said", "given", "ours"}
     | {"theirs", "beside", "whose", "also", "shown", "carried", "flowed", "kept", "asked"}
 )
+REFUSED = frozenset(
+    {"both", "carried", "flowed", "greets", "its", "mine", "theirs", "whose", "toil", "hush"}
+    | {"shelf", "sighting", "sightings", "refills", "mistake", "mistakes", "stranger", "luck"}
+    | {"touches", "called", "circumstances", "keeper", "odd_target", "on_grid"}
+)
+REFUSED_PHRASES = re.compile(
+    r"\b(?:shelf|sightings?|crowd(?:ed|ing)|strangers?|mistakes?|begin anew|cries wolf|in short"
+    r"|luck|a look|finely|how sure|keepers?|ours|theirs|asked for and not given"
+    r"|what stood beside)\b",
+    re.IGNORECASE,
+)
 RUST = re.compile(r"\b(?:let(?: mut)?|fn|for|pub|struct)\s+\(?(\w+)\b")
 
 
@@ -35,6 +50,62 @@ def python_names(tree: ast.AST) -> Iterator[tuple[str, int]]:
             yield from _long_lived(scope)
         elif isinstance(scope, ast.ClassDef):
             yield from _fields(scope)
+
+
+def refused_names(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """Yields each identifier of a module that is a refused word, with its line."""
+    for node in ast.walk(tree):
+        for name in _identifiers(node):
+            if _snake_case(name) in REFUSED:
+                yield name, getattr(node, "lineno", 1)
+
+
+def _identifiers(node: ast.AST) -> Iterator[str]:
+    """Yields what a node names. A name that is only read was bound elsewhere."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        yield node.name
+    elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+        yield node.id
+    elif isinstance(node, ast.arg | ast.keyword):
+        yield node.arg or ""
+    elif isinstance(node, ast.Attribute):
+        yield node.attr
+    elif isinstance(node, ast.alias):
+        yield from (node.asname or node.name).split(".")
+
+
+def _snake_case(name: str) -> str:
+    """Returns a name in lower case with `_` between its words, without `_` at its ends."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().strip("_")
+
+
+def refused_phrases(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """Yields each refused phrase in the texts of a module but its docstrings, with its line."""
+    bodies = (body for node in ast.walk(tree) if isinstance(body := getattr(node, "body", 0), list))
+    docstrings = {
+        id(statement.value)
+        for body in bodies
+        for statement in body
+        if isinstance(statement, ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Constant) or id(node) in docstrings:
+            continue
+        for phrase in REFUSED_PHRASES.findall(node.value if isinstance(node.value, str) else ""):
+            yield phrase, node.lineno
+
+
+def refusals() -> Iterator[str]:
+    """Yields a sentence for each refused word in a name, and each refused phrase in a message."""
+    for path in sorted([*ROOT.glob("src/**/*.py"), *ROOT.glob("tools/*.py")]):
+        tree, file = ast.parse(path.read_text(encoding="utf-8")), path.relative_to(ROOT)
+        if path.stem in REFUSED:
+            yield f"{file}: the module's name '{path.stem}' is a private word. Name its content."
+        for name, line in refused_names(tree):
+            yield f"{file}:{line}: '{name}' is a private word. Use the field's word for it."
+        if file.parts[0] == "src":
+            for phrase, line in refused_phrases(tree):
+                yield f"{file}:{line}: '{phrase}' in a message is a private word. Use the field's."
 
 
 def _fields(scope: ast.ClassDef) -> Iterator[tuple[str, int]]:
@@ -121,7 +192,7 @@ def main() -> int:
         BASELINE.write_text(json.dumps(counts, indent=1) + "\n", encoding="utf-8")
         return 0
     allowed = json.loads(BASELINE.read_text(encoding="utf-8"))
-    lines = list(complaints(names, allowed))
+    lines = [*complaints(names, allowed), *refusals()]
     sys.stderr.write("".join(f"{line}\n" for line in lines))
     return 1 if lines else 0
 

@@ -25,7 +25,7 @@ import pyarrow as pa
 from nephoscope.core.documents import to_json
 from nephoscope.core.errors import NephoscopeError
 from nephoscope.core.model import RunResult, factors_key
-from nephoscope.features.comparison.result import Comparisons, Rules
+from nephoscope.features.comparison.result import ComparisonRules, Comparisons
 from nephoscope.features.comparison.stored import of_stored_runs
 from nephoscope.report import html_output, report_files
 from nephoscope.report.blocks import Chart, Section
@@ -75,7 +75,7 @@ class RunStore:
         a, b: RUN or RUN:TARGET; `a` alone compares the two targets of that run. margin: largest
         relative difference that counts as equivalent. metrics: names to compare; all if empty.
         """
-        rules = Rules(margin=margin, confidence=confidence, metrics=frozenset(metrics))
+        rules = ComparisonRules(margin=margin, confidence=confidence, metrics=frozenset(metrics))
         names = [a] if b is None else [a, b]
         # The command in `next_step` names the store where the command line would take another.
         folder = None if self.path == default_path() else self.path

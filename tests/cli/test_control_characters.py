@@ -13,7 +13,7 @@ from tests.store.factory import SPEC, new_run, record, samples
 
 from nephoscope import command_line
 from nephoscope.cli.kit import output
-from nephoscope.cli.kit.progress import Progress
+from nephoscope.cli.kit.progress import ProgressDisplay
 from nephoscope.core.model import TrialStatus
 from nephoscope.core.reading.printable import escaped, printable
 
@@ -78,7 +78,7 @@ def test_progress_lines_are_harmless(capsys: pytest.CaptureFixture[str]) -> None
 
     terminal = Terminal()
     for stream in (terminal, io.StringIO()):
-        with Progress(stream) as progress:
+        with ProgressDisplay(stream) as progress:
             progress.said(EVIL)
             progress.warning(EVIL)
     assert "evil" in terminal.getvalue()

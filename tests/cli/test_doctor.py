@@ -11,7 +11,7 @@ import pytest
 from nephoscope import command_line
 from nephoscope.cli.commands.checks import frame, kernel, limits, programs, table
 from nephoscope.cli.commands.checks import places as store_places
-from nephoscope.cli.commands.checks.frame import LACKS, LIMITED, WORKS, Finding, Places
+from nephoscope.cli.commands.checks.frame import LACKS, LIMITED, WORKS, CheckAnswer, Places
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def places(tmp_path: Path) -> Places:
 
 @pytest.mark.parametrize("check", table.CHECKS, ids=lambda check: check.__name__)
 def test_every_check_says_what_it_looks_at_and_answers(
-    check: Callable[[Places], Finding], places: Places
+    check: Callable[[Places], CheckAnswer], places: Places
 ) -> None:
     assert check.__doc__
     finding = check(places)
@@ -34,7 +34,7 @@ def test_every_check_says_what_it_looks_at_and_answers(
 
 @pytest.mark.parametrize("check", table.CHECKS, ids=lambda check: check.__name__)
 def test_no_check_fails_where_proc_and_sys_are_hidden(
-    check: Callable[[Places], Finding], places: Places, monkeypatch: pytest.MonkeyPatch
+    check: Callable[[Places], CheckAnswer], places: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(frame, "read", lambda path: None)
     assert check(places).detail

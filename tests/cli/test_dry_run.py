@@ -90,7 +90,7 @@ def test_json_has_everything(capsys: pytest.CaptureFixture[str], plan: Path) -> 
         found["estimate"]["least_s"] * 2 / 3600
     )
     assert {"kind": "ssh host", "what": "vm.example"}.items() <= next(
-        one for one in found["touches"] if one["kind"] == "ssh host"
+        one for one in found["side_effects"] if one["kind"] == "ssh host"
     ).items()
 
 

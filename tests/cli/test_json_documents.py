@@ -22,9 +22,9 @@ from nephoscope.cli.kit import documents, measuring
 from nephoscope.core.format_versions import DOCUMENT
 from nephoscope.core.model import Sample, Setting
 from nephoscope.features.load import capacity_command
-from nephoscope.features.load.capacity import Stage, StagePlan
+from nephoscope.features.load.capacity import CapacityStage, StagePlan
 from nephoscope.features.load.records import TrialOutcome
-from nephoscope.features.platforms.measure import Measurement
+from nephoscope.features.platforms.measure import PlatformMeasurement
 from nephoscope.features.platforms.records import PlatformReport
 from nephoscope.measure.plans import Plan
 from nephoscope.store import Store, StoredRun
@@ -75,18 +75,18 @@ def run(made: StoredRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sto
     def executed(plan: Plan, store: Store, *, fresh: bool = False, **more: Any) -> StoredRun:
         return stored
 
-    def measured(server: Any, plan: StagePlan) -> Stage:
+    def measured(server: Any, plan: StagePlan) -> CapacityStage:
         server.runs.append(stored.id)
         rates = [*plan.rates_per_s] * plan.rounds
-        return Stage([TrialOutcome(rate, rate < 500) for rate in rates], 0)
+        return CapacityStage([TrialOutcome(rate, rate < 500) for rate in rates], 0)
 
-    async def drawn(measurement: Measurement) -> PlatformReport:
+    async def drawn(measurement: PlatformMeasurement) -> PlatformReport:
         return report()
 
     monkeypatch.setattr(measuring, "executed", executed)
     monkeypatch.setattr(capacity_command._Server, "closed_loop_per_s", lambda server, *more: 1000.0)
     monkeypatch.setattr(capacity_command._Server, "measure", measured)
-    monkeypatch.setattr(Measurement, "run", drawn)
+    monkeypatch.setattr(PlatformMeasurement, "run", drawn)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "plan.yaml").write_text(NULL_PLAN)
     (tmp_path / "delays.csv").write_text("rtt_ms\n20\n\n21\n")

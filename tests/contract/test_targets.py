@@ -19,7 +19,7 @@ from tests.tools import needs
 
 from nephoscope import catalog
 from nephoscope.core.errors import Lacking, TargetError
-from nephoscope.features.sla.observers import Session
+from nephoscope.features.sla.observers import ObserverSession
 from nephoscope.measure.targets import KINDS
 from nephoscope.measure.targets.local import LocalTarget
 from nephoscope.measure.targets.probe.target import Target
@@ -296,7 +296,7 @@ def test_services_are_probed_from_every_machine(machine: Callable[[], Target]) -
     """`sla watch --from`: one program answers as long as its input is open."""
 
     async def work(target: Target) -> None:
-        session = Session(await target.observe())
+        session = ObserverSession(await target.observe())
         try:
             for argv, ok in ((["true"], True), (["false"], False), (["/no/such/program"], None)):
                 service = {"kind": "script", "argv": argv}

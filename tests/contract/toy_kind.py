@@ -8,7 +8,7 @@ from typing import ClassVar, Literal, Self
 from pydantic import ConfigDict, Field
 
 from nephoscope.measure.targets.base import Endpoint, IpVersion
-from nephoscope.measure.targets.kinds.record import ROUTED, TargetRecord, Touch, Traits
+from nephoscope.measure.targets.kinds.record import ROUTED, SideEffect, TargetRecord, Traits
 from nephoscope.measure.targets.local import LocalChannel
 from nephoscope.measure.targets.probe.target import Target
 
@@ -46,6 +46,6 @@ class ToyRecord(TargetRecord):
         """See `TargetRecord.make`."""
         return ToyTarget(self.name, LocalChannel(self.name))
 
-    def touches(self, lab: str) -> Iterator[Touch]:
-        """See `TargetRecord.touches`."""
-        yield Touch("toy", str(self.number), f"target {self.name}")
+    def side_effects(self, lab: str) -> Iterator[SideEffect]:
+        """See `TargetRecord.side_effects`."""
+        yield SideEffect("toy", str(self.number), f"target {self.name}")

@@ -15,7 +15,7 @@ BLOCKS = re.findall(r"```yaml\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.
 WHOLE = [block for block in BLOCKS if block.startswith("version:")]
 
 
-def kind_of(block: str) -> scenarios.Kind:
+def kind_of(block: str) -> scenarios.SimulationKind:
     keys = yaml.safe_load(block)
     if "sites" in keys:
         return scenarios.GEO

@@ -44,3 +44,41 @@ def test_a_count_may_only_shrink(lint: ModuleType) -> None:
     assert "1 allowed" in next(lint.complaints(names, {"a.py": 1}))
     assert "--update" in next(lint.complaints(names, {"a.py": 3}))
     assert "--update" in next(lint.complaints({}, {"gone.py": 1}))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "shelf = 1\n",
+        "touches: int = 0\n",
+        "def f():\n    for mine in []:\n        pass\n",
+        "values = [its for its in []]\n",
+        "def _mistakes():\n    pass\n",
+        "def f(*, theirs):\n    pass\n",
+        "class Sighting:\n    pass\n",
+        "adapter.called({})\n",
+        "f(both=1)\n",
+        "import a as shelf\n",
+        "_CARRIED = 1\n",
+    ],
+)
+def test_a_private_word_names_nothing_in_any_scope(lint: ModuleType, source: str) -> None:
+    assert len(list(lint.refused_names(ast.parse(source)))) == 1
+
+
+def test_a_word_that_is_part_of_a_name_is_no_private_word(lint: ModuleType) -> None:
+    source = "def both_sides(its_name):\n    return its_name.carried_bytes\n"
+    assert not list(lint.refused_names(ast.parse(source)))
+
+
+def test_a_private_word_in_a_message_is_reported_and_in_a_docstring_is_not(
+    lint: ModuleType,
+) -> None:
+    message = 'def f(n):\n    raise ValueError(f"{n} mistakes in the plan")\n'
+    docstring = '"""Mistakes."""\n\n\ndef f():\n    """Returns the mistakes."""\n'
+    assert list(lint.refused_phrases(ast.parse(message))) == [("mistakes", 2)]
+    assert not list(lint.refused_phrases(ast.parse(docstring)))
+
+
+def test_the_sources_have_no_private_word(lint: ModuleType) -> None:
+    assert not list(lint.refusals())

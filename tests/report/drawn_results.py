@@ -18,7 +18,7 @@ from tests.results.made import run_data
 from nephoscope.core.model import Better, Finding, MetricResult, TrialKey, TrialRecord, TrialStatus
 from nephoscope.features.machine.result import SCALED, analyse
 from nephoscope.results import findings, lines
-from nephoscope.results.lines import Group, Key, Wanted
+from nephoscope.results.lines import Group, LineId, Wanted
 from nephoscope.results.machine_figures import MachineFigures
 from nephoscope.results.precision import relative_half_width
 from stats.judging import changed
@@ -66,7 +66,7 @@ def draw(seed: int) -> Drawn:
 
     def add(benchmark: str, metric: str, unit: str, factors: str, values: list[float]) -> None:
         group = Group(unit, Better.HIGHER, "t", values, list(range(1, n + 1)))
-        key = Key(benchmark, metric, "local", factors)
+        key = LineId(benchmark, metric, "local", factors)
         metrics.append(lines.scalar_line(key, group, confidence=0.95, wanted=WANTED))
 
     per_thread = {"cpu.hash": "hash_thread_bytes_per_s"}

@@ -27,10 +27,10 @@ from nephoscope.core.model import (
     factors_key,
 )
 from nephoscope.features.scheduler.inference.verdict import SchedulerVerdicts
-from nephoscope.results.execution import Execution, analyse
+from nephoscope.results.execution import ExecutionSummary, analyse
 from nephoscope.results.findings import findings
 from nephoscope.results.machine_figures import Knee, MachineFigures, MemoryLevels, ThreadScaling
-from nephoscope.stats.target_evidence import Trials
+from nephoscope.stats.target_evidence import TargetTrials
 from report.fingerprint import fingerprint
 
 TRIALS = 12
@@ -80,7 +80,7 @@ def metric(
     )
 
 
-def executed() -> Execution:
+def executed() -> ExecutionSummary:
     """A run with common starts, a load that died once, and a target that was given up."""
     record = trial_record(
         1,
@@ -302,7 +302,7 @@ def result() -> RunResult:
     parts = (MachineFigures(levels, scaling), SchedulerVerdicts(()), executed())
     fingerprints = {"local": fingerprint()}
     series = gap_series()
-    trials = Trials(130, 3, 1, ({"steal_ratio": 0.03}, {"steal_ratio": 0.0}), {"io_error": 1})
+    trials = TargetTrials(130, 3, 1, ({"steal_ratio": 0.03}, {"steal_ratio": 0.0}), {"io_error": 1})
     return RunResult(
         run=run_facts(),
         metrics=tuple(metrics),

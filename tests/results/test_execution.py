@@ -14,7 +14,7 @@ from tests.store.factory import trial_record
 from nephoscope.core.model import Sample, TrialRecord, TrialStatus
 from nephoscope.report import report_files
 from nephoscope.results import analyse_run
-from nephoscope.results.execution import Execution, analyse
+from nephoscope.results.execution import ExecutionSummary, analyse
 
 from .made import NULL_PLAN, make_run, run_data
 
@@ -26,7 +26,7 @@ def record(round: int, target: str = "a", **more: object) -> TrialRecord:
     return trial_record(round, target, **{"timeline": timeline, **more})
 
 
-def execution(manifest: dict[str, object], records: list[TrialRecord]) -> Execution | None:
+def execution(manifest: dict[str, object], records: list[TrialRecord]) -> ExecutionSummary | None:
     return analyse(run_data(records, manifest=manifest))
 
 
@@ -83,7 +83,7 @@ def test_lost_targets_are_told_with_what_they_cost() -> None:
 def test_what_has_no_time_line_is_not_told(tmp_path: Path) -> None:
     run = make_run(tmp_path, NULL_PLAN, lambda *_: [Sample("null_ns", 1.0)])
     result = analyse_run.build(run)
-    assert result.part(Execution) is None
+    assert result.part(ExecutionSummary) is None
     told = report_files.document(result)
     assert told["execution"] is None
     schemas.validate(told, schemas.result_schema())

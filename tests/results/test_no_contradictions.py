@@ -11,8 +11,8 @@ from tests.report.drawn_results import contradictions, draw
 
 from nephoscope.core.model import Better, Estimate
 from nephoscope.stats import attribution, compare
-from nephoscope.stats.attribution import Word
-from nephoscope.stats.compare import Comparison
+from nephoscope.stats.attribution import SlowdownCause
+from nephoscope.stats.compare import TwoSampleComparison
 from nephoscope.stats.interference import turned
 from nephoscope.stats.verdicts import change, margin_bounds
 
@@ -27,7 +27,7 @@ def test_findings_agree_with_their_figures_for_many_results() -> None:
     assert [text for seed in range(200, 1200) for text in contradictions(draw(seed))] == []
 
 
-def compared(seed: int) -> Comparison:
+def compared(seed: int) -> TwoSampleComparison:
     """Two drawn samples, compared."""
     rng = random.Random(seed)
     n = rng.choice((3, 4, 6, 7, 10, 20))
@@ -64,7 +64,7 @@ def beyond(estimate: Estimate | None, margin: float) -> int:
     return (estimate.low > upper) - (estimate.high < lower)
 
 
-def check(found: Comparison) -> None:
+def check(found: TwoSampleComparison) -> None:
     word, sentence = found.verdict.word, found.verdict.sentence
     side = beyond(found.ratio, found.margin)
     if word in ("better", "worse"):
@@ -112,9 +112,9 @@ def test_no_slowdown_is_said_of_narrow_intervals_only() -> None:
             factor, [], [], margin=found.margin, equivalence=equivalence
         ).word
         upper = margin_bounds(found.margin)[1]
-        if word is Word.NO_SLOWDOWN:
+        if word is SlowdownCause.NO_SLOWDOWN:
             assert equivalence is not None
             assert equivalence.high is not None
             assert equivalence.high <= upper
         if found.verdict.word == "equivalent":
-            assert word is Word.NO_SLOWDOWN
+            assert word is SlowdownCause.NO_SLOWDOWN

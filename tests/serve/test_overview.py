@@ -23,8 +23,8 @@ def made(store: Path, plan: str = NULL_PLAN, **more: Any) -> StoredRun:
 
 
 def built(store: Path) -> Overview:
-    shelf = Store(store)
-    return overview(RunIndex(shelf).snapshot(), shelf)
+    run_store = Store(store)
+    return overview(RunIndex(run_store).snapshot(), run_store)
 
 
 def report(run: StoredRun, *findings: tuple[str, str]) -> None:

@@ -17,7 +17,7 @@ from tests.results.made import NULL_PLAN, TWO_TARGETS, make_run
 from nephoscope.core.documents import versioned
 from nephoscope.core.errors import NephoscopeError
 from nephoscope.core.model import Sample, Setting
-from nephoscope.features.comparison.result import Rules
+from nephoscope.features.comparison.result import ComparisonRules
 from nephoscope.features.comparison.stored import of_stored_runs
 from nephoscope.httpd.responses import Refusal, RenderedResponse
 from nephoscope.report import report_files
@@ -62,7 +62,9 @@ def test_documents_are_those_of_the_command_line(tmp_path: Path, run: StoredRun)
         names = [f"{run.id}:one", f"{run.id}:two"]
         rules = {"margin": 0.03, "confidence": 0.95, "metrics": []}
         compared = await pool.answer("compare", {"names": names, **rules})
-        comparisons = of_stored_runs(Store(tmp_path), names, Rules(0.03, 0.95, frozenset()))
+        comparisons = of_stored_runs(
+            Store(tmp_path), names, ComparisonRules(0.03, 0.95, frozenset())
+        )
         assert json.loads(compared.body) == json.loads(json.dumps(versioned(comparisons)))
         journal = await pool.answer("journal", {"run": run.id})
         assert json.loads(journal.body)["events"] == run.events()

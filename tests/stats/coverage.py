@@ -65,7 +65,7 @@ class Case:
         return (low is None or low <= self.truth) and (high is None or self.truth <= high)
 
 
-def _of_comparison(found: compare.Comparison) -> Answer:
+def _of_comparison(found: compare.TwoSampleComparison) -> Answer:
     return found.ratio, " ".join(found.warnings)
 
 

@@ -15,7 +15,7 @@ from nephoscope.core.model import (
 )
 from nephoscope.results import findings
 from nephoscope.results.machine_figures import MachineFigures
-from nephoscope.stats.target_evidence import Trials
+from nephoscope.stats.target_evidence import TargetTrials
 
 GOOD: dict[str, Any] = {
     "schema": 1,
@@ -115,11 +115,11 @@ def line(
 def judge(
     fingerprint: Any = None,
     metrics: tuple[MetricResult, ...] = (),
-    trials: Trials | None = None,
+    trials: TargetTrials | None = None,
     **further: Any,
 ) -> dict[str, Finding]:
     """The findings of one target, by their id."""
     further.setdefault("parts", (MachineFigures(),))
-    summary = {"local": trials or Trials(valid=10)}
+    summary = {"local": trials or TargetTrials(valid=10)}
     prints = {} if fingerprint is None else {"local": fingerprint}
     return {one.id: one for one in findings.findings(prints, metrics, summary, **further)}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from nephoscope.core.model import Estimate
 from nephoscope.stats import attribution
-from nephoscope.stats.attribution import COUNTERS, Side, Word, attribute
+from nephoscope.stats.attribution import COUNTERS, CounterOrigin, SlowdownCause, attribute
 
 TWICE = Estimate(2.0, 1.9, 2.1, 0.95, 12, "ratio", "median")
 QUIET = {counter.key: 0.0 for counter in COUNTERS}
@@ -32,7 +32,7 @@ def readings(n: int = 8, seed: int = 1, **levels: float | None) -> list[dict[str
     return out
 
 
-def told(slowdown: Estimate = TWICE, paired: bool = False, **noisy: float | None) -> Word:
+def told(slowdown: Estimate = TWICE, paired: bool = False, **noisy: float | None) -> SlowdownCause:
     hidden = {key: None for key, level in noisy.items() if level is None}
     found = attribution.attribute(
         slowdown, readings(seed=1, **hidden), readings(seed=2, **noisy), paired=paired
@@ -42,26 +42,28 @@ def told(slowdown: Estimate = TWICE, paired: bool = False, **noisy: float | None
 
 
 RISES = {
-    Side.QUOTA: {"throttled_ratio": 0.5},
-    Side.OWN: {"others_busy_cpus": 1.0},
-    Side.HYPERVISOR: {"steal_ratio": 0.5},
-    Side.KERNEL: {"psi_cpu_some_ratio": 0.5},
+    CounterOrigin.QUOTA: {"throttled_ratio": 0.5},
+    CounterOrigin.OWN: {"others_busy_cpus": 1.0},
+    CounterOrigin.HYPERVISOR: {"steal_ratio": 0.5},
+    CounterOrigin.KERNEL: {"psi_cpu_some_ratio": 0.5},
 }
 
 
 @pytest.mark.parametrize("paired", [False, True])
-@pytest.mark.parametrize("sides", [c for n in range(5) for c in itertools.combinations(Side, n)])
-def test_the_truth_table(sides: tuple[Side, ...], paired: bool) -> None:
+@pytest.mark.parametrize(
+    "sides", [c for n in range(5) for c in itertools.combinations(CounterOrigin, n)]
+)
+def test_the_truth_table(sides: tuple[CounterOrigin, ...], paired: bool) -> None:
     """Quota before local load before neighbour; nothing that rises is unexplained."""
     noisy = {key: level for side in sides for key, level in RISES[side].items()}
-    if Side.QUOTA in sides:
-        wanted = Word.OWN_QUOTA
-    elif Side.OWN in sides:
-        wanted = Word.LOCAL_LOAD
+    if CounterOrigin.QUOTA in sides:
+        wanted = SlowdownCause.OWN_QUOTA
+    elif CounterOrigin.OWN in sides:
+        wanted = SlowdownCause.LOCAL_LOAD
     elif sides:
-        wanted = Word.NEIGHBOUR
+        wanted = SlowdownCause.NEIGHBOUR
     else:
-        wanted = Word.UNEXPLAINED
+        wanted = SlowdownCause.UNEXPLAINED
     assert told(paired=paired, **noisy) is wanted
 
 
@@ -70,26 +72,28 @@ def test_the_truth_table(sides: tuple[Side, ...], paired: bool) -> None:
             "own_gap_ratio", "spare_gap_ratio"],
 )  # fmt: skip
 def test_every_counter_of_outside_is_enough_by_itself(key: str) -> None:
-    assert told(**{key: 0.3}) is Word.NEIGHBOUR
+    assert told(**{key: 0.3}) is SlowdownCause.NEIGHBOUR
 
 
 def test_a_factor_whose_interval_contains_one_is_nobodys_doing() -> None:
     for low in (0.97, 1.0, None):
         weak = Estimate(1.02, low, 1.06, 0.95, 12, "ratio", "median")
-        assert told(weak, steal_ratio=0.5) is Word.UNDECIDED
+        assert told(weak, steal_ratio=0.5) is SlowdownCause.UNDECIDED
 
 
 @pytest.mark.parametrize(
     ("slowdown", "word"),
     [
-        (Estimate(1.52, 0.993, 1.67, 0.95, 6, "ratio", "median"), Word.UNDECIDED),
-        (Estimate(1.00, 0.98, 1.031, 0.95, 6, "ratio", "median"), Word.UNDECIDED),
-        (Estimate(1.00, 0.98, 1.03, 0.95, 6, "ratio", "median"), Word.NO_SLOWDOWN),
-        (Estimate(1.00, 1.0003, 1.009, 0.95, 8, "ratio", "median"), Word.NO_SLOWDOWN),
-        (Estimate(0.60, 0.50, 0.70, 0.95, 6, "ratio", "median"), Word.NO_SLOWDOWN),
+        (Estimate(1.52, 0.993, 1.67, 0.95, 6, "ratio", "median"), SlowdownCause.UNDECIDED),
+        (Estimate(1.00, 0.98, 1.031, 0.95, 6, "ratio", "median"), SlowdownCause.UNDECIDED),
+        (Estimate(1.00, 0.98, 1.03, 0.95, 6, "ratio", "median"), SlowdownCause.NO_SLOWDOWN),
+        (Estimate(1.00, 1.0003, 1.009, 0.95, 8, "ratio", "median"), SlowdownCause.NO_SLOWDOWN),
+        (Estimate(0.60, 0.50, 0.70, 0.95, 6, "ratio", "median"), SlowdownCause.NO_SLOWDOWN),
     ],
 )
-def test_no_slowdown_needs_an_interval_inside_the_margin(slowdown: Estimate, word: Word) -> None:
+def test_no_slowdown_needs_an_interval_inside_the_margin(
+    slowdown: Estimate, word: SlowdownCause
+) -> None:
     found = attribute(slowdown, [], [])
     assert found.word is word
     assert f"{slowdown.value:.2f}" in found.sentence
@@ -100,28 +104,31 @@ def test_the_interval_of_the_equivalence_test_decides_that_nothing_was_lost() ->
     wide = Estimate(1.00, 0.96, 1.04, 0.95, 6, "ratio", "median")
     narrow = Estimate(1.00, 0.98, 1.02, 0.90, 6, "ratio", "median")
     found = attribute(wide, [], [], equivalence=narrow)
-    assert found.word is Word.NO_SLOWDOWN
+    assert found.word is SlowdownCause.NO_SLOWDOWN
     assert "At 90 %" in found.sentence
 
 
 def test_a_rise_too_small_for_the_slowdown_explains_nothing() -> None:
     # Half of the time was lost; 2 % steal is certain, and no explanation of it.
-    assert told(steal_ratio=0.02) is Word.UNEXPLAINED
+    assert told(steal_ratio=0.02) is SlowdownCause.UNEXPLAINED
     slight = Estimate(1.03, 1.02, 1.04, 0.95, 12, "ratio", "median")
-    assert told(slight, steal_ratio=0.02) is Word.NEIGHBOUR
+    assert told(slight, steal_ratio=0.02) is SlowdownCause.NEIGHBOUR
 
 
 def test_pressure_accuses_nobody_where_our_own_doing_is_hidden() -> None:
     """On this kernel we ourselves could have raised it; steal we could not."""
-    assert told(psi_cpu_some_ratio=0.5, others_busy_cpus=None) is Word.UNEXPLAINED
-    assert told(spare_gap_ratio=0.5, throttled_ratio=None) is Word.UNEXPLAINED
-    assert told(steal_ratio=0.5, others_busy_cpus=None, throttled_ratio=None) is Word.NEIGHBOUR
+    assert told(psi_cpu_some_ratio=0.5, others_busy_cpus=None) is SlowdownCause.UNEXPLAINED
+    assert told(spare_gap_ratio=0.5, throttled_ratio=None) is SlowdownCause.UNEXPLAINED
+    assert (
+        told(steal_ratio=0.5, others_busy_cpus=None, throttled_ratio=None)
+        is SlowdownCause.NEIGHBOUR
+    )
 
 
 def test_hidden_counters_are_told_as_no_evidence() -> None:
     noisy = readings(seed=2, steal_ratio=None, psi_cpu_some_ratio=None)
     found = attribution.attribute(TWICE, readings(), noisy)
-    assert found.word is Word.UNEXPLAINED
+    assert found.word is SlowdownCause.UNEXPLAINED
     assert "steal: not shown here, which is no evidence" in found.evidence
 
 
@@ -133,7 +140,7 @@ def test_what_rose_stands_first_with_its_interval() -> None:
 
 def test_two_readings_are_no_evidence() -> None:
     found = attribution.attribute(TWICE, readings(2), readings(2, seed=2, steal_ratio=0.5))
-    assert found.word is Word.UNEXPLAINED
+    assert found.word is SlowdownCause.UNEXPLAINED
 
 
 @pytest.mark.parametrize("n", [3, 4, 5])
@@ -141,7 +148,7 @@ def test_few_readings_are_judged_by_means(n: int) -> None:
     found = attribution.attribute(
         TWICE, readings(n), readings(n, seed=2, steal_ratio=0.5), paired=True
     )
-    assert found.word is Word.NEIGHBOUR
+    assert found.word is SlowdownCause.NEIGHBOUR
 
 
 level = st.one_of(st.none(), st.floats(0, 2))
@@ -160,10 +167,10 @@ def test_neighbour_is_never_said_while_the_quota_rises(
     slowdown = Estimate(factor, (1 + factor) / 2, factor * 2, 0.95, 9, "ratio", "median")
     found = attribution.attribute(slowdown, quiet, noisy, paired=paired)
     rose = {one.counter.side for one in found.changes if one.rose}
-    if found.word is Word.NEIGHBOUR:
-        assert rose & {Side.HYPERVISOR, Side.KERNEL}
-        assert not rose & {Side.QUOTA, Side.OWN}
-    assert (found.word is Word.OWN_QUOTA) == (Side.QUOTA in rose)
+    if found.word is SlowdownCause.NEIGHBOUR:
+        assert rose & {CounterOrigin.HYPERVISOR, CounterOrigin.KERNEL}
+        assert not rose & {CounterOrigin.QUOTA, CounterOrigin.OWN}
+    assert (found.word is SlowdownCause.OWN_QUOTA) == (CounterOrigin.QUOTA in rose)
     assert found.evidence
 
 
@@ -171,7 +178,7 @@ def test_neighbour_is_never_said_while_the_quota_rises(
 def test_without_any_change_nothing_is_accused(same: list[dict[str, Any]], factor: float) -> None:
     slowdown = Estimate(factor, (1 + factor) / 2, factor * 2, 0.95, 9, "ratio", "median")
     found = attribution.attribute(slowdown, same, same, paired=True)
-    assert found.word is Word.UNEXPLAINED
+    assert found.word is SlowdownCause.UNEXPLAINED
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -181,7 +188,7 @@ def test_noise_alone_hardly_ever_rises(seed: int) -> None:
     sides = rng.exponential(0.001, (2, 8))
     quiet, noisy = ([{**QUIET, "steal_ratio": float(v)} for v in side] for side in sides)
     # A thousandth of steal cannot be a slowdown of two, whatever the draw.
-    assert attribution.attribute(TWICE, quiet, noisy).word is Word.UNEXPLAINED
+    assert attribution.attribute(TWICE, quiet, noisy).word is SlowdownCause.UNEXPLAINED
 
 
 def test_nobody_is_accused_while_other_programs_here_may_have_risen_as_much() -> None:
@@ -190,6 +197,6 @@ def test_nobody_is_accused_while_other_programs_here_may_have_risen_as_much() ->
     noisy = [{**QUIET, "steal_ratio": 0.3, "others_busy_cpus": cpus} for cpus in used]
     quiet = [{**QUIET, "others_busy_cpus": cpus} for cpus in (0.0, 0.05, 0.1)]
     found = attribution.attribute(TWICE, quiet, noisy)
-    assert found.word is Word.UNEXPLAINED
+    assert found.word is SlowdownCause.UNEXPLAINED
     assert "may have risen as much" in found.sentence
     assert any("may have risen: change" in line for line in found.evidence)

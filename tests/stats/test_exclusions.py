@@ -11,7 +11,7 @@ import pytest
 
 from nephoscope.core.model import Better, Consistency, Estimate, Exclusions, MetricResult
 from nephoscope.stats import compare, exclusions
-from nephoscope.stats.compare import Comparison
+from nephoscope.stats.compare import TwoSampleComparison
 
 THROTTLED = "throttled by a CPU quota"
 NAMES = ("whole", "capped")
@@ -42,11 +42,11 @@ def line(
     )  # fmt: skip
 
 
-def pairing(a: MetricResult, b: MetricResult) -> Comparison:
+def pairing(a: MetricResult, b: MetricResult) -> TwoSampleComparison:
     return compare.paired(*compare.shared_rounds(a, b), better=a.better, names=NAMES)
 
 
-def compared(a: MetricResult, b: MetricResult) -> Comparison:
+def compared(a: MetricResult, b: MetricResult) -> TwoSampleComparison:
     return exclusions.bounded(pairing(a, b), a, b, pairing, NAMES)
 
 
@@ -118,7 +118,7 @@ def test_without_exclusions_nothing_is_stated() -> None:
     assert warning.startswith("a; b; c; and 1 more.")
 
 
-def ends(comparison: Comparison) -> tuple[float, float]:
+def ends(comparison: TwoSampleComparison) -> tuple[float, float]:
     assert comparison.ratio is not None
     assert comparison.ratio.low is not None
     assert comparison.ratio.high is not None

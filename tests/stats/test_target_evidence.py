@@ -6,7 +6,7 @@ from nephoscope.core.model import (
     Estimate,
 )
 from nephoscope.stats.target_evidence import (
-    Trials,
+    TargetTrials,
     is_above,
     is_below,
     limit_lines,
@@ -21,7 +21,7 @@ def test_an_estimate_without_interval_says_so() -> None:
 
 
 def test_readings_leave_out_what_is_null_or_no_number() -> None:
-    trials = Trials(
+    trials = TargetTrials(
         counters=({"steal_ratio": None}, {}, {"steal_ratio": True}, {"steal_ratio": 0.5})
     )
     assert trials.readings("steal_ratio") == [0.5]

@@ -23,7 +23,7 @@ from nephoscope.measure.lab import files
 from nephoscope.measure.lab.provisioner import LABS
 from nephoscope.measure.targets.lab import LabTarget
 from nephoscope.stats import attribution
-from nephoscope.stats.attribution import Attribution, Word
+from nephoscope.stats.attribution import Attribution, SlowdownCause
 from nephoscope.stats.compare import paired
 
 pytestmark = [needs_root, needs("ip", "tc")]
@@ -96,28 +96,28 @@ def in_lab(name: str, scenario: Callable[[Targets], Awaitable[Attribution]]) -> 
     return asyncio.run(run())
 
 
-SCENARIOS: Mapping[str, tuple[Callable[[Targets], Awaitable[Attribution]], Word]] = {
+SCENARIOS: Mapping[str, tuple[Callable[[Targets], Awaitable[Attribution]], SlowdownCause]] = {
     "another host on the same CPU": (
         lambda t: judged(
             lambda: trial(t["victim"]), lambda: beside_load(t["victim"], t["near"])
         ),
-        Word.NEIGHBOUR,
+        SlowdownCause.NEIGHBOUR,
     ),
     "the own quota": (
         lambda t: judged(lambda: trial(t["victim"]), lambda: trial(t["capped"])),
-        Word.OWN_QUOTA,
+        SlowdownCause.OWN_QUOTA,
     ),
     "a program of the host itself": (
         lambda t: judged(
             lambda: trial(t["victim"]), lambda: beside_load(t["victim"], t["victim"])
         ),
-        Word.LOCAL_LOAD,
+        SlowdownCause.LOCAL_LOAD,
     ),
     "another host on another CPU": (
         lambda t: judged(
             lambda: trial(t["victim"]), lambda: beside_load(t["victim"], t["apart"])
         ),
-        Word.NO_SLOWDOWN,
+        SlowdownCause.NO_SLOWDOWN,
     ),
 }  # fmt: skip
 
@@ -133,7 +133,8 @@ def test_the_word_is_the_one_whose_doing_it_was(what: str, lab: str) -> None:
         # A busy machine may slow the victim on its own CPU too; that is not the neighbour's doing,
         # and never called so.
         fits = found.word is wanted or (
-            wanted is Word.NO_SLOWDOWN and found.word in (Word.UNDECIDED, Word.UNEXPLAINED)
+            wanted is SlowdownCause.NO_SLOWDOWN
+            and found.word in (SlowdownCause.UNDECIDED, SlowdownCause.UNEXPLAINED)
         )
         return said, fits
 

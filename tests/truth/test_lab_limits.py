@@ -21,7 +21,7 @@ from trials import needs_root
 from nephoscope.core.errors import Lacking
 from nephoscope.measure.lab.commands import entering
 from nephoscope.measure.lab.limits import cgroups, cpu
-from nephoscope.measure.lab.limits.cgroups import Group
+from nephoscope.measure.lab.limits.cgroups import HostCgroup
 from nephoscope.measure.labcheck import frame
 from nephoscope.measure.labcheck import limits as checks
 from nephoscope.measure.labcheck.frame import Check
@@ -42,7 +42,7 @@ def test_what_is_set_is_what_a_program_gets(check: Check) -> None:
 
 
 @pytest.fixture
-def group() -> Iterator[Group]:
+def group() -> Iterator[HostCgroup]:
     lab = f"mt{os.getpid() % 100_000}r"
     made = cgroups.host(lab, "a")
     made.make()
@@ -53,8 +53,8 @@ def group() -> Iterator[Group]:
 class Keeper:
     """`nephoscope-lab reserve` over a group; its lines one by one."""
 
-    def __init__(self, group: Group, slice_ns: int = SLICE_NS) -> None:
-        words = cpu.keeper(group.folders[-1], slice_ns, PERIOD_NS)
+    def __init__(self, group: HostCgroup, slice_ns: int = SLICE_NS) -> None:
+        words = cpu.reservation_supervisor(group.folders[-1], slice_ns, PERIOD_NS)
         self.process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, bufsize=1)
         self.ready = self.line()["ready"]
 
@@ -77,7 +77,7 @@ def policy(pid: int) -> int:
 
 
 @needs_chrt
-def test_a_program_starts_with_its_reservation_and_keeps_it_over_a_fork(group: Group) -> None:
+def test_a_program_starts_with_its_reservation_and_keeps_it_over_a_fork(group: HostCgroup) -> None:
     script = "chrt -p $$; sh -c 'sleep 0.05; chrt -p $$; true'"
     with Keeper(group) as keeper:
         assert keeper.ready["marked"]
@@ -88,7 +88,7 @@ def test_a_program_starts_with_its_reservation_and_keeps_it_over_a_fork(group: G
     assert "30000000/40000000/40000000" in done.stdout
 
 
-def test_the_end_of_the_keeper_gives_the_threads_back(group: Group) -> None:
+def test_the_end_of_the_keeper_gives_the_threads_back(group: HostCgroup) -> None:
     with Keeper(group) as keeper:
         program = subprocess.Popen([*entering(cgroups=group.folders), "sleep", "60"])
         until = time.monotonic() + 120
@@ -103,7 +103,7 @@ def test_the_end_of_the_keeper_gives_the_threads_back(group: Group) -> None:
     program.wait(10)
 
 
-def test_what_the_kernel_does_not_admit_is_told_with_the_sum(group: Group) -> None:
+def test_what_the_kernel_does_not_admit_is_told_with_the_sum(group: HostCgroup) -> None:
     cpus = len(cpu.machine_cpus())
 
     def measure() -> tuple[str, bool]:
@@ -124,7 +124,7 @@ def test_what_the_kernel_does_not_admit_is_told_with_the_sum(group: Group) -> No
     attempt("more threads than CPUs", measure, contends=True)
 
 
-def test_a_reservation_beside_a_part_of_the_cpus_is_refused(group: Group) -> None:
+def test_a_reservation_beside_a_part_of_the_cpus_is_refused(group: HostCgroup) -> None:
     have = cpu.machine_cpus()
     if len(have) < 2:
         lacking(Feature.CPUS)

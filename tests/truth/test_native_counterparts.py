@@ -29,7 +29,7 @@ def test_a_program_that_does_not_exist_is_named() -> None:
 @pytest.mark.together
 @pytest.mark.truth("app.lzma", "compressed_ratio")
 def test_the_text_shrinks_as_with_another_coder(tmp_path: Path) -> None:
-    (step,) = ADAPTERS["xz"].called({"corpus_bytes": 65_536}).prepare
+    (step,) = ADAPTERS["xz"].build_command({"corpus_bytes": 65_536}).prepare
     subprocess.run([step.program, *step.arguments], cwd=tmp_path, check=True)
     text = (tmp_path / "corpus").read_bytes()
     wanted = len(lzma.compress(text, format=lzma.FORMAT_ALONE, preset=6)) / len(text)

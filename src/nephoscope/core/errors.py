@@ -3,7 +3,7 @@
 NephoscopeError
 ├── UsageError          exit 2   the command or a file of the user's is wrong
 │   ├── PlanError                a plan that cannot be used (file, line, column)
-│   │   └── PlanErrors           several mistakes, reported together
+│   │   └── PlanErrors           several errors, reported together
 │   └── UnknownName              no such benchmark, run, metric, parameter
 ├── RunFailed           exit 3   a run was started and could not be finished
 │   ├── TargetError              the target failed, or ran another probe
@@ -62,26 +62,26 @@ class PlanError(UsageError):
 
     @property
     def each(self) -> Sequence[PlanError]:
-        """The single mistakes, each with its place and next step."""
+        """The single errors, each with its place and next step."""
         return (self,)
 
 
 class PlanErrors(PlanError):
-    """Several mistakes of one plan, reported together."""
+    """Several errors of one plan, reported together."""
 
-    def __init__(self, mistakes: Sequence[PlanError]) -> None:
-        super().__init__("\n".join(map(str, mistakes)))
-        self._mistakes = tuple(mistakes)
+    def __init__(self, errors: Sequence[PlanError]) -> None:
+        super().__init__("\n".join(map(str, errors)))
+        self._errors = tuple(errors)
 
     @property
     def each(self) -> Sequence[PlanError]:
-        """The mistakes in the order of the file."""
-        return self._mistakes
+        """The errors in the order of the file."""
+        return self._errors
 
     @property
     def sentences(self) -> Sequence[str]:
-        """One sentence for each mistake."""
-        return [str(mistake) for mistake in self._mistakes]
+        """One sentence for each error."""
+        return [str(error) for error in self._errors]
 
 
 class UnknownName(UsageError):

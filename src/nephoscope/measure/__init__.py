@@ -1,1 +1,1 @@
-"""What touches machines: plans, targets, labs and the execution of plans."""
+"""All that acts on machines: plans, targets, labs and the execution of plans."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from nephoscope.results.feature import Feature, Region, ReportSection
 
 EXECUTION = Feature(
-    "execution", record=".results.execution:Execution", analyse=".results.execution:analyse"
+    "execution", record=".results.execution:ExecutionSummary", analyse=".results.execution:analyse"
 )
 COUNTERS = Feature(
     "counters", record=".results.counters:TrialCounters", analyse=".results.counters:analyse"

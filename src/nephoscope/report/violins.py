@@ -18,7 +18,7 @@ FEWEST = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ViolinGroup:
     """Values of one place and one phase."""
 
     place: str
@@ -27,7 +27,7 @@ class Group:
 
 
 def violins(
-    places: Sequence[str], phases: Sequence[str], groups: Sequence[Group], y: figures.Axis
+    places: Sequence[str], phases: Sequence[str], groups: Sequence[ViolinGroup], y: figures.Axis
 ) -> dict[str, Any]:
     """Returns a violin for each group: places from left to right, one colour per phase."""
     data = [
@@ -59,14 +59,14 @@ def _with_room(values: Sequence[float]) -> list[float]:
     return [least if least == 0 else least - room, max(finite) + room]
 
 
-def _counts(place: str, groups: Sequence[Group]) -> str:
+def _counts(place: str, groups: Sequence[ViolinGroup]) -> str:
     """'n 10', or 'n 9 to 10' where the phases of a place have not equally many values."""
     found = sorted({len(one.values) for one in groups if one.place == place})
     return f"n {found[0]}" if len(found) == 1 else f"n {found[0]} to {found[-1]}"
 
 
 def _trace(
-    places: Sequence[str], at: int, group: Group, y: figures.Axis, *, first: bool
+    places: Sequence[str], at: int, group: ViolinGroup, y: figures.Axis, *, first: bool
 ) -> dict[str, Any]:
     dense = len(group.values) >= FEWEST
     colour, _, symbol = palette.style(at)

@@ -27,7 +27,7 @@ from nephoscope.core.model import (
 from nephoscope.measure.plans import plan_of
 from nephoscope.results import exclusions, feature, lines, names
 from nephoscope.results import findings as judged
-from nephoscope.results.lines import Key, Wanted
+from nephoscope.results.lines import LineId, Wanted
 from nephoscope.results.precision import precision
 from nephoscope.results.run_data import RunData
 from nephoscope.stats.statistics import histograms
@@ -176,7 +176,7 @@ class _WantedOf:
         self.rounds_of_boot = nest.rounds if nest is not None and nest.boots > 1 else 1
         """Trials of one alternative that are one repetition, because they share a boot."""
 
-    def __call__(self, key: Key, trial: str) -> Wanted:
+    def __call__(self, key: LineId, trial: str) -> Wanted:
         setting = self._setting(trial)
         levels = json.loads(key.factors).keys()
         parts = names.PARTS & levels and key.benchmark.startswith(SIMULATED)
@@ -187,7 +187,7 @@ class _WantedOf:
             self._spec(key.benchmark), self._repeat(setting), setting.get("headline") or ()
         )
 
-    def order(self, key: Key, trial: str) -> tuple[int, int]:
+    def order(self, key: LineId, trial: str) -> tuple[int, int]:
         """Place among the lines: the plan's settings first, then the spec's metrics."""
         spec = self._spec(key.benchmark)
         positions = spec.positions if spec else {}

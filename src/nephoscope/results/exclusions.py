@@ -17,7 +17,7 @@ from nephoscope.core.model import Exclusions, MetricResult, TrialRecord, TrialSt
 from nephoscope.measure.runs.schedule.alternatives import LOST
 from nephoscope.measure.runs.trials.phases import DEADLINE
 from nephoscope.results import lines, names
-from nephoscope.results.lines import Key
+from nephoscope.results.lines import LineId
 from nephoscope.stats.statistics import histograms
 from nephoscope.store import StoredRun, counts, query
 from nephoscope.store.trialfile import DAMAGED
@@ -112,7 +112,7 @@ def with_exclusions(
     ]
 
 
-Measured = Mapping[Key, tuple[Sequence[float], Sequence[int]]]
+Measured = Mapping[LineId, tuple[Sequence[float], Sequence[int]]]
 """Values and rounds of a line, with its excluded trials."""
 
 
@@ -128,7 +128,7 @@ def _measured(
     if rounds_of_boot > 1:
         groups = {k: own.by_boot(rounds_of_boot, statistics.median) for k, own in groups.items()}
         by_key = {k: own.by_boot(rounds_of_boot, histograms.merge) for k, own in by_key.items()}
-    measured: dict[Key, tuple[Sequence[float], Sequence[int]]] = {
+    measured: dict[LineId, tuple[Sequence[float], Sequence[int]]] = {
         key: (group.values, group.rounds) for key, group in groups.items()
     }
     for key, group in by_key.items():
@@ -148,7 +148,7 @@ def _exclusions_of(
     own = [record for record in excluded if _is_of(record, line)]
     if not own:
         return line.exclusions
-    key = Key(line.benchmark, line.metric, line.target, factors_key(line.factors))
+    key = LineId(line.benchmark, line.metric, line.target, factors_key(line.factors))
     values, rounds = measured.get(key, ((), ()))
     return Exclusions(
         Counter(cause_words(record.cause, record.status) for record in own),

@@ -74,7 +74,7 @@ class LostTarget:
 
 
 @dataclass(frozen=True, slots=True)
-class Execution:
+class ExecutionSummary:
     """All of it; see the module. tried_again: trials that needed more than one attempt."""
 
     phases: tuple[PhaseTime, ...]
@@ -85,7 +85,7 @@ class Execution:
     warnings: tuple[str, ...]
 
 
-def analyse(data: RunData) -> Execution | None:
+def analyse(data: RunData) -> ExecutionSummary | None:
     """Returns what the records state; None where they have no timelines (imports, old runs)."""
     timed = [record for record in data.records if record.timeline or record.failure_name == LOST]
     if not timed:
@@ -105,7 +105,7 @@ def analyse(data: RunData) -> Execution | None:
         if load.died
     ]
     warnings += _shared_cpus(data, timed)
-    return Execution(
+    return ExecutionSummary(
         phases=_phases(timed),
         skew=skew,
         loads=loads,

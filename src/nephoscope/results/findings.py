@@ -24,23 +24,23 @@ from nephoscope.core.model import (
 )
 from nephoscope.results.feature import contributing, load
 from nephoscope.stats import facts
-from nephoscope.stats.target_evidence import Series, TargetEvidence, Trials, Unchecked
+from nephoscope.stats.target_evidence import Series, TargetEvidence, TargetTrials, Unchecked
 
 Rule = Callable[[TargetEvidence], Iterable[Finding | Unchecked]]
 
 
-def summarise(records: Iterable[TrialRecord]) -> dict[str, Trials]:
+def summarise(records: Iterable[TrialRecord]) -> dict[str, TargetTrials]:
     """Target -> the facts on its trials that rules use, without warm-up rounds (0 and below)."""
     counted = (record for record in records if record.key.round > 0)
     by_target = group_by(counted, lambda record: record.key.target)
     return {target: _trials(own) for target, own in by_target.items()}
 
 
-def _trials(records: Sequence[TrialRecord]) -> Trials:
+def _trials(records: Sequence[TrialRecord]) -> TargetTrials:
     valid = [record for record in records if record.status is TrialStatus.VALID]
     failed = [record for record in records if record.status is TrialStatus.FAILED]
     by_place = group_by(valid, lambda record: (record.benchmark, record.key.round))
-    return Trials(
+    return TargetTrials(
         valid=len(valid),
         invalid=sum(record.status is TrialStatus.INVALID for record in records),
         failed=len(failed),
@@ -57,7 +57,7 @@ def _trials(records: Sequence[TrialRecord]) -> Trials:
 def findings(
     fingerprints: Mapping[str, Any],
     metrics: Sequence[MetricResult],
-    trials: Mapping[str, Trials] | None = None,
+    trials: Mapping[str, TargetTrials] | None = None,
     parts: tuple[Any, ...] = (),
     series: Series | None = None,
 ) -> tuple[Finding, ...]:
@@ -78,7 +78,7 @@ def findings(
             # What a simulated machine does not show is no riddle.
             fingerprint=None if facts.is_simulated(known) else known,
             metrics=tuple(metric for metric in metrics if metric.target == target),
-            trials=trials.get(target, Trials()),
+            trials=trials.get(target, TargetTrials()),
             parts=parts,
             series={key: value for key, value in (series or {}).items() if key[2] == target},
         )

@@ -29,7 +29,7 @@ PERCENTILES = (0.5, 0.9, 0.99, 0.999)
 _COMPANIONS = frozenset(names.UNANSWERED.values())
 
 
-class Key(NamedTuple):
+class LineId(NamedTuple):
     """Identity of a line; `factors` is the canonical JSON text of model.factors_key."""
 
     benchmark: str
@@ -95,14 +95,14 @@ class Wanted:
     headline: frozenset[str]
 
 
-def group_scalars(rows: Iterable[TrialValue], place: Mapping[str, int]) -> dict[Key, Group]:
+def group_scalars(rows: Iterable[TrialValue], place: Mapping[str, int]) -> dict[LineId, Group]:
     """Rows of store.query.trial_medians, by key; place: trial name -> position in the run."""
     return _grouped(((row, row.value) for row in rows), place)
 
 
 def group_histograms(
     rows: Iterable[TrialHistogram], place: Mapping[str, int]
-) -> dict[Key, Histograms]:
+) -> dict[LineId, Histograms]:
     """Rows of store.query.histograms, by key; those of unanswered requests join all requests."""
     groups = _grouped(((row, (row.values, row.counts)) for row in rows), place)
     joined = {key: group for key, group in groups.items() if key.metric not in _COMPANIONS}
@@ -117,10 +117,10 @@ def group_histograms(
 
 def _grouped(
     rows: Iterable[tuple[TrialMetric, _Value]], place: Mapping[str, int]
-) -> dict[Key, TrialGroup[_Value]]:
-    groups: dict[Key, TrialGroup[_Value]] = {}
+) -> dict[LineId, TrialGroup[_Value]]:
+    groups: dict[LineId, TrialGroup[_Value]] = {}
     for row, value in sorted(rows, key=lambda row: place[row[0].trial]):
-        key = Key(row.benchmark, row.metric, row.target, row.factors)
+        key = LineId(row.benchmark, row.metric, row.target, row.factors)
         group = groups.setdefault(key, TrialGroup(row.unit, Better(row.better), row.trial))
         group.values.append(value)
         group.rounds.append(row.round)
@@ -128,8 +128,8 @@ def _grouped(
 
 
 def pool_dependence(
-    groups: Mapping[Key, Group], distributions: Mapping[Key, Histograms]
-) -> dict[Key, Array]:
+    groups: Mapping[LineId, Group], distributions: Mapping[LineId, Histograms]
+) -> dict[LineId, Array]:
     """Returns the distribution of the autocorrelation that each line starts from.
 
     See `dependence.pooled_by_family`; a target is a machine. Histograms count by their medians.
@@ -138,7 +138,7 @@ def pool_dependence(
         key: trial_percentiles(group.values, 0.5, 0.95, group.unanswered)
         for key, group in distributions.items()
     }
-    priors: dict[Key, Array] = {}
+    priors: dict[LineId, Array] = {}
     for target in {key.target for key in series}:
         priors |= pooled_by_family(
             {key: values for key, values in series.items() if key.target == target},
@@ -163,7 +163,7 @@ def pool_comparisons(series: Mapping[LineKey, Array]) -> dict[str, Array]:
 
 
 def scalar_line(
-    key: Key,
+    key: LineId,
     group: Group,
     *,
     confidence: float,
@@ -211,7 +211,7 @@ def scalar_line(
 
 
 def percentile_lines(
-    key: Key,
+    key: LineId,
     group: Histograms,
     *,
     confidence: float,

@@ -54,5 +54,7 @@ class RunData:
         """States whether the plan asks for more than its settings one by one."""
         plan = self.manifest.plan
         design = plan.get("design") or {}
-        asked = any(design.get(key) for key in ("baseline", "a_a", "nest"))
-        return bool(asked or plan.get("factors") or str(design.get("fraction", "1")) != "1")
+        has_arrangement = any(design.get(key) for key in ("baseline", "a_a", "nest"))
+        return bool(
+            has_arrangement or plan.get("factors") or str(design.get("fraction", "1")) != "1"
+        )

@@ -203,10 +203,10 @@ def compare(
     store: Store, names: Sequence[str], margin: float, confidence: float, metrics: Sequence[str]
 ) -> RenderedResponse:
     """Returns the document of `compare --json` for runs, or targets as RUN:TARGET."""
-    from nephoscope.features.comparison.result import Rules
+    from nephoscope.features.comparison.result import ComparisonRules
     from nephoscope.features.comparison.stored import of_stored_runs
 
-    rules = Rules(margin=margin, confidence=confidence, metrics=frozenset(metrics))
+    rules = ComparisonRules(margin=margin, confidence=confidence, metrics=frozenset(metrics))
     return document(of_stored_runs(store, names, rules))
 
 

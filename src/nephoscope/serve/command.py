@@ -69,12 +69,12 @@ def serve(args: _ServeArguments) -> None:
     tls = tls_context(args.tls_cert, args.tls_key, args.client_ca)
     if args.data is not None and not args.data.is_dir():
         raise UsageError(f"--data: there is no directory '{args.data}'.")
-    shelf = Store(Store(args.store).path.absolute())
+    run_store = Store(Store(args.store).path.absolute())
     token, kept_in = None, None
     if args.with_token or args.token_file is not None or args.allow_runs or not is_loopback(place):
-        token, kept_in = token_of(args.token_file, shelf)
+        token, kept_in = token_of(args.token_file, run_store)
     settings = ServerSettings(
-        store=shelf,
+        store=run_store,
         address=place,
         port=args.port,
         host_names=checked_host_names(args.host_names),

@@ -42,7 +42,7 @@ class RunList:
 
 
 @dataclass(frozen=True, slots=True)
-class Trials:
+class TrialPage:
     """A part of a run's trials in the order of execution."""
 
     run: str
@@ -78,7 +78,7 @@ class Samples:
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class LoginState:
     """Whether a client has to log in. allow_runs: whether requests may start and stop runs.
 
     scales: unit -> divisors and labels in which people read it, the largest first.
@@ -116,7 +116,7 @@ class Queries:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RefusedRequest:
     """Why a request is refused, and what to do."""
 
     error: str
@@ -150,7 +150,7 @@ def _responses(names: Sequence[str], content_type: str = JSON) -> dict[int | str
         **{
             status: {
                 "description": text,
-                "content": {JSON: {"schema": _reference(_own(Refusal))}},
+                "content": {JSON: {"schema": _reference(_own(RefusedRequest))}},
             }
             for status, text in _REFUSED.items()
         },

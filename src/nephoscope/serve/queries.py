@@ -73,10 +73,10 @@ def excluded() -> dict[str, str]:
 
 def command_of(name: str) -> click.Command:
     """Returns the command of a name such as `network series`."""
-    called: click.Command = registered.program()
+    click_command: click.Command = registered.program()
     for word in name.split():
-        called = cast(click.Group, called).commands[word]
-    return called
+        click_command = cast(click.Group, click_command).commands[word]
+    return click_command
 
 
 def words_of(
@@ -93,7 +93,7 @@ def words_of(
         raise UnknownName(
             f"There is no query '{name[:80]}'. {why}".strip(), "See /api/v1/commands."
         )
-    called = command_of(name)
+    click_command = command_of(name)
     parameters = parameters_of(name)
     unknown = {key for key, _ in values} - parameters.keys()
     if unknown:
@@ -111,12 +111,12 @@ def words_of(
         )
     words = [*name.split(), *query.fixed]
     for key, value in values:
-        words += _option(called, key, parameters[key], value, store, data)
+        words += _option(click_command, key, parameters[key], value, store, data)
     words += ["--json"]
-    if any("--store" in parameter.opts for parameter in called.params):
+    if any("--store" in parameter.opts for parameter in click_command.params):
         words += [f"--store={store}"]
     words += ["--"]  # what follows is no option, whatever it begins with
-    for parameter in _arguments(called):
+    for parameter in _arguments(click_command):
         key = str(parameter.name)
         texts = [value for name, value in values if name == key]
         words += [checked(key, text, parameters[key], store, data) for text in texts]
@@ -125,11 +125,11 @@ def words_of(
 
 def parameters_of(name: str) -> dict[str, Kind]:
     """Returns the kind of every parameter of a query by its name, in the order of the help."""
-    called, query = command_of(name), query_of(name)
+    click_command, query = command_of(name), query_of(name)
     if not query.has_parameters:
         return {}
-    kinds: dict[str, Kind] = {str(one.name): _kind_of(one) for one in _arguments(called)}
-    for key, option in _all_options(called).items():
+    kinds: dict[str, Kind] = {str(one.name): _kind_of(one) for one in _arguments(click_command)}
+    for key, option in _all_options(click_command).items():
         if not getattr(option, "is_local", False) and not {*_NEVER, *query.fixed} & {*option.opts}:
             kinds[key] = _kind_of(option)
     return kinds

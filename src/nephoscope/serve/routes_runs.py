@@ -12,7 +12,7 @@ from fastapi.responses import StreamingResponse
 from nephoscope.httpd.responses import Refusal
 from nephoscope.serve.dashboard import Shared, json_response, respond
 from nephoscope.serve.measured import MAX_RUNS, Lines
-from nephoscope.serve.openapi import RunList, Samples, StartedRun, Trials, answers_with
+from nephoscope.serve.openapi import RunList, Samples, StartedRun, TrialPage, answers_with
 from nephoscope.serve.overview import Overview
 from nephoscope.serve.queries import run_of
 from nephoscope.store import FINISHED
@@ -99,7 +99,7 @@ async def journal(run: str, shared: Shared) -> Response:
     return await shared.of_run("journal", run)
 
 
-@router.get("/runs/{run}/trials", **answers_with(Trials))
+@router.get("/runs/{run}/trials", **answers_with(TrialPage))
 async def trials(
     run: str,
     shared: Shared,

@@ -14,14 +14,14 @@ from nephoscope.httpd.access import COOKIE, SESSION_S
 from nephoscope.httpd.guard import check_token, client_of, session_of
 from nephoscope.serve import static_files
 from nephoscope.serve.dashboard import Shared, json_response
-from nephoscope.serve.openapi import COMMANDS, Files, Queries, Session, answers_with
+from nephoscope.serve.openapi import COMMANDS, Files, LoginState, Queries, answers_with
 from nephoscope.serve.queries import elsewhere, excluded, files_of, parameters_of, queries, words_of
 
 router = APIRouter()
 API = "/api/v1"
 
 
-@router.get(f"{API}/session", **answers_with(Session))
+@router.get(f"{API}/session", **answers_with(LoginState))
 async def session(request: Request, shared: Shared) -> Response:
     """Returns whether this client has to log in, and what the server allows."""
     token = shared.access.needs_token

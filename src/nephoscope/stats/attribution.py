@@ -27,7 +27,7 @@ Reading = Mapping[str, Any]
 """The `beside` object of one trial."""
 
 
-class Word(StrEnum):
+class SlowdownCause(StrEnum):
     """Cause to which a slowdown is attributed."""
 
     NEIGHBOUR = "neighbour"
@@ -38,7 +38,7 @@ class Word(StrEnum):
     UNDECIDED = "undecided"  # whether there is a slowdown at all
 
 
-class Side(StrEnum):
+class CounterOrigin(StrEnum):
     """Whose doing a rise of a counter is."""
 
     QUOTA = "quota"
@@ -48,36 +48,55 @@ class Side(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Counter:
+class AttributedCounter:
     """One key of `beside`. least: a smaller rise explains nothing. share: of the lost time."""
 
     key: str
     name: str
     unit: str
-    side: Side
+    side: CounterOrigin
     least: float
     share: float
 
 
 # A counter has to rise by a tenth of the share of time that was lost: less is no explanation of
 # it, however certain. The least values are the grain: 10 ms ticks over trials of a second.
-COUNTERS: tuple[Counter, ...] = (
-    Counter("throttled_ratio", "time stopped by the own CPU quota", "ratio", Side.QUOTA, 0.01, 0.1),
-    Counter("others_busy_cpus", "CPUs used by other programs here", "cpus", Side.OWN, 0.05, 0.1),
-    Counter(
+COUNTERS: tuple[AttributedCounter, ...] = (
+    AttributedCounter(
+        "throttled_ratio",
+        "time stopped by the own CPU quota",
+        "ratio",
+        CounterOrigin.QUOTA,
+        0.01,
+        0.1,
+    ),
+    AttributedCounter(
+        "others_busy_cpus", "CPUs used by other programs here", "cpus", CounterOrigin.OWN, 0.05, 0.1
+    ),
+    AttributedCounter(
         "others_io_bytes_per_s",
         "disk traffic of other programs here",
         "bytes_per_s",
-        Side.OWN,
+        CounterOrigin.OWN,
         1e6,
         0.0,
     ),
-    Counter("steal_ratio", "steal", "ratio", Side.HYPERVISOR, 0.01, 0.1),
-    Counter("psi_cpu_some_ratio", "CPU pressure", "ratio", Side.KERNEL, 0.01, 0.1),
-    Counter("psi_memory_some_ratio", "memory pressure", "ratio", Side.KERNEL, 0.01, 0.1),
-    Counter("psi_io_some_ratio", "disk pressure", "ratio", Side.KERNEL, 0.01, 0.1),
-    Counter("own_gap_ratio", "gaps of the measured loop", "ratio", Side.KERNEL, 0.01, 0.1),
-    Counter("spare_gap_ratio", "gaps on a spare CPU", "ratio", Side.KERNEL, 0.01, 0.1),
+    AttributedCounter("steal_ratio", "steal", "ratio", CounterOrigin.HYPERVISOR, 0.01, 0.1),
+    AttributedCounter(
+        "psi_cpu_some_ratio", "CPU pressure", "ratio", CounterOrigin.KERNEL, 0.01, 0.1
+    ),
+    AttributedCounter(
+        "psi_memory_some_ratio", "memory pressure", "ratio", CounterOrigin.KERNEL, 0.01, 0.1
+    ),
+    AttributedCounter(
+        "psi_io_some_ratio", "disk pressure", "ratio", CounterOrigin.KERNEL, 0.01, 0.1
+    ),
+    AttributedCounter(
+        "own_gap_ratio", "gaps of the measured loop", "ratio", CounterOrigin.KERNEL, 0.01, 0.1
+    ),
+    AttributedCounter(
+        "spare_gap_ratio", "gaps on a spare CPU", "ratio", CounterOrigin.KERNEL, 0.01, 0.1
+    ),
 )
 """In the order in which evidence is told. `own_gap_ratio` is no key of the probe: whoever has it
 (a run of cpu.gaps: 1 minus the share) puts it into the reading."""
@@ -94,7 +113,7 @@ class Change:
     it did not rise as far as is known, but its interval reaches a rise that explains all.
     """
 
-    counter: Counter
+    counter: AttributedCounter
     estimate: Estimate | None
     rose: bool
     may_explain: bool = False
@@ -111,7 +130,7 @@ class Change:
 class Attribution:
     """The word, one sentence, the evidence for and against, and the changes behind it."""
 
-    word: Word
+    word: SlowdownCause
     sentence: str
     evidence: tuple[str, ...]
     changes: tuple[Change, ...] = field(default=(), metadata=INTERNAL)
@@ -119,7 +138,7 @@ class Attribution:
 
 def attribute(
     slowdown: Estimate,
-    quiet: Sequence[Reading],
+    baseline: Sequence[Reading],
     noisy: Sequence[Reading],
     *,
     paired: bool = False,
@@ -130,7 +149,7 @@ def attribute(
     """Puts a slowdown down to somebody, or says that nothing explains it.
 
     slowdown: time noisy over time quiet (or rate quiet over rate noisy): above 1 is slower.
-    quiet, noisy: the `beside` objects of the trials behind it. paired: quiet[i] belongs to
+    baseline, noisy: the `beside` objects of the trials behind it. paired: baseline[i] belongs to
     noisy[i] (they were measured right after one another). equivalence: the interval that has to
     lie below 1 + margin for "no slowdown"; that of the slowdown unless given.
     """
@@ -140,7 +159,7 @@ def attribute(
         return _not_slower(slowdown, decides, margin, negligible=negligible)
     lost = 1 - 1 / slowdown.value
     rises = tuple(
-        change(counter, quiet, noisy, lost, paired=paired, confidence=confidence)
+        change(counter, baseline, noisy, lost, paired=paired, confidence=confidence)
         for counter in COUNTERS
     )
     word, sentence = _judge(rises)
@@ -151,8 +170,8 @@ def attribute(
 
 
 def change(
-    counter: Counter,
-    quiet: Sequence[Reading],
+    counter: AttributedCounter,
+    baseline: Sequence[Reading],
     noisy: Sequence[Reading],
     lost: float,
     *,
@@ -160,10 +179,10 @@ def change(
     confidence: float = 0.95,
 ) -> Change:
     """Returns how a counter changed. lost: share of the time that the slowdown cost, 0 to 1."""
-    a, b = ([as_number(reading.get(counter.key)) for reading in side] for side in (quiet, noisy))
+    a, b = ([as_number(reading.get(counter.key)) for reading in side] for side in (baseline, noisy))
     if paired and len(a) == len(b):
-        both = [(x, y) for x, y in zip(a, b, strict=True) if x is not None and y is not None]
-        left, right = np.array([x for x, _ in both]), np.array([y for _, y in both])
+        pairs = [(x, y) for x, y in zip(a, b, strict=True) if x is not None and y is not None]
+        left, right = np.array([x for x, _ in pairs]), np.array([y for _, y in pairs])
     else:
         paired = False
         left = np.array([x for x in a if x is not None], dtype=np.float64)
@@ -179,8 +198,8 @@ def change(
     return Change(counter, estimate, rose, reaches and not rose and counter.share > 0)
 
 
-def _paired(quiet: Array, noisy: Array, unit: str, confidence: float) -> Estimate:
-    differences = noisy - quiet
+def _paired(baseline: Array, noisy: Array, unit: str, confidence: float) -> Estimate:
+    differences = noisy - baseline
     shift = ranks.one_sample_shift(differences, confidence)
     if shift.low is not None:
         method = "Hodges-Lehmann of paired differences, signed ranks"
@@ -189,13 +208,13 @@ def _paired(quiet: Array, noisy: Array, unit: str, confidence: float) -> Estimat
     return means.mean_t(differences, unit=unit, confidence=confidence)
 
 
-def _apart(quiet: Array, noisy: Array, unit: str, confidence: float) -> Estimate:
-    n = int(min(quiet.size, noisy.size))
-    shift = ranks.SafeShift(quiet, noisy)(confidence)
+def _apart(baseline: Array, noisy: Array, unit: str, confidence: float) -> Estimate:
+    n = int(min(baseline.size, noisy.size))
+    shift = ranks.SafeShift(baseline, noisy)(confidence)
     if shift.low is not None and n > FEWEST:
         method = "Hodges-Lehmann difference"
         return Estimate(shift.value, shift.low, shift.high, confidence, n, unit, method)
-    a, b = means.summary(quiet), means.summary(noisy)
+    a, b = means.summary(baseline), means.summary(noisy)
     value, method = b.mean - a.mean, "difference of means, Welch t"
     if a.s == 0 and b.s == 0:
         return Estimate(value, value, value, confidence, n, unit, method)
@@ -203,29 +222,30 @@ def _apart(quiet: Array, noisy: Array, unit: str, confidence: float) -> Estimate
     return Estimate(value, low, high, confidence, n, unit, method)
 
 
-def _judge(changes: Sequence[Change]) -> tuple[Word, str]:
+def _judge(changes: Sequence[Change]) -> tuple[SlowdownCause, str]:
     """The word and its sentence: quota first, then local load, then those outside."""
     rose = {
-        side: [one for one in changes if one.rose and one.counter.side is side] for side in Side
+        side: [one for one in changes if one.rose and one.counter.side is side]
+        for side in CounterOrigin
     }
-    outside = rose[Side.HYPERVISOR] + rose[Side.KERNEL]
-    if rose[Side.QUOTA]:
-        return Word.OWN_QUOTA, (
+    outside = rose[CounterOrigin.HYPERVISOR] + rose[CounterOrigin.KERNEL]
+    if rose[CounterOrigin.QUOTA]:
+        return SlowdownCause.OWN_QUOTA, (
             "The own CPU quota stopped it: that is what was rented or set, and no neighbour."
         )
-    if rose[Side.OWN]:
-        names = _names(rose[Side.OWN])
-        return Word.LOCAL_LOAD, f"Other programs of this machine explain it: {names} rose."
+    if rose[CounterOrigin.OWN]:
+        names = _names(rose[CounterOrigin.OWN])
+        return SlowdownCause.LOCAL_LOAD, f"Other programs of this machine explain it: {names} rose."
     if not outside:
-        return Word.UNEXPLAINED, "No counter that could explain it rose with it."
+        return SlowdownCause.UNEXPLAINED, "No counter that could explain it rose with it."
     names = _names(outside)
     unknown = [
         one
         for one in changes
         if one.estimate is None and one.counter.key in _MUST_BE_KNOWN_TO_ACCUSE
     ]
-    if unknown and not rose[Side.HYPERVISOR]:
-        return Word.UNEXPLAINED, (
+    if unknown and not rose[CounterOrigin.HYPERVISOR]:
+        return SlowdownCause.UNEXPLAINED, (
             f"{names} rose with it, but {_names(unknown)} cannot be told here, and those would "
             "raise it too."
         )
@@ -233,11 +253,11 @@ def _judge(changes: Sequence[Change]) -> tuple[Word, str]:
         one for one in changes if one.may_explain and one.counter.key in _MUST_BE_KNOWN_TO_ACCUSE
     ]
     if unsure:
-        return Word.UNEXPLAINED, (
+        return SlowdownCause.UNEXPLAINED, (
             f"{names} rose with it, but {_names(unsure)} may have risen as much; more trials "
             "would tell."
         )
-    return Word.NEIGHBOUR, (
+    return SlowdownCause.NEIGHBOUR, (
         f"{names} rose with it, while neither the own quota nor other programs here did."
     )
 
@@ -264,8 +284,8 @@ def _not_slower(
         sentence = (
             f"At {percent(equivalence.confidence)} {told} excludes a slowdown beyond {limit}."
         )
-        return Attribution(Word.NO_SLOWDOWN, sentence, ())
+        return Attribution(SlowdownCause.NO_SLOWDOWN, sentence, ())
     else:
         told = units.format_interval(slowdown.value, slowdown.low, slowdown.high, "none")
         sentence = f"{told} contains 1 and slowdowns beyond {limit}; more rounds would decide."
-    return Attribution(Word.UNDECIDED, sentence, ())
+    return Attribution(SlowdownCause.UNDECIDED, sentence, ())

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from nephoscope.core import units
 from nephoscope.core.model import Better, Estimate, MetricResult, Verdict
-from nephoscope.stats.compare import Comparison
+from nephoscope.stats.compare import TwoSampleComparison
 from nephoscope.stats.verdicts import Word, margin_bounds
 
 
 def compared(
     a: MetricResult, b: MetricResult, margin: float, names: tuple[str, str] = ("A", "B")
-) -> Comparison | None:
+) -> TwoSampleComparison | None:
     """Returns the comparison of two lines where one of them is censored; None where neither is.
 
     A verdict needs bounds that lie apart by more than the margin: the lower bound of one side above
@@ -20,7 +20,7 @@ def compared(
     if not (a.estimate.censored or b.estimate.censored):
         return None
     word, sentence = _verdict(a, b, margin, names)
-    return Comparison(
+    return TwoSampleComparison(
         paired=False,
         better=a.better,
         margin=margin,

@@ -40,7 +40,7 @@ Interval = Callable[[float], ranks.Shift]
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class TwoSampleComparison:
     """B against A. Estimates of ratios have the unit `ratio`, `difference` that of the metric.
 
     ratio: Hodges-Lehmann ratio b / a, carries the verdict; None where a ratio has no meaning.
@@ -101,7 +101,7 @@ def independent(
     names: tuple[str, str] = ("A", "B"),
     replications: bool = False,
     prior: Array = dependence.ASSUMED,
-) -> Comparison:
+) -> TwoSampleComparison:
     """Compare two unpaired samples, one value a repetition in order of execution.
 
     The interval of the ratio is Hodges and Lehmann's on logarithms (or, where values are not all
@@ -149,7 +149,7 @@ def paired(
     names: tuple[str, str] = ("A", "B"),
     replications: bool = False,
     prior: Array = dependence.ASSUMED,
-) -> Comparison:
+) -> TwoSampleComparison:
     """Compare two samples taken in the same rounds (interleaved trials, duet): a[i] with b[i].
 
     What a round did to both sides cancels. The verdict's interval is Wilcoxon's signed-rank one
@@ -204,11 +204,11 @@ def shared_rounds(a: MetricResult, b: MetricResult) -> tuple[Array, Array]:
 
 
 def over_report(
-    comparisons: Sequence[Comparison],
+    comparisons: Sequence[TwoSampleComparison],
     *,
     confidence: float = 0.95,
     primary: Sequence[bool] = (),
-) -> list[Comparison]:
+) -> list[TwoSampleComparison]:
     """Holm's correction over one report: better or worse must hold among all that was asked.
 
     primary: which comparisons are the main ones and have half of the error rate, however many
@@ -297,14 +297,14 @@ def _draft(
     confidence: float,
     names: tuple[str, str],
     least: int,
-) -> Comparison:
+) -> TwoSampleComparison:
     """Returns what all designs have: ratio, equivalence interval, verdict, difference, effect size.
 
     u: Mann and Whitney's statistic.
     """
     margin_bounds(margin)  # a margin without meaning is refused before anything is computed
     a12 = u / (a.size * b.size)
-    empty = Comparison(
+    empty = TwoSampleComparison(
         False,
         better,
         margin,
@@ -354,15 +354,17 @@ def _draft(
     )
 
 
-def _with_warnings(result: Comparison, texts: Sequence[str], means: Estimate | None) -> Comparison:
+def _with_warnings(
+    result: TwoSampleComparison, texts: Sequence[str], means: Estimate | None
+) -> TwoSampleComparison:
     """Returns the comparison with the warnings on dependence, and on means that disagree.
 
     Ranks and means draw opposite conclusions from outliers, or from skewed values.
     """
     warnings = [*texts, *result.warnings]
-    both = [Band(e.low, e.high) for e in (result.ratio, means) if e and e.low and e.high]
-    if len(both) == 2 and both[0].excludes_one != both[1].excludes_one:
-        ranks, of_means = (f"[{change(band.low)}, {change(band.high)}]" for band in both)
+    bands = [Band(e.low, e.high) for e in (result.ratio, means) if e and e.low and e.high]
+    if len(bands) == 2 and bands[0].excludes_one != bands[1].excludes_one:
+        ranks, of_means = (f"[{change(band.low)}, {change(band.high)}]" for band in bands)
         warnings.append(
             f"Ranks ({ranks}) and means ({of_means}) disagree on whether there is a difference: a "
             "few repetitions are far off; look at the values before relying on means."
@@ -370,7 +372,7 @@ def _with_warnings(result: Comparison, texts: Sequence[str], means: Estimate | N
     return replace(result, warnings=tuple(warnings))
 
 
-def _lacking(sizes: Comparison, at: ranks.Shift, least: int, confidence: float) -> str:
+def _lacking(sizes: TwoSampleComparison, at: ranks.Shift, least: int, confidence: float) -> str:
     """The sentence for too few repetitions to conclude anything; empty when there are enough."""
     head = f"No verdict: {sizes.n_a} and {sizes.n_b} repetitions"
     if min(sizes.n_a, sizes.n_b) < least:
@@ -390,8 +392,8 @@ def _difference(
     a: Array, b: Array, unit: str, confidence: float, interval: Callable[[Array, Array], Interval]
 ) -> Estimate | None:
     """Hodges-Lehmann difference b - a in the metric's unit; None when it is infinite."""
-    both = np.concatenate([a, b])
-    reach = float(np.max(np.abs(both[np.isfinite(both)]), initial=1.0)) * CENSORED
+    values = np.concatenate([a, b])
+    reach = float(np.max(np.abs(values[np.isfinite(values)]), initial=1.0)) * CENSORED
     x, y = (np.where(np.isinf(v), reach, v) for v in (a, b))
     at = interval(x, y)(confidence)
     if abs(at.value) > reach / 4:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from nephoscope.core.model import Better, Estimate, MetricResult, Verdict
-from nephoscope.stats.compare import Comparison
+from nephoscope.stats.compare import TwoSampleComparison
 from nephoscope.stats.statistics.values import Refused, percent
 from nephoscope.stats.verdicts import NO_BAND, Band, change, judge, say, verdict_of
 
@@ -25,7 +25,7 @@ _UNBOUNDED = 1e50
 SHOWN = 3
 """Imbalances that a warning states one by one."""
 
-Pairing = Callable[[MetricResult, MetricResult], Comparison]
+Pairing = Callable[[MetricResult, MetricResult], TwoSampleComparison]
 
 
 def imbalance(a: MetricResult, b: MetricResult, names: tuple[str, str]) -> str:
@@ -98,12 +98,12 @@ def slowest_value(better: Better, *, positive: bool) -> float:
 
 
 def bounded(
-    comparison: Comparison,
+    comparison: TwoSampleComparison,
     a: MetricResult,
     b: MetricResult,
     again: Pairing,
     names: tuple[str, str],
-) -> Comparison:
+) -> TwoSampleComparison:
     """Returns a comparison whose verdict holds with and without the excluded trials.
 
     again: compares two lines as `comparison` was made. Its intervals become those that cover both
@@ -132,8 +132,8 @@ def bounded(
 
 
 def _verdict(
-    bounds: Comparison,
-    results: tuple[Comparison, Comparison],
+    bounds: TwoSampleComparison,
+    results: tuple[TwoSampleComparison, TwoSampleComparison],
     excluded: str,
     names: tuple[str, str],
 ) -> Verdict:

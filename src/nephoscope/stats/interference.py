@@ -16,7 +16,7 @@ import numpy as np
 
 from nephoscope.core.model import Better, Estimate
 from nephoscope.stats import compare
-from nephoscope.stats.compare import MARGIN, Comparison
+from nephoscope.stats.compare import MARGIN, TwoSampleComparison
 from nephoscope.stats.statistics import means, variation
 from nephoscope.stats.statistics.bootstrap import interval_of_ratio, resample
 from nephoscope.stats.statistics.dependence import ASSUMED
@@ -51,20 +51,23 @@ class Triple:
 
     @property
     def sides(self) -> list[float]:
-        """Returns the quiet trials right before and after it, as far as there are any."""
+        """Returns the baseline trials right before and after it, as far as there are any."""
         return [value for value in (self.before, self.after) if value is not None]
 
 
 def around(round_number: int, loaded: float, before: float | None, after: float | None) -> Triple:
-    """A loaded trial with its neighbours. Raises Refused when there is no quiet trial beside it."""
-    quiet_values = [value for value in (before, after) if value is not None]
-    if not quiet_values:
-        raise Refused(f"Round {round_number} has no quiet trial beside the loaded one.")
-    positive = all(value > 0 for value in quiet_values)
-    quiet = math.exp(math.fsum(map(math.log, quiet_values)) / len(quiet_values)) if positive else (
-        math.fsum(quiet_values) / len(quiet_values)
-    )  # fmt: skip
-    return Triple(round_number, loaded, quiet, before, after)
+    """A loaded trial with its neighbours. Raises Refused without an adjacent baseline trial."""
+    baseline_values = [value for value in (before, after) if value is not None]
+    if not baseline_values:
+        raise Refused(f"Round {round_number} has no baseline trial adjacent to the loaded one.")
+    positive = all(value > 0 for value in baseline_values)
+    logarithms = map(math.log, baseline_values)
+    baseline = (
+        math.exp(math.fsum(logarithms) / len(baseline_values))
+        if positive
+        else math.fsum(baseline_values) / len(baseline_values)
+    )
+    return Triple(round_number, loaded, baseline, before, after)
 
 
 def factor(
@@ -74,7 +77,7 @@ def factor(
     margin: float = MARGIN,
     confidence: float = 0.95,
     prior: Array = ASSUMED,
-) -> Comparison:
+) -> TwoSampleComparison:
     """Loaded against quiet, paired by round; `turned` makes its ratio an interference factor.
 
     The interval is Wilcoxon's signed-rank one of the log ratios (6 rounds at 95 %). prior: of
@@ -133,20 +136,20 @@ def factor_of_means(
     """
     log_factors(triples, better)  # refuses what has no ratio
     loaded = np.array([one.loaded for one in triples])
-    quiet = np.array([_quiet_mean(one, better) for one in triples])
+    baseline = np.array([_baseline_mean(one, better) for one in triples])
     if better is Better.HIGHER:
         loaded = 1 / loaded
-    over, under = means.summary(loaded), means.summary(quiet)
-    shared = float(np.sum((loaded - over.mean) * (quiet - under.mean)) / (over.n - 1))
+    over, under = means.summary(loaded), means.summary(baseline)
+    shared = float(np.sum((loaded - over.mean) * (baseline - under.mean)) / (over.n - 1))
     bounds = means.fieller(under, over, confidence, covariance=shared)
     kind = "harmonic" if better is Better.HIGHER else "arithmetic"
     method = f"interference factor of {kind} means; Fieller, pairs by round"
-    note = "" if bounds else "Unbounded: the quiet mean is not distinguishable from zero."
+    note = "" if bounds else "Unbounded: the baseline mean is not distinguishable from zero."
     low, high = bounds or (None, None)
     return Estimate(over.mean / under.mean, low, high, confidence, over.n, "ratio", method, note)
 
 
-def _quiet_mean(triple: Triple, better: Better) -> float:
+def _baseline_mean(triple: Triple, better: Better) -> float:
     """The mean quiet time of a triple; of rates the mean of their inverses."""
     beside = triple.sides or [triple.quiet]
     if better is Better.HIGHER:
@@ -210,16 +213,16 @@ class Variation:
 
 
 def variation_factor(
-    quiet: Numbers, loaded: Numbers, *, rounds: int, confidence: float = 0.95, seed: int = 1
+    baseline: Numbers, loaded: Numbers, *, rounds: int, confidence: float = 0.95, seed: int = 1
 ) -> Variation:
     """Coefficient of variation beside the load over that in quiet, classic and robust.
 
-    quiet, loaded: one value a trial; quiet may hold several a round, so that `rounds` (of both the
-    least number of independent repetitions) is what the interval rests on. Where both sides look
-    normal the interval of the classic one joins Vangel's two (see `variation_ratio`), else
-    it is a bootstrap.
+    baseline, loaded: one value a trial; the baseline may hold several a round, so that the interval
+    rests on `rounds`, the least number of independent repetitions of the two. Where both sides look
+    normal the interval of the classic one joins Vangel's two (see `variation_ratio`), else it is a
+    bootstrap.
     """
-    a, b = clean(quiet), clean(loaded)
+    a, b = clean(baseline), clean(loaded)
     try:
         robust = variation.ratio_of_robust_cv(a, b, confidence=confidence, seed=seed)
         robust = replace(robust, n=rounds)
@@ -227,7 +230,7 @@ def variation_factor(
         return Variation(None, None, str(reason))
     below, above = variation.cv_point(a), variation.cv_point(b)
     if not below or above is None:
-        why = "The quiet trials do not vary, or a mean is not distinguishable from zero."
+        why = "The baseline trials do not vary, or a mean is not distinguishable from zero."
         return Variation(None, robust, why)
     if variation.looks_normal(a) and variation.looks_normal(b):
         return Variation(variation_ratio(below, rounds, above, rounds, confidence), robust)
@@ -237,7 +240,9 @@ def variation_factor(
     ]
     low, top = interval_of_ratio(replicas[1], replicas[0], above / below, rounds, confidence)
     method = f"ratio of s / mean; bootstrap, {RESAMPLES} resamples, seed {seed}"
-    note = "" if top is not None else "The upper bound is infinite: the quiet may not vary at all."
+    note = (
+        "" if top is not None else "The upper bound is infinite: the baseline may not vary at all."
+    )
     found = Estimate(above / below, low, top, confidence, rounds, "ratio", method, note)
     return Variation(found, robust)
 

@@ -30,8 +30,8 @@ Answers = Iterator[Finding | Unchecked]
 
 
 @dataclass(frozen=True, slots=True)
-class Trials:
-    """Trials of one target, without warm-up. counters: of each; failures: name -> count.
+class TargetTrials:
+    """TargetTrials of one target, without warm-up. counters: of each; failures: name -> count.
 
     placed: (benchmark, round) -> the factors and the counters of its trials.
     """
@@ -95,7 +95,7 @@ class TargetEvidence:
     target: str
     fingerprint: Any
     metrics: tuple[MetricResult, ...]
-    trials: Trials
+    trials: TargetTrials
     parts: tuple[Any, ...] = ()
     series: Series = field(default_factory=dict)
 

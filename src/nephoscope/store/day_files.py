@@ -31,7 +31,7 @@ from nephoscope.store.files import (
     translating_os_errors,
     write_atomically,
 )
-from nephoscope.store.summary import RunSummary
+from nephoscope.store.summary import RunMeasurements
 
 WATCH = "watch"
 """Label of the runs of a watch. Each watch has a folder of day files, which it may limit."""
@@ -63,7 +63,7 @@ def folder_of(store: Path, watch: str) -> Path:
     return store / FOLDER / f"{WATCH}={name}" if watch else store / FOLDER
 
 
-def path_of(store: Path, run: RunSummary) -> Path:
+def path_of(store: Path, run: RunMeasurements) -> Path:
     """Returns the day file of a run: that of the UTC day on which it started."""
     day = datetime.fromtimestamp(run.started_s, UTC).strftime("%Y-%m-%d")
     return folder_of(store, run.labels.get(WATCH, "")) / f"{day}.jsonl"
@@ -96,7 +96,7 @@ def _ends_s(name: str) -> float:
 
 def summaries(
     store: Path, problems: list[str], *, without: Container[str] = ()
-) -> Iterator[RunSummary]:
+) -> Iterator[RunMeasurements]:
     """Yields the summaries of the day files, oldest day first; one run at a time is in memory.
 
     without: ids of runs whose folder was read. problems: receives a sentence for each line that is
@@ -110,7 +110,9 @@ def summaries(
                 yield run
 
 
-def read(path: Path, problems: list[str], later: list[str] | None = None) -> Iterator[RunSummary]:
+def read(
+    path: Path, problems: list[str], later: list[str] | None = None
+) -> Iterator[RunMeasurements]:
     """Yields the summaries of a day file; adds a sentence to `problems` for each damaged line.
 
     later: receives a sentence for all lines of a later format version; None for `problems`.
@@ -159,7 +161,7 @@ class DayWriter:
     _known: dict[Path, dict[str, int]] = field(default_factory=dict)
     """Of each file that was written to: id of a run -> checksum of its line."""
 
-    def put(self, measured: RunSummary) -> Path:
+    def put(self, measured: RunMeasurements) -> Path:
         """Stores a summary durably, instead of an earlier one of the same run; returns the file.
 
         Raises StoreError, and then leaves the file as it was.

@@ -88,7 +88,7 @@ class TargetSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class RunSummary:
+class RunMeasurements:
     """What a run measured.
 
     started_s: seconds since the epoch. created_s: the same, when the run came into the store; 0 if
@@ -126,7 +126,7 @@ class RunSummary:
         return metric.estimates.get(name)
 
 
-def line_of(summary: RunSummary) -> bytes:
+def line_of(summary: RunMeasurements) -> bytes:
     """Returns a summary as one line with a checksum (`journal.with_checksum`)."""
     head = {
         "targets": {
@@ -186,7 +186,7 @@ _ESTIMATE = (
 )
 
 
-def parsed(line: bytes) -> RunSummary | None:
+def parsed(line: bytes) -> RunMeasurements | None:
     """Returns the summary of a line without its newline; None where it is damaged or none."""
     document, holds = journal.parsed_line(line)
     if document is None or not holds or not has_types(document, _TYPES):
@@ -222,7 +222,7 @@ _TYPES: Mapping[str, type] = {
 }
 
 
-def _summary(document: Mapping[str, Any]) -> RunSummary:
+def _summary(document: Mapping[str, Any]) -> RunMeasurements:
     if not RUN_SUMMARY.is_readable(document["version"]) or not is_moment(document["started_s"]):
         raise ValueError("it is of another version")
     reader = zlib.decompressobj()
@@ -237,7 +237,7 @@ def _summary(document: Mapping[str, Any]) -> RunSummary:
         for name, one in head["targets"].items()
     }
     confidence = float(document["confidence"])
-    return RunSummary(
+    return RunMeasurements(
         document["run"],
         float(document["started_s"]),
         document["plan"],
@@ -309,7 +309,7 @@ def _estimate(values: Sequence[Any], unit: str, confidence: float) -> Estimate:
     )
 
 
-def read(folder: Path) -> RunSummary | None:
+def read(folder: Path) -> RunMeasurements | None:
     """Returns the summary in a run's folder; None where there is none that can be used."""
     path = folder / FILE
     try:
@@ -320,7 +320,7 @@ def read(folder: Path) -> RunSummary | None:
     return parsed(content.removesuffix(b"\n"))
 
 
-def write(folder: Path, summary: RunSummary) -> None:
+def write(folder: Path, summary: RunMeasurements) -> None:
     """Writes the summary of a run into its folder; it can be computed again, so it is not synced.
 
     Raises StoreError.

@@ -47,7 +47,7 @@ def values(samples: list[Sample]) -> dict[str, float]:
 
 
 def command_of(benchmark: str, **params: Any) -> str:
-    return ADAPTERS[benchmark].called({**BACKENDS, **params}, serving=True).input
+    return ADAPTERS[benchmark].build_command({**BACKENDS, **params}, serving=True).input
 
 
 def test_haproxy_reports_requests_failures_and_states() -> None:

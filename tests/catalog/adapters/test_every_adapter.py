@@ -114,7 +114,7 @@ def test_the_declaration_is_complete(adapter: Adapter) -> None:
 
 @every
 def test_defaults_make_a_command_and_unknown_names_do_not(adapter: Adapter) -> None:
-    command = adapter.called({})
+    command = adapter.build_command({})
     job = command.job(adapter.spec.tool)
     # What the probe takes, and nothing that a shell would have to read.
     assert set(job) == {
@@ -127,10 +127,10 @@ def test_defaults_make_a_command_and_unknown_names_do_not(adapter: Adapter) -> N
     # Everything happens in its scratch folder, in which it starts.
     words = [*command.arguments, *command.input.split()]
     if adapter.server is not None:
-        words += adapter.called({}, serving=True).arguments
+        words += adapter.build_command({}, serving=True).arguments
     assert not any(re.match(r"/(?!dev/std).", word) for word in words)
     with pytest.raises(UnknownName):
-        adapter.called({"no_such_parameter": 1})
+        adapter.build_command({"no_such_parameter": 1})
 
 
 @declared

@@ -116,7 +116,9 @@ def test_a_server_of_the_tool_s_own(
     adapter = ADAPTERS[benchmark]
     with subprocess.Popen([*inside, *server]) as serving:
         try:
-            text = _printed([*inside, *wrap(str(probe), adapter.called(SECOND).job(benchmark), 60)])
+            text = _printed(
+                [*inside, *wrap(str(probe), adapter.build_command(SECOND).job(benchmark), 60)]
+            )
         finally:
             serving.terminate()
     said = text["tool"]

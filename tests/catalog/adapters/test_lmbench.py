@@ -12,14 +12,14 @@ LMBENCH = [name for name in ADAPTERS if name.startswith("lmbench.")]
 
 @pytest.mark.parametrize("name", LMBENCH)
 def test_interval_and_placement_are_variables(name: str) -> None:
-    command = ADAPTERS[name].called({"interval_ns": 5_000_000, "placement": "one-cpu"})
+    command = ADAPTERS[name].build_command({"interval_ns": 5_000_000, "placement": "one-cpu"})
     assert command.environment == {"ENOUGH": "5000", "LMBENCH_SCHED": "SINGLE"}
     assert command.job("tool")["environment"] == dict(command.environment)
 
 
 def test_an_interval_is_in_whole_microseconds() -> None:
     with pytest.raises(UsageError, match="whole number of microseconds"):
-        ADAPTERS["lmbench.pipe"].called({"interval_ns": 1_000_500})
+        ADAPTERS["lmbench.pipe"].build_command({"interval_ns": 1_000_500})
 
 
 def test_a_figure_that_is_not_printed_is_an_error_in_the_tool_s_words() -> None:

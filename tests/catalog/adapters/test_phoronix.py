@@ -25,11 +25,11 @@ HEAD = '<?xml version="1.0"?><PhoronixTestSuite>'
 )
 def test_nothing_reaches_the_shell_of_the_suite(params: dict[str, str]) -> None:
     with pytest.raises(UsageError):
-        PHORONIX.called(params)
+        PHORONIX.build_command(params)
 
 
 def test_it_runs_without_rights_and_without_a_network() -> None:
-    for command in (PHORONIX.look, PHORONIX.called({})):
+    for command in (PHORONIX.version_command, PHORONIX.build_command({})):
         assert command.user == "nobody"
         assert command.environment["NO_EXTERNAL_DEPENDENCIES"] == "TRUE"
         configurations = [step.input for step in command.prepare if step.input]
@@ -40,7 +40,7 @@ def test_it_runs_without_rights_and_without_a_network() -> None:
 
 @pytest.mark.parametrize(("options", "every"), [("", "TRUE"), ("c-ray.size=1", "FALSE")])
 def test_a_choice_of_options_runs_only_these(options: str, every: str) -> None:
-    command = PHORONIX.called({"options": options})
+    command = PHORONIX.build_command({"options": options})
     (text,) = (step.input for step in command.prepare if step.input)
     assert ElementTree.fromstring(text).findtext(".//RunAllTestCombinations") == every
     assert command.environment.get("PRESET_OPTIONS", "") == options

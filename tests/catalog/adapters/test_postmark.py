@@ -98,7 +98,7 @@ def test_the_version_is_in_its_greeting() -> None:
 
 
 def test_parameters_become_commands() -> None:
-    command = POSTMARK.called(
+    command = POSTMARK.build_command(
         {"files": 7, "transactions": 20, "directories": 0, "buffering": True, "directory": "/x"}
     )
     lines = command.input.splitlines()
@@ -115,4 +115,4 @@ def test_parameters_become_commands() -> None:
 
 def test_sizes_have_to_be_a_range() -> None:
     with pytest.raises(UsageError, match="must be less than"):
-        POSTMARK.called({"min_bytes": 500, "max_bytes": 500})
+        POSTMARK.build_command({"min_bytes": 500, "max_bytes": 500})

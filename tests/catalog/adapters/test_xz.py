@@ -11,7 +11,7 @@ from nephoscope.catalog.adapters import ADAPTERS
 
 
 def test_the_text_is_that_of_the_native_benchmark(tmp_path: Path) -> None:
-    (step,) = ADAPTERS["xz"].called({"corpus_bytes": 100_000}).prepare
+    (step,) = ADAPTERS["xz"].build_command({"corpus_bytes": 100_000}).prepare
     subprocess.run([step.program, *step.arguments], cwd=tmp_path, check=True)
     text = (tmp_path / "corpus").read_bytes()
     # The probe's own test has the same digest.

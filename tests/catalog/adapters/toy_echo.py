@@ -18,10 +18,10 @@ from nephoscope.catalog.adapters.frame import (
     PORT,
     TOOL,
     Adapter,
-    Command,
     Output,
-    Server,
+    ToolCommand,
     ToolError,
+    ToolServer,
     check_ending,
 )
 from nephoscope.core.model import Better, Sample, Shape
@@ -70,9 +70,9 @@ SPEC = BenchmarkSpec(
 )
 
 
-def command(params: Mapping[str, Any]) -> Command:
+def command(params: Mapping[str, Any]) -> ToolCommand:
     """Returns how the client is called."""
-    return Command(("-c", _CLIENT, PEER_ADDRESS, PEER_PORT, str(params["count"])))
+    return ToolCommand(("-c", _CLIENT, PEER_ADDRESS, PEER_PORT, str(params["count"])))
 
 
 def parse(output: Output) -> list[Sample]:
@@ -103,12 +103,12 @@ def counters(output: Output) -> dict[str, Any]:
 ADAPTER = Adapter(
     SPEC,
     command,
-    Command(("--version",)),
+    ToolCommand(("--version",)),
     version,
     parse,
-    Server(
+    ToolServer(
         "python3",
-        lambda _: Command(("-c", _SERVER, ADDRESS, PORT)),
+        lambda _: ToolCommand(("-c", _SERVER, ADDRESS, PORT)),
         install="apt-get install python3",
         ready_text="ready to echo",
         counters=counters,

@@ -37,7 +37,7 @@ def test_a_file_becomes_the_simulator_s_json(mine: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", scenarios.KINDS, ids=lambda kind: kind.word)
-def test_every_built_in_scenario_is_accepted(kind: scenarios.Kind) -> None:
+def test_every_built_in_scenario_is_accepted(kind: scenarios.SimulationKind) -> None:
     known = scenarios.builtin(kind)
     assert known
     for name, values in known.items():

@@ -17,10 +17,10 @@ from tests.hardware import Feature, lacking
 
 from nephoscope.core.errors import Lacking, RunFailed, UsageError
 from nephoscope.features.advise import hardware_counters, observe, processes, sockets, telemetry
-from nephoscope.features.advise.machine_counters import Device, devices, pressure
-from nephoscope.features.advise.processes import Process, ProcessTree, Thread
+from nephoscope.features.advise.machine_counters import BlockDevice, devices, pressure
+from nephoscope.features.advise.processes import ProcessCounters, ProcessTree, Thread
 from nephoscope.features.advise.sockets import TcpSocket
-from nephoscope.features.advise.telemetry import Snapshot, Telemetry
+from nephoscope.features.advise.telemetry import CounterSnapshot, Telemetry
 
 ROOT = (10, 1)
 STEP_S = 0.1
@@ -39,7 +39,7 @@ def snapshots(
     own_bytes: int = 0,
     other_bytes: int = 0,
     stalls: Mapping[str, float] | None = None,
-) -> list[Snapshot]:
+) -> list[CounterSnapshot]:
     """A process of constant behaviour: shares of the time, bytes and connection per step."""
     made = []
     for number in range(COUNT):
@@ -47,7 +47,7 @@ def snapshots(
         state = "D" if in_disk and in_disk[number % len(in_disk)] else "S"
         thread = Thread(int(1e9 * running * seconds), int(1e9 * waiting * seconds), state)
         cpu_s = (threads * running + short_lived) * seconds
-        process = Process(cpu_s, number * own_bytes, 0, 0, 5 * number, 1000 + number)
+        process = ProcessCounters(cpu_s, number * own_bytes, 0, 0, 5 * number, 1000 + number)
         moved = number * (own_bytes + other_bytes)
         grown = None
         if connection is not None:
@@ -59,12 +59,12 @@ def snapshots(
                 connection.rtt_us,
             )
         made.append(
-            Snapshot(
+            CounterSnapshot(
                 seconds,
                 {ROOT: process},
                 {(*ROOT, place): thread for place in range(threads)},
                 {} if grown is None else {b"cookie": grown},
-                {"vda": Device(int(1e3 * device_busy * seconds), moved)},
+                {"vda": BlockDevice(int(1e3 * device_busy * seconds), moved)},
                 {name: int(1e6 * share * seconds) for name, share in (stalls or {}).items()},
                 {},
             )

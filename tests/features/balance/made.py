@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tests.store.factory import trial_record
 
 from nephoscope.core.model import Sample, TrialRecord
-from nephoscope.features.balance.trials import BalancedTrial, Counter
+from nephoscope.features.balance.trials import BackgroundSamples, BalancedTrial
 
 MS = 1_000_000
 BEGAN_NS = 1_700_000_000 * 1000 * MS
@@ -25,9 +25,11 @@ def record(params: dict[str, object]) -> TrialRecord:
     )
 
 
-def counter(name: str, benchmark: str, samples: Sequence[Sample], **params: object) -> Counter:
+def counter(
+    name: str, benchmark: str, samples: Sequence[Sample], **params: object
+) -> BackgroundSamples:
     started = Sample("started_wall_ns", float(BEGAN_NS))
-    return Counter(
+    return BackgroundSamples(
         name, benchmark, {"address": "10.0.0.9", "port": 80, **params}, [*samples, started]
     )
 

@@ -17,14 +17,14 @@ from nephoscope.core import documents
 from nephoscope.core.documents import schema_of
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Sample, Setting
-from nephoscope.features.census import files, records, sightings
+from nephoscope.features.census import files, observations, records
 from nephoscope.features.census import result as census
 from nephoscope.features.census.command import stored_runs
 from nephoscope.features.census.published import published
 from nephoscope.features.census.records import (
     UNKNOWN_TYPE,
     Census,
-    Count,
+    MachineCount,
     Observations,
     StatedSpeed,
 )
@@ -96,12 +96,12 @@ def run_of(
     return run
 
 
-def shares(kind: records.Kind) -> dict[str, int]:
+def shares(kind: records.InstanceType) -> dict[str, int]:
     return {one.model: one.count for one in kind.models}
 
 
 def of(runs: list[StoredRun], **options: Any) -> records.Census:
-    return census.build(sightings.seen(runs, **options))
+    return census.build(observations.seen(runs, **options))
 
 
 def test_a_machine_counts_once_however_often_it_was_measured(tmp_path: Path) -> None:
@@ -197,10 +197,10 @@ def test_what_cannot_be_counted_is_told(tmp_path: Path) -> None:
 def test_hosts_of_a_lab_are_no_machines_of_their_own(tmp_path: Path) -> None:
     hosts = {"a": fingerprint("X", "h1"), "b": fingerprint("X", "h1")}
     run = run_of(tmp_path, hosts, {"a": 1e6, "b": 2e6}, lab=True)
-    left = sightings.seen([run])
+    left = observations.seen([run])
     assert left.counts == ()
     assert "2 lab hosts" in left.left_out[0]
-    assert len(sightings.seen([run], with_lab=True).counts) == 1  # the one that they live on
+    assert len(observations.seen([run], with_lab=True).counts) == 1  # the one that they live on
 
 
 def test_one_name_and_two_steppings_are_two_models(tmp_path: Path) -> None:
@@ -388,14 +388,15 @@ def study() -> records.Census:
 
 def test_small_n_says_so() -> None:
     (small, large) = (
-        census.build(Observations((Count("m1", "A", machines),))).kinds[0] for machines in (5, 30)
+        census.build(Observations((MachineCount("m1", "A", machines),))).kinds[0]
+        for machines in (5, 30)
     )
     assert "Small sample" in small.notes[0]
     assert not [note for note in large.notes if "small" in note]
 
 
 def test_an_empty_store_has_no_census(tmp_path: Path) -> None:
-    assert sightings.seen(Store(tmp_path).runs()).counts == ()
+    assert observations.seen(Store(tmp_path).runs()).counts == ()
 
 
 @pytest.mark.slow
@@ -411,7 +412,7 @@ def test_many_runs_are_read_once_each_and_not_held(
     monkeypatch.setattr(
         parquet, "ParquetFile", lambda *a, **k: samples.append(a) or opened(*a, **k)
     )
-    used, looks, looked_at = sightings.sighted(
+    used, looks, looked_at = observations.observed(
         stored_runs(Store(tmp_path)), frozenset(), False, Counter()
     )
     assert (len(used), len(looks), looked_at) == (60, 60, 60)

@@ -8,13 +8,13 @@ import pytest
 
 from nephoscope.features.clients.findings import RULES
 from nephoscope.features.clients.result import ClientsAndServers, EndsOfResult
-from nephoscope.stats.target_evidence import TargetEvidence, Trials
+from nephoscope.stats.target_evidence import TargetEvidence, TargetTrials
 
 ELSEWHERE = EndsOfResult("ab", "vm1", "gen", "vm1", 12, 0.97, 1.0, True)
 
 
 def findings(line: EndsOfResult) -> dict[str, str]:
-    case = TargetEvidence(line.target, {}, (), Trials(), (ClientsAndServers((line,)),))
+    case = TargetEvidence(line.target, {}, (), TargetTrials(), (ClientsAndServers((line,)),))
     return {found.id: found.sentence for rule in RULES for found in rule(case)}  # type: ignore[union-attr]
 
 

@@ -34,7 +34,7 @@ from nephoscope.stats.statistics import histograms
 from nephoscope.store import RUNNING, Store, StoredRun, day_files
 from nephoscope.store.index import _read
 from nephoscope.store.packing import Histogram
-from nephoscope.store.summary import RunSummary
+from nephoscope.store.summary import RunMeasurements
 
 RAW = Policy(keep_raw_s=7 * DAY_S)
 DERIVED = ("summary.json", ".index.jsonl")
@@ -242,7 +242,7 @@ def test_a_run_that_is_compacted_while_a_history_is_read_is_one_point(store: Pat
     every = iter(every_summary(store))
     read_before = [next(every), next(every), next(every)]
     compacted(store)
-    ids = [one.run for one in (*read_before, *every) if isinstance(one, RunSummary)]
+    ids = [one.run for one in (*read_before, *every) if isinstance(one, RunMeasurements)]
     assert len(ids) == len(set(ids)) == 4
 
 

@@ -13,12 +13,12 @@ from nephoscope.core import documents
 from nephoscope.core.documents import schema_of
 from nephoscope.core.model import Better, Sample, Setting
 from nephoscope.features.comparison import result as comparing
-from nephoscope.features.comparison.history import History
-from nephoscope.features.comparison.result import Comparisons, Rules
+from nephoscope.features.comparison.history import LineHistory
+from nephoscope.features.comparison.result import ComparisonRules, Comparisons
 from nephoscope.results import analyse_run
 from nephoscope.store import Store
 
-RULES = Rules(margin=0.03, confidence=0.95)
+RULES = ComparisonRules(margin=0.03, confidence=0.95)
 A = [102, 98, 101, 97, 103, 99, 100, 104, 96, 100]  # the tutorial's before.txt
 
 
@@ -69,7 +69,7 @@ def test_two_targets_are_paired_by_round_so_shared_weather_cancels(
 
 def test_only_the_asked_metric_is_compared(tmp_path: Path) -> None:
     result = analyse_run.build(make_run(tmp_path, TWO_TARGETS, two(1.1)))
-    rules = Rules(0.03, 0.95, frozenset({"null_per_s"}))
+    rules = ComparisonRules(0.03, 0.95, frozenset({"null_per_s"}))
     told = comparing.of_targets(result, "one", "two", rules)
     assert [line.metric for line in told.comparisons] == ["null_per_s"]
 
@@ -92,7 +92,7 @@ def test_separate_runs_say_so_and_take_the_variance_between_runs_into_the_interv
     make_run(tmp_path, NULL_PLAN, shifted(1000), machine="another")
     left, right = analyse_run.build(a), analyse_run.build(b)
     ids = {a.id, b.id}
-    history = (History(Store(tmp_path), a, ids), History(Store(tmp_path), b, ids))
+    history = (LineHistory(Store(tmp_path), a, ids), LineHistory(Store(tmp_path), b, ids))
     told = valid(comparing.of_runs(left, right, ("local", "local"), history, RULES))
     (line,) = told.comparisons
     assert "not interleaved" in told.warnings[0]
@@ -121,7 +121,7 @@ def test_the_history_is_of_the_same_machine_and_leaves_out_both_runs(tmp_path: P
     make_run(tmp_path, NULL_PLAN, shifted(1000), machine="another")
     make_run(tmp_path, NULL_PLAN, shifted(2000), state="running")
     a = make_run(tmp_path, NULL_PLAN, shifted(100))
-    history = History(Store(tmp_path), a, {a.id})
+    history = LineHistory(Store(tmp_path), a, {a.id})
     found = history(("null", "null_ns", "{}"), "local")
     assert len(found) == 1
     assert found[0] == pytest.approx(90, rel=0.01)
@@ -131,7 +131,7 @@ def test_the_history_is_of_the_same_machine_and_leaves_out_both_runs(tmp_path: P
 def test_a_machine_without_an_identity_has_no_history(tmp_path: Path) -> None:
     make_run(tmp_path, NULL_PLAN, shifted(90), machine="")
     a = make_run(tmp_path, NULL_PLAN, shifted(100), machine="")
-    assert History(Store(tmp_path), a, {a.id})(("null", "null_ns", "{}"), "local") == []
+    assert LineHistory(Store(tmp_path), a, {a.id})(("null", "null_ns", "{}"), "local") == []
 
 
 def test_lines_on_one_side_only_are_counted(tmp_path: Path) -> None:

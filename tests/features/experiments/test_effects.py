@@ -7,13 +7,13 @@ import itertools
 import pytest
 
 from nephoscope.core.model import Better
-from nephoscope.features.experiments.effects import Cell, contrasts
+from nephoscope.features.experiments.effects import DesignCell, contrasts
 from nephoscope.stats.statistics.values import Refused
 
 ROUNDS = range(1, 9)
 
 
-def cells(drop: set[tuple[str, int]] = frozenset()) -> list[Cell]:  # type: ignore[assignment]
+def cells(drop: set[tuple[str, int]] = frozenset()) -> list[DesignCell]:  # type: ignore[assignment]
     """Value = drift of the round x effect of a x effect of b x a little that differs by round."""
     out = []
     for a, b in itertools.product("xyz", (1, 2)):
@@ -23,7 +23,7 @@ def cells(drop: set[tuple[str, int]] = frozenset()) -> list[Cell]:  # type: igno
             for r in ROUNDS
             if (a, r) not in drop
         }
-        out.append(Cell({"a": a, "b": b}, values))
+        out.append(DesignCell({"a": a, "b": b}, values))
     return out
 
 
@@ -53,7 +53,7 @@ def test_what_has_no_effect_to_tell_is_refused() -> None:
     with pytest.raises(Refused, match="unbalanced"):
         contrasts(cells()[:-1], "a", "x")
     with pytest.raises(Refused, match="No round"):
-        contrasts([*cells()[:5], Cell({"a": "z", "b": 2}, {})], "a", "x")
-    zero = Cell({"a": "z", "b": 2}, dict.fromkeys(ROUNDS, 0.0))
+        contrasts([*cells()[:5], DesignCell({"a": "z", "b": 2}, {})], "a", "x")
+    zero = DesignCell({"a": "z", "b": 2}, dict.fromkeys(ROUNDS, 0.0))
     with pytest.raises(Refused, match="zero, negative"):
         contrasts([*cells()[:5], zero], "a", "x")

@@ -12,7 +12,7 @@ from tests.store.factory import record
 from nephoscope import catalog
 from nephoscope.core.model import Better, Estimate, Sample
 from nephoscope.features.compaction.summarise import CPU_MODEL
-from nephoscope.features.history.series import Point, Series
+from nephoscope.features.history.series import HistoryPoint, Series
 from nephoscope.measure import plans
 from nephoscope.measure.plans.files.load import from_text
 from nephoscope.stats.statistics.values import Array
@@ -61,7 +61,9 @@ def series(
         known = {**known, **(facts or {}).get(index, {})}
         stolen = (steal or {}).get(index, stolen)
         estimate = Estimate(float(value), None, None, 0.95, 10, "ns", "drawn")
-        points.append(Point(f"run-{index:04d}", float(moment), estimate, target, known, stolen))
+        points.append(
+            HistoryPoint(f"run-{index:04d}", float(moment), estimate, target, known, stolen)
+        )
     return Series("null", "null_ns", target, {}, {}, "ns", better, tuple(points))
 
 

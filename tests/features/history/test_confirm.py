@@ -17,8 +17,8 @@ from nephoscope.core.model import Sample, Setting
 from nephoscope.features.compaction.reading import StoredSummaries
 from nephoscope.features.history import confirm
 from nephoscope.features.history.confirm import AGAINST, Judge
-from nephoscope.features.history.records import Repetition
-from nephoscope.features.history.result import Settings, analyse
+from nephoscope.features.history.records import ConfirmingRun
+from nephoscope.features.history.result import HistorySettings, analyse
 from nephoscope.features.history.series import REPETITION, Series, read
 from nephoscope.store import Store, StoredRun
 from nephoscope.store.selection import Selection
@@ -62,9 +62,9 @@ def behind(store: Path) -> StoredRun:
     return Store(store).open(series_of(store).points[CHANGE].run)
 
 
-def judged(store: Path) -> tuple[Repetition, ...]:
+def judged(store: Path) -> tuple[ConfirmingRun, ...]:
     judge = Judge(Store(store), runs_of(store), 0.03, 0.95)
-    (change,) = analyse(series_of(store), Settings(), judge).changes
+    (change,) = analyse(series_of(store), HistorySettings(), judge).changes
     assert change.status == (change.repetitions[-1].status if change.repetitions else "suspected")
     return change.repetitions
 
@@ -116,7 +116,7 @@ def test_a_change_right_behind_another_has_no_level_before_it(store: Path) -> No
     repeat(store, 120, 1e6)
     judge = Judge(Store(store), runs_of(store), 0.03, 0.95)
     series = series_of(store)
-    (change,) = analyse(series, Settings()).changes
+    (change,) = analyse(series, HistorySettings()).changes
     for before in (series.points[:0], series.points[:1]):
         (repetition,) = judge(series, before, series.points[CHANGE:], change)
         assert (repetition.status, repetition.shift) == ("undecided", None)
@@ -199,7 +199,7 @@ def test_both_versions_interleaved_decide(
     (series,), _ = read(runs_of(store), "wall_ns")
     assert len(series.points) == RUNS, "a repetition is no point"
     judge = Judge(Store(store), runs_of(store), 0.03, 0.95)
-    (change,) = analyse(series, Settings(), judge).changes
+    (change,) = analyse(series, HistorySettings(), judge).changes
     (repetition,) = change.repetitions
     assert (repetition.status, change.status) == (status, status)
     assert repetition.reference == f"run {before}"

@@ -10,8 +10,8 @@ from tests.features.history.drawn import DAY_S, START_S, series
 
 from nephoscope.core.model import Better, Estimate
 from nephoscope.features.compaction.summarise import CPU_MODEL
-from nephoscope.features.history.records import Repetition
-from nephoscope.features.history.result import Settings, analyse, link, segments, shift_text
+from nephoscope.features.history.records import ConfirmingRun
+from nephoscope.features.history.result import HistorySettings, analyse, link, segments, shift_text
 from nephoscope.stats.statistics.values import Array
 
 
@@ -23,7 +23,7 @@ def levels(*parts: tuple[int, float], seed: int = 1) -> Array:
 
 def test_a_rise_of_a_time_is_a_regression_and_a_fall_is_none() -> None:
     up, down = levels((60, 100), (20, 120)), levels((60, 120), (20, 100))
-    worse = analyse(series(up, every_s=DAY_S), Settings())
+    worse = analyse(series(up, every_s=DAY_S), HistorySettings())
     (change,) = worse.changes
     assert (change.direction, change.status) == ("worse", "suspected")
     assert change.shift.low is not None
@@ -33,30 +33,30 @@ def test_a_rise_of_a_time_is_a_regression_and_a_fall_is_none() -> None:
     assert change.first_s <= START_S + 60 * DAY_S <= change.last_s
     assert worse.regression == change.sentence
     assert "from run run-0060 on (worse, suspected)" in worse.regression
-    assert not analyse(series(down, every_s=DAY_S), Settings()).regression
-    rate = analyse(series(down, every_s=DAY_S, better=Better.HIGHER), Settings())
+    assert not analyse(series(down, every_s=DAY_S), HistorySettings()).regression
+    rate = analyse(series(down, every_s=DAY_S, better=Better.HIGHER), HistorySettings())
     assert rate.changes[0].direction == "worse"
-    none = analyse(series(up, every_s=DAY_S, better=Better.NONE), Settings())
+    none = analyse(series(up, every_s=DAY_S, better=Better.NONE), HistorySettings())
     assert (none.changes[0].direction, none.regression) == ("changed", "")
 
 
 def test_a_regression_below_the_margin_or_undone_is_none() -> None:
     up = series(levels((60, 100), (30, 110)), every_s=DAY_S)
-    assert analyse(up, Settings(margin=0.05)).regression
-    assert not analyse(up, Settings(margin=0.2)).regression
+    assert analyse(up, HistorySettings(margin=0.05)).regression
+    assert not analyse(up, HistorySettings(margin=0.2)).regression
     undone = series(levels((60, 100), (40, 110), (40, 100)), every_s=DAY_S)
-    found = analyse(undone, Settings())
+    found = analyse(undone, HistorySettings())
     assert [one.direction for one in found.changes] == ["worse", "better"]
     assert not found.regression
     partly = series(levels((60, 100), (40, 120), (40, 110)), every_s=DAY_S)
-    assert "run-0060" in analyse(partly, Settings()).regression
+    assert "run-0060" in analyse(partly, HistorySettings()).regression
 
 
 def test_a_new_cpu_model_begins_a_new_baseline() -> None:
     values = levels((50, 100), (50, 150))
     changed = series(values, every_s=DAY_S, facts={50: {CPU_MODEL: "EPYC"}})
     assert segments(changed.points) == [(0, 50), (50, 100)]
-    found = analyse(changed, Settings())
+    found = analyse(changed, HistorySettings())
     assert not found.changes
     (annotation,) = found.annotations
     assert annotation.resets
@@ -73,7 +73,7 @@ def test_kernel_and_steal_that_changed_beside_are_named() -> None:
             facts={0: {"kernel": "6.1.0"}, 60: {"kernel": "6.1.9"}},
             steal={0: 0.0, 60: 0.05},
         ),
-        Settings(),
+        HistorySettings(),
     )
     assert found.changes[0].simultaneous == (
         "kernel: 6.1.0 → 6.1.9.",
@@ -83,18 +83,18 @@ def test_kernel_and_steal_that_changed_beside_are_named() -> None:
 
 def test_gaps_are_gaps_and_too_few_runs_are_stated() -> None:
     at_s = START_S + DAY_S * np.r_[np.arange(10), np.arange(20, 30)]
-    found = analyse(series(np.ones(20), at_s=at_s), Settings())
+    found = analyse(series(np.ones(20), at_s=at_s), HistorySettings())
     (gap,) = found.gaps
     assert (gap.start_s, gap.end_s) == (at_s[9], at_s[10])
     assert found.untested == "20 runs from run-0000 on are not tested: it takes 40 runs."
-    hourly = analyse(series(np.ones(50)), Settings())
+    hourly = analyse(series(np.ones(50)), HistorySettings())
     assert hourly.untested.endswith("it takes 40 runs over 3 days.")
 
 
 def test_values_about_zero_change_by_a_difference() -> None:
     values = np.random.default_rng(2).normal(0, 1, 90)
     values[60:] += 10
-    (change,) = analyse(series(values, every_s=DAY_S), Settings()).changes
+    (change,) = analyse(series(values, every_s=DAY_S), HistorySettings()).changes
     assert not change.is_ratio
     assert change.shift.unit == "ns"
     assert change.shift.value == pytest.approx(10, abs=1.5)
@@ -106,9 +106,9 @@ def test_a_refuted_change_is_no_regression() -> None:
 
     def refute(own, before, behind, change):
         assert [len(before), behind[-1].run] == [60, "run-0079"]
-        return [Repetition("rep", "refuted", "It is as before.", None, "", None)]
+        return [ConfirmingRun("rep", "refuted", "It is as before.", None, "", None)]
 
-    found = analyse(drawn, Settings(), refute)
+    found = analyse(drawn, HistorySettings(), refute)
     assert found.changes[0].status == "refuted"
     assert "refuted" in found.changes[0].sentence
     assert not found.regression
@@ -118,7 +118,7 @@ def test_edited_parameters_begin_a_series_that_is_linked_to_the_old_one() -> Non
     old = replace(series(np.ones(5), every_s=DAY_S), params={"digits": 1000})
     later = START_S + DAY_S * np.arange(10, 15)
     new = replace(series(np.ones(5), at_s=later), params={"digits": 2000})
-    histories = link([analyse(one, Settings()) for one in (new, old)])
+    histories = link([analyse(one, HistorySettings()) for one in (new, old)])
     assert [bool(one.continues) for one in histories] == [True, False]
     assert "digits 1000 → 2000" in histories[0].continues
 

@@ -8,7 +8,7 @@ import numpy as np
 from tests.features.history.drawn import DAY_S, START_S, series
 
 from nephoscope.features.history.records import ForecastTest, History
-from nephoscope.features.history.result import Settings, analyse
+from nephoscope.features.history.result import HistorySettings, analyse
 from nephoscope.features.history.section import section
 from nephoscope.report import html_output, markdown_output, terminal_output
 from nephoscope.report.blocks import Chart, Items
@@ -20,7 +20,7 @@ def history(**changes: object) -> History:
     at_s = START_S + DAY_S * np.r_[np.arange(30), np.arange(40, 100)]
     facts = {0: {"kernel": "6.1.0"}, 60: {"kernel": "6.1.9"}}
     drawn = series(values, at_s=at_s, facts=facts, target="<script>alert(1)</script>\u202e")
-    found = analyse(drawn, Settings())
+    found = analyse(drawn, HistorySettings())
     return replace(
         History("null_ns", 0.05, 0.03, 0.95, (found,), ("Run x is left out.",)), **changes
     )

@@ -14,14 +14,14 @@ from nephoscope.features.isolation.findings import loss
 from nephoscope.features.isolation.records import Isolation
 from nephoscope.features.isolation.recovery import recovery
 from nephoscope.stats import interference
-from nephoscope.stats.attribution import Attribution, Word
+from nephoscope.stats.attribution import Attribution, SlowdownCause
 from nephoscope.stats.interference import Triple, around
 
 
 def cell(
     factor: float,
     *,
-    word: Word = Word.UNEXPLAINED,
+    word: SlowdownCause = SlowdownCause.UNEXPLAINED,
     resource: str = "memory",
     better: Better = Better.HIGHER,
     after: float = 1.0,
@@ -57,19 +57,19 @@ def found(*cells: Any, idle: Any = None) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("word", "start"),
     [
-        (Word.NEIGHBOUR, "A neighbour that loads memory bandwidth costs mem.stream"),
-        (Word.UNEXPLAINED, "A concurrent load on memory bandwidth costs mem.stream"),
-        (Word.OWN_QUOTA, "A concurrent load on memory bandwidth costs mem.stream"),
+        (SlowdownCause.NEIGHBOUR, "A neighbour that loads memory bandwidth costs mem.stream"),
+        (SlowdownCause.UNEXPLAINED, "A concurrent load on memory bandwidth costs mem.stream"),
+        (SlowdownCause.OWN_QUOTA, "A concurrent load on memory bandwidth costs mem.stream"),
     ],
 )
-def test_only_the_rule_makes_a_neighbour(word: Word, start: str) -> None:
+def test_only_the_rule_makes_a_neighbour(word: SlowdownCause, start: str) -> None:
     told = found(cell(1.5, word=word))["interference"]
     assert told.sentence.startswith(start)
     assert told.severity is Severity.WARNING
     assert "n = 10" in told.sentence
     assert told.next_step
     assert f"attributed to: {word.value}" in told.evidence[0]
-    assert ("neighbour" in told.sentence) == (word is Word.NEIGHBOUR)
+    assert ("neighbour" in told.sentence) == (word is SlowdownCause.NEIGHBOUR)
 
 
 def test_a_loss_is_told_of_rates_and_of_times() -> None:

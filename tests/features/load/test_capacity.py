@@ -4,11 +4,11 @@ import pytest
 
 from nephoscope.core.errors import RunFailed
 from nephoscope.features.load import capacity
-from nephoscope.features.load.capacity import Costs, SearchLimits, Stage, StagePlan
-from nephoscope.features.load.objective import Objective
+from nephoscope.features.load.capacity import CapacityStage, Costs, SearchLimits, StagePlan
+from nephoscope.features.load.objective import LatencyObjective
 from nephoscope.features.load.records import TrialOutcome
 
-OBJECTIVE = Objective.of("p99 < 20ms")
+OBJECTIVE = LatencyObjective.of("p99 < 20ms")
 LIMITS = SearchLimits(precision_ratio=0.05, budget_s=1000.0, confidence=0.95)
 
 
@@ -20,11 +20,11 @@ class Server:
         self.spent_s = 0.0
         self.lengths_s: list[float] = []
 
-    def measure(self, plan: StagePlan) -> Stage:
+    def measure(self, plan: StagePlan) -> CapacityStage:
         self.lengths_s.append(plan.trial_s)
         self.spent_s += plan.trial_s * plan.trials
         rates = [*plan.rates_per_s] * plan.rounds
-        return Stage([TrialOutcome(rate, rate <= self.holds_to) for rate in rates], 0)
+        return CapacityStage([TrialOutcome(rate, rate <= self.holds_to) for rate in rates], 0)
 
 
 def run(server: Server, closed_loop_per_s: float, limits: SearchLimits = LIMITS) -> capacity.Search:
@@ -57,7 +57,7 @@ def test_a_slow_server_does_not_exceed_the_budget(budget_s: float, overhead_s: f
     """At 20 requests per second the percentile alone would take a minute a trial."""
     server = Server(15.0)
 
-    def measure(plan: StagePlan) -> Stage:
+    def measure(plan: StagePlan) -> CapacityStage:
         stage = server.measure(plan)
         server.spent_s += overhead_s * plan.trials
         return stage
@@ -86,12 +86,12 @@ def test_a_limit_outside_of_the_range_has_no_interval(holds_to: float, words: st
 def test_trials_have_enough_requests_for_the_percentile() -> None:
     assert capacity.trial_s(OBJECTIVE, 100_000.0) == 1
     assert capacity.trial_s(OBJECTIVE, 100.0) == 10
-    assert capacity.trial_s(Objective.of("p99.9 < 20ms"), 1.0) == 60
+    assert capacity.trial_s(LatencyObjective.of("p99.9 < 20ms"), 1.0) == 60
 
 
 def test_a_server_that_gives_no_valid_trial_ends_the_search() -> None:
     with pytest.raises(RunFailed, match="No trial of the search is valid"):
-        capacity.search(lambda plan: Stage([], 6), OBJECTIVE, 1000.0, LIMITS)
+        capacity.search(lambda plan: CapacityStage([], 6), OBJECTIVE, 1000.0, LIMITS)
 
 
 def test_a_budget_without_room_for_a_trial_is_refused() -> None:
@@ -104,7 +104,7 @@ def test_a_search_without_any_outcome_states_no_capacity() -> None:
     limits = SearchLimits(precision_ratio=0.05, budget_s=20.0, confidence=0.95)
     with pytest.raises(RunFailed, match="sent too late"):
         capacity.search(
-            lambda plan: Stage([], 6, RunFailed("All were sent too late.", "")),
+            lambda plan: CapacityStage([], 6, RunFailed("All were sent too late.", "")),
             OBJECTIVE,
             1000.0,
             limits,
@@ -121,7 +121,7 @@ class BusyMachine:
         self.clock_s = 0.0
         self.cut = 0
 
-    def measure(self, plan: StagePlan) -> Stage:
+    def measure(self, plan: StagePlan) -> CapacityStage:
         ends_s = self.clock_s + plan.limit_s
         self.clock_s += self.stage_s
         outcomes, spent_s = [], []
@@ -136,7 +136,7 @@ class BusyMachine:
             outcomes.append(
                 TrialOutcome(rate, rate <= self.holds_to and not late, is_sender_late=late)
             )
-        return Stage(outcomes, plan.trials - len(outcomes), None, spent_s)
+        return CapacityStage(outcomes, plan.trials - len(outcomes), None, spent_s)
 
     def search(self, budget_s: float, costs: Costs | None = None) -> capacity.Search:
         limits = SearchLimits(0.05, budget_s, 0.95)

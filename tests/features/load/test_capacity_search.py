@@ -7,10 +7,10 @@ import random
 
 import pytest
 
-from nephoscope.features.load.capacity_search import Capacity, Range, estimate, next_rates
+from nephoscope.features.load.capacity_search import Capacity, RateRange, estimate, next_rates
 from nephoscope.features.load.records import TrialOutcome
 
-AMONG = Range(100.0, 100_000.0)
+AMONG = RateRange(100.0, 100_000.0)
 
 
 def search(true_rate: float, width: float, seed: int, most: int = 60) -> Capacity:

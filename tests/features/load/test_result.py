@@ -7,7 +7,7 @@ from tests.results.made import make_run
 
 from nephoscope.core.model import Sample, Setting
 from nephoscope.features.load import section
-from nephoscope.features.load.result import Load
+from nephoscope.features.load.result import LoadAnalysis
 from nephoscope.report.blocks import Chart, Sentence
 from nephoscope.results import analyse_run
 
@@ -36,7 +36,7 @@ def answers(setting: Setting, round_number: int, target: str) -> Sequence[Sample
 
 def test_counts_are_sums_over_the_trials_of_a_setting(tmp_path: Path) -> None:
     result = analyse_run.build(make_run(tmp_path, PLAN, answers, rounds=6))
-    load = result.part(Load)
+    load = result.part(LoadAnalysis)
     assert load is not None
     assert [line.factors["connections"] for line in load.lines] == [2, 10]
     two, ten = load.lines
@@ -54,7 +54,7 @@ def test_errors_that_a_server_counts_beside_the_trial_are_not_the_generators(
         own = Sample("errors_count", 7, factors={"cause": "idle", "load": "server"})
         return [*answers(setting, round_number, target), own]
 
-    load = analyse_run.build(make_run(tmp_path, PLAN, with_server, rounds=6)).part(Load)
+    load = analyse_run.build(make_run(tmp_path, PLAN, with_server, rounds=6)).part(LoadAnalysis)
     assert load is not None
     assert [line.errors_count for line in load.lines] == [{}, {"refused": 3}]
 
@@ -99,7 +99,7 @@ def overloaded(setting: Setting, round_number: int, target: str) -> Sequence[Sam
 
 def test_overload_is_a_verdict_and_its_percentiles_are_lower_bounds(tmp_path: Path) -> None:
     result = analyse_run.build(make_run(tmp_path, OPEN_LOOP, overloaded, rounds=6))
-    load = result.part(Load)
+    load = result.part(LoadAnalysis)
     assert load is not None
     (line,) = load.lines
     assert line.is_overloaded
@@ -140,6 +140,6 @@ def test_a_server_that_keeps_up_is_not_overloaded_by_one_late_trial(tmp_path: Pa
             Sample("completed_count", 200),
         ]
 
-    load = analyse_run.build(make_run(tmp_path, OPEN_LOOP, late_once, rounds=6)).part(Load)
+    load = analyse_run.build(make_run(tmp_path, OPEN_LOOP, late_once, rounds=6)).part(LoadAnalysis)
     assert load is not None
     assert (load.lines[0].overloaded_trials, load.lines[0].is_overloaded) == (1, False)

@@ -13,7 +13,7 @@ from nephoscope.core.model import (
     Severity,
     factors_key,
 )
-from nephoscope.stats.target_evidence import Trials
+from nephoscope.stats.target_evidence import TargetTrials
 from stats.judging import GOOD, changed, judge, line
 
 
@@ -67,13 +67,13 @@ def test_gaps_over_10_ms_are_counted_by_cause() -> None:
     assert "CPU 1" in judge(GOOD, (longest,))["long_gaps"].sentence
 
 
-def beside(**counters: Any) -> Trials:
-    return Trials(valid=3, counters=({}, dict.fromkeys(counters), counters))
+def beside(**counters: Any) -> TargetTrials:
+    return TargetTrials(valid=3, counters=({}, dict.fromkeys(counters), counters))
 
 
-def stolen(*ratios: float, elapsed_ns: int = 100_000_000) -> Trials:
+def stolen(*ratios: float, elapsed_ns: int = 100_000_000) -> TargetTrials:
     readings = tuple({"steal_ratio": ratio, "elapsed_ns": elapsed_ns} for ratio in ratios)
-    return Trials(valid=len(ratios), counters=readings)
+    return TargetTrials(valid=len(ratios), counters=readings)
 
 
 def test_single_ticks_in_short_trials_are_no_steal() -> None:
@@ -113,8 +113,8 @@ def test_steal_throttling_and_swapping_come_from_the_counters() -> None:
     assert set(judge(GOOD, trials=beside(swap_in_count=3, swap_out_count=0))) == {"swapping"}
 
 
-def busy(*cpus: float) -> Trials:
-    return Trials(
+def busy(*cpus: float) -> TargetTrials:
+    return TargetTrials(
         valid=len(cpus),
         counters=tuple({"others_busy_cpus": used, "elapsed_ns": 10**8} for used in cpus),
     )

@@ -15,12 +15,12 @@ from nephoscope.core.model import (
 )
 from nephoscope.features.machine import measured_findings
 from nephoscope.results.machine_figures import Knee, MachineFigures, MemoryLevels, ThreadScaling
-from nephoscope.stats.target_evidence import Trials
+from nephoscope.stats.target_evidence import TargetTrials
 from stats.judging import GOOD, changed, judge, line
 
 
 def test_direct_io_that_fails_or_was_not_asked_for() -> None:
-    refused = judge(GOOD, trials=Trials(valid=30, failed=1, failures={"no_direct_io": 1}))
+    refused = judge(GOOD, trials=TargetTrials(valid=30, failed=1, failures={"no_direct_io": 1}))
     assert refused["no_direct_io"].severity is Severity.NOTICE
     cached = line("disk.io", "cached_operations_per_s", 1e5, "per_s")
     assert judge(GOOD, (cached,))["disk_cached"].severity is Severity.INFO
@@ -61,9 +61,9 @@ def test_poor_scaling_needs_its_interval_below_the_bound() -> None:
 def test_trials_shorter_than_the_period_of_a_quota_say_so() -> None:
     capped = changed(limits__cpu_quota_cpus=0.5)
 
-    def trials(elapsed_ns: int) -> Trials:
+    def trials(elapsed_ns: int) -> TargetTrials:
         placed = {("cpu.pi", n): [({}, {"elapsed_ns": elapsed_ns})] for n in range(1, 11)}
-        return Trials(valid=10, placed=placed)
+        return TargetTrials(valid=10, placed=placed)
 
     found = judge(capped, trials=trials(61_000_000))["short_trials"]
     assert found.evidence == ("cpu.pi: 61.0 ms (median of 10 trials)",)
@@ -121,10 +121,10 @@ def test_one_mode_is_rarely_taken_for_two(kind: str, count: int) -> None:
 
 
 def test_many_trials_that_do_not_count() -> None:
-    assert judge(GOOD, trials=Trials(valid=19, invalid=1)) == {}
-    assert judge(GOOD, trials=Trials(valid=18, invalid=2))["many_invalid"].severity is (
+    assert judge(GOOD, trials=TargetTrials(valid=19, invalid=1)) == {}
+    assert judge(GOOD, trials=TargetTrials(valid=18, invalid=2))["many_invalid"].severity is (
         Severity.NOTICE
     )
-    assert judge(GOOD, trials=Trials(valid=7, failed=3))["many_invalid"].severity is (
+    assert judge(GOOD, trials=TargetTrials(valid=7, failed=3))["many_invalid"].severity is (
         Severity.WARNING
     )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nephoscope.core.model import MetricResult
-from nephoscope.stats.target_evidence import Trials
+from nephoscope.stats.target_evidence import TargetTrials
 from stats.judging import judge, line
 
 QUIET = {
@@ -31,7 +31,7 @@ def of(times: list[float]) -> MetricResult:
     return line("cpu.pi", "pi_time_ns", 1e6, headline=True, values=tuple(times))
 
 
-def trials(times: list[float], slow_from: int, **counters: float) -> Trials:
+def trials(times: list[float], slow_from: int, **counters: float) -> TargetTrials:
     """Counters that rise in the slow trials only, one trial a round."""
     placed: dict[tuple[str, int], list[tuple[dict[str, Any], dict[str, Any]]]] = {}
     for at in range(len(times)):
@@ -39,7 +39,7 @@ def trials(times: list[float], slow_from: int, **counters: float) -> Trials:
         risen = counters if at >= slow_from else {}
         beside = {key: level + noise for key, level in {**QUIET, **risen}.items()}
         placed[("cpu.pi", at + 1)] = [({}, beside)]
-    return Trials(valid=len(times), placed=placed)
+    return TargetTrials(valid=len(times), placed=placed)
 
 
 @pytest.mark.parametrize(
@@ -77,5 +77,5 @@ def test_trials_that_cannot_be_told_apart_are_no_evidence() -> None:
     times = values(16, 1.8)
     both = trials(times, 16, steal_ratio=0.4)
     doubled = {place: [*entries, *entries] for place, entries in both.placed.items()}
-    finding = judge(None, (of(times),), Trials(valid=24, placed=doubled))["slow_trials"]
+    finding = judge(None, (of(times),), TargetTrials(valid=24, placed=doubled))["slow_trials"]
     assert ": unexplained." in finding.sentence

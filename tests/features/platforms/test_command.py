@@ -12,37 +12,37 @@ from tests.features.platforms.made import report
 
 from nephoscope import command_line
 from nephoscope.features.platforms import command, measure
-from nephoscope.features.platforms.measure import Measurement
+from nephoscope.features.platforms.measure import PlatformMeasurement
 from nephoscope.measure.lab.platforms import PLATFORMS
 
 
 @pytest.fixture
-def settings(monkeypatch: pytest.MonkeyPatch) -> list[measure.Settings]:
+def settings(monkeypatch: pytest.MonkeyPatch) -> list[measure.PlatformSettings]:
     """The settings of each measurement that was asked for; its report is drawn."""
-    seen: list[measure.Settings] = []
+    seen: list[measure.PlatformSettings] = []
 
-    async def run(self: Measurement) -> Any:
+    async def run(self: PlatformMeasurement) -> Any:
         seen.append(self.settings)
         return report()
 
-    monkeypatch.setattr(Measurement, "run", run)
+    monkeypatch.setattr(PlatformMeasurement, "run", run)
     return seen
 
 
 def test_the_options_reach_the_measurement(
-    settings: list[measure.Settings], capsys: pytest.CaptureFixture[str], tmp_path: Path
+    settings: list[measure.PlatformSettings], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     page = tmp_path / "page.html"
     words = ["--platform", "uml", "--platform", "bare", "--boots", "9", "--memory", "1GiB"]
     words += ["--max-guests", "3", "--rate", "200", "--seed", "4", "-o", str(page)]
     assert command_line.main(["platforms", *words]) == 0
-    assert settings == [measure.Settings(("uml", "bare"), 9, 1 << 30, 3, 200.0, 4)]
+    assert settings == [measure.PlatformSettings(("uml", "bare"), 9, 1 << 30, 3, 200.0, 4)]
     assert "Boot timeline" in page.read_text(encoding="utf-8")
     assert "uml is reachable after" in capsys.readouterr().out
 
 
 def test_all_platforms_of_the_lab_are_the_default(
-    settings: list[measure.Settings], capsys: pytest.CaptureFixture[str]
+    settings: list[measure.PlatformSettings], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert command_line.main(["platforms", "--no-density", "--json"]) == 0
     assert settings[0].platforms == tuple(PLATFORMS) == command.NAMES
@@ -74,12 +74,12 @@ def test_bad_options_are_one_sentence(
 def test_an_interruption_says_that_nothing_is_left(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async def run(self: Measurement) -> Any:
+    async def run(self: PlatformMeasurement) -> Any:
         task = asyncio.current_task()
         assert task is not None
         task.cancel()
         await asyncio.sleep(0)
 
-    monkeypatch.setattr(Measurement, "run", run)
+    monkeypatch.setattr(PlatformMeasurement, "run", run)
     assert command_line.main(["platforms"]) == 130
     assert "all guests were removed" in capsys.readouterr().err

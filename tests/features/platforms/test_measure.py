@@ -13,11 +13,16 @@ from tests.features.platforms.test_windows import window
 
 from nephoscope.core.errors import Lacking, RunFailed
 from nephoscope.features.platforms import guests, measure, windows
-from nephoscope.features.platforms.measure import Measurement, Settings, TimeLeft, available
+from nephoscope.features.platforms.measure import (
+    PlatformMeasurement,
+    PlatformSettings,
+    PlatformTimeLeft,
+    available,
+)
 from nephoscope.features.platforms.windows import Round
 from nephoscope.measure.lab.boot import BootTimes
 
-SETTINGS = Settings(("bare", "container", "uml"), 5, 256 << 20, 4, 100.0, 3)
+SETTINGS = PlatformSettings(("bare", "container", "uml"), 5, 256 << 20, 4, 100.0, 3)
 
 
 class Machine:
@@ -87,7 +92,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 
 def test_platforms_are_booted_in_rounds_in_random_order(machine: Machine) -> None:
-    report = asyncio.run(Measurement(SETTINGS, machine.said.append).run())
+    report = asyncio.run(PlatformMeasurement(SETTINGS, machine.said.append).run())
     rounds = [machine.booted[at : at + 3] for at in range(0, 18, 3)]
     assert all(sorted(one) == ["bare", "container", "uml"] for one in rounds)
     assert len(machine.booted) == 18, "a warm-up and five boots of each"
@@ -102,7 +107,7 @@ def test_platforms_are_booted_in_rounds_in_random_order(machine: Machine) -> Non
 
 
 def test_density_is_searched_for_each_platform(machine: Machine) -> None:
-    report = asyncio.run(Measurement(SETTINGS, machine.said.append).run())
+    report = asyncio.run(PlatformMeasurement(SETTINGS, machine.said.append).run())
     assert sorted(one.platform for one in report.densities) == ["bare", "container", "uml"]
     for one in report.densities:
         assert one.stopped == "the p99 doubled at 3 guests"
@@ -114,13 +119,13 @@ def test_density_is_searched_for_each_platform(machine: Machine) -> None:
 
 def test_the_same_seed_gives_the_same_order(machine: Machine) -> None:
     for _ in range(2):
-        asyncio.run(Measurement(SETTINGS, machine.said.append).run())
+        asyncio.run(PlatformMeasurement(SETTINGS, machine.said.append).run())
     assert machine.booted[:18] == machine.booted[18:]
 
 
 def test_a_platform_that_does_not_boot_leaves_the_others(machine: Machine) -> None:
     machine.fails = "uml"
-    report = asyncio.run(Measurement(SETTINGS, machine.said.append).run())
+    report = asyncio.run(PlatformMeasurement(SETTINGS, machine.said.append).run())
     (failed,) = [one for one in report.platforms if not one.marks]
     assert failed.name == "uml"
     assert len(failed.failures) == 6
@@ -135,7 +140,7 @@ def test_nothing_is_left_after_a_failure(machine: Machine, monkeypatch: pytest.M
 
     monkeypatch.setattr(windows, "rounds", broken)
     with pytest.raises(RuntimeError, match="a defect"):
-        asyncio.run(Measurement(SETTINGS, machine.said.append).run())
+        asyncio.run(PlatformMeasurement(SETTINGS, machine.said.append).run())
     assert machine.here == set()
 
 
@@ -155,13 +160,13 @@ def test_without_any_platform_the_reasons_are_the_error(
     why = measure.UnavailablePlatform("uml", "It needs linux.uml.", "Install it.")
     monkeypatch.setattr(measure, "available", lambda wanted: ([], [why]))
     with pytest.raises(RunFailed, match="None of the platforms") as caught:
-        asyncio.run(Measurement(SETTINGS, machine.said.append).run())
+        asyncio.run(PlatformMeasurement(SETTINGS, machine.said.append).run())
     assert caught.value.hint == "uml: It needs linux.uml. Install it."
 
 
 def test_the_remaining_time_follows_the_work_that_is_done() -> None:
     clock, said = [0.0], list[str]()
-    left = TimeLeft(said.append, {"a": 10.0, "b": 30.0}, lambda: clock[0])
+    left = PlatformTimeLeft(said.append, {"a": 10.0, "b": 30.0}, lambda: clock[0])
     left.begin("one")
     clock[0] = 20.0  # twice the plan
     left.end("a", 10.0)

@@ -17,7 +17,7 @@ from tests.hardware import Feature
 from tests.tools import needs
 
 from nephoscope.features.platforms import guests
-from nephoscope.features.platforms.measure import Measurement, Settings
+from nephoscope.features.platforms.measure import PlatformMeasurement, PlatformSettings
 from nephoscope.measure.lab.platforms import PLATFORMS
 
 pytestmark = [
@@ -28,7 +28,7 @@ pytestmark = [
 ]
 
 LIMIT_S = 120.0
-SETTINGS = Settings(("bare", "container"), 5, 256 << 20, 2, 100.0, 1)
+SETTINGS = PlatformSettings(("bare", "container"), 5, 256 << 20, 2, 100.0, 1)
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def prefix() -> str:
 
 def test_bare_hosts_and_containers_are_measured_and_removed(prefix: str) -> None:
     said: list[str] = []
-    report = asyncio.run(Measurement(SETTINGS, said.append, prefix).run())
+    report = asyncio.run(PlatformMeasurement(SETTINGS, said.append, prefix).run())
     bare, container = report.platforms
     assert bare.marks["reachable"].n == container.marks["reachable"].n == 5
     assert set(bare.segments) == {"reachable"}

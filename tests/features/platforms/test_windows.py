@@ -13,14 +13,14 @@ from nephoscope.core.errors import BenchmarkFailed
 from nephoscope.core.model import Sample
 from nephoscope.features.platforms import windows
 from nephoscope.features.platforms.density import is_decided
-from nephoscope.features.platforms.windows import Round, Window
+from nephoscope.features.platforms.windows import GuestWindow, Round
 from nephoscope.measure.targets.base import Done, TargetTrial
 
 
-def window(scale: float, seed: int, requests: int = 100, failure: str = "") -> Window:
+def window(scale: float, seed: int, requests: int = 100, failure: str = "") -> GuestWindow:
     draw = np.random.default_rng(seed)
     values = np.sort(scale * draw.exponential(1e6, requests))
-    return Window((values, np.ones(requests, dtype=np.int64)), requests, failure)
+    return GuestWindow((values, np.ones(requests, dtype=np.int64)), requests, failure)
 
 
 def test_the_ratio_of_the_first_guest_is_recovered() -> None:
@@ -46,7 +46,7 @@ def test_a_guest_that_fails_once_is_not_live() -> None:
 
 
 def test_a_dead_first_guest_has_a_reason_and_no_ratio() -> None:
-    dead = Window(windows.DEAD, 0.0, "the probe ended")
+    dead = GuestWindow(windows.DEAD, 0.0, "the probe ended")
     step = windows.step_of([Round(dead, (dead,))] * 6, seed=1)
     assert step.p99_ratio is None
     assert step.reason.startswith("the probe ended; ")
@@ -96,7 +96,7 @@ def test_rounds_are_added_while_it_is_undecided(
 def test_both_windows_of_a_round_come_in_random_order(monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: list[int] = []
 
-    async def load(guests: Sequence[Any], seed: int) -> list[Window]:
+    async def load(guests: Sequence[Any], seed: int) -> list[GuestWindow]:
         loaded.append(len(guests))
         return [window(1, len(loaded))] * len(guests)
 
@@ -114,11 +114,11 @@ def test_both_windows_of_a_round_come_in_random_order(monkeypatch: pytest.Monkey
     assert len(orders) > 1
 
 
-def with_unsent(own: Window, count: int, waited_ns: float) -> Window:
+def with_unsent(own: GuestWindow, count: int, waited_ns: float) -> GuestWindow:
     """The same window with requests that were never sent."""
     values, counts = own.latencies
     latencies = (np.append(values, waited_ns), np.append(counts, count))
-    return Window(latencies, own.completed_per_s, "", ([waited_ns], [count]))
+    return GuestWindow(latencies, own.completed_per_s, "", ([waited_ns], [count]))
 
 
 def test_unsent_requests_of_the_loaded_guest_make_the_ratio_a_lower_bound() -> None:

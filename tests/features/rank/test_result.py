@@ -10,7 +10,7 @@ import pytest
 
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Better, MetricResult
-from nephoscope.features.rank.records import Advice, Ranking, Settings
+from nephoscope.features.rank.records import DomainAdvice, Ranking, RankSettings
 from nephoscope.features.rank.result import rank
 from nephoscope.features.rank.rows import Alternatives, Measurement
 from nephoscope.features.rank.standing import PairErrors, Standing
@@ -42,7 +42,7 @@ def measurement(
 
 def ranking(
     measurements: Sequence[Measurement],
-    settings: Settings | None = None,
+    settings: RankSettings | None = None,
     reasons: dict[str, str] | None = None,
 ) -> Ranking:
     names = list(dict.fromkeys(item.alternative for item in measurements))
@@ -53,7 +53,7 @@ def ranking(
         for benchmark in benchmarks
     }
     alternatives = Alternatives(0.95, names, list(measurements), because)
-    return rank(alternatives, settings or Settings())
+    return rank(alternatives, settings or RankSettings())
 
 
 def noisy(
@@ -88,7 +88,7 @@ def copies() -> Ranking:
         rows += noisy(
             rng, {"a": 1, "copy": 1, "capped": 1}, "disk.io", number=number, operation="read"
         )
-    return ranking(rows, Settings(margin=0.05))
+    return ranking(rows, RankSettings(margin=0.05))
 
 
 def overlap(a: tuple[int, int], b: tuple[int, int]) -> bool:
@@ -146,9 +146,9 @@ def test_few_rounds_leave_it_open() -> None:
     short = [
         measurement(item.alternative, "mem.stream", item.line.trial_values[:4]) for item in rows
     ]
-    advice: Advice = next(
+    advice: DomainAdvice = next(
         item
-        for item in ranking(short, Settings(margin=0.01)).domains
+        for item in ranking(short, RankSettings(margin=0.01)).domains
         if item.domain == "memory-bound"
     )
     assert advice.word == "undecided"
@@ -196,9 +196,9 @@ def test_what_cannot_be_ranked_is_one_sentence(rows: list[Measurement], message:
 def test_an_unknown_reference_or_weight_is_refused() -> None:
     rows = [measurement(name, "null", [1, 2, 3]) for name in "ab"]
     with pytest.raises(UsageError, match="no alternative 'z'"):
-        ranking(rows, Settings(reference="z"))
+        ranking(rows, RankSettings(reference="z"))
     with pytest.raises(UsageError, match=r"nothing is named 'nul'.*did you mean 'null'"):
-        ranking(rows, Settings(weights={"nul": 1}))
+        ranking(rows, RankSettings(weights={"nul": 1}))
 
 
 def test_a_value_of_zero_has_no_ratio() -> None:
@@ -251,7 +251,7 @@ def test_weights_move_the_order_and_the_front_keeps_both() -> None:
     first = {cell.alternative: cell.first_of_weightings for cell in even.cells}
     assert first["a"] == pytest.approx(0.5, abs=0.04)
     assert first["c"] == 0
-    memory = ranking(rows, Settings(weights={"Memory": 3, "cpu.hash": 1})).overall
+    memory = ranking(rows, RankSettings(weights={"Memory": 3, "cpu.hash": 1})).overall
     assert memory.weights == {"cpu.hash": 0.25, "mem.stream": 0.75}
     by_name = {cell.alternative: cell for cell in memory.cells}
     assert (by_name["b"].rank_low, by_name["b"].rank_high) == (1, 1)

@@ -11,7 +11,7 @@ from tests.features.sla.made import JUNE_S, agreement, month, run
 from nephoscope.features.sla.coverage import coverage
 from nephoscope.features.sla.events import OK, Stream
 from nephoscope.features.sla.periods import NS, Period
-from nephoscope.features.sla.slots import Circumstances
+from nephoscope.features.sla.slots import JudgementContext
 
 Capture = pytest.CaptureFixture[str]
 
@@ -25,8 +25,8 @@ def stream(times_s: np.ndarray) -> Stream:
 
 def around(
     now_s: float, holds_s: float = 0, exclusions: tuple[tuple[int, int], ...] = ()
-) -> Circumstances:
-    return Circumstances(exclusions, round(now_s * NS), round(holds_s * NS), 0.95, "UTC")
+) -> JudgementContext:
+    return JudgementContext(exclusions, round(now_s * NS), round(holds_s * NS), 0.95, "UTC")
 
 
 def missing_s(times_s: np.ndarray, end_s: float, **more: float) -> float:

@@ -14,9 +14,9 @@ from tests.sshd import needs_it, serving
 
 from nephoscope.core.errors import Lacking, NephoscopeError, TargetError
 from nephoscope.features.sla import observers, watch
-from nephoscope.features.sla.observers import Observer
+from nephoscope.features.sla.observers import ServiceObserver
 from nephoscope.features.sla.probes import Service
-from nephoscope.features.sla.watch import EventFile, Schedule, Watch
+from nephoscope.features.sla.watch import EventFile, ProbeSchedule, ServiceWatch
 from nephoscope.measure.targets.kinds.local import LocalRecord
 from nephoscope.measure.targets.kinds.record import TargetRecord
 
@@ -98,13 +98,16 @@ async def eventually(condition: Callable[[], object]) -> None:
 
 
 def using(
-    record: Any, work: Callable[[Observer], Awaitable[None]], *addresses: str, patient: bool = False
+    record: Any,
+    work: Callable[[ServiceObserver], Awaitable[None]],
+    *addresses: str,
+    patient: bool = False,
 ) -> list[str]:
     """Opens an observer, lets it keep its connection meanwhile; returns the lines for the user."""
     lines: list[str] = []
 
     async def whole() -> None:
-        observer = Observer("far", cast("TargetRecord", record), lines.append)
+        observer = ServiceObserver("far", cast("TargetRecord", record), lines.append)
         keeper = None
         try:
             await observer.open(addresses, patient=patient)
@@ -137,7 +140,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def test_a_lost_target_is_unknown_and_comes_back(waits: list[float]) -> None:
     toy = Toy()
 
-    async def work(observer: Observer) -> None:
+    async def work(observer: ServiceObserver) -> None:
         assert (await observer.probe(GOOD, 60)).outcome.ok is True
         assert (await observer.probe(BAD, 60)).outcome.ok is False
         pending = asyncio.create_task(observer.probe(SILENT, 60))
@@ -156,7 +159,7 @@ def test_a_lost_target_is_unknown_and_comes_back(waits: list[float]) -> None:
 
     lines: list[str] = []
 
-    async def noting(observer: Observer) -> None:
+    async def noting(observer: ServiceObserver) -> None:
         observer._say = lines.append
         await work(observer)
 
@@ -172,7 +175,7 @@ def test_a_lost_target_is_unknown_and_comes_back(waits: list[float]) -> None:
 def test_a_probe_that_ends_or_prints_something_else_is_lost(line: bytes | None) -> None:
     toy = Toy()
 
-    async def work(observer: Observer) -> None:
+    async def work(observer: ServiceObserver) -> None:
         toy.is_down = True
         assert toy.program is not None
         toy.program.print(line)
@@ -186,7 +189,7 @@ def test_a_target_that_does_not_answer_is_lost(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(observers, "_SILENCE_S", 0.0)
     toy = Toy()
 
-    async def work(observer: Observer) -> None:
+    async def work(observer: ServiceObserver) -> None:
         toy.is_down = True
         silent = (await observer.probe(SILENT, 0.01)).outcome
         assert (silent.ok, silent.reason) == (None, "the observer is lost: it does not answer.")
@@ -200,7 +203,7 @@ def test_an_answer_that_took_too_long_on_its_way_tells_nothing(
 ) -> None:
     monkeypatch.setattr(observers, "_LATEST_NS", -1)
 
-    async def work(observer: Observer) -> None:
+    async def work(observer: ServiceObserver) -> None:
         late = (await observer.probe(BAD, 60)).outcome
         assert late.ok is None
         assert late.reason.startswith("the observer was up to")
@@ -212,7 +215,7 @@ def test_what_it_cannot_probe_is_refused_before_the_watch() -> None:
     toy = Toy()
     toy.refuses = {"bad"}
 
-    async def work(observer: Observer) -> None:
+    async def work(observer: ServiceObserver) -> None:
         raise AssertionError
 
     with pytest.raises(Lacking, match="far: no right to"):
@@ -226,7 +229,7 @@ def test_a_new_watch_needs_its_targets_and_one_that_continues_waits_for_them(
     toy = Toy()
     toy.is_down = True
 
-    async def work(observer: Observer) -> None:
+    async def work(observer: ServiceObserver) -> None:
         assert (await observer.probe(GOOD, 60)).outcome.ok is None
         toy.is_down = False
         await eventually(lambda: toy.program)
@@ -255,12 +258,12 @@ def test_a_lost_observer_is_no_outage(
             return is_over()
 
         monkeypatch.setattr(watch, "_ends_before", ends_before)
-        watching = Watch(
+        watching = ServiceWatch(
             [Service("web", GOOD)],
-            Schedule(0.05, 0.1, 5.0),
+            ProbeSchedule(0.05, 0.1, 5.0),
             [
-                Observer("far", cast("TargetRecord", toy), lambda line: None),
-                Observer("near", cast("TargetRecord", Toy()), lambda line: None),
+                ServiceObserver("far", cast("TargetRecord", toy), lambda line: None),
+                ServiceObserver("near", cast("TargetRecord", Toy()), lambda line: None),
             ],
             EventFile(file),
             file,
@@ -289,7 +292,7 @@ def test_over_ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(observers, "LONGEST_WAIT_S", 0.01)
     with serving(tmp_path / "sshd") as server:
 
-        async def work(observer: Observer) -> None:
+        async def work(observer: ServiceObserver) -> None:
             url = f"tcp://127.0.0.1:{server.port}"
             assert (await observer.probe(url, 60)).outcome.ok is True
             failed = (await observer.probe("script:sh -c 'exit 3'", 60)).outcome
@@ -314,7 +317,7 @@ def test_scripts_end_with_the_watch(tmp_path: Path) -> None:
     """What a script started is killed when its observer is closed."""
     mark = tmp_path / "pid"
 
-    async def work(observer: Observer) -> None:
+    async def work(observer: ServiceObserver) -> None:
         script = f"script:sh -c 'sleep 600 & echo $! > {mark}.new; mv {mark}.new {mark}; wait'"
         pending = asyncio.create_task(observer.probe(script, 600))
         await eventually(mark.exists)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nephoscope.features.sla.events import Events, Stream
-from nephoscope.features.sla.result import PeriodVerdict, Settings, judge
+from nephoscope.features.sla.result import PeriodVerdict, VerdictSettings, judge
 from nephoscope.features.sla.terms import Agreement
 
 DAY_S = 86_400
@@ -70,7 +70,9 @@ def judged(terms: Agreement, observers: list[list[Any]], order: list[int], bill:
             events.rows += 1
     if not events.rows:
         return None
-    verdict = judge(terms, events, Settings(now_ns=10 * DAY_S * 10**9, bills=(("", "", bill),)))
+    verdict = judge(
+        terms, events, VerdictSettings(now_ns=10 * DAY_S * 10**9, bills=(("", "", bill),))
+    )
     return verdict.periods[0]
 
 

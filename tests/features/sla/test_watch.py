@@ -62,7 +62,7 @@ def test_what_the_probe_is_asked() -> None:
 
 def test_what_the_probe_answers() -> None:
     line = b'{"id":7,"ok":false,"response_ns":1500000,"held_ns":9,"reason":"status 503","hint":""}'
-    assert probes.answer_of(line) == (7, probes.Outcome(False, 1.5, "status 503", "", 9))
+    assert probes.answer_of(line) == (7, probes.ProbeOutcome(False, 1.5, "status 503", "", 9))
     for bad in (b"", b"[]", b'{"id":1,"ok":1,"held_ns":0}', b'{"id":1,"held_ns":-1}'):
         with pytest.raises(ValueError, match=r"."):
             probes.answer_of(bad)

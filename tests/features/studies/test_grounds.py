@@ -13,24 +13,24 @@ from tests.features.studies.test_side_by_side import COMPLETE
 
 from nephoscope.features.studies.catalogue import load_all
 from nephoscope.features.studies.comparison import conclusions, rules
-from nephoscope.features.studies.comparison.published import Figure
+from nephoscope.features.studies.comparison.published import ReferenceFigure
 from nephoscope.features.studies.comparison.rules import REPRODUCED, Mark, Range
-from nephoscope.features.studies.comparison.side_by_side import Outcome
+from nephoscope.features.studies.comparison.side_by_side import ComparisonOutcome
 from nephoscope.features.studies.definition.layouts import TableLayout
-from nephoscope.features.studies.definition.selectors import Cell, MeasuredFigure, Selection
+from nephoscope.features.studies.definition.selectors import Cell, MeasuredFigure, MetricSelection
 from nephoscope.features.studies.definition.study import (
     CIRCULAR,
     IN_NUMBER,
-    Comparison,
     Conclusion,
     Part,
     Study,
+    StudyComparison,
 )
 
 GUIDE = Path(__file__).resolve().parents[3] / "docs" / "how-to" / "studies.md"
 
 
-def comparisons() -> Iterator[tuple[str, Part, Comparison]]:
+def comparisons() -> Iterator[tuple[str, Part, StudyComparison]]:
     for study in load_all():
         for part in study.definition.parts:
             for entry in part.comparisons:
@@ -40,10 +40,10 @@ def comparisons() -> Iterator[tuple[str, Part, Comparison]]:
 def test_a_comparison_without_a_ground_is_refused() -> None:
     without = {key: value for key, value in COMPLETE.items() if key != "ground"}
     with pytest.raises(ValidationError, match="ground"):
-        Comparison.model_validate(without)
+        StudyComparison.model_validate(without)
     for unknown in ("in number", ""):
         with pytest.raises(ValidationError, match="same mechanism"):
-            Comparison.model_validate({**COMPLETE, "ground": unknown})
+            StudyComparison.model_validate({**COMPLETE, "ground": unknown})
 
 
 def test_the_guide_states_how_many_comparisons_have_each_ground() -> None:
@@ -65,7 +65,7 @@ def test_what_was_inferred_or_set_here_counts_as_no_reproduction(words: str) -> 
     assert not wrong, f"{words}: {wrong}"
 
 
-def sides(entry: Comparison) -> Iterator[tuple[Cell, Selection | None]]:
+def sides(entry: StudyComparison) -> Iterator[tuple[Cell, MetricSelection | None]]:
     """Each published number of a comparison with the selection that answers it."""
     measured = entry.measured
     if measured is None:
@@ -80,7 +80,9 @@ def sides(entry: Comparison) -> Iterator[tuple[Cell, Selection | None]]:
             yield cell, side
 
 
-def differs(layout: TableLayout, cell: Cell, figure: MeasuredFigure, side: Selection | None) -> str:
+def differs(
+    layout: TableLayout, cell: Cell, figure: MeasuredFigure, side: MetricSelection | None
+) -> str:
     """What a comparison measures otherwise than the table does at the same published number."""
     row, column = layout.rows.get(cell[0]), layout.columns.get(cell[1])
     own_target = (side.target if side else "") or figure.target
@@ -111,7 +113,7 @@ def test_like_for_like_finds_another_denominator() -> None:
     )
     entry = next(entry for entry in part.comparisons if entry.id == "asia-two")
     assert entry.measured is not None
-    other = entry.measured.model_copy(update={"denominator": Selection(target="eu")})
+    other = entry.measured.model_copy(update={"denominator": MetricSelection(target="eu")})
     (layout,) = part.tables
     cell = entry.published.denominator[0] if entry.published.denominator else ("", "")
     assert "is us in the table and eu here" in differs(layout, cell, other, other.denominator)
@@ -135,10 +137,10 @@ def test_a_conclusion_on_a_fitted_figure_is_not_reproduced() -> None:
     study = Study.model_construct(
         conclusions=(Conclusion(id="c", claim="c", comparisons=("p/a", "p/b"), why="w"),)
     )
-    figure = Figure.__new__(Figure)
+    figure = ReferenceFigure.__new__(ReferenceFigure)
     outcomes = [
-        Outcome("p", "a", "", "same mechanism", "", Mark.IN_NUMBER, "", figure),
-        Outcome("p", "b", "", "fitted", "", Mark.FITTED, "", figure),
+        ComparisonOutcome("p", "a", "", "same mechanism", "", Mark.IN_NUMBER, "", figure),
+        ComparisonOutcome("p", "b", "", "fitted", "", Mark.FITTED, "", figure),
     ]
     (concluded,) = conclusions.conclude(study, outcomes)
     assert concluded.mark is Mark.NOT_COMPARABLE

@@ -68,7 +68,7 @@ def test_a_stated_parameter_has_a_row_and_a_share_that_the_plan_sets_has_none() 
     assert (one.simulated.value, one.simulated.n) == (pytest.approx(75.1), 9)
     assert one.measured.low is not None
     assert one.measured.low < 75 < (one.measured.high or 0)
-    assert one.verdict == lab_and_model.BOTH
+    assert one.verdict == lab_and_model.BOTH_AGREE
 
 
 def test_one_of_both_alone_is_no_row() -> None:
@@ -94,7 +94,7 @@ def at(value: float, half: float | None = 0.5) -> Estimate:
     ("measured", "simulated", "verdict"),
     [
         # 75 within 4 %: 72 to 78.
-        (at(75), at(77.4), lab_and_model.BOTH),
+        (at(75), at(77.4), lab_and_model.BOTH_AGREE),
         (at(75), at(79), lab_and_model.MEASURED),
         (at(71), at(75), lab_and_model.SIMULATION),
         (at(71), at(80), lab_and_model.NEITHER),

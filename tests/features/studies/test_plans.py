@@ -12,8 +12,8 @@ from nephoscope.core.model import Setting, Shape
 from nephoscope.features.studies import catalogue
 from nephoscope.features.studies.catalogue import ReferenceStudy
 from nephoscope.features.studies.comparison import tables
-from nephoscope.features.studies.definition.selectors import MeasuredFigure, Selection
-from nephoscope.features.studies.definition.study import SCALES, Comparison, Part
+from nephoscope.features.studies.definition.selectors import MeasuredFigure, MetricSelection
+from nephoscope.features.studies.definition.study import SCALES, Part, StudyComparison
 from nephoscope.measure import plans
 from nephoscope.results.names import percentile_metric
 
@@ -75,7 +75,7 @@ def test_the_file_itself_is_the_small_scale(study: ReferenceStudy, part: Part) -
     ids=[f"{study.name}-{part.name}-{mapping.id}" for study, part, mapping in COMPARED],
 )
 def test_every_comparison_asks_for_what_the_plan_measures(
-    study: ReferenceStudy, part: Part, mapping: Comparison
+    study: ReferenceStudy, part: Part, mapping: StudyComparison
 ) -> None:
     ours = mapping.measured
     assert ours is not None
@@ -83,7 +83,7 @@ def test_every_comparison_asks_for_what_the_plan_measures(
     picks = [pick for pick in (ours.numerator, ours.denominator) if pick] or list(
         ours.order.values()
     )
-    for pick in picks or [Selection()]:
+    for pick in picks or [MetricSelection()]:
         _asks_for_what_is_measured(ours, pick, settings)
 
 
@@ -91,7 +91,7 @@ def test_every_comparison_asks_for_what_the_plan_measures(
 def test_every_control_asks_for_what_the_plan_measures(study: ReferenceStudy, part: Part) -> None:
     settings = settings_of(study.name, part.name)
     for control in part.controls:
-        _asks_for_what_is_measured(control.measured, Selection(), settings)
+        _asks_for_what_is_measured(control.measured, MetricSelection(), settings)
 
 
 @PARTS
@@ -109,11 +109,11 @@ def test_every_cell_and_every_curve_asks_for_what_the_plan_measures(
             _asks_for_what_is_measured(prediction.measured, line.measured, settings)
             _asks_for_what_is_measured(prediction.simulated, line.simulated, settings)
     for drawing in part.figures:
-        picks: list[Selection] = []
+        picks: list[MetricSelection] = []
         for curve in drawing.curves.values():
             levels = [{drawing.factor: level} for level in curve.levels or drawing.levels] or [{}]
             picks += [
-                Selection.model_validate(
+                MetricSelection.model_validate(
                     {**curve.model_dump(exclude={"levels"}), "factors": {**curve.factors, **level}}
                 )
                 for level in levels
@@ -123,7 +123,7 @@ def test_every_cell_and_every_curve_asks_for_what_the_plan_measures(
 
 
 def _asks_for_what_is_measured(
-    ours: MeasuredFigure, pick: Selection, settings: list[Setting]
+    ours: MeasuredFigure, pick: MetricSelection, settings: list[Setting]
 ) -> None:
     benchmark = pick.benchmark or ours.benchmark
     spec = catalog.load().benchmark(benchmark)

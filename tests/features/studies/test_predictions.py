@@ -48,7 +48,9 @@ def part(**changes: Any) -> Part:
     )
 
 
-def compared(measured_ms: float, spread: float = 0.01, **changes: Any) -> predictions.Prediction:
+def compared(
+    measured_ms: float, spread: float = 0.01, **changes: Any
+) -> predictions.ModelPrediction:
     lab = line("http.load", "latency_p50_ns", noisy(measured_ms * 1e6, spread, 1), target="client")
     model = line(
         "sim.scheduler", "response_time_p50_ns", noisy(SIMULATED_MS * 1e6, 0.01, 2), target="sim"

@@ -6,13 +6,13 @@ import pytest
 
 from nephoscope.core.errors import UsageError
 from nephoscope.features.studies import catalogue
-from nephoscope.features.studies.comparison.published import Figure, compute_figure
+from nephoscope.features.studies.comparison.published import ReferenceFigure, compute_figure
 from nephoscope.features.studies.definition.selectors import PublishedFigure
 
 DELGADO = catalogue.load("delgado-2010")
 
 
-def of(part: str, name: str) -> Figure:
+def of(part: str, name: str) -> ReferenceFigure:
     mapping = next(one for one in DELGADO.part(part).comparisons if one.id == name)
     return compute_figure(DELGADO, mapping.published)
 

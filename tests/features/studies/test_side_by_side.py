@@ -14,8 +14,8 @@ from nephoscope.core.model import MetricResult
 from nephoscope.features.studies import catalogue
 from nephoscope.features.studies.comparison import part_result
 from nephoscope.features.studies.comparison.rules import Mark
-from nephoscope.features.studies.comparison.side_by_side import Outcome, compare
-from nephoscope.features.studies.definition.study import Comparison, Part
+from nephoscope.features.studies.comparison.side_by_side import ComparisonOutcome, compare
+from nephoscope.features.studies.definition.study import Part, StudyComparison
 from nephoscope.features.studies.report import section
 
 from .made import line, noisy, result
@@ -34,7 +34,7 @@ def quiet(drift: float = 1.0) -> list[MetricResult]:
     ]
 
 
-def outcomes(*lines: MetricResult, drift: float = 1.0) -> dict[str, Outcome]:
+def outcomes(*lines: MetricResult, drift: float = 1.0) -> dict[str, ComparisonOutcome]:
     made = result(*lines, *quiet(drift))
     return {one.id: one for one in compare(DELGADO, ISOLATION, made)}
 
@@ -130,7 +130,7 @@ def test_a_loads_own_samples_are_no_answer() -> None:
     assert found.mark is Mark.IN_KIND
 
 
-def shares(one: float, two: float, whole: float = 1.99) -> list[Outcome]:
+def shares(one: float, two: float, whole: float = 1.99) -> list[ComparisonOutcome]:
     """Of the reservation of 30 in 40 ms: one loop, and the first of two."""
     zhuang = catalogue.load("zhuang-2012")
     share = "cpu_share_cycles_ratio"
@@ -192,7 +192,7 @@ def test_an_order_is_held_step_by_step() -> None:
     khurshid = catalogue.load("khurshid-2009")
     speeds = {"chicago": 100.0, "mit": 50.0, "japan": 10.0}
 
-    def order_of(given: dict[str, float]) -> Outcome:
+    def order_of(given: dict[str, float]) -> ComparisonOutcome:
         lines = [
             line(
                 "net.throughput",
@@ -271,9 +271,9 @@ COMPLETE = {
     ],
 )
 def test_a_mapping_that_is_not_complete_is_refused(change: dict[str, Any], words: str) -> None:
-    Comparison.model_validate(COMPLETE)
+    StudyComparison.model_validate(COMPLETE)
     with pytest.raises(ValidationError, match=words):
-        Comparison.model_validate({**COMPLETE, **change})
+        StudyComparison.model_validate({**COMPLETE, **change})
 
 
 @pytest.mark.parametrize(

@@ -150,7 +150,7 @@ def test_samples_keep_the_order_of_measuring() -> None:
     assert picture.curves[1].absent
 
 
-def outcome(name: str, mark: Mark) -> side_by_side.Outcome:
+def outcome(name: str, mark: Mark) -> side_by_side.ComparisonOutcome:
     part, _, which = name.partition("/")
     made = side_by_side.compare(DELGADO, DELGADO.part(part), result())
     (found,) = [one for one in made if one.id == which]

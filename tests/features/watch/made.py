@@ -11,7 +11,7 @@ from nephoscope import catalog
 from nephoscope.core.model import Sample, Setting
 from nephoscope.features.watch.events import EventLog
 from nephoscope.features.watch.records import Definition
-from nephoscope.features.watch.repetition import Created, Measure, Repetition
+from nephoscope.features.watch.repetition import Created, Measure, WatchRepetition
 from nephoscope.features.watch.schedule import Clock
 from nephoscope.measure import plans
 from nephoscope.store import FINISHED, MEASURED, Store
@@ -100,7 +100,7 @@ def measuring(
         labels: Mapping[str, str],
         absent: Mapping[str, str],
         created: Created,
-    ) -> Repetition:
+    ) -> WatchRepetition:
         known = catalog.load()
         settings = plans.expand(plan, known)
         run = store.create(plan, 7, catalog=known, settings=settings, labels=labels)
@@ -121,6 +121,6 @@ def measuring(
         clock.wait(takes_s)
         run.finish(MEASURED)
         run.finish(FINISHED)
-        return Repetition(run.id, "fine", gone)
+        return WatchRepetition(run.id, "fine", gone)
 
     return measure

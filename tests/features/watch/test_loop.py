@@ -24,7 +24,7 @@ from nephoscope.core.errors import StoreError, TargetError
 from nephoscope.features.watch.events import events
 from nephoscope.features.watch.folder import WatchFolder
 from nephoscope.features.watch.loop import Watch
-from nephoscope.features.watch.repetition import Created, Measure, Repetition
+from nephoscope.features.watch.repetition import Created, Measure, WatchRepetition
 from nephoscope.measure import plans
 from nephoscope.store import FINISHED, Store, StoredRun, journal
 
@@ -40,7 +40,7 @@ class Made:
         self.definition = definition(self.plan, **more)
         self.clock = FakeClock()
         self.screen = Said()
-        self.published: list[Repetition | None] = []
+        self.published: list[WatchRepetition | None] = []
 
     def run(self, repetitions: int, measure: Measure | None = None) -> None:
         Watch(
@@ -65,7 +65,7 @@ def failing(error: Callable[[int], Exception | None], clock: FakeClock) -> Measu
     """A step that fails in its n-th call with an error, where there is one."""
     good, calls = measuring(clock), 0
 
-    def measure(*given: Any) -> Repetition:
+    def measure(*given: Any) -> WatchRepetition:
         nonlocal calls
         calls += 1
         if found := error(calls):
@@ -173,7 +173,7 @@ def test_a_target_that_fails_is_left_out_while_the_others_are_measured(tmp_path:
 
     def measure(
         plan: plans.Plan, store: Store, labels: Any, out: Any, created: Created
-    ) -> Repetition:
+    ) -> WatchRepetition:
         absent.append(set(out))
         return measuring(made.clock, lost=lost)(plan, store, labels, out, created)
 
@@ -241,7 +241,7 @@ def test_a_kill_before_the_run_is_known_is_found_by_its_label(tmp_path: Path) ->
     class Killed(BaseException):
         """Ends the process without any of its own code."""
 
-    def create(plan: Any, store: Store, labels: Any, absent: Any, created: Any) -> Repetition:
+    def create(plan: Any, store: Store, labels: Any, absent: Any, created: Any) -> WatchRepetition:
         def kill(run: str) -> None:
             raise Killed
 
@@ -268,7 +268,7 @@ def test_what_a_full_disk_keeps_out_is_written_once_there_is_space(
     monkeypatch.setattr("nephoscope.features.watch.events.journal.append", limited)
     good = measuring(made.clock)
 
-    def measure(*given: Any) -> Repetition:
+    def measure(*given: Any) -> WatchRepetition:
         nonlocal full
         full = 2 <= len(made.store.ids()) < 4
         return good(*given)
@@ -293,7 +293,7 @@ def test_a_real_full_disk_loses_nothing_that_was_measured(small_disk: Path, tmp_
     good, calls = measuring(made.clock), 0
     ballast = small_disk / "ballast"
 
-    def measure(*given: Any) -> Repetition:
+    def measure(*given: Any) -> WatchRepetition:
         nonlocal calls
         calls += 1
         if calls == 3:
@@ -319,7 +319,7 @@ def test_a_run_that_a_full_disk_stops_keeps_its_trials_and_is_tried_at_the_next_
     made = Made(tmp_path)
     error = OSError(errno.ENOSPC, "No space left on device")
 
-    def measure(*given: Any) -> Repetition:
+    def measure(*given: Any) -> WatchRepetition:
         def full() -> None:
             raise StoreError(f"It cannot be written: {error.strerror}.", "Free some space.")
 

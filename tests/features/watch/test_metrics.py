@@ -22,10 +22,10 @@ from tests.tools import needs
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Estimate, Sample, Setting
 from nephoscope.features.watch import endpoint, otlp
-from nephoscope.features.watch.endpoint import Endpoint
+from nephoscope.features.watch.endpoint import MetricsEndpoint
 from nephoscope.features.watch.events import EventLog
 from nephoscope.features.watch.metrics import Family, HistogramPoint, Metrics, Publisher
-from nephoscope.features.watch.repetition import Distribution, Repetition, _repetition
+from nephoscope.features.watch.repetition import Distribution, WatchRepetition, _repetition
 from nephoscope.httpd.settings import TOKEN_VARIABLE
 from nephoscope.results import analyse_run
 from nephoscope.store import Store
@@ -36,13 +36,13 @@ KEY = ("http.load", "latency_ns", 'we"b\\\n', '{"rate":5}')
 needs_prometheus = needs("prometheus", "promtool")
 
 
-def repetition(n: int = 10) -> Repetition:
+def repetition(n: int = 10) -> WatchRepetition:
     estimates = {
         (KEY[0], "latency_p99_ns", *KEY[2:]): Estimate(2.5e6, 2e6, 3e6, 0.95, n, "ns", ""),
         ("null", "null_ns", "db", "{}"): Estimate(100.0, None, None, 0.95, 3, "ns", ""),
     }
     seen = Distribution(*KEY, "ns", (1e6, 2e6, 3e6, float("inf")), (10, 20, 5, 1))
-    return Repetition("run-1", "fine", {}, estimates, (seen,))
+    return WatchRepetition("run-1", "fine", {}, estimates, (seen,))
 
 
 def families(log: EventLog, times: int = 1) -> list[Family]:
@@ -66,7 +66,7 @@ def log(tmp_path: Path) -> EventLog:
 
 @contextlib.contextmanager
 def served(store: Path, shown: list[Family], listen: str = "127.0.0.1:0") -> Iterator[str]:
-    point = Endpoint()
+    point = MetricsEndpoint()
     point.show(shown, NEXT_S)
     token = None if listen.startswith("127.") else store / "token"
     settings = endpoint.settings_of(listen, token, Store(store))
@@ -336,7 +336,7 @@ def test_what_is_no_receiver(url: str) -> None:
 def test_requests_without_an_answer_are_above_every_bound(log: EventLog) -> None:
     metrics = Metrics("web")
     seen = Distribution(*KEY, "ns", (1e6, 2e6), (10, 20), {2e6: 5})
-    metrics.add(Repetition("run-1", "fine", {}, {}, (seen,)), log.state)
+    metrics.add(WatchRepetition("run-1", "fine", {}, {}, (seen,)), log.state)
     (found,) = (
         one for one in metrics.families(log.state, NEXT_S) if one.name == "nephoscope_observations"
     )

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from tests.features.watch.made import START_S, FakeClock
 
 from nephoscope.core.errors import UsageError
-from nephoscope.features.watch.schedule import ClockSteps, Cron, Interval
+from nephoscope.features.watch.schedule import ClockSteps, Cron, IntervalSchedule
 
 moments = st.floats(1e9, 4e9)
 
 
 @given(moments, st.sampled_from([1.0, 7.0, 60.0, 300.0, 86_400.0]))
 def test_moments_of_an_interval_are_its_multiples(at_s: float, every_s: float) -> None:
-    times = Interval(every_s)
+    times = IntervalSchedule(every_s)
     assert times.until(at_s) <= at_s + 1e-5 < times.after(at_s) + 1e-4
     assert times.after(at_s) - times.until(at_s) == every_s
     assert times.until(times.after(at_s)) == times.after(at_s)
@@ -71,7 +71,7 @@ def test_wrong_expressions_are_one_sentence(expression: str, zone: str, sentence
 def test_delays_are_random_within_the_jitter_and_repeat_themselves(
     at_s: float, jitter: float, seed: int
 ) -> None:
-    schedule = Interval(60.0, jitter, seed)
+    schedule = IntervalSchedule(60.0, jitter, seed)
     start = schedule.next(at_s)
     assert start.at_s > at_s
     assert start.due_s <= start.at_s <= start.due_s + 60 * jitter
@@ -81,7 +81,7 @@ def test_delays_are_random_within_the_jitter_and_repeat_themselves(
 
 def test_delays_differ_from_start_to_start_and_from_seed_to_seed() -> None:
     def delays(seed: int) -> list[float]:
-        schedule, at_s, found = Interval(60.0, 0.5, seed), START_S, []
+        schedule, at_s, found = IntervalSchedule(60.0, 0.5, seed), START_S, []
         for _ in range(50):
             start = schedule.next(at_s)
             at_s = start.at_s

@@ -56,13 +56,13 @@ def _judge_terms(case: bytes) -> object:
     terms = sla_files.from_text(text_of(case), "sla.yaml")
     with tempfile.TemporaryDirectory() as folder:
         read = events.read([_events_file(folder)])
-        judged = sla_result.judge(terms, read, sla_result.Settings(now_ns=_NOW_NS))
+        judged = sla_result.judge(terms, read, sla_result.VerdictSettings(now_ns=_NOW_NS))
     return documents.to_text(documents.versioned(judged))
 
 
 def _judge_events(file: Path) -> object:
     terms = sla_files.from_text(_AGREEMENT.decode(), "sla.yaml")
-    return sla_result.judge(terms, events.read([file]), sla_result.Settings(now_ns=_NOW_NS))
+    return sla_result.judge(terms, events.read([file]), sla_result.VerdictSettings(now_ns=_NOW_NS))
 
 
 @functools.cache
@@ -70,7 +70,7 @@ def _bundles() -> tuple[bytes, ...]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "bundle.zip")
         evidence.write(
-            path, "ec2-region", [_events_file(folder)], sla_result.Settings(now_ns=_NOW_NS)
+            path, "ec2-region", [_events_file(folder)], sla_result.VerdictSettings(now_ns=_NOW_NS)
         )
         return (path.read_bytes(),)
 

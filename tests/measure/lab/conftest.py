@@ -14,7 +14,7 @@ from tests.hardware import Feature, lacking
 
 from nephoscope.core.errors import Lacking
 from nephoscope.measure.lab.limits import cgroups
-from nephoscope.measure.lab.limits.hierarchies import Layout, layout
+from nephoscope.measure.lab.limits.hierarchies import CgroupLayout, layout
 
 _FILES = {
     "cgroup.procs": "",
@@ -74,7 +74,7 @@ def _alive(pid: int) -> bool:
 @pytest.fixture(params=["this machine", "version 2"])
 def where(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Layout:
+) -> CgroupLayout:
     """The layout that a test's groups lie in."""
     if request.param == "this machine":
         if os.geteuid() != 0:
@@ -91,7 +91,7 @@ def where(
 
 
 @pytest.fixture
-def lab(where: Layout) -> Iterator[str]:
+def lab(where: CgroupLayout) -> Iterator[str]:
     """A lab name of this process, whose groups are gone after the test."""
     name = f"mt{os.getpid() % 100_000}"
     yield name
@@ -99,11 +99,11 @@ def lab(where: Layout) -> Iterator[str]:
 
 
 @pytest.fixture
-def member() -> Iterator[Callable[[cgroups.Group], int]]:
+def member() -> Iterator[Callable[[cgroups.HostCgroup], int]]:
     """Starts a sleeping process in a group and returns its id."""
     started: list[subprocess.Popen[bytes]] = []
 
-    def start(group: cgroups.Group) -> int:
+    def start(group: cgroups.HostCgroup) -> int:
         process = subprocess.Popen(["sleep", "60"])
         started.append(process)
         for folder in group.folders:

@@ -7,13 +7,15 @@ import pytest
 
 from nephoscope.core.errors import Lacking, RunFailed
 from nephoscope.measure.lab.limits import cgroups
-from nephoscope.measure.lab.limits.cgroups import Group
-from nephoscope.measure.lab.limits.hierarchies import Layout, layout
+from nephoscope.measure.lab.limits.cgroups import HostCgroup
+from nephoscope.measure.lab.limits.hierarchies import CgroupLayout, layout
 
-Member = Callable[[Group], int]
+Member = Callable[[HostCgroup], int]
 
 
-def test_a_host_has_a_folder_in_every_tree_and_may_be_made_twice(where: Layout, lab: str) -> None:
+def test_a_host_has_a_folder_in_every_tree_and_may_be_made_twice(
+    where: CgroupLayout, lab: str
+) -> None:
     group = cgroups.host(lab, "a", where)
     folders = group.make()
     assert group.make() == folders
@@ -25,7 +27,7 @@ def test_a_host_has_a_folder_in_every_tree_and_may_be_made_twice(where: Layout, 
     assert cgroups.lab_cgroups(lab, where) == [folder.parent for folder in folders]
 
 
-def test_members_are_found_killed_and_gone(where: Layout, lab: str, member: Member) -> None:
+def test_members_are_found_killed_and_gone(where: CgroupLayout, lab: str, member: Member) -> None:
     groups = [cgroups.host(lab, name, where) for name in ("a", "b")]
     pids = []
     for group in groups:
@@ -41,10 +43,10 @@ def test_members_are_found_killed_and_gone(where: Layout, lab: str, member: Memb
     assert cgroups.remove(lab, where) == 0
 
 
-def test_groups_below_a_host_go_with_it(where: Layout, lab: str, member: Member) -> None:
+def test_groups_below_a_host_go_with_it(where: CgroupLayout, lab: str, member: Member) -> None:
     group = cgroups.host(lab, "a", where)
     group.make()
-    inner = Group(lab, "a/inner", where)
+    inner = HostCgroup(lab, "a/inner", where)
     inner.make()
     pid = member(inner)
     assert group.processes() == [pid]
@@ -52,7 +54,7 @@ def test_groups_below_a_host_go_with_it(where: Layout, lab: str, member: Member)
     assert not any(folder.exists() for folder in group.folders)
 
 
-def test_groups_that_a_container_engine_made_go_too(where: Layout, lab: str) -> None:
+def test_groups_that_a_container_engine_made_go_too(where: CgroupLayout, lab: str) -> None:
     cgroups.host(lab, "a", where).make()
     others = [t for t in where.hierarchies if t.version == 1 and not t.controllers]
     for tree in others:
@@ -61,7 +63,7 @@ def test_groups_that_a_container_engine_made_go_too(where: Layout, lab: str) -> 
     assert not any((tree.root / "nephoscope" / lab).exists() for tree in where.hierarchies)
 
 
-def test_one_labs_end_leaves_the_other(where: Layout, lab: str, member: Member) -> None:
+def test_one_labs_end_leaves_the_other(where: CgroupLayout, lab: str, member: Member) -> None:
     other = f"{lab}x"
     mine, theirs = cgroups.host(lab, "a", where), cgroups.host(other, "a", where)
     mine.make()
@@ -75,7 +77,7 @@ def test_one_labs_end_leaves_the_other(where: Layout, lab: str, member: Member) 
         cgroups.remove(other, where)
 
 
-def test_helpers_are_in_no_group_that_shares_the_cpu(where: Layout, lab: str) -> None:
+def test_helpers_are_in_no_group_that_shares_the_cpu(where: CgroupLayout, lab: str) -> None:
     folders = cgroups.keep(lab, where).make()
     assert folders
     if where.version != "v2":
@@ -83,7 +85,7 @@ def test_helpers_are_in_no_group_that_shares_the_cpu(where: Layout, lab: str) ->
         assert not any(folder.is_relative_to(cpu) for folder in folders)
 
 
-def test_controllers_are_handed_down_on_version_2(where: Layout, lab: str) -> None:
+def test_controllers_are_handed_down_on_version_2(where: CgroupLayout, lab: str) -> None:
     if where.version != "v2":
         return  # version 1 hands nothing down
     group = cgroups.host(lab, "a", where)
@@ -94,7 +96,7 @@ def test_controllers_are_handed_down_on_version_2(where: Layout, lab: str) -> No
     assert (folder / "cgroup.subtree_control").read_text() == ""
 
 
-def test_a_new_cpuset_can_be_joined(where: Layout, lab: str) -> None:
+def test_a_new_cpuset_can_be_joined(where: CgroupLayout, lab: str) -> None:
     if where.version == "v2":
         return  # version 2 takes what the group above has
     file = cgroups.host(lab, "a", where).file("cpuset", "cpuset.cpus", "cpuset.cpus")

@@ -7,19 +7,19 @@ from pydantic import ValidationError
 
 from nephoscope.core.errors import Lacking, UsageError
 from nephoscope.measure.lab.limits import cgroups, cpu
-from nephoscope.measure.lab.limits.cgroups import Group
-from nephoscope.measure.lab.limits.hierarchies import Layout
+from nephoscope.measure.lab.limits.cgroups import HostCgroup
+from nephoscope.measure.lab.limits.hierarchies import CgroupLayout
 from nephoscope.measure.lab.topology import CpuSpec
 
 
 @pytest.fixture
-def group(where: Layout, lab: str) -> Group:
+def group(where: CgroupLayout, lab: str) -> HostCgroup:
     made = cgroups.host(lab, "a", where)
     made.make()
     return made
 
 
-def test_settings_are_read_back_and_taken_back(group: Group) -> None:
+def test_settings_are_read_back_and_taken_back(group: HostCgroup) -> None:
     last = cpu.machine_cpus()[-1]
     cpus = group.file("cpuset", "cpuset.cpus", "cpuset.cpus")
     cap = group.file("cpu", "cpu.cfs_quota_us", "cpu.max")
@@ -33,7 +33,7 @@ def test_settings_are_read_back_and_taken_back(group: Group) -> None:
     assert cap.read_text().split()[0] in ("max", "-1")
 
 
-def test_a_cap_may_grow_and_shrink_with_its_period(group: Group) -> None:
+def test_a_cap_may_grow_and_shrink_with_its_period(group: HostCgroup) -> None:
     for cap_cpus, period_us in ((1.5, 100_000), (0.5, 10_000), (0.01, 1_000_000), (2.0, 20_000)):
         assert cpu.set_cap(group, cap_cpus, period_us) == cap_cpus
 
@@ -45,7 +45,7 @@ def test_weights_become_shares_in_their_ratio(weight: int, shares: int) -> None:
     assert cpu.shares_of(weight) == shares
 
 
-def test_what_cannot_be_meant_is_one_sentence(group: Group) -> None:
+def test_what_cannot_be_meant_is_one_sentence(group: HostCgroup) -> None:
     with pytest.raises(ValidationError, match="greater than or equal to 1"):
         CpuSpec(weight=0)
     with pytest.raises(UsageError, match=r"no CPU 4095\."):
@@ -55,7 +55,7 @@ def test_what_cannot_be_meant_is_one_sentence(group: Group) -> None:
 
 
 def test_a_reservation_in_a_part_of_the_cpus_is_refused_before_the_kernel_does(
-    group: Group,
+    group: HostCgroup,
 ) -> None:
     have = cpu.machine_cpus()
     cpu.check_reservation(group)

@@ -8,7 +8,7 @@ from tests.hardware import Feature, lacking
 
 from nephoscope.core.errors import Lacking, UsageError
 from nephoscope.measure.lab.limits import cgroups, disk
-from nephoscope.measure.lab.limits.hierarchies import Layout
+from nephoscope.measure.lab.limits.hierarchies import CgroupLayout
 from nephoscope.measure.lab.topology import DiskSpec
 
 HERE = Path(__file__)
@@ -22,7 +22,7 @@ def on_disk() -> bool:
     return True
 
 
-def test_limits_are_set_and_taken_back(where: Layout, lab: str) -> None:
+def test_limits_are_set_and_taken_back(where: CgroupLayout, lab: str) -> None:
     group = cgroups.host(lab, "a", where)
     group.make()
     if not (on_disk() and disk.supported(group)):

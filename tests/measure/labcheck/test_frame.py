@@ -14,7 +14,14 @@ from nephoscope.measure.lab import files
 from nephoscope.measure.lab.handle import Lab
 from nephoscope.measure.lab.provisioner import LABS
 from nephoscope.measure.labcheck import frame
-from nephoscope.measure.labcheck.frame import FAILS, HOLDS, NOT_HERE, Check, Measured, Outcome
+from nephoscope.measure.labcheck.frame import (
+    FAILS,
+    HOLDS,
+    NOT_HERE,
+    Check,
+    CheckMeasurement,
+    CheckOutcome,
+)
 
 
 @pytest.fixture
@@ -35,8 +42,8 @@ def labs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return done
 
 
-def check(values: Iterator[Measured | Exception], **more: Any) -> Check:
-    async def measure(lab: Lab, check: Check) -> Measured:
+def check(values: Iterator[CheckMeasurement | Exception], **more: Any) -> Check:
+    async def measure(lab: Lab, check: Check) -> CheckMeasurement:
         value = next(values)
         if isinstance(value, Exception):
             raise value
@@ -57,11 +64,11 @@ def check(values: Iterator[Measured | Exception], **more: Any) -> Check:
     return Check(measure=measure, **settings)
 
 
-def seen(value: float, half: float = 0.0) -> Measured:
-    return Measured(value, value - half, value + half, 3)
+def seen(value: float, half: float = 0.0) -> CheckMeasurement:
+    return CheckMeasurement(value, value - half, value + half, 3)
 
 
-def outcome(*values: Measured | Exception, **more: Any) -> Outcome:
+def outcome(*values: CheckMeasurement | Exception, **more: Any) -> CheckOutcome:
     said: list[str] = []
     return asyncio.run(frame.run(check(iter(values), **more), said.append))
 

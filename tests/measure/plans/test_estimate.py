@@ -15,10 +15,10 @@ from nephoscope.measure.plans.estimate import (
     OVERHEAD_S,
     UNKNOWN_S,
     EarlierRuns,
+    RunEstimate,
     earlier_runs_key,
     money_spent,
 )
-from nephoscope.measure.plans.estimate import Estimate as PlanEstimate
 from nephoscope.measure.plans.files.load import from_values
 from nephoscope.measure.plans.model import Plan
 
@@ -27,7 +27,7 @@ from .factory import CATALOG
 TARGETS = [{"name": "a", "per_hour": 1.5}, {"name": "b", "per_hour": 0.5}]
 
 
-def made(earlier_runs: EarlierRuns | None = None, **more: Any) -> tuple[Plan, PlanEstimate]:
+def made(earlier_runs: EarlierRuns | None = None, **more: Any) -> tuple[Plan, RunEstimate]:
     values = {
         "name": "p",
         "warmup": 1,

@@ -1,11 +1,11 @@
-"""What a run touches is told from the plan alone."""
+"""The side effects of a run are read from the plan alone."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from nephoscope import catalog
-from nephoscope.measure.plans import expand, touches
+from nephoscope.measure.plans import expand, side_effects
 from nephoscope.measure.plans.files.load import from_values
 
 CATALOG = catalog.load()
@@ -14,7 +14,7 @@ CATALOG = catalog.load()
 def told(**more: Any) -> set[tuple[str, str]]:
     values = {"name": "p", "benchmarks": [{"benchmark": "disk.sync"}], **more}
     plan = from_values(values, CATALOG, lambda _: "")
-    return {(one.kind, one.what) for one in touches(plan, expand(plan, CATALOG), CATALOG)}
+    return {(one.kind, one.what) for one in side_effects(plan, expand(plan, CATALOG), CATALOG)}
 
 
 def test_a_local_plan_touches_this_machine_and_a_scratch_file() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nephoscope.catalog.adapters import ADAPTERS, Command, Output, Server, ToolError
+from nephoscope.catalog.adapters import ADAPTERS, Output, ToolCommand, ToolError, ToolServer
 from nephoscope.core.errors import BenchmarkFailed, Lacking
 from nephoscope.core.model import Sample
 from nephoscope.measure.targets.base import Peer
@@ -155,7 +155,7 @@ def test_the_tool_s_error_is_not_swallowed() -> None:
 
 
 def test_the_words_are_a_list_that_no_shell_reads() -> None:
-    command = Command(arguments=("; rm -rf /",), input="$(id)\n")
+    command = ToolCommand(arguments=("; rm -rf /",), input="$(id)\n")
     words = wrap("/p", command.job("postmark"), 2.5)
     assert words[:3] == ["/p", "wrap", "--job"]
     job = json.loads(words[3])
@@ -164,9 +164,9 @@ def test_the_words_are_a_list_that_no_shell_reads() -> None:
     assert words[4:] == ["--deadline", "2.500", "--with-parent"]
 
 
-SERVER = Server(
+SERVER = ToolServer(
     "postmarkd",
-    lambda _: Command(arguments=("--listen", "{address}:{port}")),
+    lambda _: ToolCommand(arguments=("--listen", "{address}:{port}")),
     install="apt-get install postmarkd",
     ready_text="listening",
     counters=lambda output: {"served_count": int(output.stdout)},

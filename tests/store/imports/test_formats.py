@@ -18,13 +18,13 @@ from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Shape
 from nephoscope.store import Store
 from nephoscope.store.imports import formats, import_files, read_figures, tool_reports
-from nephoscope.store.imports.rows import Figures
+from nephoscope.store.imports.rows import ImportedFigures
 from nephoscope.store.imports.source import Source
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden"
 
 
-def read(content: str | bytes, name: str = "file") -> tuple[str, Figures]:
+def read(content: str | bytes, name: str = "file") -> tuple[str, ImportedFigures]:
     """The prefix of a content's format, and its figures."""
     raw = content.encode() if isinstance(content, str) else content
     source = Source(Path(name), raw, 0.0)
@@ -32,7 +32,7 @@ def read(content: str | bytes, name: str = "file") -> tuple[str, Figures]:
     return format_.prefix, read_figures(format_, source)
 
 
-def values(figures: Figures) -> dict[str, float]:
+def values(figures: ImportedFigures) -> dict[str, float]:
     """Metric -> value in our unit; of several rows the last."""
     return {row.metric: row.figure for row in figures.rows}
 

@@ -12,7 +12,7 @@ from nephoscope.core.errors import UsageError
 from nephoscope.store import Store, StoredRun, query
 from nephoscope.store.imports import Arrangement, import_files
 from nephoscope.store.imports.parts import merge_parts
-from nephoscope.store.imports.rows import BYTES_PER_S, MS, PER_S, PLAIN, Merge, Row
+from nephoscope.store.imports.rows import BYTES_PER_S, MS, PER_S, PLAIN, ImportedRow, Merge
 
 
 class Folder:
@@ -61,15 +61,15 @@ def iperf3(at: float, rate: float, seconds: float = 10.0) -> dict[str, Any]:
 
 
 def test_parts_are_merged_by_what_they_are() -> None:
-    def part(rate: float, mean: float, weight: float) -> list[Row]:
+    def part(rate: float, mean: float, weight: float) -> list[ImportedRow]:
         return [
-            Row("p", "", "rate", rate, PER_S),
-            Row("p", "", "bytes_per_s", rate, BYTES_PER_S),
-            Row("p", "", "mean", mean, MS, merge=Merge.WEIGHTED_MEAN, weight=weight),
-            Row("p", "", "max", mean, MS, merge=Merge.MAXIMUM),
-            Row("p", "", "min", mean, MS, merge=Merge.MINIMUM),
-            Row("p", "", "p95", mean, MS),
-            Row("p", "", "own", mean, PLAIN),
+            ImportedRow("p", "", "rate", rate, PER_S),
+            ImportedRow("p", "", "bytes_per_s", rate, BYTES_PER_S),
+            ImportedRow("p", "", "mean", mean, MS, merge=Merge.WEIGHTED_MEAN, weight=weight),
+            ImportedRow("p", "", "max", mean, MS, merge=Merge.MAXIMUM),
+            ImportedRow("p", "", "min", mean, MS, merge=Merge.MINIMUM),
+            ImportedRow("p", "", "p95", mean, MS),
+            ImportedRow("p", "", "own", mean, PLAIN),
         ]
 
     merged = merge_parts([part(1, 2, 1), part(3, 6, 3)])

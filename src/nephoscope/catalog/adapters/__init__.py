@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from nephoscope.catalog import adapters_of_other_packages
-from nephoscope.catalog.adapters.frame import Adapter, Command, Output, Server, ToolError
+from nephoscope.catalog.adapters.frame import Adapter, Output, ToolCommand, ToolError, ToolServer
 
 _FILES = """
 ab blogbench bonnie c_ray cachebench crafty db_pgbench db_sqlite dbench dd fio fping h2load
@@ -69,4 +69,4 @@ def _without_nothing(item: dict[str, Any]) -> dict[str, Any]:
     return {**item, "params": params}
 
 
-__all__ = ["ADAPTERS", "Adapter", "Command", "Output", "Server", "ToolError", "document"]
+__all__ = ["ADAPTERS", "Adapter", "Output", "ToolCommand", "ToolError", "ToolServer", "document"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from nephoscope.catalog.adapters.declare import adapter
-from nephoscope.catalog.adapters.frame import Command, Output, ToolError, numbers
+from nephoscope.catalog.adapters.frame import Output, ToolCommand, ToolError, numbers
 from nephoscope.catalog.adapters.quantities import (
     Params,
     boolean,
@@ -22,7 +22,7 @@ from nephoscope.catalog.adapters.servers import nginx
 from nephoscope.core.errors import UsageError
 
 
-def _command(params: Params) -> Command:
+def _command(params: Params) -> ToolCommand:
     if params["connections"] > params["requests"]:
         raise UsageError(
             f"ab: {params['connections']} connections are more than {params['requests']} requests.",
@@ -31,7 +31,7 @@ def _command(params: Params) -> Command:
     limit = ("-s", str(seconds("ab", params, "timeout_ns")))
     keep = ("-k",) if params["keep_alive"] else ()
     counts = options(params, {"-n": "requests", "-c": "connections"})
-    return Command(("-q", *counts, *limit, *keep, "-e", "/dev/stdout", nginx.URL))
+    return ToolCommand(("-q", *counts, *limit, *keep, "-e", "/dev/stdout", nginx.URL))
 
 
 def _figures(output: Output) -> dict[str, float]:
@@ -81,7 +81,7 @@ ADAPTER = adapter(
     minimum="2.3",
     install="apt-get install apache2-utils",
     command=_command,
-    look=("-V",),
+    version_command=("-V",),
     version=r"^This is ApacheBench, Version ([0-9]+(?:\.[0-9]+)+)",
     figures=_figures,
     server=nginx.SERVER,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nephoscope.catalog import ParamSpec
 from nephoscope.catalog.adapters.declare import Figure, adapter
-from nephoscope.catalog.adapters.frame import Command
+from nephoscope.catalog.adapters.frame import ToolCommand
 from nephoscope.catalog.adapters.quantities import (
     DIRECTORY,
     Params,
@@ -29,9 +29,9 @@ _OPTIONS = {
 }
 
 
-def _command(params: Params) -> Command:
+def _command(params: Params) -> ToolCommand:
     values = {**params, "interval_s": params["interval_ns"] // 1_000_000_000}
-    return Command(
+    return ToolCommand(
         ("-d", ".", *options(values, _OPTIONS)),
         directory=params["directory"],
         needs_bytes=params["space_bytes"],
@@ -45,7 +45,7 @@ ADAPTER = adapter(
     install="make, in the source of github.com/jedisct1/Blogbench, and `blogbench` in PATH",
     source="Denis, Blogbench, github.com/jedisct1/Blogbench",
     version=r"^blogbench ([0-9]+\.[0-9]+)\n",
-    look=("-h",),
+    version_command=("-h",),
     params=(
         DIRECTORY,
         whole("space_bytes", 1 << 30, 0, 1 << 50, "Disk space, checked before the run.", "bytes"),

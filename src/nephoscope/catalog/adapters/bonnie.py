@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nephoscope.catalog.adapters.declare import adapter
-from nephoscope.catalog.adapters.frame import Command, Output, ToolError, check_ending, matched
+from nephoscope.catalog.adapters.frame import Output, ToolCommand, ToolError, check_ending, matched
 from nephoscope.catalog.adapters.quantities import (
     DIRECTORY,
     Params,
@@ -25,7 +25,7 @@ _FIGURES = {
 }
 
 
-def _command(params: Params) -> Command:
+def _command(params: Params) -> ToolCommand:
     mebibytes, rest = divmod(params["file_bytes"], _MIB)
     if rest or mebibytes < 2:
         raise UsageError(
@@ -33,7 +33,7 @@ def _command(params: Params) -> Command:
             "Set file_bytes=256MiB.",
         )
     direct = ("-D",) if params["direct"] else ()
-    return Command(
+    return ToolCommand(
         (
             *("-q", "-f", "-d", ".", "-m", "host", "-s", f"{mebibytes}M", "-n", "0"),
             # It refuses files of less than twice the memory, which direct I/O does not need.
@@ -80,7 +80,7 @@ ADAPTER = adapter(
     ),
     command=_command,
     parse=_parse,
-    look=("-h",),
+    version_command=("-h",),
     version=r"^Version: ([0-9]+\.[0-9]+)",
     source="bonnie++, doc.coker.com.au/projects/bonnie",
     minimum="1.98",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nephoscope.catalog.adapters.declare import Figure, adapter
-from nephoscope.catalog.adapters.frame import Command
+from nephoscope.catalog.adapters.frame import ToolCommand
 from nephoscope.catalog.adapters.quantities import Params, threads, time, whole
 
 _HEAD = "c 0 6 -17 45 0 -1 0\nl -50 100 -50\nl 40 40 150\ns 0 -1000 2 999 0.1 0.2 0.6 80 0.8\n"
@@ -20,11 +20,11 @@ def _scene(spheres: int) -> str:
     return _HEAD + "".join(lines)
 
 
-def _command(params: Params) -> Command:
+def _command(params: Params) -> ToolCommand:
     size = ("-s", f"{params['width']}x{params['height']}", "-r", str(params["rays"]))
     words = (*size, "-t", str(params["threads"]), "-o", "image")
     space = 3 * params["width"] * params["height"]
-    return Command(words, input=_scene(params["spheres"]), needs_bytes=space)
+    return ToolCommand(words, input=_scene(params["spheres"]), needs_bytes=space)
 
 
 ADAPTER = adapter(
@@ -35,7 +35,7 @@ ADAPTER = adapter(
     install="make, in c-ray-mt of github.com/jtsiomb/c-ray (release 1.1), and that folder in PATH",
     source="Tsiombikas, c-ray, github.com/jtsiomb/c-ray",
     version=r"^c-ray-mt v([0-9]+\.[0-9]+)\n",
-    look=("-s", "1x1", "-o", "image"),
+    version_command=("-s", "1x1", "-o", "image"),
     on_stderr=True,
     params=(
         whole("width", 800, 1, 100_000, "Width of the image, in pixels (`-s`)."),

@@ -6,10 +6,10 @@ import re
 
 from nephoscope.catalog.adapters.declare import adapter, version_by_usage
 from nephoscope.catalog.adapters.frame import (
-    Command,
     Output,
-    Step,
+    ToolCommand,
     ToolError,
+    ToolStep,
     check_ending,
     last_words,
 )
@@ -48,12 +48,12 @@ def _parse(output: Output) -> list[Sample]:
     return samples
 
 
-def _command(params: Params) -> Command:
+def _command(params: Params) -> ToolCommand:
     limit_s = seconds("cachebench", params)
     sizes = ("-m", str(params["memory_bits"]), "-x", "1", "-e", "1")
     words = (_OPERATIONS[params["operation"]], *sizes, "-d", str(limit_s))
     # Its report has no last line of its own.
-    return Command(words, after=(Step("echo", (_END,)),))
+    return ToolCommand(words, after=(ToolStep("echo", (_END,)),))
 
 
 ADAPTER = adapter(
@@ -63,7 +63,7 @@ ADAPTER = adapter(
     install="make cache-bench, in the source of LLCbench, and `cachebench` in PATH",
     source="Mucci and London, The CacheBench Report, 1998; LLCbench",
     version=version_by_usage("-m Specify the log2(available physical memory)", "1.0"),
-    look=("-h",),
+    version_command=("-h",),
     params=(
         choice("operation", _OPERATIONS, "What is done with the array."),
         whole("memory_bits", 24, 10, 40, "Largest array: 2 to this power bytes (`-m`)."),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nephoscope.catalog.adapters.declare import adapter
-from nephoscope.catalog.adapters.frame import Command
+from nephoscope.catalog.adapters.frame import ToolCommand
 from nephoscope.catalog.adapters.quantities import Params, figure, rate, time, whole
 from nephoscope.catalog.adapters.reports import Figures
 
@@ -13,8 +13,8 @@ _REPORT = (
 )
 
 
-def _command(params: Params) -> Command:
-    return Command(input=f"bench {params['depth'] - 16}\nquit\n")
+def _command(params: Params) -> ToolCommand:
+    return ToolCommand(input=f"bench {params['depth'] - 16}\nquit\n")
 
 
 ADAPTER = adapter(
@@ -25,7 +25,7 @@ ADAPTER = adapter(
     source="Hyatt, Crafty, craftychess.com",
     version=r"^Crafty v([0-9]+\.[0-9]+)",
     # Called with commands as arguments it does not state its version.
-    look=Command(input="quit\n", paths=("/usr/games",)),
+    version_command=ToolCommand(input="quit\n", paths=("/usr/games",)),
     paths=("/usr/games",),
     params=(whole("depth", 16, 4, 30, "Depth of the search (`bench`, whose own depth is 16)."),),
     command=_command,

@@ -6,10 +6,10 @@ from nephoscope.catalog.adapters.declare import adapter
 from nephoscope.catalog.adapters.frame import (
     PEER_ADDRESS,
     PEER_PORT,
-    Command,
     Output,
-    Step,
+    ToolCommand,
     ToolError,
+    ToolStep,
     numbers,
 )
 from nephoscope.catalog.adapters.quantities import (
@@ -27,7 +27,7 @@ from nephoscope.catalog.adapters.servers import postgresql
 from nephoscope.core.errors import UsageError
 
 
-def _command(params: Params) -> Command:
+def _command(params: Params) -> ToolCommand:
     if params["threads"] > params["clients"]:
         raise UsageError(
             f"db.pgbench: {params['clients']} clients cannot be shared by {params['threads']} "
@@ -39,7 +39,7 @@ def _command(params: Params) -> Command:
     )
     filling = ("--initialize", "--quiet", "--scale", str(params["scale"]), connection)
     limit_s = seconds("db.pgbench", params)
-    return Command(
+    return ToolCommand(
         (
             "--no-vacuum",
             f"--builtin={params['script']}",
@@ -53,7 +53,7 @@ def _command(params: Params) -> Command:
             connection,
         ),
         input=postgresql.PASSWORD_FILE,
-        prepare=(Step("pgbench", filling, input=postgresql.PASSWORD_FILE),),
+        prepare=(ToolStep("pgbench", filling, input=postgresql.PASSWORD_FILE),),
         paths=postgresql.PATHS,
     )
 
@@ -117,7 +117,7 @@ ADAPTER = adapter(
     minimum="14",
     install="apt-get install postgresql",
     command=_command,
-    look=Command(("--version",), paths=postgresql.PATHS),
+    version_command=ToolCommand(("--version",), paths=postgresql.PATHS),
     version=r"^pgbench \(PostgreSQL\) ([0-9]+(?:\.[0-9]+)*)",
     figures=_figures,
     server=postgresql.SERVER,

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from nephoscope.catalog.adapters.declare import adapter
 from nephoscope.catalog.adapters.frame import (
-    Command,
     Output,
-    Step,
+    ToolCommand,
     ToolError,
+    ToolStep,
     last_words,
     matched,
     numbers,
@@ -48,7 +48,7 @@ SELECT 'integrity ' || integrity_check FROM pragma_integrity_check;
 """
 
 
-def _command(params: Params) -> Command:
+def _command(params: Params) -> ToolCommand:
     level = params["synchronous"]
     statements = _STATEMENTS.replace("INSERTS", str(params["inserts"]))
     statements = statements.replace("SEED", str(params["seed"]))
@@ -57,12 +57,12 @@ def _command(params: Params) -> Command:
     request = (
         f"SELECT 'asked {params['inserts']} {params['journal_mode']} {_LEVELS.index(level)}';\n"
     )
-    return Command(
+    return ToolCommand(
         ("-batch", "-bail", "records.db"),
         input=request + script,
         directory=params["directory"],
         needs_bytes=600 * params["inserts"],
-        prepare=(Step("sqlite3", ("-batch", "-bail", ":memory:"), input=statements),),
+        prepare=(ToolStep("sqlite3", ("-batch", "-bail", ":memory:"), input=statements),),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from nephoscope.catalog.adapters.declare import adapter
-from nephoscope.catalog.adapters.frame import Command, Output, ToolError, check_ending
+from nephoscope.catalog.adapters.frame import Output, ToolCommand, ToolError, check_ending
 from nephoscope.catalog.adapters.quantities import (
     DIRECTORY,
     Params,
@@ -31,9 +31,9 @@ _ROW = re.compile(
 _CLIENT_BYTES = 64 << 20
 
 
-def _command(params: Params) -> Command:
+def _command(params: Params) -> ToolCommand:
     clients = str(params["clients"])
-    return Command(
+    return ToolCommand(
         ("-t", str(seconds("dbench", params)), "-D", ".", clients),
         directory=params["directory"],
         needs_bytes=params["clients"] * _CLIENT_BYTES,

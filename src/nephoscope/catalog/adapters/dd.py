@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from nephoscope.catalog.adapters.declare import adapter
-from nephoscope.catalog.adapters.frame import Command, Output, Step, ToolError, numbers
+from nephoscope.catalog.adapters.frame import Output, ToolCommand, ToolError, ToolStep, numbers
 from nephoscope.catalog.adapters.quantities import (
     DIRECTORY,
     Params,
@@ -16,16 +16,16 @@ from nephoscope.catalog.adapters.quantities import (
 )
 
 
-def _command(params: Params) -> Command:
+def _command(params: Params) -> ToolCommand:
     words = [f"bs={params['block_bytes']}", f"count={params['blocks']}"]
     write = ("if=/dev/zero", "of=file", *words, "oflag=direct", "conv=fsync")
     read = ("if=file", "of=/dev/null", *words, "iflag=direct")
     reading = params["operation"] == "read"
-    return Command(
+    return ToolCommand(
         read if reading else write,
         directory=params["directory"],
         needs_bytes=params["block_bytes"] * params["blocks"],
-        prepare=(Step("dd", write),) if reading else (),
+        prepare=(ToolStep("dd", write),) if reading else (),
     )
 
 

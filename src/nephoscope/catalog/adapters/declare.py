@@ -10,10 +10,10 @@ from nephoscope.catalog import ADAPTER, BenchmarkSpec, MetricSpec, ParamSpec
 from nephoscope.catalog.adapters.frame import (
     TOOL,
     Adapter,
-    Command,
     Output,
-    Server,
+    ToolCommand,
     ToolError,
+    ToolServer,
     check_ending,
     last_words,
     version_by,
@@ -64,7 +64,7 @@ def adapter(
     minimum: str,
     source: str,
     version: str | Callable[[Output], str],
-    command: Callable[[Params], Command],
+    command: Callable[[Params], ToolCommand],
     overhead: str,
     measures: str,
     how: str,
@@ -74,7 +74,7 @@ def adapter(
     overhead_page: str = "",
     tool: str = "",
     install: str = "",
-    look: Sequence[str] | Command = ("--version",),
+    version_command: Sequence[str] | ToolCommand = ("--version",),
     paths: Sequence[str] = (),
     params: tuple[ParamSpec, ...] = (),
     metrics: tuple[MetricSpec, ...] = (),
@@ -82,7 +82,7 @@ def adapter(
     factors: Mapping[str, str] | None = None,
     on_stderr: bool = False,
     parse: Callable[[Output], list[Sample]] | None = None,
-    server: Server | None = None,
+    server: ToolServer | None = None,
     load: str = "",
 ) -> Adapter:
     """Returns the adapter of one benchmark of a third-party program.
@@ -90,11 +90,12 @@ def adapter(
     measures, how, truth, cross_check, caveats: texts of its manual page. overhead_page: that on its
     overhead, by default `overhead` as a sentence. tool: the program, where its name is not that of
     the benchmark. install: the command that installs it, by default of Debian's package of that
-    name. look: what is asked for the version. version: pattern with one group in the answer, or a
-    function that reads it. paths: as for Command. figures: places in its report, or a function that
-    reads it. metrics: those that are not in `figures`. factors: of every figure. on_stderr: whether
-    the report is on standard error. parse: the parser, where these are not enough. load: the
-    program that its command starts, of a benchmark that is itself a server (a background load).
+    name. version_command: arguments that print the version. version: pattern with one group in what
+    they print, or a function that reads it. paths: as for Command. figures: places in its report,
+    or a function that reads it. metrics: those that are not in `figures`. factors: of every figure.
+    on_stderr: whether the report is on standard error. parse: the parser, where these are not
+    enough. load: the program that its command starts, of a benchmark that is itself a server (a
+    background load).
     """
     tool = tool or benchmark
     install = install or f"apt-get install {tool}"
@@ -107,7 +108,7 @@ def adapter(
         reader = partial(values_at, places=places)
     order = {metric.id: number for number, metric in enumerate(metrics)}
 
-    def called(params: Params) -> Command:
+    def build_command(params: Params) -> ToolCommand:
         made = command(params)
         return replace(made, paths=(*made.paths, *paths))
 
@@ -148,9 +149,11 @@ def adapter(
         server = replace(server, install=server.install or install)
     return Adapter(
         spec=spec,
-        command=called,
-        look=look if isinstance(look, Command) else Command(tuple(look), paths=tuple(paths)),
+        command=build_command,
+        version_command=version_command
+        if isinstance(version_command, ToolCommand)
+        else ToolCommand(tuple(version_command), paths=tuple(paths)),
         version=version_by(version) if isinstance(version, str) else version,
         parse=parse or parse_figures,
-        server=Server(load, command, install) if load else server,
+        server=ToolServer(load, command, install) if load else server,
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 from nephoscope.catalog import MetricSpec
 from nephoscope.catalog.adapters.declare import adapter
-from nephoscope.catalog.adapters.frame import Command, Output, ToolError
+from nephoscope.catalog.adapters.frame import Output, ToolCommand, ToolError
 from nephoscope.catalog.adapters.quantities import (
     DIRECTORY,
     Params,
@@ -34,8 +34,8 @@ _PERCENTILES = {"p50": "50.000000", "p90": "90.000000", "p99": "99.000000", "p99
 _OPERATIONS = ("read", "write", "trim")
 
 
-def _command(params: Params) -> Command:
-    return Command(
+def _command(params: Params) -> ToolCommand:
+    return ToolCommand(
         ("--output-format=json", "-"),
         input=params["job"].rstrip("\n") + "\n",
         directory=params["directory"],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from nephoscope.catalog.adapters.declare import adapter
-from nephoscope.catalog.adapters.frame import Command, Output, check_ending, matched
+from nephoscope.catalog.adapters.frame import Output, ToolCommand, check_ending, matched
 from nephoscope.catalog.adapters.quantities import (
     HOST,
     ROUND_TRIPS,
@@ -21,9 +21,9 @@ from nephoscope.core.model import Sample
 _TIME = r"(?:[0-9]+(?:\.[0-9]+)?|-)"
 
 
-def _command(params: Params) -> Command:
+def _command(params: Params) -> ToolCommand:
     interval = whole_units("fping", params, "interval_ns", "ms")
-    return Command(
+    return ToolCommand(
         (
             *("-q", "-C", str(params["probes"]), "-p", str(interval)),
             *("-b", str(params["packet_bytes"]), checked_host("fping", params["host"])),

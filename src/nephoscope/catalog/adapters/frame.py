@@ -45,7 +45,7 @@ class ToolError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ToolStep:
     """A program that is called beside the tool, in the same scratch folder; it has to succeed."""
 
     program: str
@@ -54,7 +54,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class ToolCommand:
     """Call of the tool: arguments (no shell reads them), text for its standard input.
 
     directory: where its scratch folder is made; '' takes $TMPDIR, else /var/tmp. needs_bytes: what
@@ -70,11 +70,11 @@ class Command:
     input: str = ""
     directory: str = ""
     needs_bytes: int = 0
-    prepare: Sequence[Step] = ()
+    prepare: Sequence[ToolStep] = ()
     paths: Sequence[str] = ()
     user: str = ""
-    closing: Sequence[Step] = ()
-    after: Sequence[Step] = ()
+    closing: Sequence[ToolStep] = ()
+    after: Sequence[ToolStep] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -121,7 +121,7 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class ToolServer:
     """The far side of a tool with two sides; it serves until the probe stops it.
 
     tool: its program. command: every parameter's value -> how it is called, with `{address}` and
@@ -132,7 +132,7 @@ class Server:
     """
 
     tool: str
-    command: Callable[[Mapping[str, Any]], Command]
+    command: Callable[[Mapping[str, Any]], ToolCommand]
     install: str = ""
     protocol: Literal["tcp", "udp"] = "tcp"
     ready_text: str = ""
@@ -145,19 +145,19 @@ class Adapter:
 
     server: its far side, where it has one; the client's command names it by `{peer_address}` and
     `{peer_port}`.
-    command: every parameter's value -> how the tool is called. look: how it is asked for its
+    command: every parameter's value -> how the tool is called. version_command: prints its
     version. version: what it answered -> the version. parse: what it said -> samples. The last two
     raise ToolError, and never make a zero of what is missing.
     """
 
     spec: BenchmarkSpec
-    command: Callable[[Mapping[str, Any]], Command]
-    look: Command
+    command: Callable[[Mapping[str, Any]], ToolCommand]
+    version_command: ToolCommand
     version: Callable[[Output], str]
     parse: Callable[[Output], list[Sample]]
-    server: Server | None = None
+    server: ToolServer | None = None
 
-    def called(self, params: Mapping[str, Any], *, serving: bool = False) -> Command:
+    def build_command(self, params: Mapping[str, Any], *, serving: bool = False) -> ToolCommand:
         """Returns the command for these parameters, defaults filled in; serving: of the server.
 
         Raises UsageError for an unknown parameter, and for a server that it does not have.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nephoscope.catalog.adapters.declare import adapter
-from nephoscope.catalog.adapters.frame import Command, Output, ToolError, matched, numbers
+from nephoscope.catalog.adapters.frame import Output, ToolCommand, ToolError, matched, numbers
 from nephoscope.catalog.adapters.quantities import (
     Params,
     choice,
@@ -20,7 +20,7 @@ from nephoscope.core.errors import UsageError
 _UNITS_NS = {"us": 1e3, "ms": 1e6, "s": 1e9}
 
 
-def _command(params: Params) -> Command:
+def _command(params: Params) -> ToolCommand:
     clients, threads = params["connections"], params["threads"]
     if not threads <= clients <= params["requests"]:
         raise UsageError(
@@ -29,7 +29,7 @@ def _command(params: Params) -> Command:
             "Set at least as many requests as connections, and connections as threads.",
         )
     names = {"-n": "requests", "-c": "connections", "-m": "streams", "-t": "threads"}
-    return Command((*options(params, names), "-p", params["protocol"], nginx.URL))
+    return ToolCommand((*options(params, names), "-p", params["protocol"], nginx.URL))
 
 
 def _figures(output: Output) -> dict[str, float]:

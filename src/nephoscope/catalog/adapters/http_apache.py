@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nephoscope.catalog.adapters.declare import adapter
-from nephoscope.catalog.adapters.frame import Command, Output, Step, numbers
+from nephoscope.catalog.adapters.frame import Output, ToolCommand, ToolStep, numbers
 from nephoscope.catalog.adapters.quantities import Params
 from nephoscope.catalog.adapters.servers import balancer, nginx
 from nephoscope.core.model import Sample
@@ -45,10 +45,10 @@ CustomLog served.log dot \
 """
 
 
-def _command(params: Params) -> Command:
+def _command(params: Params) -> ToolCommand:
     # It reads its configuration twice, which a pipe does not survive.
     script = "cat >apache.conf; exec apache2 -X -f {scratch}/apache.conf"
-    count = Step("wc", ("-l", "served.log"))
+    count = ToolStep("wc", ("-l", "served.log"))
     return nginx.web_server_command(("-c", script), _CONFIGURATION, params, count)
 
 
@@ -72,7 +72,7 @@ ADAPTER = adapter(
     tool="apache2",
     minimum="2.4.0",
     command=_command,
-    look=nginx.LOOK,
+    version_command=nginx.VERSION_COMMAND,
     version=r"^Server version: Apache/([0-9]+(?:\.[0-9]+)+)",
     parse=_parse,
     measures="""

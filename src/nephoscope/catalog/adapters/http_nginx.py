@@ -5,7 +5,14 @@ from __future__ import annotations
 import re
 
 from nephoscope.catalog.adapters.declare import adapter
-from nephoscope.catalog.adapters.frame import Command, Output, Step, ToolError, last_words, numbers
+from nephoscope.catalog.adapters.frame import (
+    Output,
+    ToolCommand,
+    ToolError,
+    ToolStep,
+    last_words,
+    numbers,
+)
 from nephoscope.catalog.adapters.quantities import Params, choice, period, whole
 from nephoscope.catalog.adapters.servers import balancer, nginx
 from nephoscope.core.model import Sample
@@ -58,16 +65,16 @@ while :; do pause 3600; done
 """
 
 
-def _command(params: Params) -> Command:
+def _command(params: Params) -> ToolCommand:
     fails = params["failure"] != NONE
     # A server that is killed loses what waits to be written.
     logs = _LOGS.replace("BUFFER", "" if fails else " buffer=64k")
     files = nginx.CONNECTIONS + 64
     text = nginx.configuration(logs, _SITE, nginx.CONNECTIONS, files=files)
-    after = [Step("wc", ("-l", "served.log"))]
+    after = [ToolStep("wc", ("-l", "served.log"))]
     script = "cat >nginx.conf; exec nginx -p . -e stderr -c nginx.conf"
     if fails:
-        after.append(Step("sh", ("-c", "cut -c 1-13 served.log | uniq -c")))
+        after.append(ToolStep("sh", ("-c", "cut -c 1-13 served.log | uniq -c")))
         values = {
             "KIND": params["failure"],
             "AFTER": f"{params['fail_after_ns'] / 1e9:.3f}",
@@ -130,7 +137,7 @@ ADAPTER = adapter(
     minimum="1.15.1",
     install="apt-get install nginx-light",
     command=_command,
-    look=nginx.LOOK,
+    version_command=nginx.VERSION_COMMAND,
     version=nginx.VERSION,
     parse=_parse,
     measures="""

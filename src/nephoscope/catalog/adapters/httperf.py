@@ -6,8 +6,8 @@ from nephoscope.catalog.adapters.declare import adapter
 from nephoscope.catalog.adapters.frame import (
     PEER_ADDRESS,
     PEER_PORT,
-    Command,
     Output,
+    ToolCommand,
     ToolError,
     numbers,
 )
@@ -24,7 +24,7 @@ from nephoscope.catalog.adapters.reports import Figures, values_at
 from nephoscope.catalog.adapters.servers import nginx
 
 
-def _command(params: Params) -> Command:
+def _command(params: Params) -> ToolCommand:
     arguments = {
         "--server": PEER_ADDRESS,
         "--port": PEER_PORT,
@@ -34,7 +34,7 @@ def _command(params: Params) -> Command:
         "--num-calls": str(params["calls"]),
         "--timeout": str(seconds("httperf", params, "timeout_ns")),
     }
-    return Command(("--hog", *(word for pair in arguments.items() for word in pair)))
+    return ToolCommand(("--hog", *(word for pair in arguments.items() for word in pair)))
 
 
 _NUMBER = r"([0-9.]+)"
@@ -93,7 +93,9 @@ ADAPTER = adapter(
     minimum="0.9.0",
     command=_command,
     # After that it goes on and connects: to a port of this machine that is closed.
-    look=Command(("--version", "--server", "127.0.0.1", "--port", "1", "--timeout", "1")),
+    version_command=ToolCommand(
+        ("--version", "--server", "127.0.0.1", "--port", "1", "--timeout", "1")
+    ),
     version=r"^httperf: httperf-([0-9]+(?:\.[0-9]+)+)",
     figures=_figures,
     server=nginx.SERVER,

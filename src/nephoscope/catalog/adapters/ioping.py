@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nephoscope.catalog.adapters.declare import adapter
-from nephoscope.catalog.adapters.frame import Command
+from nephoscope.catalog.adapters.frame import ToolCommand
 from nephoscope.catalog.adapters.quantities import (
     DIRECTORY,
     Params,
@@ -28,8 +28,8 @@ _METRICS = (
 )
 
 
-def _command(params: Params) -> Command:
-    return Command(
+def _command(params: Params) -> ToolCommand:
+    return ToolCommand(
         (
             *("-B", "-D", "-c", str(params["requests"]), "-i", str(params["interval_ns"] / 1e9)),
             *("-s", str(params["record_bytes"]), "-S", str(params["file_bytes"])),
@@ -68,7 +68,7 @@ ADAPTER = adapter(
             {metric.id: 1 for metric in _METRICS},
         ),
     ),
-    look=("-v",),
+    version_command=("-v",),
     version=r"^ioping ([0-9]+(?:\.[0-9]+)+)",
     source="ioping, github.com/koct9i/ioping",
     minimum="1.0",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nephoscope.catalog.adapters.declare import adapter
-from nephoscope.catalog.adapters.frame import Command, Output, ToolError, check_ending, numbers
+from nephoscope.catalog.adapters.frame import Output, ToolCommand, ToolError, check_ending, numbers
 from nephoscope.catalog.adapters.quantities import DIRECTORY, Params, boolean, throughput, whole
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Sample
@@ -11,7 +11,7 @@ from nephoscope.core.model import Sample
 _OPERATIONS = ("write", "rewrite", "read", "reread", "randread", "randwrite")
 
 
-def _command(params: Params) -> Command:
+def _command(params: Params) -> ToolCommand:
     record, total = params["record_bytes"], params["file_bytes"]
     if record % 1024 or total % record:
         raise UsageError(
@@ -20,7 +20,7 @@ def _command(params: Params) -> Command:
             "Set file_bytes=64MiB and record_bytes=64KiB.",
         )
     direct = ("-I",) if params["direct"] else ()
-    return Command(
+    return ToolCommand(
         (
             *("-s", f"{total // 1024}k", "-r", f"{record // 1024}k", "-f", "file"),
             *("-i", "0", "-i", "1", "-i", "2", "-e", *direct),
@@ -58,7 +58,7 @@ ADAPTER = adapter(
     ),
     command=_command,
     parse=_parse,
-    look=("-v",),
+    version_command=("-v",),
     version=r"Version \$Revision: ([0-9]+\.[0-9]+) \$",
     source="iozone, iozone.org",
     minimum="3.400",

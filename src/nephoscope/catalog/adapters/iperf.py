@@ -11,10 +11,10 @@ from nephoscope.catalog.adapters.frame import (
     PEER_ADDRESS,
     PEER_PORT,
     PORT,
-    Command,
     Output,
-    Server,
+    ToolCommand,
     ToolError,
+    ToolServer,
     numbers,
 )
 from nephoscope.catalog.adapters.quantities import (
@@ -33,7 +33,7 @@ _INTERVAL = r" 0\.0+-([0-9.]+) sec +[0-9.]+ KBytes +([0-9.]+) Kbits/sec"
 
 _SHARED: dict[str, Any] = {
     "version": r"^iperf version (2\.[0-9]+(?:\.[0-9]+)*)",
-    "look": ("-v",),
+    "version_command": ("-v",),
     "source": "iperf 2, sourceforge.net/projects/iperf2",
     "minimum": "2.0.13",
     "tool": "iperf",
@@ -51,9 +51,9 @@ buffer at the end counts. Rates have four digits.""",
 }
 
 
-def _server(protocol: Literal["tcp", "udp"], *words: str) -> Server:
-    command = Command(("-s", *words, "-B", ADDRESS, "-p", PORT), user="nobody")
-    return Server("iperf", lambda _: command, protocol=protocol)
+def _server(protocol: Literal["tcp", "udp"], *words: str) -> ToolServer:
+    command = ToolCommand(("-s", *words, "-B", ADDRESS, "-p", PORT), user="nobody")
+    return ToolServer("iperf", lambda _: command, protocol=protocol)
 
 
 def _words(params: Params) -> list[str]:
@@ -61,13 +61,13 @@ def _words(params: Params) -> list[str]:
     return [*words, "-t", str(seconds("iperf", params))]
 
 
-def _tcp_command(params: Params) -> Command:
-    return Command((*_words(params), "-P", str(params["streams"])))
+def _tcp_command(params: Params) -> ToolCommand:
+    return ToolCommand((*_words(params), "-P", str(params["streams"])))
 
 
-def _udp_command(params: Params) -> Command:
+def _udp_command(params: Params) -> ToolCommand:
     bits = ("-b", str(params["rate_bits_per_s"]), "-l", str(params["packet_bytes"]))
-    return Command((*_words(params), "-u", *bits))
+    return ToolCommand((*_words(params), "-u", *bits))
 
 
 def _tcp(output: Output) -> dict[str, float]:

@@ -10,10 +10,10 @@ from nephoscope.catalog.adapters.frame import (
     PEER_ADDRESS,
     PEER_PORT,
     PORT,
-    Command,
     Output,
-    Server,
+    ToolCommand,
     ToolError,
+    ToolServer,
 )
 from nephoscope.catalog.adapters.quantities import (
     DATAGRAMS,
@@ -49,7 +49,9 @@ _SHARED: dict[str, Any] = {
     "source": "iperf3, software.es.net/iperf",
     "minimum": "3.9",
     "tool": "iperf3",
-    "server": Server("iperf3", lambda _: Command(("-s", "-B", ADDRESS, "-p", PORT), user="nobody")),
+    "server": ToolServer(
+        "iperf3", lambda _: ToolCommand(("-s", "-B", ADDRESS, "-p", PORT), user="nobody")
+    ),
     "overhead": "a CPU on each side for TCP and for UDP without a rate",
     "how": """
 The server runs on the target that `peer` names (without one, on the machine itself). Figures come
@@ -67,15 +69,15 @@ def _words(params: Params) -> list[str]:
     return words + (["-R"] if params["direction"] == "down" else [])
 
 
-def _tcp_command(params: Params) -> Command:
+def _tcp_command(params: Params) -> ToolCommand:
     words = [*_words(params), "-P", str(params["streams"]), "-l", str(params["send_bytes"])]
     control = params["congestion_control"]
-    return Command((*words, *(("-C", control) if control else ())))
+    return ToolCommand((*words, *(("-C", control) if control else ())))
 
 
-def _udp_command(params: Params) -> Command:
+def _udp_command(params: Params) -> ToolCommand:
     bits = ("-b", str(params["rate_bits_per_s"]), "-l", str(params["packet_bytes"]))
-    return Command((*_words(params), "-u", *bits))
+    return ToolCommand((*_words(params), "-u", *bits))
 
 
 def _samples(report: Any, values: dict[str, float]) -> list[Sample]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nephoscope.catalog.adapters.declare import adapter
-from nephoscope.catalog.adapters.frame import Command, Output, ToolError, matched
+from nephoscope.catalog.adapters.frame import Output, ToolCommand, ToolError, matched
 from nephoscope.catalog.adapters.quantities import Params, choice, duration, rate, seconds
 
 _FACTORS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
@@ -26,9 +26,9 @@ def _figures(output: Output) -> dict[str, float]:
         raise ToolError(f"its report has '{real}' and '{cpu}' for its rates.") from error
 
 
-def _command(params: Params) -> Command:
+def _command(params: Params) -> ToolCommand:
     limit_s = seconds("john", params)
-    return Command((f"--test={limit_s}", f"--format={params['format']}"))
+    return ToolCommand((f"--test={limit_s}", f"--format={params['format']}"))
 
 
 ADAPTER = adapter(
@@ -37,7 +37,7 @@ ADAPTER = adapter(
     minimum="1.8",
     source="Openwall, John the Ripper, openwall.com/john",
     version=r"^John the Ripper [^0-9\n]*([0-9]+(?:\.[0-9]+)+)",
-    look=(),
+    version_command=(),
     paths=("/usr/sbin",),
     params=(
         choice(

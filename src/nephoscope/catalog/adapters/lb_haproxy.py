@@ -7,7 +7,7 @@ import re
 from datetime import datetime
 
 from nephoscope.catalog.adapters.declare import adapter
-from nephoscope.catalog.adapters.frame import Command, Output, ToolError, last_words
+from nephoscope.catalog.adapters.frame import Output, ToolCommand, ToolError, last_words
 from nephoscope.catalog.adapters.quantities import Params, period
 from nephoscope.catalog.adapters.servers import balancer, nginx
 from nephoscope.core.model import Sample
@@ -56,7 +56,7 @@ _ALGORITHMS = {
 }
 
 
-def _command(params: Params) -> Command:
+def _command(params: Params) -> ToolCommand:
     values = {
         "CONNECTIONS": str(params["connections"]),
         "THREADS": str(params["threads"]),
@@ -78,7 +78,7 @@ def _command(params: Params) -> Command:
         if params["slow_start_ns"]:
             text += f" slowstart {balancer.milliseconds(params['slow_start_ns'])}"
         text += "\n"
-    return Command(
+    return ToolCommand(
         ("-f", "/dev/stdin"),
         input=text,
         paths=("/usr/sbin",),
@@ -149,7 +149,7 @@ ADAPTER = adapter(
     minimum="2.2",
     install="apt-get install haproxy curl",
     command=_command,
-    look=nginx.LOOK,
+    version_command=nginx.VERSION_COMMAND,
     version=r"^HA-?Proxy version ([0-9]+(?:\.[0-9]+)+)",
     parse=_parse,
     measures="""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from nephoscope.catalog.adapters.declare import adapter
-from nephoscope.catalog.adapters.frame import Command, Output, Step, ToolError, matched
+from nephoscope.catalog.adapters.frame import Output, ToolCommand, ToolError, ToolStep, matched
 from nephoscope.catalog.adapters.quantities import Params, period, seconds
 from nephoscope.catalog.adapters.servers import balancer, nginx
 from nephoscope.core.errors import UsageError
@@ -49,7 +49,7 @@ _ALGORITHMS = {
 }
 
 
-def _command(params: Params) -> Command:
+def _command(params: Params) -> ToolCommand:
     if params["threads"] > 1:
         raise UsageError(
             f"{ID}: nginx has one process here, so that nothing is left when it is killed.",
@@ -70,13 +70,13 @@ def _command(params: Params) -> Command:
         "TIMEOUT": balancer.milliseconds(params["timeout_ns"]),
     }
     sites = balancer.fill_in(_SITES, values)
-    return Command(
+    return ToolCommand(
         ("-p", ".", "-e", "stderr", "-c", "/dev/stdin"),
         input=nginx.configuration(_LOGS, sites, 2 * params["connections"] + 64),
         paths=("/usr/sbin",),
         user="nobody",
         closing=(balancer.ASK,),
-        after=(Step("tail", ("--lines=20000", "failed.log")),),
+        after=(ToolStep("tail", ("--lines=20000", "failed.log")),),
     )
 
 
@@ -133,7 +133,7 @@ ADAPTER = adapter(
     minimum="1.15.1",
     install="apt-get install nginx-light curl",
     command=_command,
-    look=nginx.LOOK,
+    version_command=nginx.VERSION_COMMAND,
     version=nginx.VERSION,
     parse=_parse,
     measures="""

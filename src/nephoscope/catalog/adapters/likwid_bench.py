@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nephoscope.catalog.adapters.declare import Figure, adapter
-from nephoscope.catalog.adapters.frame import Command
+from nephoscope.catalog.adapters.frame import ToolCommand
 from nephoscope.catalog.adapters.quantities import Params, choice, threads, throughput, whole
 
 _KERNELS = (
@@ -12,9 +12,9 @@ _KERNELS = (
 )
 
 
-def _command(params: Params) -> Command:
+def _command(params: Params) -> ToolCommand:
     workgroup = f"N:{params['working_set_bytes'] // 1000}kB:{params['threads']}"
-    return Command(("-t", params["kernel"], "-w", workgroup))
+    return ToolCommand(("-t", params["kernel"], "-w", workgroup))
 
 
 ADAPTER = adapter(
@@ -24,7 +24,7 @@ ADAPTER = adapter(
     install="apt-get install likwid",
     source="Treibig, Hager, Wellein, LIKWID: a lightweight performance-oriented tool suite, 2010",
     version=r"^likwid-bench -- Version ([0-9]+(?:\.[0-9]+)+)",
-    look=("-v",),
+    version_command=("-v",),
     params=(
         choice("kernel", _KERNELS, "Kernel (`-t`).", default="triad"),
         whole("working_set_bytes", 256_000_000, 4_000, 1 << 40, "All arrays together.", "bytes"),

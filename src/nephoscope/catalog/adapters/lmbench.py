@@ -7,7 +7,7 @@ from typing import Any
 
 from nephoscope.catalog import ParamSpec
 from nephoscope.catalog.adapters.declare import Figure, adapter, version_by_usage
-from nephoscope.catalog.adapters.frame import Adapter, Command, Step
+from nephoscope.catalog.adapters.frame import Adapter, ToolCommand, ToolStep
 from nephoscope.catalog.adapters.quantities import (
     Params,
     choice,
@@ -39,16 +39,16 @@ def _adapter(
     words: Callable[[Params], tuple[str, ...]],
     params: tuple[ParamSpec, ...] = (),
     repetitions: int = 11,
-    needs: Callable[[Params], tuple[int, tuple[Step, ...]]] = lambda _: (0, ()),
+    needs: Callable[[Params], tuple[int, tuple[ToolStep, ...]]] = lambda _: (0, ()),
     how: str = "",
     **declared: Any,
 ) -> Adapter:
     """Returns the adapter of a program. declared: as for `adapter`."""
 
-    def command(values: Params) -> Command:
+    def command(values: Params) -> ToolCommand:
         interval = whole_units("lmbench", values, "interval_ns", "us")
         space, prepare = needs(values)
-        return Command(
+        return ToolCommand(
             ("-N", str(values["repetitions"]), *words(values)),
             needs_bytes=space,
             prepare=prepare,
@@ -63,7 +63,7 @@ def _adapter(
         install="apt-get install lmbench",
         source="McVoy and Staelin, lmbench, USENIX 1996",
         version=version_by_usage(f"{_OPTIONS} {usage}".strip(), "3.0"),
-        look=("-h",),
+        version_command=("-h",),
         paths=("/usr/lib/lmbench/bin/x86_64-linux-gnu", "/usr/lib/lmbench/bin/aarch64-linux-gnu"),
         on_stderr=True,
         params=(
@@ -103,10 +103,10 @@ def _micro(doc: str, label: str) -> Figure:
     )
 
 
-def _whole_file(size_bytes: int) -> tuple[int, tuple[Step, ...]]:
+def _whole_file(size_bytes: int) -> tuple[int, tuple[ToolStep, ...]]:
     count = str(size_bytes >> 20)
     words = ("if=/dev/zero", f"of={_FILE}", "bs=1048576", f"count={count}")
-    return size_bytes, (Step("dd", words),)
+    return size_bytes, (ToolStep("dd", words),)
 
 
 SYSCALL = _adapter(
@@ -120,7 +120,7 @@ SYSCALL = _adapter(
     usage="null|read|write|stat|fstat|open [file]",
     params=(choice("call", ("null", "read", "write", "stat", "fstat", "open"), "Which call."),),
     words=lambda values: (values["call"], _FILE),
-    needs=lambda _: (0, (Step("touch", (_FILE,)),)),
+    needs=lambda _: (0, (ToolStep("touch", (_FILE,)),)),
     figures=(_micro("Time of a call.", "Simple (?:syscall|read|write|stat|fstat|open/close)"),),
 )
 CONTEXT = _adapter(

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from nephoscope.catalog.adapters.declare import Figure, adapter, version_by_usage
-from nephoscope.catalog.adapters.frame import Command
+from nephoscope.catalog.adapters.frame import ToolCommand
 from nephoscope.catalog.adapters.quantities import Params, choice, throughput, whole
 
 _METHODS = {"memcpy": "-t0", "assignment": "-t1", "blocks": "-t2"}
 
 
-def _command(params: Params) -> Command:
+def _command(params: Params) -> ToolCommand:
     repetitions = ("-q", "-n", str(params["repetitions"]))
-    return Command((*repetitions, _METHODS[params["method"]], str(params["array_bytes"] >> 20)))
+    return ToolCommand((*repetitions, _METHODS[params["method"]], str(params["array_bytes"] >> 20)))
 
 
 ADAPTER = adapter(
@@ -20,7 +20,7 @@ ADAPTER = adapter(
     minimum="1.0",
     source="Horvath, mbw, github.com/raas/mbw",
     version=version_by_usage("Usage: mbw [options] array_size_in_MiB", "1.0"),
-    look=("-h",),
+    version_command=("-h",),
     params=(
         choice("method", _METHODS, "How memory is copied (`-t`)."),
         whole("array_bytes", 128 << 20, 1 << 20, 1 << 40, "Array; rounded down to MiB.", "bytes"),

@@ -9,10 +9,10 @@ from nephoscope.catalog.adapters.declare import adapter
 from nephoscope.catalog.adapters.frame import (
     PEER_ADDRESS,
     PEER_PORT,
-    Command,
     Output,
-    Step,
+    ToolCommand,
     ToolError,
+    ToolStep,
     last_words,
 )
 from nephoscope.catalog.adapters.quantities import Params, latencies, options, rate, time, whole
@@ -20,7 +20,7 @@ from nephoscope.catalog.adapters.servers import redis
 from nephoscope.core.errors import UsageError
 
 
-def _command(params: Params) -> Command:
+def _command(params: Params) -> ToolCommand:
     if not params["sets"] and not params["gets"]:
         raise UsageError(
             "memtier: with no `sets` and no `gets` nothing is sent.", "Set one of them."
@@ -31,12 +31,12 @@ def _command(params: Params) -> Command:
     )
     counts = {f"--{name}=": name for name in ("requests", "clients", "threads", "pipeline")}
     filling = ("--requests=allkeys", "--clients=1", "--threads=1", "--ratio=1:0")
-    return Command(
+    return ToolCommand(
         (
             *(*common, *options(params, counts)),
             *(f"--ratio={params['sets']}:{params['gets']}", "--json-out-file=/dev/stdout"),
         ),
-        prepare=(Step("memtier_benchmark", (*common, *filling, "--key-pattern=P:P")),),
+        prepare=(ToolStep("memtier_benchmark", (*common, *filling, "--key-pattern=P:P")),),
     )
 
 

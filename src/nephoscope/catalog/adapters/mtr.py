@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nephoscope.catalog import MetricSpec
 from nephoscope.catalog.adapters.declare import adapter
-from nephoscope.catalog.adapters.frame import Command, Output, ToolError
+from nephoscope.catalog.adapters.frame import Output, ToolCommand, ToolError
 from nephoscope.catalog.adapters.quantities import (
     HOST,
     Params,
@@ -19,8 +19,8 @@ from nephoscope.catalog.adapters.reports import json_report, number_at, scalars,
 from nephoscope.core.model import Better, Sample, Shape
 
 
-def _command(params: Params) -> Command:
-    return Command(
+def _command(params: Params) -> ToolCommand:
+    return ToolCommand(
         (
             *("--json", "--no-dns", "--report-cycles", str(params["probes_per_hop"])),
             *("--interval", str(params["interval_ns"] / 1e9), "--max-ttl", str(params["hops"])),

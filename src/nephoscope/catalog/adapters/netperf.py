@@ -10,8 +10,8 @@ from nephoscope.catalog.adapters.frame import (
     PEER_ADDRESS,
     PEER_PORT,
     PORT,
-    Command,
-    Server,
+    ToolCommand,
+    ToolServer,
 )
 from nephoscope.catalog.adapters.quantities import (
     RETRANSMITS,
@@ -29,13 +29,13 @@ from nephoscope.catalog.adapters.reports import Figures
 _NUMBER = r"(-?[0-9]+(?:\.[0-9]+)?)"
 _SHARED: dict[str, Any] = {
     "version": r"^Netperf version ([0-9]+(?:\.[0-9]+)+)",
-    "look": ("-V",),
+    "version_command": ("-V",),
     "source": "netperf, github.com/HewlettPackard/netperf",
     "minimum": "2.6",
     "tool": "netperf",
     "overhead": "a CPU on each side",
-    "server": Server(
-        "netserver", lambda _: Command(("-D", "-L", ADDRESS, "-p", PORT), user="nobody")
+    "server": ToolServer(
+        "netserver", lambda _: ToolCommand(("-D", "-L", ADDRESS, "-p", PORT), user="nobody")
     ),
     "how": """
 netserver runs on the target that `peer` names (without one, on the machine itself). Figures come
@@ -44,13 +44,13 @@ from the values that `-k` prints.""",
 }
 
 
-def _command(test: str, names: str, params: Params, *more: str) -> Command:
+def _command(test: str, names: str, params: Params, *more: str) -> ToolCommand:
     length = str(seconds("netperf", params))
     words = ("-P", "0", "-H", PEER_ADDRESS, "-p", PEER_PORT, "-l", length, "-t", test)
-    return Command((*words, "--", *more, "-k", names))
+    return ToolCommand((*words, "--", *more, "-k", names))
 
 
-def _stream(params: Params) -> Command:
+def _stream(params: Params) -> ToolCommand:
     names = "THROUGHPUT,THROUGHPUT_UNITS,LOCAL_TRANSPORT_RETRANS"
     return _command("TCP_STREAM", names, params, "-m", str(params["send_bytes"]))
 
@@ -64,7 +64,7 @@ _TIMES = {
 }
 
 
-def _transactions(params: Params) -> Command:
+def _transactions(params: Params) -> ToolCommand:
     test = f"{params['protocol'].upper()}_RR"
     bytes_each = str(params["packet_bytes"])
     names = ",".join(("THROUGHPUT", *_TIMES, "THROUGHPUT_UNITS"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nephoscope.catalog.adapters.declare import adapter
-from nephoscope.catalog.adapters.frame import Command
+from nephoscope.catalog.adapters.frame import ToolCommand
 from nephoscope.catalog.adapters.quantities import (
     HOST,
     RETRANSMITS,
@@ -18,8 +18,8 @@ from nephoscope.catalog.adapters.quantities import (
 from nephoscope.catalog.adapters.reports import Figures
 
 
-def _command(params: Params) -> Command:
-    return Command(
+def _command(params: Params) -> ToolCommand:
+    return ToolCommand(
         (
             *("-fparse", "-P", str(params["port"]), "-p", str(params["data_port"])),
             *("-T", str(seconds("nuttcp", params))),
@@ -53,7 +53,7 @@ ADAPTER = adapter(
         ),
     ),
     factors={"direction": "up"},
-    look=("-V",),
+    version_command=("-V",),
     version=r"^nuttcp-([0-9]+(?:\.[0-9]+)+)",
     source="nuttcp, nuttcp.net",
     minimum="6.1.2",

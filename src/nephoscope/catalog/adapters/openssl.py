@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nephoscope.catalog.adapters.declare import Figure, adapter
-from nephoscope.catalog.adapters.frame import Command
+from nephoscope.catalog.adapters.frame import ToolCommand
 from nephoscope.catalog.adapters.quantities import (
     Params,
     choice,
@@ -20,12 +20,12 @@ _ALGORITHMS = (
 )
 
 
-def _command(params: Params) -> Command:
+def _command(params: Params) -> ToolCommand:
     limit_s = seconds("openssl", params)
     several = ("-multi", str(params["threads"])) if params["threads"] > 1 else ()
     sizes = ("-seconds", str(limit_s), "-bytes", str(params["block_bytes"]))
     # Without -elapsed it divides by its own CPU time, which hides what the host takes away.
-    return Command(("speed", "-elapsed", "-mr", *several, *sizes, "-evp", params["algorithm"]))
+    return ToolCommand(("speed", "-elapsed", "-mr", *several, *sizes, "-evp", params["algorithm"]))
 
 
 ADAPTER = adapter(
@@ -34,7 +34,7 @@ ADAPTER = adapter(
     minimum="1.1.1",
     source="The OpenSSL Project, openssl-speed(1)",
     version=r"^OpenSSL ([0-9]+(?:\.[0-9]+)+)",
-    look=("version",),
+    version_command=("version",),
     params=(
         choice("algorithm", _ALGORITHMS, "Hash function or cipher (`-evp`)."),
         whole("block_bytes", 16_384, 1, 1 << 24, "Bytes of one call (`-bytes`).", "bytes"),

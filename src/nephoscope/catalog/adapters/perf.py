@@ -6,7 +6,7 @@ from typing import Any
 
 from nephoscope.catalog import ParamSpec
 from nephoscope.catalog.adapters.declare import Figure, adapter
-from nephoscope.catalog.adapters.frame import Command
+from nephoscope.catalog.adapters.frame import ToolCommand
 from nephoscope.catalog.adapters.quantities import choice, options, throughput, time, whole
 
 _NUMBER = r"([0-9]+(?:\.[0-9]+)?)"
@@ -39,7 +39,7 @@ SYSCALL = adapter(
     measures="How long the shortest system call takes: the way into the kernel and back.",
     caveats="The mitigations of the kernel against speculative execution decide.",
     params=(_loops(2_000_000),),
-    command=lambda values: Command(("bench", "syscall", "basic", "-l", str(values["loops"]))),
+    command=lambda values: ToolCommand(("bench", "syscall", "basic", "-l", str(values["loops"]))),
     figures=(_PER_CALL,),
     cross_check="`sys.calls` (getpid).",
 )
@@ -53,7 +53,7 @@ PIPE = adapter(
         _loops(100_000),
         choice("workers", ("processes", "threads"), "What the two tasks are."),
     ),
-    command=lambda values: Command(
+    command=lambda values: ToolCommand(
         (
             *("bench", "sched", "pipe", "-l", str(values["loops"])),
             *(("-T",) if values["workers"] == "threads" else ()),
@@ -70,7 +70,7 @@ MESSAGING = adapter(
     "hackbench.",
     caveats="It depends on the number of CPUs, and varies by 10 % and more.",
     params=(whole("groups", 4, 1, 1_000, "Groups of 40 tasks (`-g`)."), _loops(100)),
-    command=lambda values: Command(
+    command=lambda values: ToolCommand(
         ("bench", "sched", "messaging", *options(values, {"-g": "groups", "-l": "loops"}))
     ),
     figures=(
@@ -92,7 +92,7 @@ MEMCPY = adapter(
         whole("array_bytes", 64 << 20, 1 << 10, 1 << 40, "Array.", "bytes"),
         whole("loops", 20, 1, 1_000_000, "Copies (`-l`)."),
     ),
-    command=lambda values: Command(
+    command=lambda values: ToolCommand(
         (
             *("bench", "mem", "memcpy", "-f", "default", "-l", str(values["loops"])),
             *("-s", f"{values['array_bytes']}B"),

@@ -10,10 +10,10 @@ from nephoscope.catalog import MetricSpec
 from nephoscope.catalog.adapters.declare import adapter
 from nephoscope.catalog.adapters.frame import (
     SCRATCH,
-    Command,
     Output,
-    Step,
+    ToolCommand,
     ToolError,
+    ToolStep,
     check_ending,
 )
 from nephoscope.catalog.adapters.quantities import Params, text, whole
@@ -43,11 +43,11 @@ _CONFIGURATION = f"""<?xml version="1.0"?>
 
 
 # As root the suite takes other folders, and installs packages of the system.
-_SUITE = Command(
+_SUITE = ToolCommand(
     ("version",),
     prepare=(
-        Step("mkdir", ("suite",)),
-        Step("tee", ("suite/user-config.xml",), _CONFIGURATION),
+        ToolStep("mkdir", ("suite",)),
+        ToolStep("tee", ("suite/user-config.xml",), _CONFIGURATION),
     ),
     user="nobody",
     environment={
@@ -69,7 +69,7 @@ def _checked(name: str, text: str, pattern: str, example: str) -> str:
     return text
 
 
-def _command(params: Params) -> Command:
+def _command(params: Params) -> ToolCommand:
     profile = _checked(
         "profile",
         params["profile"],
@@ -90,12 +90,12 @@ def _command(params: Params) -> Command:
         arguments=("batch-run", profile),
         needs_bytes=params["space_bytes"],
         prepare=(
-            Step("mkdir", ("-p", folder)),
-            Step("tee", ("suite/user-config.xml",), configuration),
-            Step("cp", ("-r", f"{data}/installed-tests/{profile}", folder)),
-            Step("cp", ("-r", f"{data}/test-profiles", "suite")),
+            ToolStep("mkdir", ("-p", folder)),
+            ToolStep("tee", ("suite/user-config.xml",), configuration),
+            ToolStep("cp", ("-r", f"{data}/installed-tests/{profile}", folder)),
+            ToolStep("cp", ("-r", f"{data}/test-profiles", "suite")),
         ),
-        after=(Step("cat", (f"suite/test-results/{_NAME}/composite.xml",)),),
+        after=(ToolStep("cat", (f"suite/test-results/{_NAME}/composite.xml",)),),
         environment={
             **_SUITE.environment,
             **runs,
@@ -139,7 +139,7 @@ ADAPTER = adapter(
     install="apt-get install php-cli php-xml, and the suite of phoronix-test-suite.com in PATH",
     source="Larabel, Phoronix Test Suite, phoronix-test-suite.com",
     version=r"Phoronix Test Suite v([0-9]+\.[0-9]+(?:\.[0-9]+)*)",
-    look=_SUITE,
+    version_command=_SUITE,
     params=(
         text(
             "profile",

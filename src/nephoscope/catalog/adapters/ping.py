@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from nephoscope.catalog.adapters.declare import adapter
-from nephoscope.catalog.adapters.frame import Command, Output, ToolError, check_ending, numbers
+from nephoscope.catalog.adapters.frame import Output, ToolCommand, ToolError, check_ending, numbers
 from nephoscope.catalog.adapters.quantities import (
     HOST,
     ROUND_TRIPS,
@@ -23,8 +23,8 @@ _REPLY = re.compile(
 )
 
 
-def _command(params: Params) -> Command:
-    return Command(
+def _command(params: Params) -> ToolCommand:
+    return ToolCommand(
         (
             *("-n", "-c", str(params["probes"]), "-i", str(params["interval_ns"] / 1e9)),
             *("-s", str(params["packet_bytes"]), "-W", str(params["wait_ns"] / 1e9)),
@@ -60,7 +60,7 @@ ADAPTER = adapter(
     metrics=ROUND_TRIPS,
     command=_command,
     parse=_parse,
-    look=("-V",),
+    version_command=("-V",),
     version=r"^ping from iputils (?:s)?([0-9]{8})",
     source="ping, github.com/iputils/iputils",
     minimum="20190709",

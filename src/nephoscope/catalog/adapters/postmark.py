@@ -12,8 +12,8 @@ from itertools import pairwise
 
 from nephoscope.catalog.adapters.declare import adapter
 from nephoscope.catalog.adapters.frame import (
-    Command,
     Output,
+    ToolCommand,
     ToolError,
     check_ending,
     last_words,
@@ -36,7 +36,7 @@ _BLOCK_BYTES = 4096
 # Files take whole blocks of this size on most file systems.
 
 
-def _command(params: Params) -> Command:
+def _command(params: Params) -> ToolCommand:
     if params["min_bytes"] >= params["max_bytes"]:
         raise UsageError(
             f"postmark: min_bytes {params['min_bytes']} must be less than max_bytes "
@@ -69,7 +69,7 @@ def _command(params: Params) -> Command:
     most = min(by_chance, 2 * params["files"])
     blocks = -(-params["max_bytes"] // _BLOCK_BYTES) * _BLOCK_BYTES
     text = "\n".join(lines) + "\n"
-    return Command(input=text, directory=params["directory"], needs_bytes=int(most) * blocks)
+    return ToolCommand(input=text, directory=params["directory"], needs_bytes=int(most) * blocks)
 
 
 def _parse(output: Output) -> list[Sample]:
@@ -238,7 +238,7 @@ ADAPTER = adapter(
     source="Katcher, PostMark: a new file system benchmark, Network Appliance TR3022, 1997",
     minimum="1.51",
     command=_command,
-    look=Command(input="quit\n"),
+    version_command=ToolCommand(input="quit\n"),
     version=r"PostMark v([0-9]+(?:\.[0-9]+)*)",
     parse=_parse,
     measures="""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nephoscope.catalog.adapters.declare import adapter
-from nephoscope.catalog.adapters.frame import Command, Output, check_ending, numbers
+from nephoscope.catalog.adapters.frame import Output, ToolCommand, check_ending, numbers
 from nephoscope.catalog.adapters.quantities import (
     HOST,
     Params,
@@ -18,10 +18,10 @@ from nephoscope.catalog.adapters.reports import scalars
 from nephoscope.core.model import Sample
 
 
-def _command(params: Params) -> Command:
+def _command(params: Params) -> ToolCommand:
     length = str(seconds("qperf", params))
     packet = ("-oo", f"msg_size:{params['packet_bytes']}")
-    return Command(
+    return ToolCommand(
         (
             *(checked_host("qperf", params["host"]), "-lp", str(params["port"]), "-t", length),
             *("-uu", "-oo", f"msg_size:{params['send_bytes']}", "tcp_bw"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nephoscope.catalog.adapters.declare import Figure, adapter
-from nephoscope.catalog.adapters.frame import Command
+from nephoscope.catalog.adapters.frame import ToolCommand
 from nephoscope.catalog.adapters.quantities import Params, choice, throughput, whole
 
 _TESTS = {"integer": "3", "float": "6", "mmx": "9", "sse": "12", "mmx-nt": "15", "sse-nt": "18"}
@@ -27,9 +27,9 @@ def _figure(name: str) -> Figure:
     )
 
 
-def _command(params: Params) -> Command:
+def _command(params: Params) -> ToolCommand:
     array = ("-m", str(params["array_bytes"] >> 20), "-g", str(params["pass_bytes"] >> 30))
-    return Command(("-b", _TESTS[params["registers"]], *array, "-p", str(params["processes"])))
+    return ToolCommand(("-b", _TESTS[params["registers"]], *array, "-p", str(params["processes"])))
 
 
 ADAPTER = adapter(
@@ -40,7 +40,7 @@ ADAPTER = adapter(
     install="build.sh, in the source of RAMspeed/SMP (alasir.com), and `ramsmp` in PATH",
     source="Hollander and Bolotoff, RAMspeed/SMP, alasir.com/software/ramspeed",
     version=r"^RAMspeed/SMP \([A-Za-z]+\) v([0-9]+(?:\.[0-9]+)+)",
-    look=(),
+    version_command=(),
     params=(
         choice("registers", _TESTS, "Registers; `-nt` writes past the caches."),
         whole("array_bytes", 32 << 20, 1 << 20, 1 << 34, "Array; rounded down to MiB.", "bytes"),

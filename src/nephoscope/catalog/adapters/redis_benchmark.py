@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from nephoscope.catalog.adapters.declare import adapter
-from nephoscope.catalog.adapters.frame import PEER_ADDRESS, PEER_PORT, Command, Step
+from nephoscope.catalog.adapters.frame import PEER_ADDRESS, PEER_PORT, ToolCommand, ToolStep
 from nephoscope.catalog.adapters.quantities import Params, choice, latencies, rate, time, whole
 from nephoscope.catalog.adapters.reports import Figures
 from nephoscope.catalog.adapters.servers import redis
 from nephoscope.core.errors import UsageError
 
 
-def _command(params: Params) -> Command:
+def _command(params: Params) -> ToolCommand:
     if params["clients"] > params["requests"]:
         raise UsageError(
             f"redis-benchmark: {params['clients']} clients are more than {params['requests']} "
@@ -22,13 +22,13 @@ def _command(params: Params) -> Command:
     # Four draws for each key leave one of 55 unwritten.
     filling = ["-t", "set", "-n", _whole_pipelines(4 * params["keys"], 16), "-c", "1", "-P", "16"]
     requests = _whole_pipelines(params["requests"], params["pipeline"])
-    return Command(
+    return ToolCommand(
         (
             *common,
             *("-t", params["command"], "-n", requests, "--csv"),
             *("-c", str(params["clients"]), "-P", str(params["pipeline"])),
         ),
-        prepare=(Step("redis-benchmark", (*common, *filling, "-q")),)
+        prepare=(ToolStep("redis-benchmark", (*common, *filling, "-q")),)
         if params["command"] == "get"
         else (),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from nephoscope.catalog.adapters.declare import Figure, adapter
-from nephoscope.catalog.adapters.frame import Command
+from nephoscope.catalog.adapters.frame import ToolCommand
 from nephoscope.catalog.adapters.quantities import (
     Params,
     choice,
@@ -23,15 +23,15 @@ _SHARED: dict[str, Any] = {
     "minimum": "1.0",
     "install": "apt-get install rt-tests",
     "source": "Gleixner, Williams, Kacur, rt-tests, wiki.linuxfoundation.org/realtime",
-    "look": ("--help",),
+    "version_command": ("--help",),
 }
 
 
-def _cyclictest(params: Params) -> Command:
+def _cyclictest(params: Params) -> ToolCommand:
     limit_s = seconds("cyclictest", params)
     policy = ("--policy=fifo", f"--priority={params['priority']}") if params["priority"] else ()
     words = (f"--interval={params['interval_ns'] // 1000}", f"--duration={limit_s}", *policy)
-    return Command(("--quiet", "--nsecs", "--threads=1", *words))
+    return ToolCommand(("--quiet", "--nsecs", "--threads=1", *words))
 
 
 CYCLICTEST = adapter(
@@ -72,12 +72,12 @@ grows with the duration: compare maxima of one duration.""",
 )
 
 
-def _hackbench(params: Params) -> Command:
+def _hackbench(params: Params) -> ToolCommand:
     # Of its long options some read the word behind their own.
     names = {"-g": "groups", "-f": "descriptors", "-l": "loops", "-s": "message_bytes"}
     pipes = ("--pipe",) if params["channel"] == "pipe" else ()
     threads = "--threads" if params["workers"] == "threads" else "--process"
-    return Command((*options(params, names), *pipes, threads))
+    return ToolCommand((*options(params, names), *pipes, threads))
 
 
 HACKBENCH = adapter(

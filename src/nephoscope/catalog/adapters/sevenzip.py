@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nephoscope.catalog.adapters.declare import adapter
-from nephoscope.catalog.adapters.frame import Command
+from nephoscope.catalog.adapters.frame import ToolCommand
 from nephoscope.catalog.adapters.quantities import Params, rate, threads, throughput, whole
 from nephoscope.catalog.adapters.reports import Figures
 
@@ -23,9 +23,9 @@ _FIGURES = (
 )
 
 
-def _command(params: Params) -> Command:
+def _command(params: Params) -> ToolCommand:
     options = (f"-mmt{params['threads']}", f"-md{params['dictionary_bits']}")
-    return Command(("b", str(params["iterations"]), *options))
+    return ToolCommand(("b", str(params["iterations"]), *options))
 
 
 _ADAPTER_DOC = "Instructions a second of a reference CPU for this work, as 7-Zip rates it: {}."
@@ -38,7 +38,7 @@ ADAPTER = adapter(
     install="apt-get install p7zip-full",
     source="Pavlov, 7-Zip, 7-zip.org",
     version=r"^7-Zip (?:\[[0-9]+\] |\([a-z]\) |\(z\) )?([0-9]+\.[0-9]+)",
-    look=(),
+    version_command=(),
     params=(
         whole("dictionary_bits", 22, 18, 32, "Dictionary of 2 to this power bytes (`-md`)."),
         whole("iterations", 1, 1, 1_000, "Times that all is repeated."),

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 from nephoscope.catalog.adapters.declare import adapter
-from nephoscope.catalog.adapters.frame import Command, Output, ToolError, last_words
+from nephoscope.catalog.adapters.frame import Output, ToolCommand, ToolError, last_words
 from nephoscope.catalog.adapters.quantities import Params, boolean, errors, rate, time, whole
 from nephoscope.catalog.adapters.servers import nginx
 
 
-def _command(params: Params) -> Command:
+def _command(params: Params) -> ToolCommand:
     settings = {
         "limit": params["connections"],
         "connection": "keep-alive" if params["keep_alive"] else "close",
@@ -19,7 +19,7 @@ def _command(params: Params) -> Command:
         # The default ends the run after 1024 failures.
         "failures": 1_000_000_000,
     }
-    return Command(
+    return ToolCommand(
         (
             "--rc=/dev/stdin",
             "--quiet",

@@ -11,8 +11,8 @@ from nephoscope.catalog.adapters.frame import (
     PEER_PORT,
     PORT,
     Adapter,
-    Command,
-    Server,
+    ToolCommand,
+    ToolServer,
 )
 from nephoscope.catalog.adapters.quantities import Params, duration, seconds, time, whole
 from nephoscope.catalog.adapters.reports import Figures
@@ -25,9 +25,9 @@ _PERCENTILES = {"p50": "50.000", "p99": "99.000", "p999": "99.900"}
 def _sockperf(protocol: Literal["tcp", "udp"]) -> Adapter:
     tcp = ("--tcp",) if protocol == "tcp" else ()
 
-    def command(params: Params) -> Command:
+    def command(params: Params) -> ToolCommand:
         rate = params["rate_per_s"]
-        return Command(
+        return ToolCommand(
             (
                 *("ping-pong", "-i", PEER_ADDRESS, "-p", PEER_PORT, *tcp, "--full-rtt"),
                 *("-t", str(seconds("sockperf", params))),
@@ -84,9 +84,9 @@ def _sockperf(protocol: Literal["tcp", "udp"]) -> Adapter:
         minimum="3.6",
         overhead="a CPU on each side",
         tool="sockperf",
-        server=Server(
+        server=ToolServer(
             "sockperf",
-            lambda _: Command(("server", "-i", ADDRESS, "-p", PORT, *tcp)),
+            lambda _: ToolCommand(("server", "-i", ADDRESS, "-p", PORT, *tcp)),
             protocol=protocol,
         ),
         measures="""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nephoscope.catalog import ParamSpec
 from nephoscope.catalog.adapters.declare import Figure, adapter
-from nephoscope.catalog.adapters.frame import Adapter, Command
+from nephoscope.catalog.adapters.frame import Adapter, ToolCommand
 from nephoscope.catalog.adapters.quantities import (
     Params,
     choice,
@@ -34,13 +34,13 @@ def _adapter(
     params: tuple[ParamSpec, ...] = (),
     overhead: str = "one CPU for each process",
 ) -> Adapter:
-    def command(values: Params) -> Command:
+    def command(values: Params) -> ToolCommand:
         limit_s = seconds("stress-ng", values)
         words = [f"--{stressor}", str(values["threads"]), "--timeout", f"{limit_s}s"]
         for param in params:
             name = param.id.removesuffix("_bytes").replace("_", "-")
             words += [f"--{stressor}-{name}", str(values[param.id])]
-        return Command((*words, "--metrics-brief"))
+        return ToolCommand((*words, "--metrics-brief"))
 
     return adapter(
         f"stress-ng.{stressor}",

@@ -8,10 +8,10 @@ from nephoscope.catalog.adapters.declare import adapter
 from nephoscope.catalog.adapters.frame import (
     PEER_ADDRESS,
     PEER_PORT,
-    Command,
     Output,
-    Step,
+    ToolCommand,
     ToolError,
+    ToolStep,
     last_words,
     numbers,
 )
@@ -79,8 +79,8 @@ _SHARED: dict[str, Any] = {
 _PARAMS = (threads("Threads (`--threads`)."), duration(5))
 
 
-def _cpu(params: Params) -> Command:
-    return Command(("cpu", *_common(params), f"--cpu-max-prime={params['max_prime']}", "run"))
+def _cpu(params: Params) -> ToolCommand:
+    return ToolCommand(("cpu", *_common(params), f"--cpu-max-prime={params['max_prime']}", "run"))
 
 
 def _figures_cpu(output: Output) -> dict[str, float]:
@@ -107,7 +107,7 @@ Each event divides every number by all up to its square root; most time goes int
 )
 
 
-def _memory(params: Params) -> Command:
+def _memory(params: Params) -> ToolCommand:
     names = {
         "--memory-block-size=": "block_bytes",
         "--memory-oper=": "operation",
@@ -116,7 +116,7 @@ def _memory(params: Params) -> Command:
     }
     # The time ends it.
     size = "--memory-total-size=1024P"
-    return Command(("memory", *_common(params), *options(params, names), size, "run"))
+    return ToolCommand(("memory", *_common(params), *options(params, names), size, "run"))
 
 
 def _figures_memory(output: Output) -> dict[str, float]:
@@ -162,7 +162,7 @@ read around each block: no rate of vector instructions.""",
 )
 
 
-def _fileio(params: Params) -> Command:
+def _fileio(params: Params) -> ToolCommand:
     flags = [f"--file-extra-flags={params['flags']}"] if params["flags"] != "none" else []
     names = {
         "--file-num=": "files",
@@ -172,11 +172,11 @@ def _fileio(params: Params) -> Command:
         "--file-fsync-freq=": "sync_every",
     }
     words = ("fileio", *options(params, names), *flags)
-    return Command(
+    return ToolCommand(
         (*words, *_common(params), "run"),
         directory=params["directory"],
         needs_bytes=params["total_bytes"],
-        prepare=(Step("sysbench", (*words, "prepare")),),
+        prepare=(ToolStep("sysbench", (*words, "prepare")),),
     )
 
 
@@ -235,7 +235,7 @@ memory. A sync is an event too, so that latencies mix reads, writes and syncs. {
 )
 
 
-def _oltp(params: Params) -> Command:
+def _oltp(params: Params) -> ToolCommand:
     words = (
         f"oltp_{params['workload']}",
         "--db-driver=pgsql",
@@ -245,8 +245,8 @@ def _oltp(params: Params) -> Command:
         f"--pgsql-db={postgresql.CONNECTION}",
         *options(params, {"--tables=": "tables", "--table-size=": "rows"}),
     )
-    filling = Step("sysbench", (*words, "prepare"), input=postgresql.PASSWORD_FILE)
-    return Command(
+    filling = ToolStep("sysbench", (*words, "prepare"), input=postgresql.PASSWORD_FILE)
+    return ToolCommand(
         (*words, *_common(params), "run"), input=postgresql.PASSWORD_FILE, prepare=(filling,)
     )
 

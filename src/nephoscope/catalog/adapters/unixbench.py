@@ -6,8 +6,8 @@ import re
 
 from nephoscope.catalog.adapters.declare import adapter, version_by_usage
 from nephoscope.catalog.adapters.frame import (
-    Command,
     Output,
+    ToolCommand,
     ToolError,
     check_ending,
     matched,
@@ -43,9 +43,9 @@ def _parse(output: Output) -> list[Sample]:
     return samples
 
 
-def _command(params: Params) -> Command:
+def _command(params: Params) -> ToolCommand:
     times = ("-c", str(params["copies"]), "-i", str(params["iterations"]))
-    return Command(
+    return ToolCommand(
         (*times, params["test"]),
         # It builds its programs with make in the folder where it starts unless `make` is another.
         environment={"MAKE": "true", "UB_TMPDIR": "{scratch}", "UB_RESULTDIR": "{scratch}"},

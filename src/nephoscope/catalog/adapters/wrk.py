@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nephoscope.catalog.adapters.declare import adapter
-from nephoscope.catalog.adapters.frame import Command, Output, ToolError, numbers
+from nephoscope.catalog.adapters.frame import Output, ToolCommand, ToolError, numbers
 from nephoscope.catalog.adapters.quantities import (
     Params,
     duration,
@@ -63,7 +63,7 @@ end
 """
 
 
-def _command(params: Params) -> Command:
+def _command(params: Params) -> ToolCommand:
     if params["connections"] < params["threads"]:
         raise UsageError(
             f"wrk: {params['connections']} connections cannot be shared by {params['threads']} "
@@ -79,7 +79,7 @@ def _command(params: Params) -> Command:
     }
     words = [word for pair in arguments.items() for word in pair]
     script = _SCRIPT.replace("CONNECTIONS", str(params["connections"]))
-    return Command((*words, nginx.URL), input=script)
+    return ToolCommand((*words, nginx.URL), input=script)
 
 
 def _figures(output: Output) -> dict[str, float]:

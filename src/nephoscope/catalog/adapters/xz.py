@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nephoscope.catalog.adapters.declare import adapter
-from nephoscope.catalog.adapters.frame import Command, Output, Step, ToolError, matched
+from nephoscope.catalog.adapters.frame import Output, ToolCommand, ToolError, ToolStep, matched
 from nephoscope.catalog.adapters.quantities import Params, figure, throughput, whole
 
 _FILE = "corpus"
@@ -36,12 +36,12 @@ BEGIN {
 below 2^53, so that every awk computes them exactly."""
 
 
-def _command(params: Params) -> Command:
+def _command(params: Params) -> ToolCommand:
     size = params["corpus_bytes"]
     options = (f"-{params['preset']}", "--format=lzma")
-    return Command(
+    return ToolCommand(
         ("--verbose", "--keep", *options, _FILE),
-        prepare=(Step("awk", ("-v", f"size={size}", "-v", f"file={_FILE}", CORPUS)),),
+        prepare=(ToolStep("awk", ("-v", f"size={size}", "-v", f"file={_FILE}", CORPUS)),),
         needs_bytes=2 * size,
     )
 

@@ -9,8 +9,8 @@ from nephoscope.catalog.scenarios.scenario import KINDS as KINDS
 from nephoscope.catalog.scenarios.scenario import PLACE as PLACE
 from nephoscope.catalog.scenarios.scenario import SCHEDULER as SCHEDULER
 from nephoscope.catalog.scenarios.scenario import SELECTION as SELECTION
-from nephoscope.catalog.scenarios.scenario import Kind as Kind
 from nephoscope.catalog.scenarios.scenario import Scenario as Scenario
+from nephoscope.catalog.scenarios.scenario import SimulationKind as SimulationKind
 from nephoscope.catalog.scenarios.scenario import builtin as builtin
 from nephoscope.catalog.scenarios.scenario import load as load
 from nephoscope.catalog.scenarios.scenario import read as read

@@ -38,7 +38,7 @@ _RATIO_KEY = re.compile(r"(?:^|_)(?:ratio|share)$")
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class SimulationKind:
     """Kind of simulation: the word on the command line, its benchmark, whose scenarios it takes."""
 
     word: str
@@ -46,10 +46,10 @@ class Kind:
     scenarios: str
 
 
-GEO = Kind("geo", "sim.geo", "sim.geo")
-PLACE = Kind("geo", "sim.place", "sim.geo")
-SCHEDULER = Kind("scheduler", "sim.scheduler", "sim.scheduler")
-SELECTION = Kind("selection", "sim.selection", "sim.selection")
+GEO = SimulationKind("geo", "sim.geo", "sim.geo")
+PLACE = SimulationKind("geo", "sim.place", "sim.geo")
+SCHEDULER = SimulationKind("scheduler", "sim.scheduler", "sim.scheduler")
+SELECTION = SimulationKind("selection", "sim.selection", "sim.selection")
 KINDS = (GEO, SCHEDULER, SELECTION)
 """Kinds that have a word of their own, in the order of lists."""
 
@@ -82,13 +82,13 @@ class _Source:
         return f"{self.name}:{found[0]}:{found[1]}: " if found else f"{self.name}: "
 
 
-def builtin(kind: Kind) -> Mapping[str, Mapping[str, Any]]:
+def builtin(kind: SimulationKind) -> Mapping[str, Mapping[str, Any]]:
     """The built-in scenarios of a kind by name."""
     return program.scenarios().get(kind.scenarios, {})
 
 
 def load(
-    kind: Kind,
+    kind: SimulationKind,
     name: str,
     sets: Mapping[str, str] | None = None,
     over: Mapping[str, Any] | None = None,
@@ -105,7 +105,9 @@ def load(
     return Scenario(str(source.values.get("name") or Path(name).stem), source.values, text)
 
 
-def read(kind: Kind, name: str, sets: Mapping[str, str] | None = None) -> Mapping[str, Any]:
+def read(
+    kind: SimulationKind, name: str, sets: Mapping[str, str] | None = None
+) -> Mapping[str, Any]:
     """The values of a scenario as they were written, before anything checks them; see `load`."""
     return _source(kind, name, sets or {}).values
 
@@ -119,14 +121,14 @@ def text_of(benchmark: str, values: Mapping[str, Any], place: Callable[[Loc], st
     return _checked_text(kind, copy.deepcopy(dict(values)), place)
 
 
-def _source(kind: Kind, name: str, sets: Mapping[str, str]) -> _Source:
+def _source(kind: SimulationKind, name: str, sets: Mapping[str, str]) -> _Source:
     source = _read_source(kind, name, sets)
     for path, value in sets.items():
         put(source.values, path, yamltext.parse_scalar(value))
     return source
 
 
-def _read_source(kind: Kind, name: str, sets: Mapping[str, str]) -> _Source:
+def _read_source(kind: SimulationKind, name: str, sets: Mapping[str, str]) -> _Source:
     known = builtin(kind)
     if name in known:
         return _Source(f"built-in {name}", dict(known[name]), None, sets)
@@ -142,7 +144,7 @@ def _read_source(kind: Kind, name: str, sets: Mapping[str, str]) -> _Source:
     return _Source(str(file), values, text, sets)
 
 
-def _checked_text(kind: Kind, values: dict[str, Any], place: Callable[[Loc], str]) -> str:
+def _checked_text(kind: SimulationKind, values: dict[str, Any], place: Callable[[Loc], str]) -> str:
     """Returns the JSON of a scenario that the simulator accepts; zones in it become hours."""
     if kind.scenarios == GEO.scenarios:
         time_zones.resolve(values, place)

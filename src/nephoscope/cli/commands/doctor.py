@@ -7,7 +7,7 @@ import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
-from nephoscope.cli.commands.checks.frame import LACKS, LIMITED, WORKS, Finding, Places
+from nephoscope.cli.commands.checks.frame import LACKS, LIMITED, WORKS, CheckAnswer, Places
 from nephoscope.cli.kit import options, output
 from nephoscope.cli.kit.command import Document, Query, command
 
@@ -20,7 +20,7 @@ class HostCheck:
     """Outcome of the checks of a host. ready: nothing that a survey needs is missing."""
 
     ready: bool
-    checks: tuple[Finding, ...]
+    checks: tuple[CheckAnswer, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def doctor(args: _DoctorArguments) -> int:
     return 4 if lacking else 0
 
 
-def _lines(finding: Finding) -> str:
+def _lines(finding: CheckAnswer) -> str:
     indent = " " * (_NAME_WIDTH + 4)
     head = f"{_MARKS[finding.state]}  {finding.name:<{_NAME_WIDTH}}"
     lines = textwrap.wrap(
@@ -62,7 +62,7 @@ def _lines(finding: Finding) -> str:
     return "\n".join(lines)
 
 
-def _conclusion(found: list[Finding], lacking: list[Finding]) -> str:
+def _conclusion(found: list[CheckAnswer], lacking: list[CheckAnswer]) -> str:
     if lacking:
         names = ", ".join(finding.name for finding in lacking)
         return f"!! This host cannot run a survey. Fix first: {names}."

@@ -24,8 +24,8 @@ from nephoscope.core.errors import Lacking, UsageError
 from nephoscope.core.reading.sentences import choices
 
 if TYPE_CHECKING:
-    from nephoscope.measure.lab.handle import Host, Lab, Removed
-    from nephoscope.measure.labcheck.frame import Outcome
+    from nephoscope.measure.lab.handle import Host, Lab, RemovedLab
+    from nephoscope.measure.labcheck.frame import CheckOutcome
     from nephoscope.measure.provisioning import Provisioned
 
 _Result = TypeVar("_Result")
@@ -122,7 +122,7 @@ def down(args: _LabDownArguments) -> None:
             f"There is no lab named {wanted[0]} here.",
             choices("Labs here", here, "No lab is here, so there is nothing to remove."),
         )
-    removed: list[Removed] = []
+    removed: list[RemovedLab] = []
     failures: list[UsageError] = []
     for one in wanted:
         try:
@@ -350,7 +350,7 @@ def _state_text(state: Provisioned, lab: Lab | None) -> str:
     return f"{head}: {state.problem}" if state.problem else head
 
 
-def _counted(removed: Removed) -> str:
+def _counted(removed: RemovedLab) -> str:
     names = ("namespaces", "processes", "cgroups", "mounts", "files")
     counts = ", ".join(
         f"{getattr(removed, name)} {name}" for name in names if getattr(removed, name)
@@ -360,7 +360,7 @@ def _counted(removed: Removed) -> str:
     )
 
 
-def _table(outcomes: Sequence[Outcome]) -> str:
+def _table(outcomes: Sequence[CheckOutcome]) -> str:
     head = ("CHECK", "SET", "MEASURED", "N", "BOUND", "VERDICT")
     rows, reasons = [], []
     for verdict in outcomes:

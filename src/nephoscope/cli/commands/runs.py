@@ -68,13 +68,13 @@ def runs(args: _RunsArguments) -> None:
     from nephoscope.store.index import RunIndex
     from nephoscope.store.listing import StoredRuns
 
-    shelf = Store(args.store)
+    run_store = Store(args.store)
     wanted = args.filters.selection()
-    snapshot = RunIndex(shelf).whole()
+    snapshot = RunIndex(run_store).whole()
     rows = [run.row for run in snapshot.runs if run.meets(wanted)]
     for sentence in snapshot.damaged:
         output.warn(sentence)
-    days = day_files.day_files(shelf.path)
+    days = day_files.day_files(run_store.path)
     if days:
         output.warn(
             f"The trials of older runs were compacted into {len(days)} day "
@@ -82,13 +82,13 @@ def runs(args: _RunsArguments) -> None:
             "METRIC` reads them."
         )
     if args.as_json:
-        output.document(StoredRuns(str(shelf.path), tuple(rows)))
+        output.document(StoredRuns(str(run_store.path), tuple(rows)))
     elif args.ids:
         output.say("\n".join(row.id for row in rows)) if rows else None
     elif not rows and snapshot.total:
-        output.say(f"No runs in {shelf.path} meet the conditions.")
+        output.say(f"No runs in {run_store.path} meet the conditions.")
     elif not rows:
-        output.say(f"No runs in {shelf.path}. Run `nephoscope survey` to create one.")
+        output.say(f"No runs in {run_store.path}. Run `nephoscope survey` to create one.")
     else:
         output.say(_table(rows))
 
@@ -135,15 +135,15 @@ def rm(args: _RunsRmArguments) -> int:
     """
     from nephoscope.store import Store
 
-    shelf = Store(args.store)
-    chosen = list({run.id: run for run in map(shelf.find, args.names)}.values())
+    run_store = Store(args.store)
+    chosen = list({run.id: run for run in map(run_store.find, args.names)}.values())
     if not args.yes and not _confirmed(chosen):
         output.warn("Nothing was removed.")
         return 0
     removed, code = [], 0
     for run in chosen:
         try:
-            shelf.remove(run)
+            run_store.remove(run)
             removed.append(run.id)
         except StoreError as error:
             code = output.complain(str(error), error.exit_code)

@@ -13,7 +13,7 @@ from nephoscope.cli.kit.options import argument
 
 
 @dataclass(frozen=True, slots=True)
-class Journal:
+class RunJournal:
     """Events of a run in the order of time; each has `at` and `event`."""
 
     events: Rows
@@ -29,7 +29,7 @@ class _ShowArguments:
 
 
 @command(
-    prints={"": RESULT, "--journal": Document("journal", Journal)},
+    prints={"": RESULT, "--journal": Document("journal", RunJournal)},
     requests=Elsewhere("runs/RUN/result and runs/RUN/journal"),
 )
 def show(args: _ShowArguments) -> int:

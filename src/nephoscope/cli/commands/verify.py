@@ -60,19 +60,21 @@ def verify(args: _VerifyArguments) -> int:
     """
     from nephoscope.store import Store, StoredRun, day_files
 
-    shelf = Store(args.store)
+    run_store = Store(args.store)
     runs = (
-        [shelf.find(name) for name in args.names]
+        [run_store.find(name) for name in args.names]
         if args.names
-        else [StoredRun(shelf.runs_path / name) for name in shelf.ids()]
+        else [StoredRun(run_store.runs_path / name) for name in run_store.ids()]
     )
     results = [_verified(run) for run in runs]
     if not args.names:
-        results += [_verified_day(shelf.path, file) for file in day_files.day_files(shelf.path)]
+        results += [
+            _verified_day(run_store.path, file) for file in day_files.day_files(run_store.path)
+        ]
     if args.as_json:
         output.document({"runs": results})
     else:
-        output.say("\n".join(map(_text, results)) or f"No runs in {shelf.path}.")
+        output.say("\n".join(map(_text, results)) or f"No runs in {run_store.path}.")
     return int(any(result.damaged or result.unreadable for result in results))
 
 

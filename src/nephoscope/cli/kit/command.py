@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from nephoscope.cli.kit.options import Group, InOrder, Parameter
+from nephoscope.cli.kit.options import InOrder, OptionGroup, Parameter
 from nephoscope.results.feature import command_name, load
 
 
@@ -109,12 +109,12 @@ def command(
         record = _record_of(function)
 
         @wraps(function)
-        def called(**values: Any) -> Any:
+        def run_command(**values: Any) -> Any:
             return function(*([] if record is None else [filled(record, values)]))
 
         added = cls(
             name or command_name(function.__name__),
-            callback=called,
+            callback=run_command,
             params=[] if record is None else list(parameters(record)),
             help=function.__doc__,
             **settings,
@@ -142,7 +142,7 @@ def _record_of(function: Callable[..., Any]) -> type[Any] | None:
 def parameters(record: type[Any]) -> Iterator[click.Parameter]:
     """Yields the parameters that a record of arguments declares, in the order of its fields."""
     for declared in fields(record):
-        if isinstance(declared.default, Group):
+        if isinstance(declared.default, OptionGroup):
             yield from parameters(declared.default.record)
         else:
             assert isinstance(declared.default, Parameter), f"{record.__name__}.{declared.name}"
@@ -154,7 +154,7 @@ def filled(record: type[Any], values: Mapping[str, Any]) -> Any:
     return record(
         **{
             declared.name: filled(declared.default.record, values)
-            if isinstance(declared.default, Group)
+            if isinstance(declared.default, OptionGroup)
             else values[declared.name]
             for declared in fields(record)
         }

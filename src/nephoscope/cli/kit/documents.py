@@ -25,7 +25,7 @@ class Preview:
     designs: Rows
     schedule: Rows
     estimate: Row
-    touches: Rows
+    side_effects: Rows
 
 
 RESULT = Document("result", ".report.report_files:document_record", "Result of a Nephoscope run")

@@ -16,8 +16,8 @@ from nephoscope.core.model import SELF
 
 if TYPE_CHECKING:
     from nephoscope.core.model import Setting
-    from nephoscope.measure.plans import Crossing, Plan, Touch
-    from nephoscope.measure.plans.estimate import Estimate as PlanEstimate
+    from nephoscope.measure.plans import Crossing, Plan, SideEffect
+    from nephoscope.measure.plans.estimate import RunEstimate
     from nephoscope.store import Store
 
 ROUNDS_SHOWN = 3
@@ -39,25 +39,25 @@ def of_plan(plan: Plan, store: Store, *, as_json: bool) -> int:
         old = store.resumable(plans.plan_hash(plan))
         plan = plan.model_copy(update={"seed": old.manifest.seed}) if old else plan
     crossings = plans.crossings(plan, known)
-    touched = [
-        *plans.touches(plan, settings, known),
-        plans.Touch(
+    effects = [
+        *plans.side_effects(plan, settings, known),
+        plans.SideEffect(
             "folder", f"{store.path}/runs", "samples, event log and report of the run; kept"
         ),
     ]
     if as_json:
-        output.document(_document(plan, settings, estimate, crossings, touched))
+        output.document(_document(plan, settings, estimate, crossings, effects))
     else:
-        output.say(_text(plan, settings, estimate, crossings, touched))
+        output.say(_text(plan, settings, estimate, crossings, effects))
     return 0
 
 
 def _document(
     plan: Plan,
     settings: Sequence[Setting],
-    estimate: PlanEstimate,
+    estimate: RunEstimate,
     crossings: Sequence[Crossing],
-    touched: Sequence[Touch],
+    effects: Sequence[SideEffect],
 ) -> dict[str, Any]:
     return {
         "plan": plan.name,
@@ -102,7 +102,7 @@ def _document(
             for number, order in _rounds(plan, settings)
         ],
         "estimate": estimate.to_json(),
-        "touches": to_json(touched),
+        "side_effects": to_json(effects),
     }
 
 
@@ -133,9 +133,9 @@ def _rounds(
 def _text(
     plan: Plan,
     settings: Sequence[Setting],
-    estimate: PlanEstimate,
+    estimate: RunEstimate,
     crossings: Sequence[Crossing],
-    touched: Sequence[Touch],
+    effects: Sequence[SideEffect],
 ) -> str:
     parts = [f"Plan {plan.name}: preview, nothing is run."]
     parts += [plan.question] if plan.question else []
@@ -144,7 +144,7 @@ def _text(
     parts += [_designs(plan, crossings)] if plan.factors or plan.design.fraction != "1" else []
     parts.append(_schedule(plan, settings))
     parts.append(_cost(plan, estimate))
-    rows = [[touch.kind, touch.what, touch.why] for touch in touched]
+    rows = [[effect.kind, effect.what, effect.why] for effect in effects]
     parts.append("Touched:\n" + output.table(["what", "which", "why"], rows))
     return "\n\n".join(parts)
 
@@ -162,7 +162,7 @@ def _targets(plan: Plan) -> str:
     return output.table(["target", "kind", "roles", "per hour"], rows)
 
 
-def _settings(settings: Sequence[Setting], found: PlanEstimate) -> str:
+def _settings(settings: Sequence[Setting], found: RunEstimate) -> str:
     rows = [
         [
             str(one.index),
@@ -230,7 +230,7 @@ def _range(least: object, most: object) -> str:
     return str(least) if least == most else f"{least} to {most}"
 
 
-def _cost(plan: Plan, estimate: PlanEstimate) -> str:
+def _cost(plan: Plan, estimate: RunEstimate) -> str:
     from nephoscope.measure.plans import long_time
 
     lines = [

@@ -12,7 +12,7 @@ from nephoscope.cli.kit import options, output
 from nephoscope.core.errors import StoreError
 
 if TYPE_CHECKING:
-    from nephoscope.cli.kit.progress import Progress
+    from nephoscope.cli.kit.progress import ProgressDisplay
     from nephoscope.core.model import RunResult
     from nephoscope.measure.plans import Plan
     from nephoscope.measure.targets.kinds.record import TargetRecord as Target
@@ -81,7 +81,7 @@ def executed(
     store: Store,
     *,
     fresh: bool = False,
-    progress: Callable[[TextIO], Progress] | None = None,
+    progress: Callable[[TextIO], ProgressDisplay] | None = None,
     labels: Mapping[str, str] | None = None,
     limit_s: float | None = None,
 ) -> StoredRun:
@@ -90,12 +90,12 @@ def executed(
     progress: class that prints it, where a command has its own. labels: of the run besides the
     user's. limit_s: seconds after which it ends whatever is measured then.
     """
-    from nephoscope.cli.kit.progress import Progress
+    from nephoscope.cli.kit.progress import ProgressDisplay
     from nephoscope.measure import runs
 
     for target in plan.targets:
         target.require_programs()  # without them no run is begun, so that none is left behind empty
-    with (progress or Progress)(sys.stderr) as observer:
+    with (progress or ProgressDisplay)(sys.stderr) as observer:
         every = {**options.given_labels(), **(labels or {})}
         return runs.execute(plan, store, observer, fresh=fresh, labels=every, limit_s=limit_s)
 

@@ -234,7 +234,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class OptionGroup:
     """The fields of another record of arguments, in place of one field."""
 
     record: type[Any]
@@ -242,7 +242,7 @@ class Group:
 
 def group(record: type[Any]) -> Any:
     """Returns the default of a field whose type is another record of arguments."""
-    return Group(record)
+    return OptionGroup(record)
 
 
 # The defaults of typed fields: what they return is declared as anything.

@@ -19,7 +19,7 @@ LINE_EVERY_S = 10.0
 _WORTH_TELLING = frozenset({"refused", "no_valid"})
 
 
-class Progress(Observer):
+class ProgressDisplay(Observer):
     """Prints how far a run is and how long it will still take; used as a context."""
 
     def __init__(self, stream: TextIO, now: Callable[[], float] = time.monotonic) -> None:
@@ -30,7 +30,7 @@ class Progress(Observer):
         self._running: dict[str, tuple[TrialKey, Setting]] = {}
         self._failures: set[str] = set()
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> ProgressDisplay:
         if output.is_terminal(self._stream):
             from nephoscope.cli.kit.live import LiveLine
 

@@ -10,8 +10,8 @@ from pydantic import BaseModel, ValidationError
 
 from nephoscope.core.reading import foreign, textfile
 from nephoscope.core.reading.fields import BY_HAND
-from nephoscope.core.reading.mistakes import Mistakes
-from nephoscope.core.reading.sentences import Place, mistakes, place_in, record_at
+from nephoscope.core.reading.sentences import Place, place_in, record_at, validation_errors
+from nephoscope.core.reading.validation_errors import ValidationErrors
 
 AnyRecord = TypeVar("AnyRecord", bound=BaseModel)
 
@@ -24,9 +24,9 @@ def load(file: Path, record: type[AnyRecord], what: str) -> AnyRecord:
 
 
 def validated(values: Any, record: type[AnyRecord], place: Place) -> AnyRecord:
-    """Returns the record of values that a person wrote. PlanError, with places, for mistakes."""
+    """Returns the record of values that a person wrote. PlanError, with places, for errors."""
     try:
         return record.model_validate(values, context=BY_HAND)
     except ValidationError as error:
-        Mistakes(mistakes(error, place, partial(record_at, record))).report()
+        ValidationErrors(validation_errors(error, place, partial(record_at, record))).report()
         raise

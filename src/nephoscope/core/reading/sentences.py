@@ -92,7 +92,9 @@ def place_in(text: str, name: str, document: int = 0) -> Place:
     return place
 
 
-def mistakes(invalid: ValidationError, place: Place, record_of: RecordAt) -> list[PlanError]:
+def validation_errors(
+    invalid: ValidationError, place: Place, record_of: RecordAt
+) -> list[PlanError]:
     """Returns a sentence for each mistake; `record_of` knows the keys at each place.
 
     Several complaints about one value are one mistake, and a missing key that was misspelt is none.

@@ -16,14 +16,14 @@ _NO_DEVICE = re.compile(r"(loop|ram|zram|dm-|md|sr|fd)\d+")
 
 
 @dataclass(frozen=True, slots=True)
-class Device:
+class BlockDevice:
     """A block device: time with requests in flight and bytes moved, since the machine's start."""
 
     busy_ms: int
     moved_bytes: int
 
 
-def devices() -> dict[str, Device]:
+def devices() -> dict[str, BlockDevice]:
     """Returns the whole block devices of this machine; none where they are hidden."""
     try:
         lines = Path("/proc/diskstats").read_text(encoding="utf-8").splitlines()
@@ -32,7 +32,7 @@ def devices() -> dict[str, Device]:
         return {}
     rows = (line.split() for line in lines)
     return {
-        row[2]: Device(int(row[12]), _SECTOR_BYTES * (int(row[5]) + int(row[9])))
+        row[2]: BlockDevice(int(row[12]), _SECTOR_BYTES * (int(row[5]) + int(row[9])))
         for row in rows
         if len(row) > 12 and row[2] in whole and not _NO_DEVICE.fullmatch(row[2])
     }

@@ -19,7 +19,7 @@ from nephoscope.core.reading.printable import printable
 from nephoscope.features.advise import machine_counters, processes, sockets, telemetry
 from nephoscope.features.advise.hardware_counters import EventCounters
 from nephoscope.features.advise.processes import ProcessTree
-from nephoscope.features.advise.telemetry import Snapshot, Telemetry
+from nephoscope.features.advise.telemetry import CounterSnapshot, Telemetry
 
 PERIOD_S = 0.1
 READING_PART = 0.05
@@ -51,7 +51,7 @@ class _Reader:
         if sockets.namespace_of(self.root) not in ("", own):
             self._hide_sockets("it is in another network namespace")
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> CounterSnapshot:
         """Returns all counters now."""
         members = self.tree.refresh()
         numbers = frozenset(pid for pid, _ in members)
@@ -66,7 +66,7 @@ class _Reader:
             except OSError as error:
                 self._hide_sockets(f"the kernel's socket diagnostics fail ({error.strerror})")
         group = machine_counters.own_group(self.root, numbers)
-        return Snapshot(
+        return CounterSnapshot(
             time.monotonic(),
             members,
             self.tree.threads(),
@@ -124,7 +124,7 @@ def of_command(line: str, seconds: float) -> Telemetry:
 
 
 def _analysed(
-    name: str, reader: _Reader, snapshots: list[Snapshot], exit_code: int | None = None
+    name: str, reader: _Reader, snapshots: list[CounterSnapshot], exit_code: int | None = None
 ) -> Telemetry:
     notes = list(reader.notes)
     if any(entry.storage_bytes is None for entry in snapshots):
@@ -140,7 +140,9 @@ def _analysed(
     )
 
 
-def _collect(reader: _Reader, seconds: float, is_running: Callable[[], bool]) -> list[Snapshot]:
+def _collect(
+    reader: _Reader, seconds: float, is_running: Callable[[], bool]
+) -> list[CounterSnapshot]:
     """Takes snapshots until the time is over or nothing runs any more."""
     snapshots = []
     end = time.monotonic() + seconds
@@ -157,7 +159,7 @@ def _collect(reader: _Reader, seconds: float, is_running: Callable[[], bool]) ->
         time.sleep(pause if end - now > 1.5 * pause else end - now)
 
 
-def _lifetime_s(snapshots: Sequence[Snapshot]) -> float:
+def _lifetime_s(snapshots: Sequence[CounterSnapshot]) -> float:
     return snapshots[-1].at_s - snapshots[0].at_s if snapshots else 0.0
 
 
@@ -234,7 +236,7 @@ def _end(tree: ProcessTree) -> set[processes.ProcessId]:
     A process that the kernel does not let go (in uninterruptible sleep) is left behind.
     """
     started = time.monotonic()
-    ours = set(tree.members)
+    members = set(tree.members)
     notified: set[processes.ProcessId] = set()
     while _is_running(tree) and time.monotonic() < started + 2 * _KILL_AFTER_S:
         late = time.monotonic() > started + _KILL_AFTER_S
@@ -244,8 +246,8 @@ def _end(tree: ProcessTree) -> set[processes.ProcessId]:
                     os.kill(member[0], signal.SIGKILL if late else signal.SIGTERM)
         notified |= tree.members
         time.sleep(_END_STEP_S)
-        ours |= set(tree.refresh())
-    return ours
+        members |= set(tree.refresh())
+    return members
 
 
 def _name(pid: int) -> str:

@@ -17,7 +17,7 @@ ProcessId = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
+class ProcessCounters:
     """Counters of one process since its start.
 
     cpu_s: of the process and of the children that it waited for. read_bytes, write_bytes: of
@@ -71,7 +71,7 @@ class ProcessTree:
         if root is not None and root_stat is not None:
             self.members.add((root, root_stat.start))
 
-    def refresh(self) -> Mapping[ProcessId, Process]:
+    def refresh(self) -> Mapping[ProcessId, ProcessCounters]:
         """Adds new descendants, forgets ended ones, and returns the counters of all members."""
         stats = dict(_all_stats())
         alive = {(pid, stat.start) for pid, stat in stats.items()}
@@ -152,12 +152,12 @@ def children_of(pid: int) -> frozenset[int]:
     return frozenset(number for number, stat in _all_stats() if stat.parent == pid)
 
 
-def _process(pid: int, stat: _Stat) -> Process:
+def _process(pid: int, stat: _Stat) -> ProcessCounters:
     fields = stat.rest
     ticks = sum(int(fields[place]) for place in (11, 12, 13, 14))
     text = _read(PROC / str(pid) / "io") or ""
     moved = {name: int(value) for name, value in re.findall(r"^(\w+): (\d+)$", text, re.M)}
-    return Process(
+    return ProcessCounters(
         ticks / TICKS_PER_S,
         moved.get("read_bytes"),
         moved.get("write_bytes"),

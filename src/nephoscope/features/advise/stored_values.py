@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from nephoscope.core.model import Better
-from nephoscope.features.census import sightings
+from nephoscope.features.census import observations
+from nephoscope.features.census.observations import Observation
 from nephoscope.features.census.records import UNKNOWN_TYPE
-from nephoscope.features.census.sightings import Sighting
 from nephoscope.store import StoredRun
 
 Grouping = Literal["type", "model", "machine"]
@@ -80,9 +80,9 @@ class StoredValues:
 def read(runs: Sequence[StoredRun], grouping: Grouping) -> StoredValues:
     """Reads runs; of a metric that was measured with several sets of parameters the commonest."""
     reasons: Counter[str] = Counter()
-    used, looks, _ = sightings.sighted(runs, frozenset(), False, reasons)
+    used, looks, _ = observations.observed(runs, frozenset(), False, reasons)
     platforms: dict[Metric, dict[str, PlatformValues]] = {}
-    for seen, speed in sightings.speeds_of(used, looks):
+    for seen, speed in observations.speeds_of(used, looks):
         key, trials = speed.key, speed.trials
         metric = Metric(key.benchmark, key.metric, key.factors, speed.params)
         entry = platforms.setdefault(metric, {}).setdefault(
@@ -95,12 +95,12 @@ def read(runs: Sequence[StoredRun], grouping: Grouping) -> StoredValues:
         _commonest(platforms),
         _platform(here, grouping) if here else "",
         here.machine if here else "",
-        sightings.left_out(reasons),
+        observations.left_out(reasons),
         "run" if grouping == "machine" else "machine",
     )
 
 
-def _platform(seen: Sighting, grouping: Grouping) -> str:
+def _platform(seen: Observation, grouping: Grouping) -> str:
     if grouping == "machine":
         return f"{seen.model}, {seen.machine[:16]}"
     if grouping == "type" and seen.instance_type != UNKNOWN_TYPE:
@@ -108,7 +108,7 @@ def _platform(seen: Sighting, grouping: Grouping) -> str:
     return seen.model
 
 
-def _here(runs: Sequence[StoredRun], sighted: Sequence[Sighting]) -> Sighting | None:
+def _here(runs: Sequence[StoredRun], observed: Sequence[Observation]) -> Observation | None:
     """The machine of the newest run that measured this host, by the host's name."""
     for run in sorted(runs, key=lambda run: -run.started_s):
         local = [
@@ -117,7 +117,7 @@ def _here(runs: Sequence[StoredRun], sighted: Sequence[Sighting]) -> Sighting | 
         names = {event.get("machine") for event in run.events() if "machine" in event}
         if local and platform.node() in names:
             place = (run.id, local[0])
-            return next((one for one in sighted if (one.run, one.target) == place), None)
+            return next((one for one in observed if (one.run, one.target) == place), None)
     return None
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 from nephoscope.core.model import Estimate
 from nephoscope.features.advise.hardware_counters import HardwareCounts
-from nephoscope.features.advise.machine_counters import Device, stall_ratios
-from nephoscope.features.advise.processes import Process, ProcessId, Thread
+from nephoscope.features.advise.machine_counters import BlockDevice, stall_ratios
+from nephoscope.features.advise.processes import ProcessCounters, ProcessId, Thread
 from nephoscope.features.advise.sockets import TcpSocket
 from nephoscope.stats.statistics.estimates import mapped
 from nephoscope.stats.statistics.means import mean_of_skewed
@@ -31,14 +31,14 @@ _LEAST_PART = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class CounterSnapshot:
     """All counters at one moment. group_pressure: of a control group of the process's own."""
 
     at_s: float
-    processes: Mapping[ProcessId, Process]
+    processes: Mapping[ProcessId, ProcessCounters]
     threads: Mapping[tuple[int, int, int], Thread]
     connections: Mapping[bytes, TcpSocket]
-    devices: Mapping[str, Device]
+    devices: Mapping[str, BlockDevice]
     pressure: Mapping[str, int]
     group_pressure: Mapping[str, int]
 
@@ -134,7 +134,7 @@ class _Interval:
 
 def analyse(
     process: str,
-    snapshots: Sequence[Snapshot],
+    snapshots: Sequence[CounterSnapshot],
     allowed_cpus: int,
     *,
     hardware: HardwareCounts | None = None,
@@ -214,7 +214,7 @@ def dominant_of(shares: Sequence[ResourceShare]) -> tuple[str, str]:
     return "mixed", f"No resource stands out: {text}, {rival}."
 
 
-def _interval(first: Snapshot, last: Snapshot, allowed_cpus: int) -> _Interval:
+def _interval(first: CounterSnapshot, last: CounterSnapshot, allowed_cpus: int) -> _Interval:
     seconds = last.at_s - first.at_s
     runs, waits = [0.0], [0.0]
     for key, thread in last.threads.items():
@@ -239,7 +239,7 @@ def _interval(first: Snapshot, last: Snapshot, allowed_cpus: int) -> _Interval:
     )
 
 
-def _device_share(first: Snapshot, last: Snapshot, seconds: float) -> float:
+def _device_share(first: CounterSnapshot, last: CounterSnapshot, seconds: float) -> float:
     """The time in which a device was busy, times the part of its bytes that are these processes'.
 
     It shows programs that do not wait for their requests (asynchronous I/O).
@@ -256,7 +256,9 @@ def _device_share(first: Snapshot, last: Snapshot, seconds: float) -> float:
     return max(shares)
 
 
-def _network_share(first: Snapshot, last: Snapshot, seconds: float, *, used: float) -> float:
+def _network_share(
+    first: CounterSnapshot, last: CounterSnapshot, seconds: float, *, used: float
+) -> float:
     """The time in which a remote connection was busy sending, or an answer was awaited.
 
     An answer is awaited while nothing else is used, on connections that the process opened itself:
@@ -273,7 +275,7 @@ def _network_share(first: Snapshot, last: Snapshot, seconds: float, *, used: flo
     return _ratio(max(shares))
 
 
-def _short_lived(pairs: Sequence[tuple[Snapshot, Snapshot]], seconds: float) -> float:
+def _short_lived(pairs: Sequence[tuple[CounterSnapshot, CounterSnapshot]], seconds: float) -> float:
     """The CPU time of processes that lived between two snapshots, as a share of `seconds`.
 
     They count as one after another, as a shell script runs them.
@@ -308,7 +310,9 @@ def _mean(intervals: Sequence[_Interval], name: str, unit: str = "ratio") -> Est
     return replace(estimate, method=f"mean over the time; {estimate.method} of {count} batches")
 
 
-def _moved(pairs: Sequence[tuple[Snapshot, Snapshot]], *, local_only: bool) -> tuple[float, float]:
+def _moved(
+    pairs: Sequence[tuple[CounterSnapshot, CounterSnapshot]], *, local_only: bool
+) -> tuple[float, float]:
     """Bytes sent and received by connections over loopback, or by all others."""
     sent = received = 0
     for first, last in pairs:
@@ -320,11 +324,11 @@ def _moved(pairs: Sequence[tuple[Snapshot, Snapshot]], *, local_only: bool) -> t
     return sent, received
 
 
-def _last_connections(snapshots: Sequence[Snapshot]) -> dict[bytes, TcpSocket]:
+def _last_connections(snapshots: Sequence[CounterSnapshot]) -> dict[bytes, TcpSocket]:
     return {key: entry for each in snapshots for key, entry in each.connections.items()}
 
 
-def _storage(pairs: Sequence[tuple[Snapshot, Snapshot]]) -> float | None:
+def _storage(pairs: Sequence[tuple[CounterSnapshot, CounterSnapshot]]) -> float | None:
     total = 0
     for first, last in pairs:
         before, after = first.storage_bytes, last.storage_bytes
@@ -334,7 +338,7 @@ def _storage(pairs: Sequence[tuple[Snapshot, Snapshot]]) -> float | None:
     return total
 
 
-def _grown(pairs: Sequence[tuple[Snapshot, Snapshot]], name: str) -> int:
+def _grown(pairs: Sequence[tuple[CounterSnapshot, CounterSnapshot]], name: str) -> int:
     """Growth of a counter of processes that are in both snapshots."""
     return sum(
         getattr(process, name) - getattr(first.processes[key], name)

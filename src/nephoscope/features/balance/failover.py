@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from nephoscope.catalog.adapters.http_nginx import INTERVAL_NS
 from nephoscope.core.grouping import group_by
 from nephoscope.core.model import Estimate
-from nephoscope.features.balance.records import Failover, FailoverSummary, Interval
-from nephoscope.features.balance.trials import BalancedTrial, Counter
+from nephoscope.features.balance.records import Failover, FailoverSummary, ResponseInterval
+from nephoscope.features.balance.trials import BackgroundSamples, BalancedTrial
 from nephoscope.stats.statistics import estimates
 
 _RATE, _ERRORS = "interval_requests_per_s", "interval_errors_count"
@@ -54,7 +54,9 @@ def _since(moment: int | None, begin_ns: int) -> float | None:
     return None if moment is None else max(0.0, (moment - begin_ns) / 1e9)
 
 
-def _timeline(trial: BalancedTrial, failing: Counter, failed_ns: int) -> Iterable[Interval]:
+def _timeline(
+    trial: BalancedTrial, failing: BackgroundSamples, failed_ns: int
+) -> Iterable[ResponseInterval]:
     """The clients' intervals, with the responses of the failing server in each of them."""
     record = trial.records[0]
     begun_ns = int(record.started_at * 1e9) + record.timeline["measure"][0]
@@ -75,7 +77,7 @@ def _timeline(trial: BalancedTrial, failing: Counter, failed_ns: int) -> Iterabl
             own[(started_ns + sample.at_ns - begun_ns) // length_ns] += sample.value
     for place in sorted(rates):
         at_s = (begun_ns + place * length_ns - failed_ns) / 1e9
-        yield Interval(at_s, rates[place], errors[place], own[place] * 1e9 / length_ns)
+        yield ResponseInterval(at_s, rates[place], errors[place], own[place] * 1e9 / length_ns)
 
 
 def summaries(failovers: Sequence[Failover], confidence: float) -> Iterable[FailoverSummary]:

@@ -83,8 +83,8 @@ def _verdict(name: str, reference: str, ratios: Sequence[ThroughputRatio]) -> st
 def _loads(ratios: Sequence[ThroughputRatio]) -> str:
     numbers = sorted({one.connections for one in ratios})
     listed = ", ".join(map(str, numbers[:-1]))
-    both = f"{listed} and {numbers[-1]}" if listed else str(numbers[-1])
-    return f"{both} connections"
+    joined_numbers = f"{listed} and {numbers[-1]}" if listed else str(numbers[-1])
+    return f"{joined_numbers} connections"
 
 
 def busy_notes(records: Sequence[TrialRecord]) -> tuple[str, ...]:

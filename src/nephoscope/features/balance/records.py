@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from nephoscope.core.model import Estimate
-from nephoscope.stats.compare import Comparison
+from nephoscope.stats.compare import TwoSampleComparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class AddedLatency:
     rate_per_s: float
     direct: Estimate
     through: Estimate
-    comparison: Comparison
+    comparison: TwoSampleComparison
     network: Estimate | None
     network_ratio: Estimate | None
 
@@ -56,7 +56,7 @@ class GeneratorEffect:
     balancer: str
     generators: int
     connections: int
-    comparison: Comparison
+    comparison: TwoSampleComparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class ThroughputRatio:
     reference: str
     generators: int
     connections: int
-    comparison: Comparison
+    comparison: TwoSampleComparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Sharing:
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class ResponseInterval:
     """Responses to the clients in a part of a trial; at_s since the failure began."""
 
     at_s: float
@@ -117,7 +117,7 @@ class Failover:
     drained_s: float | None
     returned_s: float | None
     slowest_s: float
-    timeline: tuple[Interval, ...]
+    timeline: tuple[ResponseInterval, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ ANY = "any"
 
 
 @dataclass(frozen=True, slots=True)
-class Counter:
+class BackgroundSamples:
     """Samples of a background, with its name, benchmark and parameters."""
 
     name: str
@@ -68,7 +68,7 @@ class BalancedTrial:
     balancer: str
     records: Sequence[TrialRecord]
     samples: Sequence[Sequence[Sample]]
-    counters: Mapping[str, Counter] = field(default_factory=dict)
+    counters: Mapping[str, BackgroundSamples] = field(default_factory=dict)
 
     @property
     def params(self) -> Mapping[str, Any]:
@@ -129,13 +129,13 @@ class BalancedTrial:
         )
 
     @property
-    def forwarder(self) -> Counter | None:
+    def forwarder(self) -> BackgroundSamples | None:
         """The balancer; None where a server answers directly."""
         kinds = set(BALANCERS.values())
         return next((one for one in self.counters.values() if one.benchmark in kinds), None)
 
     @property
-    def servers(self) -> dict[str, Counter]:
+    def servers(self) -> dict[str, BackgroundSamples]:
         """The servers behind the balancer."""
         kinds = set(SERVERS.values())
         return {
@@ -145,7 +145,7 @@ class BalancedTrial:
         }
 
     @property
-    def failing(self) -> Counter | None:
+    def failing(self) -> BackgroundSamples | None:
         """The server that failed, if one did."""
         nginx = (one for one in self.servers.values() if one.benchmark == NGINX_SERVER)
         return next((one for one in nginx if one.sum("failure_wall_ns")), None)
@@ -194,7 +194,7 @@ def _balancer_of(record: TrialRecord, loads: Mapping[str, Mapping[str, Any]]) ->
 
 def _split(
     table: Any, loads: Mapping[str, Mapping[str, Any]]
-) -> tuple[list[Sample], dict[str, Counter]]:
+) -> tuple[list[Sample], dict[str, BackgroundSamples]]:
     """The trial's own samples, and those of its backgrounds."""
     own: list[Sample] = []
     by_load: dict[str, list[Sample]] = defaultdict(list)
@@ -208,7 +208,7 @@ def _split(
         elif "hook" not in factors:
             own.append(sample)
     return own, {
-        name: Counter(name, loads[name]["benchmark"], loads[name]["params"], samples)
+        name: BackgroundSamples(name, loads[name]["benchmark"], loads[name]["params"], samples)
         for name, samples in by_load.items()
         if name in loads
     }

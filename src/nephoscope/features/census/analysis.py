@@ -33,7 +33,7 @@ Machines = Mapping[str, Mapping[str, Sequence[float]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class ModelShare:
     """Number of the machines that have a model. share: ratio with Wilson's interval, n machines."""
 
     model: str
@@ -42,7 +42,7 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class Speed:
+class RelativeSpeed:
     """Speed of a model relative to the slowest, in one benchmark; above 1 is faster.
 
     ratio: of geometric means over `unit` (machines, runs, trials; None where a source gives the
@@ -81,7 +81,7 @@ class Expected:
     left_out: tuple[str, ...] = ()
 
 
-def shares(counts: Mapping[str, int], *, confidence: float = 0.95) -> list[Share]:
+def shares(counts: Mapping[str, int], *, confidence: float = 0.95) -> list[ModelShare]:
     """Each model's share of all machines, the most frequent first.
 
     counts: model -> machines, at least one in all. Raises Refused without any.
@@ -90,7 +90,7 @@ def shares(counts: Mapping[str, int], *, confidence: float = 0.95) -> list[Share
     if total < 1:
         raise Refused("A share needs at least one machine.")
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return [Share(name, k, wilson(k, total, confidence=confidence)) for name, k in ordered]
+    return [ModelShare(name, k, wilson(k, total, confidence=confidence)) for name, k in ordered]
 
 
 def unseen(machines: int, *, confidence: float = 0.95) -> float:
@@ -106,7 +106,7 @@ def unseen(machines: int, *, confidence: float = 0.95) -> float:
 
 def speeds(
     values: Mapping[str, Machines], better: Better, *, confidence: float = 0.95
-) -> list[Speed]:
+) -> list[RelativeSpeed]:
     """Each model's speed relative to the slowest, fastest first.
 
     values: model -> its machines -> their runs -> trial values, all above zero. The unit of
@@ -126,7 +126,7 @@ def speeds(
     speeds_by_model = [
         _speed(model, side, sides[slowest], level[model] - level[slowest], sign, confidence)
         if model != slowest
-        else Speed(model, _reference(side, confidence), side.unit, *side.counts, side.note)
+        else RelativeSpeed(model, _reference(side, confidence), side.unit, *side.counts, side.note)
         for model, side in sides.items()
     ]
     return sorted(speeds_by_model, key=lambda one: (-one.ratio.value, one.model))
@@ -168,7 +168,7 @@ def _reference(side: _Side, confidence: float) -> Estimate:
 
 def _speed(
     model: str, side: _Side, slowest: _Side, level: float, sign: float, confidence: float
-) -> Speed:
+) -> RelativeSpeed:
     speed = ratios.log_welch(slowest.values**sign, side.values**sign, confidence)
     n = min(side.values.size, slowest.values.size)
     if speed is None:
@@ -183,7 +183,7 @@ def _speed(
         notes.append(f"of the slowest {slowest.note}")
     if speed.low is not None and speed.low <= 1:
         notes.append("not distinguishable from the slowest")
-    return Speed(model, speed, side.unit, *side.counts, "; ".join(notes))
+    return RelativeSpeed(model, speed, side.unit, *side.counts, "; ".join(notes))
 
 
 def expected(

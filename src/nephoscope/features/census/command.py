@@ -151,10 +151,10 @@ def of_runs(
     with_lab: bool = False,
 ) -> Census:
     """Returns the census of stored runs. Raises UsageError where no machine can be counted."""
-    from nephoscope.features.census import sightings
+    from nephoscope.features.census import observations
     from nephoscope.features.census.result import build
 
-    seen = sightings.seen(runs, targets=targets, with_lab=with_lab)
+    seen = observations.seen(runs, targets=targets, with_lab=with_lab)
     if not seen.looked_at:
         raise UsageError(
             f"{store.path} has no such run.",

@@ -8,7 +8,7 @@ CENSUS = Feature(
     "census",
     needs=("studies",),
     record=".features.census.records:Census",
-    analyse=".features.census.sightings:analyse",
+    analyse=".features.census.observations:analyse",
     applies=lambda data: len(data.manifest.targets) > 1,
     sections=(ReportSection("census", ".features.census.section:build", Region.DESIGN),),
     commands=(".features.census.command:census",),

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from nephoscope.core.errors import UsageError
 from nephoscope.core.reading import textfile
-from nephoscope.features.census.records import Count, Observations, StatedSpeed
+from nephoscope.features.census.records import MachineCount, Observations, StatedSpeed
 
 NEEDED = ("instance_type", "model")
 COLUMNS = (
@@ -37,10 +37,10 @@ COLUMNS = (
 def read(file: Path) -> Observations:
     """The counts and speeds of a CSV file. UsageError with file and line for whatever is wrong."""
     text = textfile.read(file, "list of counts", UsageError)
-    counts: list[Count] = []
+    counts: list[MachineCount] = []
     speeds: list[StatedSpeed] = []
     for where, cells in textfile.csv_records(text, str(file), COLUMNS, NEEDED):
-        row = _Row(cells, where)
+        row = _FileRow(cells, where)
         if row.text("benchmark") or row.text("speed"):
             speeds.append(_stated_speed(row, file))
         else:
@@ -59,7 +59,7 @@ def read(file: Path) -> Observations:
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _FileRow:
     cells: Mapping[str, str]
     where: str
 
@@ -101,11 +101,11 @@ class _Row:
         return self.text(name)
 
 
-def _count(row: _Row) -> Count:
+def _count(row: _FileRow) -> MachineCount:
     kind, model = row.needed("instance_type"), row.needed("model")
     hour = row.whole("hour", 23)
     clock = row.number("clock_ghz", 0, 1000, above=True)
-    return Count(
+    return MachineCount(
         kind,
         model,
         _machines(row),
@@ -117,7 +117,7 @@ def _count(row: _Row) -> Count:
     )
 
 
-def _machines(row: _Row) -> int | None:
+def _machines(row: _FileRow) -> int | None:
     machines = row.whole("machines", 10**9)
     share, n = row.number("share", 0, 1), row.whole("n", 10**9)
     if machines is not None:
@@ -154,7 +154,7 @@ def whole_machines(share: float, n: int, where: str) -> int:
     return count
 
 
-def _stated_speed(row: _Row, file: Path) -> StatedSpeed:
+def _stated_speed(row: _FileRow, file: Path) -> StatedSpeed:
     kind, model = row.needed("instance_type"), row.needed("model")
     benchmark = row.needed("benchmark")
     row.needed("speed")
@@ -169,7 +169,7 @@ def _stated_speed(row: _Row, file: Path) -> StatedSpeed:
     return StatedSpeed(kind, model, benchmark, speed, low, high, n, str(file), row.text("note"))
 
 
-def _sums(counts: list[Count], file: Path) -> list[str]:
+def _sums(counts: list[MachineCount], file: Path) -> list[str]:
     """Returns what does not fit together: a model that stands twice in one place."""
     twice: dict[tuple[str, str, str, int | None], list[str]] = {}
     for one in counts:

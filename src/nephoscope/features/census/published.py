@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from nephoscope.core.errors import UsageError
 from nephoscope.core.reading.sentences import choices
 from nephoscope.features.census.files import whole_machines
-from nephoscope.features.census.records import Count, Observations, StatedSpeed
+from nephoscope.features.census.records import MachineCount, Observations, StatedSpeed
 from nephoscope.features.studies.catalogue import Number, ReferenceStudy, load_all
 from nephoscope.features.studies.definition.layouts import CountedModels, RelativeSpeeds
 
@@ -32,12 +32,12 @@ def published(study: ReferenceStudy) -> Observations:
     return Observations(counts, stated=speeds, sources=sources, flags=flags)
 
 
-def _counts(study: ReferenceStudy, table: CountedModels) -> Iterable[Count]:
+def _counts(study: ReferenceStudy, table: CountedModels) -> Iterable[MachineCount]:
     cells = {number.cell: number for number in study.numbers if number.table == table.table}
     for row in dict.fromkeys(row for row, _ in cells):
         kind, _, model = row.rpartition(" ")
         share, clock = cells.get((row, table.share)), cells.get((row, table.clock))
-        yield Count(
+        yield MachineCount(
             kind,
             model,
             None if share is None else _machines(study, share),

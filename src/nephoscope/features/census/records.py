@@ -8,7 +8,7 @@ from typing import Any
 
 from nephoscope.core.model import Better, stated
 from nephoscope.core.naming import line_name
-from nephoscope.features.census.analysis import Expected, Machines, Share, Speed
+from nephoscope.features.census.analysis import Expected, Machines, ModelShare, RelativeSpeed
 
 UNKNOWN_TYPE = "unknown type"
 
@@ -20,7 +20,7 @@ IDENTITY = (
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class MachineCount:
     """So many machines of a model; zone '' and hour None where they are not known.
 
     machines: None where a model is told without a number. share: as printed, of a published table.
@@ -38,7 +38,7 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class ModelValues:
     """Trial values of one metric at one setting: model -> machine -> run -> values."""
 
     instance_type: str
@@ -72,8 +72,8 @@ class Observations:
     or tables, of which a census keeps the order. flags, left_out: as of the census.
     """
 
-    counts: tuple[Count, ...] = ()
-    measured: tuple[Measured, ...] = ()
+    counts: tuple[MachineCount, ...] = ()
+    measured: tuple[ModelValues, ...] = ()
     stated: tuple[StatedSpeed, ...] = ()
     looked_at: int = 0
     runs: int = 0
@@ -83,12 +83,12 @@ class Observations:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ShareGroup:
     """Shares within a zone or an hour."""
 
     name: str
     machines: int
-    models: tuple[Share, ...]
+    models: tuple[ModelShare, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class Bench:
     metric: str | None
     factors: Mapping[str, Any]
     source: str
-    speeds: tuple[Speed, ...]
+    speeds: tuple[RelativeSpeed, ...]
     expected: Expected | None
     refused: str | None = None
 
@@ -115,16 +115,16 @@ class Bench:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class InstanceType:
     """One instance type. clocks: model -> the clock that was told, Hz. uncounted: models that a
     source names without a number. unseen_at_most: most that all unseen models may have together.
     """
 
     name: str
     machines: int
-    models: tuple[Share, ...]
-    zones: tuple[Group, ...]
-    hours: tuple[Group, ...]
+    models: tuple[ModelShare, ...]
+    zones: tuple[ShareGroup, ...]
+    hours: tuple[ShareGroup, ...]
     benches: tuple[Bench, ...]
     clocks: Mapping[str, float] = field(default_factory=dict)
     uncounted: tuple[str, ...] = ()
@@ -139,7 +139,7 @@ class Census:
     what the sources say of their own rows.
     """
 
-    kinds: tuple[Kind, ...]
+    kinds: tuple[InstanceType, ...]
     confidence: float
     runs: int = 0
     sources: tuple[str, ...] = ()

@@ -1,6 +1,6 @@
 """A census: the CPU models behind an instance type, their speeds, and the speed to expect.
 
-Its input are counts and speeds, wherever they come from: stored runs (sightings.py), a file
+Its input are counts and speeds, wherever they come from: stored runs (observations.py), a file
 (files.py) or a published study (studies/).
 """
 
@@ -14,17 +14,17 @@ from nephoscope.core.grouping import group_by
 from nephoscope.core.model import Estimate
 from nephoscope.features.census import analysis as judged
 from nephoscope.features.census import files as census_files
-from nephoscope.features.census.analysis import Share, Speed
+from nephoscope.features.census.analysis import ModelShare, RelativeSpeed
 from nephoscope.features.census.records import (
     IDENTITY,
     UNKNOWN_TYPE,
     Bench,
     Census,
-    Count,
-    Group,
-    Kind,
-    Measured,
+    InstanceType,
+    MachineCount,
+    ModelValues,
     Observations,
+    ShareGroup,
     StatedSpeed,
 )
 from nephoscope.results import names
@@ -41,7 +41,7 @@ def build(
     at_least: further speeds whose chance is wanted. A type that was measured and not counted is
     there too, with no shares.
     """
-    rows: tuple[Count | Measured | StatedSpeed, ...]
+    rows: tuple[MachineCount | ModelValues | StatedSpeed, ...]
     rows = (*observations.counts, *observations.measured, *observations.stated)
     types = dict.fromkeys(row.instance_type for row in rows)
     kinds = [_kind(name, observations, confidence, at_least) for name in types]
@@ -75,7 +75,7 @@ def of_files(
 
 def _kind(
     name: str, observations: Observations, confidence: float, at_least: Sequence[float]
-) -> Kind:
+) -> InstanceType:
     counts = [count for count in observations.counts if count.instance_type == name]
     total = _total(counts)
     machines = sum(total.values())
@@ -88,7 +88,7 @@ def _kind(
     )
     uncounted = tuple(dict.fromkeys(c.model for c in counts if c.machines is None))
     by_hour = [(f"{c.hour:02d}", c) for c in counts if c.hour is not None]
-    return Kind(
+    return InstanceType(
         name,
         machines,
         tuple(models),
@@ -102,7 +102,7 @@ def _kind(
     )
 
 
-def _total(counts: Iterable[Count]) -> dict[str, int]:
+def _total(counts: Iterable[MachineCount]) -> dict[str, int]:
     total: dict[str, int] = {}
     for one in counts:
         if one.machines is not None:
@@ -110,13 +110,13 @@ def _total(counts: Iterable[Count]) -> dict[str, int]:
     return {model: k for model, k in total.items() if k}
 
 
-def _groups(named: Iterable[tuple[str, Count]], confidence: float) -> tuple[Group, ...]:
+def _groups(named: Iterable[tuple[str, MachineCount]], confidence: float) -> tuple[ShareGroup, ...]:
     totals = {
         name: _total(count for _, count in own)
         for name, own in group_by(named, lambda pair: pair[0]).items()
     }
     return tuple(
-        Group(name, sum(total.values()), tuple(judged.shares(total, confidence=confidence)))
+        ShareGroup(name, sum(total.values()), tuple(judged.shares(total, confidence=confidence)))
         for name, total in totals.items()
         if total
     )
@@ -137,7 +137,7 @@ def _stated_benches(name: str, observations: Observations, confidence: float) ->
     for benchmark, own in group_by(stated, lambda one: one.benchmark).items():
         method = "as printed" if all(one.low is None for one in own) else "as the source gives it"
         speeds = [
-            Speed(
+            RelativeSpeed(
                 one.model,
                 Estimate(one.speed, one.low, one.high, confidence, one.n, "none", method),
                 unit=None,
@@ -166,7 +166,7 @@ def _with_expectation(
     return replace(bench, expected=expected)
 
 
-def _notes(name: str, models: Sequence[Share], machines: int) -> Iterable[str]:
+def _notes(name: str, models: Sequence[ModelShare], machines: int) -> Iterable[str]:
     if 0 < machines < judged.SMALL_N:
         most = 100 * judged.unseen(machines)
         yield (
@@ -188,7 +188,7 @@ def _notes(name: str, models: Sequence[Share], machines: int) -> Iterable[str]:
         )
 
 
-def _source_notes(counts: Sequence[Count], stated: Sequence[StatedSpeed]) -> Iterable[str]:
+def _source_notes(counts: Sequence[MachineCount], stated: Sequence[StatedSpeed]) -> Iterable[str]:
     """Yields what the sources say of their rows, each sentence once with the rows that have it."""
     rows: dict[str, dict[str, None]] = {}
     for count in counts:
@@ -201,7 +201,7 @@ def _source_notes(counts: Sequence[Count], stated: Sequence[StatedSpeed]) -> Ite
         yield f"{', '.join(places)}: {note}."
 
 
-def _clock_flags(counts: Sequence[Count]) -> Iterable[str]:
+def _clock_flags(counts: Sequence[MachineCount]) -> Iterable[str]:
     """One sentence for each model that is told with several clocks."""
     clocks: dict[str, dict[float, list[str]]] = {}
     for count in counts:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from nephoscope.core import units
 from nephoscope.core.model import Estimate, RunResult
-from nephoscope.features.census.analysis import Share
-from nephoscope.features.census.records import Bench, Census, Group, Kind
+from nephoscope.features.census.analysis import ModelShare
+from nephoscope.features.census.records import Bench, Census, InstanceType, ShareGroup
 from nephoscope.report import figures, palette, wording
 from nephoscope.report.blocks import Block, Chart, Column, Heading, Section, Sentence, Table, items
 
@@ -45,7 +45,7 @@ def _lead(census: Census) -> str:
     return f"{text}, from {wording.joined(of)}." if of else f"{text}."
 
 
-def _share_cells(one: Share) -> tuple[str, str, str]:
+def _share_cells(one: ModelShare) -> tuple[str, str, str]:
     return str(one.count), wording.percent(one.share.value, 3), _interval(one.share)
 
 
@@ -87,7 +87,7 @@ def _models(census: Census) -> list[Block]:
     return [Heading("CPU models"), Sentence(text), table, chart]
 
 
-def _stacked(bars: Sequence[tuple[str, Sequence[Share]]]) -> dict[str, object]:
+def _stacked(bars: Sequence[tuple[str, Sequence[ModelShare]]]) -> dict[str, object]:
     """Stacked bars of shares, the interval of each segment as its whisker."""
     by_bar = [{one.model: one for one in shares} for _, shares in bars]
     models = dict.fromkeys(model for of in by_bar for model in of)
@@ -118,10 +118,10 @@ def _stacked(bars: Sequence[tuple[str, Sequence[Share]]]) -> dict[str, object]:
     return figure
 
 
-def _places(what: str, groups: Sequence[tuple[Kind, Sequence[Group]]]) -> list[Block]:
+def _places(what: str, groups: Sequence[tuple[InstanceType, Sequence[ShareGroup]]]) -> list[Block]:
     """Shares by zone or by hour, where more than one of them was seen."""
     rows: list[tuple[str, ...]] = []
-    bars: list[tuple[str, Sequence[Share]]] = []
+    bars: list[tuple[str, Sequence[ModelShare]]] = []
     for kind, own in groups:
         if len(own) < 2:
             continue
@@ -209,7 +209,7 @@ def _long(benches: Sequence[Bench]) -> Table:
     return Table((*head, Column("note", roomy=True)), tuple(rows))
 
 
-def _speed_chart(kind: Kind, benches: Sequence[Bench]) -> Chart:
+def _speed_chart(kind: InstanceType, benches: Sequence[Bench]) -> Chart:
     rows = [
         (f"{wording.clean(bench.label)}: {wording.clean(speed.model)}", speed.ratio)
         for bench in benches

@@ -22,7 +22,7 @@ from nephoscope.store import RUNNING, Store, StoredRun, day_files, packing
 from nephoscope.store.day_files import WATCH, DayFile, DayWriter
 from nephoscope.store.files import translating_os_errors
 from nephoscope.store.index import RunIndex
-from nephoscope.store.summary import MetricSummary, RunSummary
+from nephoscope.store.summary import MetricSummary, RunMeasurements
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +196,7 @@ class _Work:
                     yield stored
 
 
-def _intact_summary(run: StoredRun) -> RunSummary:
+def _intact_summary(run: StoredRun) -> RunMeasurements:
     """Returns the summary of a run. StoreError where a file of it is damaged."""
     measured = summary_of(run)
     if measured.damaged:
@@ -206,7 +206,7 @@ def _intact_summary(run: StoredRun) -> RunSummary:
     return measured
 
 
-def _for_day(one: RunSummary) -> RunSummary:
+def _for_day(one: RunMeasurements) -> RunMeasurements:
     """Returns a summary as it stands in a day file: without stamp, long histograms rounded."""
     return replace(one, stamp="", metrics=tuple(map(_with_rounded_values, one.metrics)))
 

@@ -9,7 +9,7 @@ from nephoscope.core.errors import StoreError
 from nephoscope.features.compaction.summarise import stored_summary, summary_of
 from nephoscope.store import Store, StoredRun, day_files
 from nephoscope.store.selection import Selection
-from nephoscope.store.summary import RunSummary
+from nephoscope.store.summary import RunMeasurements
 
 REPETITION, AGAINST = "repeats", "repeats-against"
 """Labels of runs that repeat a measurement to confirm a change, which are no points of a series:
@@ -30,7 +30,7 @@ class StoredSummaries:
     problems: list[str] = field(default_factory=list)
     _repetitions: list[StoredRun] | None = None
 
-    def __iter__(self) -> Iterator[StoredRun | RunSummary]:
+    def __iter__(self) -> Iterator[StoredRun | RunMeasurements]:
         """Yields runs, newest first, then those of day files.
 
         A run that is compacted meanwhile is then in a day file. One that cannot be read is yielded
@@ -47,7 +47,7 @@ class StoredSummaries:
                 there.add(name)
             if measured is None:
                 continue
-            labels = measured.labels if isinstance(measured, RunSummary) else {}
+            labels = measured.labels if isinstance(measured, RunMeasurements) else {}
             if REPETITION in labels or AGAINST in labels:
                 repetitions.append(run)
             yield measured
@@ -63,7 +63,7 @@ class StoredSummaries:
                 pass
         return self._repetitions or []
 
-    def _of(self, run: StoredRun) -> StoredRun | RunSummary | None:
+    def _of(self, run: StoredRun) -> StoredRun | RunMeasurements | None:
         """Returns the summary of a run; None where it does not meet the selection.
 
         The manifest of a run whose summary is up to date is not read.
@@ -84,7 +84,7 @@ class StoredSummaries:
                 return None
             return run
 
-    def _matches(self, run: RunSummary) -> bool:
+    def _matches(self, run: RunMeasurements) -> bool:
         return self.selection.matches_values(
             labels=run.labels,
             targets=list(run.targets),

@@ -20,7 +20,7 @@ from nephoscope.stats import facts
 from nephoscope.stats.statistics import estimates, histograms
 from nephoscope.stats.statistics.values import Refused
 from nephoscope.store import RUNNING, StoredRun, counts, packing, query, summary
-from nephoscope.store.summary import MetricSummary, RunSummary, TargetSummary
+from nephoscope.store.summary import MetricSummary, RunMeasurements, TargetSummary
 
 CONFIDENCE = 0.95
 """Confidence of the estimates that a summary holds; others are computed from its histograms."""
@@ -45,7 +45,7 @@ COMMAND = "argv"
 """Parameter of a labelled command that may change from version to version."""
 
 
-def summary_of(run: StoredRun) -> RunSummary:
+def summary_of(run: StoredRun) -> RunMeasurements:
     """Returns the summary of a run; computes and writes it where its files changed since.
 
     That of a run that is not over is computed each time. A summary that cannot be written, as in a
@@ -67,7 +67,7 @@ def summary_of(run: StoredRun) -> RunSummary:
     return new
 
 
-def stored_summary(run: StoredRun) -> RunSummary | None:
+def stored_summary(run: StoredRun) -> RunMeasurements | None:
     """Returns the summary that was written for the files of a run as they are; reads no other one.
 
     None where there is none. Raises StoreError for a run that is not there.
@@ -78,7 +78,7 @@ def stored_summary(run: StoredRun) -> RunSummary | None:
     return known if known.stamp == summary.stamp_of(run.path) else None
 
 
-def _computed(run: StoredRun) -> RunSummary:
+def _computed(run: StoredRun) -> RunMeasurements:
     from nephoscope.store.trialfile import DAMAGED
 
     manifest = run.manifest
@@ -87,7 +87,7 @@ def _computed(run: StoredRun) -> RunSummary:
     valid = {record.key.name: record for record in records if counts(record)}
     kinds = {str(target["name"]): str(target["kind"]) for target in manifest.targets}
     declared = run.metrics_of_shape(Shape.SCALAR) | run.metrics_of_shape(Shape.HISTOGRAM)
-    groups: list[tuple[lines.Key, lines.Group | lines.Histograms]] = [
+    groups: list[tuple[lines.LineId, lines.Group | lines.Histograms]] = [
         *lines.group_scalars(query.trial_medians(run), place).items(),
         *lines.group_histograms(query.histograms(run), place).items(),
     ]
@@ -95,7 +95,7 @@ def _computed(run: StoredRun) -> RunSummary:
     damaged = [
         one for record in records if record.failure_name == DAMAGED for one in record.reasons
     ]
-    return RunSummary(
+    return RunMeasurements(
         run=run.id,
         started_s=run.started_s,
         plan=str(manifest.plan_name or ""),
@@ -116,7 +116,7 @@ def _computed(run: StoredRun) -> RunSummary:
 
 
 def _metric(
-    key: lines.Key, group: lines.Group | lines.Histograms, spec: MetricSpec, record: TrialRecord
+    key: lines.LineId, group: lines.Group | lines.Histograms, spec: MetricSpec, record: TrialRecord
 ) -> MetricSummary:
     """Returns the summary of a metric. record: of its first trial."""
     fixed = {k: v for k, v in record.params.items() if k not in record.factors and k != "seed"}

@@ -16,7 +16,7 @@ import numpy as np
 
 from nephoscope.core.model import Better, Estimate
 from nephoscope.features.comparison.prior import Prior
-from nephoscope.stats.compare import MARGIN, Comparison, independent
+from nephoscope.stats.compare import MARGIN, TwoSampleComparison, independent
 from nephoscope.stats.shift_scales import band_estimate, scale_of
 from nephoscope.stats.statistics.dependence import ASSUMED
 from nephoscope.stats.statistics.means import t_quantile
@@ -56,7 +56,7 @@ def separate_runs(
     confidence: float = 0.95,
     names: tuple[str, str] = ("A", "B"),
     dependence: Array = ASSUMED,
-) -> Comparison:
+) -> TwoSampleComparison:
     """Compare two runs that were made one after the other.
 
     a, b: one value a repetition, in order of time. a_history, b_history: the medians of other runs

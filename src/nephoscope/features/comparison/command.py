@@ -18,7 +18,7 @@ from nephoscope.core.errors import UsageError
 from nephoscope.features.comparison.documents import COMPARISONS
 
 if TYPE_CHECKING:
-    from nephoscope.features.comparison.result import Comparisons, Ignored, Rules
+    from nephoscope.features.comparison.result import ComparisonRules, Comparisons, Ignored
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +67,10 @@ def compare(args: _CompareArguments) -> int:
     paired by round. With --interleave, A and B are targets (as for `survey --target`), plan files
     or runs.
     """
-    from nephoscope.features.comparison.result import Rules
 
-    rules = Rules(margin=args.margin, confidence=args.confidence, metrics=frozenset(args.metrics))
+    rules = ComparisonRules(
+        margin=args.margin, confidence=args.confidence, metrics=frozenset(args.metrics)
+    )
     ignored: Ignored = {}
     if args.interleave:
         run_id, ignored = _interleaved(
@@ -124,7 +125,9 @@ def _is_file(text: str) -> bool:
     return path.is_file()
 
 
-def _files(sides: Sequence[str], *, paired: bool, better: str, rules: Rules) -> Comparisons:
+def _files(
+    sides: Sequence[str], *, paired: bool, better: str, rules: ComparisonRules
+) -> Comparisons:
     from nephoscope.core.model import Better
     from nephoscope.features.comparison import number_files
     from nephoscope.features.comparison import result as comparing

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from nephoscope.core.model import Estimate, Factors, stated
 from nephoscope.core.naming import line_name
-from nephoscope.stats.compare import Comparison
+from nephoscope.stats.compare import TwoSampleComparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Compared:
     a: str
     b: str
     design: str
-    comparison: Comparison
+    comparison: TwoSampleComparison
     title: str
     estimate_a: Estimate
     estimate_b: Estimate

@@ -36,7 +36,7 @@ def next_step(
     places = [record.traits().place for record in records if record is not None]
     if len(places) < len(records):
         return NOT_REPEATABLE
-    shelf = f" --store {store}" if store is not None else ""
+    on_store = f" --store {store}" if store is not None else ""
     a, b = (f"{run.id}:{target}" for run, target in zip(runs, targets, strict=True))
     if alike:
         plan = str(runs[0].manifest.plan_name)
@@ -46,17 +46,18 @@ def next_step(
             again = "survey" if level == "standard" else f"survey --{level}"
         on = f" --target {places[0]}" if places[0] != "local" and plan.startswith(SURVEY) else ""
         return (
-            f"`nephoscope {again}{on} {REPEATS}{shelf}`, then `nephoscope compare {a} {b}{shelf}` "
-            "again: more runs of this machine show its variation from run to run."
+            f"`nephoscope {again}{on} {REPEATS}{on_store}`, then "
+            f"`nephoscope compare {a} {b}{on_store}` again: more runs of this machine "
+            "show its variation from run to run."
         )
     if places[0] == places[1] and machine_of(runs[0], targets[0]) != machine_of(
         runs[1], targets[1]
     ):
         return (
-            f"`nephoscope compare --interleave local ssh:HOST{shelf}` with the address of the "
+            f"`nephoscope compare --interleave local ssh:HOST{on_store}` with the address of the "
             "other machine: both runs were made where they measured."
         )
-    return f"`nephoscope compare --interleave {a} {b}{shelf}`"
+    return f"`nephoscope compare --interleave {a} {b}{on_store}`"
 
 
 def plans_of(

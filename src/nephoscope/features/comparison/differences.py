@@ -29,7 +29,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Environment:
+class SideEnvironment:
     """What is known of one side. fingerprint: empty where none was taken."""
 
     fingerprint: Mapping[str, Any]
@@ -39,7 +39,7 @@ class Environment:
 
 def environment_of(
     run: StoredRun, target: str, set_apart: Mapping[str, frozenset[str]]
-) -> Environment:
+) -> SideEnvironment:
     """Returns the environment of a target in a run.
 
     set_apart: benchmark -> factors by which two merged plans tell their sides apart, which are
@@ -48,12 +48,12 @@ def environment_of(
     known = run.manifest.fingerprints.get(target)
     versions = {title: str(getattr(run.manifest, key) or "") for key, title in VERSIONS.items()}
     records = (record for record in run.records() if record.key.target == target)
-    return Environment(
+    return SideEnvironment(
         known if isinstance(known, Mapping) else {}, versions, _parameters(records, set_apart)
     )
 
 
-def differences_between(a: Environment, b: Environment) -> tuple[Difference, ...]:
+def differences_between(a: SideEnvironment, b: SideEnvironment) -> tuple[Difference, ...]:
     """Returns what differs, the machine's facts first; nothing on a fact that neither side has."""
     sides = [_facts(one) | dict(one.versions) | dict(one.parameters) for one in (a, b)]
     names = dict.fromkeys([*sides[0], *sides[1]])
@@ -61,7 +61,7 @@ def differences_between(a: Environment, b: Environment) -> tuple[Difference, ...
     return tuple(Difference(*row) for row in rows if row[1] != row[2])
 
 
-def _facts(side: Environment) -> dict[str, str]:
+def _facts(side: SideEnvironment) -> dict[str, str]:
     known = side.fingerprint
     if not known:
         return {}

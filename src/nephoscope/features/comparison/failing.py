@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import VerdictWord
 from nephoscope.features.comparison.compared import Compared
-from nephoscope.features.comparison.result import Comparisons, Rules
-from nephoscope.stats.compare import Comparison, error_shares
+from nephoscope.features.comparison.result import ComparisonRules, Comparisons
+from nephoscope.stats.compare import TwoSampleComparison, error_shares
 from nephoscope.stats.verdicts import change
 
 CONDITIONS: Mapping[str, frozenset[VerdictWord]] = {
@@ -26,14 +26,16 @@ _NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class FailOnOutcome:
     """Outcome of `--fail-on`: the exit code and the sentence that names the deciding metrics."""
 
     exit_code: int
     sentence: str
 
 
-def check(comparisons: Comparisons, conditions: Sequence[str], rules: Rules) -> Check:
+def check(
+    comparisons: Comparisons, conditions: Sequence[str], rules: ComparisonRules
+) -> FailOnOutcome:
     """Returns the outcome for verdicts that already hold among all metrics (Holm's correction).
 
     Raises UsageError where the check could not fail whatever was measured: a wanted metric was not
@@ -53,10 +55,10 @@ def check(comparisons: Comparisons, conditions: Sequence[str], rules: Rules) -> 
     option = " ".join(f"--fail-on {condition}" for condition in dict.fromkeys(conditions))
     total = f"{len(lines)} metric{'s'[: len(lines) > 1]}"
     if not failing:
-        return Check(0, f"{option}: passed, by none of {total}.")
+        return FailOnOutcome(0, f"{option}: passed, by none of {total}.")
     named = ", ".join(map(_named, failing[:_NAMED]))
     more = f" and {len(failing) - _NAMED} more" if len(failing) > _NAMED else ""
-    return Check(FAILED, f"{option}: failed, by {len(failing)} of {total}: {named}{more}.")
+    return FailOnOutcome(FAILED, f"{option}: failed, by {len(failing)} of {total}: {named}{more}.")
 
 
 def _named(line: Compared) -> str:
@@ -65,7 +67,7 @@ def _named(line: Compared) -> str:
     return f"{line.label or line.metric} {comparison.verdict.word}{size}"
 
 
-def _require_power(lines: Sequence[Compared], rules: Rules) -> None:
+def _require_power(lines: Sequence[Compared], rules: ComparisonRules) -> None:
     """Raises UsageError where no p-value could be small enough after Holm's correction."""
     with_p = [line for line in lines if line.comparison.p is not None]
     tested = [line.comparison for line in with_p]
@@ -84,7 +86,7 @@ def _require_power(lines: Sequence[Compared], rules: Rules) -> None:
     )
 
 
-def _smallest_p(comparison: Comparison) -> float:
+def _smallest_p(comparison: TwoSampleComparison) -> float:
     """Returns the smallest p-value that so many values allow; a rank test has a lower bound."""
     if comparison.p_between_runs is not None:
         return 0.0

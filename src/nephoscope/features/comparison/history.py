@@ -11,7 +11,7 @@ from nephoscope.features.comparison import settings
 from nephoscope.features.comparison.result import LineKey
 from nephoscope.results import lines, names
 from nephoscope.results.analyse_run import DEFAULT_CONFIDENCE
-from nephoscope.results.lines import Key
+from nephoscope.results.lines import LineId
 from nephoscope.stats import facts
 from nephoscope.store import FINISHED, Store, StoredRun, query
 
@@ -19,7 +19,7 @@ MAX_RUNS = 12
 """Newest other runs that are read: the variance between runs is known well enough by then."""
 
 
-class History:
+class LineHistory:
     """Medians of a line in other finished runs of the machine that `stored` ran on.
 
     A machine is the same when its fingerprint's machine_id_hash is; without one (hidden), there
@@ -59,7 +59,7 @@ class History:
         return collected
 
 
-def _trial_values(run: StoredRun) -> Iterator[tuple[Key, Sequence[float]]]:
+def _trial_values(run: StoredRun) -> Iterator[tuple[LineId, Sequence[float]]]:
     """The trial values of every line of a run, without the intervals that cost time."""
     place = {record.key.name: record.position for record in run.records()}
     for key, group in lines.group_scalars(query.trial_medians(run), place).items():

@@ -25,9 +25,9 @@ from nephoscope.features.comparison.compared import Compared
 from nephoscope.features.comparison.differences import Difference
 from nephoscope.features.comparison.prior import prior_of
 from nephoscope.results.excluded import excluded_settings
-from nephoscope.results.lines import Key, pool_comparisons
+from nephoscope.results.lines import LineId, pool_comparisons
 from nephoscope.stats import censoring, compare, exclusions
-from nephoscope.stats.compare import Comparison
+from nephoscope.stats.compare import TwoSampleComparison
 from nephoscope.stats.statistics import estimates
 from nephoscope.stats.statistics.dependence import ASSUMED
 from nephoscope.stats.statistics.values import Refused
@@ -46,11 +46,11 @@ Ignored = Mapping[str, frozenset[str]]
 History = Callable[[LineKey, str], Sequence[float]]
 """Medians of a line in other runs of the same machine: (key, target) -> one value a run."""
 
-Pairing = Callable[[MetricResult, MetricResult], Comparison]
+Pairing = Callable[[MetricResult, MetricResult], TwoSampleComparison]
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class ComparisonRules:
     """Settings of a comparison: ratios, 0.03 is 3 %. metrics: only these; all when empty."""
 
     margin: float
@@ -98,7 +98,7 @@ def of_numbers(
     labels: tuple[str, str],
     better: Better,
     paired: bool,
-    rules: Rules,
+    rules: ComparisonRules,
 ) -> Comparisons:
     """Two plain lists of numbers. Raises Refused when they allow no comparison at all."""
     compute = compare.paired if paired else compare.independent
@@ -114,11 +114,11 @@ def of_numbers(
 
 
 def of_targets(
-    result: RunResult, a: str, b: str, rules: Rules, ignored: Ignored | None = None
+    result: RunResult, a: str, b: str, rules: ComparisonRules, ignored: Ignored | None = None
 ) -> Comparisons:
     """Two targets of one run: its rounds held both, so that round i of A belongs to B's."""
 
-    def by_round(left: MetricResult, right: MetricResult) -> Comparison:
+    def by_round(left: MetricResult, right: MetricResult) -> TwoSampleComparison:
         return compare.paired(
             *compare.shared_rounds(left, right),
             better=left.better,
@@ -151,7 +151,7 @@ def of_runs(
     b: RunResult,
     targets: tuple[str, str],
     history: tuple[History, History],
-    rules: Rules,
+    rules: ComparisonRules,
     otherwise: frozenset[str] = frozenset(),
     *,
     same_machine: bool = False,
@@ -162,7 +162,7 @@ def of_runs(
     same_machine: both runs measured one machine, so that both histories are the same.
     """
 
-    def apart(left: MetricResult, right: MetricResult) -> Comparison:
+    def apart(left: MetricResult, right: MetricResult) -> TwoSampleComparison:
         key = _key(left)
         comparison = between_runs.separate_runs(
             left.trial_values,
@@ -181,7 +181,7 @@ def of_runs(
         told = tuple(text for text in comparison.warnings if text != between_runs.NOT_INTERLEAVED)
         return replace(comparison, warnings=told)
 
-    def replicated(left: MetricResult, right: MetricResult) -> Comparison:
+    def replicated(left: MetricResult, right: MetricResult) -> TwoSampleComparison:
         return compare.independent(
             left.trial_values,
             right.trial_values,
@@ -221,7 +221,7 @@ def _compare(
     pairing: Pairing,
     labels: tuple[str, str],
     design: str,
-    rules: Rules,
+    rules: ComparisonRules,
 ) -> tuple[list[Compared], list[str]]:
     """The lines that both have; a refused one becomes a warning, and so do excluded trials."""
     lines, warnings, excluded = [], [], []
@@ -261,12 +261,12 @@ def _key(line: MetricResult) -> LineKey:
     return (line.benchmark, line.metric, factors_key(line.factors))
 
 
-def _of_side(key: LineKey, side: str) -> Key:
-    return Key(key[0], key[1], side, key[2])
+def _of_side(key: LineKey, side: str) -> LineId:
+    return LineId(key[0], key[1], side, key[2])
 
 
 def _index(
-    result: RunResult, target: str, rules: Rules, ignored: Ignored | None = None
+    result: RunResult, target: str, rules: ComparisonRules, ignored: Ignored | None = None
 ) -> dict[LineKey, MetricResult]:
     """Lines of a target that can be compared: with trial values, and with a good direction.
 
@@ -292,8 +292,8 @@ def _without(factors: Factors, names: frozenset[str]) -> Factors:
 def _only_in_one(
     left: Mapping[LineKey, MetricResult], right: Mapping[LineKey, MetricResult]
 ) -> list[str]:
-    both = {**left, **right}
-    single = [line for key, line in both.items() if (key in left) != (key in right)]
+    lines = {**left, **right}
+    single = [line for key, line in lines.items() if (key in left) != (key in right)]
     if not single:
         return []
     return [
@@ -313,7 +313,9 @@ def _without_result(
     ]
 
 
-def _corrected(lines: Sequence[Compared], warnings: Sequence[str], rules: Rules) -> Comparisons:
+def _corrected(
+    lines: Sequence[Compared], warnings: Sequence[str], rules: ComparisonRules
+) -> Comparisons:
     """Holm's correction over the table: with many lines, some p is small by chance.
 
     The headline results have half of the error rate, so that the others cannot drown them.

@@ -8,7 +8,7 @@ from nephoscope.core import units
 from nephoscope.core.model import Estimate
 from nephoscope.features.comparison.compared import Compared
 from nephoscope.features.comparison.headlines import adjective, change_text, of_word
-from nephoscope.features.comparison.result import Comparisons, Rules
+from nephoscope.features.comparison.result import ComparisonRules, Comparisons
 from nephoscope.report import wording
 from nephoscope.report.blocks import Block, Column, Heading, Section, Sentence, Table, items
 from nephoscope.stats.statistics.values import percent
@@ -20,7 +20,9 @@ MAX_DIFFERENCES = 8
 _WORDS = {"inconclusive": "undecided", "different but negligible": "negligible"}
 
 
-def section(comparisons: Comparisons, rules: Rules, direction: str, *, every: bool) -> Section:
+def section(
+    comparisons: Comparisons, rules: ComparisonRules, direction: str, *, every: bool
+) -> Section:
     """Returns the section, whose title is the outcome.
 
     direction: which plain numbers are better, or ''. every: with all results and statistics open.
@@ -44,7 +46,7 @@ def section(comparisons: Comparisons, rules: Rules, direction: str, *, every: bo
     return Section("comparison", comparisons.conclusion, tuple(blocks))
 
 
-def _sides(lines: Sequence[Compared], rules: Rules, direction: str) -> Table:
+def _sides(lines: Sequence[Compared], rules: ComparisonRules, direction: str) -> Table:
     first = lines[0]
     design = [first.design, f"margin {percent(rules.margin)}"]
     if direction:
@@ -123,7 +125,7 @@ def _sizes(line: Compared) -> str:
     return str(a) if a == b else f"{a}, {b}"
 
 
-def _how_to_read(lines: Sequence[Compared], rules: Rules) -> str:
+def _how_to_read(lines: Sequence[Compared], rules: ComparisonRules) -> str:
     level = percent(rules.confidence)
     text = f"Medians, and the change from A to B with its {level} interval"
     if of_word(lines, "equivalent"):

@@ -11,8 +11,8 @@ from nephoscope.core.model import RunResult
 from nephoscope.features.comparison import result as comparing
 from nephoscope.features.comparison.deciding import next_step
 from nephoscope.features.comparison.differences import differences_between, environment_of
-from nephoscope.features.comparison.history import History, machine_of
-from nephoscope.features.comparison.result import Comparisons, Ignored, Rules
+from nephoscope.features.comparison.history import LineHistory, machine_of
+from nephoscope.features.comparison.result import ComparisonRules, Comparisons, Ignored
 from nephoscope.features.comparison.settings import measured_otherwise, settings_of
 from nephoscope.results import analyse_run
 from nephoscope.store import Store, StoredRun
@@ -24,7 +24,7 @@ Side = tuple[str, str]
 def of_stored_runs(
     store: Store,
     names: Sequence[str],
-    rules: Rules,
+    rules: ComparisonRules,
     *,
     paired: bool = False,
     ignored: Ignored | None = None,
@@ -49,7 +49,7 @@ def of_stored_runs(
             "Measure both targets in one plan, which interleaves them.",
         )
     targets = (_one_target(sides[0], built[0]), _one_target(sides[1], built[1]))
-    history = (History(store, stored[0], ids), History(store, stored[1], ids))
+    history = (LineHistory(store, stored[0], ids), LineHistory(store, stored[1], ids))
     otherwise = measured_otherwise(*(settings_of(run.records()) for run in stored))
     machines = [machine_of(run, target) for run, target in zip(stored, targets, strict=True)]
     same_machine = machines[0] == machines[1] != ""

@@ -10,7 +10,7 @@ from nephoscope.core import units
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Estimate
 from nephoscope.core.reading.sentences import choices
-from nephoscope.features.census.records import Census, Kind
+from nephoscope.features.census.records import Census, InstanceType
 
 REST = "other models"
 _Choice = TypeVar("_Choice")
@@ -160,7 +160,7 @@ def of_census(
     return Mix(models, chosen.machines, f"{chosen.machines} machines of {chosen.name}; {source}")
 
 
-def _stated_speeds(kind: Kind, speeds: Mapping[str, str]) -> dict[str, Estimate]:
+def _stated_speeds(kind: InstanceType, speeds: Mapping[str, str]) -> dict[str, Estimate]:
     known = [share.model for share in kind.models]
     for model in speeds:
         if model not in known:

@@ -47,7 +47,7 @@ class Speed(Record):
     speed: Quantity = Field(description="Speed; the capacity was measured at speed 1.")
 
 
-class Option(Record):
+class WorkOption(Record):
     """One way to have the work done: a price, a capacity, and what else is paid."""
 
     offer: str | None = Field(default=None, description="Offer of the price book.")
@@ -103,7 +103,7 @@ class WorkFile(Record):
     unit: str = Field(default="unit of work", description="Name of a unit of work.")
     objective: str = Field(default="", description="Objective under which capacity is stated.")
     date: Date | None = Field(default=None, description="Day of the prices; the latest if absent.")
-    options: Annotated[dict[str, Option], Field(min_length=1, max_length=1000)] = Field(
+    options: Annotated[dict[str, WorkOption], Field(min_length=1, max_length=1000)] = Field(
         description="Options by name."
     )
 
@@ -153,7 +153,7 @@ def read(file: Path, book: PriceBook) -> WorkCosts:
     return _compared(costs, values, currency)
 
 
-def _currency(option: Option, book: PriceBook, day: Date | None) -> str:
+def _currency(option: WorkOption, book: PriceBook, day: Date | None) -> str:
     parts = [option.currency if option.offer is None else book.offer(option.offer, day).currency]
     if option.egress is not None:
         parts.append(book.transfer(option.egress, day).currency)
@@ -161,7 +161,7 @@ def _currency(option: Option, book: PriceBook, day: Date | None) -> str:
 
 
 def _cost(
-    name: str, option: Option, book: PriceBook, day: Date | None, folder: Path, currency: str
+    name: str, option: WorkOption, book: PriceBook, day: Date | None, folder: Path, currency: str
 ) -> WorkCost:
     price, source = option.price_per_h, "as stated"
     if option.offer is not None:
@@ -190,7 +190,7 @@ def _cost(
     return WorkCost(name, purchase, source, price, capacity, factor, total, egress)
 
 
-def _capacity(option: Option, folder: Path) -> Estimate:
+def _capacity(option: WorkOption, folder: Path) -> Estimate:
     if option.capacity_per_s is not None:
         return option.capacity_per_s.estimate("per_s")
     file = folder / str(option.capacity_file)
@@ -225,7 +225,7 @@ def _stated_capacity(document: Any, file: Path) -> Estimate:
         ) from None
 
 
-def _models(option: Option, folder: Path) -> tuple[list[float], list[Estimate]]:
+def _models(option: WorkOption, folder: Path) -> tuple[list[float], list[Estimate]]:
     """Machines and speed of each model of the mix."""
     if option.census is None:
         own = list(option.mix.values())
@@ -241,7 +241,9 @@ def _models(option: Option, folder: Path) -> tuple[list[float], list[Estimate]]:
     return [float(one.machines or 0) for one in mix.models], [one.speed for one in mix.models]
 
 
-def _speed_factor(name: str, option: Option, folder: Path, confidence: float) -> Estimate | None:
+def _speed_factor(
+    name: str, option: WorkOption, folder: Path, confidence: float
+) -> Estimate | None:
     """Cost of work relative to speed 1: the mean of 1/x, or 1 over the mean of x."""
     if not option.mix and option.census is None:
         return None
@@ -261,7 +263,7 @@ def _speed_factor(name: str, option: Option, folder: Path, confidence: float) ->
     return Estimate(float(value), low, high, confidence, int(counts.sum()), "none", method)
 
 
-def _egress_per_million(option: Option, prices: Egress, units_per_month: float) -> float:
+def _egress_per_million(option: WorkOption, prices: Egress, units_per_month: float) -> float:
     """Price of what a million units send, at the volume of a month of all instances."""
     volume_gb = units_per_month * option.egress_bytes_per_unit / GB_BYTES[prices.unit]
     return price_of(volume_gb, prices.tiers) / units_per_month * MILLION

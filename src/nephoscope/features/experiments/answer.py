@@ -8,7 +8,7 @@ from nephoscope.core.model import RunResult
 from nephoscope.features.experiments import section
 from nephoscope.features.experiments.records import Against, Experiment, FactorEffect
 from nephoscope.report import wording
-from nephoscope.stats.compare import Comparison
+from nephoscope.stats.compare import TwoSampleComparison
 
 MAX_ANSWERS = 3
 """Effects that the summary states."""
@@ -35,7 +35,7 @@ def answer(result: RunResult) -> list[str]:
     return largest
 
 
-def _size(comparison: Comparison) -> tuple[bool, float]:
+def _size(comparison: TwoSampleComparison) -> tuple[bool, float]:
     """Sorts effects that are decided before the others, then by their size."""
     ratio = comparison.ratio
     size = abs(math.log(ratio.value)) if ratio is not None and ratio.value > 0 else 0.0
@@ -57,7 +57,7 @@ def _against_sentence(line: Against) -> str:
     return _sentence(what, section.change_text(line), "the baseline", line.comparison)
 
 
-def _sentence(what: str, level: str, reference: str, comparison: Comparison) -> str:
+def _sentence(what: str, level: str, reference: str, comparison: TwoSampleComparison) -> str:
     if comparison.ratio is None:
         return ""
     ratio = wording.estimate_text(wording.plain(comparison.ratio))

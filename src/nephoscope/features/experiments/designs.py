@@ -42,7 +42,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Design:
+class FactorialDesign:
     """Crossing of the factors of one entry.
 
     kind: full, regular, balanced or partial. levels: factor -> levels, of those with two and more.
@@ -136,14 +136,14 @@ def without_arm(setting: Setting) -> str:
     return json.dumps([setting.entry, setting.benchmark, factors], sort_keys=True)
 
 
-def designs(plan: Plan, settings: Sequence[Setting]) -> list[Design]:
+def designs(plan: Plan, settings: Sequence[Setting]) -> list[FactorialDesign]:
     """The design of each entry that has settings."""
     entries = dict.fromkeys(setting.entry for setting in settings)
     unique = {setting.index: setting for setting in settings}
     return [_design(plan, entry, list(unique.values())) for entry in entries]
 
 
-def _design(plan: Plan, entry: int, settings: Sequence[Setting]) -> Design:
+def _design(plan: Plan, entry: int, settings: Sequence[Setting]) -> FactorialDesign:
     own = [setting for setting in settings if setting.entry == entry]
     levels: dict[str, dict[str, Any]] = {}
     for setting in own:
@@ -153,7 +153,7 @@ def _design(plan: Plan, entry: int, settings: Sequence[Setting]) -> Design:
     varied = {n: tuple(found.values()) for n, found in levels.items() if len(found) > 1}
     combinations = {without_arm(setting) for setting in own}
     kind, resolution, confounded = _kind(plan, varied, len(combinations))
-    return Design(
+    return FactorialDesign(
         entry=entry,
         benchmark=own[0].benchmark,
         kind=kind,

@@ -16,7 +16,7 @@ import numpy as np
 
 from nephoscope.core.grouping import group_by
 from nephoscope.core.model import Better
-from nephoscope.stats.compare import MARGIN, Comparison, paired, round_shifts
+from nephoscope.stats.compare import MARGIN, TwoSampleComparison, paired, round_shifts
 from nephoscope.stats.statistics.dependence import ASSUMED
 from nephoscope.stats.statistics.values import Array, Refused
 
@@ -25,7 +25,7 @@ Level = Any
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class DesignCell:
     """One combination of levels and its values: round -> value (> 0)."""
 
     levels: Mapping[str, Level]
@@ -33,7 +33,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class LevelEffect:
     """One level against the reference: `comparison.ratio` is level / reference, paired by round.
 
     cells: how many combinations stand on each side. rounds_left_out: rounds in which one of the
@@ -43,14 +43,14 @@ class Effect:
     factor: str
     level: Level
     reference: Level
-    comparison: Comparison
+    comparison: TwoSampleComparison
     cells: int
     rounds_left_out: int
 
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """The geometric means of a level and of the reference, round by round; see `Effect`."""
+    """The geometric means of a level and of the reference, round by round; see `LevelEffect`."""
 
     factor: str
     level: Level
@@ -72,7 +72,7 @@ class Contrast:
         margin: float = MARGIN,
         confidence: float = 0.95,
         prior: Array = ASSUMED,
-    ) -> Effect:
+    ) -> LevelEffect:
         """Returns the effect as a ratio. prior: of the autocorrelation of the rounds."""
         comparison = paired(
             self.of_reference,
@@ -84,12 +84,12 @@ class Contrast:
             names=(f"{self.factor}={self.reference}", f"{self.factor}={self.level}"),
             prior=prior,
         )
-        return Effect(
+        return LevelEffect(
             self.factor, self.level, self.reference, comparison, self.cells, self.rounds_left_out
         )
 
 
-def contrasts(cells: Sequence[Cell], factor: str, reference: Level) -> list[Contrast]:
+def contrasts(cells: Sequence[DesignCell], factor: str, reference: Level) -> list[Contrast]:
     """Returns each level of a factor but the reference, to be held against it.
 
     Raises Refused where a cell has no values, where values are not above zero, and where the cells
@@ -116,7 +116,7 @@ def contrasts(cells: Sequence[Cell], factor: str, reference: Level) -> list[Cont
     ]
 
 
-def _means(cells: Sequence[Cell], rounds: Sequence[int]) -> Array:
+def _means(cells: Sequence[DesignCell], rounds: Sequence[int]) -> Array:
     """Geometric mean over the cells, round by round."""
     sums = [math.fsum(math.log(cell.values[r]) for cell in cells) for r in rounds]
     return np.array([math.exp(total / len(cells)) for total in sums])

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from nephoscope.core.model import Estimate, Factors, stated
-from nephoscope.features.experiments.designs import Design
-from nephoscope.features.experiments.effects import Effect
+from nephoscope.features.experiments.designs import FactorialDesign
+from nephoscope.features.experiments.effects import LevelEffect
 from nephoscope.features.experiments.nested import Nested
-from nephoscope.stats.compare import Comparison
+from nephoscope.stats.compare import TwoSampleComparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Against:
     factors: Factors
     baseline_target: str
     baseline_factors: Factors
-    comparison: Comparison
+    comparison: TwoSampleComparison
     interference: Estimate | None
 
     @property
@@ -86,7 +86,7 @@ class FactorEffect:
     target: str
     fixed: Factors
     """What the benchmark itself varied within a trial."""
-    effect: Effect
+    effect: LevelEffect
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class Components:
 class Experiment:
     """All that the design of a run allows to say. notes: what was not given, and why."""
 
-    designs: tuple[Design, ...]
+    designs: tuple[FactorialDesign, ...]
     comparisons: tuple[Against, ...]
     controls: Controls | None
     effects: tuple[FactorEffect, ...]

@@ -13,8 +13,8 @@ from nephoscope.core.grouping import group_by
 from nephoscope.core.model import MetricResult, factors_key
 from nephoscope.core.naming import full_name
 from nephoscope.features.experiments import designs, effects, nested
-from nephoscope.features.experiments.designs import Design, Line
-from nephoscope.features.experiments.effects import Cell
+from nephoscope.features.experiments.designs import FactorialDesign, Line
+from nephoscope.features.experiments.effects import DesignCell
 from nephoscope.features.experiments.records import (
     Against,
     Components,
@@ -26,7 +26,7 @@ from nephoscope.measure.plans import Plan, nest_of
 from nephoscope.results.lines import pool_comparisons
 from nephoscope.results.run_data import RunData
 from nephoscope.stats import compare, interference
-from nephoscope.stats.compare import Comparison
+from nephoscope.stats.compare import TwoSampleComparison
 from nephoscope.stats.statistics.dependence import ASSUMED
 from nephoscope.stats.statistics.values import Refused
 from nephoscope.stats.verdicts import Band
@@ -128,8 +128,8 @@ def _held(
 
 
 def _corrected(
-    comparisons: Sequence[Comparison], headline: Sequence[bool], rules: _Rules
-) -> list[Comparison]:
+    comparisons: Sequence[TwoSampleComparison], headline: Sequence[bool], rules: _Rules
+) -> list[TwoSampleComparison]:
     """Holm's correction over the headline lines, and over the others by themselves."""
     out = list(comparisons)
     for part in (True, False):
@@ -205,11 +205,11 @@ def _effects(
 
 
 def _contrasts(
-    group: Sequence[Line], design: Design, notes: list[str]
+    group: Sequence[Line], design: FactorialDesign, notes: list[str]
 ) -> Iterable[effects.Contrast]:
     first = group[0].result
     name = full_name(first.benchmark, first.metric)
-    cells = [Cell(line.setting.factors, line.result.by_round) for line in group]
+    cells = [DesignCell(line.setting.factors, line.result.by_round) for line in group]
     if len(cells) != design.settings:
         notes.append(
             f"{name}: no main effects. {design.settings - len(cells)} of {design.settings} "

@@ -48,7 +48,7 @@ _PORT_FACTS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class OddTarget:
+class Outlier:
     """One respect in which a target differs from the others, as a sentence.
 
     check: what was compared. value, typical: of the target and of the fleet, null for texts.
@@ -71,7 +71,7 @@ class FleetCheck:
     """
 
     targets: int
-    odd: tuple[OddTarget, ...]
+    odd: tuple[Outlier, ...]
     metrics: tuple[str, ...]
     facts: tuple[str, ...]
     false_alarms: float
@@ -146,14 +146,14 @@ def check_fleet(
         ]
         for target, deviation in odd_values.items():
             text = f"{target}: {name} is {_beside_the_fleet(deviation, metric.unit)}."
-            odd.append(OddTarget(target, name, text, deviation.value, deviation.typical))
+            odd.append(Outlier(target, name, text, deviation.value, deviation.typical))
     for target, loss in rule.odd_losses(losses, alpha=alpha).items():
         lost, usual = wording.percent(loss.value), wording.percent(loss.typical) or "0 %"
         text = (
             f"{target}: {lost} of the packets to the reference are lost; {usual} is the fleet's "
             "median."
         )
-        odd.append(OddTarget(target, "packet loss", text, loss.value, loss.typical))
+        odd.append(Outlier(target, "packet loss", text, loss.value, loss.typical))
     names = [*usable, *(["packet loss"] if losses else [])]
     compared = [*_FACTS.values(), *(f"{one} of network ports" for one in _PORT_FACTS.values())]
     if offsets:
@@ -283,7 +283,7 @@ def _beside_the_fleet(odd: OddValue, unit: str) -> str:
     return f"{value}{times} of the fleet ({typical})"
 
 
-def _odd_facts(fingerprints: Mapping[str, Any]) -> Iterator[OddTarget]:
+def _odd_facts(fingerprints: Mapping[str, Any]) -> Iterator[Outlier]:
     for name, title in _FACTS.items():
         known = {target: _countable(facts.fact(one, name)) for target, one in fingerprints.items()}
         if name == "limits.cpu_quota_cpus":
@@ -308,7 +308,7 @@ def _countable(fact: Any) -> Any:
     return len(fact) if isinstance(fact, list) else fact
 
 
-def _different(title: str, known: Mapping[str, Any], fact: str = "") -> Iterator[OddTarget]:
+def _different(title: str, known: Mapping[str, Any], fact: str = "") -> Iterator[Outlier]:
     usual, odd = rule.odd_facts(known)
     agreeing = sum(one == usual for one in known.values())
     unit = {"speed_bits_per_s": "bits_per_s"}.get(fact, "none")
@@ -319,14 +319,14 @@ def _different(title: str, known: Mapping[str, Any], fact: str = "") -> Iterator
             else wording.clean(one)
             for one in (value, usual)
         )
-        yield OddTarget(
+        yield Outlier(
             target,
             title,
             f"{target}: {title} is {own_text}; {agreeing} of {len(known)} targets have {normal}.",
         )
 
 
-def _odd_clocks(offsets: Mapping[str, Sequence[float]]) -> Iterator[OddTarget]:
+def _odd_clocks(offsets: Mapping[str, Sequence[float]]) -> Iterator[Outlier]:
     """Clocks that are certainly further from the median than the margin."""
     if len(offsets) < rule.FEWEST_OF_FACTS:
         return
@@ -335,7 +335,7 @@ def _odd_clocks(offsets: Mapping[str, Sequence[float]]) -> Iterator[OddTarget]:
         away = offset - middle
         if abs(away) - bound > CLOCK_MARGIN_NS:
             ahead = "ahead of" if away > 0 else "behind"
-            yield OddTarget(
+            yield Outlier(
                 target,
                 "clock offset",
                 f"{target}: its clock is {units.format_value(abs(away), 'ns')} "

@@ -19,10 +19,10 @@ from nephoscope.core.errors import UsageError
 if TYPE_CHECKING:
     from nephoscope.features.compaction.reading import StoredSummaries
     from nephoscope.features.history.records import History
-    from nephoscope.features.history.result import Settings
+    from nephoscope.features.history.result import HistorySettings
     from nephoscope.features.history.series import Series
     from nephoscope.store import Store, StoredRun
-    from nephoscope.store.summary import RunSummary
+    from nephoscope.store.summary import RunMeasurements
 
 REGRESSION = 1
 """Exit code of --check where a metric is worse."""
@@ -88,19 +88,19 @@ def history(args: _HistoryArguments) -> int:
         raise UsageError("--confirm repeats a run, and a window has several.", "Omit --window.")
     from nephoscope.features.compaction.reading import StoredSummaries
     from nephoscope.features.history import series
-    from nephoscope.features.history.result import Settings
+    from nephoscope.features.history.result import HistorySettings
     from nephoscope.features.history.section import section
     from nephoscope.store import Store
 
-    shelf = Store(args.store)
-    settings = Settings(args.false_alarms, args.margin, args.confidence)
+    run_store = Store(args.store)
+    settings = HistorySettings(args.false_alarms, args.margin, args.confidence)
     # A machine may have had another name before: `read` selects its whole series.
     wanted = replace(args.filters, targets=()).selection()
-    runs = StoredSummaries(shelf, wanted)
+    runs = StoredSummaries(run_store, wanted)
     if not any(_has_target(run, args.filters.targets) for run in runs):
         _log_problems(runs)
         raise UsageError(
-            f"No run in {shelf.path} meets the conditions.", "`nephoscope runs` shows them all."
+            f"No run in {run_store.path} meets the conditions.", "`nephoscope runs` shows them all."
         )
     read = partial(
         series.read,
@@ -111,7 +111,7 @@ def history(args: _HistoryArguments) -> int:
     )
     if args.confirm:
         repetition = _repeated(
-            shelf,
+            run_store,
             runs,
             read(runs)[0],
             args.metric,
@@ -120,10 +120,10 @@ def history(args: _HistoryArguments) -> int:
             args.budget,
             args.confidence,
         )
-        runs = StoredSummaries(shelf, wanted, [repetition])
+        runs = StoredSummaries(run_store, wanted, [repetition])
     every, notes = read(runs, window_s=args.window_s)
     analysis = _history(
-        shelf, runs, every, notes, args.metric, settings, args.forecast, args.back_test
+        run_store, runs, every, notes, args.metric, settings, args.forecast, args.back_test
     )
     _log_problems(runs)
     regressed = REGRESSION if args.check and analysis.regressions else 0
@@ -146,7 +146,7 @@ def _log_problems(runs: StoredSummaries) -> None:
         output.warn(sentence)
 
 
-def _has_target(run: StoredRun | RunSummary, wanted: Sequence[str]) -> bool:
+def _has_target(run: StoredRun | RunMeasurements, wanted: Sequence[str]) -> bool:
     """Whether a run measured a wanted target; a run that cannot be read may have done so."""
     from nephoscope.store import StoredRun
 
@@ -159,7 +159,7 @@ def _history(
     every_series: Sequence[Series],
     notes: Sequence[str],
     metric: str,
-    settings: Settings,
+    settings: HistorySettings,
     forecast: bool,
     back_test: bool,
 ) -> History:

@@ -22,12 +22,12 @@ from nephoscope.features.compaction.reading import AGAINST as AGAINST
 from nephoscope.features.compaction.reading import REPETITION, StoredSummaries
 from nephoscope.features.comparison import interleaving
 from nephoscope.features.comparison.deciding import plans_of
-from nephoscope.features.comparison.result import Rules
+from nephoscope.features.comparison.result import ComparisonRules
 from nephoscope.features.comparison.stored import of_stored_runs
 from nephoscope.features.history import change_points, step_test
-from nephoscope.features.history.records import ChangePoint, Repetition, Status
+from nephoscope.features.history.records import ChangePoint, ConfirmingRun, Status
 from nephoscope.features.history.result import scaled, shift_text, times
-from nephoscope.features.history.series import Point, Series, read
+from nephoscope.features.history.series import HistoryPoint, Series, read
 from nephoscope.measure import plans
 from nephoscope.measure.plans import Plan
 from nephoscope.measure.plans.files.load import from_values
@@ -140,8 +140,12 @@ class Judge:
                 self._of_run.setdefault(repeated, []).append(run)
 
     def __call__(
-        self, series: Series, before: Sequence[Point], behind: Sequence[Point], change: ChangePoint
-    ) -> list[Repetition]:
+        self,
+        series: Series,
+        before: Sequence[HistoryPoint],
+        behind: Sequence[HistoryPoint],
+        change: ChangePoint,
+    ) -> list[ConfirmingRun]:
         """Returns the repetitions of the runs behind a change, judged, oldest first.
 
         before: points of the level before the change; behind: those up to the next change.
@@ -156,27 +160,27 @@ class Judge:
                     else:
                         judged = self._repetition(run, series, before, change)
                 except NephoscopeError as error:
-                    judged = Repetition(run.id, "undecided", f"{error}", None, "", None)
+                    judged = ConfirmingRun(run.id, "undecided", f"{error}", None, "", None)
                 if judged is not None:
                     out.append(judged)
         return out
 
     def _repetition(
-        self, run: StoredRun, series: Series, before: Sequence[Point], change: ChangePoint
-    ) -> Repetition | None:
+        self, run: StoredRun, series: Series, before: Sequence[HistoryPoint], change: ChangePoint
+    ) -> ConfirmingRun | None:
         repeated = self._value(run, series)
         if repeated is None:
             return None  # a repetition of another metric
         if len(before) < 2:  # two changes lie next to each other
             why = "Too few runs before the change describe the level"
-            return Repetition(run.id, "undecided", f"{why}.", None, "", None)
+            return ConfirmingRun(run.id, "undecided", f"{why}.", None, "", None)
         shift = _shift(before, repeated, change.is_ratio, self.confidence)
         reference = self._reference(run, series)
         again = self._value(run, reference) if reference else None
         level = [] if reference is None else list(reference.points)
         if reference is None or again is None or len(level) < MINIMUM_LEVEL:
             status, why = _status(shift, change, is_disturbed=False)
-            return Repetition(run.id, status, f"{why}; without a reference.", shift, "", None)
+            return ConfirmingRun(run.id, status, f"{why}; without a reference.", shift, "", None)
         is_ratio = scaled([*level, again])[1]
         moved = _shift(level, again, is_ratio, self.confidence)
         is_disturbed = _differs(moved, is_ratio)
@@ -184,9 +188,9 @@ class Judge:
         name = wording.full_name(reference.benchmark, reference.metric)
         state = "differs from its level" if is_disturbed else "is at its level"
         sentence = f"{why}; the reference {name} {state} ({shift_text(moved, is_ratio)})."
-        return Repetition(run.id, status, sentence, shift, name, moved)
+        return ConfirmingRun(run.id, status, sentence, shift, name, moved)
 
-    def _value(self, run: StoredRun, series: Series) -> Point | None:
+    def _value(self, run: StoredRun, series: Series) -> HistoryPoint | None:
         """The series' metric at its setting in a repetition; None where it has none."""
         try:
             matching, _ = read(
@@ -218,13 +222,13 @@ class Judge:
 
     def _pair(
         self, run: StoredRun, against: str, behind: str, series: Series, change: ChangePoint
-    ) -> Repetition | None:
+    ) -> ConfirmingRun | None:
         sides = _sides(self.store, against, behind)
         merged = plans.plan_of(run.id, run.manifest.plan)
         if merged is None:
             return None
         ignored = interleaving.names_of_sides(*sides, merged)
-        rules = Rules(self.margin, self.confidence, metrics=frozenset({series.metric}))
+        rules = ComparisonRules(self.margin, self.confidence, metrics=frozenset({series.metric}))
         comparisons = of_stored_runs(self.store, [run.id], rules, ignored=ignored)
         own = [one for one in comparisons.comparisons if one.benchmark == series.benchmark]
         if not own:
@@ -235,10 +239,12 @@ class Judge:
             status = "confirmed" if verdict.word == change.direction else "refuted"
         elif verdict.word in ("equivalent", "different but negligible"):
             status = "refuted"
-        return Repetition(run.id, status, verdict.sentence, ratio, f"run {against}", None)
+        return ConfirmingRun(run.id, status, verdict.sentence, ratio, f"run {against}", None)
 
 
-def _shift(level: Sequence[Point], repeated: Point, is_ratio: bool, confidence: float) -> Estimate:
+def _shift(
+    level: Sequence[HistoryPoint], repeated: HistoryPoint, is_ratio: bool, confidence: float
+) -> Estimate:
     """A repeated value relative to a level, with the variation from run to run in its interval."""
     points = [*level[-LEVEL_POINTS:], repeated]
     values = np.array([point.estimate.value for point in points])

@@ -21,7 +21,7 @@ from nephoscope.features.compaction.summarise import CPU_MODEL
 from nephoscope.features.history import change_points, step_test
 from nephoscope.features.history.records import ForecastTest, WeekForecast
 from nephoscope.features.history.result import scaled, segments, times
-from nephoscope.features.history.series import Point, Series
+from nephoscope.features.history.series import HistoryPoint, Series
 from nephoscope.report import wording
 from nephoscope.stats.statistics.means import t_quantile
 from nephoscope.stats.statistics.proportions import wilson
@@ -77,7 +77,7 @@ class Model:
         return np.where(_GRID < 0.5, -half, half) * self.noise
 
 
-def fit(points: Sequence[Point]) -> Model | None:
+def fit(points: Sequence[HistoryPoint]) -> Model | None:
     """Returns the model of points of one level; None for fewer than MINIMUM_POINTS."""
     if len(points) < MINIMUM_POINTS:
         return None
@@ -141,7 +141,7 @@ class Levels:
     series: Series
     changes: Sequence[tuple[int, int]]
 
-    def before(self, moment_s: float) -> list[Point]:
+    def before(self, moment_s: float) -> list[HistoryPoint]:
         """Returns the points of the level that was known at a moment."""
         points = [point for point in self.series.points if point.at_s < moment_s]
         if not points:
@@ -150,7 +150,7 @@ class Levels:
         known = [index for index, detected in self.changes if detected < len(points)]
         return points[max([start, *known]) :]
 
-    def during(self, start_s: float, end_s: float) -> list[Point]:
+    def during(self, start_s: float, end_s: float) -> list[HistoryPoint]:
         """Returns the points of a time."""
         return [point for point in self.series.points if start_s <= point.at_s < end_s]
 

@@ -33,7 +33,7 @@ class FactChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Repetition:
+class ConfirmingRun:
     """An interleaved repetition of a run behind a change. shift: repeated value relative to the
     level before the change. reference: benchmark and metric beside it; reference_shift: its
     repeated value relative to its level."""
@@ -70,7 +70,7 @@ class ChangePoint:
     autocorrelation: float
     status: Status
     simultaneous: tuple[str, ...]
-    repetitions: tuple[Repetition, ...]
+    repetitions: tuple[ConfirmingRun, ...]
     sentence: str
 
 

@@ -16,14 +16,14 @@ from nephoscope.features.history import change_points, step_test
 from nephoscope.features.history.change_points import DetectedStep
 from nephoscope.features.history.records import (
     ChangePoint,
+    ConfirmingRun,
     Direction,
     FactChange,
-    Repetition,
     SeriesGap,
     SeriesHistory,
     Status,
 )
-from nephoscope.features.history.series import Point, Series, have_times
+from nephoscope.features.history.series import HistoryPoint, Series, have_times
 from nephoscope.features.history.step_test import DAY_S
 from nephoscope.report import wording
 from nephoscope.stats.statistics.values import Array
@@ -36,12 +36,14 @@ STEAL_POINTS = 20
 """Points on either side of a change whose stolen CPU time is compared."""
 
 
-Judging = Callable[[Series, Sequence[Point], Sequence[Point], ChangePoint], Sequence[Repetition]]
+Judging = Callable[
+    [Series, Sequence[HistoryPoint], Sequence[HistoryPoint], ChangePoint], Sequence[ConfirmingRun]
+]
 """Series, points before a change, points behind it and the change -> judged repetitions."""
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class HistorySettings:
     """false_alarms: see History. margin: relative change that is no regression. confidence: of the
     intervals."""
 
@@ -52,7 +54,7 @@ class Settings:
 
 def analyse(
     series: Series,
-    settings: Settings,
+    settings: HistorySettings,
     judge: Judging | None = None,
 ) -> SeriesHistory:
     """Returns the history of a series. judge: confirms or refutes changes."""
@@ -107,7 +109,7 @@ def _continued(series: SeriesHistory, histories: Sequence[SeriesHistory]) -> str
     )
 
 
-def segments(points: Sequence[Point]) -> list[tuple[int, int]]:
+def segments(points: Sequence[HistoryPoint]) -> list[tuple[int, int]]:
     """Returns beginnings and ends of the parts measured on one CPU model."""
     starts = [0]
     known = ""
@@ -119,7 +121,7 @@ def segments(points: Sequence[Point]) -> list[tuple[int, int]]:
     return list(zip(starts, [*starts[1:], len(points)], strict=True))
 
 
-def times(points: Sequence[Point]) -> Array:
+def times(points: Sequence[HistoryPoint]) -> Array:
     """Returns the times of points in seconds since the epoch.
 
     Points that have one and the same time are taken as a day apart, in their order.
@@ -128,14 +130,14 @@ def times(points: Sequence[Point]) -> Array:
     return np.array(at_s) if have_times(at_s) else DAY_S * np.arange(len(points), dtype=np.float64)
 
 
-def scaled(points: Sequence[Point]) -> tuple[Array, bool]:
+def scaled(points: Sequence[HistoryPoint]) -> tuple[Array, bool]:
     """Returns the values, as logarithms where all are above zero, and whether they are."""
     values = np.array([point.estimate.value for point in points])
     positive = bool(np.all(values > 0))
     return (np.log(values) if positive else values), positive
 
 
-def _untested(points: Sequence[Point], at_s: Array) -> str:
+def _untested(points: Sequence[HistoryPoint], at_s: Array) -> str:
     need = f"{step_test.MINIMUM_POINTS} runs"
     if step_test.has_season(at_s):
         need += f" over {step_test.SEASON_DAYS:g} days"
@@ -143,7 +145,7 @@ def _untested(points: Sequence[Point], at_s: Array) -> str:
     return f"{wording.plural(len(points), 'run')} from {begin} on are not tested: it takes {need}."
 
 
-def _gaps(points: Sequence[Point]) -> Iterator[SeriesGap]:
+def _gaps(points: Sequence[HistoryPoint]) -> Iterator[SeriesGap]:
     at_s = times(points)
     if at_s.size < 3:
         return
@@ -153,7 +155,7 @@ def _gaps(points: Sequence[Point]) -> Iterator[SeriesGap]:
         yield SeriesGap(float(at_s[index]), float(at_s[index + 1]))
 
 
-def _annotations(points: Sequence[Point]) -> Iterator[FactChange]:
+def _annotations(points: Sequence[HistoryPoint]) -> Iterator[FactChange]:
     known: dict[str, str] = {}
     for point in points:
         for fact, value in point.facts.items():
@@ -167,8 +169,8 @@ def _annotations(points: Sequence[Point]) -> Iterator[FactChange]:
 
 def _changes(
     series: Series,
-    points: Sequence[Point],
-    settings: Settings,
+    points: Sequence[HistoryPoint],
+    settings: HistorySettings,
     judge: Judging | None,
 ) -> Iterator[ChangePoint]:
     values, is_ratio = scaled(points)
@@ -190,10 +192,10 @@ def _changes(
 
 def _change(
     series: Series,
-    points: Sequence[Point],
+    points: Sequence[HistoryPoint],
     step: DetectedStep,
     is_ratio: bool,
-    settings: Settings,
+    settings: HistorySettings,
 ) -> ChangePoint:
     ends = (step.size, step.low, step.high)
     value, low, high = (math.exp(end) for end in ends) if is_ratio else ends
@@ -264,7 +266,7 @@ def _direction(better: Better, size: float) -> Direction:
     return "better" if (size > 0) == (better is Better.HIGHER) else "worse"
 
 
-def _simultaneous(points: Sequence[Point], step: DetectedStep) -> Iterator[str]:
+def _simultaneous(points: Sequence[HistoryPoint], step: DetectedStep) -> Iterator[str]:
     """Yields what else changed between the last run before the change and the first behind it."""
     before = points[max(0, min(step.first, step.index) - 1)].facts
     after = points[max(step.last, step.index)].facts

@@ -11,7 +11,7 @@ from nephoscope.features.compaction.summarise import MACHINE
 from nephoscope.features.history.forecast import MINIMUM_POINTS
 from nephoscope.features.history.records import ChangePoint, History, SeriesHistory, WeekForecast
 from nephoscope.features.history.result import name_of, number_of
-from nephoscope.features.history.series import Point
+from nephoscope.features.history.series import HistoryPoint
 from nephoscope.report import figures, palette, wording
 from nephoscope.report.blocks import (
     Block,
@@ -226,10 +226,10 @@ def _x(series: SeriesHistory, run: str, at_s: float) -> str | float:
     return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
-def _unbroken(series: SeriesHistory) -> list[list[Point]]:
+def _unbroken(series: SeriesHistory) -> list[list[HistoryPoint]]:
     """Returns the points between gaps."""
     ends = {gap.end_s for gap in series.gaps}
-    parts: list[list[Point]] = [[]]
+    parts: list[list[HistoryPoint]] = [[]]
     for point in series.points:
         if point.at_s in ends and parts[-1]:
             parts.append([])

@@ -19,7 +19,7 @@ from nephoscope.features.compaction.summarise import MACHINE, estimate_of, summa
 from nephoscope.results import lines, names
 from nephoscope.stats.statistics.values import Refused
 from nephoscope.store import StoredRun
-from nephoscope.store.summary import MetricSummary, RunSummary
+from nephoscope.store.summary import MetricSummary, RunMeasurements
 
 SAME_MOMENT_S = 1.0
 """Distance of two times below which they do not say which of two runs came first."""
@@ -27,7 +27,7 @@ _PERCENTILE = re.compile(r"_p(\d{2,6})(?=_|$)")
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class HistoryPoint:
     """The metric in one run.
 
     at_s: start of the run, seconds since the epoch. target: its name in that run. facts: name ->
@@ -59,7 +59,7 @@ class Series:
     params: Mapping[str, Any]
     unit: str
     better: Better
-    points: tuple[Point, ...]
+    points: tuple[HistoryPoint, ...]
 
     @stated
     def has_times(self) -> bool:
@@ -73,7 +73,7 @@ class Series:
 
 
 def read(
-    runs: Iterable[StoredRun | RunSummary],
+    runs: Iterable[StoredRun | RunMeasurements],
     metric: str,
     *,
     targets: Sequence[str] = (),
@@ -89,14 +89,14 @@ def read(
     all runs of so many seconds, whose trials are merged; None for a point per run. Raises
     UnknownName where no run has the metric.
     """
-    by_setting: dict[tuple[str, str, str, str], list[_Entry]] = {}
+    by_setting: dict[tuple[str, str, str, str], list[_MetricEntry]] = {}
     known: set[str] = set()
     notes = []
     for run in runs:
         if not repetitions and REPETITION in run.labels:
             continue
         try:
-            one = run if isinstance(run, RunSummary) else summary_of(run)
+            one = run if isinstance(run, RunMeasurements) else summary_of(run)
             for entry in entries_of(one, metric, known, confidence, is_merged=window_s is not None):
                 own = entry.metric
                 if benchmarks and own.benchmark not in benchmarks:
@@ -104,7 +104,7 @@ def read(
                 setting = (own.benchmark, own.factors, own.params, own.unit)
                 by_setting.setdefault(setting, []).append(entry)
         except (StoreError, Refused) as error:
-            name = run.run if isinstance(run, RunSummary) else run.id
+            name = run.run if isinstance(run, RunMeasurements) else run.id
             notes.append(f"Run {name} is left out: {error}")
     if not by_setting and not notes:
         from nephoscope.core.reading.sentences import did_you_mean
@@ -131,7 +131,7 @@ def read(
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _MetricEntry:
     """A metric of a run at one setting on one target. is_lab: that is a lab host.
 
     quantile: of a histogram; None for values. estimate: None where the trials of several runs are
@@ -150,8 +150,8 @@ class _Entry:
 
 
 def entries_of(
-    run: RunSummary, metric: str, known: set[str], confidence: float, *, is_merged: bool
-) -> Iterator[_Entry]:
+    run: RunMeasurements, metric: str, known: set[str], confidence: float, *, is_merged: bool
+) -> Iterator[_MetricEntry]:
     """Yields a metric of a run at each setting; adds the names of all its metrics to `known`.
 
     is_merged: its trials are merged with those of other runs, so that they need no estimate.
@@ -173,7 +173,7 @@ def entries_of(
         if not is_merged:
             estimate = _estimate(run, own, quantile, metric, confidence)
         target = run.targets[own.target]
-        yield _Entry(
+        yield _MetricEntry(
             own if is_merged else replace(own, packed="", packed_unanswered="", estimates={}),
             quantile,
             estimate,
@@ -187,7 +187,11 @@ def entries_of(
 
 
 def _estimate(
-    run: RunSummary, metric: MetricSummary, quantile: float | None, name: str, confidence: float
+    run: RunMeasurements,
+    metric: MetricSummary,
+    quantile: float | None,
+    name: str,
+    confidence: float,
 ) -> Estimate:
     """Returns the stored estimate, or computes it. Raises Refused."""
     estimate = run.estimate(metric, name, confidence)
@@ -232,7 +236,7 @@ class _Points:
     window_s: float | None
     notes: list[str]
 
-    def of(self, entries: Sequence[_Entry]) -> Iterator[Point]:
+    def of(self, entries: Sequence[_MetricEntry]) -> Iterator[HistoryPoint]:
         """Yields the points of entries in order of time."""
         window_s = self.window_s
         if window_s is None:
@@ -263,7 +267,7 @@ class _Points:
                 if self._is_known(first, estimate):
                     yield _point(window, estimate)
 
-    def _is_known(self, entry: _Entry, estimate: Estimate) -> bool:
+    def _is_known(self, entry: _MetricEntry, estimate: Estimate) -> bool:
         """States whether an estimate is a value; notes one that is a lower bound only."""
         if estimate.censored:
             value = units.format_value(estimate.value, estimate.unit)
@@ -274,11 +278,11 @@ class _Points:
         return not estimate.censored
 
 
-def _point(entries: Sequence[_Entry], estimate: Estimate) -> Point:
+def _point(entries: Sequence[_MetricEntry], estimate: Estimate) -> HistoryPoint:
     """Returns the point of a run, or of the runs of a window, which has the name of the first."""
     first = entries[0]
     steal = [one.steal for one in entries if one.steal is not None]
-    return Point(
+    return HistoryPoint(
         first.run,
         first.at_s,
         estimate,
@@ -288,16 +292,16 @@ def _point(entries: Sequence[_Entry], estimate: Estimate) -> Point:
     )
 
 
-def _by_target(points_of: _Points, entries: Sequence[_Entry]) -> Iterator[Series]:
+def _by_target(points_of: _Points, entries: Sequence[_MetricEntry]) -> Iterator[Series]:
     """Yields a series for each target.
 
     A target that was renamed continues its series: two names of one machine are one target unless
     a run has both, or they are hosts of a lab, which share the machine they run on.
     """
-    by_name: dict[str, list[_Entry]] = {}
+    by_name: dict[str, list[_MetricEntry]] = {}
     for entry in entries:
         by_name.setdefault(entry.metric.target, []).append(entry)
-    groups: list[list[_Entry]] = []
+    groups: list[list[_MetricEntry]] = []
     for own in by_name.values():
         group = next((one for one in groups if _is_renamed(one, own)), None)
         if group is None:
@@ -334,7 +338,7 @@ def have_times(at_s: Sequence[float]) -> bool:
     return not distances or abs(median(distances)) >= SAME_MOMENT_S
 
 
-def _is_renamed(a: Sequence[_Entry], b: Sequence[_Entry]) -> bool:
+def _is_renamed(a: Sequence[_MetricEntry], b: Sequence[_MetricEntry]) -> bool:
     machines = [
         {entry.facts.get(MACHINE) for entry in side if not entry.is_lab} - {None} for side in (a, b)
     ]

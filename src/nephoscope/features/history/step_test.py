@@ -203,8 +203,8 @@ def _best(values: Array, basis: Array, candidates: Indices, correlation: float =
     1 - correlation. So products with it are sums from a point on.
     """
     rest = values - basis @ (basis.T @ values)
-    both = _step_products(np.column_stack([rest, basis]), candidates, correlation)
-    products, inside = both[:, 0], both[:, 1:]
+    products_of_columns = _step_products(np.column_stack([rest, basis]), candidates, correlation)
+    products, inside = products_of_columns[:, 0], products_of_columns[:, 1:]
     lengths = 1 + (values.size - candidates - 1) * (1 - correlation) ** 2
     squares = lengths - np.einsum("ij,ij->i", inside, inside)
     usable = squares > _MIN_SQUARE

@@ -11,8 +11,14 @@ from typing import Any
 
 from nephoscope.core.model import Estimate
 from nephoscope.features.isolation import recovery, trial_pairs
-from nephoscope.features.isolation.records import BY_NEIGHBOUR, BY_ROUND, Cell, Victim
-from nephoscope.features.isolation.trial_pairs import Load, Paired, Trials, WatchedLine, label
+from nephoscope.features.isolation.records import BY_NEIGHBOUR, BY_ROUND, Cell, VictimLine
+from nephoscope.features.isolation.trial_pairs import (
+    AnalysedTrials,
+    AppliedLoad,
+    Paired,
+    WatchedLine,
+    label,
+)
 from nephoscope.measure.plans import resources
 from nephoscope.results import names
 from nephoscope.stats import attribution, compare, interference
@@ -23,7 +29,7 @@ from nephoscope.stats.statistics.values import Array, Refused
 TAIL = 0.99
 
 
-def pairs_by_load(line: WatchedLine, run: Trials) -> dict[Load, Paired]:
+def pairs_by_load(line: WatchedLine, run: AnalysedTrials) -> dict[AppliedLoad, Paired]:
     """Returns the loaded trials of one victim, each with its baseline, by load."""
     return {
         load: trial_pairs.paired(line, trials, run.records)
@@ -31,9 +37,9 @@ def pairs_by_load(line: WatchedLine, run: Trials) -> dict[Load, Paired]:
     }
 
 
-def pool_dependence(pairs: Iterable[tuple[WatchedLine, Mapping[Load, Paired]]]) -> Array:
+def pool_dependence(pairs: Iterable[tuple[WatchedLine, Mapping[AppliedLoad, Paired]]]) -> Array:
     """Returns the distribution of the autocorrelation that all ratios of a run share."""
-    groups: dict[tuple[str, str, Load, str], list[list[float]]] = defaultdict(list)
+    groups: dict[tuple[str, str, AppliedLoad, str], list[list[float]]] = defaultdict(list)
     for line, by_load in pairs:
         # Metrics of one benchmark come from the same trials and share their noise.
         trials = line.victim.target, line.victim.benchmark
@@ -46,7 +52,11 @@ def pool_dependence(pairs: Iterable[tuple[WatchedLine, Mapping[Load, Paired]]]) 
 
 
 def cells(
-    line: WatchedLine, by_load: Mapping[Load, Paired], run: Trials, prior: Array, notes: list[str]
+    line: WatchedLine,
+    by_load: Mapping[AppliedLoad, Paired],
+    run: AnalysedTrials,
+    prior: Array,
+    notes: list[str],
 ) -> list[Cell]:
     """The cells of one victim, in the order of resources; what has none leaves a note."""
     tail_metric, tails = trial_pairs.tails(line, run.distributions)
@@ -71,10 +81,10 @@ def _order(cell: Cell) -> tuple[int, str, int, float]:
 
 
 def _cell(
-    victim: Victim,
-    load: Load,
+    victim: VictimLine,
+    load: AppliedLoad,
     pairs: Paired,
-    run: Trials,
+    run: AnalysedTrials,
     tail: tuple[str, Mapping[str, Trial]],
     prior: Array,
 ) -> Cell:
@@ -131,25 +141,25 @@ def _tail_factor(
     if not tails:
         raise Refused("No p99: the victim reports one value per trial and no histogram.")
     rounds = []
-    for loaded, *quiet in pairs.names:
-        calm = [tails[name] for name in quiet if name in tails]
+    for loaded, *baseline in pairs.names:
+        calm = [tails[name] for name in baseline if name in tails]
         if loaded in tails and calm:
             rounds.append((histograms.merge(calm), tails[loaded]))
     return interference.factor_of_percentile(rounds, TAIL, confidence=confidence, seed=seed)
 
 
 def _variation(pairs: Paired, confidence: float, seed: int) -> interference.Variation:
-    quiet: dict[str, float] = {}
+    baseline: dict[str, float] = {}
     for used, triple in zip(pairs.names, pairs.triples, strict=True):
         # One quiet trial is the one after a load and the one before the next: it counts once.
-        quiet |= dict(zip(used[1:], triple.sides or [triple.quiet], strict=False))
+        baseline |= dict(zip(used[1:], triple.sides or [triple.quiet], strict=False))
     loaded = [triple.loaded for triple in pairs.triples]
     return interference.variation_factor(
-        list(quiet.values()), loaded, rounds=len(loaded), confidence=confidence, seed=seed
+        list(baseline.values()), loaded, rounds=len(loaded), confidence=confidence, seed=seed
     )
 
 
-def _achieved(trials: Sequence[str], run: Trials) -> Estimate | None:
+def _achieved(trials: Sequence[str], run: AnalysedTrials) -> Estimate | None:
     """Returns what the loads reached, the mean over the neighbours of each trial, then over
     trials."""
     means = [statistics.fmean(run.achieved[name]) for name in trials if run.achieved.get(name)]
@@ -159,16 +169,16 @@ def _achieved(trials: Sequence[str], run: Trials) -> Estimate | None:
 
 
 def _attributed(
-    factor: Estimate | None, equivalence: Estimate | None, pairs: Paired, run: Trials
+    factor: Estimate | None, equivalence: Estimate | None, pairs: Paired, run: AnalysedTrials
 ) -> attribution.Attribution | None:
     """Whose doing the slowdown is, by what was read beside the trials themselves."""
     if factor is None:
         return None
     loaded = [_reading(used[0], run) for used in pairs.names]
-    quiet = [_reading(used[1], run) for used in pairs.names]
+    baseline = [_reading(used[1], run) for used in pairs.names]
     return attribution.attribute(
         factor,
-        quiet,
+        baseline,
         loaded,
         paired=True,
         confidence=run.confidence,
@@ -177,7 +187,7 @@ def _attributed(
     )
 
 
-def _reading(trial: str, run: Trials) -> dict[str, Any]:
+def _reading(trial: str, run: AnalysedTrials) -> dict[str, Any]:
     counters = dict(run.records[trial].counters)
     if trial in run.shares:
         counters["own_gap_ratio"] = 1 - run.shares[trial]
@@ -186,8 +196,8 @@ def _reading(trial: str, run: Trials) -> dict[str, Any]:
 
 def corrected(cells: Sequence[Cell], confidence: float) -> list[Cell]:
     """Holm's correction of the verdicts over all cells but those of idle neighbours."""
-    asked = (cell.comparison for cell in cells if cell.resource != resources.IDLE)
-    verdicts = iter(compare.over_report(list(asked), confidence=confidence))
+    comparisons = (cell.comparison for cell in cells if cell.resource != resources.IDLE)
+    verdicts = iter(compare.over_report(list(comparisons), confidence=confidence))
     return [
         cell if cell.resource == resources.IDLE else replace(cell, comparison=next(verdicts))
         for cell in cells

@@ -168,7 +168,7 @@ def violins(cells: Sequence[Cell]) -> list[Chart]:
 def _violins(name: str, cells: Sequence[Cell], number: int) -> Chart:
     victim = cells[0].victim
     groups = [
-        shapes.Group(tables.load_name(cell), phase, tuple(values))
+        shapes.ViolinGroup(tables.load_name(cell), phase, tuple(values))
         for cell in cells
         for phase, values in _phases(cell).items()
         if values

@@ -12,7 +12,7 @@ from nephoscope.core.grouping import group_by
 from nephoscope.core.model import Estimate
 from nephoscope.features.isolation import dose_response, fairness, resource_names
 from nephoscope.features.isolation.records import Cell, DosePoint, DoseResponse, Index
-from nephoscope.features.isolation.trial_pairs import QUOTA, Trials, WatchedLine, label
+from nephoscope.features.isolation.trial_pairs import QUOTA, AnalysedTrials, WatchedLine, label
 from nephoscope.measure.plans import resources
 from nephoscope.stats import compare, interference
 from nephoscope.stats.statistics.values import Array, Refused
@@ -22,7 +22,7 @@ FULL = 0.999
 
 
 def responses(
-    line: WatchedLine, cells: Sequence[Cell], run: Trials, notes: list[str]
+    line: WatchedLine, cells: Sequence[Cell], run: AnalysedTrials, notes: list[str]
 ) -> Iterable[DoseResponse]:
     """One for each resource and number of neighbours with two intensities or more."""
     loaded = (cell for cell in cells if cell.resource != resources.IDLE)
@@ -40,7 +40,7 @@ def responses(
 
 
 def _response(
-    line: WatchedLine, resource: str, neighbours: int, cells: Sequence[Cell], run: Trials
+    line: WatchedLine, resource: str, neighbours: int, cells: Sequence[Cell], run: AnalysedTrials
 ) -> DoseResponse:
     by_round = [{one.round: one for one in cell.rounds} for cell in cells]
     rounds = sorted(set.intersection(*(set(own) for own in by_round)))
@@ -68,7 +68,7 @@ def _response(
     )
 
 
-def _reached(cells: Sequence[Cell], rounds: Sequence[int], run: Trials) -> Array | None:
+def _reached(cells: Sequence[Cell], rounds: Sequence[int], run: AnalysedTrials) -> Array | None:
     """Returns what the load reached in each round, 0 in quiet first; None unless known
     everywhere."""
     columns = [np.zeros(len(rounds))]
@@ -101,7 +101,7 @@ def _i_qos(cells: Sequence[Cell], confidence: float) -> Estimate | None:
         return None
 
 
-def indices(cells: Sequence[Cell], run: Trials) -> list[Index]:
+def indices(cells: Sequence[Cell], run: AnalysedTrials) -> list[Index]:
     """The index of every victim beside every resource at full intensity; one chosen for each."""
     result = []
     for cell in cells:
@@ -128,7 +128,7 @@ def indices(cells: Sequence[Cell], run: Trials) -> list[Index]:
     return [replace(index, chosen=id(index) in best.values()) for index in result]
 
 
-def _jain(cell: Cell, run: Trials) -> Estimate | None:
+def _jain(cell: Cell, run: AnalysedTrials) -> Estimate | None:
     """Fairness between the victim and its neighbours, by what each gets of what it gets alone."""
     rows = []
     for triple, trial in zip(cell.rounds, cell.trials, strict=True):

@@ -12,7 +12,7 @@ from nephoscope.core import units
 from nephoscope.core.model import Better, Estimate, Finding, Severity
 from nephoscope.core.naming import full_name
 from nephoscope.features.isolation.records import KEPT, Cell, Isolation
-from nephoscope.stats.attribution import Word
+from nephoscope.stats.attribution import SlowdownCause
 from nephoscope.stats.interference import turned
 from nephoscope.stats.statistics.values import percent
 from nephoscope.stats.target_evidence import Answers, TargetEvidence, limit_lines
@@ -66,7 +66,7 @@ def loss(factor: Estimate, better: Better) -> str:
 
 def _loss_text(cell: Any) -> str:
     """'Memory bandwidth of a neighbour costs mem.stream throughput 12 % [9, 15]'."""
-    blamed = cell.attribution is not None and cell.attribution.word is Word.NEIGHBOUR
+    blamed = cell.attribution is not None and cell.attribution.word is SlowdownCause.NEIGHBOUR
     resource = _words(cell.resource)
     who = f"A neighbour that loads {resource}" if blamed else f"A concurrent load on {resource}"
     many = f" ({cell.neighbours} concurrent)" if cell.neighbours > 1 else ""

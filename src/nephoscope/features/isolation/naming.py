@@ -59,16 +59,16 @@ SHARPNESS = 1.0
 """Effects below this count by their size, those far beyond by their order of magnitude: how much is
 lost depends on the intensity, but a queue that is full and one that is not lie magnitudes apart."""
 
-SURE = 2.0
+MIN_Z = 2.0
 """An effect counts as lost from so many errors on."""
 
-MATERIAL = 0.05
+MIN_EFFECT = 0.05
 """And from a twentieth on: that much the canaries of one machine differ from run to run."""
 
-GRAIN = 0.2
+SD_FLOOR = 0.2
 """Added to the spread of every canary, so that one which never varied does not decide alone."""
 
-FARTHEST = 6.0
+MAX_Z = 6.0
 """Most that one canary may say, in its own spreads: it may be out of order by itself."""
 
 ALIKE = 0.9
@@ -92,7 +92,7 @@ class Effect:
     @property
     def sure(self) -> bool:
         """Returns whether something was lost beyond noise."""
-        return self.value > max(MATERIAL, SURE * self.error)
+        return self.value > max(MIN_EFFECT, MIN_Z * self.error)
 
     @property
     def shrunk(self) -> float:
@@ -111,7 +111,7 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedResource:
     """A resource, `none` or `unclear`; the canaries that lost something; the next best name.
 
     distance: to the nearest reference of that name; None where nothing was compared.
@@ -124,14 +124,14 @@ class Named:
     second: str = ""
 
 
-def effect(quiet: Sequence[float], noisy: Sequence[float]) -> Effect | None:
+def effect(baseline: Sequence[float], noisy: Sequence[float]) -> Effect | None:
     """The effect on one canary; values are times (of a rate, give its inverse), all above 0.
 
     None with fewer than two values on a side: then noise cannot be told from loss.
     """
-    if min(len(quiet), len(noisy)) < 2:
+    if min(len(baseline), len(noisy)) < 2:
         return None
-    before, during = (sorted(math.log(value) for value in side) for side in (quiet, noisy))
+    before, during = (sorted(math.log(value) for value in side) for side in (baseline, noisy))
     # The quickest of each side: what disturbs from outside comes and goes, the neighbour is there
     # in every noisy value. Two quickest that lie apart say how much is chance.
     error = math.hypot(*((side[1] - side[0]) / 2 for side in (before, during)))
@@ -142,7 +142,7 @@ def name(
     effects: Mapping[str, Effect],
     references: Sequence[Reference],
     spread: Mapping[str, float] | None = None,
-) -> Named:
+) -> NamedResource:
     """Names what was taken. Canaries that were not measured are left out of the comparison.
 
     spread: by canary, how much its scaled effect differs among references of one resource
@@ -150,7 +150,7 @@ def name(
     """
     known = {canary: one for canary, one in effects.items() if canary in CANARIES}
     if not known or not references:
-        return Named(UNCLEAR, "No victim was measured that has a reference signature.")
+        return NamedResource(UNCLEAR, "No victim was measured that has a reference signature.")
     lost = tuple(canary for canary in CANARIES if canary in known and known[canary].sure)
     widths = spread_of(references) if spread is None else spread
     ranked = sorted(
@@ -159,9 +159,13 @@ def name(
     )
     what = f"{joined(lost)} lost" if lost else f"None of {len(known)} victims lost significantly"
     if not lost:
-        return Named(NONE, f"{what}; other resources may be contended that no victim uses.", lost)
+        return NamedResource(
+            NONE, f"{what}; other resources may be contended that no victim uses.", lost
+        )
     if ranked[0][0] > FAR:
-        return Named(UNCLEAR, f"{what}, which matches no known signature.", lost, ranked[0][0])
+        return NamedResource(
+            UNCLEAR, f"{what}, which matches no known signature.", lost, ranked[0][0]
+        )
     # The nearest alone: one resource is taken in several ways (a stream, datagrams), of each of
     # which a single reference may be known.
     distance, best = ranked[0]
@@ -169,20 +173,20 @@ def name(
     alike = _alike(best, ranked, references, tuple(known), widths)
     if NONE in (best, *alike) and all(canary.startswith("kernel_") for canary in lost):
         # The kernel worked for somebody, and no victim felt it.
-        return Named(NONE, f"{what}, and no victim lost anything.", lost, distance)
+        return NamedResource(NONE, f"{what}, and no victim lost anything.", lost, distance)
     if alike:
         sentence = (
             f"{what}, which {joined((best, *alike))} explain equally well; these {len(known)} "
             "victims do not distinguish them."
         )
-        return Named(UNCLEAR, sentence, lost, distance, second)
+        return NamedResource(UNCLEAR, sentence, lost, distance, second)
     if math.isclose(rival, distance, abs_tol=1e-9):
         sentence = f"{what}, which {best} and {second} explain equally well."
-        return Named(UNCLEAR, sentence, lost, distance, second)
+        return NamedResource(UNCLEAR, sentence, lost, distance, second)
     if best == NONE:
-        return Named(NONE, f"{what}, as with an idle neighbour.", lost, distance)
+        return NamedResource(NONE, f"{what}, as with an idle neighbour.", lost, distance)
     sentence = f"{what}, as with a neighbour that loads {best}."
-    return Named(best, sentence, lost, distance, second)
+    return NamedResource(best, sentence, lost, distance, second)
 
 
 def _alike(
@@ -238,12 +242,12 @@ def _distance(
     parts = []
     for canary in shared:
         apart = _scale(effects[canary].shrunk) - _scale(reference.effects[canary])
-        parts.append(min(FARTHEST, abs(apart) / _unit(spread, canary)) ** 2)
+        parts.append(min(MAX_Z, abs(apart) / _unit(spread, canary)) ** 2)
     return math.sqrt(sum(parts) / len(parts))
 
 
 def _unit(spread: Mapping[str, float], canary: str) -> float:
-    return spread.get(canary, 0.0) + GRAIN
+    return spread.get(canary, 0.0) + SD_FLOOR
 
 
 def _scale(value: float) -> float:

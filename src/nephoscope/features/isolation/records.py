@@ -10,7 +10,7 @@ from nephoscope.core.naming import line_name
 from nephoscope.features.isolation.dose_response import Response
 from nephoscope.features.isolation.recovery import Drift, Recovery
 from nephoscope.stats.attribution import Attribution
-from nephoscope.stats.compare import Comparison
+from nephoscope.stats.compare import TwoSampleComparison
 from nephoscope.stats.interference import Triple, Variation
 
 Pairing = Literal["adjacent baseline trials", "baseline trials of the round"]
@@ -22,7 +22,7 @@ KEPT = ("equivalent", "different but negligible", "better")
 
 
 @dataclass(frozen=True, slots=True)
-class Victim:
+class VictimLine:
     """One line that is watched. factors: its own, without those of the load beside it."""
 
     benchmark: str
@@ -51,11 +51,11 @@ class Cell:
     money per hour where its price is known (features/isolation/money.py).
     """
 
-    victim: Victim
+    victim: VictimLine
     resource: str
     intensity: float
     neighbours: int
-    comparison: Comparison
+    comparison: TwoSampleComparison
     factor: Estimate | None
     factor_mean: Estimate | None
     factor_p99: Estimate | None
@@ -101,7 +101,7 @@ class DoseResponse:
     lowest load and the highest; None with fewer than two.
     """
 
-    victim: Victim
+    victim: VictimLine
     resource: str
     neighbours: int
     points: tuple[DosePoint, ...]
@@ -119,7 +119,7 @@ class Index:
     own: the victim is the resource's own; chosen: the one that stands for the resource.
     """
 
-    victim: Victim
+    victim: VictimLine
     resource: str
     neighbours: int
     index: Estimate
@@ -145,7 +145,7 @@ class IdleControl:
 class QuietDrift:
     """Drift of a victim's quiet trials over the run."""
 
-    victim: Victim
+    victim: VictimLine
     drift: Drift
 
 
@@ -173,7 +173,7 @@ class NamedLoad:
 class Isolation:
     """All that a run with loads beside its victims tells. notes: what was not given, and why.
 
-    named: what beside named as the resource, by target (naming.py); empty where nothing was
+    named: the resource that the counters name, by target (naming.py); empty where nothing was
     named.
     """
 

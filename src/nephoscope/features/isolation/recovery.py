@@ -16,7 +16,7 @@ import numpy as np
 from nephoscope.core.model import Better, Estimate
 from nephoscope.features.isolation import dose_response
 from nephoscope.stats import compare
-from nephoscope.stats.compare import MARGIN, Comparison
+from nephoscope.stats.compare import MARGIN, TwoSampleComparison
 from nephoscope.stats.interference import Triple, turned
 from nephoscope.stats.statistics.dependence import ASSUMED
 from nephoscope.stats.statistics.estimates import mapped
@@ -42,7 +42,7 @@ class Recovery:
     word: RecoveryWord
     sentence: str
     ratio: Estimate | None
-    comparison: Comparison | None
+    comparison: TwoSampleComparison | None
 
 
 def recovery(
@@ -91,14 +91,14 @@ class Drift:
     p: float | None
 
 
-def drift(at: Numbers, quiet: Numbers, *, better: Better, confidence: float = 0.95) -> Drift:
+def drift(at: Numbers, baseline: Numbers, *, better: Better, confidence: float = 0.95) -> Drift:
     """Trend of the quiet trials over time (Theil-Sen on logarithms).
 
     at: when each was taken, any unit, shape (n,); one value a round, or what rounds have in common
     feigns a trend. Below 8 trials nothing is said. A drift does not
     void factors of trials that have quiet on both sides, since what is straight cancels there.
     """
-    times, values = clean(at), clean(quiet)
+    times, values = clean(at), clean(baseline)
     if values.size < DRIFT_LEAST or not np.all((values > 0) & np.isfinite(values)):
         return Drift("too few", None, None)
     span = float(times.max() - times.min())

@@ -81,8 +81,10 @@ def _of_the_kernel(cell: Cell, records: Mapping[str, TrialRecord]) -> dict[str, 
     """Returns what the kernel that the victim shares with its neighbours did beside this cell's
     trials, against the quiet trials on both sides; nothing for a victim with a kernel of its
     own."""
-    quiet = {name for trial in cell.trials for name in records[trial].around.values()}
-    sides = [[records[name] for name in names if name in records] for names in (quiet, cell.trials)]
+    baseline = {name for trial in cell.trials for name in records[trial].around.values()}
+    sides = [
+        [records[name] for name in names if name in records] for names in (baseline, cell.trials)
+    ]
     out = {}
     for canary, key in _COUNTED.items():
         rates = [

@@ -22,7 +22,7 @@ from nephoscope.features.isolation.records import (
     Isolation,
     QuietDrift,
 )
-from nephoscope.features.isolation.trial_pairs import Trials, WatchedLine
+from nephoscope.features.isolation.trial_pairs import AnalysedTrials, WatchedLine
 from nephoscope.measure.plans import resources
 from nephoscope.results.run_data import RunData
 from nephoscope.stats import compare
@@ -32,7 +32,7 @@ from nephoscope.stats.statistics import proportions
 def analyse(data: RunData) -> Isolation:
     """Returns the losses of every victim beside every load of a run with the factor `resource`."""
     confidence = data.confidence
-    run = Trials(
+    run = AnalysedTrials(
         records={one.key.name: one for one in data.records if one.key.round > 0},
         distributions=data.distributions,
         achieved=trial_pairs.achieved(data.values),
@@ -96,10 +96,10 @@ def _idle(cells: Sequence[Cell], confidence: float) -> IdleControl | None:
     return IdleControl(len(decided), outside, share, text)
 
 
-def _drifts(lines: Sequence[WatchedLine], run: Trials) -> Iterable[QuietDrift]:
+def _drifts(lines: Sequence[WatchedLine], run: AnalysedTrials) -> Iterable[QuietDrift]:
     """One value a round: quiet trials of one round share its luck and would feign a trend."""
     for line in lines:
-        rounds = trial_pairs.quiet_by_round(line, run.records).values()
+        rounds = trial_pairs.baseline_by_round(line, run.records).values()
         drift = recovery.drift(
             [fmean(run.records[name].started_at for name in own) for own in rounds],
             [median(line.values[name] for name in own) for own in rounds],

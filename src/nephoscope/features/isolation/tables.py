@@ -8,7 +8,7 @@ from nephoscope.core.grouping import group_by
 from nephoscope.core.model import Estimate
 from nephoscope.core.naming import common_factors
 from nephoscope.features.isolation import money
-from nephoscope.features.isolation.records import Cell, DoseResponse, Index, NamedLoad, Victim
+from nephoscope.features.isolation.records import Cell, DoseResponse, Index, NamedLoad, VictimLine
 from nephoscope.measure.plans.resources import IDLE, RESOURCES
 from nephoscope.report import wording
 from nephoscope.report.blocks import Block, Column, Heading, Sentence, Table
@@ -22,12 +22,12 @@ def is_idle(cell: Cell) -> bool:
     return cell.resource == IDLE
 
 
-def victim_name(victim: Victim) -> str:
+def victim_name(victim: VictimLine) -> str:
     """'mem.stream throughput (triad)'."""
     return wording.line_name(victim.benchmark, victim.metric, victim.factors)
 
 
-def victim_names(victims: Sequence[Victim]) -> dict[int, str]:
+def victim_names(victims: Sequence[VictimLine]) -> dict[int, str]:
     """id() of each victim -> its name, with the factors and targets that tell it from others."""
     several = len({victim.target for victim in victims}) > 1
     names = {}

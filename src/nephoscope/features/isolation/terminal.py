@@ -12,11 +12,11 @@ from nephoscope.core.grouping import group_by
 from nephoscope.features.isolation import money
 from nephoscope.features.isolation.records import Isolation
 from nephoscope.report import wording
-from nephoscope.results.execution import Execution
+from nephoscope.results.execution import ExecutionSummary
 
 if TYPE_CHECKING:
     from nephoscope.core.model import Estimate, RunResult
-    from nephoscope.features.isolation.records import Cell, DoseResponse, Victim
+    from nephoscope.features.isolation.records import Cell, DoseResponse, VictimLine
 
 MOST_ODD = 8
 """Lines on what is odd; all of them are in --json."""
@@ -36,7 +36,7 @@ def text(result: RunResult) -> str:
     )
     by_victim = group_by(isolation.cells, lambda cell: _name(cell.victim, result))
     tables = [f"{name}\n{_table(own)}" for name, own in by_victim.items()]
-    execution = result.part(Execution)
+    execution = result.part(ExecutionSummary)
     warnings = execution.warnings if execution is not None else ()
     odd = [*warnings, *wording.exclusions_by_reason(result), *_odd(isolation)]
     more = [f"… and {len(odd) - MOST_ODD} more (--json)."] if len(odd) > MOST_ODD else []
@@ -62,7 +62,7 @@ def _about_money(isolation: Isolation) -> str:
     return money.WITH_PRICE if has_price else money.WITHOUT_PRICE
 
 
-def _name(victim: Victim, result: RunResult) -> str:
+def _name(victim: VictimLine, result: RunResult) -> str:
     where = f" on {victim.target}" if len(result.run.targets) > 1 else ""
     return f"{wording.line_name(victim.benchmark, victim.metric, victim.factors)}{where}"
 

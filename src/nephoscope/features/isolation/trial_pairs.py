@@ -13,7 +13,7 @@ from nephoscope.catalog import CPU_GAPS
 from nephoscope.core.grouping import group_by
 from nephoscope.core.model import Better, MetricResult, TrialRecord, factors_key
 from nephoscope.core.naming import line_name
-from nephoscope.features.isolation.records import Victim
+from nephoscope.features.isolation.records import VictimLine
 from nephoscope.results import names
 from nephoscope.stats import interference
 from nephoscope.stats.interference import Triple
@@ -33,7 +33,7 @@ _MIDDLE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class AppliedLoad:
     """Load beside a trial. intensity: 0..1, requested."""
 
     resource: str
@@ -45,7 +45,7 @@ class Load:
 class WatchedLine:
     """One victim's value in every trial, by the trial's name; histograms where it has them."""
 
-    victim: Victim
+    victim: VictimLine
     values: dict[str, float] = field(default_factory=dict)
     histograms: dict[str, Trial] = field(default_factory=dict)
 
@@ -61,7 +61,7 @@ class Paired:
 
 
 @dataclass(frozen=True, slots=True)
-class Trials:
+class AnalysedTrials:
     """Trials that all parts of the analysis use. records: trials that count, by name; achieved:
     trial -> what each load beside it reached; shares: trial -> the CPU share of its loops."""
 
@@ -73,12 +73,14 @@ class Trials:
     confidence: float
 
 
-def load_of(factors: Mapping[str, Any]) -> Load | None:
+def load_of(factors: Mapping[str, Any]) -> AppliedLoad | None:
     """The load that a trial's factors name; None for quiet trials and for plans without loads."""
     resource = factors.get(RESOURCE)
     if resource is None or resource == QUIET:
         return None
-    return Load(str(resource), _ratio(factors.get(INTENSITY)), _count(factors.get(NEIGHBOURS)))
+    return AppliedLoad(
+        str(resource), _ratio(factors.get(INTENSITY)), _count(factors.get(NEIGHBOURS))
+    )
 
 
 def _ratio(level: Any) -> float:
@@ -144,7 +146,7 @@ def _line(
     own = _own_factors(factors)
     key = (row.benchmark, metric, row.target, factors_key(own))
     if key not in lines:
-        victim = Victim(row.benchmark, metric, row.target, own, Better(row.better), row.unit)
+        victim = VictimLine(row.benchmark, metric, row.target, own, Better(row.better), row.unit)
         lines[key] = WatchedLine(victim)
     return lines[key]
 
@@ -166,7 +168,7 @@ def tails(
     }
 
 
-def _tells(histogram: TrialHistogram, victim: Victim) -> bool:
+def _tells(histogram: TrialHistogram, victim: VictimLine) -> bool:
     place = (histogram.benchmark, histogram.target, histogram.better)
     if place != (victim.benchmark, victim.target, "lower"):
         return False
@@ -193,24 +195,26 @@ def achieved(values: Iterable[TrialValue]) -> dict[str, list[float]]:
     return dict(loads)
 
 
-def by_load(line: WatchedLine, records: Mapping[str, TrialRecord]) -> dict[Load, list[str]]:
+def by_load(line: WatchedLine, records: Mapping[str, TrialRecord]) -> dict[AppliedLoad, list[str]]:
     """Load -> the names of the line's trials beside it, in the order of execution."""
     trials = sorted(line.values, key=lambda name: records[name].position)
     groups = group_by(trials, lambda name: load_of(records[name].factors))
     return {load: own for load, own in groups.items() if load is not None}
 
 
-def quiet_by_round(line: WatchedLine, records: Mapping[str, TrialRecord]) -> dict[int, list[str]]:
+def baseline_by_round(
+    line: WatchedLine, records: Mapping[str, TrialRecord]
+) -> dict[int, list[str]]:
     """Round -> the names of the line's quiet trials, in the order of execution."""
-    quiet = [name for name in line.values if load_of(records[name].factors) is None]
-    quiet.sort(key=lambda name: records[name].position)
-    return group_by(quiet, lambda name: records[name].key.round)
+    baseline = [name for name in line.values if load_of(records[name].factors) is None]
+    baseline.sort(key=lambda name: records[name].position)
+    return group_by(baseline, lambda name: records[name].key.round)
 
 
 def paired(line: WatchedLine, loaded: Sequence[str], records: Mapping[str, TrialRecord]) -> Paired:
     """Loaded trials with the quiet ones right before and after them, as the run noted; where it
     noted none, with the median of their round's quiet trials."""
-    of_round = quiet_by_round(line, records)
+    of_round = baseline_by_round(line, records)
     triples, used, sides = [], [], 0
     for name in loaded:
         record = records[name]
@@ -222,14 +226,14 @@ def paired(line: WatchedLine, loaded: Sequence[str], records: Mapping[str, Trial
             used.append((name, *(one for one in beside if one in line.values)))
             sides += 1
         elif number in of_round:
-            quiet = statistics.median(line.values[one] for one in of_round[number])
-            triples.append(Triple(number, value, quiet))
+            baseline = statistics.median(line.values[one] for one in of_round[number])
+            triples.append(Triple(number, value, baseline))
             used.append((name, *of_round[number]))
     return Paired(
         tuple(triples), tuple(used), len(loaded) - len(triples), bool(sides) and sides == len(used)
     )
 
 
-def label(victim: Victim) -> str:
+def label(victim: VictimLine) -> str:
     """A victim's name in a sentence."""
     return line_name(victim.benchmark, victim.metric, victim.factors)

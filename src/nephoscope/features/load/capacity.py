@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from nephoscope.core.errors import NephoscopeError, RunFailed
-from nephoscope.features.load.capacity_search import Capacity, Range, estimate, next_rates
-from nephoscope.features.load.objective import Objective
+from nephoscope.features.load.capacity_search import Capacity, RateRange, estimate, next_rates
+from nephoscope.features.load.objective import LatencyObjective
 from nephoscope.features.load.records import SearchStage, TrialOutcome, Tried
 from nephoscope.report import wording
 
@@ -26,7 +26,7 @@ _LEAST_REQUESTS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class CapacityStage:
     """Outcomes of one run, how many trials were excluded, and why where none is left.
 
     spent_s: seconds that each trial took, the first one with the start of the stage.
@@ -85,7 +85,7 @@ class StagePlan:
         return self.rounds * len(self.rates_per_s)
 
 
-Measure = Callable[[StagePlan], Stage]
+Measure = Callable[[StagePlan], CapacityStage]
 """Measures the rates of a stage in interleaved rounds."""
 
 
@@ -126,7 +126,7 @@ class Search:
 
 def search(
     measure: Measure,
-    objective: Objective,
+    objective: LatencyObjective,
     closed_loop_per_s: float,
     limits: SearchLimits,
     now: Callable[[], float] = time.monotonic,
@@ -139,7 +139,7 @@ def search(
     outcome, or where none has one.
     """
     lowest = max(closed_loop_per_s / _SPREAD, _LEAST_REQUESTS / longest_trial_s(limits.budget_s))
-    among = Range(min(lowest, closed_loop_per_s / 2), closed_loop_per_s * _ABOVE)
+    among = RateRange(min(lowest, closed_loop_per_s / 2), closed_loop_per_s * _ABOVE)
     outcomes: list[TrialOutcome] = []
     stages: list[SearchStage] = []
     excluded = without = 0
@@ -176,8 +176,8 @@ def search(
 
 def stage_plan(
     outcomes: Sequence[TrialOutcome],
-    among: Range,
-    objective: Objective,
+    among: RateRange,
+    objective: LatencyObjective,
     budget_s: float,
     left_s: float,
     costs: Costs,
@@ -202,13 +202,15 @@ def longest_trial_s(budget_s: float) -> float:
     return max(_TRIAL_S[0], budget_s / _TRIALS_OF_BUDGET - Costs().trial_s)
 
 
-def trial_s(objective: Objective, rate_per_s: float) -> float:
+def trial_s(objective: LatencyObjective, rate_per_s: float) -> float:
     """Seconds in which this rate has enough requests for the objective's percentile."""
     low, high = _TRIAL_S
     return min(high, max(low, math.ceil(objective.least_requests / rate_per_s)))
 
 
-def conclusion(search_result: Search, objective: Objective, confidence: float) -> tuple[str, bool]:
+def conclusion(
+    search_result: Search, objective: LatencyObjective, confidence: float
+) -> tuple[str, bool]:
     """Returns what is known of the capacity in a sentence, and whether it has an interval."""
     level, capacity = f"{100 * confidence:g} %", search_result.capacity
     seen = _bounds_seen(search_result.outcomes)
@@ -254,7 +256,7 @@ def _late_sender(outcomes: Sequence[TrialOutcome]) -> str:
     )
 
 
-def remarks(search_result: Search, objective: Objective, limits: SearchLimits) -> list[str]:
+def remarks(search_result: Search, objective: LatencyObjective, limits: SearchLimits) -> list[str]:
     """Returns what the budget did to a search: an interval wider than wanted, short trials."""
     reached, sentences = search_result.capacity, []
     late = _late_sender(search_result.outcomes)

@@ -18,8 +18,14 @@ from nephoscope.features.load.options import RequestOptions, params_of
 
 if TYPE_CHECKING:
     from nephoscope.core.model import Sample, TrialRecord
-    from nephoscope.features.load.capacity import Costs, Search, SearchLimits, Stage, StagePlan
-    from nephoscope.features.load.objective import Objective
+    from nephoscope.features.load.capacity import (
+        CapacityStage,
+        Costs,
+        Search,
+        SearchLimits,
+        StagePlan,
+    )
+    from nephoscope.features.load.objective import LatencyObjective
     from nephoscope.features.load.records import CapacityResult
     from nephoscope.measure.targets.kinds.record import TargetRecord
     from nephoscope.store import Store, StoredRun
@@ -79,11 +85,10 @@ def capacity(args: _CapacityArguments) -> int:
     """
     from nephoscope.core.reading import yamltext
     from nephoscope.features.load import capacity as search
-    from nephoscope.features.load.objective import Objective
     from nephoscope.measure.targets.kinds import parse
     from nephoscope.store import Store
 
-    objective = Objective.of(args.objective_text)
+    objective = LatencyObjective.of(args.objective_text)
     began_s, budget_s = time.monotonic(), args.budget or _BUDGET_S
     if budget_s < _LEAST_BUDGET_S:
         raise UsageError(
@@ -120,7 +125,7 @@ class _Server:
         target: TargetRecord,
         store: Store,
         seed: int | None,
-        objective: Objective,
+        objective: LatencyObjective,
     ) -> None:
         self.params = params
         self.objective = objective
@@ -146,9 +151,9 @@ class _Server:
         )
         return line.estimate.value
 
-    def measure(self, plan: StagePlan) -> Stage:
+    def measure(self, plan: StagePlan) -> CapacityStage:
         """See `nephoscope.features.load.capacity.Measure`."""
-        from nephoscope.features.load.capacity import Stage
+        from nephoscope.features.load.capacity import CapacityStage
         from nephoscope.features.load.records import TrialOutcome
 
         rates = sorted({float(f"{rate:.4g}") for rate in plan.rates_per_s})
@@ -162,7 +167,7 @@ class _Server:
             rate = float(record.factors["rate_per_s"])
             outcomes.append(TrialOutcome(rate, met, known_ns, is_late))
         excluded = max(0, plan.rounds * len(rates) - len(outcomes))
-        return Stage(outcomes, excluded, failure, _spent_s(run))
+        return CapacityStage(outcomes, excluded, failure, _spent_s(run))
 
     def _executed(
         self, trials: int, trial_s: float, limit_s: float, rates_per_s: list[float] | None = None

@@ -51,14 +51,14 @@ class Capacity:
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class RateRange:
     """Rates per second among which the capacity is searched."""
 
     low: float
     high: float
 
 
-def estimate(outcomes: Sequence[TrialOutcome], among: Range, confidence: float) -> Capacity:
+def estimate(outcomes: Sequence[TrialOutcome], among: RateRange, confidence: float) -> Capacity:
     """Returns the median of the posterior and its equal-tailed interval.
 
     The median is that of the trials that decide.
@@ -78,7 +78,7 @@ def estimate(outcomes: Sequence[TrialOutcome], among: Range, confidence: float) 
     )
 
 
-def _estimate(outcomes: Sequence[TrialOutcome], among: Range, confidence: float) -> Capacity:
+def _estimate(outcomes: Sequence[TrialOutcome], among: RateRange, confidence: float) -> Capacity:
     rates, weights = _posterior(outcomes, among)
     tail = (1 - confidence) / 2
     low, middle, high = _quantiles(rates, weights, (tail, 0.5, 1 - tail))
@@ -92,14 +92,14 @@ def _estimate(outcomes: Sequence[TrialOutcome], among: Range, confidence: float)
     )
 
 
-def next_rates(outcomes: Sequence[TrialOutcome], among: Range) -> list[float]:
+def next_rates(outcomes: Sequence[TrialOutcome], among: RateRange) -> list[float]:
     """The rates whose trials tell most, in rising order."""
     rates, weights = _posterior(outcomes, among)
     return _quantiles(rates, weights, _QUANTILES)
 
 
 def _posterior(
-    outcomes: Sequence[TrialOutcome], among: Range
+    outcomes: Sequence[TrialOutcome], among: RateRange
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Rates on a grid of equal ratios, and the probability that each is the capacity."""
     logs = np.linspace(np.log(among.low), np.log(among.high), _POINTS)

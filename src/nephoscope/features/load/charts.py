@@ -159,7 +159,7 @@ def _violins(benchmark: str, own: Sequence[MetricResult]) -> Chart:
         wording.setting_text(line, targets, common) or wording.clean(line.target) for line in own
     ]
     groups = [
-        violins.Group(name, "trials", tuple(line.trial_values))
+        violins.ViolinGroup(name, "trials", tuple(line.trial_values))
         for name, line in zip(names, own, strict=True)
     ]
     quantity = wording.metric_name(own[0].metric)

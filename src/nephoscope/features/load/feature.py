@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nephoscope.results.feature import Feature, Region, ReportSection
 
-_RECORD = ".features.load.result:Load"
+_RECORD = ".features.load.result:LoadAnalysis"
 
 GENERATOR = Feature(
     "load_generator",

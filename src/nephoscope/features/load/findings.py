@@ -5,13 +5,13 @@ from __future__ import annotations
 from nephoscope.core.model import Finding, Severity
 from nephoscope.core.naming import factors_text, plural
 from nephoscope.features.load import sentences
-from nephoscope.features.load.result import Load
+from nephoscope.features.load.result import LoadAnalysis
 from nephoscope.stats.target_evidence import Answers, TargetEvidence
 
 
 def overloaded_servers(case: TargetEvidence) -> Answers:
     """Settings at which requests waited in a queue that grew."""
-    load = case.part(Load)
+    load = case.part(LoadAnalysis)
     for line in load.lines if load is not None else ():
         sentence = sentences.overload(line) if line.target == case.target else ""
         if sentence:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nephoscope.cli.kit.progress import Progress
+from nephoscope.cli.kit.progress import ProgressDisplay
 from nephoscope.core import units
 from nephoscope.core.model import Sample, TrialRecord, TrialStatus
 from nephoscope.stats.statistics import histograms
 from nephoscope.store import StoredRun
 
 
-class LoadProgress(Progress):
+class LoadProgress(ProgressDisplay):
     """Adds rate, percentiles and errors of each trial to the progress of a run.
 
     run: the run once it began.

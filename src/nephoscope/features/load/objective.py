@@ -19,14 +19,14 @@ _EXPECTED_BEYOND = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Objective:
+class LatencyObjective:
     """At least `share_ratio` of all requests are answered within `limit_ns`."""
 
     share_ratio: float
     limit_ns: int
 
     @classmethod
-    def of(cls, text: str) -> Objective:
+    def of(cls, text: str) -> LatencyObjective:
         """Reads 'p99 < 20ms'. Raises UsageError for anything else."""
         hint = "Write, for example, 'p99 < 20ms'."
         match = _TEXT.fullmatch(text)

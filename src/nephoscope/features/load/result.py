@@ -72,13 +72,13 @@ class LoadCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class LoadAnalysis:
     """Counts of a run's request generators, a line for each setting and target."""
 
     lines: tuple[LoadCounts, ...]
 
 
-def analyse(data: RunData) -> Load | None:
+def analyse(data: RunData) -> LoadAnalysis | None:
     """Returns the counts; None where no trial of a generator is valid."""
     lines: dict[tuple[str, str, str], list[LoadCounts]] = {}
     for record, table in data.run.tables():
@@ -86,7 +86,7 @@ def analyse(data: RunData) -> Load | None:
             line = _line(record, table)
             key = (line.benchmark, line.target, factors_key(line.factors))
             lines.setdefault(key, []).append(line)
-    return Load(tuple(sorted(map(_sum, lines.values()), key=_place))) if lines else None
+    return LoadAnalysis(tuple(sorted(map(_sum, lines.values()), key=_place))) if lines else None
 
 
 def _place(line: LoadCounts) -> tuple[Any, ...]:

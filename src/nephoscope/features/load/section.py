@@ -8,14 +8,14 @@ from dataclasses import replace
 from nephoscope.core.model import RunResult
 from nephoscope.core.naming import level_name
 from nephoscope.features.load import charts, sentences, tools
-from nephoscope.features.load.result import Load, LoadCounts
+from nephoscope.features.load.result import LoadAnalysis, LoadCounts
 from nephoscope.report import wording
 from nephoscope.report.blocks import Block, Column, Section, Sentence, Table, items
 
 
 def build(result: RunResult) -> Section | None:
     """Requests sent and answered, failed ones by kind, and what the trials state."""
-    load = result.part(Load)
+    load = result.part(LoadAnalysis)
     if load is None:
         return None
     head = (
@@ -61,7 +61,7 @@ def build(result: RunResult) -> Section | None:
 
 def answer(result: RunResult) -> list[str]:
     """Returns what became of the requests due, and whether the server kept up."""
-    load = result.part(Load)
+    load = result.part(LoadAnalysis)
     if load is None:
         return []
     overloaded = [text for line in load.lines if (text := sentences.overload(line))]
@@ -71,7 +71,7 @@ def answer(result: RunResult) -> list[str]:
     return [wording.clean(text) for text in (*answers, sentences.became(_whole(load)))]
 
 
-def _whole(load: Load) -> LoadCounts:
+def _whole(load: LoadAnalysis) -> LoadCounts:
     """The counts of all lines together."""
     errors: Counter[str] = Counter()
     for line in load.lines:

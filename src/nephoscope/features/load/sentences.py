@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from nephoscope.core import units
-from nephoscope.features.load.result import Load, LoadCounts
+from nephoscope.features.load.result import LoadAnalysis, LoadCounts
 from nephoscope.report import wording
 
 WORDS = {
@@ -60,7 +60,7 @@ def errors_text(errors: Mapping[str, int]) -> str:
     return ", ".join(f"{count:,} {WORDS.get(kind, kind)}" for kind, count in kinds) or "none"
 
 
-def notes_of(load: Load) -> list[str]:
+def notes_of(load: LoadAnalysis) -> list[str]:
     """Returns what trials state about themselves, each sentence with the number of trials."""
     return [
         f"{sentence} ({wording.plural(count, 'trial')} of {line.trials})"

@@ -8,7 +8,7 @@ import textwrap
 from nephoscope.cli.kit import output
 from nephoscope.core.model import RunResult, Severity
 from nephoscope.features.load import sentences
-from nephoscope.features.load.result import Load, LoadCounts
+from nephoscope.features.load.result import LoadAnalysis, LoadCounts
 from nephoscope.report import wording
 
 _ROWS = (
@@ -47,14 +47,14 @@ def text(result: RunResult, url: str, head: str) -> str:
 
 
 def _counts(result: RunResult) -> LoadCounts | None:
-    load = result.part(Load)
+    load = result.part(LoadAnalysis)
     return load.lines[0] if load is not None else None
 
 
 def _notes(result: RunResult, told: str) -> str:
     """Warnings, notes and excluded trials. told: the sentence that stands above already."""
     notes = [one.sentence for one in result.findings if one.severity is Severity.WARNING]
-    load = result.part(Load)
+    load = result.part(LoadAnalysis)
     notes += sentences.notes_of(load) if load is not None else []
     latency = re.compile(r"^\S+ latency( \(|:)")  # `line_name` of latency_ns
     notes += [text for text in result.refused if latency.match(text)]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nephoscope.core.model import Estimate, MetricResult, RunResult, factors_key
-from nephoscope.features.load.result import Load, LoadCounts
+from nephoscope.features.load.result import LoadAnalysis, LoadCounts
 from nephoscope.report import figures, palette, wording
 from nephoscope.report.blocks import Block, Cell, Chart, Column, Heading, Sentence, Table
 from nephoscope.results.names import AUXILIARY_FACTORS
@@ -117,7 +117,7 @@ def _loop(result: RunResult, line: MetricResult) -> str:
 
 def _counts(result: RunResult, line: MetricResult) -> LoadCounts | None:
     """The counts of the generator's setting that a line is of."""
-    load = result.part(Load)
+    load = result.part(LoadAnalysis)
     wanted = (line.benchmark, line.target, factors_key(line.factors))
     for counts in load.lines if load else ():
         if wanted == (counts.benchmark, counts.target, factors_key(counts.factors)):

@@ -12,7 +12,7 @@ from nephoscope.core import units
 from nephoscope.core.model import Better, Estimate, Finding, MetricResult, Severity
 from nephoscope.features.machine.measured_findings import modes
 from nephoscope.stats import attribution
-from nephoscope.stats.attribution import Attribution, Reading, Word
+from nephoscope.stats.attribution import Attribution, Reading, SlowdownCause
 from nephoscope.stats.statistics import ranks
 from nephoscope.stats.target_evidence import TargetEvidence, limit_lines
 
@@ -20,10 +20,12 @@ _NOTABLE = 1.05  # modes are called so from 5 % on; a drift of less is the stopp
 _FEWEST = 12  # a third of them has still an interval
 
 _NEXT = {
-    Word.NEIGHBOUR: "Repeat at another hour; if it persists, request a dedicated host.",
-    Word.OWN_QUOTA: "Raise the quota, or accept these results as limited by it.",
-    Word.LOCAL_LOAD: "Stop other programs on this machine, or include them in the measurement.",
-    Word.UNEXPLAINED: (
+    SlowdownCause.NEIGHBOUR: "Repeat at another hour; if it persists, request a dedicated host.",
+    SlowdownCause.OWN_QUOTA: "Raise the quota, or accept these results as limited by it.",
+    SlowdownCause.LOCAL_LOAD: (
+        "Stop other programs on this machine, or include them in the measurement."
+    ),
+    SlowdownCause.UNEXPLAINED: (
         "No counter shows the cause; clock frequency, burst credits, placement and "
         "unreported steal time remain possible."
     ),
@@ -43,12 +45,12 @@ class _Slow:
 
 def slow_trials(case: TargetEvidence) -> Iterator[Finding]:
     """Trials in two groups or drifting apart: a sentence for each cause that the rule gives."""
-    by_word: dict[Word, list[tuple[_Slow, Attribution]]] = {}
+    by_word: dict[SlowdownCause, list[tuple[_Slow, Attribution]]] = {}
     for line in case.metrics:
         slowest = _slow(case, line) if line.headline else None
         if slowest is not None:
             attributed = attribution.attribute(slowest.slowdown, slowest.quick, slowest.slow)
-            if attributed.word not in (Word.NO_SLOWDOWN, Word.UNDECIDED):
+            if attributed.word not in (SlowdownCause.NO_SLOWDOWN, SlowdownCause.UNDECIDED):
                 by_word.setdefault(attributed.word, []).append((slowest, attributed))
     for word, slow in by_word.items():
         slow.sort(key=lambda pair: -pair[0].slowdown.value)
@@ -56,7 +58,7 @@ def slow_trials(case: TargetEvidence) -> Iterator[Finding]:
         remaining = [f"also {one.what}" for one, _ in slow[1:]]
         yield Finding(
             "slow_trials",
-            Severity.NOTICE if word is Word.UNEXPLAINED else Severity.WARNING,
+            Severity.NOTICE if word is SlowdownCause.UNEXPLAINED else Severity.WARNING,
             f"{worst.what}: {word.value}. {attributed.sentence}",
             (*limit_lines(attributed.evidence, 10), *limit_lines(remaining, 4)),
             _NEXT[word],

@@ -17,7 +17,7 @@ _QUEUE_RATIO, _QUEUE_NS = 2.0, 1e6
 _CLUSTERED = 1.5
 _LOSSY = 0.01
 """Loss ratio: links that work lose far less than 1 % by themselves."""
-_CARRIED = 0.95
+_MIN_DELIVERED_RATIO = 0.95
 _RELATED, _RELATED_P = -0.3, 0.01
 _FEWEST = 20
 
@@ -107,7 +107,7 @@ def _refused_rate(goodput: float | None, offered: float | None) -> CongestionSig
         return None
     return CongestionSign(
         "offered_rate_not_carried",
-        goodput < _CARRIED * offered,
+        goodput < _MIN_DELIVERED_RATIO * offered,
         f"{units.format_value(8 * goodput, 'bits_per_s')} arrived of "
         f"{units.format_value(8 * offered, 'bits_per_s')} that were sent.",
     )

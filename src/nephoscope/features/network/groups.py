@@ -102,7 +102,7 @@ def group(
         raise Refused(
             f"{len(names)} instance types cannot be grouped; use 2 to {_MOST_TYPES} types."
         )
-    asked = [
+    metric_pairs = [
         (metric, first, second)
         for metric, by_type in values.items()
         for first, second in combinations(by_type, 2)
@@ -123,12 +123,12 @@ def group(
             confidence=confidence,
             names=(first, second),
         )
-        for metric, first, second in asked
+        for metric, first, second in metric_pairs
     ]
     pairs = [
         TypePair(*place, one.verdict.word in ("better", "worse"), one.p_holm, one.verdict.sentence)
         for place, one in zip(
-            asked, compare.over_report(compared, confidence=confidence), strict=True
+            metric_pairs, compare.over_report(compared, confidence=confidence), strict=True
         )
     ]
     apart = {frozenset((one.first, one.second)) for one in pairs if one.differ}

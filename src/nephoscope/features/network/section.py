@@ -214,7 +214,9 @@ def groups_blocks(analysis: NetworkGroups) -> Iterable[Block]:
 
 def _violins(metric: str, types: Sequence[TypeValues]) -> Chart:
     unit = types[0].median.unit
-    groups = [violins.Group(wording.clean(one.instance_type), metric, one.values) for one in types]
+    groups = [
+        violins.ViolinGroup(wording.clean(one.instance_type), metric, one.values) for one in types
+    ]
     rows = tuple(
         (
             one.place,

@@ -78,10 +78,10 @@ def platforms(args: _PlatformsArguments) -> int:
     nephoscope platforms --platform container --platform qemu -o platforms.html
     """
     from nephoscope.core.tasks import run_until_signal
-    from nephoscope.features.platforms.measure import Measurement, Settings
+    from nephoscope.features.platforms.measure import PlatformMeasurement, PlatformSettings
     from nephoscope.features.platforms.section import section
 
-    settings = Settings(
+    settings = PlatformSettings(
         tuple(dict.fromkeys(args.names)) or NAMES,
         args.boots,
         args.memory_bytes,
@@ -91,7 +91,7 @@ def platforms(args: _PlatformsArguments) -> int:
     )
 
     report = run_until_signal(
-        Measurement(settings, output.log).run(), "Interrupted; all guests were removed."
+        PlatformMeasurement(settings, output.log).run(), "Interrupted; all guests were removed."
     )
     source = f"seed {settings.seed}"
     return present(report, section(report), as_json=args.as_json, to=args.to, source=source)

@@ -31,7 +31,7 @@ STEP_S = 2 * windows.ROUNDS * 1.7
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class PlatformSettings:
     """Settings. max_guests: 0 measures no density. rate_per_s: of each guest's requests."""
 
     platforms: tuple[str, ...]
@@ -43,7 +43,7 @@ class Settings:
 
 
 @dataclass(slots=True)
-class TimeLeft:
+class PlatformTimeLeft:
     """The remaining time: work that is planned, corrected by how long finished work took."""
 
     say: Callable[[str], None]
@@ -74,17 +74,17 @@ class TimeLeft:
 
 
 @dataclass(slots=True)
-class Measurement:
+class PlatformMeasurement:
     """One measurement on this machine; `run` does it once."""
 
-    settings: Settings
+    settings: PlatformSettings
     say: Callable[[str], None]
     prefix: str = field(default_factory=lambda: f"pf{secrets.token_hex(3)}")
     boots: list[Boot] = field(default_factory=list)
     reasons: dict[str, dict[str, str]] = field(default_factory=dict)
     failures: dict[str, list[str]] = field(default_factory=dict)
     accelerators: dict[str, str] = field(default_factory=dict)
-    _left: TimeLeft = field(init=False)
+    _left: PlatformTimeLeft = field(init=False)
 
     async def run(self) -> PlatformReport:
         """Measures everything. Raises Lacking without the lab, RunFailed where no platform runs."""
@@ -97,7 +97,7 @@ class Measurement:
             )
         for name in usable:
             await PLATFORMS[name].prepare(self.say)
-        self._left = TimeLeft(self.say, self._plan(usable))
+        self._left = PlatformTimeLeft(self.say, self._plan(usable))
         with cleaned_up_after_a_kill(f"{self.prefix}-"):
             try:
                 await self._boot_all(usable)

@@ -85,7 +85,7 @@ class LoadedGuest:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class GuestWindow:
     """Responses of one guest in a window. failure: why it counts as dead, '' for a live guest.
 
     unanswered: those of `latencies` that are lower bounds, of requests that were never sent.
@@ -103,10 +103,10 @@ NO_FAILURES = ("any", "unsent")
 free connection until the window ended: their latency is known as a lower bound only."""
 
 
-def window_of(trial: TargetTrial) -> Window:
+def window_of(trial: TargetTrial) -> GuestWindow:
     """Returns the window of a trial of http.load."""
     if trial.failure is not None:
-        return Window(DEAD, 0.0, trial.failure.message)
+        return GuestWindow(DEAD, 0.0, trial.failure.message)
     latencies, unanswered = (
         ([s.value for s in own], [s.count for s in own])
         for own in (
@@ -121,10 +121,10 @@ def window_of(trial: TargetTrial) -> Window:
         if s.metric == "errors_count" and s.value and s.factors["kind"] not in NO_FAILURES
     ]
     failure = f"failed requests: {', '.join(failed)}" if failed else ""
-    return Window(latencies, values.get("requests_per_s", 0.0), failure, unanswered)
+    return GuestWindow(latencies, values.get("requests_per_s", 0.0), failure, unanswered)
 
 
-async def load(guests: Sequence[LoadedGuest], seed: int) -> list[Window]:
+async def load(guests: Sequence[LoadedGuest], seed: int) -> list[GuestWindow]:
     """Loads guests at one moment; returns the window of each, also of one that is dead."""
     prepared = await asyncio.gather(
         *(guest.prepare(seed + number) for number, guest in enumerate(guests)),
@@ -141,7 +141,7 @@ async def load(guests: Sequence[LoadedGuest], seed: int) -> list[Window]:
             if isinstance(side, Side):
                 windows.append(window_of(await side.running.result(LIMIT_S)))
             else:
-                windows.append(Window(DEAD, 0.0, str(side)))
+                windows.append(GuestWindow(DEAD, 0.0, str(side)))
         return windows
     finally:
         await asyncio.gather(*(side.end() for side in sides))
@@ -151,8 +151,8 @@ async def load(guests: Sequence[LoadedGuest], seed: int) -> list[Window]:
 class Round:
     """Windows of one round: of the first guest while the others idle, and of all guests."""
 
-    alone: Window
-    loaded: tuple[Window, ...]
+    alone: GuestWindow
+    loaded: tuple[GuestWindow, ...]
 
 
 async def measure(guests: Sequence[LoadedGuest], seed: int) -> DensityStep:
@@ -172,7 +172,7 @@ async def rounds(guests: Sequence[LoadedGuest], seed: int, look: int = 0) -> lis
     measured = []
     for _ in range(ROUNDS):
         first = draw.random() < 0.5
-        windows: dict[bool, list[Window]] = {}
+        windows: dict[bool, list[GuestWindow]] = {}
         for alone in (first, not first):
             windows[alone] = await load(guests[:1] if alone else guests, draw.randrange(1, 1 << 60))
         measured.append(Round(windows[True][0], tuple(windows[False])))
@@ -207,7 +207,7 @@ def _ratio_of(measured: Sequence[Round], seed: int) -> Estimate:
     return replace(ratio, high=None, censored=True, note=note)
 
 
-def _reached_by_unanswered(own: Sequence[Window]) -> bool:
+def _reached_by_unanswered(own: Sequence[GuestWindow]) -> bool:
     """States whether requests without an answer reach the quantile of all windows together."""
     latencies, unanswered = (
         histograms.merge([getattr(one, name) for one in own])

@@ -52,7 +52,7 @@ class PriceFunction(Record):
         return np.where(levels >= 0.9, above, math.inf)
 
 
-class Parameter(Record):
+class OfferParameter(Record):
     """A parameter of service, and how useful its values are."""
 
     half: Level = Field(description="Value with a utility of 0.5.")
@@ -87,7 +87,7 @@ class Parameter(Record):
         return np.linspace(low, high, count)
 
 
-class Offer(Record):
+class UtilityOffer(Record):
     """An offer: a price, and a value of each parameter."""
 
     price: Quantity = Field(description="Price, of the same period for all offers.")
@@ -109,10 +109,10 @@ class OfferFile(Record):
         default=None, description="Sum of the Dirichlet parameters of the weights; absent: exact."
     )
     price_weight: Part = Field(default=0.2, description="Weight of the price in TOPSIS.")
-    parameters: Annotated[dict[str, Parameter], Field(min_length=1, max_length=10)] = Field(
+    parameters: Annotated[dict[str, OfferParameter], Field(min_length=1, max_length=10)] = Field(
         description="Parameters of service by name."
     )
-    offers: Annotated[dict[str, Offer], Field(min_length=1, max_length=1000)] = Field(
+    offers: Annotated[dict[str, UtilityOffer], Field(min_length=1, max_length=1000)] = Field(
         description="Offers by name."
     )
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Estimate
-from nephoscope.features.pricing.offers import Offer, OfferFile, Parameter
+from nephoscope.features.pricing.offers import OfferFile, OfferParameter, UtilityOffer
 from nephoscope.results import names
 from nephoscope.stats.statistics import ratios
 from nephoscope.stats.statistics.bootstrap import interval_of_draws
@@ -96,7 +96,7 @@ class UtilityAnalysis:
     notes: tuple[str, ...] = ()
 
 
-def utility_of(values: Array, parameter: Parameter) -> Array:
+def utility_of(values: Array, parameter: OfferParameter) -> Array:
     """Utility from 0 to 1 of values of a parameter."""
     at_half, at_90 = (
         float(_scaled(np.array(value), parameter)) for value in (parameter.half, parameter.good)
@@ -107,7 +107,7 @@ def utility_of(values: Array, parameter: Parameter) -> Array:
     return utility
 
 
-def _scaled(values: Array, parameter: Parameter) -> Array:
+def _scaled(values: Array, parameter: OfferParameter) -> Array:
     """Values as they are, or availabilities as their number of nines."""
     return -np.log10(1 - values) if parameter.scale == "nines" else values
 
@@ -222,7 +222,9 @@ def analyse(file: OfferFile, draws: int = DRAWS) -> UtilityAnalysis:
     )
 
 
-def _utilities(offer: Offer, file: OfferFile, rng: np.random.Generator | None, draws: int) -> Array:
+def _utilities(
+    offer: UtilityOffer, file: OfferFile, rng: np.random.Generator | None, draws: int
+) -> Array:
     """Utilities of the parameters of an offer, shape (draws, parameters); its own without rng."""
     columns = []
     for name, parameter in file.parameters.items():
@@ -257,7 +259,7 @@ def _estimate(value: float, drawn: Array) -> Estimate:
     return Estimate(value, low, high, 0.95, 0, "none", method)
 
 
-def _excluded(offer: Offer, file: OfferFile) -> str:
+def _excluded(offer: UtilityOffer, file: OfferFile) -> str:
     """Returns why an offer is out: the budget, or a hard limit of a parameter."""
     if file.budget is not None and offer.price.estimate("").value > file.budget:
         return f"price above the budget of {file.budget:g} {file.currency}"
@@ -385,7 +387,7 @@ def _most(gains: Array, costs: Array, limit: float) -> int:
     return index if math.isfinite(within[index]) else -1
 
 
-def _curve(name: str, parameter: Parameter, file: OfferFile) -> UtilityCurve:
+def _curve(name: str, parameter: OfferParameter, file: OfferFile) -> UtilityCurve:
     stated = [offer.values[name].estimate("").value for offer in file.offers.values()]
     ends = [*stated, parameter.half, parameter.good]
     if parameter.scale == "nines":

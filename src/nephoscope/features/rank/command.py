@@ -94,7 +94,7 @@ def rank(args: _RankArguments) -> int:
     """
     from nephoscope.core.reading.sentences import listed
     from nephoscope.features.rank import figures_file, result, stored
-    from nephoscope.features.rank.records import Settings
+    from nephoscope.features.rank.records import RankSettings
     from nephoscope.features.rank.section import ranks_section, section
     from nephoscope.store import Store
 
@@ -108,7 +108,7 @@ def rank(args: _RankArguments) -> int:
         alternatives = stored.of_runs(
             args.sources, Store(args.store), args.by, frozenset(args.metrics), args.confidence
         )
-    settings = Settings(
+    settings = RankSettings(
         args.reference, args.weights, args.margin, args.confidence, args.seed, args.top
     )
     ranking = result.rank(alternatives, settings)

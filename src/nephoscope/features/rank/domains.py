@@ -10,9 +10,9 @@ import numpy as np
 from nephoscope.core.model import Estimate
 from nephoscope.core.reading.sentences import listed
 from nephoscope.features.rank.overall import METHOD
-from nephoscope.features.rank.records import Advice, AdviceWord, Settings
+from nephoscope.features.rank.records import AdviceWord, DomainAdvice, RankSettings
 from nephoscope.features.rank.resources import DOMAINS, Domain
-from nephoscope.features.rank.rows import Row, log_costs, weighted, weights_over
+from nephoscope.features.rank.rows import RankRow, log_costs, weighted, weights_over
 from nephoscope.features.rank.standing import Standing
 from nephoscope.stats.statistics.friedman import mid_ranks
 from nephoscope.stats.statistics.values import Array, percent
@@ -21,15 +21,17 @@ MOST_NAMED = 5
 """Alternatives that a sentence names."""
 
 
-def advise(rows: Sequence[Row], names: Sequence[str], settings: Settings) -> tuple[Advice, ...]:
+def advise(
+    rows: Sequence[RankRow], names: Sequence[str], settings: RankSettings
+) -> tuple[DomainAdvice, ...]:
     """Returns the advice for every application domain."""
     usable = [row for row in rows if row.kind == "value" and row.resource]
     return tuple(_advice(domain, usable, names, settings) for domain in DOMAINS)
 
 
 def _advice(
-    domain: Domain, rows: Sequence[Row], names: Sequence[str], settings: Settings
-) -> Advice:
+    domain: Domain, rows: Sequence[RankRow], names: Sequence[str], settings: RankSettings
+) -> DomainAdvice:
     complete = [row for row in rows if row.covers(names)]
     measured = dict.fromkeys(row.resource for row in complete)
     shares = domain.shares or dict.fromkeys(measured, 1.0)
@@ -57,24 +59,24 @@ def _advice(
 
 
 def _by_rank(
-    domain: str, basis: str, rows: Sequence[Row], weights: Sequence[float], names: Sequence[str]
-) -> Advice:
+    domain: str, basis: str, rows: Sequence[RankRow], weights: Sequence[float], names: Sequence[str]
+) -> DomainAdvice:
     """The advice of published ranks: by the weighted mean of the ranks."""
     ranks = mid_ranks(np.round(log_costs(rows, names), 12))
     return _untested(domain, basis, np.average(ranks, axis=0, weights=weights), names)
 
 
-def _untested(domain: str, basis: str, costs: Array, names: Sequence[str]) -> Advice:
+def _untested(domain: str, basis: str, costs: Array, names: Sequence[str]) -> DomainAdvice:
     """The advice where values have no intervals: the lowest cost."""
     first = tuple(
         name for name, cost in zip(names, costs, strict=True) if cost < costs.min() + 1e-9
     )
     text = " or ".join(first) if len(first) <= MOST_NAMED else listed(first, MOST_NAMED)
     sentence = f"{text} by the order of values without intervals; not tested."
-    return Advice(domain, "not tested", first, None, {}, basis, sentence)
+    return DomainAdvice(domain, "not tested", first, None, {}, basis, sentence)
 
 
-def _basis(domain: Domain, shares: Mapping[str, float], rows: Sequence[Row]) -> str:
+def _basis(domain: Domain, shares: Mapping[str, float], rows: Sequence[RankRow]) -> str:
     benchmarks = ", ".join(dict.fromkeys(row.benchmark for row in rows))
     if len(shares) == 1:
         return benchmarks
@@ -87,10 +89,10 @@ def _basis(domain: Domain, shares: Mapping[str, float], rows: Sequence[Row]) -> 
 def _not_measured(
     domain: Domain,
     shares: Mapping[str, float],
-    rows: Sequence[Row],
+    rows: Sequence[RankRow],
     measured: Mapping[str, None],
     names: Sequence[str],
-) -> Advice:
+) -> DomainAdvice:
     wanted = domain.shares or shares
     lacking = [name for name in wanted if name not in measured]
     partly = [row for row in rows if row.resource in lacking]
@@ -102,10 +104,10 @@ def _not_measured(
         else "was measured"
     )
     sentence = f"{what} {where}."
-    return Advice(domain.name, "not measured", (), None, {}, "", sentence)
+    return DomainAdvice(domain.name, "not measured", (), None, {}, "", sentence)
 
 
-def _decide(domain: str, basis: str, standing: Standing, settings: Settings) -> Advice:
+def _decide(domain: str, basis: str, standing: Standing, settings: RankSettings) -> DomainAdvice:
     """The advice that the pairs allow, by the intervals that the ranks have."""
     names, order = standing.names, standing.order.tolist()
     leader, rivals = order[0], order[1:]
@@ -134,7 +136,7 @@ def _decide(domain: str, basis: str, standing: Standing, settings: Settings) -> 
     estimates = standing.ratios(leader, METHOD)
     ratios = {names[index]: estimates[index] for index in [*chosen[1:], *after]}
     sentence = _sentence(word, choice, ratios, certainty, settings.margin)
-    return Advice(domain, word, choice, certainty, ratios, basis, sentence)
+    return DomainAdvice(domain, word, choice, certainty, ratios, basis, sentence)
 
 
 def _sentence(

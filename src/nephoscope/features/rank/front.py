@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from nephoscope.features.rank.rows import Row
+from nephoscope.features.rank.rows import RankRow
 from nephoscope.features.rank.standing import DIGITS, Standing
 from nephoscope.stats.statistics.values import Array
 
@@ -15,7 +15,7 @@ Flags = NDArray[np.bool_]
 Places = NDArray[np.intp]
 
 
-def pareto_front(rows: Sequence[Row], names: Sequence[str], confidence: float) -> set[str]:
+def pareto_front(rows: Sequence[RankRow], names: Sequence[str], confidence: float) -> set[str]:
     """Returns the alternatives that no other one beats in a row without losing in another.
 
     A difference counts where it counts for the ranks: where it is tested, beyond its interval. A
@@ -40,7 +40,7 @@ def pareto_front(rows: Sequence[Row], names: Sequence[str], confidence: float) -
     return {names[index] for index in front.tolist()}
 
 
-def _places(row: Row, names: Sequence[str]) -> Places:
+def _places(row: RankRow, names: Sequence[str]) -> Places:
     """Where each alternative stands in a row; -1 for a gap."""
     at = {name: index for index, name in enumerate(row.lines)}
     return np.array([at.get(name, -1) for name in names])

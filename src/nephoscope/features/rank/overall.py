@@ -14,8 +14,8 @@ import numpy as np
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Estimate
 from nephoscope.core.reading.sentences import did_you_mean
-from nephoscope.features.rank.records import MeanRanks, Overall, OverallCell, Score, Settings
-from nephoscope.features.rank.rows import Row, log_costs, weighted, weights_over
+from nephoscope.features.rank.records import MeanRanks, Overall, OverallCell, RankSettings, Score
+from nephoscope.features.rank.rows import RankRow, log_costs, weighted, weights_over
 from nephoscope.features.rank.standing import Standing
 from nephoscope.stats.statistics import friedman
 from nephoscope.stats.statistics.values import Array
@@ -32,13 +32,13 @@ MOST_GAPS = 0.2
 class Scope:
     """Rows and alternatives of the overall order. omitted: benchmarks that too many lack."""
 
-    rows: Sequence[Row]
+    rows: Sequence[RankRow]
     names: Sequence[str]
     left_out: Sequence[str]
     omitted: Sequence[str]
 
 
-def scope_of(rows: Sequence[Row], names: Sequence[str]) -> Scope:
+def scope_of(rows: Sequence[RankRow], names: Sequence[str]) -> Scope:
     """Returns what the overall order is about.
 
     A benchmark that more than a fifth of the alternatives lack is omitted; alternatives that lack
@@ -57,7 +57,7 @@ def scope_of(rows: Sequence[Row], names: Sequence[str]) -> Scope:
     return Scope(common, ranked, left_out, list(omitted))
 
 
-def overall(scope: Scope, front: set[str], names: Sequence[str], settings: Settings) -> Overall:
+def overall(scope: Scope, front: set[str], names: Sequence[str], settings: RankSettings) -> Overall:
     """Returns the order over the benchmarks of a scope; names: of all alternatives, in order."""
     rows, ranked = scope.rows, scope.names
     benchmarks = tuple(dict.fromkeys(row.benchmark for row in rows))
@@ -101,7 +101,7 @@ def overall(scope: Scope, front: set[str], names: Sequence[str], settings: Setti
     )
 
 
-def _shares(rows: Sequence[Row], weights: Mapping[str, float]) -> dict[str, float]:
+def _shares(rows: Sequence[RankRow], weights: Mapping[str, float]) -> dict[str, float]:
     """The weight of each benchmark, sum 1; that of a parameter is divided among its benchmarks."""
     parameters: dict[str, str] = {row.benchmark: row.parameter for row in rows}
     shares = dict.fromkeys(parameters, 0.0 if weights else 1.0)
@@ -120,7 +120,7 @@ def _shares(rows: Sequence[Row], weights: Mapping[str, float]) -> dict[str, floa
     return {name: share / total for name, share in shares.items()} if total else {}
 
 
-def _by_benchmark(rows: Sequence[Row], values: Array) -> Array:
+def _by_benchmark(rows: Sequence[RankRow], values: Array) -> Array:
     """The mean over the rows of each benchmark: (rows, alternatives) to (benchmarks, …)."""
     labels = [row.benchmark for row in rows]
     return np.array(
@@ -131,7 +131,7 @@ def _by_benchmark(rows: Sequence[Row], values: Array) -> Array:
     )
 
 
-def _variations(rows: Sequence[Row], names: Sequence[str]) -> tuple[list[Row], Array]:
+def _variations(rows: Sequence[RankRow], names: Sequence[str]) -> tuple[list[RankRow], Array]:
     """The rows that have enough repetitions, and their robust coefficients of variation."""
     usable = [
         row
@@ -142,7 +142,7 @@ def _variations(rows: Sequence[Row], names: Sequence[str]) -> tuple[list[Row], A
     return usable, np.array(values)
 
 
-def _agreement(rows: Sequence[Row], costs: Array, names: Sequence[str]) -> MeanRanks | None:
+def _agreement(rows: Sequence[RankRow], costs: Array, names: Sequence[str]) -> MeanRanks | None:
     """Friedman's test over benchmarks; within one, the ranks of its rows are averaged first."""
     if not rows or len(names) < 2:
         return None
@@ -169,7 +169,7 @@ def _cells(
     benchmarks: Sequence[str],
     score: Score,
     front: set[str],
-    settings: Settings,
+    settings: RankSettings,
 ) -> dict[str, OverallCell]:
     """Returns the cell of each alternative. blocks: costs by benchmark."""
     ratios: Sequence[Estimate | None] = [None] * len(standing.names)
@@ -212,7 +212,7 @@ def _cells(
     }
 
 
-def _reference(standing: Standing, settings: Settings) -> int:
+def _reference(standing: Standing, settings: RankSettings) -> int:
     """The position of the reference; that of the best one where the reference has no rank."""
     if settings.reference in standing.names:
         return standing.names.index(settings.reference)

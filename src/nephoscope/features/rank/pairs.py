@@ -11,7 +11,7 @@ import numpy as np
 from nephoscope.core.model import Better, MetricResult
 from nephoscope.features.rank.standing import PairErrors
 from nephoscope.stats import compare
-from nephoscope.stats.compare import Comparison
+from nephoscope.stats.compare import TwoSampleComparison
 from nephoscope.stats.statistics.dependence import ASSUMED
 from nephoscope.stats.statistics.means import t_quantile, two_sided_p
 from nephoscope.stats.statistics.values import Array, Numbers, Refused
@@ -75,7 +75,7 @@ def of_one_run(a: MetricResult, b: MetricResult, confidence: float, prior: Array
     return of_comparison(comparison, a, b)
 
 
-def of_comparison(comparison: Comparison, a: MetricResult, b: MetricResult) -> Pair:
+def of_comparison(comparison: TwoSampleComparison, a: MetricResult, b: MetricResult) -> Pair:
     """Returns the pair of a comparison; of separate runs its interval includes their variance."""
     apart = comparison.p_between_runs is not None
     ratio = comparison.ratio if apart else comparison.ratio_t or comparison.ratio

@@ -20,7 +20,7 @@ TOP = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class RankSettings:
     """Settings of a ranking.
 
     reference: alternative to which ratios are; the first one when empty. weights: by benchmark or
@@ -157,7 +157,7 @@ class Overall:
 
 
 @dataclass(frozen=True, slots=True)
-class Advice:
+class DomainAdvice:
     """The alternatives that suit an application domain.
 
     word: `best`: one is better than all others; `no difference`: all alternatives are equivalent
@@ -191,6 +191,6 @@ class Ranking:
     seed: int
     rows: tuple[RankedRow, ...]
     overall: Overall
-    domains: tuple[Advice, ...]
+    domains: tuple[DomainAdvice, ...]
     excluded: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()

@@ -14,8 +14,15 @@ from nephoscope.core.reading.sentences import did_you_mean, listed
 from nephoscope.features.rank.domains import advise
 from nephoscope.features.rank.front import pareto_front
 from nephoscope.features.rank.overall import overall, scope_of
-from nephoscope.features.rank.records import MARGIN, RankedCell, RankedRow, Ranking, Settings
-from nephoscope.features.rank.rows import FEW, NOT_MEASURED, Alternatives, Measurement, Row, rows_of
+from nephoscope.features.rank.records import MARGIN, RankedCell, RankedRow, Ranking, RankSettings
+from nephoscope.features.rank.rows import (
+    FEW,
+    NOT_MEASURED,
+    Alternatives,
+    Measurement,
+    RankRow,
+    rows_of,
+)
 from nephoscope.features.rank.stored import labelled_lines
 from nephoscope.results.run_data import RunData
 from nephoscope.stats import exclusions
@@ -30,7 +37,7 @@ PLATFORM = "platform"
 METHOD = "ratio of costs; Student t on logarithms, over all pairs together"
 
 
-def rank(alternatives: Alternatives, settings: Settings) -> Ranking:
+def rank(alternatives: Alternatives, settings: RankSettings) -> Ranking:
     """Ranks alternatives by row, overall and by domain.
 
     Raises UsageError for fewer than two alternatives, for a metric that one has twice, and for an
@@ -87,12 +94,12 @@ def rank(alternatives: Alternatives, settings: Settings) -> Ranking:
     )
 
 
-def _because(rows: Iterable[Row], name: str) -> str:
+def _because(rows: Iterable[RankRow], name: str) -> str:
     known = [row.gaps[name] for row in rows if row.gaps[name] != NOT_MEASURED]
     return f" ({known[0]})" if known else ""
 
 
-def _ranked(row: Row, alternatives: Sequence[str], settings: Settings) -> RankedRow:
+def _ranked(row: RankRow, alternatives: Sequence[str], settings: RankSettings) -> RankedRow:
     present = list(row.lines)
     standing = row.standing(settings.confidence)
     ratios: Sequence[Estimate | None] = [None] * len(present)
@@ -140,7 +147,7 @@ def _ranked(row: Row, alternatives: Sequence[str], settings: Settings) -> Ranked
 
 
 def _consistency_ranks(
-    row: Row, names: Sequence[str], settings: Settings
+    row: RankRow, names: Sequence[str], settings: RankSettings
 ) -> dict[str, tuple[int, int, int]]:
     """Rank by robust variation with its interval; none for few repetitions, many alternatives."""
     variations = {
@@ -189,6 +196,6 @@ def analyse(data: RunData) -> Ranking | None:
     alternatives = Alternatives(data.confidence, names, measurements, reasons)
     margin = float(data.manifest.margin or MARGIN)
     try:
-        return rank(alternatives, Settings(margin=margin, confidence=data.confidence))
+        return rank(alternatives, RankSettings(margin=margin, confidence=data.confidence))
     except UsageError:  # one level, or levels without a common metric: there is no order to state
         return None

@@ -55,7 +55,7 @@ class Measurement:
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
+class RankRow:
     """A metric at one setting: line of each alternative, reason of each gap, costs and errors.
 
     costs, errors: of the alternatives in the order of `lines`; see `Standing`.
@@ -158,7 +158,7 @@ class Alternatives:
         return self.reasons.get((alternative, line.benchmark, line.metric), of_all)
 
 
-def rows_of(alternatives: Alternatives) -> tuple[list[Row], list[str]]:
+def rows_of(alternatives: Alternatives) -> tuple[list[RankRow], list[str]]:
     """Returns the rows that at least two alternatives have, and a sentence on what is excluded.
 
     Raises UsageError where one alternative has two lines of one metric and setting.
@@ -252,7 +252,7 @@ def _row(
     every: Mapping[str, Measurement],
     alternatives: Alternatives,
     prior: Array,
-) -> Row:
+) -> RankRow:
     """Returns the row of the alternatives in `cells`; every: those without a ratio, too."""
     present = [name for name in alternatives.names if name in cells]
     absent = [name for name in alternatives.names if name not in cells]
@@ -271,7 +271,7 @@ def _row(
     else:
         costs, errors, lines = of_many(lines, alternatives.confidence)
         errors = alternatives.without_selections(errors, lines, present)
-    return Row(
+    return RankRow(
         first.parameter or parameter_of(line.benchmark),
         line.benchmark,
         line.metric,
@@ -291,20 +291,20 @@ def _row(
     )
 
 
-def weights_over(rows: Sequence[Row], shares: Mapping[str, float]) -> list[float]:
+def weights_over(rows: Sequence[RankRow], shares: Mapping[str, float]) -> list[float]:
     """Returns the weight of each row: equal within a benchmark, whose share is in `shares`."""
     counts = Counter(row.benchmark for row in rows)
     return [shares.get(row.benchmark, 0.0) / counts[row.benchmark] for row in rows]
 
 
-def log_costs(rows: Sequence[Row], names: Sequence[str]) -> Array:
+def log_costs(rows: Sequence[RankRow], names: Sequence[str]) -> Array:
     """Returns the logarithm of each alternative's cost relative to the first; (rows, names)."""
     own = [row.costs[row.positions(names)] for row in rows]
     return np.array([costs - costs[0] for costs in own])
 
 
 def weighted(
-    rows: Sequence[Row], weights: Sequence[float], names: Sequence[str], confidence: float
+    rows: Sequence[RankRow], weights: Sequence[float], names: Sequence[str], confidence: float
 ) -> Standing:
     """Returns the order by the weighted geometric mean of costs over several rows.
 

@@ -11,7 +11,7 @@ from nephoscope.core.model import Better, InvalidTrial, MetricResult, RunResult,
 from nephoscope.core.naming import level_name
 from nephoscope.core.reading.sentences import did_you_mean
 from nephoscope.features.comparison import between_runs
-from nephoscope.features.comparison.history import History, machine_of
+from nephoscope.features.comparison.history import LineHistory, machine_of
 from nephoscope.features.comparison.prior import prior_of
 from nephoscope.features.comparison.settings import measured_otherwise, settings_of
 from nephoscope.features.rank.pairs import Pair, of_comparison
@@ -29,7 +29,7 @@ TARGET = "target"
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedRun:
     """Run that a word of the command names. name: '' where targets or levels name alternatives."""
 
     name: str
@@ -37,13 +37,13 @@ class Named:
     target: str
 
 
-def named(word: str) -> Named:
+def named(word: str) -> NamedRun:
     """Returns the parts of [NAME=]RUN[:TARGET]."""
     name, equals, rest = word.rpartition("=")
     run, _, target = rest.partition(":")
     if (equals and not name.strip()) or not run:
         raise UsageError(f"'{word}' names no run.", "Use RUN, RUN:TARGET or NAME=RUN:TARGET.")
-    return Named(name.strip(), run, target)
+    return NamedRun(name.strip(), run, target)
 
 
 @dataclass
@@ -51,7 +51,7 @@ class StoredAlternatives(Alternatives):
     """Alternatives of one or several runs. _gaps: reason by alternative, benchmark and setting."""
 
     _runs: list[StoredRun] = field(default_factory=list)
-    _histories: list[History] = field(default_factory=list)
+    _histories: list[LineHistory] = field(default_factory=list)
     _ids: set[str] = field(default_factory=set)
     _gaps: dict[tuple[str, str, str], str] = field(default_factory=dict)
 
@@ -84,7 +84,7 @@ class StoredAlternatives(Alternatives):
         of_setting = self._gaps.get((alternative, line.benchmark, factors_key(line.factors)))
         return of_setting or super().reason(alternative, line)
 
-    def add(self, item: Named, store: Store, by: str, metrics: Collection[str]) -> None:
+    def add(self, item: NamedRun, store: Store, by: str, metrics: Collection[str]) -> None:
         """Adds the alternatives of one run. UsageError where it names none."""
         run = store.open(item.run)
         result = analyse_run.build(run, confidence=self.confidence)
@@ -120,7 +120,7 @@ class StoredAlternatives(Alternatives):
         self._runs.append(run)
         self._ids.add(run.id)
         # None of the ranked runs belongs to the history of another; the set grows with them.
-        self._histories.append(History(store, run, self._ids))
+        self._histories.append(LineHistory(store, run, self._ids))
 
     def _otherwise(self, run: StoredRun, benchmarks: Collection[str]) -> dict[str, str]:
         """Benchmarks that an earlier run measured with other parameters, each with the sentence."""

@@ -37,7 +37,7 @@ _TABLE_ROWS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class DrawnGap:
     """One gap: where, when in its trial, how long, and why."""
 
     lane: tuple[str, str, str]
@@ -167,7 +167,7 @@ def _evidence(scheduler: Scheduler) -> list[Block]:
     return items(evidence)
 
 
-def _gaps(result: RunResult) -> list[Gap]:
+def _gaps(result: RunResult) -> list[DrawnGap]:
     out = []
     for key, events in result.series.items():
         if key[0] in BENCHMARKS and key[1].startswith("gap"):
@@ -175,7 +175,7 @@ def _gaps(result: RunResult) -> list[Gap]:
             cause = wording.clean(factors.get("cause", "unexplained"))
             cpu = wording.factors_text(factors, leave_out=("cause",)) or "any CPU"
             out += [
-                Gap((key[2], cpu, trial), int(at_ns), float(length), cause)
+                DrawnGap((key[2], cpu, trial), int(at_ns), float(length), cause)
                 for trial, at_ns, length in events
             ]
     return out
@@ -186,7 +186,7 @@ def _lane_order(lane: tuple[str, str, str]) -> tuple[str, list[int], str, str]:
     return target, [int(part) for part in cpu.split() if part.isdigit()], cpu, trial
 
 
-def _timeline(gaps: Sequence[Gap]) -> Chart:
+def _timeline(gaps: Sequence[DrawnGap]) -> Chart:
     lost: dict[tuple[str, str, str], float] = {}
     for gap in gaps:
         lost[gap.lane] = lost.get(gap.lane, 0.0) + gap.length_ns
@@ -213,7 +213,9 @@ def _timeline(gaps: Sequence[Gap]) -> Chart:
     )
 
 
-def _marks(gaps: Sequence[Gap], places: Mapping[tuple[str, str, str], int]) -> list[dict[str, Any]]:
+def _marks(
+    gaps: Sequence[DrawnGap], places: Mapping[tuple[str, str, str], int]
+) -> list[dict[str, Any]]:
     causes = [cause for cause in palette.CAUSES if any(gap.cause == cause for gap in gaps)]
     causes += sorted({gap.cause for gap in gaps} - set(causes))
     longest = max(gap.length_ns for gap in gaps)
@@ -235,13 +237,15 @@ def _marks(gaps: Sequence[Gap], places: Mapping[tuple[str, str, str], int]) -> l
     return out
 
 
-def _gap_text(gap: Gap) -> str:
+def _gap_text(gap: DrawnGap) -> str:
     _, cpu, trial = gap.lane
     length, start = units.format_value(gap.length_ns, "ns"), units.format_value(gap.at_ns, "ns")
     return f"{cpu}, trial {trial}: {length} at {start}, {gap.cause}"
 
 
-def _strip_layout(lanes: Sequence[tuple[str, str, str]], gaps: Sequence[Gap]) -> dict[str, Any]:
+def _strip_layout(
+    lanes: Sequence[tuple[str, str, str]], gaps: Sequence[DrawnGap]
+) -> dict[str, Any]:
     ends = [0.0, *(gap.at_ns + gap.length_ns for gap in gaps)]
     x_axis = figures.axis_of(figures.Axis("time since start of trial", "ns", from_zero=True), ends)
     targets = len({lane[0] for lane in lanes})
@@ -259,7 +263,7 @@ def _strip_layout(lanes: Sequence[tuple[str, str, str]], gaps: Sequence[Gap]) ->
     return layout
 
 
-def _timeline_table(gaps: Sequence[Gap]) -> Table:
+def _timeline_table(gaps: Sequence[DrawnGap]) -> Table:
     head = Column.head(("where", "trial"), ("start", "length"), ("cause",))
     rows = tuple(
         (
@@ -274,7 +278,7 @@ def _timeline_table(gaps: Sequence[Gap]) -> Table:
     return Table(head, rows, f"The {len(rows)} longest gaps")
 
 
-def _causes_table(gaps: Sequence[Gap]) -> Table:
+def _causes_table(gaps: Sequence[DrawnGap]) -> Table:
     total = sum(gap.length_ns for gap in gaps)
     by_cause = {
         cause: [gap.length_ns for gap in own]

@@ -38,7 +38,7 @@ def world_map(deployment: Deployment, name: str, number: int) -> list[Chart]:
         hover = f"{place.kind} {place.name}" + (f", {place.region}" if place.region else "")
         minor = place.kind == CACHE
         label = "" if minor else wording.clean(place.name)
-        marks.append(world.Mark(label, *_position(place), hover, minor))
+        marks.append(world.MapMarker(label, *_position(place), hover, minor))
     turn = ""
     if deployment.objective_ns is not None:
         turn = f" The palest colour is the objective of {_time(deployment)}."

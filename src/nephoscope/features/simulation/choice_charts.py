@@ -7,7 +7,7 @@ from typing import Any
 
 from nephoscope.core import units
 from nephoscope.features.simulation import tables
-from nephoscope.features.simulation.records import Option, Placement, Surface
+from nephoscope.features.simulation.records import Placement, SiteChoice, Surface
 from nephoscope.report import figures, palette, wording
 from nephoscope.report.blocks import Chart, Column, Table, thin
 
@@ -63,7 +63,7 @@ def front(placement: Placement, name: str, number: int) -> list[Chart]:
     return [chart]
 
 
-def _options(name: str, options: Sequence[Option], **style: Any) -> dict[str, Any]:
+def _options(name: str, options: Sequence[SiteChoice], **style: Any) -> dict[str, Any]:
     hover = [
         f"{wording.joined(one.sites)}: {tables.money(one.cost_usd_per_h)} per hour, "
         f"{wording.percent(one.within_ratio, 4)} within the objective"

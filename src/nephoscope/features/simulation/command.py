@@ -15,7 +15,7 @@ from nephoscope.cli.kit.named import RUN, SCENARIO
 from nephoscope.cli.kit.options import SEEDS, Count, argument, flag, option
 
 if TYPE_CHECKING:
-    from nephoscope.catalog.scenarios import Kind, Scenario
+    from nephoscope.catalog.scenarios import Scenario, SimulationKind
     from nephoscope.measure.plans import Plan
 
 REPLICATIONS = 10
@@ -129,7 +129,9 @@ def selection(args: SimulationArguments) -> int:
     return _simulate(scenarios.SELECTION, args)
 
 
-def _simulate(kind: Kind, args: SimulationArguments, over: Mapping[str, Any] | None = None) -> int:
+def _simulate(
+    kind: SimulationKind, args: SimulationArguments, over: Mapping[str, Any] | None = None
+) -> int:
     """Checks the scenario and runs it as a plan; returns the exit code."""
     if args.scenario is None:
         return _list(kind, as_json=args.as_json)
@@ -167,7 +169,7 @@ def _plan(benchmark: str, scenario: Scenario, replications: int, seed: int | Non
     return from_values(values, catalog.load(), nowhere)
 
 
-def _list(kind: Kind, *, as_json: bool) -> int:
+def _list(kind: SimulationKind, *, as_json: bool) -> int:
     from nephoscope.catalog import scenarios
 
     known = scenarios.builtin(kind)

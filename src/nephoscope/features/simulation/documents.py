@@ -21,9 +21,9 @@ from nephoscope.features.simulation.records import (
     CACHE,
     SITE,
     USER_BASE,
-    Option,
     Place,
     Sensitivity,
+    SiteChoice,
     Surface,
     Track,
 )
@@ -83,10 +83,10 @@ def chosen(document: Any) -> tuple[tuple[str, ...], bool | None, bool | None]:
     return _names(document["sites"]), met, confirmed
 
 
-def front(document: Any, taken: tuple[str, ...]) -> tuple[Option, ...]:
+def front(document: Any, taken: tuple[str, ...]) -> tuple[SiteChoice, ...]:
     """Choices of sites, cheapest first. taken: the sites of the one that answers."""
     options = [
-        Option(
+        SiteChoice(
             _names(one["sites"]),
             float(one["cost_usd_per_h"]),
             float(one["within_ratio"]),

@@ -96,7 +96,7 @@ class Deployment(Simulated):
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class SiteChoice:
     """One choice of sites on the front of cost against users within the objective.
 
     mean_ns: mean response time; None where it is not told. chosen: the one that answers.
@@ -135,7 +135,7 @@ class Placement(Simulated):
     objective, cost, bound on the distance from the optimum).
     """
 
-    front: tuple[Option, ...]
+    front: tuple[SiteChoice, ...]
     chosen: tuple[str, ...]
     figures: Mapping[str, Estimate]
     sensitivity: tuple[Sensitivity, ...]
@@ -154,7 +154,7 @@ class Track:
 
 
 @dataclass(frozen=True, slots=True)
-class Guest:
+class SimulatedGuest:
     """One virtual CPU, or one machine (vcpu None): its estimates by metric."""
 
     vm: str
@@ -166,7 +166,7 @@ class Guest:
 class SimulatedScheduler(Simulated):
     """One host with its virtual machines. tracks: the first moments of one replication."""
 
-    guests: tuple[Guest, ...]
+    guests: tuple[SimulatedGuest, ...]
     tracks: tuple[Track, ...] = field(metadata=INTERNAL)
     window_ns: float = field(metadata=INTERNAL)
     trial: str = field(default="", metadata=INTERNAL)
@@ -185,7 +185,7 @@ class Surface:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selection(Simulated):
+class InstanceSelection(Simulated):
     """Saving by choosing among instances."""
 
     figures: Mapping[str, Estimate]
@@ -199,5 +199,5 @@ class Simulation:
     deployments: tuple[Deployment, ...] = ()
     placements: tuple[Placement, ...] = ()
     schedulers: tuple[SimulatedScheduler, ...] = ()
-    selections: tuple[Selection, ...] = ()
+    selections: tuple[InstanceSelection, ...] = ()
     notes: tuple[str, ...] = ()

@@ -24,11 +24,11 @@ from nephoscope.features.simulation import documents
 from nephoscope.features.simulation.records import (
     Cost,
     Deployment,
-    Guest,
     HourCurve,
+    InstanceSelection,
     Placement,
-    Selection,
     Share,
+    SimulatedGuest,
     SimulatedScheduler,
     Simulation,
 )
@@ -94,11 +94,11 @@ def _groups(records: Iterable[TrialRecord], metrics: Sequence[MetricResult]) -> 
             groups.setdefault(key, _Group(*key[:2], given, record))
     for line in metrics:
         for group in groups.values():
-            theirs = group.record.factors
+            factors = group.record.factors
             if (line.benchmark, line.target) == (group.benchmark, group.target) and (
-                theirs.items() <= line.factors.items()
+                factors.items() <= line.factors.items()
             ):
-                own = {k: v for k, v in line.factors.items() if k not in theirs}
+                own = {k: v for k, v in line.factors.items() if k not in factors}
                 group.lines.append((own, line))
     return list(groups.values())
 
@@ -206,13 +206,13 @@ def _scheduler(group: _Group, notes: list[str]) -> SimulatedScheduler:
     window, tracks = told or (0.0, ())
     return SimulatedScheduler(
         **group.head(),
-        guests=tuple(Guest(*guest, figures[guest]) for guest in ordered),
+        guests=tuple(SimulatedGuest(*guest, figures[guest]) for guest in ordered),
         tracks=tracks,
         window_ns=window,
         trial=group.record.key.name,
     )
 
 
-def _selection(group: _Group, notes: list[str]) -> Selection:
+def _selection(group: _Group, notes: list[str]) -> InstanceSelection:
     surface = documents.read(group.record.documents, "surface", documents.surface, notes)
-    return Selection(**group.head(), figures=group.figures(), surface=surface)
+    return InstanceSelection(**group.head(), figures=group.figures(), surface=surface)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nephoscope.core.model import RunResult
 from nephoscope.features.simulation import choice_charts, tables
-from nephoscope.features.simulation.records import Selection, Simulation
+from nephoscope.features.simulation.records import InstanceSelection, Simulation
 from nephoscope.report import charts, wording
 from nephoscope.report.blocks import Block, Column, Section, Sentence, Table
 
@@ -33,7 +33,7 @@ def build(result: RunResult) -> Section | None:
     names = tables.names_of(savings.selections)
     blocks: list[Block] = [_table(savings.selections, names)]
 
-    def charts_of(saving: Selection, name: str, number: int) -> list[Block]:
+    def charts_of(saving: InstanceSelection, name: str, number: int) -> list[Block]:
         own = charts.cdf(
             result,
             tables.keys_of(result, BENCHMARKS[0], saving, ()),
@@ -54,7 +54,7 @@ def build(result: RunResult) -> Section | None:
     return Section("saving", "Savings from instance selection", (Sentence(intro), *blocks))
 
 
-def _table(found: tuple[Selection, ...], names: list[str]) -> Table:
+def _table(found: tuple[InstanceSelection, ...], names: list[str]) -> Table:
     rows = tuple(
         (told, *(_cell(one, metric) for one in found))
         for metric, told in _TOLD.items()
@@ -65,7 +65,7 @@ def _table(found: tuple[Selection, ...], names: list[str]) -> Table:
     return Table((Column(""), *Column.numbers(*names)), rows, caption)
 
 
-def _cell(found: Selection, metric: str) -> str:
+def _cell(found: InstanceSelection, metric: str) -> str:
     estimate = found.figures.get(metric)
     if estimate is not None and estimate.unit == "none" and "usd" not in metric:
         return wording.value_text(estimate)

@@ -42,7 +42,7 @@ class Dot:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class MapMarker:
     """A site, or a cache (minor)."""
 
     name: str
@@ -64,7 +64,9 @@ def land() -> tuple[list[float | None], list[float | None]]:
     return x, y
 
 
-def figure(dots: Sequence[Dot], marks: Sequence[Mark], *, middle: float | None) -> dict[str, Any]:
+def figure(
+    dots: Sequence[Dot], marks: Sequence[MapMarker], *, middle: float | None
+) -> dict[str, Any]:
     """The map of mean response times in ns.
 
     middle: where the colour turns from blue to vermilion, such as an objective.
@@ -111,7 +113,7 @@ def _dots(dots: Sequence[Dot], middle: float | None) -> list[dict[str, Any]]:
     return out
 
 
-def _trace(name: str, places: Sequence[Dot | Mark], **style: Any) -> dict[str, Any]:
+def _trace(name: str, places: Sequence[Dot | MapMarker], **style: Any) -> dict[str, Any]:
     x, y = [place.longitude for place in places], [place.latitude for place in places]
     return figures.trace(name, x, y, [place.hover for place in places], **style)
 
@@ -156,7 +158,7 @@ def _scale(values: Sequence[float], middle: float | None) -> dict[str, Any]:
     }
 
 
-def _marks(name: str, marks: Sequence[Mark]) -> list[dict[str, Any]]:
+def _marks(name: str, marks: Sequence[MapMarker]) -> list[dict[str, Any]]:
     if not marks:
         return []
     minor = marks[0].minor

@@ -113,7 +113,7 @@ def verdict(args: _SlaVerdictArguments) -> int:
         if args.loss_per_hour is None
         else credit.amount_of(args.loss_per_hour, "--loss-per-hour")
     )
-    settings = result.Settings(
+    settings = result.VerdictSettings(
         **_judging(
             agreement,
             exclusions=args.exclusions,
@@ -170,7 +170,7 @@ def evidence(args: _SlaEvidenceArguments) -> int:
         now=args.now,
         confidence=args.confidence,
     )
-    settings = result.Settings(**judged_by, bills=bills, terms=terms)
+    settings = result.VerdictSettings(**judged_by, bills=bills, terms=terms)
     written = bundles.write(args.to, args.contract, args.events, settings)
     if args.as_json:
         output.document(written)

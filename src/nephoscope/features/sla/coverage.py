@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from nephoscope.features.sla.events import UNKNOWN, Stream
 from nephoscope.features.sla.periods import Period, text_of
-from nephoscope.features.sla.slots import Circumstances
+from nephoscope.features.sla.slots import JudgementContext
 from nephoscope.stats.statistics.values import percent
 
 _RARE = 5.0
@@ -59,7 +59,7 @@ def no_data(share: Fraction) -> str:
     return f"{text} of the time until now has no data"
 
 
-def coverage(streams: Sequence[Stream], period: Period, around: Circumstances) -> Coverage:
+def coverage(streams: Sequence[Stream], period: Period, around: JudgementContext) -> Coverage:
     """Returns which time of a period the events of all observers cover."""
     end_ns = max(period.start_ns, min(period.end_ns, around.now_ns))
     start_ns = min(end_ns, max(period.start_ns, around.good_before_ns))
@@ -83,7 +83,7 @@ def coverage(streams: Sequence[Stream], period: Period, around: Circumstances) -
     return Coverage(int(counted[-1] - counted[0]), int(gaps[missing].sum()), longest)
 
 
-def _excluded_before(at_ns: NDArray[np.int64], around: Circumstances) -> NDArray[np.int64]:
+def _excluded_before(at_ns: NDArray[np.int64], around: JudgementContext) -> NDArray[np.int64]:
     """Returns the excluded time before each instant; overlapping exclusions count once."""
     total = np.zeros_like(at_ns)
     covered_ns = 0

@@ -24,7 +24,7 @@ from nephoscope.core.errors import LaterFormat, NephoscopeError
 from nephoscope.core.format_versions import EVIDENCE
 from nephoscope.core.reading import jsontext, textfile
 from nephoscope.features.sla import events, files, result
-from nephoscope.features.sla.result import Settings, SlaVerdict
+from nephoscope.features.sla.result import SlaVerdict, VerdictSettings
 from nephoscope.store.files import write_atomically
 
 _BLOCK = 1 << 16
@@ -54,7 +54,7 @@ class EvidenceCheck:
     verdict: SlaVerdict | None
 
 
-def write(path: Path, contract: str, paths: Sequence[Path], settings: Settings) -> Evidence:
+def write(path: Path, contract: str, paths: Sequence[Path], settings: VerdictSettings) -> Evidence:
     """Writes a bundle and returns its description. Raises UsageError, StoreError."""
     text, _ = files.text_of(contract)
     files.from_text(text, contract, settings.terms)  # an error names the user's file
@@ -196,7 +196,7 @@ def _problems(
 
 
 def _judged(contents: Mapping[str, bytes], listing: Mapping[str, Any]) -> SlaVerdict:
-    settings = Settings.model_validate(listing["settings"])
+    settings = VerdictSettings.model_validate(listing["settings"])
     with tempfile.TemporaryDirectory(prefix="nephoscope-evidence-") as folder:
         paths = [Path(folder) / Path(name).name for name in contents if name.startswith("events/")]
         for path in paths:

@@ -25,7 +25,7 @@ from nephoscope.features.sla.objectives import (
     word,
 )
 from nephoscope.features.sla.periods import Period
-from nephoscope.features.sla.slots import Circumstances, outside_exclusions, states_of
+from nephoscope.features.sla.slots import JudgementContext, outside_exclusions, states_of
 from nephoscope.features.sla.terms import Objective, nanoseconds
 from nephoscope.stats.statistics.means import mean_t
 from nephoscope.stats.statistics.values import Refused
@@ -35,7 +35,7 @@ _RANKS = {"p50": 500, "p90": 900, "p95": 950, "p99": 990, "max": 1000}
 
 
 def judge(
-    objective: Objective, streams: Sequence[Stream], period: Period, around: Circumstances
+    objective: Objective, streams: Sequence[Stream], period: Period, around: JudgementContext
 ) -> ObjectiveVerdict:
     """Returns the verdict on an objective from the events of all observers of a service."""
     if objective.measure in ("availability", "throughput"):
@@ -50,7 +50,7 @@ def judge(
 
 
 def _of_events(
-    objective: Objective, streams: Sequence[Stream], period: Period, around: Circumstances
+    objective: Objective, streams: Sequence[Stream], period: Period, around: JudgementContext
 ) -> ObjectiveVerdict:
     good, total = (sum(counts) for counts in zip(*(_good(objective, s) for s in streams)))  # noqa: B905
     target = event_target(objective)
@@ -138,7 +138,7 @@ def _percentiles(streams: Sequence[Stream]) -> dict[str, float | None]:
 
 
 def _of_times(
-    objective: Objective, streams: Sequence[Stream], period: Period, around: Circumstances
+    objective: Objective, streams: Sequence[Stream], period: Period, around: JudgementContext
 ) -> ObjectiveVerdict:
     """Mean and maximum of the response time; a failed request has none, so that it decides."""
     parts = [s.response_ms[s.states == OK] for s in streams if s.response_ms is not None]

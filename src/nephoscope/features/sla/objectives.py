@@ -17,7 +17,7 @@ from nephoscope.features.sla import credit
 from nephoscope.features.sla.coverage import no_data
 from nephoscope.features.sla.events import FAILED, UNKNOWN, Stream
 from nephoscope.features.sla.periods import NS, Period, text_of
-from nephoscope.features.sla.slots import Circumstances, SlotStates, lasting, slot_states
+from nephoscope.features.sla.slots import JudgementContext, SlotStates, lasting, slot_states
 from nephoscope.features.sla.terms import Objective, nanoseconds, percent
 from nephoscope.stats.statistics.proportions import exact_bounds
 from nephoscope.stats.statistics.values import runs_of
@@ -142,7 +142,7 @@ def word(lowest: Fraction | float, highest: Fraction | float, target: Fraction) 
 
 
 def of_slots(
-    objective: Objective, streams: Sequence[Stream], period: Period, around: Circumstances
+    objective: Objective, streams: Sequence[Stream], period: Period, around: JudgementContext
 ) -> ObjectiveVerdict:
     """Returns the verdict on an objective that judges each slot good or bad."""
     slots = slot_states(objective, streams, period, around)
@@ -201,7 +201,7 @@ def of_slots(
     )
 
 
-def in_progress(period: Period, around: Circumstances) -> str:
+def in_progress(period: Period, around: JudgementContext) -> str:
     """Returns a sentence on a period that is not over; empty for one that is."""
     if period.end_ns <= around.now_ns:
         return ""

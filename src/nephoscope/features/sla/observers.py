@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nephoscope.core.errors import Lacking, NephoscopeError, TargetError
-from nephoscope.features.sla.probes import Outcome, answer_of, request_of
+from nephoscope.features.sla.probes import ProbeOutcome, answer_of, request_of
 from nephoscope.measure.targets.channels.channel import Program
 from nephoscope.measure.targets.kinds.record import TargetRecord
 from nephoscope.measure.targets.probe.target import Target
@@ -35,11 +35,11 @@ _OUTPUT_LINES, _OUTPUT_BYTES = 1000, 1 << 20
 class Seen:
     """An outcome, and the bound of when its probe began: at most way_ns after it was ordered."""
 
-    outcome: Outcome
+    outcome: ProbeOutcome
     way_ns: int = 0
 
 
-class Session:
+class ObserverSession:
     """Requests to the program on a target and its answers, which come in any order.
 
     why: reason for its end; empty while it lasts.
@@ -49,7 +49,7 @@ class Session:
         self.why = ""
         self._program = program
         self._numbers = itertools.count(1)
-        self._waiting: dict[int, asyncio.Future[tuple[Outcome, int] | None]] = {}
+        self._waiting: dict[int, asyncio.Future[tuple[ProbeOutcome, int] | None]] = {}
         self._sending = asyncio.Lock()
         self._over = asyncio.Event()
         self._reading = asyncio.ensure_future(self._read())
@@ -59,7 +59,7 @@ class Session:
         if self.why:
             return None
         number = next(self._numbers)
-        future: asyncio.Future[tuple[Outcome, int] | None] = asyncio.Future()
+        future: asyncio.Future[tuple[ProbeOutcome, int] | None] = asyncio.Future()
         self._waiting[number] = future
         line = json.dumps({"id": number, **request}).encode() + b"\n"
         try:
@@ -117,7 +117,7 @@ class Session:
                 future.set_result(None)
 
 
-class Observer:
+class ServiceObserver:
     """A target that probes services. name: in the events. say: prints a line for the user."""
 
     def __init__(self, name: str, record: TargetRecord, say: Callable[[str], None]) -> None:
@@ -126,7 +126,7 @@ class Observer:
         self._record = record
         self._say = say
         self._target: Target | None = None
-        self._session: Session | None = None
+        self._session: ObserverSession | None = None
         self._why = "it was not reached yet."
 
     async def open(self, addresses: Sequence[str], *, patient: bool) -> None:
@@ -183,10 +183,10 @@ class Observer:
             why = session.why
         if seen is None:
             why = why.removeprefix(f"{self.name}: ")
-            return Seen(Outcome(None, reason=f"the observer is lost: {why}"))
+            return Seen(ProbeOutcome(None, reason=f"the observer is lost: {why}"))
         if seen.way_ns > _LATEST_NS:
             late_s = seen.way_ns / 1e9
-            return Seen(Outcome(None, reason=f"the observer was up to {late_s:.1f} s late"))
+            return Seen(ProbeOutcome(None, reason=f"the observer was up to {late_s:.1f} s late"))
         return seen
 
     async def close(self) -> None:
@@ -209,7 +209,7 @@ class Observer:
         self._target = target
         try:
             await target.open()
-            self._session = Session(await target.observe())
+            self._session = ObserverSession(await target.observe())
         except BaseException:
             await self.close()
             raise

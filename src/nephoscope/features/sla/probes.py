@@ -22,7 +22,7 @@ _MOST_NS = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ProbeOutcome:
     """Outcome of a probe.
 
     ok: None where the observer could not tell. response_ms: until the answer was complete; the
@@ -92,7 +92,7 @@ def _service(address: str) -> dict[str, Any] | None:
     return {"kind": "http", "url": address}
 
 
-def answer_of(line: bytes) -> tuple[int, Outcome]:
+def answer_of(line: bytes) -> tuple[int, ProbeOutcome]:
     """Returns the number of a request and its outcome. Raises ValueError for what is no answer."""
     values = jsontext.parse(line)
     if not isinstance(values, dict):
@@ -103,7 +103,7 @@ def answer_of(line: bytes) -> tuple[int, Outcome]:
         raise ValueError("`ok` is neither true, false nor null")
     response_ms = None if response_ns is None else _whole(values, "response_ns") / 1e6
     reason, hint = (str(values.get(name, "")) for name in ("reason", "hint"))
-    return number, Outcome(ok, response_ms, reason, hint, held_ns)
+    return number, ProbeOutcome(ok, response_ms, reason, hint, held_ns)
 
 
 def _whole(values: Mapping[str, Any], name: str) -> int:

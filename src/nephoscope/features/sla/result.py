@@ -24,7 +24,7 @@ from nephoscope.features.sla.periods import (
     rolling_window,
     text_of,
 )
-from nephoscope.features.sla.slots import Circumstances, Times
+from nephoscope.features.sla.slots import JudgementContext, Times
 from nephoscope.features.sla.terms import Agreement, Exclusion, TermsReading, nanoseconds
 
 
@@ -65,7 +65,7 @@ class SlaVerdict:
     notes: tuple[str, ...]
 
 
-class Settings(Record):
+class VerdictSettings(Record):
     """Settings of a verdict; an evidence bundle has them too.
 
     now_ns: end of what can be known, and of a rolling window. terms: how the terms are to be read.
@@ -84,7 +84,7 @@ class Settings(Record):
     terms: TermsReading = TermsReading()
 
 
-def judge(agreement: Agreement, events: Events, settings: Settings) -> SlaVerdict:
+def judge(agreement: Agreement, events: Events, settings: VerdictSettings) -> SlaVerdict:
     """Returns the verdict on every service and period of which there are events."""
     exclusions = _exclusions(agreement, settings.exclusions)
     services = _selected(events.services(), settings.services, "service")
@@ -152,11 +152,11 @@ def _of_service(
     service: str,
     streams: Sequence[Stream],
     exclusions: Sequence[Times],
-    settings: Settings,
+    settings: VerdictSettings,
 ) -> Iterator[PeriodVerdict]:
     first_ns = min(int(stream.times_ns[0]) for stream in streams)
     last_ns = max(int(stream.times_ns[-1]) for stream in streams)
-    around = Circumstances(
+    around = JudgementContext(
         exclusions,
         settings.now_ns,
         settings.holds_ns,
@@ -192,7 +192,7 @@ def _credit(
     service: str,
     period: Period,
     judged: Sequence[ObjectiveVerdict],
-    settings: Settings,
+    settings: VerdictSettings,
 ) -> Credit:
     bill = _bill_of(settings, service, period.label)
 
@@ -235,8 +235,8 @@ def _credit(
     )
 
 
-def _bill_of(settings: Settings, service: str, label: str) -> Decimal | None:
-    bills = {(whose, when): amount for whose, when, amount in settings.bills}
+def _bill_of(settings: VerdictSettings, service: str, label: str) -> Decimal | None:
+    bills = {(payer, when): amount for payer, when, amount in settings.bills}
     keys = ((service, label), (service, ""), ("", label), ("", ""))
     return next((bills[key] for key in keys if key in bills), None)
 

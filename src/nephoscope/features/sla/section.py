@@ -134,8 +134,8 @@ def _calendar(verdict: SlaVerdict) -> list[Block]:
     by_day = _downtime_by_day(worst.objectives[0].outages)
     rows = tuple((f"{day}", units.format_duration(by_day[day])) for day in sorted(by_day))
     table = Table((Column("day"), Column("downtime", numeric=True)), rows)
-    whose = f" (the longest downtime of {len(down)})" if len(down) > 1 else ""
-    title = f"Downtime by day: {wording.clean(worst.service) or '-'}, {worst.period}{whose}"
+    scope = f" (the longest downtime of {len(down)})" if len(down) > 1 else ""
+    title = f"Downtime by day: {wording.clean(worst.service) or '-'}, {worst.period}{scope}"
     note = "The deepest colour is an hour or more; days without a time have no violation period."
     return [Chart("sla-calendar", title, _weeks(by_day), table, note, brief=table)]
 

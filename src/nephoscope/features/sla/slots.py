@@ -21,8 +21,8 @@ Times = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Circumstances:
-    """Circumstances that a period is judged by, besides its events.
+class JudgementContext:
+    """JudgementContext that a period is judged by, besides its events.
 
     now_ns: the period may not be over. holds_ns: time for which a slot without events has the state
     of the last slot with events before it. good_before_ns: slots without events that end by then
@@ -58,7 +58,7 @@ class SlotStates:
 
 
 def slot_states(
-    objective: Objective, streams: Sequence[Stream], period: Period, around: Circumstances
+    objective: Objective, streams: Sequence[Stream], period: Period, around: JudgementContext
 ) -> SlotStates:
     """Returns the states of all slots of a period.
 

@@ -52,7 +52,7 @@ Time = Annotated[Seconds, BeforeValidator(_with_unit)]
 """Seconds, of a text with a unit."""
 
 
-class Tier(Record):
+class CreditTier(Record):
     """A band of the service level and its credit as a share of the bill.
 
     The band is half-open: less than `below`, at least `at_least` or the next tier's `below`.
@@ -97,7 +97,7 @@ class Objective(Record):
     failed_above: Share | None = None
     min_outage: Time | None = None
     basis: Literal["sample", "census"] = "sample"
-    credits: tuple[Tier, ...] = ()
+    credits: tuple[CreditTier, ...] = ()
     credit_per_downtime: DowntimeCredit | None = None
 
     @model_validator(mode="after")
@@ -138,7 +138,7 @@ _FIELDS: dict[str, tuple[set[str], set[str]]] = {
 """Measure -> fields that it needs, and further ones that it may have."""
 
 
-def _check_tiers(tiers: tuple[Tier, ...]) -> None:
+def _check_tiers(tiers: tuple[CreditTier, ...]) -> None:
     """Refuses tiers that overlap, leave a gap, or give less credit for a worse service."""
     ordered = sorted(tiers, key=lambda tier: tier.below, reverse=True)
     for upper, lower in pairwise(ordered):

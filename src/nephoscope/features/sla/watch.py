@@ -24,8 +24,8 @@ from pathlib import Path
 from nephoscope.core.errors import StoreError, UsageError
 from nephoscope.core.tasks import together
 from nephoscope.features.sla.events import COLUMNS
-from nephoscope.features.sla.observers import Observer
-from nephoscope.features.sla.probes import Outcome, Service
+from nephoscope.features.sla.observers import ServiceObserver
+from nephoscope.features.sla.probes import ProbeOutcome, Service
 from nephoscope.store.files import write_atomically
 
 _NS = 10**9
@@ -38,7 +38,7 @@ _REASON_CHARACTERS = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule:
+class ProbeSchedule:
     """Interval of the probes, random part of it, timeout of each; duration_s: 0 has no end."""
 
     interval_s: float
@@ -120,7 +120,7 @@ class EventFile:
 
 
 @dataclass(slots=True)
-class Watch:
+class ServiceWatch:
     """A watch of services by observers.
 
     control: address that is probed after a failure; if it fails too, the fault may be the
@@ -128,8 +128,8 @@ class Watch:
     """
 
     services: Sequence[Service]
-    schedule: Schedule
-    observers: Sequence[Observer]
+    schedule: ProbeSchedule
+    observers: Sequence[ServiceObserver]
     file: EventFile
     path: Path
     control: str | None = None
@@ -168,15 +168,15 @@ class Watch:
             async with asyncio.TaskGroup() as group:
                 if self.schedule.duration_s:
                     loop.call_later(self.schedule.duration_s, stop.set)
-                keepers = [group.create_task(one.keep()) for one in self.observers]
+                tasks = [group.create_task(one.keep()) for one in self.observers]
                 watchers = [
                     group.create_task(self._watch(service, observer, stop, group))
                     for service in self.services
                     for observer in self.observers
                 ]
                 await asyncio.wait(watchers)
-                for keeper in keepers:
-                    keeper.cancel()
+                for task in tasks:
+                    task.cancel()
         finally:
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.remove_signal_handler(number)
@@ -198,7 +198,11 @@ class Watch:
         )
 
     async def _watch(
-        self, service: Service, observer: Observer, stop: asyncio.Event, group: asyncio.TaskGroup
+        self,
+        service: Service,
+        observer: ServiceObserver,
+        stop: asyncio.Event,
+        group: asyncio.TaskGroup,
     ) -> None:
         """Starts a probe in each interval of the clock until the watch ends."""
         randomness = random.Random(f"{self.schedule.seed}-{service.name}-{observer.name}")
@@ -222,17 +226,21 @@ class Watch:
                 at_ns = time.time_ns()
                 cell = at_ns // interval_ns
                 reason = f"the clock was set by {step_ns / _NS:+.3f} s"
-                self._append(service, observer, at_ns, Outcome(None, reason=reason))
+                self._append(service, observer, at_ns, ProbeOutcome(None, reason=reason))
             elif late_ns > interval_ns:
                 cell = time.time_ns() // interval_ns  # suspended: what was missed stays unknown
             else:
                 group.create_task(self._probe(service, observer, at_ns, late_ns))
 
-    async def _probe(self, service: Service, observer: Observer, at_ns: int, late_ns: int) -> None:
+    async def _probe(
+        self, service: Service, observer: ServiceObserver, at_ns: int, late_ns: int
+    ) -> None:
         """Probes once. The event has the middle of the time in which the probe has to have begun,
         on the clock of this machine, so that all observers have one clock."""
         if late_ns > _LATE_NS:
-            self._append(service, observer, at_ns, Outcome(None, reason="the observer was late"))
+            self._append(
+                service, observer, at_ns, ProbeOutcome(None, reason="the observer was late")
+            )
             return
         seen = await observer.probe(service.address, self.schedule.timeout_s)
         outcome = seen.outcome
@@ -240,10 +248,12 @@ class Watch:
             control = (await observer.probe(self.control, self.schedule.timeout_s)).outcome
             if not control.ok:
                 verb = "failed too" if control.ok is False else "is unknown"
-                outcome = Outcome(None, reason=f"the control {verb} ({outcome.reason})")
+                outcome = ProbeOutcome(None, reason=f"the control {verb} ({outcome.reason})")
         self._append(service, observer, at_ns + max(0, late_ns) + seen.way_ns // 2, outcome)
 
-    def _append(self, service: Service, observer: Observer, at_ns: int, outcome: Outcome) -> None:
+    def _append(
+        self, service: Service, observer: ServiceObserver, at_ns: int, outcome: ProbeOutcome
+    ) -> None:
         counts = self._counts[service.name, observer.name]
         counts["events"] += 1
         counts["unknown"] += outcome.ok is None

@@ -30,7 +30,7 @@ _TIME = duration("50 ms", "30 d")
 
 
 @dataclass(frozen=True, slots=True)
-class WatchArguments:
+class ServiceWatchArguments:
     """Arguments of `nephoscope sla watch`."""
 
     services: Sequence[str] = argument(nargs=-1, required=True, metavar="[NAME=]ADDRESS...")
@@ -68,7 +68,7 @@ class WatchArguments:
     prints=Document("watch", ".features.sla.watch:WatchResult"),
     requests=Excluded("measures services"),
 )
-def watch(args: WatchArguments) -> int:
+def watch(args: ServiceWatchArguments) -> int:
     """Probe services on a fixed schedule and keep every event.
 
     ADDRESS is http://HOST/, https://HOST/, tcp://HOST:PORT, icmp://HOST, dns://SERVER/NAME or
@@ -76,8 +76,8 @@ def watch(args: WatchArguments) -> int:
     see is a vote in `sla verdict`, so that the broken network of one is no outage.
     """
     from nephoscope.features.sla import probes
-    from nephoscope.features.sla.observers import Observer
-    from nephoscope.features.sla.watch import EventFile, Schedule, Watch
+    from nephoscope.features.sla.observers import ServiceObserver
+    from nephoscope.features.sla.watch import EventFile, ProbeSchedule, ServiceWatch
 
     watched = [probes.service_of(text) for text in args.services]
     if len({service.name for service in watched}) < len(watched):
@@ -85,11 +85,11 @@ def watch(args: WatchArguments) -> int:
     if args.control is not None:
         probes.request_of(args.control)
     records = _records(args.targets or ("local",), args.observer)
-    schedule = Schedule(
+    schedule = ProbeSchedule(
         args.interval_s, args.jitter, args.timeout_s, args.duration_s or 0.0, args.seed
     )
-    observers = [Observer(name, record, output.log) for name, record in records.items()]
-    watching = Watch(
+    observers = [ServiceObserver(name, record, output.log) for name, record in records.items()]
+    watching = ServiceWatch(
         watched, schedule, observers, EventFile(args.to), args.to, args.control, args.metrics
     )
     outcome = asyncio.run(watching.run())

@@ -135,7 +135,7 @@ def promise(args: _PromiseArguments) -> int:
 
     agreement = files.load(args.contract, terms_reading(args.unit, args.slo))
     now_ns = time.time_ns() if args.now is None else instant_ns(args.now, agreement.time_zone)
-    settings = result.Settings(now_ns=now_ns, confidence=args.confidence)
+    settings = result.VerdictSettings(now_ns=now_ns, confidence=args.confidence)
     judged = result.judge(agreement, reading.read(args.events), settings)
     answer = promises(judged, None if args.bill is None else credit.amount_of(args.bill, "--bill"))
     if args.as_json:

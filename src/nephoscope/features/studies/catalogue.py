@@ -12,7 +12,13 @@ from nephoscope.core.errors import UsageError
 from nephoscope.core.reading import recordfile, textfile
 from nephoscope.core.reading.sentences import unknown_name
 from nephoscope.features.studies.definition.selectors import Cell
-from nephoscope.features.studies.definition.study import MissingTable, Part, Study, Table, Tables
+from nephoscope.features.studies.definition.study import (
+    MissingTable,
+    Part,
+    PrintedTable,
+    Study,
+    Tables,
+)
 from nephoscope.measure import plans
 
 COLUMNS = ("table", "row", "column", "value", "unit", "n", "note")
@@ -47,7 +53,7 @@ class ReferenceStudy:
     name: str
     path: Path
     definition: Study
-    tables: tuple[Table, ...]
+    tables: tuple[PrintedTable, ...]
     missing: tuple[MissingTable, ...]
     numbers: tuple[Number, ...]
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from nephoscope.features.studies.catalogue import Number, ReferenceStudy
     from nephoscope.features.studies.comparison.conclusions import ConclusionOutcome
     from nephoscope.features.studies.comparison.part_result import PartResult
-    from nephoscope.features.studies.definition.study import Table
+    from nephoscope.features.studies.definition.study import PrintedTable
     from nephoscope.store import StoredRun
 
 _INDENT = "  "
@@ -91,7 +91,7 @@ def _head(study: ReferenceStudy) -> str:
     return "\n".join(lines)
 
 
-def _grid(study: ReferenceStudy, table: Table) -> str:
+def _grid(study: ReferenceStudy, table: PrintedTable) -> str:
     """A table as printed, in blocks of columns that fit the page, its notes below."""
     cells = {number.cell: number for number in study.numbers if number.table == table.name}
     notes = _Notes()

@@ -67,8 +67,8 @@ def _as_packets(points: Iterable[tuple[int, float]]) -> Packets:
     """One packet for each interval, at its end, with all bytes of it."""
     ends, rates = np.array(sorted(points), dtype=float).T
     sizes = rates * np.diff(ends, prepend=0.0) / 1e9
-    carried = sizes > 0
-    return Packets((ends[carried] - ends[0]) / 1e9, sizes[carried])
+    has_bytes = sizes > 0
+    return Packets((ends[has_bytes] - ends[0]) / 1e9, sizes[has_bytes])
 
 
 def analyse(

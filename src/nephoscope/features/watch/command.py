@@ -104,7 +104,7 @@ def _definition(plan: Path, plan_name: str, args: WatchArguments) -> Definition:
 
 def _repeat(definition: Definition, store: Store, args: WatchArguments) -> BaseException | None:
     """Repeats the plan; returns what interrupted it, None after the last of `--runs`."""
-    from nephoscope.cli.kit.progress import Progress
+    from nephoscope.cli.kit.progress import ProgressDisplay
     from nephoscope.features.compaction.compact import compact
     from nephoscope.features.watch import terminal
     from nephoscope.features.watch.loop import Watch
@@ -112,7 +112,7 @@ def _repeat(definition: Definition, store: Store, args: WatchArguments) -> BaseE
     from nephoscope.features.watch.repetition import Created, measurement
     from nephoscope.store import StoredRun
 
-    class Reporting(Progress):
+    class Reporting(ProgressDisplay):
         """Notes the id of each run as soon as it exists."""
 
         def __init__(self, created: Created) -> None:
@@ -148,9 +148,12 @@ def _sinks(watch: str, store: Store, args: WatchArguments) -> Iterator[list[Any]
     with contextlib.ExitStack() as stack:
         sinks: list[Any] = []
         if args.listen is not None:
-            from nephoscope.features.watch.endpoint import Endpoint, settings_of
+            from nephoscope.features.watch.endpoint import MetricsEndpoint, settings_of
 
-            settings, endpoint = (settings_of(args.listen, args.token_file, store), Endpoint())
+            settings, endpoint = (
+                settings_of(args.listen, args.token_file, store),
+                MetricsEndpoint(),
+            )
             output.log(f"Metrics: {stack.enter_context(endpoint.serving(settings))}")
             if settings.token_file is not None:
                 output.log(f"The token is in {settings.token_file}.")

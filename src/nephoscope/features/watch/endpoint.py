@@ -51,7 +51,7 @@ def settings_of(text: str, token_file: Path | None, store: Store) -> ServerSetti
     return ServerSettings(store, address, port, token=token, token_file=kept_in)
 
 
-class Endpoint:
+class MetricsEndpoint:
     """Serves the families that it was shown last."""
 
     def __init__(self) -> None:

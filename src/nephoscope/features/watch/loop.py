@@ -22,10 +22,17 @@ from nephoscope.features.watch.records import Definition
 from nephoscope.features.watch.repetition import (
     SERIES_LABEL,
     Measure,
-    Repetition,
+    WatchRepetition,
     close_interrupted,
 )
-from nephoscope.features.watch.schedule import Clock, ClockSteps, Cron, Interval, Schedule, Start
+from nephoscope.features.watch.schedule import (
+    Clock,
+    ClockSteps,
+    Cron,
+    IntervalSchedule,
+    Schedule,
+    Start,
+)
 from nephoscope.measure import plans
 from nephoscope.store import Store
 from nephoscope.store.day_files import WATCH
@@ -57,7 +64,7 @@ def schedule_of(definition: Definition) -> Schedule:
     """Returns the schedule of a definition. Raises UsageError for a wrong cron expression."""
     delay = definition.jitter, definition.seed
     if definition.every_s is not None:
-        return Interval(definition.every_s, *delay)
+        return IntervalSchedule(definition.every_s, *delay)
     return Cron(str(definition.cron), definition.time_zone, *delay)
 
 
@@ -75,7 +82,7 @@ class Watch:
     screen: Screen
     clock: Clock = field(default_factory=Clock)
     retain: Callable[[], object] = lambda: None
-    publish: Callable[[Repetition | None, EventLog, float], None] = lambda *_: None
+    publish: Callable[[WatchRepetition | None, EventLog, float], None] = lambda *_: None
 
     def __post_init__(self) -> None:
         self._schedule = schedule_of(self.definition)
@@ -193,7 +200,7 @@ class Watch:
                     return
             self.clock.wait(POLL_S)
 
-    def _measured(self, start: Start) -> Repetition | None:
+    def _measured(self, start: Start) -> WatchRepetition | None:
         """Measures the plan; what fails is an event."""
         begun_s = self.clock.monotonic_s()
         failing = self._log.state.failing.items()
@@ -216,7 +223,7 @@ class Watch:
         self._rest_until_s = begun_s + spent_s / self.definition.max_share
         return repetition
 
-    def _attempt(self, start: Start, resting: Mapping[str, str]) -> Repetition:
+    def _attempt(self, start: Start, resting: Mapping[str, str]) -> WatchRepetition:
         """Measures the plan without the targets that rest, and notes what became of it."""
         plan = self._plan()
         names = [target.name for target in plan.targets]

@@ -17,13 +17,13 @@ import numpy as np
 
 from nephoscope.core.errors import NephoscopeError
 from nephoscope.features.watch.events import EventLog, State
-from nephoscope.features.watch.repetition import Distribution, Repetition
+from nephoscope.features.watch.repetition import Distribution, WatchRepetition
 
 Labels = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class MetricPoint:
     """One value of a gauge or counter."""
 
     labels: Labels
@@ -47,7 +47,7 @@ class Family:
     name: str
     kind: Literal["gauge", "counter", "histogram"]
     help: str
-    points: Sequence[Point | HistogramPoint]
+    points: Sequence[MetricPoint | HistogramPoint]
 
 
 class _Buckets:
@@ -84,11 +84,11 @@ class Metrics:
 
     def __init__(self, watch: str) -> None:
         self._watch = watch
-        self._newest: Repetition | None = None
+        self._newest: WatchRepetition | None = None
         self._buckets: dict[tuple[str, str, str, str, str], _Buckets] = {}
         self._series = 0
 
-    def add(self, repetition: Repetition | None, state: State) -> None:
+    def add(self, repetition: WatchRepetition | None, state: State) -> None:
         """Takes a repetition; None for a start that was skipped or failed."""
         if state.series != self._series:
             self._series, self._newest, self._buckets = state.series, None, {}
@@ -102,9 +102,11 @@ class Metrics:
     def families(self, state: State, next_s: float) -> list[Family]:
         """Returns all families. next_s: the next start, epoch s."""
         own = {"watch": self._watch}
-        events = [Point({**own, "event": kind}, n) for kind, n in sorted(state.counts.items())]
+        events = [
+            MetricPoint({**own, "event": kind}, n) for kind, n in sorted(state.counts.items())
+        ]
         failing = [
-            Point({**own, "target": name or "all"}, entry[0])
+            MetricPoint({**own, "target": name or "all"}, entry[0])
             for name, entry in state.failing.items()
         ]
         ends = [datetime.fromisoformat(end).timestamp() for end in [state.last_end] if end]
@@ -115,12 +117,12 @@ class Metrics:
             ),
             "series": (
                 "Number of the series; an edit of the plan begins a new one.",
-                [Point(own, state.series)],
+                [MetricPoint(own, state.series)],
             ),
-            "next_start_timestamp_seconds": ("Next start.", [Point(own, next_s)]),
+            "next_start_timestamp_seconds": ("Next start.", [MetricPoint(own, next_s)]),
             "last_end_timestamp_seconds": (
                 "End of the last repetition.",
-                [Point(own, at_s) for at_s in ends],
+                [MetricPoint(own, at_s) for at_s in ends],
             ),
         }
         families = [
@@ -133,14 +135,14 @@ class Metrics:
         return [family for family in [*families, *self._results(own)] if family.points]
 
     def _results(self, own: Labels) -> list[Family]:
-        points: dict[str, list[Point]] = {"": [], "_low": [], "_high": [], "_repetitions": []}
+        points: dict[str, list[MetricPoint]] = {"": [], "_low": [], "_high": [], "_repetitions": []}
         keys = ("benchmark", "metric", "target", "factors", "unit")
         for key, one in (self._newest.estimates if self._newest else {}).items():
             labels = {**own, **dict(zip(keys, (*key, one.unit), strict=True))}
             values = (one.value, one.low, one.high, one.n)
             for name, value in zip(points, values, strict=True):
                 if value is not None:  # an interval that does not exist has no sample
-                    points[name].append(Point(labels, value))
+                    points[name].append(MetricPoint(labels, value))
         help_of = {
             "": "Estimate of the newest run.",
             "_low": "Lower bound of the confidence interval.",
@@ -191,7 +193,7 @@ class Publisher:
         self._metrics = Metrics(self.watch)
         self._failing = False
 
-    def __call__(self, repetition: Repetition | None, log: EventLog, next_s: float) -> None:
+    def __call__(self, repetition: WatchRepetition | None, log: EventLog, next_s: float) -> None:
         """Takes a repetition; None for a start without one."""
         self._metrics.add(repetition, log.state)
         families = self._metrics.families(log.state, next_s)

@@ -21,7 +21,7 @@ from typing import Any
 
 from nephoscope import __version__
 from nephoscope.core.errors import NephoscopeError, UsageError
-from nephoscope.features.watch.metrics import Family, HistogramPoint, Labels, Point
+from nephoscope.features.watch.metrics import Family, HistogramPoint, Labels, MetricPoint
 
 HEADERS_VARIABLE = "OTEL_EXPORTER_OTLP_HEADERS"
 """Environment variable of the OpenTelemetry specification: name=value,…, values URL-encoded."""
@@ -163,7 +163,9 @@ def _metric(family: Family, times: Mapping[str, str]) -> dict[str, Any]:
     return {"name": family.name, "description": family.help, kind: data}
 
 
-def _point(point: Point | HistogramPoint, kind: str, times: Mapping[str, str]) -> dict[str, Any]:
+def _point(
+    point: MetricPoint | HistogramPoint, kind: str, times: Mapping[str, str]
+) -> dict[str, Any]:
     head: dict[str, Any] = {"attributes": _attributes(point.labels), **times}
     if isinstance(point, HistogramPoint):
         return {

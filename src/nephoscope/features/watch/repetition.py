@@ -38,7 +38,7 @@ class Distribution:
 
 
 @dataclass(frozen=True, slots=True)
-class Repetition:
+class WatchRepetition:
     """A repetition that was measured. lost: target -> why it was not. estimates: of its run."""
 
     run: str
@@ -50,7 +50,9 @@ class Repetition:
 
 Created = Callable[[str], None]
 """Takes the id of a run as soon as it is stored."""
-Measure = Callable[[plans.Plan, Store, Mapping[str, str], Mapping[str, str], Created], Repetition]
+Measure = Callable[
+    [plans.Plan, Store, Mapping[str, str], Mapping[str, str], Created], WatchRepetition
+]
 """Plan, store, labels of the run, targets that are left out with the reasons -> the repetition."""
 
 
@@ -63,7 +65,7 @@ def measurement(observing: Callable[[Created], AbstractContextManager[Observer]]
         labels: Mapping[str, str],
         absent: Mapping[str, str],
         created: Created,
-    ) -> Repetition:
+    ) -> WatchRepetition:
         for target in plan.targets:
             if target.name not in absent:
                 target.require_programs()
@@ -76,7 +78,7 @@ def measurement(observing: Callable[[Created], AbstractContextManager[Observer]]
     return measure
 
 
-def _repetition(run: StoredRun, result: RunResult) -> Repetition:
+def _repetition(run: StoredRun, result: RunResult) -> WatchRepetition:
     estimates = {
         (line.benchmark, line.metric, line.target, factors_key(line.factors)): line.estimate
         for line in result.metrics
@@ -92,7 +94,7 @@ def _repetition(run: StoredRun, result: RunResult) -> Repetition:
         if key[:2] in units
     )
     lost = {str(name): str(why) for name, why in run.manifest.lost.items()}
-    return Repetition(run.id, _verdict(result), lost, estimates, distributions)
+    return WatchRepetition(run.id, _verdict(result), lost, estimates, distributions)
 
 
 def _unanswered(run: StoredRun) -> Mapping[LineKey, Mapping[float, int]]:
@@ -131,8 +133,8 @@ def close_interrupted(store: Store, run_id: str, watch: str, not_before: str) ->
     else:
         candidates = [run for run in store.runs() if run.id >= not_before]
     for run in candidates:
-        mine = run.labels.get(WATCH) == watch
-        if not mine or run.state not in (RUNNING, MEASURED):
+        is_own = run.labels.get(WATCH) == watch
+        if not is_own or run.state not in (RUNNING, MEASURED):
             continue
         with run.lock():
             records = run.records()

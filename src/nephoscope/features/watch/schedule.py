@@ -76,7 +76,7 @@ class Schedule(ABC):
         return drawn * self._jitter * self.interval_s(due_s)
 
 
-class Interval(Schedule):
+class IntervalSchedule(Schedule):
     """Multiples of an interval since 1970-01-01 00:00 UTC."""
 
     def __init__(self, every_s: float, jitter: float = 0.0, seed: int = 0) -> None:

@@ -20,7 +20,7 @@ from nephoscope.core.format_versions import LAB_STATE
 from nephoscope.core.tasks import in_thread, together
 from nephoscope.measure.lab import check, files, names, needs, state, sweep
 from nephoscope.measure.lab.commands import Runner
-from nephoscope.measure.lab.handle import Host, HostPlan, Lab, Started
+from nephoscope.measure.lab.handle import Host, HostPlan, Lab, StartedHost
 from nephoscope.measure.lab.limits import cgroups, host_limits
 from nephoscope.measure.lab.limits.cpu import machine_cpus
 from nephoscope.measure.lab.network import delay_line, layout, links, namespaces, shaping
@@ -30,7 +30,7 @@ from nephoscope.measure.lab.platforms import PLATFORMS
 from nephoscope.measure.lab.topology import Topology
 from nephoscope.measure.provisioning import COMING_UP, UP, Say
 
-_STARTED = TypeAdapter(Started)
+_STARTED_HOST = TypeAdapter(StartedHost)
 FORWARDING = "net/ipv4/ip_forward"
 _BOOT_S = 10
 """A guest without hardware help, on two shared cores."""
@@ -80,7 +80,7 @@ def save(
         pid=os.getpid(),
         topology=files.values_of(laid.topology),
         paths={link.cable.name: link.path for link in chosen},
-        hosts={name: _STARTED.dump_python(host, mode="json") for name, host in hosts.items()},
+        hosts={name: _STARTED_HOST.dump_python(host, mode="json") for name, host in hosts.items()},
         **more,
     )
     state.write(lab, known)
@@ -209,7 +209,7 @@ async def start_host(plan: HostPlan, say: Say, lock: int | None, *, keep: bool =
 
 def host_written_down(plan: HostPlan, values: Mapping[str, Any]) -> Host:
     """The host of a plan, with what `save` wrote down of it."""
-    return Host(**vars(plan), **vars(_STARTED.validate_python(values)))
+    return Host(**vars(plan), **vars(_STARTED_HOST.validate_python(values)))
 
 
 def require_platforms(topology: Topology) -> None:

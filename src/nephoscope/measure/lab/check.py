@@ -12,8 +12,8 @@ from typing import Any
 
 from nephoscope.core import units
 from nephoscope.core.errors import PlanError
-from nephoscope.core.reading.mistakes import Mistakes
 from nephoscope.core.reading.sentences import Place
+from nephoscope.core.reading.validation_errors import ValidationErrors
 from nephoscope.measure.lab import commands
 from nephoscope.measure.lab.limits.cpu import machine_cpus
 from nephoscope.measure.lab.network import layout
@@ -27,11 +27,11 @@ def checked(topology: Topology, place: Place) -> Topology:
         layout.lay_out(topology)
     except layout.Misplaced as error:
         raise PlanError(f"{place(error.loc)}{error.message}", error.hint) from error
-    mistakes = Mistakes()
+    errors = ValidationErrors()
     for name, spec in topology.hosts.items():
-        with mistakes.of_part():
+        with errors.of_part():
             _check_host(name, spec, place)
-    mistakes.report()
+    errors.report()
     return topology
 
 

@@ -27,7 +27,7 @@ Level = Literal["boot", "instance"]
 async def apply(lab: Lab, changes: Mapping[str, Any], say: Say = lambda line: None) -> None:
     """Sets conditions (dotted path -> value) and brings `lab` up to date with them.
 
-    Only what differs is touched. What cannot change in place is made anew: a link that gets its
+    Only differences are applied. What cannot change in place is made anew: a link that gets its
     first delay, a host that gets another platform. Raises UsageError for a path or a value that
     cannot be, Lacking for what this machine has not, RunFailed when a step fails; the lab then may
     be half changed, and is best taken down.

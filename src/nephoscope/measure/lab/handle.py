@@ -93,7 +93,7 @@ class HostPlan:
 
 
 @dataclass(frozen=True)
-class Started:
+class StartedHost:
     """Result of a platform that started a host; pydantic reads and writes it in a lab's file.
 
     entry: the words before a program that runs inside; empty for a guest. guest: how it is reached
@@ -107,7 +107,7 @@ class Started:
 
 
 @dataclass(frozen=True)
-class Host(Started, HostPlan):
+class Host(StartedHost, HostPlan):
     """A host that is up."""
 
     @property
@@ -126,7 +126,7 @@ class Host(Started, HostPlan):
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class LinkImplementation:
     """Implementation of a link: the mechanism of each of its conditions."""
 
     link: str
@@ -149,22 +149,22 @@ class Lab:
     topology: Topology
     directory: Path
     hosts: Mapping[str, Host]
-    links: tuple[Made, ...] = ()
+    links: tuple[LinkImplementation, ...] = ()
     warnings: tuple[str, ...] = ()
 
     def address(self, host: str, toward: str) -> str:
         """The address under which host `toward` reaches host `host`: on a network both are on,
         else that of its first interface."""
         host_plan = self.hosts[host]
-        theirs = {nic.network for nic in self.hosts[toward].nics}
+        networks = {nic.network for nic in self.hosts[toward].nics}
         for nic in host_plan.nics:
-            if nic.network in theirs:
+            if nic.network in networks:
                 return nic.address
         return host_plan.address
 
 
 @dataclass(slots=True)
-class Removed:
+class RemovedLab:
     """Numbers of what `down` removed."""
 
     name: str

@@ -13,7 +13,7 @@ from nephoscope.core.reading.sentences import choices
 from nephoscope.core.tasks import in_thread
 from nephoscope.measure.lab import bringup, check, files, names, needs, state, sweep
 from nephoscope.measure.lab.commands import Runner
-from nephoscope.measure.lab.handle import Lab, Removed
+from nephoscope.measure.lab.handle import Lab, RemovedLab
 from nephoscope.measure.lab.limits import cgroups
 from nephoscope.measure.lab.network import delay_line, layout, links
 from nephoscope.measure.lab.topology import Topology
@@ -78,10 +78,10 @@ class LabProvisioner:
         warnings = tuple(known.get("warnings", ()))
         return Lab(name, topology, names.directory(name), hosts, described, warnings)
 
-    async def remove(self, name: str) -> Removed:
+    async def remove(self, name: str) -> RemovedLab:
         """See `Provisioner.remove`; Busy while another process is making or changing it."""
 
-        def work() -> Removed:
+        def work() -> RemovedLab:
             with state.changing(name):
                 return sweep.sweep(name)
 

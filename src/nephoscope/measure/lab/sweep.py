@@ -1,7 +1,7 @@
 """Removes everything of a lab, found by its name: processes, mounts, namespaces, groups, files.
 
 Nothing that the lab wrote down is needed for it, so it works after a kill at any moment. What is
-not in a namespace, group or folder of this lab is never touched.
+not in a namespace, group or folder of this lab is never removed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from nephoscope.core.errors import Lacking, RunFailed
 from nephoscope.measure.lab import names, processes
-from nephoscope.measure.lab.handle import Removed
+from nephoscope.measure.lab.handle import RemovedLab
 from nephoscope.measure.lab.limits import cgroups
 from nephoscope.measure.lab.limits.hierarchies import unescaped
 from nephoscope.measure.lab.network import namespaces
@@ -37,13 +37,13 @@ def labs_here() -> set[str]:
     return labs
 
 
-def sweep(lab: str) -> Removed:
+def sweep(lab: str) -> RemovedLab:
     """Removes everything of a lab and counts it. RunFailed when something will not go.
 
     The caller holds the lab's lock.
     """
     began = time.monotonic()
-    removed = Removed(lab)
+    removed = RemovedLab(lab)
     # Namespaces last of what processes hold: while one is there, a process in it can be found.
     removed.processes += _kill_all(lab)
     folders = (names.disks(lab), names.directory(lab))

@@ -28,7 +28,7 @@ HOLDS, FAILS, NOT_HERE = "holds", "fails", "not here"
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class CheckMeasurement:
     """Measurement of a check: value with its interval (in the check's unit) and n."""
 
     value: float
@@ -60,12 +60,12 @@ class Check:
     """How it is measured, and the reason of the bound."""
     topology: Mapping[str, Any]
     """Plain values of the topology without version and name; the frame gives it a name."""
-    measure: Callable[[Lab, Check], Awaitable[Measured]]
+    measure: Callable[[Lab, Check], Awaitable[CheckMeasurement]]
     """Raises Lacking when this machine lacks the mechanism."""
     holds_set: bool = False
     attempts: int = 3
 
-    def kept_by(self, seen: Measured) -> bool:
+    def kept_by(self, seen: CheckMeasurement) -> bool:
         """Returns whether the bound is kept."""
         if self.holds_set:
             if seen.low is None or seen.high is None:
@@ -83,17 +83,17 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CheckOutcome:
     """Outcome of a check; `attempts` holds every measurement, the last one decides."""
 
     check: Check
     verdict: str
-    attempts: tuple[Measured, ...]
+    attempts: tuple[CheckMeasurement, ...]
     reason: str = ""
     elapsed_s: float = 0.0
 
     @property
-    def measured(self) -> Measured | None:
+    def measured(self) -> CheckMeasurement | None:
         """The measurement that decided."""
         return self.attempts[-1] if self.attempts else None
 
@@ -114,34 +114,34 @@ PAUSES_S = (1, 5, 15, 30)
 a shared machine lasts seconds."""
 
 
-async def run(check: Check, say: Callable[[str], None]) -> Outcome:
+async def run(check: Check, say: Callable[[str], None]) -> CheckOutcome:
     """Runs one check on labs of its own, again while it fails and attempts are left.
 
     What the environment lacks is the verdict `not here`. A check that cannot be carried out for
     another reason fails, with the reason.
     """
     began = time.monotonic()
-    seen: list[Measured] = []
+    seen: list[CheckMeasurement] = []
     try:
         while len(seen) < check.attempts:
             async with _throw_away_lab(check.topology) as lab:
                 seen.append(await check.measure(lab, check))
             if check.kept_by(seen[-1]):
-                return Outcome(check, HOLDS, tuple(seen), "", time.monotonic() - began)
+                return CheckOutcome(check, HOLDS, tuple(seen), "", time.monotonic() - began)
             if len(seen) < check.attempts:
                 value = units.format_value(seen[-1].value, check.unit, 4)
                 pause_s = PAUSES_S[min(len(seen), len(PAUSES_S)) - 1]
                 say(f"{check.id}: measured {value}, bound {check.bound}; again in {pause_s} s")
                 await asyncio.sleep(pause_s)
     except Lacking as error:
-        return Outcome(check, NOT_HERE, tuple(seen), str(error), time.monotonic() - began)
+        return CheckOutcome(check, NOT_HERE, tuple(seen), str(error), time.monotonic() - began)
     except NephoscopeError as error:
-        return Outcome(check, FAILS, tuple(seen), str(error), time.monotonic() - began)
+        return CheckOutcome(check, FAILS, tuple(seen), str(error), time.monotonic() - began)
     reason = f"not {check.bound} in {len(seen)} of {len(seen)} attempts"
-    return Outcome(check, FAILS, tuple(seen), reason, time.monotonic() - began)
+    return CheckOutcome(check, FAILS, tuple(seen), reason, time.monotonic() - began)
 
 
-async def run_all(checks: Sequence[Check], say: Callable[[str], None]) -> list[Outcome]:
+async def run_all(checks: Sequence[Check], say: Callable[[str], None]) -> list[CheckOutcome]:
     """One check after the other (side by side they would disturb each other)."""
     outcomes = []
     for number, check in enumerate(checks, 1):
@@ -168,12 +168,12 @@ async def require_carried(topology: Topology) -> None:
 
     One sender, one switch, one receiver, over the mechanism that the link would get.
     """
-    asked = {name: asked_bits_per_s(link) for name, link in topology.links.items()}
+    requested = {name: asked_bits_per_s(link) for name, link in topology.links.items()}
     has = needs.abilities()
     for delays in (False, True):
         of = {
             name: rate
-            for name, rate in asked.items()
+            for name, rate in requested.items()
             if rate and topology.links[name].delays == delays
         }
         if not of:
@@ -197,7 +197,7 @@ async def _measured_bits_per_s(mechanism: str) -> float:
         return await asyncio.to_thread(carried_bits_per_s, *ends)
 
 
-def exit_code(outcomes: Sequence[Outcome]) -> int:
+def exit_code(outcomes: Sequence[CheckOutcome]) -> int:
     """1 when one fails; else 4 when the machine lacks something; else 0."""
     verdicts = {outcome.verdict for outcome in outcomes}
     if FAILS in verdicts:

@@ -10,7 +10,7 @@ from nephoscope.core.errors import Lacking, RunFailed
 from nephoscope.measure.lab.handle import Lab
 from nephoscope.measure.lab.limits import cgroups, disk, host_limits, memory
 from nephoscope.measure.lab.limits.cpu import PERIOD_US, machine_cpus
-from nephoscope.measure.labcheck.frame import Check, Measured
+from nephoscope.measure.labcheck.frame import Check, CheckMeasurement
 from nephoscope.measure.labcheck.measuring import TIMEOUT_S, mean, together, trials, value
 from nephoscope.measure.targets.base import TargetTrial
 
@@ -23,7 +23,7 @@ def cap_check(cap_cpus: float) -> Check:
     """A cap, in CPUs: what as many spinning loops as it takes get together."""
     loops = math.ceil(cap_cpus)
 
-    async def measure(lab: Lab, check: Check) -> Measured:
+    async def measure(lab: Lab, check: Check) -> CheckMeasurement:
         cpus = machine_cpus()
         if len(cpus) < loops:
             raise Lacking(f"A cap of {cap_cpus:g} CPUs needs {loops} CPUs; here is {len(cpus)}.")
@@ -60,7 +60,7 @@ def reservation_check(slice_s: float, period_s: float) -> Check:
     """A reservation: what a spinning loop gets, no less and no more."""
     share = slice_s / period_s
 
-    async def measure(lab: Lab, check: Check) -> Measured:
+    async def measure(lab: Lab, check: Check) -> CheckMeasurement:
         seen = await trials(lab, "a", "cpu.gaps", [_params(machine_cpus()[:1])] * _TRIALS)
         return mean([value(trial, "obtained_cpus") for trial in seen])
 
@@ -84,14 +84,14 @@ def weight_check(weights: tuple[int, int]) -> Check:
     """Weights: how two spinning loops divide one CPU."""
     share = weights[0] / sum(weights)
 
-    async def measure(lab: Lab, check: Check) -> Measured:
+    async def measure(lab: Lab, check: Check) -> CheckMeasurement:
         cgroups.favour(lab.name)
         shares = []
         used = 0.0
         for _ in range(_TRIALS):
             # The kernel shares a CPU in turns of some milliseconds: 500 of them in a window.
-            both = await together(lab, ("a", "b"), "cpu.gaps", _params(machine_cpus()[:1]))
-            a, b = (value(trial, "obtained_cpus") for trial in both)
+            trials = await together(lab, ("a", "b"), "cpu.gaps", _params(machine_cpus()[:1]))
+            a, b = (value(trial, "obtained_cpus") for trial in trials)
             shares.append(a / (a + b))
             used += (a + b) / _TRIALS
         return mean(shares, f"together {used:.2f} CPUs", together_cpus=used)
@@ -135,7 +135,7 @@ _RECORD_BYTES = 64 << 10
 def disk_check(direction: Literal["read", "write"], bytes_per_s: float) -> Check:
     """A limit of one direction: what direct I/O of 64 KiB records gets."""
 
-    async def measure(lab: Lab, check: Check) -> Measured:
+    async def measure(lab: Lab, check: Check) -> CheckMeasurement:
         if not disk.supported(cgroups.host(lab.name, "a")):
             raise Lacking("This kernel cannot limit disk bandwidth (no blkio or io controller).")
         params = {
@@ -172,7 +172,7 @@ is why the sizes next to the limit keep away from it."""
 def memory_check(limit_bytes: int) -> Check:
     """A limit: the largest of some buffers that a program may fill."""
 
-    async def measure(lab: Lab, check: Check) -> Measured:
+    async def measure(lab: Lab, check: Check) -> CheckMeasurement:
         group = cgroups.host(lab.name, "a")
         before = memory.killed(group)
         sizes = [int(limit_bytes * part) >> 20 << 20 for part in _PARTS]
@@ -187,7 +187,9 @@ def memory_check(limit_bytes: int) -> Check:
         largest, smallest_ended = max(lived, default=0), min(set(sizes) - set(lived), default=None)
         note = f"{killed} of {len(sizes)} ended by the kernel"
         high = None if smallest_ended is None else float(smallest_ended)
-        return Measured(float(largest), float(largest), high, len(sizes), note, {"killed": killed})
+        return CheckMeasurement(
+            float(largest), float(largest), high, len(sizes), note, {"killed": killed}
+        )
 
     return Check(
         id=f"memory.limit-{limit_bytes >> 20}MiB",

@@ -10,7 +10,7 @@ from typing import Any
 
 from nephoscope.core.errors import RunFailed
 from nephoscope.measure.lab.handle import Lab
-from nephoscope.measure.labcheck.frame import Measured
+from nephoscope.measure.labcheck.frame import CheckMeasurement
 from nephoscope.measure.targets import session
 from nephoscope.measure.targets.base import TargetTrial
 from nephoscope.measure.targets.lab import LabTarget
@@ -68,8 +68,8 @@ def value(trial: TargetTrial, metric: str) -> float:
     return math.fsum(values)
 
 
-def mean(values: Sequence[float], note: str = "", **more: float) -> Measured:
+def mean(values: Sequence[float], note: str = "", **more: float) -> CheckMeasurement:
     """Mean of independent trials with its t interval (95 %)."""
     seen = means.summary(values)
     half = means.t_quantile(seen.n - 1, 0.95) * seen.s / math.sqrt(seen.n)
-    return Measured(seen.mean, seen.mean - half, seen.mean + half, seen.n, note, more)
+    return CheckMeasurement(seen.mean, seen.mean - half, seen.mean + half, seen.n, note, more)

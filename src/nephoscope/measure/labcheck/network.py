@@ -11,7 +11,7 @@ from nephoscope.core.model import Estimate, Sample
 from nephoscope.measure.lab.handle import Lab
 from nephoscope.measure.lab.limits import cgroups
 from nephoscope.measure.lab.topology import LinkSpec
-from nephoscope.measure.labcheck.frame import Check, Measured
+from nephoscope.measure.labcheck.frame import Check, CheckMeasurement
 from nephoscope.measure.labcheck.measuring import TIMEOUT_S, mean, open_hosts, require_success
 from nephoscope.measure.targets import session
 from nephoscope.measure.targets.base import TargetTrial
@@ -38,7 +38,7 @@ def tcp_share(mtu_bytes: int = 1500) -> float:
 def rate_check(bits_per_s: float, mtu_bytes: int = 1500) -> Check:
     """A rate, both ways: TCP goodput with its headers added."""
 
-    async def measure(lab: Lab, check: Check) -> Measured:
+    async def measure(lab: Lab, check: Check) -> CheckMeasurement:
         seen = [await _goodput(lab, way, mtu_bytes) for way in WAYS]
         return _worst(check, dict(zip(WAYS, seen, strict=True)))
 
@@ -61,7 +61,7 @@ def rate_check(bits_per_s: float, mtu_bytes: int = 1500) -> Check:
 def ingress_check(bits_per_s: float, mtu_bytes: int = 1500) -> Check:
     """A limit on what a host takes in: TCP goodput toward it with its headers added."""
 
-    async def measure(lab: Lab, check: Check) -> Measured:
+    async def measure(lab: Lab, check: Check) -> CheckMeasurement:
         return await _goodput(lab, "down", mtu_bytes)
 
     return Check(
@@ -84,7 +84,7 @@ def delay_check(delay_s: float) -> Check:
     # What is added by two programs waking up is far less on a free CPU.
     bound_ns = max(0.5e6, wanted_ns * 0.01)
 
-    async def measure(lab: Lab, check: Check) -> Measured:
+    async def measure(lab: Lab, check: Check) -> CheckMeasurement:
         trial = await _datagrams(lab, per_s=200.0, packets=400)
         return _worst(check, {way: _median(trial, "delay_ns", way) for way in WAYS})
 
@@ -109,7 +109,7 @@ def jitter_check(delay_s: float, jitter_s: float) -> Check:
     per_s = min(200.0, 1 / (2.2 * jitter_s))
     packets = max(300, min(1200, round(8 * per_s)))
 
-    async def measure(lab: Lab, check: Check) -> Measured:
+    async def measure(lab: Lab, check: Check) -> CheckMeasurement:
         trial = await _datagrams(lab, per_s=per_s, packets=packets)
         return _worst(check, {way: _half_width(trial, way) for way in WAYS})
 
@@ -132,7 +132,7 @@ def jitter_check(delay_s: float, jitter_s: float) -> Check:
 def loss_check(ratio: float, delay_s: float | None = None) -> Check:
     """A loss, on its way: the share of 10,000 datagrams that did not arrive."""
 
-    async def measure(lab: Lab, check: Check) -> Measured:
+    async def measure(lab: Lab, check: Check) -> CheckMeasurement:
         trial = await _datagrams(lab, per_s=_PACKETS_PER_S, packets=_PACKETS)
         sent, received, returned = (
             int(single_value(trial, f"{what}_count")) for what in ("sent", "received", "returned")
@@ -164,7 +164,7 @@ def loss_check(ratio: float, delay_s: float | None = None) -> Check:
 def duplicate_check(ratio: float) -> Check:
     """Duplication, on its way: the share of datagrams that came twice."""
 
-    async def measure(lab: Lab, check: Check) -> Measured:
+    async def measure(lab: Lab, check: Check) -> CheckMeasurement:
         trial = await _datagrams(lab, per_s=_PACKETS_PER_S, packets=_PACKETS)
         received = int(single_value(trial, "received_count"))
         twice = int(single_value(trial, "duplicates_count", "up"))
@@ -258,7 +258,7 @@ async def _datagrams(lab: Lab, *, per_s: float, packets: int) -> TargetTrial:
     return await between(lab, "net.rtt", params)
 
 
-async def _goodput(lab: Lab, way: str, mtu_bytes: int) -> Measured:
+async def _goodput(lab: Lab, way: str, mtu_bytes: int) -> CheckMeasurement:
     """Goodput of one direction with its headers, bits a second; the interval is as wide as that of
     the mean of its parts (net.throughput's own intervals), warm-up left out."""
     cgroups.favour(lab.name)
@@ -274,21 +274,21 @@ async def _goodput(lab: Lab, way: str, mtu_bytes: int) -> Measured:
     # Over the receiver's own time, which is what goodput means; the parts tell how sure it is.
     value = single_value(trial, "goodput_bytes_per_s", way) * scale
     half = (spread.high - spread.low) / 2
-    return Measured(value, value - half, value + half, spread.n)
+    return CheckMeasurement(value, value - half, value + half, spread.n)
 
 
-def _median(trial: TargetTrial, metric: str, way: str) -> Measured:
+def _median(trial: TargetTrial, metric: str, way: str) -> CheckMeasurement:
     """The median of a histogram with its interval by order statistics (95 %)."""
     low, high, n = _bounds(trial, metric, 0.5, way)
-    return Measured(quantile(trial, metric, 0.5, way), low, high, n)
+    return CheckMeasurement(quantile(trial, metric, 0.5, way), low, high, n)
 
 
-def _half_width(trial: TargetTrial, way: str) -> Measured:
+def _half_width(trial: TargetTrial, way: str) -> CheckMeasurement:
     """`half_width`; its interval is as wide as those of both quantiles allow."""
     low05, high05, n = _bounds(trial, "delay_ns", 0.05, way)
     low95, high95, _ = _bounds(trial, "delay_ns", 0.95, way)
     ends = ((low95 - high05) / 0.9 / 2, (high95 - low05) / 0.9 / 2)
-    return Measured(half_width(trial, way), *ends, n)
+    return CheckMeasurement(half_width(trial, way), *ends, n)
 
 
 def _bounds(trial: TargetTrial, metric: str, q: float, way: str) -> tuple[float, float, int]:
@@ -299,15 +299,15 @@ def _bounds(trial: TargetTrial, metric: str, q: float, way: str) -> tuple[float,
     return first, last, n
 
 
-def _worst(check: Check, seen: Mapping[str, Measured]) -> Measured:
+def _worst(check: Check, seen: Mapping[str, CheckMeasurement]) -> CheckMeasurement:
     """The direction that is further from what was set."""
     way = max(seen, key=lambda way: abs(seen[way].value - check.set))
     values = {name: one.value for name, one in seen.items()}
     return replace(seen[way], note=f"the way {way}", more=values)
 
 
-def _share(share: Estimate, note: str, **more: float) -> Measured:
-    return Measured(share.value, share.low, share.high, share.n, note, more)
+def _share(share: Estimate, note: str, **more: float) -> CheckMeasurement:
+    return CheckMeasurement(share.value, share.low, share.high, share.n, note, more)
 
 
 def _linked(**link: Any) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 from nephoscope.catalog import SIMULATION, BenchmarkSpec, Catalog
 from nephoscope.core import limits
-from nephoscope.core.reading.mistakes import Mistakes
 from nephoscope.core.reading.sentences import Place, did_you_mean
+from nephoscope.core.reading.validation_errors import ValidationErrors
 from nephoscope.core.reading.yamltext import Loc
 from nephoscope.measure.plans.context import PlanContext, nowhere
 from nephoscope.measure.plans.model import Entry, Plan, Repeat, RepeatChange
@@ -23,28 +23,28 @@ SCENARIO = "scenario"
 def checked(plan: Plan, catalog: Catalog, place: Place = nowhere) -> Plan:
     """Returns the plan with every parameter in its own unit; PlanError for what cannot run."""
     context = PlanContext(plan, catalog, place)
-    mistakes = Mistakes()
-    with mistakes.of_part():
+    errors = ValidationErrors()
+    with errors.of_part():
         _check_names(context)
     entries = []
     for index, entry in enumerate(plan.benchmarks):
         loc: Loc = ("benchmarks", index)
-        with mistakes.of_part():
+        with errors.of_part():
             entries.append(_entry(context, entry, context.spec(entry.benchmark, loc), loc))
-        with mistakes.of_part():
+        with errors.of_part():
             _check_repeat(context, index)
-    with mistakes.of_part():
+    with errors.of_part():
         _check_nest(context)
-    with mistakes.of_part():
+    with errors.of_part():
         _check_money(context)
-    mistakes.report()
+    errors.report()
     return plan.model_copy(update={"benchmarks": tuple(entries)})
 
 
 def check_readable_entries(
-    mistakes: Mistakes, values: Mapping[str, Any], catalog: Catalog, place: Place
+    errors: ValidationErrors, values: Mapping[str, Any], catalog: Catalog, place: Place
 ) -> None:
-    """Adds the mistakes of those benchmarks of a plan that can be read though the plan cannot."""
+    """Adds the errors of those benchmarks of a plan that can be read though the plan cannot."""
     listed = values.get("benchmarks")
     for index, content in enumerate(listed if isinstance(listed, list) else ()):
         try:
@@ -53,7 +53,7 @@ def check_readable_entries(
             continue
         loc: Loc = ("benchmarks", index)
         context = PlanContext(Plan(name="unread", benchmarks=(entry,)), catalog, place)
-        with mistakes.of_part():
+        with errors.of_part():
             _entry(context, entry, context.spec(entry.benchmark, loc), loc)
 
 
@@ -117,29 +117,29 @@ def _check_nest(context: PlanContext) -> None:
 
 
 def _entry(context: PlanContext, entry: Entry, spec: BenchmarkSpec, loc: Loc) -> Entry:
-    mistakes = Mistakes()
+    errors = ValidationErrors()
     known = [metric.id for metric in spec.metrics]
     for name in entry.headline:
         if name not in known:
-            with mistakes.of_part():
+            with errors.of_part():
                 raise context.error(
                     (*loc, "headline"),
                     f"{spec.id} has no metric '{name}'{did_you_mean(name, known)}.",
                     f"It has: {', '.join(known)}.",
                 )
     for name in sorted(set(entry.params) & set(entry.factors)):
-        with mistakes.of_part():
+        with errors.of_part():
             message = f"'{name}' is both a fixed parameter and a factor."
             raise context.error((*loc, "factors", name), message, "Keep it in one of the two.")
     params: dict[str, Any] = {}
-    with mistakes.of_part():
+    with errors.of_part():
         params = _scenario_as_text(context, spec, entry.params, (*loc, "params"))
         params = context.convert_all(spec, params, (*loc, "params"))
     factors = {}
     for name, levels in entry.factors.items():
-        with mistakes.of_part():
+        with errors.of_part():
             factors[name] = _levels(context, spec, name, levels, (*loc, "factors", name))
-    mistakes.report()
+    errors.report()
     return entry.model_copy(update={"params": params, "factors": factors})
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from nephoscope.catalog import BenchmarkSpec, Catalog
 from nephoscope.core.errors import PlanError, UnknownName, UsageError
-from nephoscope.core.reading.mistakes import Mistakes
 from nephoscope.core.reading.sentences import Place, choices, did_you_mean
+from nephoscope.core.reading.validation_errors import ValidationErrors
 from nephoscope.core.reading.yamltext import Loc
 from nephoscope.measure.plans.model import Plan
 from nephoscope.measure.plans.parameters import convert_value
@@ -63,12 +63,12 @@ class PlanContext:
 
     def convert_all(self, spec: BenchmarkSpec, params: dict[str, Any], loc: Loc) -> dict[str, Any]:
         """Returns all values of the mapping at `loc`, each in its own unit."""
-        mistakes = Mistakes()
+        errors = ValidationErrors()
         converted = {}
         for name, value in params.items():
-            with mistakes.of_part():
+            with errors.of_part():
                 converted[name] = self.convert(spec, name, value, (*loc, name), (*loc, name))
-        mistakes.report()
+        errors.report()
         return converted
 
     @cached_property

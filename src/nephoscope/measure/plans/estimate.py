@@ -51,7 +51,7 @@ class TrialTime:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class RunEstimate:
     """Time and cost of a run. Seconds are those of the run, side by side where it is concurrent.
 
     settings: setting index -> time of one trial. least, most: of trials, warm-up included.
@@ -127,7 +127,7 @@ def estimate(
     settings: Sequence[Setting],
     catalog: Catalog,
     earlier_runs: EarlierRuns | None = None,
-) -> Estimate:
+) -> RunEstimate:
     """Trials, time and money of a plan whose settings these are."""
     targets = {target.name: target for target in plan.targets}
     times = {
@@ -144,7 +144,7 @@ def estimate(
         least_s, most_s = min(least_s, plan.budget_s), min(most_s, plan.budget_s)
     priced = any(target.per_hour is not None for target in plan.targets)
     once = _trials(plan, settings, dict.fromkeys(rounds, 1), {})
-    return Estimate(
+    return RunEstimate(
         settings=times,
         alternatives=sum(len(setting.targets) for setting in settings),
         trials_least=sum(least.values()),
@@ -166,7 +166,7 @@ def money_spent(plan: Plan, seconds: float) -> float:
     return sum(target.per_hour or 0.0 for target in plan.targets) * seconds / 3600
 
 
-def refuse_too_long(plan: Plan, estimated: Estimate, place: Place = lambda _: "") -> None:
+def refuse_too_long(plan: Plan, estimated: RunEstimate, place: Place = lambda _: "") -> None:
     """PlanError for a plan whose least schedule is too long or too dear to be meant."""
     whole_s = estimated.rounds_least * estimated.round_s
     arithmetic = (

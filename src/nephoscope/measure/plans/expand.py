@@ -13,8 +13,8 @@ from nephoscope.catalog import Catalog
 from nephoscope.core import limits
 from nephoscope.core.errors import PlanError, UsageError
 from nephoscope.core.model import Background, Setting
-from nephoscope.core.reading.mistakes import Mistakes
 from nephoscope.core.reading.sentences import Place
+from nephoscope.core.reading.validation_errors import ValidationErrors
 from nephoscope.core.reading.yamltext import Loc
 from nephoscope.measure.plans.check import checked
 from nephoscope.measure.plans.context import PlanContext, nowhere
@@ -33,7 +33,7 @@ LABEL = "label"
 
 
 @dataclass(slots=True)
-class _Row:
+class _LevelRow:
     """One combination of levels of one entry, on its way to a setting."""
 
     number: int
@@ -54,16 +54,16 @@ class _Row:
 
 
 def check_all(plan: Plan, catalog: Catalog, place: Place) -> Plan:
-    """Returns the plan as `checked` does. PlanError for all mistakes that hide no other."""
-    mistakes = Mistakes()
-    with mistakes.of_part():
+    """Returns the plan as `checked` does. PlanError for all errors that hide no other."""
+    errors = ValidationErrors()
+    with errors.of_part():
         plan = checked(plan, catalog, place)
     context = PlanContext(plan, catalog, place)
-    with mistakes.of_part():
+    with errors.of_part():
         resolve_participants(context)
-    with mistakes.of_part():
+    with errors.of_part():
         bind_plan_factors(context)
-    mistakes.report()
+    errors.report()
     expand(plan, catalog, place)
     return plan
 
@@ -103,7 +103,7 @@ def _expanded(plan: Plan, catalog: Catalog, place: Place) -> tuple[list[Setting]
     total = sum(_size(plan, factors) for factors in by_entry)
     if total > (limits.SETTINGS if not plan.design.exclude else limits.CROSSED_SETTINGS):
         raise _too_many(context, total)
-    rows: list[_Row] = []
+    rows: list[_LevelRow] = []
     entry_crossings: list[Crossing] = []
     for number, factors in enumerate(by_entry):
         entry_crossing, combinations = crossing.combinations(context, number, factors)
@@ -148,10 +148,10 @@ def _row(
     number: int,
     factors: Sequence[BoundFactor],
     levels: Sequence[Level],
-) -> _Row:
+) -> _LevelRow:
     entry = context.plan.benchmarks[number]
     ends = parts.ends[number]
-    row = _Row(number, entry, ends.on, ends.peer, ends.client, dict(entry.params))
+    row = _LevelRow(number, entry, ends.on, ends.peer, ends.client, dict(entry.params))
     active = [load.name for load in context.plan.backgrounds]
     load_params: dict[str, dict[str, Any]] = {load.name: {} for load in parts.backgrounds}
     varied, blocks = set(), []
@@ -188,7 +188,7 @@ def _row(
     return row
 
 
-def _vary_load(load: Background, row: _Row, context: PlanContext) -> Background:
+def _vary_load(load: Background, row: _LevelRow, context: PlanContext) -> Background:
     """Returns the load with the row's levels for every load; its own parameters stay."""
     known = {param.id for param in context.catalog.benchmark(load.benchmark).params}
     params, targets = dict(load.params), load.targets
@@ -200,15 +200,15 @@ def _vary_load(load: Background, row: _Row, context: PlanContext) -> Background:
     return replace(load, params=params, targets=targets)
 
 
-def _distinct(rows: Sequence[_Row]) -> list[_Row]:
+def _distinct(rows: Sequence[_LevelRow]) -> list[_LevelRow]:
     """Without a load it does not matter how loads run: of such rows one stays."""
-    distinct: dict[str, _Row] = {}
+    distinct: dict[str, _LevelRow] = {}
     for row in rows:
         distinct.setdefault(json.dumps([row.number, row.labels], sort_keys=True), row)
     return list(distinct.values())
 
 
-def _check_conditions(context: PlanContext, rows: Sequence[_Row]) -> None:
+def _check_conditions(context: PlanContext, rows: Sequence[_LevelRow]) -> None:
     """Levels that are possible one by one may not be so together: a jitter beyond its delay."""
     if context.topology is None:
         return
@@ -240,10 +240,12 @@ def _by_object(conditions: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [group for group in groups.values() if len(group) > 1]
 
 
-def _settings(context: PlanContext, parts: Participants, rows: Sequence[_Row]) -> list[Setting]:
+def _settings(
+    context: PlanContext, parts: Participants, rows: Sequence[_LevelRow]
+) -> list[Setting]:
     differing = _differing(rows, context.catalog)
     settings = []
-    known: dict[str, _Row] = {}
+    known: dict[str, _LevelRow] = {}
     for index, row in enumerate(rows):
         content = _content(row, context.catalog)
         for target in row.on:
@@ -287,7 +289,7 @@ def _settings(context: PlanContext, parts: Participants, rows: Sequence[_Row]) -
     return settings
 
 
-def _repeated(context: PlanContext, row: _Row, earlier: _Row) -> PlanError:
+def _repeated(context: PlanContext, row: _LevelRow, earlier: _LevelRow) -> PlanError:
     if row.number != earlier.number:
         return context.error(
             ("benchmarks", row.number),
@@ -307,7 +309,7 @@ def _repeated(context: PlanContext, row: _Row, earlier: _Row) -> PlanError:
     )
 
 
-def _content(row: _Row, catalog: Catalog) -> dict[str, Any]:
+def _content(row: _LevelRow, catalog: Catalog) -> dict[str, Any]:
     """Returns a setting's content by name: parameters with defaults, and how it is run."""
     params = {
         param.id: row.params.get(param.id, param.default)
@@ -325,7 +327,7 @@ def _content(row: _Row, catalog: Catalog) -> dict[str, Any]:
     }
 
 
-def _differing(rows: Sequence[_Row], catalog: Catalog) -> dict[str, set[str]]:
+def _differing(rows: Sequence[_LevelRow], catalog: Catalog) -> dict[str, set[str]]:
     """Returns, by benchmark, what differs between its settings besides the plan's factors.
 
     Where each setting has a label of its own, the label alone tells them apart.

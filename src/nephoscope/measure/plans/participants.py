@@ -8,8 +8,8 @@ from typing import Any
 
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.core.model import SELF, Background, Hook
-from nephoscope.core.reading.mistakes import Mistakes
 from nephoscope.core.reading.sentences import choices, did_you_mean
+from nephoscope.core.reading.validation_errors import ValidationErrors
 from nephoscope.core.reading.yamltext import Loc
 from nephoscope.measure.plans.context import AGGRESSOR, DEFAULT_ROLES, SERVER, PlanContext
 from nephoscope.measure.plans.factors import lab
@@ -49,22 +49,22 @@ class Participants:
 def resolve_participants(context: PlanContext) -> Participants:
     """Returns targets for names and roles, records for loads and hooks. Raises PlanError."""
     plan = context.plan
-    mistakes = Mistakes()
-    with mistakes.of_part():
+    errors = ValidationErrors()
+    with errors.of_part():
         _check_hosts(context)
     entries: list[Ends] = []
     for number, entry in enumerate(plan.benchmarks):
-        with mistakes.of_part():
+        with errors.of_part():
             entries.append(_entry(context, entry, number))
-    with mistakes.of_part():
+    with errors.of_part():
         backgrounds = _backgrounds(context)
-    with mistakes.of_part():
+    with errors.of_part():
         before = _hooks(context, "before", plan.before)
-    with mistakes.of_part():
+    with errors.of_part():
         after = _hooks(context, "after", plan.after)
-    with mistakes.of_part():
+    with errors.of_part():
         treatments = _treatments(context)
-    mistakes.report()
+    errors.report()
     return Participants(
         ends=tuple(entries),
         backgrounds=backgrounds,

@@ -1,4 +1,4 @@
-"""What running a plan touches: machines, namespaces, links, control groups, files, addresses."""
+"""The side effects of a plan: machines, namespaces, links, control groups, files, addresses."""
 
 from __future__ import annotations
 
@@ -9,48 +9,50 @@ from nephoscope.catalog import Catalog
 from nephoscope.core.model import Setting
 from nephoscope.measure.plans.context import PlanContext
 from nephoscope.measure.plans.model import Plan
-from nephoscope.measure.targets.kinds.record import Touch
+from nephoscope.measure.targets.kinds.record import SideEffect
 
 if TYPE_CHECKING:
     from nephoscope.measure.lab.topology import Topology
 
 
-def touches(plan: Plan, settings: Sequence[Setting], catalog: Catalog) -> list[Touch]:
+def side_effects(plan: Plan, settings: Sequence[Setting], catalog: Catalog) -> list[SideEffect]:
     """Returns everything that a run of this plan would touch, in order."""
-    effects: list[Touch] = []
+    effects: list[SideEffect] = []
     topology = PlanContext(plan, catalog).topology
     if topology is not None:
         effects += _lab(topology, settings)
     for target in plan.targets:
-        effects += target.touches(topology.name if topology else "")
+        effects += target.side_effects(topology.name if topology else "")
     effects += _scratch_files(settings, catalog)
     return effects
 
 
-def _lab(topology: Topology, settings: Sequence[Setting]) -> Iterator[Touch]:
+def _lab(topology: Topology, settings: Sequence[Setting]) -> Iterator[SideEffect]:
     from nephoscope.measure.lab import names
     from nephoscope.measure.lab.network import layout
 
     laid = layout.lay_out(topology)
     for node in (*topology.hosts, *laid.switches):
         kind = "host" if laid.is_host(node) else "switch"
-        yield Touch("namespace", names.namespace(topology.name, node), f"{kind} {node}")
+        yield SideEffect("namespace", names.namespace(topology.name, node), f"{kind} {node}")
     for cable in laid.cables:
         ends = (
             f"{cable.first.node} {cable.first.device} - {cable.second.node} {cable.second.device}"
         )
-        yield Touch("link", f"{cable.name}: {ends}", "inside those namespaces only")
+        yield SideEffect("link", f"{cable.name}: {ends}", "inside those namespaces only")
     for host, spec in topology.hosts.items():
         nics = ", ".join(f"{nic.address}/{nic.prefix_bits}" for nic in laid.nics[host])
-        yield Touch("address", nics or "none", f"of {host}, within the lab")
-        yield Touch(
+        yield SideEffect("address", nics or "none", f"of {host}, within the lab")
+        yield SideEffect(
             "control group",
             f"nephoscope/{topology.name}/{host}",
             f"CPU, memory and disk of {host} ({spec.platform})",
         )
-    yield Touch("folder", str(names.directory(topology.name)), "state of the lab, removed with it")
+    yield SideEffect(
+        "folder", str(names.directory(topology.name)), "state of the lab, removed with it"
+    )
     for path in sorted({path for setting in settings for path in setting.conditions}):
-        yield Touch("condition", path, "set before each trial")
+        yield SideEffect("condition", path, "set before each trial")
     guests: set[str] = {str(spec.platform) for spec in topology.hosts.values()} - {"bare"}
     guests |= {
         str(value)
@@ -59,12 +61,12 @@ def _lab(topology: Topology, settings: Sequence[Setting]) -> Iterator[Touch]:
         if path.endswith(".platform") and value != "bare"
     }
     if guests:
-        yield Touch(
+        yield SideEffect(
             "folder", "~/.cache/nephoscope/images", f"images for {', '.join(sorted(guests))}"
         )
 
 
-def _scratch_files(settings: Sequence[Setting], catalog: Catalog) -> Iterator[Touch]:
+def _scratch_files(settings: Sequence[Setting], catalog: Catalog) -> Iterator[SideEffect]:
     """Benchmarks that write: their scratch files, and where."""
     seen: set[tuple[str, str]] = set()
     for setting in settings:
@@ -76,4 +78,4 @@ def _scratch_files(settings: Sequence[Setting], catalog: Catalog) -> Iterator[To
                 where = str(params.get("directory") or "the trial's work folder")
                 if catalog.benchmark(benchmark).writes_files and (name, where) not in seen:
                     seen.add((name, where))
-                    yield Touch("scratch file", where, f"{benchmark} on {name}, removed after")
+                    yield SideEffect("scratch file", where, f"{benchmark} on {name}, removed after")

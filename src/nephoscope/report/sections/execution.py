@@ -19,7 +19,7 @@ from nephoscope.report.blocks import (
     items,
 )
 from nephoscope.results.counters import TrialCounters
-from nephoscope.results.execution import PHASES, Execution, LoadUse, PhaseTime, Skew
+from nephoscope.results.execution import PHASES, ExecutionSummary, LoadUse, PhaseTime, Skew
 
 _MEANINGS = {
     "prepare": "set conditions, run hooks",
@@ -32,7 +32,7 @@ _MEANINGS = {
 
 def build(result: RunResult) -> Section | None:
     """Time by phase, the skew of common starts, what the loads achieved, who was lost."""
-    execution = result.part(Execution)
+    execution = result.part(ExecutionSummary)
     if execution is None:
         return None
     states = {True: "lost and not retried", False: "unreachable for a while"}

@@ -16,7 +16,7 @@ from nephoscope.store.imports import checks, copies, formats
 from nephoscope.store.imports.arrangement import Arrangement, combine
 from nephoscope.store.imports.copies import Note
 from nephoscope.store.imports.formats import Format
-from nephoscope.store.imports.rows import Figures, meets
+from nephoscope.store.imports.rows import ImportedFigures, meets
 from nephoscope.store.imports.source import DATABASE, Source
 from nephoscope.store.imports.writing import left_out_sentence, write_run
 from nephoscope.store.run import StoredRun
@@ -78,9 +78,9 @@ def import_files(
 
 def _read_all(
     sources: Sequence[Source], conditions: Mapping[str, str]
-) -> tuple[list[tuple[Format, Figures, Source]], list[str]]:
+) -> tuple[list[tuple[Format, ImportedFigures, Source]], list[str]]:
     """Returns the files that can be read, and a sentence for each other one."""
-    read: list[tuple[Format, Figures, Source]] = []
+    read: list[tuple[Format, ImportedFigures, Source]] = []
     unusable: list[str] = []
     for source in sources:
         try:
@@ -103,7 +103,7 @@ def _read_all(
 
 def read_figures(
     format_: Format, source: Source, conditions: Mapping[str, str] | None = None
-) -> Figures:
+) -> ImportedFigures:
     """Returns the figures of a file that can be true. ValueError for a broken file."""
     try:
         figures = format_.read(source, conditions or {})
@@ -117,7 +117,9 @@ def read_figures(
     return figures
 
 
-def _usable(figures: Figures, source: Source, conditions: Mapping[str, str], files: int) -> Figures:
+def _usable(
+    figures: ImportedFigures, source: Source, conditions: Mapping[str, str], files: int
+) -> ImportedFigures:
     """Returns the figures that meet the conditions, with the file's name in their places."""
     where = f"{source.path.name}: " if files > 1 else ""
     figures.rows = [
@@ -128,7 +130,7 @@ def _usable(figures: Figures, source: Source, conditions: Mapping[str, str], fil
 
 
 def _nothing(
-    sources: Sequence[Source], figures: Figures, conditions: Mapping[str, str]
+    sources: Sequence[Source], figures: ImportedFigures, conditions: Mapping[str, str]
 ) -> UsageError:
     path = sources[0].path
     if conditions:

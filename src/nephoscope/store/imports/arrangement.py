@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from nephoscope.core.errors import UsageError
 from nephoscope.store.imports.parts import merge_parts
-from nephoscope.store.imports.rows import Figures, Row
+from nephoscope.store.imports.rows import ImportedFigures, ImportedRow
 
 _PARALLEL_SHARE = 0.5
 """Of the shorter of two runs, how much has to overlap to call them parallel."""
@@ -27,13 +27,13 @@ class Arrangement(enum.Enum):
 
 
 def combine(
-    parts: Sequence[Figures], stated: Arrangement | None, *, may_be_parallel: bool
-) -> Figures:
+    parts: Sequence[ImportedFigures], stated: Arrangement | None, *, may_be_parallel: bool
+) -> ImportedFigures:
     """Returns the figures of all files. UsageError where it has to be asked how they belong.
 
     stated: what the user stated. may_be_parallel: of a tool that is often run in parallel.
     """
-    whole = Figures(parts[0].tool)
+    whole = ImportedFigures(parts[0].tool)
     for part in parts:
         whole.missing += [one for one in part.missing if one not in whole.missing]
         whole.left_out += part.left_out
@@ -58,7 +58,7 @@ def combine(
     return whole
 
 
-def _share_a_group(parts: Sequence[Figures]) -> bool:
+def _share_a_group(parts: Sequence[ImportedFigures]) -> bool:
     """States whether two files have figures of one setting."""
     seen: set[tuple[str, ...]] = set()
     for part in parts:
@@ -69,7 +69,7 @@ def _share_a_group(parts: Sequence[Figures]) -> bool:
     return False
 
 
-def _rows_of(cluster: Sequence[Figures], whole: Figures) -> list[Row]:
+def _rows_of(cluster: Sequence[ImportedFigures], whole: ImportedFigures) -> list[ImportedRow]:
     """Returns the figures of files that ran at the same time, as those of one run."""
     if len(cluster) == 1:
         return cluster[0].rows
@@ -82,7 +82,9 @@ def _rows_of(cluster: Sequence[Figures], whole: Figures) -> list[Row]:
     return merged.rows
 
 
-def _clusters_by_time(parts: Sequence[Figures], *, may_be_parallel: bool) -> list[list[Figures]]:
+def _clusters_by_time(
+    parts: Sequence[ImportedFigures], *, may_be_parallel: bool
+) -> list[list[ImportedFigures]]:
     """Returns the files that ran at the same time, together; UsageError where it is unknown."""
     tool = parts[0].tool
     timed = [(part.span, part) for part in parts if part.span is not None]
@@ -95,7 +97,7 @@ def _clusters_by_time(parts: Sequence[Figures], *, may_be_parallel: bool) -> lis
                 "after the other.",
             )
         return [[part] for part in parts]
-    clusters: list[tuple[tuple[float, float], list[Figures]]] = []
+    clusters: list[tuple[tuple[float, float], list[ImportedFigures]]] = []
     for span, part in sorted(timed, key=lambda pair: pair[0]):
         if clusters:
             (began, ended), members = clusters[-1]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from nephoscope.core.model import factors_key
-from nephoscope.store.imports.rows import Figures, Row
+from nephoscope.store.imports.rows import ImportedFigures, ImportedRow
 from nephoscope.store.manifest import is_moment
 
 _LARGEST = 1e100
@@ -16,12 +16,12 @@ _TOLERANCE = 1e-9
 _PERCENTILE = re.compile(r"(?P<stem>.*?)[._]p\(?(?P<rank>[0-9]+(?:[._][0-9]+)?)\)?(?:_ns)?")
 
 
-def check(figures: Figures, *, from_zero: bool = True) -> None:
+def check(figures: ImportedFigures, *, from_zero: bool = True) -> None:
     """Moves figures that cannot be true to those that are left out.
 
     from_zero: whether its times, sizes, rates and counts cannot be negative.
     """
-    good: list[Row] = []
+    good: list[ImportedRow] = []
     for row in figures.rows:
         problem = _problem_of(row, from_zero=from_zero)
         if problem:
@@ -36,7 +36,7 @@ def check(figures: Figures, *, from_zero: bool = True) -> None:
     figures.rows = [row for row in good if id(row) not in wrong]
 
 
-def _problem_of(row: Row, *, from_zero: bool) -> str:
+def _problem_of(row: ImportedRow, *, from_zero: bool) -> str:
     """Returns what makes a row no figure that can be stored; '' for nothing."""
     if row.at_s is not None and not is_moment(row.at_s):
         return "its time is no time of the calendar since 1970"
@@ -49,9 +49,9 @@ def _problem_of(row: Row, *, from_zero: bool) -> str:
     return ""
 
 
-def _disordered(rows: Iterable[Row]) -> list[list[Row]]:
+def _disordered(rows: Iterable[ImportedRow]) -> list[list[ImportedRow]]:
     """Returns the percentiles of each distribution in which a higher one has a lower value."""
-    distributions: dict[tuple[str, ...], list[tuple[float, Row]]] = {}
+    distributions: dict[tuple[str, ...], list[tuple[float, ImportedRow]]] = {}
     for row in rows:
         match = _PERCENTILE.fullmatch(row.metric)
         if match:
@@ -73,10 +73,10 @@ def _percent(rank: str) -> float:
     return float(rank.replace("_", "."))
 
 
-def with_one_unit(figures: Figures) -> None:
+def with_one_unit(figures: ImportedFigures) -> None:
     """Leaves out figures whose metric has another unit earlier in the same test."""
     units: dict[tuple[str, str], str] = {}
-    good: list[Row] = []
+    good: list[ImportedRow] = []
     for row in figures.rows:
         unit = units.setdefault((row.test, row.metric), row.unit.unit)
         if unit == row.unit.unit:

@@ -14,7 +14,7 @@ from nephoscope.store.imports.rows import (
     PER_S,
     SECONDS,
     US,
-    Figures,
+    ImportedFigures,
     items,
     mapping,
     texts,
@@ -53,12 +53,12 @@ def _benchmarks(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [one for one in entries if isinstance(one, dict)] if isinstance(entries, list) else []
 
 
-def read_google_benchmark(source: Source) -> Figures:
+def read_google_benchmark(source: Source) -> ImportedFigures:
     """Returns the repetitions of each benchmark. ValueError for what is no such result."""
     document = source.document
     context = mapping(document["context"], "context")
     at_s = moment_s(context.get("date"))
-    figures = Figures("Google Benchmark")
+    figures = ImportedFigures("Google Benchmark")
     figures.missing.append(
         "Google Benchmark runs the repetitions of a benchmark one after the other: a slow change "
         "of the machine looks like a difference between benchmarks."
@@ -94,7 +94,7 @@ def read_google_benchmark(source: Source) -> Figures:
 
 
 def _add_iterations(
-    figures: Figures,
+    figures: ImportedFigures,
     place: str,
     name: str,
     entry: Mapping[str, Any],
@@ -122,11 +122,11 @@ def _add_iterations(
             )
 
 
-def read_pytest_benchmark(source: Source) -> Figures:
+def read_pytest_benchmark(source: Source) -> ImportedFigures:
     """Returns the rounds of each benchmark, or their statistics where the rounds are missing."""
     document = source.document
     at_s = moment_s(document.get("datetime"))
-    figures = Figures("pytest-benchmark")
+    figures = ImportedFigures("pytest-benchmark")
     figures.missing.append(
         "pytest-benchmark runs the rounds of a benchmark one after the other: a slow change of the "
         "machine looks like a difference between benchmarks."
@@ -147,7 +147,9 @@ def read_pytest_benchmark(source: Source) -> Figures:
     return figures
 
 
-def _add_rounds(figures: Figures, place: str, entry: Mapping[str, Any], at_s: float | None) -> int:
+def _add_rounds(
+    figures: ImportedFigures, place: str, entry: Mapping[str, Any], at_s: float | None
+) -> int:
     """Adds the rounds; returns 1 where the file has a summary only."""
     stats = mapping(entry.get("stats"), "stats")
     factors = {"name": str(entry.get("fullname") or entry.get("name"))}

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from nephoscope import __version__
-from nephoscope.store.imports.rows import Figures, Row
+from nephoscope.store.imports.rows import ImportedFigures, ImportedRow
 from nephoscope.store.imports.source import DATABASE, Source
 from nephoscope.store.run import StoredRun
 from nephoscope.store.store import Store
@@ -44,10 +44,10 @@ def _is_same(first: Source, second: Source) -> bool:
     return first.content == second.content
 
 
-def count_once(figures: Figures) -> None:
+def count_once(figures: ImportedFigures) -> None:
     """Leaves out copies of figures (rows of one identity), and says how many there were."""
-    first: dict[str, Row] = {}
-    unique: list[Row] = []
+    first: dict[str, ImportedRow] = {}
+    unique: list[ImportedRow] = []
     copies = 0
     for row in figures.rows:
         known = first.setdefault(row.identity, row) if row.identity else row

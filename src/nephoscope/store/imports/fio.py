@@ -13,9 +13,9 @@ from nephoscope.store.imports.rows import (
     NS,
     PER_S,
     US,
-    Figures,
+    ImportedFigures,
+    ImportedRow,
     Merge,
-    Row,
     mapping,
     mappings,
     number,
@@ -44,9 +44,9 @@ def is_fio(document: Mapping[str, Any]) -> bool:
     return "fio version" in document and isinstance(jobs, list)
 
 
-def read(source: Source) -> Figures:
+def read(source: Source) -> ImportedFigures:
     """Returns rates and latencies of each job and direction. ValueError where there is none."""
-    figures = Figures("fio", missing=list(_SUMMARY))
+    figures = ImportedFigures("fio", missing=list(_SUMMARY))
     reports = [value for _, value in source.documents.values if _is_report(value)]
     runs = _runs(reports)
     if len(reports) > len(runs):
@@ -104,7 +104,7 @@ class _Job(NamedTuple):
 
 
 def _read_report(
-    report: Mapping[str, Any], where: str, figures: Figures
+    report: Mapping[str, Any], where: str, figures: ImportedFigures
 ) -> tuple[float, float] | None:
     """Adds the figures of a report; returns when it was measured."""
     at = report.get("timestamp")
@@ -144,7 +144,11 @@ def _job(values: Mapping[str, Any], common: Mapping[str, Any]) -> _Job:
 
 
 def _add_job(
-    jobs: Sequence[_Job], where: str, at_s: float | None, figures: Figures, unlisted: set[str]
+    jobs: Sequence[_Job],
+    where: str,
+    at_s: float | None,
+    figures: ImportedFigures,
+    unlisted: set[str],
 ) -> None:
     """Adds the figures of a job; several entries of it are its parallel clones (`numjobs`)."""
     name, several = jobs[0].name, len(jobs) > 1
@@ -154,8 +158,8 @@ def _add_job(
         share = f"{len(errors)} of {len(jobs)} parallel jobs" if several else "the job"
         figures.left_out.append(f"{title}: {share} ended with error {errors[0]!s:.20}")
         return
-    own = Figures("fio")
-    parts: list[list[Row]] = []
+    own = ImportedFigures("fio")
+    parts: list[list[ImportedRow]] = []
     for job in jobs:
         before = len(own.rows)
         for direction in _DIRECTIONS:
@@ -188,7 +192,7 @@ def _has_operations(values: Mapping[str, Any]) -> bool:
 
 
 def _add_direction(
-    figures: Figures,
+    figures: ImportedFigures,
     job: _Job,
     title: str,
     direction: str,
@@ -212,7 +216,7 @@ def _add_direction(
 
 
 def _add_sync(
-    figures: Figures, job: _Job, title: str, at_s: float | None, unlisted: set[str]
+    figures: ImportedFigures, job: _Job, title: str, at_s: float | None, unlisted: set[str]
 ) -> None:
     """Adds the times of fsync and fdatasync; `total_ios` of them is 0 in some versions."""
     values = job.values.get("sync")
@@ -231,7 +235,7 @@ def _add_sync(
 
 
 def _add_times(
-    figures: Figures,
+    figures: ImportedFigures,
     job: _Job,
     place: str,
     prefix: str,
@@ -268,7 +272,7 @@ def _add_times(
 
 
 def _percentiles(
-    times: Mapping[str, Any], place: str, figures: Figures
+    times: Mapping[str, Any], place: str, figures: ImportedFigures
 ) -> Iterator[tuple[str, Any]]:
     """Yields rank and value; a rank that is no number is left out with a sentence."""
     for rank, value in mapping(times.get("percentile") or {}, "percentile").items():

@@ -29,11 +29,11 @@ from nephoscope.store.imports import (
     tool_reports,
     unixbench,
 )
-from nephoscope.store.imports.rows import Figures
+from nephoscope.store.imports.rows import ImportedFigures
 from nephoscope.store.imports.source import DATABASE, Source
 
 Recognise = Callable[[Source], bool]
-Read = Callable[[Source, Mapping[str, str]], Figures]
+Read = Callable[[Source, Mapping[str, str]], ImportedFigures]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def _text(is_one: Callable[[str], bool]) -> Recognise:
     return recognise
 
 
-def _plain(read: Callable[[Source], Figures]) -> Read:
+def _plain(read: Callable[[Source], ImportedFigures]) -> Read:
     return lambda source, _: read(source)
 
 
@@ -99,7 +99,7 @@ def _is_phoronix(source: Source) -> bool:
     return source.content != DATABASE and source.text.lstrip().startswith("<")
 
 
-def _read_marked(name: str, source: Source, _: Mapping[str, str]) -> Figures:
+def _read_marked(name: str, source: Source, _: Mapping[str, str]) -> ImportedFigures:
     return tool_reports.read_with(name, source.text)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from nephoscope.core.model import Better
-from nephoscope.store.imports.rows import SECONDS, Figures, items, mapping, texts
+from nephoscope.store.imports.rows import SECONDS, ImportedFigures, items, mapping, texts
 from nephoscope.store.imports.source import Source
 from nephoscope.store.imports.units import Unit
 
@@ -30,9 +30,9 @@ def is_hyperfine(document: Mapping[str, Any]) -> bool:
     )
 
 
-def read(source: Source) -> Figures:
+def read(source: Source) -> ImportedFigures:
     """Returns the executions of each command. ValueError for what is no export."""
-    figures = Figures("hyperfine", missing=list(_IN_SEQUENCE))
+    figures = ImportedFigures("hyperfine", missing=list(_IN_SEQUENCE))
     for position, result in enumerate(items(source.document["results"], "results"), start=1):
         try:
             _add_command(figures, mapping(result, "results"))
@@ -44,7 +44,7 @@ def read(source: Source) -> Figures:
     return figures
 
 
-def _add_command(figures: Figures, result: Mapping[str, Any]) -> None:
+def _add_command(figures: ImportedFigures, result: Mapping[str, Any]) -> None:
     parameters = mapping(result.get("parameters") or {}, "parameters")
     factors = {"command": str(result["command"]), **texts(parameters)}
     codes = items(result.get("exit_codes") or [], "exit_codes")

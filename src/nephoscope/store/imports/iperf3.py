@@ -11,7 +11,7 @@ from nephoscope.store.imports.rows import (
     FAILURES,
     MS,
     US,
-    Figures,
+    ImportedFigures,
     Merge,
     mapping,
     number,
@@ -38,7 +38,7 @@ def is_iperf3(document: Mapping[str, Any]) -> bool:
     return "intervals" in document or "error" in document or bool(marks & start.keys())
 
 
-def read(source: Source) -> Figures:
+def read(source: Source) -> ImportedFigures:
     """Returns the totals. ValueError for a run that failed and for a report without them."""
     document = _report(source)
     if document.get("error"):
@@ -47,7 +47,7 @@ def read(source: Source) -> Figures:
     test = mapping(start.get("test_start"), "test_start")
     stamp = mapping(start.get("timestamp"), "timestamp")
     at_s = number(stamp.get("timesecs"), "timesecs")
-    figures = Figures("iperf3", missing=[_TOTAL])
+    figures = ImportedFigures("iperf3", missing=[_TOTAL])
     options = {key: str(test[key]) for key in _OPTIONS if test.get(key)}
     protocol = str(test.get("protocol", "TCP")).lower()
     own, back = ("down", "up") if test.get("reverse") else ("up", "down")
@@ -94,7 +94,7 @@ class _Totals:
     """The totals of a run, one direction after the other."""
 
     def __init__(
-        self, figures: Figures, protocol: str, options: Mapping[str, str], at_s: float
+        self, figures: ImportedFigures, protocol: str, options: Mapping[str, str], at_s: float
     ) -> None:
         self._figures, self._protocol, self._options = figures, protocol, options
         self._at_s = at_s

@@ -14,7 +14,7 @@ from nephoscope.store.imports.rows import (
     MS,
     PER_S,
     PLAIN,
-    Figures,
+    ImportedFigures,
     Merge,
     mapping,
     mappings,
@@ -72,10 +72,10 @@ class _Metric(NamedTuple):
     thresholds: Any
 
 
-def read(source: Source) -> Figures:
+def read(source: Source) -> ImportedFigures:
     """Returns the metrics of a summary. ValueError for what is none."""
     document = source.document
-    figures = Figures("k6", missing=[_SUMMARY])
+    figures = ImportedFigures("k6", missing=[_SUMMARY])
     duration_s = at_s = None
     if _is_machine_readable(document):
         metrics, duration_s = list(_listed(document)), _duration_s(document)
@@ -126,7 +126,7 @@ def _add_metric(
     counts: Mapping[str, float | None],
     duration_s: float | None,
     at_s: float | None,
-    figures: Figures,
+    figures: ImportedFigures,
 ) -> None:
     base, keys = metric.name.partition("{")[0], metric.values.keys()
     of_rate = "passes" in keys or "matches" in keys

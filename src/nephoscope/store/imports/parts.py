@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from nephoscope.store.imports.rows import Merge, Row
+from nephoscope.store.imports.rows import ImportedRow, Merge
 
 _NAMED = 60
 
@@ -14,7 +14,7 @@ _NAMED = 60
 class Merged:
     """Figures of all parts together. left_out: the metrics that cannot be told from the parts."""
 
-    rows: list[Row]
+    rows: list[ImportedRow]
     left_out: list[str]
 
     @property
@@ -28,17 +28,17 @@ class Merged:
         return f" Left out, because parts do not tell those of the whole: {names}{rest}."
 
 
-def merge_parts(parts: Sequence[Sequence[Row]]) -> Merged:
+def merge_parts(parts: Sequence[Sequence[ImportedRow]]) -> Merged:
     """Sums rates and counts, takes maxima and minima, weights means by their counts.
 
     Each part has the rows of one generator or clone; the first row of a group in one part belongs
     to the first in each other one. What a part lacks has no sum and is left out.
     """
-    groups: dict[tuple[str, ...], list[list[Row]]] = {}
+    groups: dict[tuple[str, ...], list[list[ImportedRow]]] = {}
     for number, part in enumerate(parts):
         for row in part:
             groups.setdefault(row.group, [[] for _ in parts])[number].append(row)
-    rows: list[Row] = []
+    rows: list[ImportedRow] = []
     left_out: list[str] = []
     for columns in groups.values():
         whole = len({len(column) for column in columns}) == 1
@@ -49,7 +49,7 @@ def merge_parts(parts: Sequence[Sequence[Row]]) -> Merged:
     return Merged(rows, list(dict.fromkeys(left_out)))
 
 
-def _merge(rows: Sequence[Row]) -> Row | None:
+def _merge(rows: Sequence[ImportedRow]) -> ImportedRow | None:
     """Returns the row of all; None where parts do not tell it."""
     values = [row.value for row in rows]
     weights = [row.weight for row in rows]

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from nephoscope.core.model import Better
 from nephoscope.core.reading import phoronix
-from nephoscope.store.imports.rows import Figures
+from nephoscope.store.imports.rows import ImportedFigures
 from nephoscope.store.imports.source import Source
 from nephoscope.store.imports.units import Unit, unit_of
 
 _DIRECTIONS = {"HIB": Better.HIGHER, "LIB": Better.LOWER}
 
 
-def read(source: Source) -> Figures:
+def read(source: Source) -> ImportedFigures:
     """Returns the runs of each test. ValueError for what is no such file."""
     if source.text.lstrip().startswith("<"):
         suite = phoronix.read_composite(source.text.lstrip())
     else:
         suite = phoronix.read_json(source.document)
-    figures = Figures("Phoronix Test Suite")
+    figures = ImportedFigures("Phoronix Test Suite")
     figures.left_out += [f"Test {words}" for words in suite.failed]
     for result in suite.results:
         known = unit_of(result.scale)

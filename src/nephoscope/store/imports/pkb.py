@@ -19,7 +19,7 @@ from typing import Any
 
 from nephoscope.core import limits
 from nephoscope.core.reading import jsonstream
-from nephoscope.store.imports.rows import Figures, Row, number
+from nephoscope.store.imports.rows import ImportedFigures, ImportedRow, number
 from nephoscope.store.imports.source import Source
 from nephoscope.store.imports.units import unit_of
 from nephoscope.store.manifest import is_moment
@@ -39,9 +39,9 @@ def is_sample(value: Any) -> bool:
     return isinstance(value, dict) and len(_FIELDS & value.keys()) >= 3 and "metric" in value
 
 
-def read(source: Source) -> Figures:
+def read(source: Source) -> ImportedFigures:
     """Returns the samples of a file; what is none is left out with its line."""
-    figures = Figures("PerfKit Benchmarker")
+    figures = ImportedFigures("PerfKit Benchmarker")
     content = source.documents
     figures.left_out += [f"Line {line}: {reason}" for line, reason in content.problems]
     if content.other_lines:
@@ -61,11 +61,11 @@ def read(source: Source) -> Figures:
     return figures
 
 
-def _row(values: Mapping[str, Any], place: str) -> Row:
+def _row(values: Mapping[str, Any], place: str) -> ImportedRow:
     size = sum(len(value) for value in values.values() if isinstance(value, str))
     if size > limits.IMPORT_LINE_BYTES:
         raise ValueError("the sample is longer than 1 MiB")
-    return Row(
+    return ImportedRow(
         place=place,
         test=_text(values, "test"),
         metric=_text(values, "metric"),

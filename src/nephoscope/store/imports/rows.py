@@ -39,7 +39,7 @@ _SUMMED = frozenset({"per_s", "bytes_per_s", "bits_per_s", "count"})
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ImportedRow:
     """One figure of another tool.
 
     place: where it stands, for sentences. value: in the tool's unit. headline: whether it is a main
@@ -81,7 +81,7 @@ class Row:
 
 
 @dataclass(slots=True)
-class Figures:
+class ImportedFigures:
     """All figures of a file.
 
     tool: its name. missing: sentences on what the file does not tell, or what of it is not
@@ -91,7 +91,7 @@ class Figures:
     """
 
     tool: str
-    rows: list[Row] = field(default_factory=list)
+    rows: list[ImportedRow] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     span: tuple[float, float] | None = None
@@ -104,10 +104,10 @@ class Figures:
         except ValueError as error:
             self.left_out.append(f"{place}: {error}")
         else:
-            self.rows.append(Row(place, test, metric, figure, unit, **more))
+            self.rows.append(ImportedRow(place, test, metric, figure, unit, **more))
 
 
-def meets(row: Row, conditions: Mapping[str, str]) -> bool:
+def meets(row: ImportedRow, conditions: Mapping[str, str]) -> bool:
     """States whether a row has these values; keys are `test`, `metric` and its factors."""
     values = {"test": row.test, "metric": row.metric, **row.factors}
     return all(values.get(key) == value for key, value in conditions.items())

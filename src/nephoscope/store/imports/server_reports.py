@@ -13,7 +13,7 @@ from nephoscope.store.imports.rows import (
     MS,
     NS,
     PER_S,
-    Figures,
+    ImportedFigures,
     Merge,
     mapping,
     number_or_none,
@@ -53,9 +53,9 @@ def _reports(text: str, beginning: re.Pattern[str]) -> Iterator[tuple[str, str]]
         yield f"Report {index}", text[start:end]
 
 
-def read_wrk(source: Source) -> Figures:
+def read_wrk(source: Source) -> ImportedFigures:
     """Returns the figures of each report; wrk rounds its times to three digits."""
-    figures = Figures("wrk", missing=[_CLOSED_LOOP.format("wrk")])
+    figures = ImportedFigures("wrk", missing=[_CLOSED_LOOP.format("wrk")])
     figures.missing.append(
         "wrk's report rounds its times, and its standard deviations and the figures of its threads "
         "are not imported."
@@ -96,7 +96,7 @@ def read_wrk(source: Source) -> Figures:
 
 
 def _add_time(
-    figures: Figures,
+    figures: ImportedFigures,
     place: str,
     metric: str,
     words: str,
@@ -113,7 +113,9 @@ def _add_time(
         figures.add(place, "", metric, value, NS, factors=factors, merge=merge, weight=weight)
 
 
-def _add_errors(figures: Figures, place: str, text: str, factors: Mapping[str, str]) -> None:
+def _add_errors(
+    figures: ImportedFigures, place: str, text: str, factors: Mapping[str, str]
+) -> None:
     """Adds the failed connections and requests; wrk prints them only where there are some."""
     failed = 0.0
     sockets = re.search(
@@ -125,9 +127,9 @@ def _add_errors(figures: Figures, place: str, text: str, factors: Mapping[str, s
     figures.add(place, "", "errors_count", failed, FAILURES, factors=factors)
 
 
-def read_ab(source: Source) -> Figures:
+def read_ab(source: Source) -> ImportedFigures:
     """Returns the figures of each report; ab rounds its percentiles to milliseconds."""
-    figures = Figures("ab", missing=[_CLOSED_LOOP.format("ab")])
+    figures = ImportedFigures("ab", missing=[_CLOSED_LOOP.format("ab")])
     figures.missing.append(
         "ab's report rounds its percentiles to milliseconds; its table of connection times is not "
         "imported."
@@ -187,9 +189,9 @@ def is_redis_benchmark(text: str) -> bool:
     )
 
 
-def read_redis_benchmark(source: Source) -> Figures:
+def read_redis_benchmark(source: Source) -> ImportedFigures:
     """Returns the figures of each command."""
-    figures = Figures("redis-benchmark", missing=[_CLOSED_LOOP.format("redis-benchmark")])
+    figures = ImportedFigures("redis-benchmark", missing=[_CLOSED_LOOP.format("redis-benchmark")])
     adapter = ADAPTERS["redis-benchmark"]
     head = ""
     for number, line in enumerate(source.text.splitlines(), start=1):
@@ -221,10 +223,12 @@ def is_memtier(document: Mapping[str, Any]) -> bool:
     return any(_RUN.fullmatch(str(key)) and isinstance(one, dict) for key, one in document.items())
 
 
-def read_memtier(source: Source) -> Figures:
+def read_memtier(source: Source) -> ImportedFigures:
     """Returns the totals of each run (`-x`), and the rates of its commands."""
     document = source.document
-    figures = Figures("memtier_benchmark", missing=[_CLOSED_LOOP.format("memtier_benchmark")])
+    figures = ImportedFigures(
+        "memtier_benchmark", missing=[_CLOSED_LOOP.format("memtier_benchmark")]
+    )
     figures.missing.append(
         "Of memtier_benchmark's report, the single seconds (Time-Serie) and the histogram are not "
         "imported."
@@ -243,7 +247,7 @@ def read_memtier(source: Source) -> Figures:
 
 
 def _add_run(
-    figures: Figures, place: str, stats: Mapping[str, Any], factors: Mapping[str, str]
+    figures: ImportedFigures, place: str, stats: Mapping[str, Any], factors: Mapping[str, str]
 ) -> None:
     times = stats.get("Runtime")
     times = times if isinstance(times, dict) else {}

@@ -15,7 +15,7 @@ from typing import Any
 from nephoscope.core import limits
 from nephoscope.core.model import Better
 from nephoscope.core.reading import jsontext
-from nephoscope.store.imports.rows import Figures, Row, meets, number
+from nephoscope.store.imports.rows import ImportedFigures, ImportedRow, meets, number
 from nephoscope.store.imports.source import Source
 from nephoscope.store.imports.units import Unit, unit_of
 
@@ -29,7 +29,7 @@ _MISSING = (
 )
 
 
-def read(source: Source, conditions: Mapping[str, str]) -> Figures:
+def read(source: Source, conditions: Mapping[str, str]) -> ImportedFigures:
     """Returns the scores that meet all conditions. ValueError for what is no such database."""
     uri = source.path.absolute().as_uri()
     calls = iter(range(_MAX_CALLS))
@@ -40,10 +40,10 @@ def read(source: Source, conditions: Mapping[str, str]) -> Figures:
             rows = list(_rows(database, conditions))
     except sqlite3.Error as error:
         raise ValueError(f"its scores cannot be read ({error})") from error
-    return Figures("Spare Cores", rows, list(_MISSING))
+    return ImportedFigures("Spare Cores", rows, list(_MISSING))
 
 
-def _rows(database: sqlite3.Connection, conditions: Mapping[str, str]) -> Iterator[Row]:
+def _rows(database: sqlite3.Connection, conditions: Mapping[str, str]) -> Iterator[ImportedRow]:
     columns = {row[1] for row in database.execute("PRAGMA table_info(benchmark_score)")}
     version = "s.framework_version" if "framework_version" in columns else "NULL"
     scores = database.execute(
@@ -59,7 +59,7 @@ def _rows(database: sqlite3.Connection, conditions: Mapping[str, str]) -> Iterat
             factors["version"] = str(program)
         known = unit_of(str(unit or ""))
         better = known.better if higher is None else Better.HIGHER if higher else Better.LOWER
-        row = Row(
+        row = ImportedRow(
             place=f"Score of {vendor} {server}",
             test=str(framework),
             metric=str(benchmark),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from nephoscope.store.imports.rows import BYTES_PER_S, MS, PER_S, Figures
+from nephoscope.store.imports.rows import BYTES_PER_S, MS, PER_S, ImportedFigures
 from nephoscope.store.imports.source import Source
 
 _BEGINNING = re.compile(r"^(?:CPU ([0-9]+) )?sysbench v?([0-9]+\.[0-9]+)", re.MULTILINE)
@@ -78,19 +78,19 @@ def is_sysbench(text: str) -> bool:
     )
 
 
-def read(source: Source) -> Figures:
+def read(source: Source) -> ImportedFigures:
     """Returns the figures of every report in a file; one that was cut off is left out."""
     text = source.text
     starts = list(_BEGINNING.finditer(text))
     ends = [*(match.start() for match in starts[1:]), len(text)]
-    figures = Figures("sysbench", missing=[_MISSING])
+    figures = ImportedFigures("sysbench", missing=[_MISSING])
     for index, (match, end) in enumerate(zip(starts, ends, strict=True), start=1):
         factors = {"cpu": match.group(1)} if match.group(1) else {}
         _add_report(figures, text[match.start() : end], f"Report {index}", factors)
     return figures
 
 
-def _add_report(figures: Figures, text: str, place: str, factors: dict[str, str]) -> None:
+def _add_report(figures: ImportedFigures, text: str, place: str, factors: dict[str, str]) -> None:
     if "FATAL:" in text:
         line = next(line for line in text.splitlines() if "FATAL:" in line)
         figures.left_out.append(f"{place}: it has the error '{line.strip()[:200]}'")
@@ -117,7 +117,9 @@ def _add_report(figures: Figures, text: str, place: str, factors: dict[str, str]
             figures.add(place, test, metric, float(value), MS, factors=factors)
 
 
-def _add_rate(figures: Figures, text: str, place: str, test: str, factors: dict[str, str]) -> None:
+def _add_rate(
+    figures: ImportedFigures, text: str, place: str, test: str, factors: dict[str, str]
+) -> None:
     """Adds events per second of versions that state events and time only."""
     total, events = _TOTAL_S.search(text), _EVENTS.search(text)
     if total is None or events is None or not float(total.group(1)):

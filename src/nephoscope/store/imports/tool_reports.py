@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from nephoscope.catalog import MetricSpec
 from nephoscope.catalog.adapters import ADAPTERS, Output, ToolError
 from nephoscope.core.model import Sample, Shape
-from nephoscope.store.imports.rows import Figures, Merge
+from nephoscope.store.imports.rows import ImportedFigures, Merge
 from nephoscope.store.imports.units import Unit
 
 MARKS: Mapping[str, tuple[str, ...]] = {
@@ -52,10 +52,10 @@ def is_report(name: str, text: str) -> bool:
     return all(re.search(mark, head, re.MULTILINE) for mark in MARKS[name])
 
 
-def read_with(name: str, text: str) -> Figures:
+def read_with(name: str, text: str) -> ImportedFigures:
     """Returns the figures of a report of an adapter's tool. ValueError as for `read`."""
     adapter = ADAPTERS[name]
-    figures = Figures(adapter.spec.tool or name)
+    figures = ImportedFigures(adapter.spec.tool or name)
     metrics = adapter.spec.metrics
     add_samples(figures, "The report", parsed(name, text), metrics)
     if any(metric.shape is Shape.HISTOGRAM for metric in metrics):
@@ -80,7 +80,7 @@ def parsed(name: str, text: str) -> list[Sample]:
 
 
 def add_samples(
-    figures: Figures,
+    figures: ImportedFigures,
     place: str,
     samples: Sequence[Sample],
     metrics: Sequence[MetricSpec],

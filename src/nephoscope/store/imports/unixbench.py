@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from nephoscope.core.model import Better
-from nephoscope.store.imports.rows import PLAIN, Figures
+from nephoscope.store.imports.rows import PLAIN, ImportedFigures
 from nephoscope.store.imports.source import Source
 from nephoscope.store.imports.units import Unit
 
@@ -30,11 +30,11 @@ def is_unixbench(text: str) -> bool:
     )
 
 
-def read(source: Source) -> Figures:
+def read(source: Source) -> ImportedFigures:
     """Returns the results and indexes of each run; the number of copies is a factor."""
     text = source.text
     starts = [match.start() for match in _RUN.finditer(text)] or [0]
-    figures = Figures("UnixBench")
+    figures = ImportedFigures("UnixBench")
     for index, (start, end) in enumerate(
         zip(starts, [*starts[1:], len(text)], strict=True), start=1
     ):
@@ -42,7 +42,7 @@ def read(source: Source) -> Figures:
     return figures
 
 
-def _add_run(figures: Figures, text: str, place: str) -> None:
+def _add_run(figures: ImportedFigures, text: str, place: str) -> None:
     copies = _COPIES.search(text)
     factors = {"copies": copies.group(1)} if copies else {}
     score = _SCORE.search(text)

@@ -11,7 +11,7 @@ from nephoscope.core.documents import to_json
 from nephoscope.core.format_versions import PLAN
 from nephoscope.core.model import Sample, Setting, Shape, TrialKey, TrialRecord, TrialStatus
 from nephoscope.store.imports import copies
-from nephoscope.store.imports.rows import Figures, Row
+from nephoscope.store.imports.rows import ImportedFigures, ImportedRow
 from nephoscope.store.imports.source import Source
 from nephoscope.store.manifest import FINISHED
 from nephoscope.store.run import StoredRun
@@ -48,7 +48,7 @@ def left_out_sentence(left_out: Sequence[str]) -> str:
 
 def write_run(
     sources: Sequence[Source],
-    figures: Figures,
+    figures: ImportedFigures,
     prefix: str,
     settings: Mapping[str, Any],
     store: Store,
@@ -59,7 +59,7 @@ def write_run(
     """
     stated = [row.at_s for row in figures.rows if row.at_s is not None]
     started = min(stated or [source.changed_at_s for source in sources])
-    groups: dict[tuple[str, ...], list[Row]] = {}
+    groups: dict[tuple[str, ...], list[ImportedRow]] = {}
     # Sorting keeps the order of the files for rows of one time, or of none.
     for row in sorted(figures.rows, key=lambda row: started if row.at_s is None else row.at_s):
         groups.setdefault(row.group, []).append(row)
@@ -128,7 +128,7 @@ def write_run(
     return run
 
 
-def _sentences(figures: Figures, groups: Any, *, states_time: bool) -> list[str]:
+def _sentences(figures: ImportedFigures, groups: Any, *, states_time: bool) -> list[str]:
     """Returns what the files do not tell, and what was left out of them."""
     left_out = left_out_sentence(figures.left_out)
     sentences = [*([left_out] if left_out else []), _NOT_CHECKED, *figures.missing]
@@ -144,7 +144,7 @@ def _benchmark(prefix: str, test: str) -> str:
 
 
 def _record(
-    setting: Setting, round_number: int, row: Row, position: int, started: float
+    setting: Setting, round_number: int, row: ImportedRow, position: int, started: float
 ) -> TrialRecord:
     run = f", run {row.run}" if row.run else ""
     return TrialRecord(
@@ -162,7 +162,7 @@ def _record(
     )
 
 
-def _specs(figures: Figures, prefix: str) -> dict[str, BenchmarkSpec]:
+def _specs(figures: ImportedFigures, prefix: str) -> dict[str, BenchmarkSpec]:
     """A declaration for each test, made from its rows; its first metric is a headline for want."""
     metrics: dict[str, dict[str, MetricSpec]] = {}
     mains = {row.test for row in figures.rows if row.headline}

@@ -22,7 +22,7 @@ from tests.stats.scheduler.simulated import (
 from nephoscope.core import documents
 from nephoscope.features.scheduler.inference import sentences
 from nephoscope.features.scheduler.inference.infer import infer
-from nephoscope.features.scheduler.inference.refills import find, to_nearest
+from nephoscope.features.scheduler.inference.replenishments import find, to_nearest
 from nephoscope.features.scheduler.inference.verdict import Gap, Look, Scheduler, Word
 
 MS = 1_000_000

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from nephoscope.catalog.adapters.declare import adapter
-from nephoscope.catalog.adapters.frame import Command, Output
+from nephoscope.catalog.adapters.frame import Output, ToolCommand
 from nephoscope.catalog.adapters.quantities import Params, figure, whole
 
 
-def _command(params: Params) -> Command:
-    return Command((f"{params['milliseconds'] / 1000}",))
+def _command(params: Params) -> ToolCommand:
+    return ToolCommand((f"{params['milliseconds'] / 1000}",))
 
 
 def _figures(output: Output) -> dict[str, float]:

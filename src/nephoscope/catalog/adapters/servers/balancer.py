@@ -9,7 +9,7 @@ from ipaddress import ip_address
 from typing import Any
 
 from nephoscope.catalog import MetricSpec, ParamSpec
-from nephoscope.catalog.adapters.frame import Step
+from nephoscope.catalog.adapters.frame import ToolStep
 from nephoscope.catalog.adapters.quantities import boolean, period, text, whole
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Better, Shape
@@ -86,7 +86,9 @@ METRICS = (
     events("server_up_count", "Moments at which a server was seen to work again, by server."),
 )
 
-ASK = Step("curl", ("--silent", "--show-error", "--unix-socket", SOCKET, "http://localhost/;csv"))
+ASK = ToolStep(
+    "curl", ("--silent", "--show-error", "--unix-socket", SOCKET, "http://localhost/;csv")
+)
 """Reads a balancer's counters."""
 
 

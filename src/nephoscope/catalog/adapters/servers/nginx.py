@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nephoscope.catalog.adapters.frame import Command, Output, Server, Step, numbers, version_by
+from nephoscope.catalog.adapters.frame import (
+    Output,
+    ToolCommand,
+    ToolServer,
+    ToolStep,
+    numbers,
+    version_by,
+)
 from nephoscope.catalog.adapters.quantities import Params, whole
 
 URL = "http://{peer_host}:{peer_port}/"
@@ -61,22 +68,22 @@ http {{
 """
 
 
-def _command(params: Params) -> Command:
+def _command(params: Params) -> ToolCommand:
     http2 = " http2" if params.get("protocol") == "h2c" else ""
     text = configuration(_LOGS, _SITE.replace("HTTP2", http2), CONNECTIONS, level="warn")
-    count = Step("wc", ("-l", "succeeded.log", "failed.log"))
+    count = ToolStep("wc", ("-l", "succeeded.log", "failed.log"))
     return web_server_command(("-p", ".", "-e", "stderr", "-c", "/dev/stdin"), text, params, count)
 
 
 def web_server_command(
-    arguments: Sequence[str], text: str, params: Params, *after: Step
-) -> Command:
+    arguments: Sequence[str], text: str, params: Params, *after: ToolStep
+) -> ToolCommand:
     """Returns the call of a web server in a scratch folder that has the file `body`."""
-    return Command(
+    return ToolCommand(
         arguments,
         input=text,
         needs_bytes=params["body_bytes"],
-        prepare=(Step("truncate", ("--size", str(params["body_bytes"]), "body")),),
+        prepare=(ToolStep("truncate", ("--size", str(params["body_bytes"]), "body")),),
         paths=("/usr/sbin",),
         user="nobody",
         after=after,
@@ -91,11 +98,11 @@ def _counters(output: Output) -> dict[str, int]:
     }
 
 
-LOOK = Command(("-v",), paths=("/usr/sbin",))
+VERSION_COMMAND = ToolCommand(("-v",), paths=("/usr/sbin",))
 VERSION = version_by(r"^nginx version: nginx/([0-9]+(?:\.[0-9]+)+)")
 """How nginx is asked for its version, and how the answer is read."""
 
-SERVER = Server(
+SERVER = ToolServer(
     tool="nginx", command=_command, install="apt-get install nginx-light", counters=_counters
 )
 

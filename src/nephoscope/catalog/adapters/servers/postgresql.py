@@ -11,11 +11,11 @@ from nephoscope.catalog.adapters.frame import (
     PORT,
     SCRATCH,
     TOKEN,
-    Command,
     Output,
-    Server,
-    Step,
+    ToolCommand,
     ToolError,
+    ToolServer,
+    ToolStep,
     numbers,
 )
 from nephoscope.catalog.adapters.quantities import DIRECTORY, boolean, whole
@@ -65,7 +65,7 @@ SELECT 'table ' || relname || ' ' || n_tup_ins || ' ' || n_tup_upd || ' ' || n_t
 FROM pg_stat_user_tables ORDER BY relname"""
 
 
-def _command(params: Mapping[str, Any]) -> Command:
+def _command(params: Mapping[str, Any]) -> ToolCommand:
     settings = {
         "listen_addresses": "{address}",
         "port": PORT,
@@ -80,16 +80,16 @@ def _command(params: Mapping[str, Any]) -> Command:
     initdb = ("-D", "data", "-U", ROLE, "--pwfile=/dev/stdin", "-A", "scram-sha-256", "--no-sync")
     ask = ("-X", "-A", "-t", "-h", SCRATCH, "-p", PORT, "-U", ROLE, "-d", DATABASE)
     queries = [word for query in (_WAIT, _COUNTS, _TABLES) for word in ("-c", query)]
-    return Command(
+    return ToolCommand(
         ("-D", "data", *(word for pair in settings.items() for word in ("-c", "=".join(pair)))),
         # The socket lies in the scratch folder, which is its owner's alone.
         input="local all all trust\nhost all all all scram-sha-256\n",
         directory=params["directory"],
         needs_bytes=64 << 20,
-        prepare=(Step("initdb", initdb, input=f"{TOKEN}\n"),),
+        prepare=(ToolStep("initdb", initdb, input=f"{TOKEN}\n"),),
         paths=PATHS,
         user="postgres",
-        closing=(Step("psql", (*ask, *queries)),),
+        closing=(ToolStep("psql", (*ask, *queries)),),
     )
 
 
@@ -114,7 +114,7 @@ def _counters(output: Output) -> dict[str, int]:
     }
 
 
-SERVER = Server(
+SERVER = ToolServer(
     tool="postgres",
     command=_command,
     install="apt-get install postgresql",

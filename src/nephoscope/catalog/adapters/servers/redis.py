@@ -9,11 +9,11 @@ from typing import Any
 from nephoscope.catalog.adapters.frame import (
     ADDRESS,
     PORT,
-    Command,
     Output,
-    Server,
-    Step,
+    ToolCommand,
     ToolError,
+    ToolServer,
+    ToolStep,
 )
 
 # Whoever reaches the port may use the benchmark's commands, and none that administers the server.
@@ -27,12 +27,12 @@ user default on nopass ~* &* -@all +@read +@write +@connection +info +config|get
 """
 
 
-def _command(params: Mapping[str, Any]) -> Command:
-    return Command(
+def _command(params: Mapping[str, Any]) -> ToolCommand:
+    return ToolCommand(
         ("-",),
         input=_CONFIGURATION,
         user="nobody",
-        closing=(Step("redis-cli", ("-h", ADDRESS, "-p", PORT, "info", "commandstats")),),
+        closing=(ToolStep("redis-cli", ("-h", ADDRESS, "-p", PORT, "info", "commandstats")),),
     )
 
 
@@ -43,6 +43,6 @@ def _counters(output: Output) -> dict[str, int]:
     return {f"{name}_count": int(count) for name, count in calls}
 
 
-SERVER = Server(
+SERVER = ToolServer(
     "redis-server", _command, install="apt-get install redis-server", counters=_counters
 )

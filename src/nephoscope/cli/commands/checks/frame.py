@@ -9,7 +9,7 @@ WORKS, LIMITED, LACKS = "works", "limited", "lacks"
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckAnswer:
     """One answer: state is works, limited or lacks; `fix` is the one command that changes it."""
 
     name: str

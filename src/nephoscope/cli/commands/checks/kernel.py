@@ -7,37 +7,37 @@ import os
 import platform
 
 from nephoscope.cli.commands.checks import frame
-from nephoscope.cli.commands.checks.frame import LACKS, LIMITED, WORKS, Finding, Places
+from nephoscope.cli.commands.checks.frame import LACKS, LIMITED, WORKS, CheckAnswer, Places
 
 # Number of the system call, as the kernel's headers have it; the same on x86-64 and aarch64.
 _IO_URING_SETUP = 425
 
 
-def system(_: Places) -> Finding:
+def system(_: Places) -> CheckAnswer:
     """Operating system and processor that the probe is built for."""
     text = f"{platform.system()} {platform.release()}, {platform.machine()}"
     if platform.system() != "Linux":
-        return Finding("system", LACKS, f"{text}: only Linux is supported", needed=True)
-    return Finding("system", WORKS, text, needed=True)
+        return CheckAnswer("system", LACKS, f"{text}: only Linux is supported", needed=True)
+    return CheckAnswer("system", WORKS, text, needed=True)
 
 
-def io_uring(_: Places) -> Finding:
+def io_uring(_: Places) -> CheckAnswer:
     """The kernel's fast way to disks."""
     libc = ctypes.CDLL(None, use_errno=True)
     params = ctypes.create_string_buffer(256)  # struct io_uring_params has 120 bytes
     handle = libc.syscall(_IO_URING_SETUP, 4, params)
     if handle >= 0:
         os.close(handle)
-        return Finding("io_uring", WORKS, "supported")
+        return CheckAnswer("io_uring", WORKS, "supported")
     reason = os.strerror(ctypes.get_errno()).lower()
     if frame.read("/proc/sys/kernel/io_uring_disabled") in ("1", "2"):
-        return Finding(
+        return CheckAnswer(
             "io_uring",
             LIMITED,
             f"{reason}: disabled; disk.io uses pread instead",
             "sysctl kernel.io_uring_disabled=0",
         )
-    return Finding(
+    return CheckAnswer(
         "io_uring",
         LIMITED,
         f"{reason}; disk.io uses pread instead",
@@ -45,14 +45,14 @@ def io_uring(_: Places) -> Finding:
     )
 
 
-def clock(_: Places) -> Finding:
+def clock(_: Places) -> CheckAnswer:
     """The clock that every time comes from."""
     source = frame.read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
     if source is None:
-        return Finding("clock source", LIMITED, "unavailable (/sys is not readable)")
+        return CheckAnswer("clock source", LIMITED, "unavailable (/sys is not readable)")
     if source in ("tsc", "arch_sys_counter", "kvm-clock", "hyperv_clocksource_tsc_page"):
-        return Finding("clock source", WORKS, source)
-    return Finding(
+        return CheckAnswer("clock source", WORKS, source)
+    return CheckAnswer(
         "clock source",
         LIMITED,
         f"{source}: each clock read needs a system call",
@@ -60,24 +60,26 @@ def clock(_: Places) -> Finding:
     )
 
 
-def tsc(_: Places) -> Finding:
+def tsc(_: Places) -> CheckAnswer:
     """Checks that the time-stamp counter runs at a constant rate."""
     if platform.machine() != "x86_64":
-        return Finding("time-stamp counter", WORKS, "architected timer")
+        return CheckAnswer("time-stamp counter", WORKS, "architected timer")
     text = frame.read("/proc/cpuinfo")
     if not text:
-        return Finding("time-stamp counter", LIMITED, "unavailable (/proc/cpuinfo is not readable)")
+        return CheckAnswer(
+            "time-stamp counter", LIMITED, "unavailable (/proc/cpuinfo is not readable)"
+        )
     flags = next((line.split() for line in text.splitlines() if line.startswith("flags")), [])
     seen = [flag for flag in ("constant_tsc", "nonstop_tsc", "rdtscp") if flag in flags]
     state = WORKS if "constant_tsc" in seen else LIMITED
-    return Finding("time-stamp counter", state, ", ".join(seen) or "no constant_tsc flag")
+    return CheckAnswer("time-stamp counter", state, ", ".join(seen) or "no constant_tsc flag")
 
 
-def steal(_: Places) -> Finding:
+def steal(_: Places) -> CheckAnswer:
     """Checks that the kernel counts steal time."""
     text = frame.read("/proc/stat")
     if not text:
-        return Finding(
+        return CheckAnswer(
             "steal time",
             LIMITED,
             "unavailable (/proc/stat is not readable)",
@@ -85,15 +87,15 @@ def steal(_: Places) -> Finding:
         )
     fields = text.splitlines()[0].split()
     if len(fields) < 9:
-        return Finding("steal time", LIMITED, "not counted by this kernel")
-    return Finding("steal time", WORKS, f"counted ({fields[8]} ticks since boot)")
+        return CheckAnswer("steal time", LIMITED, "not counted by this kernel")
+    return CheckAnswer("steal time", WORKS, f"counted ({fields[8]} ticks since boot)")
 
 
-def pressure(_: Places) -> Finding:
+def pressure(_: Places) -> CheckAnswer:
     """Pressure stall information, which gives gaps a cause."""
     if frame.read("/proc/pressure/cpu"):
-        return Finding("pressure (PSI)", WORKS, "/proc/pressure is readable")
-    return Finding(
+        return CheckAnswer("pressure (PSI)", WORKS, "/proc/pressure is readable")
+    return CheckAnswer(
         "pressure (PSI)",
         LIMITED,
         "unavailable, or not supported by this kernel",
@@ -101,11 +103,11 @@ def pressure(_: Places) -> Finding:
     )
 
 
-def huge_pages(_: Places) -> Finding:
+def huge_pages(_: Places) -> CheckAnswer:
     """Checks for huge pages, which mem.latency needs to avoid TLB misses."""
     mode = frame.read("/sys/kernel/mm/transparent_hugepage/enabled")
     if mode and "[never]" not in mode:
         chosen = mode[mode.find("[") + 1 : mode.find("]")]
-        return Finding("huge pages", WORKS, f"transparent: {chosen}")
+        return CheckAnswer("huge pages", WORKS, f"transparent: {chosen}")
     fix = "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"
-    return Finding("huge pages", LIMITED, "transparent huge pages are off", fix if mode else "")
+    return CheckAnswer("huge pages", LIMITED, "transparent huge pages are off", fix if mode else "")

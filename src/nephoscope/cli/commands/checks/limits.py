@@ -7,32 +7,32 @@ import resource
 import socket
 
 from nephoscope.cli.commands.checks import frame
-from nephoscope.cli.commands.checks.frame import LIMITED, WORKS, Finding, Places
+from nephoscope.cli.commands.checks.frame import LIMITED, WORKS, CheckAnswer, Places
 from nephoscope.core import units
 
 # Numbers of capabilities, as the kernel's headers have them.
 _CAP_NET_ADMIN, _CAP_SYS_NICE = 12, 23
 
 
-def cpus(_: Places) -> Finding:
+def cpus(_: Places) -> CheckAnswer:
     """Checks the CPUs that this process may use."""
     allowed, online = len(os.sched_getaffinity(0)), os.cpu_count() or 1
     text = f"{allowed} of {online} usable"
     if allowed < online:
-        return Finding("CPUs", LIMITED, f"{text} (taskset, cpuset)")
-    return Finding("CPUs", WORKS, text)
+        return CheckAnswer("CPUs", LIMITED, f"{text} (taskset, cpuset)")
+    return CheckAnswer("CPUs", WORKS, text)
 
 
-def cgroup(_: Places) -> Finding:
+def cgroup(_: Places) -> CheckAnswer:
     """Version of the control groups, and the limits that this process lives under."""
     lines = (frame.read("/proc/self/cgroup") or "").splitlines()
     if not lines:
-        return Finding("cgroup", LIMITED, "unavailable (/proc/self/cgroup is not readable)")
+        return CheckAnswer("cgroup", LIMITED, "unavailable (/proc/self/cgroup is not readable)")
     groups = dict(_controllers(lines))
     version = "1" if any(groups) else "2"
     limits = [*_quota(groups, version), *_memory(groups, version)]
     text = f"version {version}, {'; '.join(limits) or 'no limit on CPU or memory'}"
-    return Finding("cgroup", LIMITED if limits else WORKS, text)
+    return CheckAnswer("cgroup", LIMITED if limits else WORKS, text)
 
 
 def _controllers(lines: list[str]) -> list[tuple[str, str]]:
@@ -71,22 +71,22 @@ def _memory(groups: dict[str, str], version: str) -> list[str]:
     return [f"memory limit {units.format_value(int(text), 'bytes')}"]
 
 
-def loopback(_: Places) -> Finding:
+def loopback(_: Places) -> CheckAnswer:
     """net.loopback can talk to itself."""
     try:
         with socket.create_server(("127.0.0.1", 0)):
-            return Finding("loopback network", WORKS, "127.0.0.1 accepts connections")
+            return CheckAnswer("loopback network", WORKS, "127.0.0.1 accepts connections")
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        return Finding("loopback network", LIMITED, reason, "ip link set lo up")
+        return CheckAnswer("loopback network", LIMITED, reason, "ip link set lo up")
 
 
-def memory_lock(_: Places) -> Finding:
+def memory_lock(_: Places) -> CheckAnswer:
     """Checks the limit on locked memory."""
     soft, _hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)
     if soft == resource.RLIM_INFINITY or os.geteuid() == 0:
-        return Finding("locked memory", WORKS, "not limited")
-    return Finding("locked memory", WORKS, f"up to {units.format_value(soft, 'bytes')}")
+        return CheckAnswer("locked memory", WORKS, "not limited")
+    return CheckAnswer("locked memory", WORKS, f"up to {units.format_value(soft, 'bytes')}")
 
 
 def _capability(number: int) -> bool:
@@ -96,11 +96,11 @@ def _capability(number: int) -> bool:
     return os.geteuid() == 0
 
 
-def deadline(_: Places) -> Finding:
+def deadline(_: Places) -> CheckAnswer:
     """SCHED_DEADLINE, for experiments with schedulers; a survey does not need it."""
     if _capability(_CAP_SYS_NICE):
-        return Finding("real-time scheduling", WORKS, "CAP_SYS_NICE available")
-    return Finding(
+        return CheckAnswer("real-time scheduling", WORKS, "CAP_SYS_NICE available")
+    return CheckAnswer(
         "real-time scheduling",
         LIMITED,
         "no CAP_SYS_NICE (needed by experiments only)",
@@ -108,11 +108,11 @@ def deadline(_: Places) -> Finding:
     )
 
 
-def net_admin(_: Places) -> Finding:
+def net_admin(_: Places) -> CheckAnswer:
     """Network experiments; a survey does not need it."""
     if _capability(_CAP_NET_ADMIN):
-        return Finding("network experiments", WORKS, "CAP_NET_ADMIN available")
-    return Finding(
+        return CheckAnswer("network experiments", WORKS, "CAP_NET_ADMIN available")
+    return CheckAnswer(
         "network experiments",
         LIMITED,
         "no CAP_NET_ADMIN (needed by experiments only)",

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from nephoscope.cli.commands.checks.frame import LACKS, LIMITED, WORKS, Finding, Places
+from nephoscope.cli.commands.checks.frame import LACKS, LIMITED, WORKS, CheckAnswer, Places
 from nephoscope.core import units
 
 _MIN_FREE_BYTES = 1 << 30
@@ -20,38 +20,38 @@ def _nearest_existing(path: Path) -> Path:
     return path
 
 
-def store(places: Places) -> Finding:
+def store(places: Places) -> CheckAnswer:
     """Runs can be kept."""
     where = _nearest_existing(places.store)
     problem = _unwritable(where)
     if problem:
         fix = "use another directory with --store DIR"
-        return Finding("store", LACKS, f"{places.store}: {problem}", fix, True)
+        return CheckAnswer("store", LACKS, f"{places.store}: {problem}", fix, True)
     free = shutil.disk_usage(where).free
     text = f"{places.store}, {units.format_value(free, 'bytes')} free"
     if free < _MIN_FREE_BYTES // 10:
-        return Finding(
+        return CheckAnswer(
             "store", LACKS, text, "free 100 MiB, or use another directory with --store DIR", True
         )
-    return Finding("store", WORKS, text, needed=True)
+    return CheckAnswer("store", WORKS, text, needed=True)
 
 
-def temporary(places: Places) -> Finding:
+def temporary(places: Places) -> CheckAnswer:
     """The disk benchmarks have a place for their file."""
     problem = _unwritable(places.temporary)
     if problem:
         fix = "export TMPDIR=DIR with a writable directory"
-        return Finding("temporary files", LACKS, f"{places.temporary}: {problem}", fix, True)
+        return CheckAnswer("temporary files", LACKS, f"{places.temporary}: {problem}", fix, True)
     free = shutil.disk_usage(places.temporary).free
     text = f"{places.temporary}, {units.format_value(free, 'bytes')} free"
     if free < _MIN_FREE_BYTES:
-        return Finding(
+        return CheckAnswer(
             "temporary files",
             LIMITED,
             f"{text}: not enough for the disk benchmarks",
             "free 1 GiB, or export TMPDIR=DIR",
         )
-    return Finding("temporary files", WORKS, text)
+    return CheckAnswer("temporary files", WORKS, text)
 
 
 def _unwritable(directory: Path) -> str:
@@ -64,7 +64,7 @@ def _unwritable(directory: Path) -> str:
     return ""
 
 
-def direct_io(places: Places) -> Finding:
+def direct_io(places: Places) -> CheckAnswer:
     """The disk can be measured past the page cache."""
     attempts = []
     for directory in dict.fromkeys((places.temporary, _nearest_existing(places.store))):
@@ -76,8 +76,8 @@ def direct_io(places: Places) -> Finding:
     ]
     if not good:
         fix = "export TMPDIR=DIR on a disk file system (ext4, xfs), not tmpfs"
-        return Finding("direct I/O", LIMITED, "; ".join(bad), fix)
-    return Finding("direct I/O", WORKS, "; ".join([f"in {', '.join(good)}", *bad]))
+        return CheckAnswer("direct I/O", LIMITED, "; ".join(bad), fix)
+    return CheckAnswer("direct I/O", WORKS, "; ".join([f"in {', '.join(good)}", *bad]))
 
 
 def _no_direct_io(directory: Path) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from nephoscope import catalog
 from nephoscope.catalog.adapters import ADAPTERS
-from nephoscope.cli.commands.checks.frame import LACKS, LIMITED, WORKS, Finding, Places
+from nephoscope.cli.commands.checks.frame import LACKS, LIMITED, WORKS, CheckAnswer, Places
 from nephoscope.core.errors import Lacking, NephoscopeError
 from nephoscope.core.grouping import group_by
 from nephoscope.measure.targets.kinds.local import LocalRecord
@@ -20,12 +20,12 @@ _TIMEOUT_S = 10
 _APT = "apt-get install "
 
 
-def python(_: Places) -> Finding:
+def python(_: Places) -> CheckAnswer:
     """The interpreter; the package refuses to be installed on one that is too old."""
-    return Finding("Python", WORKS, platform.python_version(), needed=True)
+    return CheckAnswer("Python", WORKS, platform.python_version(), needed=True)
 
 
-def probe(_: Places) -> Finding:
+def probe(_: Places) -> CheckAnswer:
     """The measuring program is there, runs, and is of this version."""
     from nephoscope.core.programs import find_probe
     from nephoscope.measure.targets.probe.output import check_version
@@ -38,28 +38,30 @@ def probe(_: Places) -> Finding:
         known = catalog.load()
         check_version(answer.stdout, known, str(path))
     except NephoscopeError as error:
-        return Finding("probe", LACKS, error.message, error.hint, True)
+        return CheckAnswer("probe", LACKS, error.message, error.hint, True)
     except (OSError, subprocess.TimeoutExpired) as error:
-        return Finding("probe", LACKS, f"cannot be run: {error}", "make survey", True)
-    return Finding("probe", WORKS, f"{known.probe} at {path}", needed=True)
+        return CheckAnswer("probe", LACKS, f"cannot be run: {error}", "make survey", True)
+    return CheckAnswer("probe", WORKS, f"{known.probe} at {path}", needed=True)
 
 
-def terminal(_: Places) -> Finding:
+def terminal(_: Places) -> CheckAnswer:
     """Checks the width and the encoding of the terminal."""
     columns = shutil.get_terminal_size((80, 24)).columns
     encoding = (sys.stdout.encoding or "?").upper()
     text = f"{columns} columns, {encoding}"
     if columns < 60 or not encoding.startswith("UTF"):
-        return Finding("terminal", LIMITED, text, "export LANG=C.UTF-8 and use at least 80 columns")
-    return Finding("terminal", WORKS, text)
+        return CheckAnswer(
+            "terminal", LIMITED, text, "export LANG=C.UTF-8 and use at least 80 columns"
+        )
+    return CheckAnswer("terminal", WORKS, text)
 
 
-def tools(_: Places) -> Finding:
+def tools(_: Places) -> CheckAnswer:
     """The well-known tools that adapters drive, looked up as `nephoscope bench` does."""
     try:
         looked_up = asyncio.run(_tools())
     except NephoscopeError as error:
-        return Finding("third-party tools", LIMITED, error.message, error.hint)
+        return CheckAnswer("third-party tools", LIMITED, error.message, error.hint)
     good = [f"{name} {version}" for name, version, problem in looked_up if problem is None]
     lacking = [(name, problem) for name, _, problem in looked_up if problem is not None]
     # One package may hold several tools: it is named once, with all that need it.
@@ -69,7 +71,7 @@ def tools(_: Places) -> Finding:
     detail = "; ".join([*good, *bad])
     if bad:
         detail += ". Only these benchmarks need them"
-    return Finding("third-party tools", state, detail, _installs(by_package))
+    return CheckAnswer("third-party tools", state, detail, _installs(by_package))
 
 
 async def _tools() -> list[tuple[str, str, str | None]]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nephoscope.cli.commands.checks import kernel, limits, places, programs
-from nephoscope.cli.commands.checks.frame import Finding, Places
+from nephoscope.cli.commands.checks.frame import CheckAnswer, Places
 
-CHECKS: tuple[Callable[[Places], Finding], ...] = (
+CHECKS: tuple[Callable[[Places], CheckAnswer], ...] = (
     kernel.system,
     programs.python,
     programs.probe,

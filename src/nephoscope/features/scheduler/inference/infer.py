@@ -25,14 +25,14 @@ import numpy as np
 from nephoscope.features.scheduler.inference import (
     observation,
     onset,
-    refills,
+    replenishments,
     sentences,
     shares,
     timing,
 )
 from nephoscope.features.scheduler.inference.observation import View
 from nephoscope.features.scheduler.inference.onset import Onset, Onsets
-from nephoscope.features.scheduler.inference.refills import Refills
+from nephoscope.features.scheduler.inference.replenishments import Replenishments
 from nephoscope.features.scheduler.inference.sentences import percent
 from nephoscope.features.scheduler.inference.timing import Pattern
 from nephoscope.features.scheduler.inference.verdict import (
@@ -61,8 +61,8 @@ def infer(target: str, looks: Iterable[Look]) -> Scheduler:
         found = Scheduler(target, Word.UNCLEAR, "There is no observation without sleep.")
         return replace(found, missing=(sentences.NEED_LOOKS,), looks=tuple(own))
     longest = max(look.window_ns for look in busy)
-    losing = refills.losing(busy)
-    grid = refills.find([loop.gaps for loop in losing], longest)
+    losing = replenishments.losing(busy)
+    grid = replenishments.find([loop.gaps for loop in losing], longest)
     begun = onset.find(own, busy, grid)
     single, every = (
         observation.view_of_kind(own, kind, losing, grid, begun) for kind in ("one", "all")
@@ -125,7 +125,7 @@ def _named(
     if is_clocked:
         return _periodic(lossy, begun)
     said = tuple(sentences.pattern(single) for view in lossy for single in view.lossy)
-    if all(view.all_are(Pattern.REFILLS) for view in lossy):
+    if all(view.all_are(Pattern.REPLENISHMENTS) for view in lossy):
         if begun.onset is not Onset.UNKNOWN or not observation.is_by_own_kernel(lossy):
             return _budget(single, every)
         said = (*said, sentences.AMBIGUOUS_ONSET)
@@ -151,7 +151,7 @@ def _undisturbed(views: Sequence[View], slower: float | None) -> Named:
 def _stopped(lossy: Sequence[View]) -> Named:
     view = lossy[-1]
     loops = observation.loops_of(view)
-    grid = observation.common_refills(view)
+    grid = observation.common_replenishments(view)
     share = shares.over_window(loops, "cpus")
     fit = Fit(share, None, shares.cycle_ns(loops)) if grid is None else shares.fit_of(share, grid)
     return Word.STOPPED, fit, (sentences.gave_up(view.look),)
@@ -160,10 +160,10 @@ def _stopped(lossy: Sequence[View]) -> Named:
 def _periodic(lossy: Sequence[View], begun: Onsets) -> Named:
     """Returns what is left beside a task that wakes by a timer: of the CPUs that it runs on."""
     values = [
-        shares.apart([one.loop], one.refills)
+        shares.apart([one.loop], one.replenishments)
         for view in lossy
         for one in view.lossy
-        if one.refills is not None
+        if one.replenishments is not None
     ]
     share = shares.share_of(np.concatenate(values), "ratio")
     patterns = tuple(sentences.pattern(one) for view in lossy for one in view.lossy)
@@ -204,7 +204,7 @@ def _budget(single: View | None, every: View | None) -> Named:
     )
     if not single.lossy:
         # One CPU has all of itself and all of them have less: only their sum can be limited.
-        if observation.all_share_refills(every):
+        if observation.all_share_replenishments(every):
             return Word.CAP_PER_MACHINE, _cap_fit([every]), (*evidence, compared)
         return Word.UNCLEAR, Fit(), (*evidence, compared)
     # 1 for a cap, as many as there are loops for a reservation of each.
@@ -220,7 +220,7 @@ def _one_kind(view: View, said: tuple[str, ...]) -> Named:
     if len(view.loops) == 1:
         return Word.RESERVATION_OR_CAP, _reservation_fit([view]), said
     # Loops that one budget stops are started again at one moment; reservations run apart.
-    grid = observation.common_refills(view)
+    grid = observation.common_replenishments(view)
     if grid is not None:
         said = (*said, f"The loops were refilled {sentences.ms(grid.apart_ns)} apart.")
     return Word.RESERVATION_OR_CAP, _cap_fit([view]), said
@@ -240,10 +240,12 @@ def _reservation_fit(views: Sequence[View]) -> Fit:
 
 
 def _fit_of_periods(
-    views: Sequence[View], obtained: Callable[[Look, Refills], Array], unit: str
+    views: Sequence[View], obtained: Callable[[Look, Replenishments], Array], unit: str
 ) -> Fit | None:
     """Returns the fit of what loops obtained in each period; None where no view has a grid."""
-    grids = [(view.look, grid) for view in views if (grid := observation.common_refills(view))]
+    grids = [
+        (view.look, grid) for view in views if (grid := observation.common_replenishments(view))
+    ]
     if not grids:
         return None
     values = np.concatenate([obtained(look, grid) for look, grid in grids])
@@ -264,7 +266,7 @@ def _further(looks: Sequence[Look], word: Word, fit: Fit) -> tuple[str, ...]:
             )
     if word in (Word.RESERVATION_PER_CPU, Word.CAP_PER_MACHINE, Word.RESERVATION_OR_CAP):
         for look in of_kind(looks, "sleeping")[:1]:
-            if (refill := refills.refilled(look, fit)) is not None:
+            if (refill := replenishments.replenished(look, fit)) is not None:
                 evidence.append(sentences.AFTER_SLEEP[refill])
     if (own := sentences.accounted(looks)) and word not in (Word.DEDICATED, Word.UNCLEAR):
         evidence.append(own)

@@ -10,9 +10,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from nephoscope.features.scheduler.inference import refills, shares, timing
+from nephoscope.features.scheduler.inference import replenishments, shares, timing
 from nephoscope.features.scheduler.inference.onset import Onset, Onsets
-from nephoscope.features.scheduler.inference.refills import Refills
+from nephoscope.features.scheduler.inference.replenishments import Replenishments
 from nephoscope.features.scheduler.inference.timing import Pattern, Timing
 from nephoscope.features.scheduler.inference.verdict import Look, Loop, of_kind
 
@@ -44,7 +44,7 @@ class View:
             one
             for one in self.loops
             if one.pattern is not Pattern.NONE
-            and (one.pattern in (Pattern.REFILLS, Pattern.CLOCKED) or one.lost >= self.minor)
+            and (one.pattern in (Pattern.REPLENISHMENTS, Pattern.CLOCKED) or one.lost >= self.minor)
         )
 
     @property
@@ -58,7 +58,11 @@ class View:
 
 
 def view_of_kind(
-    looks: Sequence[Look], kind: str, losing: Sequence[Loop], grid: Refills | None, begun: Onsets
+    looks: Sequence[Look],
+    kind: str,
+    losing: Sequence[Loop],
+    grid: Replenishments | None,
+    begun: Onsets,
 ) -> View | None:
     """Returns the look of a kind to go by: of the longest ones the one with the median share.
 
@@ -87,12 +91,12 @@ def observations_differ(busy: Sequence[Look]) -> bool:
         {timing.of_loop(look, loop).pattern for look in of_kind(busy, kind) for loop in look.loops}
         for kind in ("one", "all")
     ]
-    return any({Pattern.TURNS, Pattern.REFILLS} <= seen for seen in patterns)
+    return any({Pattern.TURNS, Pattern.REPLENISHMENTS} <= seen for seen in patterns)
 
 
 def without_minor(one: View | None, every: View | None) -> tuple[View | None, View | None]:
     """Returns both with the loss that is other programs' beside a mechanism with a timer."""
-    timed = (Pattern.REFILLS, Pattern.CLOCKED)
+    timed = (Pattern.REPLENISHMENTS, Pattern.CLOCKED)
     known = [view for view in (one, every) if view is not None]
     lost = [loop.lost for view in known for loop in view.loops if loop.pattern in timed]
     minor = _MINOR * max(lost, default=0.0)
@@ -110,7 +114,8 @@ def may_be_cap(alone: View | None, every: View | None) -> bool:
     if alone is None or every is None or alone.lossy:
         return False
     return all(
-        loop.refills is not None and loop.refills.regular >= _GRID_OF_TURNS for loop in every.lossy
+        loop.replenishments is not None and loop.replenishments.regular >= _GRID_OF_TURNS
+        for loop in every.lossy
     )
 
 
@@ -131,9 +136,9 @@ def cycle_ns(view: View) -> float:
     cycles = [
         float(b.start_ns - a.start_ns)
         for loop in view.look.loops
-        for a, b in pairwise(refills.main_gaps(loop.gaps))
+        for a, b in pairwise(replenishments.main_gaps(loop.gaps))
     ]
-    return refills.median_by_time(np.array(cycles)) or float(view.look.window_ns)
+    return replenishments.median_by_time(np.array(cycles)) or float(view.look.window_ns)
 
 
 def loops_of(view: View) -> list[Loop]:
@@ -164,7 +169,7 @@ def clock_read_slowdown(looks: Sequence[Look], every: View | None) -> float | No
 
 def is_stopped_often(view: View) -> bool:
     """Returns whether its loops gave up their CPU again and again."""
-    gaps = [gap for loop in view.look.loops for gap in refills.long_gaps(loop.gaps)]
+    gaps = [gap for loop in view.look.loops for gap in replenishments.long_gaps(loop.gaps)]
     stops = [gap.length_ns for gap in gaps if gap.cause == "stopped"]
     lost = sum(stops) / view.look.window_ns / len(view.loops)
     return len(stops) >= _LEAST_STOPS and lost >= _LEAST_STOPPED
@@ -172,7 +177,7 @@ def is_stopped_often(view: View) -> bool:
 
 def is_caused_by(view: View, cause: str) -> bool:
     """Returns whether most of the time in main gaps has this cause by the kernel's counters."""
-    gaps = [gap for loop in view.look.loops for gap in refills.main_gaps(loop.gaps)]
+    gaps = [gap for loop in view.look.loops for gap in replenishments.main_gaps(loop.gaps)]
     lost = sum(gap.length_ns for gap in gaps)
     own = sum(gap.length_ns for gap in gaps if gap.cause == cause)
     return own >= _HALF_OF_LOSS * lost > 0
@@ -192,36 +197,36 @@ def obtained_in_periods_cpus(view: View) -> float:
     """Returns the CPUs that all loops had, over whole periods where those are known."""
     return sum(
         float(np.mean(values))
-        if one.refills is not None
+        if one.replenishments is not None
         and one in view.lossy
-        and (values := shares.apart([one.loop], one.refills)).size
+        and (values := shares.apart([one.loop], one.replenishments)).size
         else one.loop.share
         for one in view.loops
     )
 
 
-def all_share_refills(view: View) -> bool:
+def all_share_replenishments(view: View) -> bool:
     """Returns whether every loop lost the CPU, if only a little at the refills of the others."""
-    found = [one.refills for one in view.lossy if one.refills is not None]
-    grid = max(found, key=lambda refills: refills.n, default=None)
+    found = [one.replenishments for one in view.lossy if one.replenishments is not None]
+    grid = max(found, key=lambda replenishments: replenishments.n, default=None)
     origin = grid.origins_ns[0] if grid is not None else None
     return all(
         one in view.lossy
         or (
             grid is not None
             and origin is not None
-            and refills.ended_on(one.loop.gaps, grid, origin) >= _HALF_OF_LOSS
+            and replenishments.ended_on(one.loop.gaps, grid, origin) >= _HALF_OF_LOSS
         )
         for one in view.loops
     )
 
 
-def common_refills(view: View) -> Refills | None:
+def common_replenishments(view: View) -> Replenishments | None:
     """Returns the common period of all loops of a look."""
-    found = refills.find([loop.gaps for loop in view.look.loops], view.look.window_ns)
+    found = replenishments.find([loop.gaps for loop in view.look.loops], view.look.window_ns)
     if found is not None:
         return found
-    known = [one.refills for one in view.loops]
+    known = [one.replenishments for one in view.loops]
     grid = max((one for one in known if one), key=lambda one: one.n, default=None)
     if grid is None:
         return None

@@ -20,8 +20,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from nephoscope.features.scheduler.inference import refills, timing
-from nephoscope.features.scheduler.inference.refills import EXACT_NS, Refills
+from nephoscope.features.scheduler.inference import replenishments, timing
+from nephoscope.features.scheduler.inference.replenishments import EXACT_NS, Replenishments
 from nephoscope.features.scheduler.inference.verdict import Gap, Look, of_kind
 
 _MOST = 0.7
@@ -58,21 +58,21 @@ class Onsets:
     """
 
     onset: Onset
-    starts: Refills | None = None
+    starts: Replenishments | None = None
     drifts: bool = False
     slept: tuple[int, int] = (0, 0)
     ticks: tuple[int, int] = (0, 0)
 
 
-def find(looks: Sequence[Look], busy: Sequence[Look], ends: Refills | None) -> Onsets:
+def find(looks: Sequence[Look], busy: Sequence[Look], ends: Replenishments | None) -> Onsets:
     """Returns what the gaps of the looks `busy` follow, which had no sleep.
 
     looks: all of the target; those with sleeps and with two programs on a CPU add evidence. ends:
     the grid on which gaps end, None where there is none.
     """
-    loops = refills.losing(busy)
+    loops = replenishments.losing(busy)
     window_ns = max((look.window_ns for look in busy), default=0)
-    starts = refills.find([loop.gaps for loop in loops], window_ns, at_starts=True)
+    starts = replenishments.find([loop.gaps for loop in loops], window_ns, at_starts=True)
     if starts is not None and (starts.exact < _MOST or starts.n < _LEAST_STARTS):
         starts = None
     if starts is not None and ends is not None and ends.exact > starts.exact + _MORE:
@@ -81,13 +81,15 @@ def find(looks: Sequence[Look], busy: Sequence[Look], ends: Refills | None) -> O
     if grid is None:
         return Onsets(Onset.UNKNOWN)
     period_ns = grid.period_ns
-    mains = [refills.main_gaps(loop.gaps) for loop in loops]
+    mains = [replenishments.main_gaps(loop.gaps) for loop in loops]
     runs_ns = [b.start_ns - a.end_ns for gaps in mains for a, b in pairwise(gaps)]
-    run_ns = refills.median_by_time(np.array(runs_ns))
-    gap_ns = refills.median_by_time(np.array([gap.length_ns for gaps in mains for gap in gaps]))
+    run_ns = replenishments.median_by_time(np.array(runs_ns))
+    gap_ns = replenishments.median_by_time(
+        np.array([gap.length_ns for gaps in mains for gap in gaps])
+    )
     slept = _after_sleeps(of_kind(looks, "sleeping"), period_ns, run_ns, gap_ns)
     tick_ns, ticks = _against_ticks(of_kind(looks, "several"), gap_ns)
-    drifts = tick_ns is not None and abs(refills.to_nearest(period_ns, tick_ns)) > EXACT_NS
+    drifts = tick_ns is not None and abs(replenishments.to_nearest(period_ns, tick_ns)) > EXACT_NS
     clock, use = slept[0] + ticks[0] + int(drifts), slept[1] + ticks[1]
     if _depends_on_others(busy):
         use += _FOR_CERTAIN
@@ -122,7 +124,9 @@ def _after_sleeps(
     clock = use = 0
     for look in looks:
         for loop in look.loops:
-            gaps = [gap for gap in refills.long_gaps(loop.gaps) if gap.length_ns >= gap_ns / 2]
+            gaps = [
+                gap for gap in replenishments.long_gaps(loop.gaps) if gap.length_ns >= gap_ns / 2
+            ]
             for before, gap in zip([None, *gaps], gaps, strict=False):
                 since = gap.start_ns - period_ns
                 if since < 0:
@@ -133,7 +137,9 @@ def _after_sleeps(
                     continue
                 off = 0.0
                 if before is not None:
-                    off = abs(refills.to_nearest(float(gap.start_ns - before.start_ns), period_ns))
+                    off = abs(
+                        replenishments.to_nearest(float(gap.start_ns - before.start_ns), period_ns)
+                    )
                 if used < _USED_LITTLE * run_ns and used < run_ns - _LATE_NS:
                     clock += before is None or off <= 2 * EXACT_NS
                 elif used >= _USED_ALL * run_ns:
@@ -160,7 +166,7 @@ def _against_ticks(looks: Sequence[Look], gap_ns: float) -> tuple[float | None, 
         turns = [
             float(gap.start_ns)
             for loop in look.loops
-            for gap in refills.long_gaps(loop.gaps)
+            for gap in replenishments.long_gaps(loop.gaps)
             if gap.length_ns < min(gap_ns / 2, 3 * timing.SLICE_NS)
         ]
         tick = timing.common_tick(np.array(turns))
@@ -176,7 +182,7 @@ def _against_ticks(looks: Sequence[Look], gap_ns: float) -> tuple[float | None, 
                 if common < max(gap_ns / 2, 2 * tick_ns):
                     continue
                 start = float(max(gap.start_ns, second_gap.start_ns))
-                near = abs(refills.to_nearest(start - phase_ns, tick_ns)) <= _ON_TICK_NS
+                near = abs(replenishments.to_nearest(start - phase_ns, tick_ns)) <= _ON_TICK_NS
                 on += near
                 off += not near
     return tick_ns, (off, on)

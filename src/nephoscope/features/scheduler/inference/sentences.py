@@ -7,7 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 
 from nephoscope.core.model import Estimate
 from nephoscope.features.scheduler.inference.onset import Onsets
-from nephoscope.features.scheduler.inference.refills import EXACT_NS, Refilled, Refills
+from nephoscope.features.scheduler.inference.replenishments import (
+    EXACT_NS,
+    Replenished,
+    Replenishments,
+)
 from nephoscope.features.scheduler.inference.timing import LITTLE, Pattern, Timing
 from nephoscope.features.scheduler.inference.verdict import Fit, Look, Word, of_kind
 
@@ -56,8 +60,8 @@ AMBIGUOUS_ONSET = (
 )
 
 AFTER_SLEEP = {
-    Refilled.FIXED: "Refills continued at fixed times during sleeps, as with a quota or a cap.",
-    Refilled.ON_WAKING: (
+    Replenished.FIXED: "Refills continued at fixed times during sleeps, as with a quota or a cap.",
+    Replenished.ON_WAKING: (
         "After a sleep, a new period started at the wake-up, as with a reservation."
     ),
 }
@@ -90,7 +94,9 @@ def next_step(word: Word, looks: Sequence[Look], cycle_ns: float) -> str:
     )
 
 
-def excluded(looks: Sequence[Look], cycle_ns: float, grid: Refills | None) -> tuple[str, ...]:
+def excluded(
+    looks: Sequence[Look], cycle_ns: float, grid: Replenishments | None
+) -> tuple[str, ...]:
     """The policies that what was seen rules out."""
     lost = max(1 - loop.share for look in looks for loop in look.loops)
     exclusions = (
@@ -181,8 +187,8 @@ def pattern(timing: Timing) -> str:
     """Returns how one loop lost the CPU."""
     name = timing.loop.name
     lost = f"{name} lost {percent(timing.lost)}"
-    grid = timing.refills
-    if timing.pattern is Pattern.REFILLS and grid is not None:
+    grid = timing.replenishments
+    if timing.pattern is Pattern.REPLENISHMENTS and grid is not None:
         how = "also at a timer tick" if timing.aligned else "by a separate timer"
         return (
             f"{lost}; {percent(grid.regular)} of that ended on a grid of {ms(grid.period_ns)} "

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from nephoscope.core.model import Estimate
-from nephoscope.features.scheduler.inference.refills import Refills, long_gaps
+from nephoscope.features.scheduler.inference.replenishments import Replenishments, long_gaps
 from nephoscope.features.scheduler.inference.verdict import Fit, Gap, Look, Loop
 from nephoscope.stats.statistics.estimates import mapped
 from nephoscope.stats.statistics.means import mean_t
@@ -37,9 +37,9 @@ def lost_between(gaps: Sequence[Gap], edges: Array) -> Array:
     return np.diff(up_to)
 
 
-def edges_of(loops: Sequence[Loop], refills: Refills, origin_ns: float) -> Array:
-    """Refills from the first to the last that all loops of a look saw."""
-    period = refills.period_ns
+def edges_of(loops: Sequence[Loop], replenishments: Replenishments, origin_ns: float) -> Array:
+    """Replenishments from the first to the last that all loops of an observation window saw."""
+    period = replenishments.period_ns
     first = max((loop.gaps[0].start_ns for loop in loops if loop.gaps), default=0)
     last = min((loop.gaps[-1].end_ns for loop in loops if loop.gaps), default=0)
     low = int(np.ceil((first - origin_ns) / period))
@@ -48,21 +48,21 @@ def edges_of(loops: Sequence[Loop], refills: Refills, origin_ns: float) -> Array
     return edges
 
 
-def together(look: Look, refills: Refills) -> Array:
+def together(look: Look, replenishments: Replenishments) -> Array:
     """CPUs that all loops had in each period; one grid for all of them."""
-    origin = next((one for one in refills.origins_ns if one is not None), 0.0)
-    edges = edges_of(look.loops, refills, origin)
+    origin = next((one for one in replenishments.origins_ns if one is not None), 0.0)
+    edges = edges_of(look.loops, replenishments, origin)
     lost = sum((lost_between(loop.gaps, edges) for loop in look.loops), np.zeros(edges.size - 1))
-    return len(look.loops) - lost / refills.period_ns
+    return len(look.loops) - lost / replenishments.period_ns
 
 
-def apart(loops: Sequence[Loop], refills: Refills) -> Array:
+def apart(loops: Sequence[Loop], replenishments: Replenishments) -> Array:
     """The share of each loop in each of its periods, all in one array."""
     sharing = []
-    for loop, origin in zip(loops, refills.origins_ns, strict=True):
+    for loop, origin in zip(loops, replenishments.origins_ns, strict=True):
         if origin is not None:
-            edges = edges_of([loop], refills, origin)
-            sharing.append(1 - lost_between(loop.gaps, edges) / refills.period_ns)
+            edges = edges_of([loop], replenishments, origin)
+            sharing.append(1 - lost_between(loop.gaps, edges) / replenishments.period_ns)
     return np.concatenate(sharing) if sharing else np.zeros(0)
 
 
@@ -75,20 +75,32 @@ def share_of(values: Array, unit: str) -> Estimate | None:
     return replace(found, method=method, note="")
 
 
-def fit_of(share: Estimate | None, refills: Refills | None) -> Fit:
+def fit_of(share: Estimate | None, replenishments: Replenishments | None) -> Fit:
     """Share, slice and period; the slice is the share of the period, with both their errors."""
-    if refills is None:
+    if replenishments is None:
         return Fit(share)
-    how = f"regression of {refills.n} moments of refill on their numbers"
+    how = f"regression of {replenishments.n} moments of refill on their numbers"
     period = Estimate(
-        refills.period_ns, refills.low_ns, refills.high_ns, CONFIDENCE, refills.n, "ns", how
+        replenishments.period_ns,
+        replenishments.low_ns,
+        replenishments.high_ns,
+        CONFIDENCE,
+        replenishments.n,
+        "ns",
+        how,
     )
     if share is None:
         return Fit(None, None, period)
-    low = None if share.low is None else share.low * refills.low_ns
-    high = None if share.high is None else share.high * refills.high_ns
+    low = None if share.low is None else share.low * replenishments.low_ns
+    high = None if share.high is None else share.high * replenishments.high_ns
     slice_ns = Estimate(
-        share.value * refills.period_ns, low, high, CONFIDENCE, share.n, "ns", "share times period"
+        share.value * replenishments.period_ns,
+        low,
+        high,
+        CONFIDENCE,
+        share.n,
+        "ns",
+        "share times period",
     )
     return Fit(share, slice_ns, period)
 

@@ -2,7 +2,7 @@
 
 Four patterns are told apart, one loop at a time:
 
-* *refills*: the CPU comes back on a grid (see `refills`). That is a budget.
+* *refills*: the CPU comes back on a grid (see `replenishments`). That is a budget.
 * *turns*: the scheduler lets several programs take turns. A turn is one slice, a few milliseconds,
   and both its ends lie on timer ticks; so either the runs or the gaps are about one slice long.
 * *clocked*: gaps start by a timer that is not this loop's budget (see `onset`).
@@ -21,12 +21,12 @@ from enum import StrEnum
 
 import numpy as np
 
-from nephoscope.features.scheduler.inference.refills import (
-    Refills,
+from nephoscope.features.scheduler.inference.replenishments import (
+    Replenishments,
     find,
     long_gaps,
     median_by_time,
-    on_grid,
+    replenishments_on_period,
     resultant,
 )
 from nephoscope.features.scheduler.inference.verdict import Look, Loop
@@ -60,7 +60,7 @@ class Pattern(StrEnum):
     """Pattern in which a loop loses the CPU."""
 
     NONE = "none"
-    REFILLS = "refills"
+    REPLENISHMENTS = "refills"
     CLOCKED = "clocked"
     TURNS = "turns"
     IRREGULAR = "irregular"
@@ -72,7 +72,7 @@ class Timing:
 
     lost: share of the window. tick_ns: on which the gaps begin, None when they do not. aligned:
     whether they end on the same ticks. run_ns, gap_ns: medians between and of long gaps; None
-    without. refills: the grid where there is one, also when the pattern is another.
+    without. replenishments: the grid where there is one, also when the pattern is another.
     """
 
     loop: Loop
@@ -82,17 +82,17 @@ class Timing:
     aligned: bool = False
     run_ns: float | None = None
     gap_ns: float | None = None
-    refills: Refills | None = None
+    replenishments: Replenishments | None = None
 
 
-def of_loop(look: Look, loop: Loop, common: Refills | None = None) -> Timing:
+def of_loop(look: Look, loop: Loop, common: Replenishments | None = None) -> Timing:
     """The pattern of one loop of a look; `common`: the grid of all loops of the target."""
     lost = 1 - loop.share
     gaps = long_gaps(loop.gaps)
-    refills = None if common is None else on_grid(loop.gaps, common)
-    if refills is None or not _regular(refills):
-        refills = find([loop.gaps], look.window_ns) or refills
-    if len(gaps) < 3 and (refills is None or not _regular(refills)):
+    replenishments = None if common is None else replenishments_on_period(loop.gaps, common)
+    if replenishments is None or not is_periodic(replenishments):
+        replenishments = find([loop.gaps], look.window_ns) or replenishments
+    if len(gaps) < 3 and (replenishments is None or not is_periodic(replenishments)):
         pattern = Pattern.NONE if lost < LITTLE else Pattern.IRREGULAR
         return Timing(loop, pattern, lost)
     lengths = np.array([gap.length_ns for gap in gaps])
@@ -101,41 +101,42 @@ def of_loop(look: Look, loop: Loop, common: Refills | None = None) -> Timing:
     tick, aligned = _ticks(starts, ends)
     runs = starts[1:] - ends[:-1]
     run, gap = median_by_time(runs[runs > 0]), median_by_time(lengths)
-    short = _short(min(run, gap), tick, refills)
-    if refills is not None and short and _overruns(starts, ends, refills):
+    short = _short(min(run, gap), tick, replenishments)
+    if replenishments is not None and short and _overruns(starts, ends, replenishments):
         short = False
-    if refills is not None and _regular(refills) and not (aligned and short):
-        pattern = Pattern.REFILLS
+    if replenishments is not None and is_periodic(replenishments) and not (aligned and short):
+        pattern = Pattern.REPLENISHMENTS
     elif lost < LITTLE:
         pattern = Pattern.NONE
     elif short and (aligned or tick is None):
         pattern = Pattern.TURNS
     else:
         pattern = Pattern.IRREGULAR
-    return Timing(loop, pattern, lost, tick, aligned, run, gap, refills)
+    return Timing(loop, pattern, lost, tick, aligned, run, gap, replenishments)
 
 
-def clocked(timing: Timing, starts: Refills) -> Timing:
+def clocked(timing: Timing, starts: Replenishments) -> Timing:
     """The pattern of a loop whose main gaps start on a grid that a timer makes; else unchanged."""
-    grid = on_grid(timing.loop.gaps, starts, at_starts=True)
+    grid = replenishments_on_period(timing.loop.gaps, starts, at_starts=True)
     if grid is None or grid.regular < _REGULAR or timing.lost < LITTLE / 2:
         return timing
-    return replace(timing, pattern=Pattern.CLOCKED, refills=grid)
+    return replace(timing, pattern=Pattern.CLOCKED, replenishments=grid)
 
 
-def _regular(grid: Refills) -> bool:
+def is_periodic(grid: Replenishments) -> bool:
+    """Returns whether nearly all gaps end on the grid, and nearly every period has such an end."""
     return grid.regular >= _REGULAR and grid.filled >= _FILLED
 
 
-def _short(length: float, tick: float | None, refills: Refills | None) -> bool:
+def _short(length: float, tick: float | None, replenishments: Replenishments | None) -> bool:
     """Returns whether runs or gaps are a turn long: one slice, two where the whole cycle is
     short."""
     turn = _A_TURN * max(SLICE_NS, tick or 0.0)
-    quick = refills is not None and refills.period_ns < _SHORT_CYCLE_NS
+    quick = replenishments is not None and replenishments.period_ns < _SHORT_CYCLE_NS
     return length <= (2 * turn if quick else turn)
 
 
-def _overruns(starts: Array, ends: Array, grid: Refills) -> bool:
+def _overruns(starts: Array, ends: Array, grid: Replenishments) -> bool:
     """Returns whether a grid without fail has runs of one tick and of two: a budget between them.
 
     A fair scheduler gives a program one slice at a time, where it has less than half of the CPU.

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nephoscope.features.studies.comparison.rules import Mark
-from nephoscope.features.studies.comparison.side_by_side import Outcome
+from nephoscope.features.studies.comparison.side_by_side import ComparisonOutcome
 from nephoscope.features.studies.definition.study import Conclusion, Study
 
 
@@ -21,7 +21,7 @@ class ConclusionOutcome:
     evidence: Mapping[str, Mark | None]
 
 
-def conclude(study: Study, outcomes: Sequence[Outcome]) -> list[ConclusionOutcome]:
+def conclude(study: Study, outcomes: Sequence[ComparisonOutcome]) -> list[ConclusionOutcome]:
     """Returns every conclusion of which at least one comparison was measured."""
     marks = {outcome.name: outcome.mark for outcome in outcomes}
     return [

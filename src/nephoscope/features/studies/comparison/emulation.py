@@ -11,7 +11,7 @@ from nephoscope.features.studies.catalogue import Number, ReferenceStudy
 from nephoscope.features.studies.comparison import measured, rules
 from nephoscope.features.studies.comparison.rules import Range
 from nephoscope.features.studies.comparison.side_by_side import is_simulated
-from nephoscope.features.studies.definition.layouts import EmulatedRow, Share
+from nephoscope.features.studies.definition.layouts import EmulatedRow, EmulatedShare
 from nephoscope.features.studies.definition.study import Part
 
 HOLDS, MISSED, UNSURE, ABSENT = "holds", "missed", "too wide", "not measured"
@@ -86,7 +86,7 @@ def compare_rows(study: ReferenceStudy, part: Part, result: RunResult) -> list[R
 
 
 def _share(
-    study: ReferenceStudy, row: EmulatedRow, share: Share, result: RunResult
+    study: ReferenceStudy, row: EmulatedRow, share: EmulatedShare, result: RunResult
 ) -> ShareOutcome:
     outcome = ShareOutcome(
         share.name,

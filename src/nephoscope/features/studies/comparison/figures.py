@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from nephoscope.core.model import Estimate, RunResult
 from nephoscope.features.studies.catalogue import ReferenceStudy
 from nephoscope.features.studies.comparison import measured
-from nephoscope.features.studies.comparison.published import Figure, compute_figure
-from nephoscope.features.studies.definition.layouts import Curve, FigureLayout
+from nephoscope.features.studies.comparison.published import ReferenceFigure, compute_figure
+from nephoscope.features.studies.definition.layouts import FigureCurve, FigureLayout
 from nephoscope.features.studies.definition.study import Part
 
 Position = float | str
@@ -32,7 +32,7 @@ class PublishedPoint:
     x: Position
     curve: str
     value: float
-    figure: Figure
+    figure: ReferenceFigure
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def _points(study: ReferenceStudy, layout: FigureLayout) -> list[PublishedPoint]
     return points
 
 
-def _curve(layout: FigureLayout, name: str, curve: Curve, result: RunResult) -> MeasuredCurve:
+def _curve(layout: FigureLayout, name: str, curve: FigureCurve, result: RunResult) -> MeasuredCurve:
     if layout.kind == "samples":
         try:
             values = measured.trial_values(result, layout.measured, curve)
@@ -88,7 +88,7 @@ def _curve(layout: FigureLayout, name: str, curve: Curve, result: RunResult) -> 
     return MeasuredCurve(name, tuple(positions), values_y, tuple(estimates), tuple(absent))
 
 
-def _at_level(layout: FigureLayout, curve: Curve, level: str, result: RunResult) -> Estimate:
+def _at_level(layout: FigureLayout, curve: FigureCurve, level: str, result: RunResult) -> Estimate:
     factors = {**curve.factors, layout.factor: level}
     selection = curve.model_copy(update={"factors": factors})
     if layout.baseline is None:

@@ -13,7 +13,7 @@ from nephoscope.features.studies.comparison.rules import Mark
 from nephoscope.features.studies.comparison.side_by_side import Location
 from nephoscope.features.studies.definition.study import CIRCULAR
 
-BOTH = "both as published"
+BOTH_AGREE = "both as published"
 MEASURED, SIMULATION = "only measured as published", "only simulated as published"
 NEITHER, OPEN = "neither as published", "not decided"
 
@@ -22,7 +22,7 @@ NEITHER, OPEN = "neither as published", "not decided"
 class ThreeWay:
     """A published number, which has no interval, with the lab's and the model's estimates.
 
-    verdict: BOTH, MEASURED, SIMULATION, NEITHER or OPEN, from the marks of both against the
+    verdict: BOTH_AGREE, MEASURED, SIMULATION, NEITHER or OPEN, from the marks of both against the
     published number.
     """
 
@@ -70,7 +70,7 @@ def verdict_of(measured: Mark, simulated: Mark) -> str:
         return OPEN
     lab, model = measured is Mark.IN_NUMBER, simulated is Mark.IN_NUMBER
     if lab and model:
-        return BOTH
+        return BOTH_AGREE
     return MEASURED if lab else SIMULATION if model else NEITHER
 
 
@@ -122,8 +122,8 @@ def summarise(numbers: Sequence[ThreeWay]) -> str:
     """Returns the counts of the verdicts, and the largest distance between lab and model."""
     counts = Counter(number.verdict for number in numbers)
     parts = [
-        f"{counts[BOTH]} of {len(numbers)} published figures are met both by the machines in the "
-        "lab and by the simulated schedulers"
+        f"{counts[BOTH_AGREE]} of {len(numbers)} published figures are met both by the machines "
+        "in the lab and by the simulated schedulers"
     ]
     parts += [text.format(counts[verdict]) for verdict, text in _OTHERS if counts[verdict]]
     return "; ".join(parts) + "." + "".join(f" {text}" for text in _largest_distance(numbers))

@@ -8,10 +8,10 @@ from typing import Any
 
 from nephoscope.core.model import Better, Estimate, MetricResult, RunResult
 from nephoscope.core.naming import level_name
-from nephoscope.features.studies.definition.selectors import MeasuredFigure, Selection
+from nephoscope.features.studies.definition.selectors import MeasuredFigure, MetricSelection
 from nephoscope.results.names import AUXILIARY_FACTORS
 from nephoscope.stats import compare
-from nephoscope.stats.compare import Comparison
+from nephoscope.stats.compare import TwoSampleComparison
 from nephoscope.stats.statistics import means, variation
 from nephoscope.stats.statistics.estimates import mapped
 from nephoscope.stats.statistics.values import Refused
@@ -24,7 +24,7 @@ class Absent(Exception):  # not an error: the run does not hold the answer
 def estimate(result: RunResult, figure: MeasuredFigure) -> Estimate:
     """Returns value or ratio with its interval, in the study's unit. Absent if there is none."""
     if figure.numerator is None or figure.denominator is None:
-        return value(result, figure, Selection())
+        return value(result, figure, MetricSelection())
     if not (figure.spread or figure.difference):
         return ratio(result, figure, figure.numerator, figure.denominator)
     above, below = (select(result, figure, side) for side in (figure.numerator, figure.denominator))
@@ -32,7 +32,7 @@ def estimate(result: RunResult, figure: MeasuredFigure) -> Estimate:
     return _scaled(contrast(above, below, result.run.confidence), figure.scale)
 
 
-def value(result: RunResult, figure: MeasuredFigure, selection: Selection) -> Estimate:
+def value(result: RunResult, figure: MeasuredFigure, selection: MetricSelection) -> Estimate:
     """Returns the statistic of one metric, in the study's unit. Absent if there is none."""
     metric = select(result, figure, selection)
     statistic = selection.statistic or figure.statistic
@@ -40,14 +40,19 @@ def value(result: RunResult, figure: MeasuredFigure, selection: Selection) -> Es
 
 
 def ratio(
-    result: RunResult, figure: MeasuredFigure, numerator: Selection, denominator: Selection
+    result: RunResult,
+    figure: MeasuredFigure,
+    numerator: MetricSelection,
+    denominator: MetricSelection,
 ) -> Estimate:
     """Returns the ratio of two metrics, by rounds. Absent when the run lacks one of them."""
     above, below = (select(result, figure, side) for side in (numerator, denominator))
     return _scaled(_ratio(above, below, result.run.confidence), figure.scale)
 
 
-def trial_values(result: RunResult, figure: MeasuredFigure, selection: Selection) -> list[float]:
+def trial_values(
+    result: RunResult, figure: MeasuredFigure, selection: MetricSelection
+) -> list[float]:
     """Returns the value of every trial of one metric in order, in the study's unit."""
     return [x * figure.scale for x in select(result, figure, selection).trial_values]
 
@@ -58,7 +63,7 @@ def steps(result: RunResult, figure: MeasuredFigure, order: tuple[str, ...]) -> 
     return [_ratio(above, below, result.run.confidence) for above, below in pairwise(metrics)]
 
 
-def select(result: RunResult, figure: MeasuredFigure, selection: Selection) -> MetricResult:
+def select(result: RunResult, figure: MeasuredFigure, selection: MetricSelection) -> MetricResult:
     """Returns the selected metric of the result; of several, the one of fewest factors."""
     benchmark = selection.benchmark or figure.benchmark
     name = selection.metric or figure.metric
@@ -112,7 +117,7 @@ def _difference(above: MetricResult, below: MetricResult, confidence: float) -> 
     return difference
 
 
-def _compared(above: MetricResult, below: MetricResult, confidence: float) -> Comparison:
+def _compared(above: MetricResult, below: MetricResult, confidence: float) -> TwoSampleComparison:
     """Compares by rounds where both share enough of them, else as two independent samples.
 
     The autocorrelation is that of these series alone. Nothing is pooled: a figure of a study takes

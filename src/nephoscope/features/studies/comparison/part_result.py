@@ -9,8 +9,8 @@ from nephoscope.core.model import RunResult
 from nephoscope.features.studies.catalogue import ReferenceStudy
 from nephoscope.features.studies.comparison.emulation import RowOutcome, compare_rows
 from nephoscope.features.studies.comparison.figures import FilledFigure, fill_figures
-from nephoscope.features.studies.comparison.predictions import Prediction, compare_predictions
-from nephoscope.features.studies.comparison.side_by_side import Outcome, compare
+from nephoscope.features.studies.comparison.predictions import ModelPrediction, compare_predictions
+from nephoscope.features.studies.comparison.side_by_side import ComparisonOutcome, compare
 from nephoscope.features.studies.comparison.tables import FilledTable, fill_tables
 from nephoscope.features.studies.definition.study import Part
 
@@ -21,12 +21,12 @@ class PartResult:
 
     part: Part
     run: str
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[ComparisonOutcome, ...]
     tables: tuple[FilledTable, ...] = ()
     figures: tuple[FilledFigure, ...] = ()
     warnings: tuple[str, ...] = ()
     emulated: tuple[RowOutcome, ...] = ()
-    predictions: tuple[Prediction, ...] = ()
+    predictions: tuple[ModelPrediction, ...] = ()
 
 
 def compare_part(

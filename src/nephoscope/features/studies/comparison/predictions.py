@@ -31,7 +31,7 @@ class PredictedValue:
 
 
 @dataclass(frozen=True, slots=True)
-class Prediction:
+class ModelPrediction:
     """A metric that was measured and simulated under several conditions.
 
     obstacle: why nothing is decided, '' where the part's controls hold.
@@ -47,7 +47,7 @@ class Prediction:
     obstacle: str = ""
 
 
-def compare_predictions(part: Part, result: RunResult) -> list[Prediction]:
+def compare_predictions(part: Part, result: RunResult) -> list[ModelPrediction]:
     """Returns each metric of the part that a run of its plan measured and simulated.
 
     Where a control of the whole part does not hold, nothing is decided.
@@ -56,7 +56,7 @@ def compare_predictions(part: Part, result: RunResult) -> list[Prediction]:
     failure = next(filter(None, failures), None) if part.predictions else None
     obstacle = failure.reason if failure else ""
     return [
-        Prediction(
+        ModelPrediction(
             part.name,
             layout.title,
             layout.unit,
@@ -70,7 +70,7 @@ def compare_predictions(part: Part, result: RunResult) -> list[Prediction]:
     ]
 
 
-def summarise(prediction: Prediction) -> str:
+def summarise(prediction: ModelPrediction) -> str:
     """Returns a sentence with the count of each verdict, and why nothing is decided."""
     counts = Counter(value.verdict for value in prediction.values)
     remaining = [

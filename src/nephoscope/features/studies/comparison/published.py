@@ -13,7 +13,7 @@ CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class ReferenceFigure:
     """A published figure. value: None for an order; low, high: None where nothing gives them.
 
     n: as published. missing: a sentence about what the study does not give, '' if nothing.
@@ -32,18 +32,18 @@ class Figure:
     direction: str = ""
 
 
-def compute_figure(study: ReferenceStudy, selector: PublishedFigure) -> Figure:
+def compute_figure(study: ReferenceStudy, selector: PublishedFigure) -> ReferenceFigure:
     """Returns the selected figure; UsageError when a cell of it was not published."""
     table = selector.table
     numbers = [study.number(table, cell) for cell in selector.cells]
     notes = tuple(dict.fromkeys(number.note for number in numbers if number.note))
     if selector.order:
         missing = "The study gives an order, without n or interval."
-        return Figure(None, table, missing, order=selector.order, notes=notes)
+        return ReferenceFigure(None, table, missing, order=selector.order, notes=notes)
     if selector.direction:
         beyond = math.inf if selector.direction == "more" else -math.inf
         missing = "The study gives a direction, without a number."
-        return Figure(beyond, table, missing, direction=selector.direction)
+        return ReferenceFigure(beyond, table, missing, direction=selector.direction)
     bounds: tuple[float, float] | None = None
     if selector.cell is not None:
         number = study.number(table, selector.cell)
@@ -62,7 +62,7 @@ def compute_figure(study: ReferenceStudy, selector: PublishedFigure) -> Figure:
         selector.offset + selector.scale * number for number in (value, *(bounds or ()))
     )
     low, high = sorted(ends_scaled) if bounds else (None, None)
-    return Figure(value, table, _missing(n, low), low, high, n, notes=notes)
+    return ReferenceFigure(value, table, _missing(n, low), low, high, n, notes=notes)
 
 
 def _side(study: ReferenceStudy, table: str, cells: Cells, spread: Cell | None) -> Summary:

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from nephoscope.core.model import Estimate
-from nephoscope.features.studies.comparison.published import Figure
+from nephoscope.features.studies.comparison.published import ReferenceFigure
 
 
 class Mark(StrEnum):
@@ -72,7 +72,7 @@ class Range:
         return 1 if self.low > value else -1 if self.high < value else 0
 
 
-def range_of(estimate: Estimate | Figure | None) -> Range | None:
+def range_of(estimate: Estimate | ReferenceFigure | None) -> Range | None:
     """Returns the interval of an estimate; None where one of its sides does not exist."""
     if estimate is None or estimate.low is None or estimate.high is None:
         return None

@@ -8,17 +8,17 @@ from nephoscope.catalog import SIMULATED
 from nephoscope.core.model import Estimate, RunResult
 from nephoscope.features.studies.catalogue import ReferenceStudy
 from nephoscope.features.studies.comparison import measured, rules
-from nephoscope.features.studies.comparison.published import Figure, compute_figure
+from nephoscope.features.studies.comparison.published import ReferenceFigure, compute_figure
 from nephoscope.features.studies.comparison.rules import Mark
 from nephoscope.features.studies.definition.selectors import Cell
-from nephoscope.features.studies.definition.study import CIRCULAR, Comparison, Control, Part
+from nephoscope.features.studies.definition.study import CIRCULAR, Control, Part, StudyComparison
 
 Location = tuple[str, Cell]
 """Table, then row and column of a published number."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ComparisonOutcome:
     """One comparison. measured: in the study's unit, None where there is none.
 
     steps: of an order, the ratio of each name to the next. sentence: the mark's reason. location:
@@ -34,7 +34,7 @@ class Outcome:
     unit: str
     mark: Mark
     sentence: str
-    published: Figure
+    published: ReferenceFigure
     measured: Estimate | None = None
     steps: tuple[Estimate, ...] = ()
     location: Location | None = None
@@ -61,7 +61,7 @@ def is_simulated(benchmark: str) -> bool:
     return benchmark.startswith(SIMULATED)
 
 
-def compare(study: ReferenceStudy, part: Part, result: RunResult) -> list[Outcome]:
+def compare(study: ReferenceStudy, part: Part, result: RunResult) -> list[ComparisonOutcome]:
     """Returns every comparison of the part with a run of its plan, in the order of study.yaml.
 
     Where a control of the part does not hold, nothing is concluded but what is guaranteed, and
@@ -116,10 +116,10 @@ def _missed(control: Control, estimate: Estimate) -> str:
 def _outcome(
     study: ReferenceStudy,
     part: Part,
-    entry: Comparison,
+    entry: StudyComparison,
     result: RunResult,
     failure: FailedControl | None,
-) -> Outcome:
+) -> ComparisonOutcome:
     figure = compute_figure(study, entry.published)
     estimate: Estimate | None = None
     steps: tuple[Estimate, ...] = ()
@@ -134,7 +134,7 @@ def _outcome(
         obstacle, failed = str(error), None
     mark, reason = _judge(entry, figure, estimate, steps, obstacle)
     cell = entry.published.unchanged_cell
-    return Outcome(
+    return ComparisonOutcome(
         part.name,
         entry.id,
         entry.claim,
@@ -153,8 +153,8 @@ def _outcome(
 
 
 def _judge(
-    entry: Comparison,
-    figure: Figure,
+    entry: StudyComparison,
+    figure: ReferenceFigure,
     estimate: Estimate | None,
     steps: tuple[Estimate, ...],
     obstacle: str,

@@ -11,7 +11,7 @@ from nephoscope.features.studies.catalogue import Number, ReferenceStudy
 from nephoscope.features.studies.comparison import measured
 from nephoscope.features.studies.comparison.published import CONFIDENCE
 from nephoscope.features.studies.definition.layouts import TableLayout, TableLine
-from nephoscope.features.studies.definition.selectors import MeasuredFigure, Selection
+from nephoscope.features.studies.definition.selectors import MeasuredFigure, MetricSelection
 from nephoscope.features.studies.definition.study import Part
 from nephoscope.stats.statistics import means, variation
 
@@ -70,10 +70,10 @@ def fill_tables(study: ReferenceStudy, part: Part, result: RunResult) -> list[Fi
 
 def selection_of(
     table: TableLayout, row: TableLine, column: TableLine
-) -> tuple[MeasuredFigure, Selection]:
+) -> tuple[MeasuredFigure, MetricSelection]:
     """Selects the metric of one cell: the row comes first, then the column, then the table."""
     scale = next((line.scale for line in (row, column) if line.scale is not None), None)
-    selection = Selection(
+    selection = MetricSelection(
         benchmark=row.benchmark or column.benchmark,
         metric=row.metric or column.metric,
         target=row.target or column.target,

@@ -10,13 +10,13 @@ from nephoscope.core.reading.fields import NAME, Record
 from nephoscope.features.scheduler.inference.verdict import Word
 from nephoscope.features.studies.definition.selectors import (
     MeasuredFigure,
+    MetricSelection,
     PublishedFigure,
-    Selection,
     Text,
 )
 
 
-class TableLine(Selection):
+class TableLine(MetricSelection):
     """A row or a column of a table: what it selects of the result, and its published cells.
 
     published: names of the published rows or columns, repetitions of one condition where there are
@@ -55,7 +55,7 @@ class TableLayout(Record):
         return self
 
 
-class Point(Record):
+class FigurePoint(Record):
     """A published number in a figure. x: its position; curve: the curve that it belongs to."""
 
     x: float | str
@@ -63,7 +63,7 @@ class Point(Record):
     published: PublishedFigure
 
 
-class Curve(Selection):
+class FigureCurve(MetricSelection):
     """A curve of a figure. levels: where they differ from the figure's."""
 
     levels: dict[str, float | str] = Field(default_factory=dict)
@@ -87,9 +87,9 @@ class FigureLayout(Record):
     y: Text
     factor: str = ""
     levels: dict[str, float | str] = Field(default_factory=dict)
-    curves: Annotated[dict[Text, Curve], Field(min_length=1)]
-    baseline: Selection | None = None
-    points: tuple[Point, ...] = ()
+    curves: Annotated[dict[Text, FigureCurve], Field(min_length=1)]
+    baseline: MetricSelection | None = None
+    points: tuple[FigurePoint, ...] = ()
     why: Text
 
     @model_validator(mode="after")
@@ -114,7 +114,7 @@ class LabelledNumber(Record):
     label: Text
 
 
-class Share(Record):
+class EmulatedShare(Record):
     """One figure of an emulated row. set_to: what the mechanism grants by its parameters."""
 
     name: Text
@@ -134,7 +134,7 @@ class EmulatedRow(Record):
     id: str = Field(pattern=NAME)
     title: Text
     target: str = ""
-    shares: Annotated[tuple[Share, ...], Field(min_length=1)]
+    shares: Annotated[tuple[EmulatedShare, ...], Field(min_length=1)]
     unit: str = "% of a CPU"
     within: Annotated[float, Field(gt=0)] = 2.0
     verdict: str = ""
@@ -154,8 +154,8 @@ class EmulatedRow(Record):
 class PredictedLine(Record):
     """A condition: what it selects of the measured and of the simulated figure."""
 
-    measured: Selection
-    simulated: Selection
+    measured: MetricSelection
+    simulated: MetricSelection
 
 
 class PredictionLayout(Record):
@@ -202,7 +202,7 @@ class RelativeSpeeds(Record):
     instance_type: Text
 
 
-class Census(Record):
+class StudyCensus(Record):
     """The part of a study that is a census of CPU models (`nephoscope census --study NAME`)."""
 
     counted: CountedModels

@@ -83,7 +83,7 @@ class PublishedFigure(Record):
         return (*sides, *(cell for cell in named if cell is not None))
 
 
-class Selection(Record):
+class MetricSelection(Record):
     """Metric of a result; what is absent here is as in the surrounding `measured`."""
 
     benchmark: str = ""
@@ -106,11 +106,11 @@ class MeasuredFigure(Record):
     target: str = ""
     factors: dict[str, Any] = Field(default_factory=dict)
     statistic: Statistic = "median"
-    numerator: Selection | None = None
-    denominator: Selection | None = None
+    numerator: MetricSelection | None = None
+    denominator: MetricSelection | None = None
     spread: bool = False
     difference: bool = False
-    order: dict[str, Selection] = Field(default_factory=dict)
+    order: dict[str, MetricSelection] = Field(default_factory=dict)
     scale: float = 1.0
 
     @model_validator(mode="after")

@@ -8,10 +8,10 @@ from pydantic import Field, model_validator
 
 from nephoscope.core.reading.fields import NAME, Count, Record
 from nephoscope.features.studies.definition.layouts import (
-    Census,
     EmulatedRow,
     FigureLayout,
     PredictionLayout,
+    StudyCensus,
     TableLayout,
 )
 from nephoscope.features.studies.definition.selectors import MeasuredFigure, PublishedFigure, Text
@@ -38,7 +38,7 @@ IN_NUMBER: frozenset[Ground] = frozenset({"same mechanism", "emulated"})
 CIRCULAR: frozenset[Ground] = frozenset({"fitted", "set by the plan"})
 
 
-class Comparison(Record):
+class StudyComparison(Record):
     """A question that the study answered and a run answers again.
 
     margin: ratio within which two figures count as the same number; margin_why: what sets it.
@@ -154,7 +154,7 @@ class Part(Record):
     not_yet: str = ""
     scales: dict[Scale, dict[str, str]] = Field(default_factory=dict)
     controls: tuple[Control, ...] = ()
-    comparisons: tuple[Comparison, ...] = ()
+    comparisons: tuple[StudyComparison, ...] = ()
     tables: tuple[TableLayout, ...] = ()
     figures: tuple[FigureLayout, ...] = ()
     emulated: tuple[EmulatedRow, ...] = ()
@@ -193,7 +193,7 @@ class Study(Record):
     venue: Text
     question: Text
     parts: Annotated[tuple[Part, ...], Field(min_length=1)]
-    census: Census | None = None
+    census: StudyCensus | None = None
     conclusions: tuple[Conclusion, ...] = ()
 
     @model_validator(mode="after")
@@ -206,7 +206,7 @@ class Study(Record):
         return self
 
 
-class Table(Record):
+class PrintedTable(Record):
     """A printed table. text: row -> column -> text of a cell without a number."""
 
     name: Text
@@ -227,5 +227,5 @@ class MissingTable(Record):
 class Tables(Record):
     """The tables of a text, and those whose numbers it does not give."""
 
-    tables: tuple[Table, ...] = ()
+    tables: tuple[PrintedTable, ...] = ()
     missing: tuple[MissingTable, ...] = ()

@@ -10,7 +10,7 @@ from nephoscope.features.studies.comparison.figures import (
     MeasuredCurve,
     PublishedPoint,
 )
-from nephoscope.features.studies.comparison.predictions import Prediction
+from nephoscope.features.studies.comparison.predictions import ModelPrediction
 from nephoscope.features.studies.report.wording import estimate_text, interval_text
 from nephoscope.report import figures, palette, wording
 from nephoscope.report.blocks import Cell, Chart, Column, Table, thin
@@ -36,7 +36,7 @@ def chart(figure: FilledFigure) -> Chart:
     return Chart(f"{figure.part}-{layout.id}", title, drawing, _table(figure), caption)
 
 
-def prediction_chart(prediction: Prediction) -> Chart:
+def prediction_chart(prediction: ModelPrediction) -> Chart:
     """Returns the measured beside the simulated value of each condition."""
     compared = [value for value in prediction.values if value.measured and value.simulated]
     names = [value.name for value in compared]

@@ -14,9 +14,9 @@ from nephoscope.features.studies.comparison import emulation, lab_and_model, pre
 from nephoscope.features.studies.comparison.conclusions import ConclusionOutcome
 from nephoscope.features.studies.comparison.emulation import RowOutcome
 from nephoscope.features.studies.comparison.part_result import PartResult
-from nephoscope.features.studies.comparison.predictions import Prediction
+from nephoscope.features.studies.comparison.predictions import ModelPrediction
 from nephoscope.features.studies.comparison.rules import Mark
-from nephoscope.features.studies.comparison.side_by_side import Outcome
+from nephoscope.features.studies.comparison.side_by_side import ComparisonOutcome
 from nephoscope.features.studies.comparison.tables import FilledTable
 from nephoscope.features.studies.report import charts
 from nephoscope.features.studies.report.wording import (
@@ -99,7 +99,7 @@ def sections(
     ]
 
 
-def count_marks(outcomes: Sequence[Outcome]) -> str:
+def count_marks(outcomes: Sequence[ComparisonOutcome]) -> str:
     """Returns '4 reproduced in kind, 1 contradicted, 2 fitted, 3 not comparable'."""
     counts = Counter(outcome.mark for outcome in outcomes)
     return ", ".join(f"{counts[mark]} {mark.value}" for mark in Mark if counts[mark]) or "nothing"
@@ -132,7 +132,7 @@ def _marked(mark: Mark, claim: str, *details: str) -> Item:
     return Item(text, tone=_TONES[mark], details=details)
 
 
-def _evidence(conclusion: ConclusionOutcome, outcomes: dict[str, Outcome]) -> list[str]:
+def _evidence(conclusion: ConclusionOutcome, outcomes: dict[str, ComparisonOutcome]) -> list[str]:
     lines = []
     for name, mark in conclusion.evidence.items():
         line = f"{name}: {mark.value if mark else 'not measured'}"
@@ -228,7 +228,7 @@ def _emulated(rows: Sequence[RowOutcome]) -> list[Block]:
     ]
 
 
-def _prediction(prediction: Prediction) -> list[Block]:
+def _prediction(prediction: ModelPrediction) -> list[Block]:
     """Measured beside simulated, a line for each condition."""
     rows = tuple(
         (

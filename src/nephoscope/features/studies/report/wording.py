@@ -5,7 +5,7 @@ from __future__ import annotations
 from nephoscope.core import units
 from nephoscope.core.model import Estimate
 from nephoscope.features.studies.comparison.emulation import RowOutcome, ShareOutcome
-from nephoscope.features.studies.comparison.side_by_side import Outcome
+from nephoscope.features.studies.comparison.side_by_side import ComparisonOutcome
 from nephoscope.features.studies.comparison.tables import TableCell
 
 _DIGITS = 4
@@ -28,7 +28,7 @@ def estimate_text(estimate: Estimate | None, unit: str, absent: str = "") -> str
     return f"{text}, n {estimate.n}"
 
 
-def published_text(outcome: Outcome) -> str:
+def published_text(outcome: ComparisonOutcome) -> str:
     """Returns the published figure: '1.022 times [1.018, 1.027], n 100 (Table 3.2)'."""
     figure = outcome.published
     if figure.direction:
@@ -39,7 +39,7 @@ def published_text(outcome: Outcome) -> str:
     return f"{value}, {_n(figure.n)} ({figure.source})"
 
 
-def measured_text(outcome: Outcome) -> str:
+def measured_text(outcome: ComparisonOutcome) -> str:
     """Returns the measured figure with interval and n; of an order, each step."""
     if outcome.steps:
         order = outcome.published.order

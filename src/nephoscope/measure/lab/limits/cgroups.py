@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nephoscope.core.errors import Lacking, RunFailed
-from nephoscope.measure.lab.limits.hierarchies import Hierarchy, Layout, layout
+from nephoscope.measure.lab.limits.hierarchies import CgroupLayout, Hierarchy, layout
 
 PREFIX = "nephoscope"
 KEEP = "_keep"
@@ -28,12 +28,12 @@ _GONE_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class HostCgroup:
     """The groups of one host of a lab, one folder for each tree."""
 
     lab: str
     name: str
-    layout: Layout
+    layout: CgroupLayout
 
     @property
     def trees(self) -> tuple[Hierarchy, ...]:
@@ -80,17 +80,17 @@ class Group:
         return _kill(self.folders)
 
 
-def host(lab: str, name: str, where: Layout | None = None) -> Group:
+def host(lab: str, name: str, where: CgroupLayout | None = None) -> HostCgroup:
     """The group of a host; nothing is made yet."""
-    return Group(lab, name, where or layout())
+    return HostCgroup(lab, name, where or layout())
 
 
-def keep(lab: str, where: Layout | None = None) -> Group:
+def keep(lab: str, where: CgroupLayout | None = None) -> HostCgroup:
     """The group of the lab's own helpers; nothing is made yet."""
-    return Group(lab, KEEP, where or layout())
+    return HostCgroup(lab, KEEP, where or layout())
 
 
-def labs(where: Layout | None = None) -> list[str]:
+def labs(where: CgroupLayout | None = None) -> list[str]:
     """Names of labs that have groups here."""
     found = set()
     for tree in (where or layout()).hierarchies:
@@ -99,23 +99,23 @@ def labs(where: Layout | None = None) -> list[str]:
     return sorted(found)
 
 
-def lab_cgroups(lab: str, where: Layout | None = None) -> list[Path]:
+def lab_cgroups(lab: str, where: CgroupLayout | None = None) -> list[Path]:
     """The folders of a lab that exist, one for each tree; each may hold folders of hosts."""
     trees = (where or layout()).hierarchies
     return [folder for tree in trees if (folder := _folder(tree, lab)).is_dir()]
 
 
-def processes(lab: str, where: Layout | None = None) -> list[int]:
+def processes(lab: str, where: CgroupLayout | None = None) -> list[int]:
     """Process ids in any group of a lab."""
     return _processes(lab_cgroups(lab, where))
 
 
-def kill(lab: str, where: Layout | None = None) -> int:
+def kill(lab: str, where: CgroupLayout | None = None) -> int:
     """Kills every process of a lab and waits until they are gone; how many there were."""
     return _kill(lab_cgroups(lab, where))
 
 
-def remove(lab: str, where: Layout | None = None) -> int:
+def remove(lab: str, where: CgroupLayout | None = None) -> int:
     """Kills what is in a lab's groups and removes them; how many folders there were.
 
     The folder that all labs share goes with the last of them.

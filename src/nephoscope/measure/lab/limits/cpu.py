@@ -8,14 +8,14 @@ from pathlib import Path
 
 from nephoscope.core.errors import Lacking, UsageError
 from nephoscope.core.programs import find_launcher
-from nephoscope.measure.lab.limits.cgroups import Group, put
+from nephoscope.measure.lab.limits.cgroups import HostCgroup, put
 from nephoscope.measure.lab.topology import CpuSpec
 
 PERIOD_US = 100_000
 """The kernel's own default period of CFS bandwidth."""
 
 
-def apply(group: Group, spec: CpuSpec) -> None:
+def apply(group: HostCgroup, spec: CpuSpec) -> None:
     """Sets CPUs, weight and cap of a host, and reads them back.
 
     Raises UsageError for a CPU that this machine has not, Lacking for what this kernel cannot do.
@@ -25,7 +25,7 @@ def apply(group: Group, spec: CpuSpec) -> None:
     set_cap(group, spec.cap, round(spec.cap_period_s * 1e6))
 
 
-def set_cpus(group: Group, cpus: Iterable[int]) -> None:
+def set_cpus(group: HostCgroup, cpus: Iterable[int]) -> None:
     """Sets which CPUs it may run on; all of the group above when none is named."""
     file = group.file("cpuset", "cpuset.cpus", "cpuset.cpus")
     have = machine_cpus()
@@ -37,7 +37,7 @@ def set_cpus(group: Group, cpus: Iterable[int]) -> None:
     put(file, text_of(wanted), lambda found: numbers_of(found) == wanted)
 
 
-def set_weight(group: Group, weight: int) -> None:
+def set_weight(group: HostCgroup, weight: int) -> None:
     """Sets its share beside other groups.
 
     Version 1 counts shares, 1024 where version 2 has the weight 100: the ratio of two weights is
@@ -52,7 +52,7 @@ def shares_of(weight: int) -> int:
     return max(2, round(weight * 1024 / 100))
 
 
-def set_cap(group: Group, cap_cpus: float | None, period_us: int) -> float | None:
+def set_cap(group: HostCgroup, cap_cpus: float | None, period_us: int) -> float | None:
     """Most CPU time in each period, in CPUs; returns what the kernel has."""
     quota_us = None if cap_cpus is None else round(cap_cpus * period_us)
     if group.version("cpu") == 2:
@@ -68,7 +68,7 @@ def set_cap(group: Group, cap_cpus: float | None, period_us: int) -> float | Non
     return None if quota_us is None else quota_us / period_us
 
 
-def check_reservation(group: Group, cpus: Iterable[int] = ()) -> None:
+def check_reservation(group: HostCgroup, cpus: Iterable[int] = ()) -> None:
     """Lacking when the kernel would refuse a reservation beside these CPUs.
 
     SCHED_DEADLINE admits a thread only if it may run on every CPU of its scheduling domain. A
@@ -94,7 +94,7 @@ def check_reservation(group: Group, cpus: Iterable[int] = ()) -> None:
     )
 
 
-def keeper(folder: Path, slice_ns: int, period_ns: int) -> list[str]:
+def reservation_supervisor(folder: Path, slice_ns: int, period_ns: int) -> list[str]:
     """The command that keeps every thread of a group's folder under a reservation until SIGTERM.
 
     folder: the last one that a program joins (`Group.folders[-1]`), so that its limits are all

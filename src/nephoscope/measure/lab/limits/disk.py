@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nephoscope.core.errors import Lacking, UsageError
-from nephoscope.measure.lab.limits.cgroups import Group, put
+from nephoscope.measure.lab.limits.cgroups import HostCgroup, put
 from nephoscope.measure.lab.limits.hierarchies import unescaped
 from nephoscope.measure.lab.topology import DiskSpec
 
@@ -24,7 +24,7 @@ class Device:
     name: str
 
 
-def apply(group: Group, path: Path, spec: DiskSpec) -> None:
+def apply(group: HostCgroup, path: Path, spec: DiskSpec) -> None:
     """Limits what the group reads from and writes to the disk behind `path`, and reads it back.
 
     Version 1 limits what a process itself hands to the disk (reads, direct and synced writes), not
@@ -41,7 +41,7 @@ def apply(group: Group, path: Path, spec: DiskSpec) -> None:
             _apply_v1(group, device, what, rate)
 
 
-def supported(group: Group) -> bool:
+def supported(group: HostCgroup) -> bool:
     """Returns whether this kernel can limit disk bandwidth (the group has to be there)."""
     try:
         return group.file("io", "blkio.throttle.write_bps_device", "io.max").exists()
@@ -49,7 +49,7 @@ def supported(group: Group) -> bool:
         return False
 
 
-def _apply_v2(group: Group, device: Device, rates: dict[str, int | None]) -> None:
+def _apply_v2(group: HostCgroup, device: Device, rates: dict[str, int | None]) -> None:
     keys = {"read": "rbps", "write": "wbps"}
     words = [f"{keys[w]}={'max' if r is None else r}" for w, r in rates.items()]
 
@@ -64,7 +64,7 @@ def _apply_v2(group: Group, device: Device, rates: dict[str, int | None]) -> Non
     put(group.file("io", "", "io.max"), f"{device.number} {' '.join(words)}", accepts)
 
 
-def _apply_v1(group: Group, device: Device, what: str, rate: int | None) -> None:
+def _apply_v1(group: HostCgroup, device: Device, what: str, rate: int | None) -> None:
     def accepts(found: str) -> bool:
         have = [line.split()[1] for line in found.splitlines() if line.split()[0] == device.number]
         return have == ([] if rate is None else [str(rate)])

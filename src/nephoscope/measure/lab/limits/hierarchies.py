@@ -23,7 +23,7 @@ class Hierarchy:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class CgroupLayout:
     """The trees of a machine, version 2 first."""
 
     hierarchies: tuple[Hierarchy, ...]
@@ -46,7 +46,7 @@ class Layout:
         )
 
 
-def layout(mounts: str | None = None) -> Layout:
+def layout(mounts: str | None = None) -> CgroupLayout:
     """The trees that are mounted here; `mounts` is the text of /proc/self/mounts.
 
     Raises Lacking when there are none.
@@ -69,7 +69,7 @@ def layout(mounts: str | None = None) -> Layout:
             "No control group hierarchy is mounted.",
             "Run: mount -t cgroup2 none /sys/fs/cgroup",
         )
-    return Layout(tuple(sorted(trees.values(), key=lambda tree: (-tree.version, tree.root))))
+    return CgroupLayout(tuple(sorted(trees.values(), key=lambda tree: (-tree.version, tree.root))))
 
 
 def unescaped(text: str) -> str:

@@ -40,7 +40,7 @@ def disk_path() -> Path:
 
 
 async def reserve(lab: str, host: str, spec: HostSpec) -> None:
-    """Starts the keeper of a host's reservation, where it has one."""
+    """Starts the supervisor of a host's reservation, where it has one."""
     wanted = spec.cpu.reservation
     if wanted is None:
         return
@@ -48,14 +48,14 @@ async def reserve(lab: str, host: str, spec: HostSpec) -> None:
     cpu.check_reservation(group, spec.cpu.cpus)
     slice_ns, period_ns = round(wanted.slice_s * 1e9), round(wanted.period_s * 1e9)
     await commands.start_helper(
-        cpu.keeper(group.folders[-1], slice_ns, period_ns),
+        cpu.reservation_supervisor(group.folders[-1], slice_ns, period_ns),
         cgroups.keep(lab).folders,
         _log(lab, host),
     )
 
 
 async def unreserve(lab: str, host: str) -> None:
-    """Ends the keeper of a host's reservation, which gives its threads back first."""
+    """Ends the supervisor of a host's reservation, which gives its threads back first."""
     await commands.stop_helper(_log(lab, host), signal.SIGTERM)
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 
 from nephoscope.core.errors import UsageError
-from nephoscope.measure.lab.limits.cgroups import Group, numbers, put
+from nephoscope.measure.lab.limits.cgroups import HostCgroup, numbers, put
 
 MIN_BYTES = 1 << 20
 _V1_NONE = 1 << 60
 """Version 1 writes 2^63 rounded down to a page for "no limit"."""
 
 
-def apply(group: Group, limit_bytes: int | None) -> None:
+def apply(group: HostCgroup, limit_bytes: int | None) -> None:
     """Sets the limit (None: none), whole pages, and reads it back.
 
     The limit holds for memory and swap together: version 1 counts both in `memsw`, version 2 gives
@@ -39,7 +39,7 @@ def apply(group: Group, limit_bytes: int | None) -> None:
         put(with_swap, text, accepts)
 
 
-def killed(group: Group) -> int:
+def killed(group: HostCgroup) -> int:
     """Returns how many processes of the group the kernel has killed for want of memory."""
     v1, v2 = "memory.oom_control", "memory.events"
     return numbers(group.file("memory", v1, v2)).get("oom_kill", 0)

@@ -16,7 +16,7 @@ from nephoscope.core.errors import RunFailed
 from nephoscope.core.programs import find_launcher
 from nephoscope.core.tasks import together
 from nephoscope.measure.lab import commands, names
-from nephoscope.measure.lab.handle import Made
+from nephoscope.measure.lab.handle import LinkImplementation
 from nephoscope.measure.lab.limits import cgroups
 from nephoscope.measure.lab.network.layout import BRIDGE, End, Layout
 from nephoscope.measure.lab.network.links import LINE, Link, line_path, line_paths
@@ -132,7 +132,7 @@ def hub_up(end: End) -> list[str]:
     ]
 
 
-def hub_made(laid: Layout) -> tuple[Made, ...]:
+def hub_made(laid: Layout) -> tuple[LinkImplementation, ...]:
     """Returns what was made of the sites, for people."""
     geo = laid.topology.geo
     if geo is None:
@@ -141,7 +141,7 @@ def hub_made(laid: Layout) -> tuple[Made, ...]:
     low, high = (units.format_value(one * 1e9, "ns") for one in (min(delays), max(delays)))
     says = f"{len(geo.sites)} sites, {low} to {high} one way, over line"
     lost = LINE if geo.loss_ratio else "none"
-    return (Made(HUB, ("sites", "sites"), LINE, "none", lost, says),)
+    return (LinkImplementation(HUB, ("sites", "sites"), LINE, "none", lost, says),)
 
 
 def _seed(lab: str, name: str) -> int:

@@ -1,4 +1,4 @@
-"""What a topology becomes, worked out before anything is touched: devices, addresses, routes.
+"""What a topology becomes, worked out before anything is created: devices, addresses, routes.
 
 Everything here follows from the topology alone, so that the same file gives the same addresses and
 hardware addresses each time. A network (segment) is what frames reach without a host between; hosts
@@ -362,12 +362,12 @@ def _routes(
 
 
 def _from(
-    mine: tuple[Nic, ...],
+    own_nics: tuple[Nic, ...],
     on: Mapping[str, list[tuple[str, Nic]]],
     nics: Mapping[str, tuple[Nic, ...]],
 ) -> Iterator[Route]:
     """Breadth first over networks; the first hop of the way to each is its gateway."""
-    via: dict[str, str] = {nic.network: "" for nic in mine}
+    via: dict[str, str] = {nic.network: "" for nic in own_nics}
     todo = deque(via)
     while todo:
         network = todo.popleft()

@@ -13,7 +13,7 @@ from typing import Literal
 from nephoscope.core import units
 from nephoscope.core.errors import Lacking
 from nephoscope.measure.lab import names, needs
-from nephoscope.measure.lab.handle import Made
+from nephoscope.measure.lab.handle import LinkImplementation
 from nephoscope.measure.lab.needs import Abilities
 from nephoscope.measure.lab.network import shaping
 from nephoscope.measure.lab.network.layout import BRIDGE, Cable, End, Layout
@@ -231,7 +231,7 @@ def iptables_losses(links: Iterable[Link]) -> dict[str, dict[str, float]]:
     return losses
 
 
-def made(link: Link) -> Made:
+def made(link: Link) -> LinkImplementation:
     """Returns what a link was made of, for people and for the run's manifest."""
     spec = link.cable.spec
     up, down = spec.direction("up"), spec.direction("down")
@@ -243,7 +243,7 @@ def made(link: Link) -> Made:
     words = [f"{_conditions(up) if up == down else conditions} over {link.path}"]
     words += [f"rate by {rate}"] if rate else []
     words += [f"loss by {link.loses}"] if link.loses and link.loses != link.path else []
-    return Made(
+    return LinkImplementation(
         link.cable.name,
         spec.between,
         link.path,

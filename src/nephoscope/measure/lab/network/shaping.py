@@ -4,7 +4,7 @@ Rates by HTB, delays by netem where the kernel has it, ingress by IFB. Filters a
 lose and do not delay, where the kernel has no netem: they drop where packets arrive, so that a lost
 packet has used the link. Without nft, iptables stands in at hosts; at a switch it sees nothing, and
 where packets leave it would tell the sender.
-Pure text; nothing here touches the machine. Source: tc-htb(8), tc-netem(8), tc-mirred(8).
+Pure text; nothing here acts on the machine. Source: tc-htb(8), tc-netem(8), tc-mirred(8).
 """
 
 from __future__ import annotations

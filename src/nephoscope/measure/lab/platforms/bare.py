@@ -6,7 +6,7 @@ import time
 
 from nephoscope.measure.lab.boot import BootTimes
 from nephoscope.measure.lab.commands import entering
-from nephoscope.measure.lab.handle import HostPlan, Started
+from nephoscope.measure.lab.handle import HostPlan, StartedHost
 from nephoscope.measure.lab.platforms.base import Platform, first_program
 from nephoscope.measure.provisioning import Say
 
@@ -24,11 +24,11 @@ class Bare(Platform):
 
     async def start(
         self, plan: HostPlan, *, say: Say, lock: int | None = None, keep: bool = False
-    ) -> Started:
+    ) -> StartedHost:
         """See `Platform.start`."""
         plan.hosts_path.write_text(plan.hosts_text, encoding="utf-8")
         began = time.monotonic_ns()
         hidden = plan.spec.cpu.hidden
         entry = (*entering(netns=plan.netns, cgroups=plan.cgroups, sysfs=True, hide_limits=hidden),)
         await first_program(plan, entry)
-        return Started(BootTimes(None, None, time.monotonic_ns() - began, _REASONS), entry)
+        return StartedHost(BootTimes(None, None, time.monotonic_ns() - began, _REASONS), entry)

@@ -17,7 +17,7 @@ from pathlib import Path
 from nephoscope.core.errors import Lacking, RunFailed
 from nephoscope.measure.lab import commands, names, processes
 from nephoscope.measure.lab.commands import entering
-from nephoscope.measure.lab.handle import HostPlan, Started
+from nephoscope.measure.lab.handle import HostPlan, StartedHost
 from nephoscope.measure.lab.limits import cgroups
 from nephoscope.measure.provisioning import Say
 
@@ -40,7 +40,7 @@ class Platform(abc.ABC):
     @abc.abstractmethod
     async def start(
         self, plan: HostPlan, *, say: Say, lock: int | None = None, keep: bool = False
-    ) -> Started:
+    ) -> StartedHost:
         """Starts the host and waits until it answers. Everything it makes lies in the plan's
         folder, namespace and groups, so that sweeping those removes it.
 

@@ -18,7 +18,7 @@ from nephoscope.core.errors import Lacking
 from nephoscope.measure.lab import boot, images, names
 from nephoscope.measure.lab.boot import Console
 from nephoscope.measure.lab.commands import entering
-from nephoscope.measure.lab.handle import HostPlan, Started
+from nephoscope.measure.lab.handle import HostPlan, StartedHost
 from nephoscope.measure.lab.limits import cgroups, hierarchies
 from nephoscope.measure.lab.needs import missing, sbin
 from nephoscope.measure.lab.platforms.base import (
@@ -92,7 +92,7 @@ class Container(Platform):
 
     async def start(
         self, plan: HostPlan, *, say: Say, lock: int | None = None, keep: bool = False
-    ) -> Started:
+    ) -> StartedHost:
         """See `Platform.start`."""
         image = await images.ensure(say)
         began = time.monotonic_ns()
@@ -135,7 +135,7 @@ class Container(Platform):
             process.write(init)
         booted = replace(times, kernel_ns=None, reasons={**times.reasons, **_REASONS})
         details = {"image": image.key, "capabilities": list(CAPABILITIES)}
-        return Started(booted, entry, None, details)
+        return StartedHost(booted, entry, None, details)
 
     async def stop(self, plan: HostPlan) -> None:
         """See `Platform.stop`: its init ends on SIGTERM, and the kernel ends the rest with it."""

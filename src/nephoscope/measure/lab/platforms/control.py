@@ -50,7 +50,7 @@ async def connect(access: GuestAccess, timeout_s: float) -> socket.socket:
     return connection
 
 
-async def greets(access: GuestAccess) -> bool:
+async def answers_ssh(access: GuestAccess) -> bool:
     """Returns whether the guest's ssh server answers; one short try."""
     try:
         connection = await connect(access, _TRY_S)
@@ -115,18 +115,18 @@ def make_keys(folder: Path) -> Keys:
             serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH
         )
 
-    mine, its = Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()
+    client_key, server_key = Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()
     identity, known_hosts = folder / "client_key", folder / "known_hosts"
-    private = mine.private_bytes(
+    private = client_key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.OpenSSH,
         serialization.NoEncryption(),
     )
     _write_secret(identity, private)
-    _write_secret(known_hosts, f"{GUEST_ADDRESS} ".encode() + public(its) + b"\n")
-    raw = its.private_bytes_raw() + its.public_key().public_bytes_raw()
+    _write_secret(known_hosts, f"{GUEST_ADDRESS} ".encode() + public(server_key) + b"\n")
+    raw = server_key.private_bytes_raw() + server_key.public_key().public_bytes_raw()
     host_key = _string(b"ssh-ed25519") + _string(raw)
-    return Keys(host_key, public(mine) + b"\n", identity, known_hosts)
+    return Keys(host_key, public(client_key) + b"\n", identity, known_hosts)
 
 
 def _string(data: bytes) -> bytes:

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 from nephoscope.core.errors import Lacking, UsageError
 from nephoscope.measure.lab import boot, commands, images
 from nephoscope.measure.lab.boot import Console
-from nephoscope.measure.lab.handle import GuestAccess, HostPlan, Nic, Started
+from nephoscope.measure.lab.handle import GuestAccess, HostPlan, Nic, StartedHost
 from nephoscope.measure.lab.images import Image
 from nephoscope.measure.lab.needs import missing
 from nephoscope.measure.lab.network import namespaces
@@ -37,7 +37,7 @@ from nephoscope.measure.provisioning import Say
 
 CONTROL = "control"
 MEMORY_BYTES = 1 << 30
-"""Of a guest whose topology says nothing; it takes from the machine only what it touches."""
+"""Memory of a guest whose topology states none; the guest takes only what it uses."""
 _LEAST_BYTES = 96 << 20
 """Debian's kernel and an ssh server start in that."""
 _POWER_OFF_S = 5.0
@@ -75,7 +75,7 @@ class Guest(Platform, ABC):
 
     async def start(
         self, plan: HostPlan, *, say: Say, lock: int | None = None, keep: bool = False
-    ) -> Started:
+    ) -> StartedHost:
         """See `Platform.start`."""
         memory_bytes = self.memory(plan)
         image = await images.ensure(say)
@@ -102,7 +102,7 @@ class Guest(Platform, ABC):
         what = f"host {plan.name} ({self.name})"
         bound_s = boot.timeout_s(_share(plan))
         times = await boot.watch(
-            what, began, console, process.alive, lambda: control.greets(access), bound_s
+            what, began, console, process.alive, lambda: control.answers_ssh(access), bound_s
         )
         # User-Mode Linux turns segmentation on again when it opens a TAP, and then drops most of
         # the large packets: an upload over the control interface would crawl at 20 kB/s.
@@ -115,7 +115,7 @@ class Guest(Platform, ABC):
             "clock": asdict(clock),
             **extra,
         }
-        return Started(times, (), access, details)
+        return StartedHost(times, (), access, details)
 
     async def stop(self, plan: HostPlan) -> None:
         """See `Platform.stop`."""

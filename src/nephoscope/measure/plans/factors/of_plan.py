@@ -8,8 +8,8 @@ from typing import Any
 
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.core.errors import PlanError
-from nephoscope.core.reading.mistakes import Mistakes
 from nephoscope.core.reading.sentences import choices, did_you_mean
+from nephoscope.core.reading.validation_errors import ValidationErrors
 from nephoscope.core.reading.yamltext import Loc
 from nephoscope.measure.plans.context import AGGRESSOR, PlanContext
 from nephoscope.measure.plans.factors.bound import (
@@ -44,13 +44,13 @@ def bind_entry_factors(entry: Entry, number: int, spec: BenchmarkSpec) -> list[B
 
 def bind_plan_factors(context: PlanContext) -> tuple[BoundFactor, ...]:
     """Returns the plan's own factors. PlanError for what cannot be set."""
-    mistakes = Mistakes()
+    errors = ValidationErrors()
     bound = []
     paths: dict[str, str] = {}
     for name, factor in context.plan.factors.items():
-        with mistakes.of_part():
+        with errors.of_part():
             bound.append(_bind_new(context, name, factor, paths))
-    mistakes.report()
+    errors.report()
     return tuple(bound)
 
 

@@ -26,7 +26,7 @@ _QUOTED = re.compile("'[^']*'")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class PlanSource:
     """A file and where its values stand in the plan; at: the place of its root."""
 
     name: str
@@ -39,7 +39,7 @@ class Source:
 
 
 @dataclass(slots=True)
-class Document:
+class IncludedDocument:
     """Plain values, and for each part of them the file that it came from.
 
     owners: place -> source; the nearest place above a value that is a key here is its owner.
@@ -47,7 +47,7 @@ class Document:
     """
 
     values: dict[str, Any]
-    owners: dict[Loc, Source]
+    owners: dict[Loc, PlanSource]
     sets: Mapping[str, str] = field(default_factory=dict)
 
     def place(self, loc: Loc) -> str:
@@ -58,7 +58,7 @@ class Document:
                 return f"--set {path}={text}: "
         return self.owner(loc).place(loc)
 
-    def owner(self, loc: Loc) -> Source:
+    def owner(self, loc: Loc) -> PlanSource:
         """The file that a value came from."""
         for length in range(len(loc), 0, -1):
             if loc[:length] in self.owners:
@@ -66,7 +66,7 @@ class Document:
         return self.owners[()]
 
 
-def gather(text: str, name: str, sets: Mapping[str, str]) -> Document:
+def gather(text: str, name: str, sets: Mapping[str, str]) -> IncludedDocument:
     """The document of a plan's text: its includes, `sets` (dotted path -> YAML value), its lab.
 
     name: the file's name in errors; other files are found beside it. Raises PlanError.
@@ -89,15 +89,17 @@ def gather(text: str, name: str, sets: Mapping[str, str]) -> Document:
     return document
 
 
-def _with_includes(text: str, name: str, chain: tuple[Path, ...], files: list[Path]) -> Document:
+def _with_includes(
+    text: str, name: str, chain: tuple[Path, ...], files: list[Path]
+) -> IncludedDocument:
     """The document of a file. chain: what includes it; files: all included so far, of any file."""
-    source = Source(name, text)
+    source = PlanSource(name, text)
     values = (
         _of_named_file(text, name, Plan, "plan")
         if chain
         else foreign.mapping_in(text, name, "plan", Plan, _HINT.format("benchmarks"))
     )
-    document = Document(values, {(): source})
+    document = IncludedDocument(values, {(): source})
     names = document.values.pop("include", ())
     names = [names] if isinstance(names, str) else names
     if not isinstance(names, list | tuple) or not all(
@@ -108,7 +110,7 @@ def _with_includes(text: str, name: str, chain: tuple[Path, ...], files: list[Pa
             "Write include: [base.yaml].",
         )
     own = _real(name)
-    below: Document | None = None
+    below: IncludedDocument | None = None
     for index, included in enumerate(names):
         at = source.place(("include", index))
         file = Path(name).parent / included
@@ -131,20 +133,20 @@ def _with_includes(text: str, name: str, chain: tuple[Path, ...], files: list[Pa
     return document if below is None else _over(document, below)
 
 
-def _over(above: Document, below: Document) -> Document:
+def _over(above: IncludedDocument, below: IncludedDocument) -> IncludedDocument:
     """Two documents as one; where both say something, `above` wins."""
     values = dict(above.values)
     owners = dict(above.owners)
     _fill(values, below.values, (), owners, below)
-    return Document(values, owners)
+    return IncludedDocument(values, owners)
 
 
 def _fill(
     values: dict[str, Any],
     lower: Mapping[str, Any],
     loc: Loc,
-    owners: dict[Loc, Source],
-    below: Document,
+    owners: dict[Loc, PlanSource],
+    below: IncludedDocument,
 ) -> None:
     for key, value in lower.items():
         at = (*loc, key)
@@ -158,7 +160,7 @@ def _fill(
             _fill(values[key], value, at, owners, below)
 
 
-def _take_in_lab(document: Document) -> None:
+def _take_in_lab(document: IncludedDocument) -> None:
     """The topology in place of its file's name, so that a run keeps all that it depends on."""
     name = document.values.get("lab")
     if not isinstance(name, str):
@@ -169,12 +171,12 @@ def _take_in_lab(document: Document) -> None:
     from nephoscope.measure.lab.topology import Topology
 
     document.values["lab"] = _of_named_file(text, str(file), Topology, "topology")
-    document.owners[("lab",)] = Source(str(file), text, ("lab",))
+    document.owners[("lab",)] = PlanSource(str(file), text, ("lab",))
     # The option named the file; what stands in it has its own places.
     document.sets = {path: value for path, value in document.sets.items() if path != "lab"}
 
 
-def _take_in_matrix(document: Document) -> None:
+def _take_in_matrix(document: IncludedDocument) -> None:
     """The delays between sites in place of the name of their CSV file."""
     lab: Any = document.values.get("lab")
     geo = lab.get("geo") if isinstance(lab, dict) else None

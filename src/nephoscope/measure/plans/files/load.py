@@ -16,12 +16,12 @@ from nephoscope.core import units
 from nephoscope.core.errors import PlanError, StoreError, UsageError
 from nephoscope.core.reading import textfile
 from nephoscope.core.reading.fields import BY_HAND
-from nephoscope.core.reading.mistakes import Mistakes
-from nephoscope.core.reading.sentences import Place, mistakes, record_at
+from nephoscope.core.reading.sentences import Place, record_at, validation_errors
+from nephoscope.core.reading.validation_errors import ValidationErrors
 from nephoscope.core.reading.yamltext import Loc
 from nephoscope.measure.plans.check import check_readable_entries
 from nephoscope.measure.plans.expand import check_all
-from nephoscope.measure.plans.files.includes import Document, gather
+from nephoscope.measure.plans.files.includes import IncludedDocument, gather
 from nephoscope.measure.plans.model import Plan
 from nephoscope.measure.targets.kinds import DEFAULT, KINDS
 from nephoscope.measure.targets.kinds.record import TargetRecord
@@ -59,7 +59,7 @@ def from_text(text: str, name: str, sets: Mapping[str, str], known: catalog.Cata
     return _from_document(gather(text, name, sets), known)
 
 
-def _from_document(document: Document, known: catalog.Catalog) -> Plan:
+def _from_document(document: IncludedDocument, known: catalog.Catalog) -> Plan:
     """The checked plan of what a person wrote, whose numbers need their units."""
     plan = from_values(document.values, known, document.place, context=BY_HAND)
     lab = document.values.get("lab")
@@ -96,7 +96,7 @@ def from_values(
     try:
         plan = Plan.model_validate(values, context=context)
     except ValidationError as error:
-        every = Mistakes(mistakes(error, place, partial(_record_at, values)))
+        every = ValidationErrors(validation_errors(error, place, partial(_record_at, values)))
         check_readable_entries(every, values, known, place)
         every.report()
         raise

@@ -41,7 +41,7 @@ class Group:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Every target that the trial touches, each once."""
+        """Every target that takes part in the trial, each once."""
         setting = self.setting
         names = [*self.participants, *map(setting.server_of, self.targets)]
         for load in setting.backgrounds:

@@ -93,7 +93,7 @@ class ShellChannel(ABC):
             if found != wanted:
                 raise TargetError(
                     f"{self.name}: the probe that was copied to {there} reads back differently.",
-                    f"Check the disk there; `rm -r {self._folder}` removes all that is ours.",
+                    f"Check the disk there; `rm -r {self._folder}` removes its files.",
                 )
         self._probes[name] = there
         return there

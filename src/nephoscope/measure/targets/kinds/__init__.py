@@ -47,12 +47,16 @@ def read(values: Any) -> TargetRecord:
     if isinstance(values, TargetRecord):
         return values
     if not isinstance(values, dict):
-        raise _mistake("a target is a mapping of keys. Write {name: …, kind: …}", (), values)
+        raise _validation_error(
+            "a target is a mapping of keys. Write {name: …, kind: …}", (), values
+        )
     kind = values.get("kind", DEFAULT)
     if not isinstance(kind, str) or kind not in KINDS:
         known = ", ".join(KINDS)
         near = did_you_mean(str(kind), KINDS)
-        raise _mistake(f"no target is of kind '{kind}'{near}. Write {known}", ("kind",), kind)
+        raise _validation_error(
+            f"no target is of kind '{kind}'{near}. Write {known}", ("kind",), kind
+        )
     record = KINDS[kind]
     own = {}
     for key, value in values.items():
@@ -66,11 +70,11 @@ def read(values: Any) -> TargetRecord:
                 f"'{values.get('name', DEFAULT)}' is of kind {kind}. Write `kind: {kinds[0]}`, "
                 "or drop it"
             )
-            raise _mistake(words, (key,), value)
+            raise _validation_error(words, (key,), value)
     return record.model_validate(own)
 
 
-def _mistake(words: str, loc: tuple[str, ...], value: Any) -> ValidationError:
+def _validation_error(words: str, loc: tuple[str, ...], value: Any) -> ValidationError:
     error = PydanticCustomError("value_error", "{words}", {"words": words})
     return ValidationError.from_exception_data(
         "target", [InitErrorDetails(type=error, loc=loc, input=value)]

@@ -12,8 +12,8 @@ from nephoscope.core.reading.fields import NAME
 from nephoscope.measure.targets.kinds.record import (
     CONTROLLER,
     Directory,
+    SideEffect,
     TargetRecord,
-    Touch,
     Traits,
 )
 
@@ -69,13 +69,13 @@ class LabRecord(TargetRecord):
             )
         return LabTarget(self.name, self.lab, self.topology_host, directory=self.directory)
 
-    def touches(self, lab: str) -> Iterator[Touch]:
-        """See `TargetRecord.touches`."""
+    def side_effects(self, lab: str) -> Iterator[SideEffect]:
+        """See `TargetRecord.side_effects`."""
         why = (
             "made for the run, removed after it" if self.in_plan_lab else "it has to be up already"
         )
         where = f"{self.lab or lab}/{self.topology_host}"
-        yield Touch("lab host", where, f"target {self.name}: {why}")
+        yield SideEffect("lab host", where, f"target {self.name}: {why}")
 
     @property
     def topology_host(self) -> str:

@@ -12,8 +12,8 @@ from nephoscope.measure.targets.kinds.record import (
     LOOPBACK,
     ROUTED,
     Directory,
+    SideEffect,
     TargetRecord,
-    Touch,
     Traits,
 )
 
@@ -52,9 +52,9 @@ class LocalRecord(TargetRecord):
 
         return LocalTarget(self.name, directory=self.directory)
 
-    def touches(self, lab: str) -> Iterator[Touch]:
-        """See `TargetRecord.touches`."""
-        yield Touch("machine", "this one", f"target {self.name}: the probe runs as you")
+    def side_effects(self, lab: str) -> Iterator[SideEffect]:
+        """See `TargetRecord.side_effects`."""
+        yield SideEffect("machine", "this one", f"target {self.name}: the probe runs as you")
 
     def require_programs(self) -> None:
         """See `TargetRecord.require_programs`."""

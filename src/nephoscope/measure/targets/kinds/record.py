@@ -24,7 +24,7 @@ ROUTED = "the network between machines"
 
 
 @dataclass(frozen=True, slots=True)
-class Touch:
+class SideEffect:
     """One thing that a run makes, changes or logs in to, and why. kind: what sort of thing."""
 
     kind: str
@@ -105,8 +105,8 @@ class TargetRecord(Record):
         """Returns the target itself, not yet open. Raises UsageError."""
 
     @abstractmethod
-    def touches(self, lab: str) -> Iterator[Touch]:
-        """Yields what a run touches on it. lab: name of the plan's own lab."""
+    def side_effects(self, lab: str) -> Iterator[SideEffect]:
+        """Yields the side effects of a run on it. lab: name of the plan's own lab."""
 
     def require_programs(self) -> None:
         """Raises Lacking when a program that it needs on the controller's machine is missing."""

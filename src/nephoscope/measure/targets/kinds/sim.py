@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 from pydantic import ConfigDict, Field
 
 from nephoscope.catalog import ANSWERED, SIMULATION, BenchmarkSpec
-from nephoscope.measure.targets.kinds.record import CONTROLLER, TargetRecord, Touch, Traits, as_name
+from nephoscope.measure.targets.kinds.record import (
+    CONTROLLER,
+    SideEffect,
+    TargetRecord,
+    Traits,
+    as_name,
+)
 
 if TYPE_CHECKING:
     from nephoscope.measure.targets.probe.target import Target
@@ -65,9 +71,11 @@ class SimRecord(TargetRecord):
         values = machine if isinstance(machine, dict) else None
         return SimTarget(self.name, machine=values, vm=self.host)
 
-    def touches(self, lab: str) -> Iterator[Touch]:
-        """See `TargetRecord.touches`."""
-        yield Touch("simulation", "no machine", f"target {self.name}: the simulator runs as you")
+    def side_effects(self, lab: str) -> Iterator[SideEffect]:
+        """See `TargetRecord.side_effects`."""
+        yield SideEffect(
+            "simulation", "no machine", f"target {self.name}: the simulator runs as you"
+        )
 
     def require_programs(self) -> None:
         """See `TargetRecord.require_programs`."""

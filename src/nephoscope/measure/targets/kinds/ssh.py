@@ -11,8 +11,8 @@ from nephoscope.core.reading.fields import Count
 from nephoscope.measure.targets.kinds.record import (
     ROUTED,
     Directory,
+    SideEffect,
     TargetRecord,
-    Touch,
     Traits,
     as_name,
 )
@@ -91,12 +91,12 @@ class SshRecord(TargetRecord):
 
         return SshTarget(self.name, self.route(), directory=self.directory)
 
-    def touches(self, lab: str) -> Iterator[Touch]:
-        """See `TargetRecord.touches`."""
+    def side_effects(self, lab: str) -> Iterator[SideEffect]:
+        """See `TargetRecord.side_effects`."""
         through = f" through {', '.join(self.jump)}" if self.jump else ""
         login = self._login()
-        yield Touch("ssh host", login, f"target {self.name}{through}; no root is needed")
-        yield Touch(
+        yield SideEffect("ssh host", login, f"target {self.name}{through}; no root is needed")
+        yield SideEffect(
             "far file", f"{login}:{REMOTE_FOLDER}", "the probe by its hash, work of a trial"
         )
 

@@ -191,7 +191,9 @@ class Target:
         if adapter is None:
             return ""
         if benchmark not in self._tools:
-            command = wrap(await self._where(), adapter.look.job(adapter.spec.tool), ASK_S)
+            command = wrap(
+                await self._where(), adapter.version_command.job(adapter.spec.tool), ASK_S
+            )
             program = await self._channel.start(command)
             ended = await program.rest(ASK_S + LATER_S, limits.TRIAL_BYTES, limits.TRIAL_LINES)
             self._tools[benchmark] = version_of(adapter, ended, self.name)

@@ -14,7 +14,7 @@ from typing import Any
 
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.catalog.adapters import Adapter, Output, ToolError
-from nephoscope.catalog.adapters.frame import Command
+from nephoscope.catalog.adapters.frame import ToolCommand
 from nephoscope.catalog.adapters.quantities import ERRORS
 from nephoscope.core.errors import BenchmarkFailed, Lacking, UsageError
 from nephoscope.core.model import Sample, Shape
@@ -43,7 +43,7 @@ def wrap(probe: str, job: Mapping[str, Any], deadline_s: float) -> list[str]:
 def client_job(adapter: Adapter, params: Mapping[str, Any], peer: Peer | None) -> dict[str, Any]:
     """Returns the job of the tool itself. Raises BenchmarkFailed for what it cannot be asked."""
     with _refusing():
-        command = adapter.called(params)
+        command = adapter.build_command(params)
     if adapter.server is not None and peer is None:
         raise BenchmarkFailed(
             "usage",
@@ -57,7 +57,7 @@ def client_job(adapter: Adapter, params: Mapping[str, Any], peer: Peer | None) -
 def server_job(adapter: Adapter, params: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the job of the tool's server. Raises BenchmarkFailed when it has none."""
     with _refusing():
-        command = adapter.called(params, serving=True)
+        command = adapter.build_command(params, serving=True)
     assert adapter.server is not None
     server = adapter.server
     ready = {"protocol": server.protocol, "ready_text": server.ready_text}
@@ -69,7 +69,7 @@ def server_search(adapter: Adapter) -> dict[str, Any]:
     """Returns the job that looks for the program of the tool's server, where it will be started."""
     assert adapter.server is not None
     search = ("-c", 'command -v "$0"', adapter.server.tool)
-    return Command(search, paths=adapter.called({}, serving=True).paths).job("sh")
+    return ToolCommand(search, paths=adapter.build_command({}, serving=True).paths).job("sh")
 
 
 def check_server(adapter: Adapter, ended: Ended, target: str) -> None:

@@ -13,7 +13,13 @@ from typing import Any
 from nephoscope.catalog import CPU_GAPS, FINGERPRINT
 from nephoscope.core.errors import StoreError
 from nephoscope.core.model import Better, TrialRecord, factors_key
-from nephoscope.features.census.records import UNKNOWN_TYPE, Census, Count, Measured, Observations
+from nephoscope.features.census.records import (
+    UNKNOWN_TYPE,
+    Census,
+    MachineCount,
+    ModelValues,
+    Observations,
+)
 from nephoscope.features.census.result import build
 from nephoscope.results import lines
 from nephoscope.results.run_data import RunData
@@ -45,7 +51,7 @@ _CLOCK = re.compile(r"@\s*([0-9.]+)\s*GHz")
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
+class Observation:
     """One look at one machine. machine: its identity. at: seconds since the epoch.
 
     instance, host: the two hashes it may be known by; '' where hidden. signature: family, model and
@@ -66,10 +72,10 @@ class Sighting:
 
 
 @dataclass(frozen=True, slots=True)
-class Speed:
+class SpeedTrials:
     """The trials of a headline scalar on a target of a run. params: canonical, without levels."""
 
-    key: lines.Key
+    key: lines.LineId
     params: str
     trials: lines.Group
 
@@ -79,7 +85,7 @@ class UsedRun:
     """A run that shows a machine: what is used of it, once it was read."""
 
     run: StoredRun
-    speeds: tuple[Speed, ...]
+    speeds: tuple[SpeedTrials, ...]
 
 
 def seen(
@@ -91,27 +97,27 @@ def seen(
     machines of their own and count as the machine that they live on.
     """
     reasons: Counter[str] = Counter()
-    used, sightings, looked_at = sighted(runs, frozenset(targets), with_lab, reasons)
-    first = _first(sightings)
-    measured, otherwise = _measured(used, sightings)
+    used, observations, looked_at = observed(runs, frozenset(targets), with_lab, reasons)
+    first = _first(observations)
+    measured, otherwise = _measured(used, observations)
     return Observations(
         tuple(_count(one) for one in first.values()),
         measured,
         looked_at=looked_at,
         runs=len(used),
-        flags=tuple(_flags(sightings, first)),
+        flags=tuple(_flags(observations, first)),
         left_out=(*left_out(reasons), *otherwise),
     )
 
 
-def sighted(
+def observed(
     runs: Iterable[StoredRun], wanted: frozenset[str], with_lab: bool, reasons: Counter[str]
-) -> tuple[list[UsedRun], list[Sighting], int]:
+) -> tuple[list[UsedRun], list[Observation], int]:
     """Returns the runs that show a machine, every look at one, and how many runs were looked at.
 
     Counts `reasons` of the rest. Asks each run once, in this order.
     """
-    sightings: list[Sighting] = []
+    observations: list[Observation] = []
     used: list[UsedRun] = []
     looked_at = 0
     for run in runs:
@@ -122,10 +128,10 @@ def sighted(
             if own:
                 targets = {one.target for one in own}
                 used.append(UsedRun(run, tuple(_speeds(run, records, targets))))
-                sightings += own
+                observations += own
         except StoreError:
             reasons["unreadable"] += 1
-    return used, _named(_identified(sightings, reasons)), looked_at
+    return used, _named(_identified(observations, reasons)), looked_at
 
 
 def left_out(reasons: Counter[str]) -> tuple[str, ...]:
@@ -150,7 +156,7 @@ def _of_run(
     wanted: frozenset[str],
     with_lab: bool,
     reasons: Counter[str],
-) -> list[Sighting]:
+) -> list[Observation]:
     out = []
     for target in run.manifest.targets:
         name = str(target["name"])
@@ -158,8 +164,8 @@ def _of_run(
             continue
         if target.get("kind") == _LAB and not with_lab:
             reasons["lab"] += 1
-        elif sighting := _sighting(run, name, *_fingerprint(run, name, records)):
-            out.append(sighting)
+        elif observation := _observation(run, name, *_fingerprint(run, name, records)):
+            out.append(observation)
         else:
             reasons["nameless"] += 1
     return out
@@ -176,14 +182,16 @@ def _fingerprint(
         if record.key.target == target and record.benchmark == FINGERPRINT
         for document in record.documents.values()
     ]
-    asked = [one for one in documents if facts.text(one[0], "cloud.instance_type")]
+    with_cloud_facts = [one for one in documents if facts.text(one[0], "cloud.instance_type")]
     own = run.manifest.fingerprints.get(target)
-    return next(iter([*asked, *([(own, started)] if own else []), *documents]), ({}, started))
+    return next(
+        iter([*with_cloud_facts, *([(own, started)] if own else []), *documents]), ({}, started)
+    )
 
 
-def _sighting(
+def _observation(
     run: StoredRun, target: str, document: Mapping[str, Any], at: float
-) -> Sighting | None:
+) -> Observation | None:
     model = (
         facts.text(document, "cpu.by_cpuid.brand")
         or facts.text(document, "cpu.by_cpuinfo.model_name")
@@ -194,7 +202,7 @@ def _sighting(
     numbers = {k: facts.number(document, f"cpu.by_cpuid.{k}") for k in _SIGNATURE}
     provider = facts.text(document, "cloud.provider")
     kind = facts.text(document, "cloud.instance_type")
-    return Sighting(
+    return Observation(
         run.id,
         target,
         "",
@@ -209,59 +217,59 @@ def _sighting(
     )
 
 
-def _identified(sightings: Sequence[Sighting], reasons: Counter[str]) -> list[Sighting]:
+def _identified(observations: Sequence[Observation], reasons: Counter[str]) -> list[Observation]:
     """Each with its machine: the instance where the cloud told it, else the machine identifier.
 
     A machine that was asked in one run and not in another is the same: its identifier leads to its
     instance. An identifier that several instances share (a copied image) leads nowhere.
     """
-    of_host: dict[str, dict[str, Sighting]] = {}
-    for sighting in sightings:
-        if sighting.host and sighting.instance:
-            of_host.setdefault(sighting.host, {})[sighting.instance] = sighting
+    of_host: dict[str, dict[str, Observation]] = {}
+    for observation in observations:
+        if observation.host and observation.instance:
+            of_host.setdefault(observation.host, {})[observation.instance] = observation
     out = []
-    for sighting in sightings:
-        known = of_host.get(sighting.host, {})
-        if sighting.instance:
-            out.append(replace(sighting, machine=f"instance {sighting.instance}"))
+    for observation in observations:
+        known = of_host.get(observation.host, {})
+        if observation.instance:
+            out.append(replace(observation, machine=f"instance {observation.instance}"))
         elif len(known) > 1:
             reasons["shared"] += 1
         elif known:
             (other,) = known.values()
-            same = replace(sighting, instance_type=other.instance_type, zone=other.zone)
+            same = replace(observation, instance_type=other.instance_type, zone=other.zone)
             out.append(replace(same, machine=f"instance {other.instance}"))
-        elif sighting.host:
-            out.append(replace(sighting, machine=f"machine {sighting.host}"))
+        elif observation.host:
+            out.append(replace(observation, machine=f"machine {observation.host}"))
         else:
             # Hidden: nothing tells whether it was seen before, so that a run is all it has.
-            out.append(replace(sighting, machine=f"run {sighting.run} {sighting.target}"))
+            out.append(replace(observation, machine=f"run {observation.run} {observation.target}"))
     return out
 
 
-def _named(sightings: Sequence[Sighting]) -> list[Sighting]:
+def _named(observations: Sequence[Observation]) -> list[Observation]:
     """Models of one name and several steppings are told apart by them."""
     signatures: dict[str, set[str]] = {}
-    for one in sightings:
+    for one in observations:
         signatures.setdefault(one.model, set()).add(one.signature)
     return [
         replace(one, model=f"{one.model} ({one.signature})")
         if len(signatures[one.model]) > 1 and one.signature
         else one
-        for one in sightings
+        for one in observations
     ]
 
 
-def _first(sightings: Sequence[Sighting]) -> dict[str, Sighting]:
+def _first(observations: Sequence[Observation]) -> dict[str, Observation]:
     """The first look at each machine: the draw that a census counts."""
-    out: dict[str, Sighting] = {}
-    for one in sorted(sightings, key=lambda one: (one.at, one.run, one.target)):
+    out: dict[str, Observation] = {}
+    for one in sorted(observations, key=lambda one: (one.at, one.run, one.target)):
         out.setdefault(one.machine, one)
     return out
 
 
-def _flags(sightings: Sequence[Sighting], first: Mapping[str, Sighting]) -> Iterator[str]:
-    moved = {one.machine for one in sightings if one.model != first[one.machine].model}
-    torn = {one.machine for one in sightings if not one.agree}
+def _flags(observations: Sequence[Observation], first: Mapping[str, Observation]) -> Iterator[str]:
+    moved = {one.machine for one in observations if one.model != first[one.machine].model}
+    torn = {one.machine for one in observations if not one.agree}
     hidden = {machine for machine in first if machine.startswith("run ")}
     for machines, text in (
         (
@@ -284,14 +292,14 @@ def _flags(sightings: Sequence[Sighting], first: Mapping[str, Sighting]) -> Iter
             yield f"{len(machines)} machine{'s were' if len(machines) != 1 else ' was'} {text}"
 
 
-def _count(sighting: Sighting) -> Count:
-    clock = _CLOCK.search(sighting.model)
-    return Count(
-        sighting.instance_type,
-        sighting.model,
+def _count(observation: Observation) -> MachineCount:
+    clock = _CLOCK.search(observation.model)
+    return MachineCount(
+        observation.instance_type,
+        observation.model,
         1,
-        sighting.zone,
-        datetime.fromtimestamp(sighting.at, UTC).hour if sighting.at else None,
+        observation.zone,
+        datetime.fromtimestamp(observation.at, UTC).hour if observation.at else None,
         float(clock[1]) * 1e9 if clock else None,
     )
 
@@ -303,25 +311,25 @@ _Models = dict[str, dict[str, dict[str, list[float]]]]
 
 
 def _measured(
-    runs: Sequence[UsedRun], sightings: Sequence[Sighting]
-) -> tuple[tuple[Measured, ...], list[str]]:
+    runs: Sequence[UsedRun], observations: Sequence[Observation]
+) -> tuple[tuple[ModelValues, ...], list[str]]:
     """Of each line the parameters with which most machines were measured, two models at least."""
     better: dict[_Line, Better] = {}
     values: dict[_Line, dict[str, _Models]] = {}
-    for sighting, speed in speeds_of(runs, sightings):
-        line = (sighting.instance_type, speed.key.benchmark, speed.key.metric, speed.key.factors)
+    for observation, speed in speeds_of(runs, observations):
+        line = (observation.instance_type, speed.key.benchmark, speed.key.metric, speed.key.factors)
         better[line] = speed.trials.better
         models = values.setdefault(line, {}).setdefault(speed.params, {})
-        by_run = models.setdefault(sighting.model, {}).setdefault(sighting.machine, {})
+        by_run = models.setdefault(observation.model, {}).setdefault(observation.machine, {})
         # Several targets of one run may live on one machine.
-        by_run.setdefault(sighting.run, []).extend(speed.trials.values)
+        by_run.setdefault(observation.run, []).extend(speed.trials.values)
     measured = []
     for line, by_params in sorted(values.items()):
         models = min(by_params.items(), key=lambda item: (*_narrowness(item[1]), item[0]))[1]
         if len(models) > 1:
             kind, benchmark, metric, factors = line
             of = json.loads(factors)
-            measured.append(Measured(kind, benchmark, metric, of, better[line], models))
+            measured.append(ModelValues(kind, benchmark, metric, of, better[line], models))
     ambiguous = sorted({line[1] for line, by_params in values.items() if len(by_params) > 1})
     remark = (
         f"Measured with several sets of parameters: {', '.join(ambiguous)}; each speed uses the "
@@ -336,10 +344,10 @@ def _narrowness(models: _Models) -> tuple[int, int]:
 
 
 def speeds_of(
-    runs: Sequence[UsedRun], sightings: Sequence[Sighting]
-) -> Iterable[tuple[Sighting, Speed]]:
+    runs: Sequence[UsedRun], observations: Sequence[Observation]
+) -> Iterable[tuple[Observation, SpeedTrials]]:
     """Yields the headline scalars of runs, each with the machine that it was measured on."""
-    machines = {(one.run, one.target): one for one in sightings}
+    machines = {(one.run, one.target): one for one in observations}
     for used in runs:
         for speed in used.speeds:
             if (machine := machines.get((used.run.id, speed.key.target))) is not None:
@@ -348,7 +356,7 @@ def speeds_of(
 
 def _speeds(
     run: StoredRun, records: Sequence[TrialRecord], targets: Container[str]
-) -> Iterable[Speed]:
+) -> Iterable[SpeedTrials]:
     def is_speed(benchmark: str, metric: str) -> bool:
         if not benchmark.startswith(GROUPS) or benchmark in NO_SPEED:
             return False
@@ -366,4 +374,4 @@ def _speeds(
         if setting.get("conditions") or setting.get("peer") or setting.get("client"):
             continue  # a lab's limit or a second machine made it, not this model
         fixed = {k: v for k, v in record.params.items() if k not in record.factors and k != "seed"}
-        yield Speed(key, factors_key(fixed), trials)
+        yield SpeedTrials(key, factors_key(fixed), trials)

@@ -51,7 +51,7 @@ EXACT_NS = 0.25e6
 
 
 @dataclass(frozen=True, slots=True)
-class Refills:
+class Replenishments:
     """A grid of moments at which the CPU is given back.
 
     low_ns, high_ns: 95 % interval of the period. origins_ns: a moment of each loop's grid; None
@@ -108,7 +108,7 @@ def resultant(times: Array, weights: Array, period_ns: Array) -> Array:
 
 def find(
     loops: Sequence[Sequence[Gap]], window_ns: float, *, at_starts: bool = False
-) -> Refills | None:
+) -> Replenishments | None:
     """The grid on which the main gaps of these loops end; None when there is none.
 
     loops: the gaps of each loop, of one look or of several. window_ns: how long each looked.
@@ -133,7 +133,9 @@ def losing(looks: Sequence[Look]) -> list[Loop]:
     return [loop for loop in loops if 1 - loop.share >= _LOSING * most]
 
 
-def on_grid(gaps: Sequence[Gap], grid: Refills, *, at_starts: bool = False) -> Refills | None:
+def replenishments_on_period(
+    gaps: Sequence[Gap], grid: Replenishments, *, at_starts: bool = False
+) -> Replenishments | None:
     """Returns how one loop's main gaps lie on a known period; None for fewer than two that do."""
     mains = main_gaps(gaps)
     ends = np.array([float(gap.start_ns) if at_starts else gap.end_ns for gap in mains])
@@ -160,12 +162,12 @@ def on_grid(gaps: Sequence[Gap], grid: Refills, *, at_starts: bool = False) -> R
     )
 
 
-def ended_on(gaps: Sequence[Gap], refills: Refills, origin_ns: float) -> float:
+def ended_on(gaps: Sequence[Gap], replenishments: Replenishments, origin_ns: float) -> float:
     """Share of the time in a loop's long gaps that ends on this grid; 0 for fewer than two ends."""
     longs = long_gaps(gaps)
     lengths = np.array([gap.length_ns for gap in longs])
     ends = np.array([gap.end_ns for gap in longs])
-    period = refills.period_ns
+    period = replenishments.period_ns
     on = np.abs(to_nearest(ends - origin_ns, period)) <= _near(period)
     return float(lengths[on].sum() / lengths.sum()) if on.sum() > 1 else 0.0
 
@@ -191,7 +193,9 @@ def _periodogram(ends: Sequence[Array], weights: Sequence[Array], window_ns: flo
     return float(1 / frequencies[at])
 
 
-def _fitted(ends: Sequence[Array], weights: Sequence[Array], period: float) -> Refills | None:
+def _fitted(
+    ends: Sequence[Array], weights: Sequence[Array], period: float
+) -> Replenishments | None:
     """Regression of the ends on their numbers, ends far from the grid left out."""
     origins = [_phase(times, lengths, period) for times, lengths in zip(ends, weights, strict=True)]
     spread = 0.25 * period
@@ -223,7 +227,7 @@ def _fitted(ends: Sequence[Array], weights: Sequence[Array], period: float) -> R
         for number, keep in zip(numbers, kept, strict=True)
         if keep.any()
     ]
-    return Refills(
+    return Replenishments(
         period,
         period - half,
         period + half,
@@ -318,14 +322,14 @@ _CLEAR = 0.25
 _LEAST = 6
 
 
-class Refilled(StrEnum):
+class Replenished(StrEnum):
     """Rule by which a budget is refilled."""
 
     FIXED = "fixed"
     ON_WAKING = "on waking"
 
 
-def refilled(look: Look, fit: Fit) -> Refilled | None:
+def replenished(look: Look, fit: Fit) -> Replenished | None:
     """Returns which of both the gaps of a look with sleeps follow; None when they do not tell."""
     if fit.period_ns is None:
         return None
@@ -345,7 +349,7 @@ def refilled(look: Look, fit: Fit) -> Refilled | None:
     fixed = float(abs(resultant(ends[after], lengths[after], period)[0]))
     anew = float(abs(resultant(since, lengths[after], period)[0]))
     if fixed >= anew + _CLEAR:
-        return Refilled.FIXED
+        return Replenished.FIXED
     if anew >= fixed + _CLEAR:
-        return Refilled.ON_WAKING
+        return Replenished.ON_WAKING
     return None

@@ -1,4 +1,4 @@
-"""Collects the mistakes of independent parts of a file, so that all are reported at once."""
+"""Collects the errors of independent parts of a file, so that all are reported at once."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from nephoscope.core.errors import PlanError, PlanErrors, UsageError
 _PLACE = re.compile(r"^(.*?):(\d+):(\d+): ")
 
 
-class Mistakes:
-    """Mistakes so far. A part is checked inside `of_part`, and `report` raises what was found."""
+class ValidationErrors:
+    """Errors so far. A part is checked inside `of_part`, and `report` raises all errors."""
 
-    def __init__(self, mistakes: Iterable[PlanError] = ()) -> None:
-        self._mistakes = list(mistakes)
+    def __init__(self, errors: Iterable[PlanError] = ()) -> None:
+        self._errors = list(errors)
 
     @contextlib.contextmanager
     def of_part(self) -> Iterator[None]:
-        """Takes the mistake of a part in, so that the next part is checked as well."""
+        """Takes the error of a part in, so that the next part is checked as well."""
         try:
             yield
         except PlanError as error:
-            self._mistakes += error.each
+            self._errors += error.each
         except UsageError:
             # It may follow from a part that is wrong itself.
-            if not self._mistakes:
+            if not self._errors:
                 raise
 
     def report(self) -> None:
         """Raises PlanError for what was found, in the order of the file; each sentence once."""
-        distinct = list({str(mistake): mistake for mistake in self._mistakes}.values())
+        distinct = list({str(error): error for error in self._errors}.values())
         has_place = any(re.match(r"\S+: |--set ", one.message) for one in distinct)
         if distinct and (len(distinct) == 1 or not has_place):
             # A plan that stands in no file is the program's own: it has one cause.
@@ -40,9 +40,9 @@ class Mistakes:
             raise PlanErrors(sorted(distinct, key=_position))
 
 
-def _position(mistake: PlanError) -> tuple[int, str, int, int]:
+def _position(error: PlanError) -> tuple[int, str, int, int]:
     """Returns the key of the order: sentences without a place come last."""
-    place = _PLACE.match(mistake.message)
+    place = _PLACE.match(error.message)
     if place is None:
         return (1, "", 0, 0)
     return (0, place[1], int(place[2]), int(place[3]))
