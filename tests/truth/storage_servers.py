@@ -21,7 +21,9 @@ from nephoscope.core.programs import find_storage
 PATIENCE_S = 120.0
 KEYS = {"AWS_ACCESS_KEY_ID": "nephoscope-test", "AWS_SECRET_ACCESS_KEY": "secret-of-the-test"}
 BUCKET = "objects"
-CERTIFICATES = Path(__file__).resolve().parents[2] / "crates/probe/src/http/requests/test_certificates"
+CERTIFICATES = (
+    Path(__file__).resolve().parents[2] / "crates/probe/src/http/requests/test_certificates"
+)
 
 
 def _storage_missing() -> str:

@@ -11,6 +11,7 @@ import dataclasses
 from importlib import import_module
 from typing import Any
 
+from nephoscope.catalog import MEANING, MEANING_OF_METRIC, BenchmarkSpec, check_resource
 from nephoscope.catalog.adapters.frame import Adapter, Command, Output, Server, ToolError
 
 _FILES = """
@@ -32,6 +33,9 @@ ADAPTERS: dict[str, Adapter] = {
 }
 """Name of the benchmark -> its adapter."""
 
+for _adapter in ADAPTERS.values():
+    check_resource(_adapter.spec)
+
 
 def document() -> dict[str, Any]:
     """All declarations, as contracts/adapters.json has them."""
@@ -40,12 +44,25 @@ def document() -> dict[str, Any]:
 
 
 def _without_nothing(item: dict[str, Any]) -> dict[str, Any]:
-    """A parameter's bounds and choices only where it has any, as the probe writes them."""
+    """A parameter's bounds and choices, and what states the meaning of benchmark and metric, only
+    where there is any, as the probe writes them."""
     params = [
         {key: value for key, value in param.items() if value is not None and value != ()}
         for param in item["params"]
     ]
-    return {**item, "params": params}
+    metrics = [
+        {key: value for key, value in metric.items() if key not in MEANING_OF_METRIC or value}
+        for metric in item["metrics"]
+    ]
+    stated = {key: value for key, value in item.items() if value != _UNSTATED.get(key, item)}
+    return {**stated, "params": params, "metrics": metrics}
+
+
+_UNSTATED = {
+    field.name: field.default
+    for field in dataclasses.fields(BenchmarkSpec)
+    if field.name in MEANING
+}
 
 
 __all__ = ["ADAPTERS", "Adapter", "Command", "Output", "Server", "ToolError", "document"]
