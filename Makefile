@@ -4,7 +4,7 @@ PY := .venv/bin/python
 DEV := .setup/dev
 RUN := .setup/run
 
-.PHONY: help survey serve page test test-all check fuzz format generate bench audit storage probe probe-aarch64 wheel clean
+.PHONY: help survey serve page test test-all check fuzz format generate docs bench audit storage probe probe-aarch64 wheel clean
 .DEFAULT_GOAL := help
 
 help: ## Show what can be made
@@ -22,7 +22,7 @@ test: setup-dev ## All tests that fit a small machine, truth tests included (FAS
 test-all: setup-dev ## Also the long and the privileged end-to-end tests
 	@tools/test.sh --all
 
-check: setup-dev ## Format, lint, types, generated files
+check: setup-dev ## Format, lint, types, contracts
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target check-rust check-python
 
 format: setup-dev ## Format all sources
@@ -33,13 +33,16 @@ format: setup-dev ## Format all sources
 fuzz: setup-dev ## Mutate what is read from outside for TIME seconds (60); fails on anything but results and sentences
 	$(PY) -m tests.fuzz --time $(or $(TIME),60) $(ARGS)
 
-generate: setup-dev ## Write contracts/ and docs/reference/ from the probe and the code (CHECK=1 compares only)
+generate: setup-dev ## Write contracts/ and the pages of measured figures (CHECK=1 compares only)
 	$(PY) tools/generate.py $(if $(CHECK),--check)
+
+docs: setup-run ## Write the reference pages to docs/reference/generated/
+	@echo docs/reference/README.md
 
 bench: setup-dev ## Compare with third-party tools that are installed (fio, iperf3, likwid, stress-ng, …)
 	@tools/bench.sh $(ARGS)
 
-probe: setup-run ## Build the static probe for this machine
+probe: setup-run ## Build the static probe for this machine, and the contracts
 
 probe-aarch64: ## Build the static probe for 64-bit ARM
 	@tools/setup.sh probe-aarch64
@@ -57,7 +60,7 @@ wheel: setup-dev ## Build the wheel, with the probe inside, into dist/
 	.venv/bin/pip wheel --no-deps --no-build-isolation -q -w dist .
 
 clean: ## Remove everything that was built
-	rm -rf target .venv .setup dist src/nephoscope/_probe
+	rm -rf target .venv .setup dist src/nephoscope/_probe src/nephoscope/_contracts docs/reference/generated
 
 .PHONY: setup-run setup-dev check-rust check-python
 check-rust:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +23,15 @@ class ProbeBuildHook(BuildHookInterface):
         if not all((folder / f"{machine}-linux" / name).is_file() for name in programs):
             subprocess.run([str(root / "tools" / "setup.sh"), "probe-here"], check=True)
         subprocess.run([str(root / "tools" / "setup.sh"), "notices"], check=True)
+        generate = [sys.executable, str(root / "tools" / "generate.py"), "--built"]
+        subprocess.run(generate, check=True)
         included = build_data["force_include"]
         included[str(folder / "NOTICES.txt")] = "nephoscope/_probe/NOTICES.txt"
         # The last one only where it was asked for: `make storage`.
         for name in (*programs, "nephoscope-storage"):
             for built in sorted(folder.glob(f"*/{name}")):
                 included[str(built)] = f"nephoscope/_probe/{built.parent.name}/{built.name}"
-        for contract in sorted((root / "contracts").glob("*.json")):
+        for contract in sorted((root / "src" / "nephoscope" / "_contracts").glob("*.json")):
             included[str(contract)] = f"nephoscope/_contracts/{contract.name}"
         for file in sorted((root / "studies").rglob("*")):
             if file.is_file():

@@ -3,7 +3,7 @@
 Both see the same series (tests/features/history/cases.py): stationary ones, on which an alarm is
 false, and series with a step of 5 % at a noise of 2 %, which ends ten points behind the step. Otava
 has an environment of its own, which --install creates from PyPI. With --write the counts are
-stored; the page on change points shows them (`make generate`).
+stored; `make generate` renders them (docs/explanation/change-point-alarms.md).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Counts how often 95 % intervals hold the truth, case by case of tests/stats/coverage.py.
 
-With --write it stores the counts that the page *How we measure* shows (`make generate` renders
-them). Single-threaded work in two processes; about 20 minutes of CPU time for 3,000 samples.
+With --write it stores the counts; `make generate` renders them
+(docs/explanation/interval-coverage.md). Single-threaded work in two processes; about 20 minutes of
+CPU time for 3,000 samples.
 """
 
 from __future__ import annotations

@@ -53,11 +53,11 @@ from _scheduler_pauses import (  # noqa: E402
     runs_between,
     taken,
 )
-from scheduler import read  # noqa: E402
 from scipy.stats import wasserstein_distance  # noqa: E402
 
 from nephoscope.core.model import Sample  # noqa: E402
 from nephoscope.core.programs import find_simulator  # noqa: E402
+from scheduler import read  # noqa: E402
 
 BOUND = 0.05
 HELD = ("reservation", "reservation on one CPU", "cap on one CPU", "own quota", "cap")

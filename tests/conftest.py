@@ -8,7 +8,6 @@ import json
 import os
 import pkgutil
 import random
-from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
-from tests import contradictions, profiles
+from tests import contradictions, hardware, profiles
 
-pytest_plugins = ["tests.undecided"]
+pytest_plugins = ["tests.tools", "tests.undecided", "tests.summary"]
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -95,21 +94,6 @@ def pytest_collection() -> Iterator[None]:
 
 
 _numbers = itertools.count()
-_seconds: dict[str, float] = defaultdict(float)
-
-
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Adds up the time of a test with its set-up and its end."""
-    _seconds[report.nodeid] += report.duration
-
-
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Appends the time of each test to the file that tools/test.sh names."""
-    file = os.environ.get("NEPHOSCOPE_TEST_DURATIONS")
-    # Reports of xdist's workers reach its main process too.
-    if file and not hasattr(session.config, "workerinput"):
-        with open(file, "a", encoding="utf-8") as lines:
-            lines.writelines(f"{seconds:8.1f} s  {name}\n" for name, seconds in _seconds.items())
 
 
 @pytest.fixture(autouse=True)
@@ -192,8 +176,8 @@ def probe() -> Path:
     return find_probe()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def root_only() -> None:
     """Skips, with the reason, what needs privileges that this user lacks."""
     if os.geteuid() != 0:
-        pytest.skip("needs root: it makes a control group, a mount or a real-time reservation")
+        hardware.lacking(hardware.Feature.ROOT)

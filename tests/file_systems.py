@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
+from tests.hardware import Feature, lacking
 
 
 @contextmanager
@@ -17,7 +17,7 @@ def in_memory(path: Path, options: str) -> Iterator[Path]:
     command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(path)]
     mounted = subprocess.run(command, capture_output=True)
     if mounted.returncode != 0:
-        pytest.skip(f"needs the right to mount: {mounted.stderr.decode().strip()}")
+        lacking(Feature.MOUNTS, mounted.stderr.decode().strip())
     try:
         yield path
     finally:

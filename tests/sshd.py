@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import getpass
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -13,21 +12,13 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from tests import tools
+
 from nephoscope.measure.targets.kinds.ssh import SshRecord as Record
 
-PROGRAM = shutil.which("sshd") or "/usr/sbin/sshd"
-
-
-def lacking() -> str:
-    """Why no server can be started here; '' when one can."""
-    if not os.access(PROGRAM, os.X_OK):
-        return "there is no sshd (Debian: `apt-get install openssh-server`)"
-    if shutil.which("ssh-keygen") is None:
-        return "there is no ssh-keygen (Debian: `apt-get install openssh-client`)"
-    if os.geteuid() == 0:
-        # What the service's own start-up does; sshd refuses to run as root without it.
-        Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
-    return ""
+PROGRAMS = ("sshd", "ssh", "ssh-keygen")
+needs_it = tools.needs(*PROGRAMS)
+fixture_needs_it = tools.fixture_needs(*PROGRAMS)
 
 
 def keygen(path: Path, *options: str) -> Path:
@@ -78,7 +69,10 @@ class Server:
             # The account's own dotfiles and cache are none of the test's business.
             f"SetEnv HOME={self.home}\nLogLevel VERBOSE\n{self.options}\n"
         )
-        words = [*self._before, PROGRAM, "-D", "-e", "-f", str(config)]
+        if os.geteuid() == 0:
+            # What the service's own start-up does; sshd refuses to run as root without it.
+            Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
+        words = [*self._before, tools.located("sshd"), "-D", "-e", "-f", str(config)]
         end = time.monotonic() + 120
         while time.monotonic() < end:
             with (self.folder / "log").open("ab") as log:

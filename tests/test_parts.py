@@ -17,7 +17,15 @@ for word; do line="$line	$word"; done
 # One write: another program may append at the same time.
 printf '%s\\n' "$line" >>"$CALLS"
 case "$*" in *"$FAILING"*) exit 5 ;; esac
-case "$*" in *pytest*) echo "     1.5 s  test_a.py::test_b" >>"$NEPHOSCOPE_TEST_DURATIONS" ;; esac
+case "$*" in *pytest*)
+  echo "     1.5 s  test_a.py::test_b" >>"$NEPHOSCOPE_TEST_SUMMARY/durations"
+  echo "needs IPv6" >>"$NEPHOSCOPE_TEST_SUMMARY/skipped"
+  echo "test_a.py::test_c: all 8 attempts were disturbed" >>"$NEPHOSCOPE_TEST_SUMMARY/undecided" ;;
+esac
+case "$*" in *--test-threads=1*)
+  echo "undecided: a.rs:1: a clock: steal 90 ms" >>"$NEPHOSCOPE_TEST_MEASUREMENTS" ;;
+esac
+[ "$*" != "test-tools" ] || echo sshd
 exit 0
 """
 
@@ -50,30 +58,33 @@ def of(program: str, calls: Calls) -> Calls:
     return [words[1:] for words in calls if words[0] == program]
 
 
+def pytests(calls: Calls) -> Calls:
+    return [words for words in of("python", calls) if words[:2] == ["-m", "pytest"]]
+
+
 def chosen_by(words: list[str]) -> str:
     """Returns the choice by marks of one call of pytest."""
-    assert words[:2] == ["-m", "pytest"]
     return words[words.index("-m", 2) + 1]
 
 
 def test_every_test_is_run_once_and_slow_ones_if_asked_for(tmp_path: Path) -> None:
     usual, every, fast = (call(tmp_path, *words) for words in ((), ("--all",), ("--fast",)))
     assert (usual[0], every[0], fast[0]) == (0, 0, 0)
-    for slow, alone in itertools.product((False, True), repeat=2):
-        marks = {"slow": slow, "alone": alone}
-        wanted = {"usual": not slow, "every": True, "fast": not slow and not alone}
+    for slow, alone, tools in itertools.product((False, True), repeat=3):
+        marks = {"slow": slow, "alone": alone, "tools": tools}
+        wanted = {"usual": not slow, "every": True, "fast": not (slow or alone or tools)}
         for name, (_, calls, _) in (("usual", usual), ("every", every), ("fast", fast)):
-            runs = [eval(chosen_by(words), marks) for words in of("python", calls)]
+            runs = [eval(chosen_by(words), marks) for words in pytests(calls)]
             assert runs.count(True) == wanted[name], (marks, name)
-    for words in (*of("python", usual[1]), *of("python", every[1])):
+    for words in (*pytests(usual[1]), *pytests(every[1])):
         # All folders; what was skipped is told with its reason.
-        assert "-rs" in words
+        assert any(word.startswith("-rs") for word in words)
         assert not any(word.startswith(("tests", "-k")) for word in words)
 
 
 def test_nothing_runs_beside_a_measurement(tmp_path: Path) -> None:
     _, calls, _ = call(tmp_path)
-    for words in of("python", calls):
+    for words in pytests(calls):
         assert ("-n" in words) == (chosen_by(words) == "not slow and not alone")
     build, together, measuring = of("cargo", calls)
     assert {"--workspace", "--no-run"} <= set(build)
@@ -98,22 +109,49 @@ def test_nothing_runs_beside_a_measurement(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "failing",
-    ["--no-run", "--exclude", "--bin", "not slow and not alone", "not slow and alone"],
+    [
+        "--no-run",
+        "test-tools",
+        "--exclude",
+        "--bin",
+        "tests.undecided",
+        "not slow and not alone",
+        "not slow and alone",
+    ],
 )
 def test_each_part_runs_though_one_fails_and_nothing_is_run_again(
     tmp_path: Path, failing: str
 ) -> None:
     code, calls, _ = call(tmp_path, failing=failing)
-    assert (code, len(calls)) == (1, 5)
+    assert (code, len(calls)) == (1, 7)
     assert not any("rerun" in word for words in calls for word in words)
 
 
-def test_the_end_names_slow_tests_and_the_seconds_of_each_part(tmp_path: Path) -> None:
+def test_programs_are_installed_for_the_tests_that_start_them(tmp_path: Path) -> None:
+    installs = {
+        words: of("setup.sh", call(tmp_path, *words)[1]) for words in ((), ("--all",), ("--fast",))
+    }
+    assert installs[()] == [["test-tools"]]
+    assert ["test-tools", "slow"] in installs["--all",]
+    assert installs["--fast",] == []
+
+
+def test_the_end_names_undecided_skipped_and_slow_tests_and_the_seconds_of_each_part(
+    tmp_path: Path,
+) -> None:
     out = call(tmp_path)[2].splitlines()
+    undecided = out.index("== Undecided: every attempt was disturbed")
+    skipped = out.index("== Skipped, by reason")
+    assert set(out[undecided + 1 : skipped]) == {
+        "test_a.py::test_c: all 8 attempts were disturbed",
+        "undecided: a.rs:1: a clock: steal 90 ms",
+    }
+    assert out[skipped + 1].split(maxsplit=1) == ["2", "needs IPv6"]
     assert out.count("     1.5 s  test_a.py::test_b") == 2
     parts = [line.split(" s  ") for line in out[out.index("== Seconds by part") + 1 :]]
     assert all(int(seconds) >= 0 for seconds, _ in parts)
     assert [name for _, name in parts] == [
+        "Programs that tests start",
         "Python without measurements",
         "Building the Rust tests, what is left of it",
         "Rust without measurements",
@@ -136,8 +174,8 @@ def test_every_folder_says_whether_it_measures() -> None:
     [
         ("truth", (), True),
         ("truth", ("together",), False),
-        ("lab", ("usefixtures", "alone"), True),
-        ("lab", ("slow",), False),
+        ("measure", ("usefixtures", "alone"), True),
+        ("measure", ("slow",), False),
         ("", (), False),
     ],
 )

@@ -7,14 +7,16 @@ measure (or one, where there are few) fail the whole run: then nothing was shown
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.attempts import Undecided
 
 MAX_RATIO = 0.03
-"""Of the tests of a run."""
+"""Of the tests of a run of pytest, or of the measurements of Rust."""
 
 _undecided: list[pytest.TestReport] = []
 _tests: set[str] = set()
@@ -48,11 +50,17 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
         _undecided.append(report)
 
 
-def _refusal() -> str:
-    number, most = len(_undecided), allowed(len(_tests))
-    if number <= most:
-        return ""
-    return f"{number} of {len(_tests)} tests are undecided, and {most} may be"
+def refusal(number: int, tests: int) -> str:
+    """Why a run fails of which so many tests were undecided; "" where it does not."""
+    most = allowed(tests)
+    return f"{number} of {tests} tests are undecided, and {most} may be" if number > most else ""
+
+
+def judge(text: str) -> str:
+    """Why the measurements of Rust fail together, of which each has a line `decided: NAME` or
+    `undecided: NAME: counters` (attempts.rs); "" where they do not."""
+    names = {line.split(": ", 2)[1]: line.startswith("undecided: ") for line in text.splitlines()}
+    return refusal(sum(names.values()), len(names))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -61,12 +69,16 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         return
     terminalreporter.section("undecided: every attempt was disturbed")
     for report in _undecided:
-        terminalreporter.write_line(f"{report.nodeid}: {report.undecided}")  # type: ignore[attr-defined]
-    if refusal := _refusal():
-        terminalreporter.write_line(f"{refusal}: measure again on a machine with less other work.")
+        terminalreporter.write_line(f"{report.nodeid}: {report.undecided}")
+    if words := refusal(len(_undecided), len(_tests)):
+        terminalreporter.write_line(f"{words}: measure again on a machine with less other work.")
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Fails the run where too many tests are undecided."""
-    if _refusal() and session.exitstatus == pytest.ExitCode.OK:
+    if refusal(len(_undecided), len(_tests)) and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+if __name__ == "__main__":
+    sys.exit(judge(Path(sys.argv[1]).read_text(encoding="utf-8")) or 0)

@@ -6,15 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-INTRODUCTION = """Every document that `--json` prints, and every JSON file of a report, begins with
-`"schema_version": {version}`. Each line of `nephoscope export --format jsonl` has that key as well.
-The version rises when a key is removed or changes its meaning. New keys do not raise it, so
-readers have to ignore keys that they do not know. Estimates have `value`, `low`, `high`,
-`confidence`, `n`, `unit`, `method` and `note`; what is not known is null, never 0.
-
-`nephoscope schema` lists the schemas (JSON Schema, draft 2020-12); `nephoscope schema NAME` prints
-one.
-"""
+SCHEMAS = "../../../src/nephoscope/_contracts"
+"""Folder of the schemas from the folder of the page."""
 
 FILES = {
     "result": "result of a run; `report/result.json` too",
@@ -28,12 +21,19 @@ FILES = {
 }
 
 
-def page() -> str:
+def page(commands_schema: Mapping[str, Any]) -> str:
     """The reference page of JSON documents: the document of each command, and the keys of each."""
     from nephoscope.cli.commands import json_documents
-    from nephoscope.core.documents import SCHEMA_VERSION
+    from nephoscope.core.format_versions import DOCUMENT
 
-    lines = ["# JSON documents", "", INTRODUCTION.format(version=SCHEMA_VERSION), "## Commands", ""]
+    lines = [
+        "# JSON documents",
+        "",
+        f"`schema_version` is {DOCUMENT.version}.",
+        "",
+        "## Commands",
+        "",
+    ]
     lines += ["| command | with | document |", "|---|---|---|"]
     for command, variants in json_documents.COMMANDS.items():
         for option, name in variants.items():
@@ -41,10 +41,9 @@ def page() -> str:
             lines.append(f"| `nephoscope {command} --json` | {given} | {document_link(name)} |")
     lines += ["", "## Files", "", "| schema | describes |", "|---|---|"]
     lines += [
-        f"| [{name}](../../contracts/{name}.schema.json) | {meaning} |"
-        for name, meaning in FILES.items()
+        f"| [{name}]({SCHEMAS}/{name}.schema.json) | {meaning} |" for name, meaning in FILES.items()
     ]
-    definitions = json_documents.commands_schema()["$defs"]
+    definitions = commands_schema["$defs"]
     for name in json_documents.RECORDS:
         lines += ["", f"## {name}", "", definitions[name].get("description", ""), ""]
         lines += ["| key | type |", "|---|---|"]
@@ -57,7 +56,7 @@ def document_link(name: str) -> str:
     """Returns the link to the schema of a document."""
     from nephoscope.cli.commands.json_documents import CONTRACTS
 
-    target = f"../../contracts/{name}.schema.json" if name in CONTRACTS else f"#{name}"
+    target = f"{SCHEMAS}/{name}.schema.json" if name in CONTRACTS else f"#{name}"
     return f"[{name}]({target})"
 
 

@@ -1,4 +1,4 @@
-"""JSON Schema of the lines that the probe writes, for contracts/sample.schema.json."""
+"""JSON Schema of the lines that the probe writes, for sample.schema.json."""
 
 from __future__ import annotations
 

@@ -113,11 +113,6 @@ def _type(rust: str) -> str:
 def page(title: str, sources: list[Path]) -> str:
     """The reference page of a kind of scenario: a table for each record of its files."""
     lines = [f"# {title}", ""]
-    lines += [
-        "What `nephoscope simulate` reads; the [guide](../../how-to/simulate.md) has examples.",
-        "Keys that are not listed are refused.",
-        "",
-    ]
     for record in (record for source in sources for record in records(source)):
         lines += [f"## {record.name}", "", record.doc, ""]
         lines += ["| key | value | needed | meaning |", "|---|---|---|---|"]

@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
-# Makes this checkout ready: system packages, virtual environment, static programs. Each step is skipped
+# Makes this checkout ready: system packages, virtual environment, static programs, what is generated
+# from them. Each step is skipped
 # when its input has not changed, so that calling this before every target costs little.
 #   tools/setup.sh run            what `nephoscope` needs
-#   tools/setup.sh dev            what tests and checks need on top
+#   tools/setup.sh dev            what checks, and tests without other programs, need on top
+#   tools/setup.sh test-tools [slow]  the programs that tests start, with those of `make test-all`; prints the
+#                                 names of those that it may not install here
 #   tools/setup.sh probe-here     only the static programs for this machine
 #   tools/setup.sh probe-aarch64  the same for 64-bit ARM
 #   tools/setup.sh storage [ARCH] the probe with the libraries of storage services (nephoscope-storage)
@@ -17,22 +20,36 @@ flock 9
 say() { echo "setup: $*" >&2; }
 stop() { echo "setup: $1" >&2; exit 4; }
 
+# Sets root to the words that make what follows run as root.
+find_root() {
+  root=()
+  [ "$(id -u)" != 0 ] || return 0
+  root=(sudo -n)
+  sudo -n true 2>/dev/null
+}
+
 install_packages() { # Debian package names
+  local root pause
   if ! command -v apt-get >/dev/null; then
     stop "this needs $*. Install them with this system's package manager, then run the same command again."
   fi
-  local root=()
-  if [ "$(id -u)" != 0 ]; then
-    if ! sudo -n true 2>/dev/null; then
-      stop "this needs $*. Run: sudo apt-get install -y $* ; then run the same command again."
-    fi
-    root=(sudo -n)
-  fi
+  find_root || stop "this needs $*. Run: sudo apt-get install -y $* ; then run the same command again."
   say "installing $*"
-  "${root[@]}" apt-get update -qq >.setup/apt.log 2>&1 &&
-    "${root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -y -qq --no-install-recommends "$@" \
-      >>.setup/apt.log 2>&1 ||
-    stop "apt-get could not install $*. Read .setup/apt.log, then run the same command again."
+  # apt waits for the lock of packages by itself, and not for that of the lists. Another set-up or a timer
+  # of the system may hold either for minutes.
+  for pause in 5 10 20 40 80 0; do
+    apt_get update >.setup/apt.log 2>&1 && apt_get install -y --no-install-recommends "$@" >>.setup/apt.log 2>&1 &&
+      return
+    grep -q 'Could not get lock\|Unable to lock' .setup/apt.log || break
+    say "another program holds apt's lock"
+    sleep "$pause"
+  done
+  stop "apt-get could not install $*. Read .setup/apt.log, then run the same command again."
+}
+
+apt_get() {
+  "${root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
+    apt-get -qq -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 "$@"
 }
 
 find_python() {
@@ -56,62 +73,43 @@ system_packages() {
   find_python >/dev/null || stop "this needs Python 3.11 or newer. Install it, then run the same command again."
 }
 
-# Under systemd these packages start servers, some of which listen to everyone: the user's own
-# decision. Elsewhere nothing starts them.
-server_packages() { # Debian package names
-  if [ -d /run/systemd/system ]; then
-    say "tests that need $* will be skipped: the package would also start its service"
-  else
-    missing+=("$@")
-  fi
-}
-
-# What truth tests make their truths with. Without the right to install them those tests say so and
-# are skipped; everything else runs.
-test_packages() {
-  local missing=()
-  command -v chrt >/dev/null || missing+=(util-linux)
-  { command -v ip && command -v tc; } >/dev/null || missing+=(iproute2)
-  command -v mkfs.ext4 >/dev/null || missing+=(e2fsprogs)
-  command -v nft >/dev/null || missing+=(nftables)
-  command -v ethtool >/dev/null || missing+=(ethtool)
-  [ -x /usr/sbin/sshd ] || server_packages openssh-server
-  [ -x /usr/sbin/nginx ] || server_packages nginx-light
-  command -v redis-server >/dev/null || server_packages redis-server
-  command -v memcached >/dev/null || server_packages memcached
-  compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || server_packages postgresql
-  { command -v prometheus && command -v promtool; } >/dev/null || server_packages prometheus
-  command -v ssh >/dev/null || missing+=(openssh-client)
-  command -v busybox >/dev/null || missing+=(busybox-static)
-  # Third-party tools that have an adapter.
-  command -v postmark >/dev/null || missing+=(postmark)
-  command -v ab >/dev/null || missing+=(apache2-utils)
-  command -v h2load >/dev/null || missing+=(nghttp2-client)
-  command -v redis-benchmark >/dev/null || missing+=(redis-tools)
-  local tool
-  for tool in dbench fping httperf ioping iperf iperf3 mbw nuttcp openssl siege sqlite3 sysbench wrk; do
-    command -v "$tool" >/dev/null || missing+=("$tool")
+# What tests start (tools/test_packages.txt). Under systemd some packages would also start servers, some
+# of which listen to everyone: the user's own decision. Without the right to install, nothing is
+# installed. The tests of what is left out say so and are skipped.
+test_tools() { # "slow" for what only slow tests need, too
+  local package when program programs root missing wanted=() left_out=() packages=()
+  local folder
+  for folder in /usr/sbin /sbin /usr/games /usr/lib/postgresql/*/bin; do
+    PATH+=:$folder
   done
-  command -v ping >/dev/null || missing+=(iputils-ping)
-  command -v mtr >/dev/null || missing+=(mtr-tiny)
-  [ -x /usr/sbin/bonnie++ ] || missing+=(bonnie++)
-  [ -x /usr/sbin/john ] || missing+=(john)
-  command -v 7z >/dev/null || missing+=(p7zip-full)
-  command -v cyclictest >/dev/null || missing+=(rt-tests)
-  command -v xz >/dev/null || missing+=(xz-utils)
-  # The platforms of lab hosts.
-  command -v runc >/dev/null || missing+=(runc)
-  command -v mmdebstrap >/dev/null || missing+=(mmdebstrap)
-  if [ "$(uname -m)" = x86_64 ]; then
-    command -v linux.uml >/dev/null || missing+=(user-mode-linux)
-    command -v qemu-system-x86_64 >/dev/null || missing+=(qemu-system-x86 qemu-utils)
+  while read -r package when programs; do
+    missing=()
+    for program in $programs; do
+      command -v "$program" >/dev/null || missing+=("$program")
+    done
+    [ ${#missing[@]} != 0 ] || continue
+    wanted+=("${missing[@]}")
+    case $when in
+      always) packages+=("$package") ;;
+      slow) [ "${1:-}" != slow ] || packages+=("$package") ;;
+      service) if [ -d /run/systemd/system ]; then left_out+=("${missing[@]}"); else packages+=("$package"); fi ;;
+      x86_64) if [ "$(uname -m)" = x86_64 ]; then packages+=("$package"); else left_out+=("${missing[@]}"); fi ;;
+      none) ;;
+      *) stop "tools/test_packages.txt has the word '$when' for $package, which is unknown." ;;
+    esac
+  done < <(grep -v '^#' tools/test_packages.txt)
+  if [ ${#left_out[@]} != 0 ]; then
+    say "tests that need ${left_out[*]} will be skipped: their packages start services, or are for x86_64 only"
   fi
-  [ ${#missing[@]} = 0 ] && return
-  if command -v apt-get >/dev/null && { [ "$(id -u)" = 0 ] || sudo -n true 2>/dev/null; }; then
-    install_packages "${missing[@]}"
-  else
-    say "some truth tests will be skipped without ${missing[*]}: sudo apt-get install -y ${missing[*]}"
+  if [ ${#packages[@]} != 0 ]; then
+    if command -v apt-get >/dev/null && find_root; then
+      install_packages "${packages[@]}"
+    else
+      say "some tests will be skipped. To run them: sudo apt-get install -y ${packages[*]}"
+      left_out+=("${wanted[@]}")
+    fi
   fi
+  echo "${left_out[*]}"
 }
 
 find_cargo() {
@@ -227,10 +225,29 @@ probe_is_fresh() {
   done
 }
 
+# Contracts and reference pages, from the programs and the Python sources (tools/generate.py).
+generated_is_fresh() {
+  local stamp=.setup/generated
+  [ -e "$stamp" ] && [ -d src/nephoscope/_contracts ] && [ -d docs/reference/generated ] || return
+  [ -z "$(find src/nephoscope tools crates/sim/src -type f -newer "$stamp" ! -name '*.pyc' \
+    ! -path '*/_contracts/*' -print -quit)" ]
+}
+
+generate() {
+  generated_is_fresh && return
+  touch .setup/generated.new
+  # The byte code that this writes is what the commands start with.
+  env -u PYTHONDONTWRITEBYTECODE .venv/bin/python tools/generate.py --built ||
+    stop "the contracts and the reference pages cannot be generated; the reason is above."
+  mv .setup/generated.new .setup/generated
+}
+
 case "${1:-run}" in
+  test-tools)
+    test_tools "${2:-}"
+    ;;
   run | dev)
     system_packages
-    [ "$1" = run ] || test_packages
     find_cargo
     # Most of the build keeps one CPU busy, so the Python packages are installed beside it.
     (probe_is_fresh || build_probe "$(uname -m)"; notices) &
@@ -242,11 +259,14 @@ case "${1:-run}" in
       environment requirements.lock
     fi
     wait "$building"
+    generate
     ;;
   probe-here)
     find_cargo
     build_probe "$(uname -m)"
     notices
+    # Before there is an environment, whoever makes one generates.
+    [ ! -x .venv/bin/nephoscope ] || generate
     ;;
   storage)
     find_cargo
@@ -264,5 +284,5 @@ case "${1:-run}" in
     build_probe aarch64
     say "built src/nephoscope/_probe/aarch64-linux/nephoscope-{probe,lab,sim}"
     ;;
-  *) stop "'$1' is not a set-up; use run, dev, probe-here, probe-aarch64, storage or notices." ;;
+  *) stop "'$1' is not a set-up; use run, dev, test-tools, probe-here, probe-aarch64, storage or notices." ;;
 esac

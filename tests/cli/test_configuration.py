@@ -170,6 +170,6 @@ def test_a_named_file_has_to_exist_and_an_empty_name_means_none(
 
 
 def test_the_reference_lists_every_key() -> None:
-    page = Path(__file__).resolve().parents[2] / "docs" / "reference" / "configuration.md"
+    page = Path(__file__).resolve().parents[2] / "docs" / "reference" / "generated/configuration.md"
     rows = re.findall(r"^\| (\w+) \| `", page.read_text(encoding="utf-8"), flags=re.M)
     assert rows == list(KEYS)

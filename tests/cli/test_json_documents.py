@@ -20,7 +20,7 @@ from tests.results.made import NULL_PLAN, TWO_TARGETS, make_run
 from nephoscope import catalog, command_line
 from nephoscope.cli.commands import json_documents
 from nephoscope.cli.kit import measuring
-from nephoscope.core.documents import SCHEMA_VERSION
+from nephoscope.core.format_versions import DOCUMENT
 from nephoscope.core.model import Sample, Setting
 from nephoscope.features.load import capacity_command
 from nephoscope.features.load.capacity import Stage, StagePlan
@@ -222,7 +222,7 @@ def test_a_document_has_its_version_and_follows_its_schema(
     captured = capsys.readouterr()
     assert code == 0, captured.err
     document = json.loads(captured.out)
-    assert document["schema_version"] == SCHEMA_VERSION
+    assert document["schema_version"] == DOCUMENT.version
     name = json_documents.COMMANDS[command][option]
     schemas.validate(document, schema_of(name))
 
@@ -232,10 +232,10 @@ def test_json_lines_and_files_of_a_report_have_the_version(
 ) -> None:
     assert command_line.main(["export", run.id, "--format", "jsonl"]) == 0
     lines = capsysbinary.readouterr().out.splitlines()
-    assert {json.loads(line)["schema_version"] for line in lines} == {SCHEMA_VERSION}
+    assert {json.loads(line)["schema_version"] for line in lines} == {DOCUMENT.version}
     assert command_line.main(["show", run.id]) == 0
     result = json.loads((run.report_path / "result.json").read_text(encoding="utf-8"))
-    assert result["schema_version"] == SCHEMA_VERSION
+    assert result["schema_version"] == DOCUMENT.version
 
 
 def test_a_schema_is_printed_or_found(capsys: pytest.CaptureFixture[str]) -> None:

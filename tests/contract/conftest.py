@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 from tests import sshd
+from tests.hardware import Feature, lacking
+from tests.tools import fixture_needs
 
 from nephoscope.core.errors import Lacking
 from nephoscope.measure.targets import KINDS, parse
@@ -20,13 +22,19 @@ from nephoscope.measure.targets.probe.target import Target
 from .toy_kind import ToyRecord
 
 Factory = Callable[[], Target]
+LAB_PROGRAMS = {
+    "bare": ("ip", "tc"),
+    "container": ("ip", "tc", "runc", "mmdebstrap"),
+    "uml": ("ip", "tc", "linux.uml", "mmdebstrap"),
+    "qemu": ("ip", "tc", "qemu-system-x86_64", "qemu-img", "mmdebstrap"),
+}
+"""Platform of a lab's host -> programs that make one."""
 
 
 @pytest.fixture(scope="session")
+@sshd.fixture_needs_it
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[sshd.Server, sshd.Server]]:
     """Two ssh servers on loopback: the host, and one to jump through."""
-    if reason := sshd.lacking():
-        pytest.skip(reason)
     folder = tmp_path_factory.mktemp("sshd")
     with sshd.serving(folder / "host") as host, sshd.serving(folder / "jump") as jump:
         yield host, jump
@@ -73,21 +81,25 @@ def toy(toy_kind: None, probe: Path) -> Factory:
 
 
 @pytest.fixture(scope="session")
+@fixture_needs(*LAB_PROGRAMS["bare"])
 def bare() -> Iterator[Factory]:
     yield from _host("bare")
 
 
 @pytest.fixture(scope="session")
+@fixture_needs(*LAB_PROGRAMS["container"])
 def container() -> Iterator[Factory]:
     yield from _host("container")
 
 
 @pytest.fixture(scope="session")
+@fixture_needs(*LAB_PROGRAMS["uml"])
 def uml() -> Iterator[Factory]:
     yield from _host("uml")
 
 
 @pytest.fixture(scope="session")
+@fixture_needs(*LAB_PROGRAMS["qemu"])
 def qemu() -> Iterator[Factory]:
     yield from _host("qemu")
 
@@ -98,7 +110,7 @@ def _host(platform: str) -> Iterator[Factory]:
     from nephoscope.measure.lab.provisioner import LABS
 
     if os.geteuid() != 0:
-        pytest.skip("a lab needs root")
+        lacking(Feature.ROOT)
     # Several test runs may share a machine; a lab's name has at most 12 characters.
     name = f"t{os.getpid()}{platform[:1]}"
     values = {
@@ -110,7 +122,7 @@ def _host(platform: str) -> Iterator[Factory]:
     try:
         asyncio.run(LABS.create(files.from_values(values), say=lambda line: None))
     except Lacking as error:
-        pytest.skip(str(error))
+        lacking(Feature.LAB, str(error))
     try:
         yield lambda: LabRecord(name="inside", lab=name, host="a").make()
     finally:

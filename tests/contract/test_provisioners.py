@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import secrets
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.tools import needs
 
 from nephoscope.core.errors import UsageError
 from nephoscope.measure.provisioning import UP, Provisioner
@@ -60,13 +60,10 @@ def toy(tmp_path: Path) -> Case:
 
 
 @pytest.fixture
-def lab(tmp_path: Path) -> Case:
+def lab(tmp_path: Path, root_only: None) -> Case:
     """A case of labs of two bare hosts."""
     from nephoscope.measure.lab import files
     from nephoscope.measure.lab.provisioner import LABS
-
-    if os.geteuid() != 0:
-        pytest.skip("a lab needs root")
 
     def values(name: str) -> dict[str, Any]:
         wide = {"between": ["a", "lan"], "delay": "1ms"}
@@ -90,7 +87,9 @@ def lab(tmp_path: Path) -> Case:
     )
 
 
-@pytest.fixture(params=CASES)
+@pytest.fixture(
+    params=[pytest.param(case, marks=needs("ip", "tc") if case == "lab" else ()) for case in CASES]
+)
 def case(request: pytest.FixtureRequest) -> Case:
     found: Case = request.getfixturevalue(request.param)
     return found

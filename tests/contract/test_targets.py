@@ -7,13 +7,15 @@ be reached (a lab, an ssh server) is made by a fixture of conftest.py that `FIXT
 from __future__ import annotations
 
 import asyncio
-import shutil
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from tests import sshd
+from tests.contract import conftest
+from tests.tools import needs
 
 from nephoscope import catalog
 from nephoscope.core.errors import Lacking, TargetError
@@ -43,8 +45,24 @@ NAMES = [*(name for names in FIXTURES.values() for name in names), "toy"]
 """All of them, and a kind that only tests know (toy_kind.py)."""
 
 
+PROGRAMS = {
+    **dict.fromkeys(("over_ssh", "through_a_jump"), sshd.PROGRAMS),
+    **conftest.LAB_PROGRAMS,
+}
+"""Fixture -> programs with which it is made: pytest cannot tell of fixtures that others ask for."""
+
+
 def _params(names: Iterable[str]) -> list[Any]:
-    return [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in names]
+    return [
+        pytest.param(
+            name,
+            marks=[
+                *([pytest.mark.slow] if name in SLOW else []),
+                *([needs(*PROGRAMS[name])] if name in PROGRAMS else []),
+            ],
+        )
+        for name in names
+    ]
 
 
 @pytest.fixture(params=_params(NAMES))
@@ -104,6 +122,7 @@ def test_a_trial_brings_its_samples_and_counters(factory: Callable[[], Target]) 
     assert trial.done.samples == len(trial.samples)
 
 
+@needs("postmark")
 def test_an_adapter_s_tool_is_asked_for_and_runs_there(
     machine: Callable[[], Target], request: pytest.FixtureRequest
 ) -> None:
@@ -122,7 +141,7 @@ def test_an_adapter_s_tool_is_asked_for_and_runs_there(
 
     found = using(machine, work)
     if isinstance(found, Lacking):
-        assert not (shared and shutil.which("postmark"))
+        assert not shared
         assert "apt-get install postmark" in found.hint
         return
     version, trial = found
@@ -132,17 +151,16 @@ def test_an_adapter_s_tool_is_asked_for_and_runs_there(
     assert "psi_io_some_ratio" in trial.done.beside
 
 
+@needs("postmark")
+@pytest.mark.parametrize(
+    "factory", _params(name for name in NAMES if name not in SLOW | SIMULATED), indirect=True
+)
 def test_what_a_tool_cannot_be_asked_is_a_failed_trial(factory: Callable[[], Target]) -> None:
     async def work(target: Target) -> Any:
-        try:
-            await target.tool("postmark")
-        except Lacking:
-            return None
+        await target.tool("postmark")
         return await target.run("postmark", {"min_bytes": 9, "max_bytes": 9}, 10)
 
     trial = using(factory, work)
-    if trial is None:
-        pytest.skip("no postmark there")
     assert trial.failure is not None
     assert (trial.failure.name, trial.failure.exit_code) == ("usage", 2)
 

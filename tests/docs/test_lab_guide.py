@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.tools import needs
 
 from nephoscope.measure.lab import files
 from nephoscope.measure.lab.provisioner import LABS
@@ -35,6 +36,7 @@ def test_every_topology_of_the_guide_can_be_built(block: str) -> None:
     assert topology(block).hosts
 
 
+@needs("ip", "tc")
 @pytest.mark.usefixtures("root_only")
 def test_the_first_one_comes_up() -> None:
     office = topology(BLOCKS[0]).model_copy(update={"name": "tguide"})

@@ -10,6 +10,8 @@ from typing import Any
 import glossary
 import pytest
 
+from nephoscope import catalog
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(
     [
@@ -21,7 +23,7 @@ PAGES = sorted(
 )
 BASELINE: dict[str, int] = json.loads((ROOT / "tests/docs/glossary_baseline.json").read_text())
 """Pages that are generated from the programs' specifications -> hits that are still allowed."""
-CONTRACTS = sorted((ROOT / "contracts").glob("*.json"))
+CONTRACTS = sorted(catalog.contracts_folder().glob("*.json"))
 
 
 def descriptions(document: Any) -> Iterator[str]:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.hardware import Feature, lacking
 
 from nephoscope import command_line
 
@@ -158,7 +159,7 @@ def half_a_cpu(root_only: None) -> Iterator[Path]:
         for file, value in settings.items():
             (group / file).write_text(value)
     except OSError as error:
-        pytest.skip(f"a control group with a CPU quota cannot be made here: {error}")
+        lacking(Feature.CONTROL_GROUPS, str(error))
     try:
         yield group
     finally:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from pathlib import Path
 
 import pytest
 from tests.e2e.conftest import Run
+from tests.tools import needs
 
-here = pytest.mark.skipif(shutil.which("postmark") is None, reason="needs postmark")
+here = needs("postmark")
 SMALL = ("--set", "files=500", "--set", "transactions=500", "--repetitions", "3")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -275,7 +274,7 @@ def test_a_hidden_proc_is_lived_with(root_only: None, nephoscope: Run, plan: Pat
 
 def test_one_cpu_is_enough(nephoscope: Run) -> None:
     first = min(os.sched_getaffinity(0))
-    before = (shutil.which("taskset") or "taskset", "-c", str(first))
+    before = ("taskset", "-c", str(first))
     words = ("--set", "duration_ns=20ms", "--repetitions", 10, "--json")
     done = nephoscope("bench", "cpu.gaps", *words, before=before)
     assert done.code == 0, done.err

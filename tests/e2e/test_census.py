@@ -9,10 +9,11 @@ import pytest
 from tests import schemas
 
 from e2e.conftest import Run
+from nephoscope import catalog
 from nephoscope.store import StoredRun
 
 ROOT = Path(__file__).resolve().parents[2]
-SCHEMA = json.loads((ROOT / "contracts" / "census.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(catalog.contract_path("census.schema.json").read_text(encoding="utf-8"))
 
 
 def test_census_of_this_machine_then_of_the_store(nephoscope: Run) -> None:

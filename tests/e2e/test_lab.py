@@ -20,13 +20,14 @@ from tests import schemas
 from tests.attempts import attempt
 from tests.e2e.conftest import PROGRAM, Run, mounted
 from tests.profiles import by_profile
+from tests.tools import needs
 
 from nephoscope.cli.commands.json_documents import COMMANDS, commands_schema
 from nephoscope.measure.lab import names
 from nephoscope.measure.lab.limits import cgroups
 from nephoscope.measure.lab.provisioner import LABS
 
-pytestmark = pytest.mark.usefixtures("root_only")
+pytestmark = [pytest.mark.usefixtures("root_only"), needs("ip", "tc")]
 
 LIMIT_S = 5.0
 

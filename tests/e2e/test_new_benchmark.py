@@ -63,8 +63,8 @@ def test_a_benchmark_with_a_far_side_runs_between_two_targets(
 ) -> None:
     described = subprocess.run([probe_with_toy, "describe"], capture_output=True, check=True)
     contracts = tmp_path / "contracts"
-    shutil.copytree(ROOT / "contracts", contracts)
-    # What `make generate` does.
+    shutil.copytree(catalog.contracts_folder(), contracts)
+    # What set-up does.
     (contracts / "benchmarks.json").write_bytes(described.stdout)
     monkeypatch.setattr(catalog, "contract_path", lambda name: contracts / name)
     monkeypatch.setenv("NEPHOSCOPE_PROBE", str(probe_with_toy))
@@ -92,4 +92,4 @@ def test_the_toy_is_declared_as_the_probe_declares_benchmarks(tmp_path: Path) ->
     assert "toy_echo::serve" in added[1]
     (identifier,) = re.findall(r'^    id: "(.+)",$', TOY.read_text(encoding="utf-8"), re.M)
     assert TOY.stem == identifier.replace(".", "_")
-    assert json.dumps(identifier) not in (ROOT / "contracts" / "benchmarks.json").read_text()
+    assert json.dumps(identifier) not in catalog.contract_path("benchmarks.json").read_text()

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.tools import needs
 
 from nephoscope import command_line
 from nephoscope.features.studies import catalogue
@@ -44,6 +45,7 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     catalogue.load.cache_clear()
 
 
+@needs("ip", "tc")
 def test_a_part_fills_its_tables_and_draws_its_figures(
     tiny: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

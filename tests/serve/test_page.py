@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from tests.results.isolated import Truth, make
 from tests.results.made import NULL_PLAN, TWO_TARGETS, make_run
 from tests.serve.made import PATIENCE_S, TOKEN, RunningServer, running
 from tests.store.factory import trial_record
+from tests.tools import fixture_needs, located, needs
 
 from nephoscope.core.model import Sample, Setting
 from nephoscope.features.history.series import REPETITION
@@ -27,8 +27,6 @@ from nephoscope.store import RUNNING, StoredRun, identity
 
 pytestmark = pytest.mark.slow
 
-CHROMIUM = shutil.which("chromium")
-AXE = Path(__file__).resolve().parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 ARGUMENTS = [
     "--no-sandbox",  # as root it has none
     "--disable-background-networking",
@@ -118,11 +116,10 @@ def append_history(store: Path) -> tuple[str, str]:
 
 
 @pytest.fixture(scope="module")
+@fixture_needs("chromium")
 def browser() -> Iterator[Any]:
-    if CHROMIUM is None:
-        pytest.skip("needs Chromium: apt-get install chromium")
     with sync_playwright() as playwright:
-        instance = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        instance = playwright.chromium.launch(executable_path=located("chromium"), args=ARGUMENTS)
         yield instance
         instance.close()
 
@@ -203,13 +200,13 @@ def addresses(site: Site) -> dict[str, str]:
     }
 
 
+@needs("axe-core")
 @pytest.mark.parametrize("colours", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_every_view_loads_fits_and_is_accessible(
     browser: Any, site: Site, width: int, colours: str
 ) -> None:
-    if not AXE.exists():
-        pytest.skip("needs axe-core: run `make page`")
+    axe = Path(located("axe-core")).read_text(encoding="utf-8")
     problems: list[str] = []
     for view in watched(browser, site.server.url, width, colours):
         view.page.add_init_script(
@@ -226,7 +223,7 @@ def test_every_view_loads_fits_and_is_accessible(
             shift = view.page.evaluate("window.shift")
             if shift > MAX_SHIFT:
                 problems.append(f"{name}: layout shift {shift:.3f}")
-            view.page.evaluate(AXE.read_text(encoding="utf-8"))
+            view.page.evaluate(axe)
             found = view.page.evaluate(
                 "axe.run({iframes: false}).then(r => r.violations.map(v => "
                 "[v.impact, v.id, v.nodes[0].html, v.nodes[0].failureSummary]))"

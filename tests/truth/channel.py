@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
@@ -10,12 +12,18 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from trials import Trial, probe_path
+from truth_marks import READING
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 
 
 class Controlled:
-    """A probe that obeys its standard input; `before` are words ahead of its own."""
+    """A probe that obeys its standard input; `before` are words ahead of its own.
+
+    cpu_s: CPU time that the kernel accounts to it, once it has ended.
+    """
+
+    cpu_s: float
 
     def __init__(
         self,
@@ -27,6 +35,7 @@ class Controlled:
         before: Sequence[str] = (),
         deadline_s: int = 60,
     ) -> None:
+        READING.benchmarks.add(benchmark)
         words = [*before, probe_path(), verb, benchmark, "--params", json.dumps(params or {})]
         words += ["--deadline", str(deadline_s), "--with-parent", "--control", *more]
         pipe = subprocess.PIPE
@@ -52,8 +61,18 @@ class Controlled:
         """What it says to its end; its standard input stays open meanwhile."""
         assert self.process.stdout is not None
         text = self.process.stdout.read()
-        self.process.wait(timeout=120)
+        _, status, usage = os.wait4(self.process.pid, 0)
+        self.process.returncode = os.waitstatus_to_exitcode(status)
+        self.cpu_s = usage.ru_utime + usage.ru_stime
         return text
+
+    def stop_for(self, seconds: float) -> float:
+        """Stops the process and lets it go on; returns for how long it stood (s)."""
+        self.process.send_signal(signal.SIGSTOP)
+        began = time.monotonic()
+        time.sleep(seconds)
+        self.process.send_signal(signal.SIGCONT)
+        return time.monotonic() - began
 
     def trial(self) -> Trial:
         """The trial that it ends with, which has to go well."""

@@ -1,36 +1,17 @@
-"""What the truth tests of the CPU share: control groups, reservations, samples with factors."""
+"""What the truth tests of the CPU share: control groups and reservations."""
 
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-import pytest
-import trials
+from tests.hardware import Feature, lacking
+from tests.tools import needs
 
-needs_chrt = pytest.mark.skipif(
-    shutil.which("chrt") is None, reason="needs chrt (package util-linux)"
-)
-
-
-class Trial(trials.Trial):
-    """The lines of one trial, with their factors."""
-
-    def all(self, metric: str) -> list[dict[str, Any]]:
-        return [sample for sample in self.samples if sample["metric"] == metric]
-
-
-def run(words: list[str]) -> Trial:
-    """The trial of a command line that has to go well."""
-    done = subprocess.run(words, capture_output=True, text=True, timeout=90, check=False)
-    assert done.returncode == 0, done.stdout[-500:] + done.stderr
-    return Trial(done.stdout)
+needs_chrt = needs("chrt")
 
 
 class Group:
@@ -43,7 +24,7 @@ class Group:
         base = Path("/sys/fs/cgroup") if self.v2 else v1
         if self.v2:
             if not (base / "cgroup.controllers").exists():
-                pytest.skip("no cgroup hierarchy with the cpu controller at /sys/fs/cgroup")
+                lacking(Feature.CONTROL_GROUPS, "no hierarchy with the controller cpu")
             (base / "cgroup.subtree_control").write_text("+cpu")
         self.path = base / name
         self.path.mkdir()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import subprocess
 import tempfile
@@ -11,16 +10,12 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-import pytest
+from tests.tools import needs
 
 PATIENCE_S = 120.0
 
-needs_redis = pytest.mark.skipif(
-    shutil.which("redis-server") is None, reason="needs redis-server (apt-get install redis-server)"
-)
-needs_memcached = pytest.mark.skipif(
-    shutil.which("memcached") is None, reason="needs memcached (apt-get install memcached)"
-)
+needs_redis = needs("redis-server")
+needs_memcached = needs("memcached")
 
 
 class Server:

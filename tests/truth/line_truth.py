@@ -49,6 +49,7 @@ class Wire:
     ) -> None:
         prefix = f"neph-mech-test-{os.getpid()}-{name}"
         self.names = [f"{prefix}-{port}" for port in range(ports)]
+        self.far_address = self.address(1)
         self._paths = paths
         self._line: subprocess.Popen[str] | None = None
         self.ready: dict[str, Any] = {}
@@ -110,6 +111,20 @@ class Wire:
         return dict(found)
 
     @property
+    def near(self) -> list[str]:
+        """Words that run a program in the first namespace."""
+        return ["ip", "netns", "exec", self.names[0]]
+
+    @property
+    def far(self) -> list[str]:
+        """Words that run a program in the second one."""
+        return ["ip", "netns", "exec", self.names[1]]
+
+    def set(self, *paths: Mapping[str, Any]) -> None:
+        """Changes conditions; each names its path by `from` and `to`."""
+        assert "applied" in self.ask({"paths": list(paths)})
+
+    @property
     def pid(self) -> int:
         assert self._line is not None
         return self._line.pid
@@ -126,16 +141,26 @@ class Wire:
     def address(port: int) -> str:
         return f"198.18.0.{port + 1}"
 
-    @contextlib.contextmanager
-    def socket(self, port: int) -> Iterator[socket.socket]:
-        """A UDP socket inside a namespace."""
+    def _made_inside(self, port: int, kind: socket.SocketKind) -> socket.socket:
+        """A socket of a namespace, in which this thread is for a moment only."""
         with open("/proc/thread-self/ns/net", "rb") as own:
             _enter(f"/run/netns/{self.names[port]}")
             try:
-                made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+                return socket.socket(socket.AF_INET, kind)
             finally:
                 assert _libc.setns(own.fileno(), _CLONE_NEWNET) == 0
-        with made:
+
+    def listener(self) -> socket.socket:
+        """A TCP socket that listens at the far side."""
+        made = self._made_inside(1, socket.SOCK_STREAM)
+        made.bind((self.far_address, 0))
+        made.listen()
+        return made
+
+    @contextlib.contextmanager
+    def socket(self, port: int) -> Iterator[socket.socket]:
+        """A UDP socket inside a namespace."""
+        with self._made_inside(port, socket.SOCK_DGRAM) as made:
             made.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, 32 << 20)
             made.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
             made.bind((self.address(port), _PORT))

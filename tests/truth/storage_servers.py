@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -12,11 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
 from tests.sshd import free_port
-
-from nephoscope.core.errors import NephoscopeError
-from nephoscope.core.programs import find_storage
+from tests.tools import located, needs
 
 PATIENCE_S = 120.0
 KEYS = {"AWS_ACCESS_KEY_ID": "nephoscope-test", "AWS_SECRET_ACCESS_KEY": "secret-of-the-test"}
@@ -26,27 +22,9 @@ CERTIFICATES = (
 )
 
 
-def _storage_missing() -> str:
-    try:
-        find_storage()
-    except NephoscopeError as error:
-        return f"{error.message} {error.hint}"
-    return ""
-
-
-def _versitygw() -> str | None:
-    at_home = Path.home() / "go" / "bin" / "versitygw"
-    return shutil.which("versitygw") or (str(at_home) if at_home.is_file() else None)
-
-
-needs_storage = pytest.mark.skipif(bool(_storage_missing()), reason=_storage_missing())
-needs_s3 = pytest.mark.skipif(
-    _versitygw() is None,
-    reason="needs versitygw (go install github.com/versity/versitygw/cmd/versitygw@v1.8.0)",
-)
-needs_webdav = pytest.mark.skipif(
-    shutil.which("wsgidav") is None, reason="needs wsgidav (pip install wsgidav cheroot)"
-)
+needs_storage = needs("nephoscope-storage")
+needs_s3 = needs("versitygw")
+needs_webdav = needs("wsgidav")
 
 
 class Server:
@@ -106,9 +84,7 @@ def s3(tmp_path: Path, *, tls: bool = False) -> Iterator[Server]:
     root = tmp_path / "s3"
     folder = root / BUCKET
     folder.mkdir(parents=True)
-    program = _versitygw()
-    assert program is not None
-    words = [program, "--port", "127.0.0.1:{port}"]
+    words = [located("versitygw"), "--port", "127.0.0.1:{port}"]
     if tls:
         key, certificate = CERTIFICATES / "server.key", CERTIFICATES / "server.pem"
         words += ["--cert", str(certificate), "--key", str(key)]

@@ -12,7 +12,10 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
+from tests import hardware
 from tests.attempts import attempt
+from tests.hardware import Feature
+from tests.tools import needs
 from trials import needs_root
 
 from nephoscope.core.model import Better, Estimate
@@ -23,7 +26,7 @@ from nephoscope.stats import attribution
 from nephoscope.stats.attribution import Attribution, Word
 from nephoscope.stats.compare import paired
 
-pytestmark = needs_root
+pytestmark = [needs_root, needs("ip", "tc")]
 
 ROUNDS = 20
 """Enough pairs for their order to show that they do not depend on each other."""
@@ -119,7 +122,7 @@ SCENARIOS: Mapping[str, tuple[Callable[[Targets], Awaitable[Attribution]], Word]
 }  # fmt: skip
 
 
-@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="needs two CPUs")
+@hardware.needs(Feature.CPUS, (os.cpu_count() or 1) >= 2)
 @pytest.mark.parametrize("what", SCENARIOS)
 def test_the_word_is_the_one_whose_doing_it_was(what: str, lab: str) -> None:
     scenario, wanted = SCENARIOS[what]

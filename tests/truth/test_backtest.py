@@ -10,13 +10,15 @@ from __future__ import annotations
 import json
 import os
 import random
-import shutil
 from pathlib import Path
 
 import pytest
 from backtest_lab import DEPLOYMENTS, Deployment, compare, measure, scenario, simulated
+from tests import hardware
 from tests.attempts import attempt
 from tests.conftest import ROOT
+from tests.hardware import Feature
+from tests.tools import needs
 from trials import needs_root
 
 NETWORK = "10.91.0.0/16"
@@ -25,8 +27,8 @@ RECORDED = ROOT / "benchmarks" / "results"
 
 needs_lab = [
     needs_root,
-    pytest.mark.skipif(shutil.which("ip") is None, reason="needs ip (package iproute2)"),
-    pytest.mark.skipif(not Path("/dev/net/tun").exists(), reason="needs /dev/net/tun"),
+    needs("ip", "tc"),
+    hardware.needs(Feature.TUN, Path("/dev/net/tun").exists()),
 ]
 
 

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
-import shutil
 import socket
 import subprocess
 import time
@@ -21,6 +19,7 @@ import pytest
 from http_truth import serving
 from tests.attempts import attempt
 from tests.e2e.conftest import run_inside
+from tests.tools import located, needs
 
 from nephoscope import catalog
 from nephoscope.core.model import RunResult
@@ -30,11 +29,7 @@ from nephoscope.measure.plans.files.load import from_values
 from nephoscope.results import analyse_run
 from nephoscope.store import Store, StoredRun
 
-PATH = os.pathsep.join([os.environ["PATH"], "/usr/sbin"])
-pytestmark = pytest.mark.skipif(
-    not all(shutil.which(name, path=PATH) for name in ("haproxy", "nginx", "curl")),
-    reason="needs haproxy, nginx and curl",
-)
+pytestmark = needs("haproxy", "nginx", "curl")
 together = pytest.mark.together
 
 MS = 1_000_000
@@ -122,14 +117,12 @@ def balanced(result: RunResult) -> Balance:
 
 @together
 @pytest.mark.parametrize(
-    ("server", "program", "generators"),
-    [("http.nginx", "nginx", 3), ("http.apache", "apache2", 1)],
+    ("server", "generators"),
+    [("http.nginx", 3), pytest.param("http.apache", 1, marks=needs("apache2"))],
 )
 def test_generators_count_what_the_servers_count(
-    tmp_path: Path, server: str, program: str, generators: int
+    tmp_path: Path, server: str, generators: int
 ) -> None:
-    if shutil.which(program, path=PATH) is None:
-        pytest.skip(f"needs {program}")
     run = executed(tmp_path, generators, {}, server=server, duration_ns=200 * MS)
     result = analyse_run.build(run)
     assert result.run.trials.valid == 2 * generators, result.invalid
@@ -272,7 +265,7 @@ def test_a_balancer_that_runs_already_is_measured_by_its_url(tmp_path: Path) -> 
     with serving({"body_bytes": 166}) as server:
         (port,) = free_ports(1)
         configuration = HAPROXY.format(port=port, server=server.address[1])
-        words = [shutil.which("haproxy", path=PATH) or "", "-db", "-f", "/dev/stdin"]
+        words = [located("haproxy"), "-db", "-f", "/dev/stdin"]
         with subprocess.Popen(words, stdin=subprocess.PIPE, text=True) as haproxy:
             try:
                 assert haproxy.stdin is not None

@@ -33,15 +33,9 @@ def once(argv: list[str], **params: Any) -> Trial:
     return run("command", {"argv": argv, "minimum_runs": 1, "maximum_runs": 1, **params})
 
 
-def document(trial: Trial) -> dict[str, Any]:
-    (sample,) = [sample for sample in trial.samples if sample["metric"] == "executions"]
-    found: dict[str, Any] = sample["document"]
-    return found
-
-
 def test_a_sleep_takes_its_time_and_hardly_any_cpu_time() -> None:
     trial = run("command", {"argv": ["sleep", "0.05"], "minimum_runs": 4, "maximum_runs": 4})
-    walls = document(trial)["wall_ns"]
+    walls = trial.document("executions")["wall_ns"]
     assert len(walls) == 4
     assert min(walls) >= 50_000_000
     # A scheduler may wake it late, but each execution is inside the trial.
@@ -50,6 +44,7 @@ def test_a_sleep_takes_its_time_and_hardly_any_cpu_time() -> None:
     assert min(walls) <= trial.one("wall_ns") <= max(walls)
 
 
+@pytest.mark.truth("command", "cpu_ns", "user_ns")
 def test_cpu_time_is_what_the_program_itself_was_told(tmp_path: Path) -> None:
     output = tmp_path / "used"
     trial = once([sys.executable, "-S", "-c", BURN], output=str(output))
@@ -61,6 +56,7 @@ def test_cpu_time_is_what_the_program_itself_was_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.together
+@pytest.mark.truth("command", "max_rss_bytes")
 def test_peak_memory_is_that_of_the_program(tmp_path: Path) -> None:
     output = tmp_path / "peak"
     trial = once([sys.executable, "-S", "-c", TOUCH], output=str(output))
@@ -77,13 +73,14 @@ def test_memory_below_the_probes_own_is_not_stated() -> None:
 
 
 @pytest.mark.together
+@pytest.mark.truth("command", "failures_count", "executions")
 @pytest.mark.parametrize(("script", "code"), [("exit 3", 3), ("kill -TERM $$", 128 + 15)])
 def test_exit_codes_are_kept_where_failures_are_accepted(script: str, code: int) -> None:
     trial = run(
         "command",
         {"argv": ["sh", "-c", script], "exit_codes": [], "minimum_runs": 3, "maximum_runs": 3},
     )
-    assert document(trial)["exit_codes"] == [code] * 3
+    assert trial.document("executions")["exit_codes"] == [code] * 3
     assert trial.one("failures_count") == 3
     assert refused("command", {"argv": ["sh", "-c", script]}) == (3, "command_failed")
 
@@ -125,17 +122,19 @@ def test_a_missing_program_is_lacking() -> None:
 
 
 @pytest.mark.together
+@pytest.mark.truth("command", "figure", "higher_figure", "executions")
 def test_figures_are_read_from_the_output_of_each_execution() -> None:
     figures = ["rate:higher=^rate ([0-9.]+)$", "size=size ([0-9]+)"]
     argv = ["printf", "rate 12.5\nsize 3\n"]
     trial = run("command", {"argv": argv, "figures": figures, "minimum_runs": 3})
     assert (trial.one("higher_figure"), trial.one("figure")) == (12.5, 3)
-    values = document(trial)
+    values = trial.document("executions")
     assert set(values["figures"]["rate"]) == {12.5}
     assert len(values["figures"]["rate"]) == len(values["wall_ns"]) >= 3
 
 
 @pytest.mark.together
+@pytest.mark.truth("command", "lower_figure")
 def test_a_path_of_json_names_a_figure() -> None:
     argv = ["printf", "%s", '{"results": [{"mean": 0.25}]}']
     assert once(argv, figures=["mean:lower=$.results[0].mean"]).one("lower_figure") == 0.25

@@ -16,15 +16,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cpu_truth import Trial, group, last_cpu, needs_chrt, reserved, run
+from cpu_truth import group, last_cpu, needs_chrt, reserved
 from tests.attempts import attempt
-from trials import command, needs_root, real_time
+from trials import Trial, command, needs_root, real_time
+from trials import run_words as run
 
 BENCHMARK = "cpu.gaps"
 
 
 @needs_root
 @needs_chrt
+@pytest.mark.truth(BENCHMARK, "cpu_share_ratio")
 @pytest.mark.parametrize("clock", ["auto", "monotonic"])
 def test_a_deadline_of_30_out_of_40_ms_gives_75_percent(clock: str) -> None:
     params = {"duration_ns": 2_000_000_000, "clock": clock}
@@ -44,6 +46,7 @@ def test_a_deadline_of_30_out_of_40_ms_gives_75_percent(clock: str) -> None:
 
 
 @needs_root
+@pytest.mark.truth(BENCHMARK, "cpu_share_ratio", "cpu_share_cycles_ratio", "obtained_cpus")
 @pytest.mark.parametrize("quota_ms", [50, 25])
 def test_a_quota_gives_its_share_and_names_itself(quota_ms: int) -> None:
     wanted = quota_ms / 100
@@ -62,7 +65,8 @@ def test_a_quota_gives_its_share_and_names_itself(quota_ms: int) -> None:
         said += f" of {len(causes)} long gaps, ratio {trial.one('throttled_ratio'):.3f}"
         # 30 periods in the window: the cut at its ends is at most 0.25 * 0.1 / 3 = 0.8 points.
         # On a shared machine a few long gaps have other causes.
-        return said, abs(share - wanted) <= 0.02 and throttled >= 0.8 and len(causes) >= 20
+        held = abs(share - wanted) <= 0.02 and abs(cycles - wanted) <= 0.02
+        return said, held and throttled >= 0.8 and len(causes) >= 20
 
     with group() as limited:
         limited.limit(quota_ms * 1000, 100_000)
@@ -70,6 +74,7 @@ def test_a_quota_gives_its_share_and_names_itself(quota_ms: int) -> None:
 
 
 @needs_root
+@pytest.mark.truth(BENCHMARK, "obtained_cpus", "obtained_cycles_cpus")
 def test_a_quota_is_what_all_loops_together_obtain() -> None:
     def measure() -> tuple[str, bool]:
         trial = run(limited.inside(command(BENCHMARK, {"duration_ns": 3_000_000_000})))
@@ -88,6 +93,7 @@ def test_a_quota_is_what_all_loops_together_obtain() -> None:
         attempt("quota 50/100 ms, a loop on every CPU", measure, contends=True)
 
 
+@pytest.mark.truth(BENCHMARK, "sleep_event_ns")
 def test_a_loop_sleeps_when_it_is_told() -> None:
     params = {
         "duration_ns": 600_000_000,
@@ -95,14 +101,21 @@ def test_a_loop_sleeps_when_it_is_told() -> None:
         "sleep_ns": 50_000_000,
         "busy_ns": 100_000_000,
     }
-    trial = run(command(BENCHMARK, params))
+    # Ahead of other programs, which would lengthen either.
+    with real_time(inherited=True):
+        trial = run(command(BENCHMARK, params))
     sleeps = trial.all("sleep_event_ns")
-    # Busy 100, asleep 50, four times at most; a busy machine lengthens either.
+    # Busy 100, asleep 50, four times at most.
     assert 2 <= len(sleeps) <= 4
     # The end of the window may cut the last.
     assert all(sleep["value"] >= 49.9e6 for sleep in sleeps[:-1])
     starts = [sleep["at_ns"] for sleep in sleeps]
-    assert all(later - one >= 149e6 for one, later in itertools.pairwise(starts))
+    # Between the end of a sleep and the start of the next it is busy for the set time.
+    busy = [
+        later - one - sleep["value"]
+        for (one, later), sleep in zip(itertools.pairwise(starts), sleeps, strict=False)
+    ]
+    assert all(99e6 <= ns <= 110e6 for ns in busy)
     # Sleeps are no gaps: the share is of the time in which it was busy.
     assert trial.one("cpu_share_ratio") > 0.5
     assert not trial.all("obtained_cycles_cpus")
@@ -110,6 +123,7 @@ def test_a_loop_sleeps_when_it_is_told() -> None:
 
 @needs_root
 @needs_chrt
+@pytest.mark.truth(BENCHMARK, "gap_event_ns", "gap_longest_ns")
 def test_stops_are_seen_where_and_as_long_as_they_were() -> None:
     """Five stops of 50 ms. The test's own clock says how long each really was.
 
@@ -134,7 +148,8 @@ def test_stops_are_seen_where_and_as_long_as_they_were() -> None:
             time.sleep(every_s - stop_s)
         text, _ = process.communicate(timeout=60)
         assert process.returncode == 0
-        events = Trial(text).all("gap_event_ns")
+        trial = Trial(text)
+        events = trial.all("gap_event_ns")
         stopped = [event for event in events if event["factors"]["cause"] == "stopped"]
         if len(stopped) != stops:
             return f"{len(stopped)} stops of {stops}: {events[:20]}", False
@@ -146,7 +161,8 @@ def test_stops_are_seen_where_and_as_long_as_they_were() -> None:
         said += f"starts by {[round((ns - zero[0]) / 1e6, 2) for ns in zero]} ms"
         # The signal interrupts the loop's CPU within microseconds; 2 ms leave room for the
         # hypervisor, which may delay the interrupt or either side.
-        same = all(abs(ns) <= 2e6 for ns in longer) and max(zero) - min(zero) <= 2e6
+        longest = trial.one("gap_longest_ns") - max(length for _, length in truth)
+        same = all(abs(ns) <= 2e6 for ns in (*longer, longest)) and max(zero) - min(zero) <= 2e6
         return said, same and all(ns >= spawned for ns in zero)
 
     with real_time(2, inherited=True):
@@ -154,6 +170,7 @@ def test_stops_are_seen_where_and_as_long_as_they_were() -> None:
 
 
 @needs_root
+@pytest.mark.truth(BENCHMARK, "cpu_share_ratio")
 def test_two_processes_share_a_cpu_equally() -> None:
     params = {"duration_ns": 2_000_000_000, "cpus": [last_cpu()], "processes_per_cpu": 2}
     shares: list[float] = []

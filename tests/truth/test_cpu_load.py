@@ -9,10 +9,11 @@ import time
 from typing import Any
 
 import pytest
-from cpu_truth import group, last_cpu, needs_chrt, reserved, run
+from cpu_truth import group, last_cpu, needs_chrt, reserved
 from tests.attempts import attempt
 from tests.majorities import hold_in_most
 from trials import command, needs_root
+from trials import run_words as run
 
 # Each long enough for 15 periods of the reservation: the part of a period that the end cuts off is
 # at most 0.75 * 0.25 / 15 = 1.3 points.

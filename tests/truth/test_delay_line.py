@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import shutil
 import subprocess
 import time
 from collections.abc import Callable
@@ -12,13 +11,16 @@ from pathlib import Path
 
 import pytest
 from line_truth import Wire, both_ways, left_over
+from tests import hardware
 from tests.attempts import attempt
+from tests.hardware import Feature
+from tests.tools import needs
 from trials import needs_root
 
 pytestmark = [
     needs_root,
-    pytest.mark.skipif(shutil.which("ip") is None, reason="needs ip (package iproute2)"),
-    pytest.mark.skipif(not Path("/dev/net/tun").exists(), reason="needs /dev/net/tun"),
+    needs("ip"),
+    hardware.needs(Feature.TUN, Path("/dev/net/tun").exists()),
 ]
 MS = 1_000_000
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import resource
-import shutil
 import signal
 import subprocess
 import time
@@ -17,6 +16,8 @@ from typing import Any
 import pytest
 from tests import file_systems
 from tests.attempts import attempt
+from tests.hardware import Feature, lacking
+from tests.tools import needs
 from trials import forbid, needs_root, refused, run, start
 
 MIB = 1 << 20
@@ -35,7 +36,7 @@ def group(controller: str) -> Iterator[Path]:
     """A control group of version 1 with one controller; skips where there is none."""
     base = Path("/sys/fs/cgroup") / controller
     if not (base / "cgroup.procs").exists():
-        pytest.skip(f"no version 1 cgroup hierarchy with the {controller} controller")
+        lacking(Feature.CONTROL_GROUPS, f"no hierarchy of version 1 with {controller}")
     path = base / f"nephoscope-test-{os.getpid()}"
     path.mkdir()
     try:
@@ -55,7 +56,7 @@ def whole_device(directory: Path) -> str:
     name = f"{os.major(number)}:{os.minor(number)}"
     device = Path("/sys/dev/block") / name
     if not device.exists():
-        pytest.skip(f"{directory} does not lie on one block device")
+        lacking(Feature.DISK, str(directory))
     if (device / "partition").exists():
         return (device.resolve().parent / "dev").read_text().strip()
     return name
@@ -108,7 +109,7 @@ def test_a_throttle_of_the_block_layer_is_reported(disk: Path, engine: str, dept
     with group("blkio") as path:
         throttle = path / "blkio.throttle.read_iops_device"
         if not throttle.exists():
-            pytest.skip("this kernel has no block throttling")
+            lacking(Feature.BLOCK_THROTTLING)
         throttle.write_text(f"{whole_device(disk)} {limit}")
         params = small(disk, engine=engine, queue_depth=depth, duration_ns=1_000_000_000)
 
@@ -197,9 +198,10 @@ def test_space_that_ends_during_the_writing_is_named(disk: Path) -> None:
 
 @pytest.mark.together
 @needs_root
+@needs("mkfs.ext4")
 def test_a_file_system_that_only_pretends_direct_io_is_found_out(tmp_path: Path) -> None:
-    if shutil.which("mkfs.ext4") is None or not Path("/dev/loop-control").exists():
-        pytest.skip("needs mkfs.ext4 and loop devices: apt-get install e2fsprogs")
+    if not Path("/dev/loop-control").exists():
+        lacking(Feature.LOOP_DEVICES)
     image, target = Path(f"/var/tmp/nephoscope-test-{os.getpid()}.img"), tmp_path / "journaled"
     target.mkdir()
     try:
@@ -293,6 +295,7 @@ def test_a_signal_ends_the_trial(disk: Path, engine: str) -> None:
     assert '"cancelled"' in out
 
 
+@pytest.mark.truth("disk.sync", "sync_latency_ns", "syncs_per_s")
 @pytest.mark.parametrize("method", ["fsync", "fdatasync", "o_dsync"])
 @pytest.mark.parametrize("append", [True, False])
 def test_every_sync_reaches_the_device(disk: Path, method: str, append: bool) -> None:

@@ -105,11 +105,27 @@ FILES = {
 }
 
 
+RATES = {
+    "files_created_per_s": ("created", ("create", "transactions")),
+    "files_read_per_s": ("read", ("transactions",)),
+    "files_appended_per_s": ("appended", ("transactions",)),
+    "files_deleted_per_s": ("deleted", ("transactions", "delete")),
+    "read_bytes_per_s": ("read_bytes", ("transactions",)),
+    "written_bytes_per_s": ("written_bytes", ("create", "transactions")),
+}
+"""What each rate counts, and in which phases."""
+
+
 def counts_of(trial: Trial) -> dict[str, Any]:
     (found,) = [s["document"] for s in trial.samples if s["metric"] == "counts"]
     return found
 
 
+@pytest.mark.truth(
+    "disk.files", "counts", "transactions_per_s", "transaction_latency_ns", "elapsed_ns"
+)
+@pytest.mark.truth("disk.files", "files_created_per_s", "files_read_per_s", "files_appended_per_s")
+@pytest.mark.truth("disk.files", "files_deleted_per_s", "read_bytes_per_s", "written_bytes_per_s")
 @pytest.mark.parametrize(
     "more",
     [
@@ -122,7 +138,8 @@ def counts_of(trial: Trial) -> dict[str, Any]:
 def test_the_operations_are_exactly_those_of_the_seed(place: Path, more: dict[str, Any]) -> None:
     params = {**FILES, **more}
     trial = run("disk.files", {**params, "directory": str(place)})
-    assert counts_of(trial) == said_by_the_seed(params)
+    said = said_by_the_seed(params)
+    assert counts_of(trial) == said
     assert list(place.iterdir()) == []
     count, mean = trial.histogram("transaction_latency_ns")
     assert count == params["transactions"]
@@ -134,6 +151,11 @@ def test_the_operations_are_exactly_those_of_the_seed(place: Path, more: dict[st
     assert count * mean == pytest.approx(elapsed["transactions"], rel=0.02)
     rate = trial.one("transactions_per_s")
     assert rate * elapsed["transactions"] / 1e9 == pytest.approx(params["transactions"])
+    for name, (what, phases) in RATES.items():
+        rates = trial.by(name, "phase")
+        assert rates.keys() == set(phases)
+        for phase, per_s in rates.items():
+            assert per_s * elapsed[phase] / 1e9 == pytest.approx(said[phase][what]), name
 
 
 def accounted(words: list[str]) -> tuple[Trial, int, int]:
@@ -306,58 +328,6 @@ def test_bad_records_are_one_sentence(params: dict[str, Any]) -> None:
     )
     assert done.returncode == 2
     assert json.loads(done.stdout)["error"]["message"].startswith("disk.records:")
-
-
-LOAD = {"file_bytes": 8 << 20, "block_bytes": 1 << 20, "seed": 3}
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-def test_the_load_moves_what_it_counts(place: Path, threads: int) -> None:
-    more = {"threads": threads, "duration_ns": 1_500_000_000, "directory": str(place)}
-    trial = run("load.files", {**LOAD, **more})
-    seconds = 1.5
-    written = trial.one("load_written_bytes_per_s")
-    read = trial.one("load_read_bytes_per_s")
-    assert trial.one("load_bytes_per_s") == pytest.approx(written + read)
-    file_bytes, filled = 8 << 20, threads * (8 << 20)
-    # The rates are over the set time. The trial ends later, by the last sync of each thread, in
-    # which nothing moves but the file that is under way.
-    slack = threads * file_bytes
-    for rate, moved in ((written, trial.written_bytes - filled), (read, trial.read_bytes)):
-        assert abs(rate * seconds - moved) <= slack + 0.05 * moved, (rate * seconds, moved)
-    # Whole rounds write as much as they read; a tenth for the time that the trial takes to end.
-    assert abs(written - read) * seconds <= 1.1 * threads * file_bytes
-    assert list(place.iterdir()) == []
-
-
-def test_the_share_of_time_is_what_was_set(place: Path) -> None:
-    more = {"intensity_ratio": 0.4, "period_ns": 100_000_000, "duration_ns": 3_000_000_000}
-
-    def measure() -> tuple[str, bool]:
-        told = run("load.files", {**LOAD, **more, "directory": str(place)})
-        share = told.one("load_intensity_ratio")
-        # Three points: a sync of a file may end after the load's last period.
-        return f"{share:.3f}", abs(share - 0.4) <= 0.03
-
-    attempt("a load of files at 0.4", measure)
-
-
-def test_the_load_ends_in_order_and_leaves_nothing(place: Path) -> None:
-    params = {**LOAD, "duration_ns": 0, "directory": str(place)}
-    with controlled("run", "load.files", params) as load:
-        load.ready()
-        load.say("go")
-        time.sleep(0.6)
-        load.say("stop")
-        trial = load.trial()
-    series = [s["value"] for s in trial.samples if s["metric"] == "interval_bytes_per_s"]
-    parts = [
-        [s["value"] for s in trial.samples if s["metric"] == f"interval_{word}_bytes_per_s"]
-        for word in ("written", "read")
-    ]
-    assert len(series) >= 4
-    assert series == pytest.approx([sum(pair) for pair in zip(*parts, strict=True)])
-    assert list(place.iterdir()) == []
 
 
 def wrapped(job: dict[str, Any]) -> list[str]:

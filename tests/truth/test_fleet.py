@@ -9,13 +9,16 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests import hardware
+from tests.hardware import Feature
+from tests.tools import needs
 
 from nephoscope import command_line
 from nephoscope.features.fleet.result import FleetCheck
 from nephoscope.results import analyse_run
 from nephoscope.store import Store
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]
+pytestmark = [pytest.mark.slow, needs("ip", "tc"), hardware.needs(Feature.ROOT, os.geteuid() == 0)]
 
 NAMES = [f"node{at:02d}" for at in range(20)]
 THROTTLED, SMALL_MTU, LOSSY = "node03", "node11", "node17"

@@ -9,17 +9,16 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests import hardware
 from tests.attempts import attempt
+from tests.hardware import Feature
 from trials import probe_path
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
 import gap_meter
 
-pytestmark = pytest.mark.skipif(
-    len(os.sched_getaffinity(0)) < 2 or not {0, 1} <= os.sched_getaffinity(0),
-    reason="needs CPUs 0 and 1",
-)
+pytestmark = hardware.needs(Feature.CPUS, {0, 1} <= os.sched_getaffinity(0))
 
 ROUNDS = 150
 """Of some tens of milliseconds each; enough for half a percent on a quiet machine."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import subprocess
 import time
@@ -13,11 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
+from tests.tools import located, needs
 from trials import run
 
 CERTIFICATES = Path(__file__).parents[2] / "crates/probe/src/http/requests/test_certificates"
-NGINX = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
 
 # Connections end after 50 requests, with requests of the client on their way.
 CONFIGURATION = """
@@ -38,7 +36,7 @@ http {{
 }}
 """
 
-pytestmark = pytest.mark.skipif(NGINX is None, reason="needs nginx")
+pytestmark = needs("nginx")
 
 
 def free_ports(count: int) -> list[int]:
@@ -57,7 +55,7 @@ def nginx(folder: Path) -> Iterator[tuple[int, int]]:
     (folder / "nginx.conf").write_text(text)
     (folder / "page").write_bytes(b"x" * 100_000)
     user = ["-g", "user root;"] if os.geteuid() == 0 else []
-    command = [str(NGINX), "-p", str(folder), "-e", "error.log", "-c", "nginx.conf", *user]
+    command = [located("nginx"), "-p", str(folder), "-e", "error.log", "-c", "nginx.conf", *user]
     with subprocess.Popen(command) as server:
         try:
             while server.poll() is None:

@@ -6,7 +6,6 @@ import asyncio
 import json
 import math
 import re
-import shutil
 import statistics
 import subprocess
 import sys
@@ -21,6 +20,8 @@ import veth
 from channel import TOKEN, controlled
 from http_truth import Server, SplitMix64, body, rows, service_times, serving
 from tests.attempts import attempt
+from tests.hardware import Feature, lacking
+from tests.tools import needs
 from trials import needs_root, probe_path, run
 
 from nephoscope.measure.targets import parse, session
@@ -59,7 +60,7 @@ def load(server: Server, path: str, clients: int, requests: int) -> None:
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
 def test_bodies_have_the_content_and_length_asked_for(address: str) -> None:
     if address == "::1" and not Path("/proc/net/if_inet6").exists():
-        pytest.skip("this machine has no IPv6")
+        lacking(Feature.IPV6)
     with serving({"body_bytes": 166}, bind=address) as server:
         assert server.get("/") == (200, body(166))
         assert server.get("/sum") == (200, b"5050\n")
@@ -270,9 +271,7 @@ def test_a_generator_measures_the_stalls_of_the_schedule(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    not (shutil.which("ab") and shutil.which("wrk")), reason="needs ab (apache2-utils) and wrk"
-)
+@needs("ab", "wrk")
 def test_stalls_of_a_second_are_measured_and_missed_by_closed_loops(tmp_path: Path) -> None:
     """1 s in every 10 s at 1,000 requests a second: a tenth waits, 900 ms at p99 and 1 s at most.
 
@@ -322,7 +321,7 @@ def tool(server: Server, name: str, params: dict[str, Any]) -> dict[str, float]:
 
 
 @together
-@pytest.mark.skipif(shutil.which("ab") is None, reason="needs ab (apache2-utils)")
+@needs("ab")
 def test_ab_and_the_server_count_alike() -> None:
     with serving() as server:
         url = "http://{}:{}/".format(*server.address)
@@ -337,7 +336,7 @@ def test_ab_and_the_server_count_alike() -> None:
 
 
 @together
-@pytest.mark.skipif(shutil.which("wrk") is None, reason="needs wrk")
+@needs("wrk")
 def test_wrk_and_the_server_count_alike() -> None:
     """Up to the requests that are under way when wrk ends."""
     with serving() as server:
@@ -412,6 +411,7 @@ def test_a_client_that_leaves_is_counted() -> None:
     assert served["answered"]["service"] == 1
 
 
+@veth.needs_it
 @together
 @needs_root
 def test_strangers_need_the_token_beyond_loopback() -> None:

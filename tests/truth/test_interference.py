@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import hardware
 from tests.attempts import attempt
+from tests.hardware import Feature
 from tests.rates import holds_rate
 from trials import needs_root
 
@@ -21,9 +23,8 @@ from nephoscope.store import Store
 
 pytestmark = needs_root
 
-needs_two_cpus = pytest.mark.skipif(
-    len(allowed_cpus()) < 2, reason="needs two CPUs: a neighbour beside, not on, the victim's"
-)
+needs_two_cpus = hardware.needs(Feature.CPUS, len(allowed_cpus()) >= 2)
+"""The neighbour has a CPU of its own."""
 
 BOUND = 0.1
 """A factor of 2 is 2 within 0.1: what the promise says. Fixed work on half a CPU takes twice the

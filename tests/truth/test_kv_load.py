@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from http_truth import serving
 from kv_servers import Memcached, Redis, memcached, needs_memcached, needs_redis, redis
-from trials import Trial, probe_path
+from trials import Trial
+from trials import command as trial_command
 
 pytestmark = pytest.mark.together
 
@@ -19,8 +20,8 @@ SHORT = {"warmup_ns": 20 * MS, "duration_ns": 100 * MS, "keys": 100, "connection
 
 
 def command(params: dict[str, Any]) -> tuple[int, str]:
-    words = [probe_path(), "run", "kv.load", "--params", json.dumps({**SHORT, **params})]
-    done = subprocess.run([*words, "--deadline", "60"], capture_output=True, text=True, check=False)
+    words = trial_command("kv.load", {**SHORT, **params})
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout
 
 
@@ -66,6 +67,7 @@ def test_redis_counts_the_same_commands(how: dict[str, Any]) -> None:
 
 
 @needs_redis
+@pytest.mark.truth("kv.load", "hits_count", "misses_count", "hit_ratio")
 def test_misses_are_counted() -> None:
     with redis() as server:
         for number in range(0, 100, 2):
@@ -76,6 +78,9 @@ def test_misses_are_counted() -> None:
     assert trial.one("hits_count") == int(stats["keyspace_hits"]) > 0
     assert trial.one("misses_count") == int(stats["keyspace_misses"]) > 0
     assert trial.one("hits_count") + trial.one("misses_count") == trial.one("completed_count")
+    hits = int(stats["keyspace_hits"])
+    asked = hits + int(stats["keyspace_misses"])
+    assert trial.one("hit_ratio") == pytest.approx(hits / asked)
 
 
 @needs_memcached

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from cpu_truth import needs_chrt
 from tests.attempts import attempt
+from tests.hardware import Feature, lacking
+from tests.tools import needs
 from trials import needs_root
 
 from nephoscope.core.errors import Lacking
@@ -24,7 +26,7 @@ from nephoscope.measure.labcheck import frame
 from nephoscope.measure.labcheck import limits as checks
 from nephoscope.measure.labcheck.frame import Check
 
-pytestmark = needs_root
+pytestmark = [needs_root, needs("ip", "tc")]
 CHECKS = checks.CHECKS
 SLICE_NS, PERIOD_NS = 30_000_000, 40_000_000
 
@@ -35,7 +37,7 @@ def test_what_is_set_is_what_a_program_gets(check: Check) -> None:
     for seen in outcome.attempts:
         print(check.id, seen)  # noqa: T201
     if outcome.verdict == frame.NOT_HERE:
-        pytest.skip(outcome.reason)
+        lacking(Feature.LAB, outcome.reason)
     assert outcome.verdict == frame.HOLDS, outcome.reason
 
 
@@ -125,9 +127,9 @@ def test_what_the_kernel_does_not_admit_is_told_with_the_sum(group: Group) -> No
 def test_a_reservation_beside_a_part_of_the_cpus_is_refused(group: Group) -> None:
     have = cpu.machine_cpus()
     if len(have) < 2:
-        pytest.skip("needs two CPUs")
+        lacking(Feature.CPUS)
     if group.version("cpuset") == 2:
-        pytest.skip("a cpuset partition may be admitted on version 2")
+        lacking(Feature.CONTROL_GROUPS, "version 2 may admit a cpuset partition")
     with pytest.raises(Lacking, match="takes no reservation in a cpuset"):
         cpu.check_reservation(group, have[:1])
     # So does the kernel, as long as the thread was in the cpuset before it asked.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import time
 from statistics import median
@@ -11,9 +10,9 @@ from typing import Any
 
 import pytest
 from channel import controlled
-from cpu_truth import Group, group, last_cpu
+from cpu_truth import group, last_cpu
 from tests.attempts import attempt
-from trials import Trial, command, needs_root, run
+from trials import Trial, command, needs_root, run, run_words
 
 LOADS = ("load.cpu", "load.memory", "load.cache", "load.switches")
 SMALL: dict[str, dict[str, Any]] = {
@@ -32,18 +31,6 @@ def params(benchmark: str, **more: Any) -> dict[str, Any]:
     return {"threads": 1, "cpus": [last_cpu()], **SMALL[benchmark], **more}
 
 
-def used_cpu_s(favoured: Group, words: list[str]) -> tuple[Trial, float]:
-    """The trial, and the seconds of CPU time that the kernel accounted to the process."""
-    process = subprocess.Popen(favoured.inside(words), stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    text = process.stdout.read()
-    process.stdout.close()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0, text
-    return Trial(text), usage.ru_utime + usage.ru_stime
-
-
 @needs_root
 @pytest.mark.parametrize("benchmark", LOADS)
 @pytest.mark.parametrize("intensity", [0.1, 0.5, 0.9])
@@ -55,10 +42,9 @@ def test_the_kernel_accounts_the_share_that_was_set(benchmark: str, intensity: f
 
     def measure() -> tuple[str, bool]:
         # The difference of two lengths: the process's own start is in the kernel's figure too.
-        brief, brief_cpu_s = used_cpu_s(favoured, short)
-        trial, cpu_s = used_cpu_s(favoured, words)
+        brief, trial = (run_words(favoured.inside(each)) for each in (short, words))
         elapsed_ns = trial.done["elapsed_ns"] - brief.done["elapsed_ns"]
-        share = (cpu_s - brief_cpu_s) / (elapsed_ns / 1e9)
+        share = (trial.cpu_s - brief.cpu_s) / (elapsed_ns / 1e9)
         told = trial.one("load_intensity_ratio")
         # Two points: what is promised.
         near = abs(share - intensity) <= 0.02 and abs(told - intensity) <= 0.02

@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 from channel import controlled
 from cpu_truth import last_cpu
+from tests import hardware
 from tests.attempts import PAUSES_S, Undecided, attempt
+from tests.hardware import Feature
 from trials import Trial, command, run
 
 LINE_BYTES = 64
@@ -138,7 +140,7 @@ def undecided_if_mostly(occupied: list[bool], error: BaseException) -> None:
         raise Undecided(f"neighbours on the chip left no cache to lose in most attempts: {error}")
 
 
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs that share a cache")
+@hardware.needs(Feature.SHARED_CACHE, len(os.sched_getaffinity(0)) >= 2)
 def test_it_pushes_out_what_a_neighbour_holds_and_a_busy_loop_does_not() -> None:
     """Working sets of mem.latency, each chased with and without the loads beside it, in turn."""
     cpu = min(os.sched_getaffinity(0))
@@ -162,9 +164,10 @@ def test_it_pushes_out_what_a_neighbour_holds_and_a_busy_loop_does_not() -> None
                 return text_of(valid), True
         streamed = sum(stream > 1.2 * loop for stream, _, loop in valid)
         if len(valid) >= most and streamed < most:
-            pytest.skip(
-                "these CPUs share no cache: not even a stream through all of memory on one pushes "
-                f"out what the other holds: {text_of(valid)}"
+            hardware.lacking(
+                Feature.SHARED_CACHE,
+                "not even a stream through all of memory on one pushes out what the other holds: "
+                + text_of(valid),
             )
         return text_of(valid), False
 

@@ -11,6 +11,7 @@ import pytest
 from channel import controlled
 from test_disk_io import group, join, whole_device
 from tests.attempts import attempt
+from tests.hardware import Feature, lacking
 from trials import Trial, needs_root, refused, run
 
 MIB = 1 << 20
@@ -22,6 +23,7 @@ def small(directory: Path, **more: Any) -> dict[str, Any]:
     return {**given, **more}
 
 
+@pytest.mark.truth("load.disk", "load_bytes_per_s", "load_operations_per_s")
 @pytest.mark.parametrize("direct", [True, False])
 @pytest.mark.parametrize("operation", ["read", "write", "fsync"])
 def test_the_kernel_accounts_the_bytes_that_were_counted(
@@ -43,6 +45,7 @@ def test_the_kernel_accounts_the_bytes_that_were_counted(
     attempt(f"{operation} direct {direct}", measure)
 
 
+@pytest.mark.truth("load.disk", "load_operations_per_s", "load_intensity_ratio")
 @pytest.mark.parametrize("rate", [50, 400])
 @pytest.mark.parametrize("operation", ["read", "write", "fsync"])
 def test_a_set_rate_is_kept(disk: Path, operation: str, rate: int) -> None:
@@ -65,7 +68,7 @@ def test_a_throttle_bounds_it_and_it_says_so(disk: Path) -> None:
     with group("blkio") as path:
         throttle = path / "blkio.throttle.read_iops_device"
         if not throttle.exists():
-            pytest.skip("this kernel has no block throttling")
+            lacking(Feature.BLOCK_THROTTLING)
         throttle.write_text(f"{whole_device(disk)} {limit}")
         params = small(disk, operation="read", operations_per_s=1000)
 
@@ -177,13 +180,30 @@ def test_killed_in_the_middle_it_leaves_nothing(disk: Path) -> None:
     assert isinstance(load.process.returncode, int)
 
 
+@pytest.mark.truth("load.disk", "interval_intensity_ratio", "interval_bytes_per_s")
+@pytest.mark.truth("load.disk", "interval_operations_per_s")
 def test_a_trial_s_parts_make_its_whole(disk: Path) -> None:
     trial: Trial = run("load.disk", small(disk, intensity_ratio=0.4, interval_ns=50_000_000))
     for part, whole in (
         ("interval_intensity_ratio", "load_intensity_ratio"),
         ("interval_bytes_per_s", "load_bytes_per_s"),
+        ("interval_operations_per_s", "load_operations_per_s"),
     ):
         parts = [(s["at_ns"], s["value"]) for s in trial.samples if s["metric"] == part]
         ends = [0, *(at_ns for at_ns, _ in parts)]
         total = sum((at_ns - begun) * v for begun, (at_ns, v) in zip(ends, parts, strict=False))
         assert total / ends[-1] == pytest.approx(trial.one(whole), rel=0.05)
+
+
+@pytest.mark.truth("load.disk", "load_cpus")
+def test_the_kernel_accounts_its_cpu_time(disk: Path) -> None:
+    """From the page cache as fast as it goes: little but CPU time."""
+    params = small(disk, operation="read", direct=False, threads=1)
+
+    def measure() -> tuple[str, bool]:
+        trial = run("load.disk", params)
+        told, accounted = trial.one("load_cpus"), trial.cpu_s
+        # The start of the program and the filling come on top.
+        return f"{told:.3f} CPUs, {accounted:.3f} s in 1 s", 0 <= accounted - told <= 0.25 * told
+
+    attempt("CPU time of reads from memory", measure, contends=True)

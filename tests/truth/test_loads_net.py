@@ -16,6 +16,7 @@ WAYS = ["send", "receive"]
 
 
 @pytest.fixture
+@veth.fixture_needs_it
 def path() -> Iterator[veth.Pair]:
     with veth.pair() as made:
         yield made

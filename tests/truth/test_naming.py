@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests import hardware
+from tests.hardware import Feature
 from tests.rates import holds_rate
 from trials import needs_root
 
@@ -22,7 +24,7 @@ import naming as benchmark
 
 pytestmark = [
     needs_root,
-    pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="needs two CPUs"),
+    hardware.needs(Feature.CPUS, (os.cpu_count() or 1) >= 2),
 ]
 
 RESOURCES = tuple(naming_lab.LOADS)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import lzma
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -28,7 +27,7 @@ def test_a_program_that_does_not_exist_is_named() -> None:
 
 
 @pytest.mark.together
-@pytest.mark.skipif(shutil.which("awk") is None, reason="needs awk")
+@pytest.mark.truth("app.lzma", "compressed_ratio")
 def test_the_text_shrinks_as_with_another_coder(tmp_path: Path) -> None:
     (step,) = ADAPTERS["xz"].called({"corpus_bytes": 65_536}).prepare
     subprocess.run([step.program, *step.arguments], cwd=tmp_path, check=True)

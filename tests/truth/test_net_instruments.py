@@ -4,7 +4,6 @@ against what was set in network namespaces."""
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,9 +15,14 @@ import pytest
 import veth
 from channel import TOKEN, controlled, peer_line
 from cpu_truth import group
+from tests import hardware
 from tests.attempts import attempt
+from tests.hardware import Feature
+from tests.tools import needs
 from trials import command, needs_root, refused, run
 from two_sided import measure
+
+from nephoscope.stats.statistics.proportions import wilson
 
 
 @pytest.mark.together
@@ -87,7 +91,11 @@ def test_a_receive_buffer_beyond_the_limit_of_the_machine_is_refused() -> None:
     assert str(limit) in error["message"]
 
 
+@veth.needs_it
 @needs_root
+@pytest.mark.truth("net.throughput", "sent_count", "received_count", "sent_per_s", "received_per_s")
+@pytest.mark.truth("net.throughput", "loss_ratio", "loss_low_ratio", "loss_high_ratio")
+@pytest.mark.truth("net.throughput", "lost_run_count", "loss_episode_ratio", "loss_episode_ns")
 def test_loss_episodes_are_found_with_their_frequency_and_duration() -> None:
     """Of every 500 datagrams that arrive the last 25 are dropped, by count: no chance in it."""
     with veth.pair() as path, group() as favoured:
@@ -109,13 +117,19 @@ def test_loss_episodes_are_found_with_their_frequency_and_duration() -> None:
     assert runs[:-1] == [25] * (len(runs) - 1)
     assert trial.one("loss_episode_ratio") == pytest.approx(0.05, rel=0.15)
     assert trial.one("loss_episode_ns") == pytest.approx(25 * slot_ns, rel=0.15)
-    assert trial.one("loss_low_ratio") < trial.one("loss_ratio") < trial.one("loss_high_ratio")
+    interval = wilson(int(lost), 4000)
+    assert trial.one("loss_ratio") == pytest.approx(lost / 4000)
+    assert trial.one("loss_low_ratio") == pytest.approx(interval.low)
+    assert trial.one("loss_high_ratio") == pytest.approx(interval.high)
+    assert trial.one("sent_per_s") == pytest.approx(4000, rel=0.02)
+    assert trial.one("received_per_s") == pytest.approx(4000 - lost, rel=0.03)
     assert trial.histogram("ipdv_ns")[0] > 3000
     assert trial.histogram("pdv_ns")[0] == trial.one("received_count")
     # 500 kB in blocks of 128 KiB: three are whole, less what was dropped.
     assert trial.histogram("block_goodput_bytes_per_s")[0] == 3
 
 
+@veth.needs_it
 @needs_root
 def test_pairs_at_random_slots_find_episodes_of_time() -> None:
     """A datagram is dropped where bits 21 to 23 of the time at which it is due are set, so that the
@@ -159,6 +173,7 @@ def test_as_fast_as_possible_is_counted_at_the_receiver(offload: bool) -> None:
     assert trial.one("received_per_s") > 1000
 
 
+@veth.needs_it
 @needs_root
 def test_icmp_and_connections_are_answered_by_the_kernel() -> None:
     with veth.pair() as path:
@@ -180,7 +195,7 @@ def test_icmp_and_connections_are_answered_by_the_kernel() -> None:
 
 
 @needs_root
-@pytest.mark.skipif(not Path("/proc/net/if_inet6").exists(), reason="needs IPv6")
+@hardware.needs(Feature.IPV6, Path("/proc/net/if_inet6").exists())
 def test_icmp_over_ipv6_is_answered_by_the_kernel() -> None:
     params = {"host": "::1", "protocol": "icmp", "duration_ns": 100_000_000, "rate_per_s": 200}
     trial = run("net.rtt", params)
@@ -218,12 +233,11 @@ def test_what_cannot_be_measured_is_a_sentence() -> None:
 
 @pytest.mark.together
 @needs_root
+@needs("setpriv")
 def test_without_permission_icmp_says_what_to_do() -> None:
     if Path("/proc/sys/net/ipv4/ping_group_range").read_text().split() != ["1", "0"]:
-        pytest.skip("ping sockets are permitted here")
+        hardware.lacking(Feature.CLOSED_PING_SOCKETS)
     words = ["setpriv", "--bounding-set=-net_raw", "--inh-caps=-net_raw"]
-    if shutil.which(words[0]) is None:
-        pytest.skip("needs setpriv (package util-linux)")
     params = {"host": "127.0.0.1", "protocol": "icmp", "rate_per_s": 10}
     done = subprocess.run(
         [*words, *command("net.rtt", params)], capture_output=True, text=True, check=False
@@ -267,11 +281,32 @@ def chain(mtu: int) -> Iterator[list[str]]:
             subprocess.run(["ip", "netns", "delete", name], check=False, capture_output=True)
 
 
+def drop_reports(router: str, which: str) -> None:
+    """Has a router drop what it sends itself and what meets a condition of nftables."""
+    inside = ["ip", "netns", "exec", router]
+    veth.call([*inside, "nft", "add", "table", "ip", "silent"])
+    hook = "{ type filter hook output priority 0 ; }"
+    veth.call([*inside, "nft", f"add chain ip silent output {hook}"])
+    veth.call([*inside, "nft", f"add rule ip silent output {which} counter drop"])
+
+
 @needs_root
+@needs("ip", "nft")
+@pytest.mark.truth("net.path", "hops_count", "path_mtu_bytes", "hop_loss_ratio")
 def test_hops_and_path_mtu_are_exact() -> None:
     with chain(mtu=1343) as names:
+        drop_reports(names[1], "icmp type time-exceeded numgen inc mod 4 == 3")
+        router = ["ip", "netns", "exec", names[1]]
+        # The kernel of a router bounds the rate of its reports, unless told otherwise.
+        veth.call([*router, "sysctl", "-q", "-w", "net.ipv4.icmp_ratelimit=0"])
         inside = ["ip", "netns", "exec", names[0]]
-        trial = run("net.path", {"host": "10.99.81.2"}, before=inside)
+        params = {"host": "10.99.81.2", "probes_per_hop": 8, "wait_ns": 200_000_000}
+        trial = run("net.path", params, before=inside)
+        words = veth.call([*router, "nft", "list", "table", "ip", "silent"]).split()
+    dropped = int(words[words.index("packets") + 1])
+    # The host answers each time.
+    assert dropped >= 2
+    assert trial.by("hop_loss_ratio", "hop") == {1: dropped / 8, 2: 0}
     assert trial.one("hops_count") == 2
     assert trial.one("path_mtu_bytes") == 1343
     hops = {
@@ -284,15 +319,11 @@ def test_hops_and_path_mtu_are_exact() -> None:
 
 
 @needs_root
+@needs("ip", "nft")
 @pytest.mark.slow
 def test_the_path_mtu_is_exact_where_routers_report_nothing() -> None:
     with chain(mtu=1343) as names:
-        router = ["ip", "netns", "exec", names[1]]
-        veth.call([*router, "nft", "add", "table", "ip", "silent"])
-        hook = "{ type filter hook output priority 0 ; }"
-        veth.call([*router, "nft", f"add chain ip silent output {hook}"])
-        rule = "icmp type destination-unreachable drop"
-        veth.call([*router, "nft", f"add rule ip silent output {rule}"])
+        drop_reports(names[1], "icmp type destination-unreachable")
         inside = ["ip", "netns", "exec", names[0]]
         params = {"host": "10.99.81.2", "wait_ns": 50_000_000}
         trial = run("net.path", params, before=inside)
@@ -300,8 +331,11 @@ def test_the_path_mtu_is_exact_where_routers_report_nothing() -> None:
     assert "vanish" in trial.notes
 
 
+@veth.needs_it
 @needs_root
 @pytest.mark.slow
+@pytest.mark.truth("net.throughput", "no_loss_per_s", "no_loss_bytes_per_s")
+@pytest.mark.truth("net.throughput", "search_offered_per_s", "search_loss_ratio")
 def test_the_rate_without_loss_is_that_of_a_limiter() -> None:
     with veth.pair() as path, group() as favoured:
         path.filter("far", "limit rate over 5000/second burst 20 packets")
@@ -317,6 +351,18 @@ def test_the_rate_without_loss_is_that_of_a_limiter() -> None:
         def once() -> tuple[str, bool]:
             trial = measure("net.throughput", params, path=path, favoured=favoured)
             found = trial.one("no_loss_per_s")
+            assert trial.one("no_loss_bytes_per_s") == pytest.approx(found * 100)
+            steps = zip(
+                trial.series("search_offered_per_s"),
+                trial.series("search_loss_ratio"),
+                strict=True,
+            )
+            # What is offered above the limit is lost, but for the burst.
+            lost = [abs(loss - max(0.0, 1 - 5000 / per_s)) for per_s, loss in steps]
+            assert max(lost) <= 0.03
+            assert trial.series("search_offered_per_s")[:2] == pytest.approx(
+                [20_000, 10_000], rel=0.02
+            )
             # The burst of 20 passes above the rate; the last step is 20,000 / 2**10 wide.
             return f"{found:.0f} a second", abs(found / 5000 - 1) <= 0.05
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from typing import Any
 
 import pytest
 from tests.attempts import attempt
+from tests.tools import fixture_needs
 from trials import command, needs_root, run, start
 
 DURATION_NS = 200_000_000
@@ -40,9 +40,8 @@ class Namespace:
 
 
 @pytest.fixture
+@fixture_needs("ip", "tc")
 def namespace() -> Iterator[Namespace]:
-    if shutil.which("ip") is None or shutil.which("tc") is None:
-        pytest.skip("needs ip and tc: apt-get install iproute2")
     space = Namespace()
     try:
         yield space
@@ -50,6 +49,7 @@ def namespace() -> Iterator[Namespace]:
         space.close()
 
 
+@pytest.mark.truth("net.loopback", "loopback_round_trip_ns", "loopback_round_trips_per_s")
 @pytest.mark.parametrize("message_bytes", [1, 64, 100_000])
 def test_messages_go_one_at_a_time(message_bytes: int) -> None:
     params = {"part": ["round_trip"], "duration_ns": DURATION_NS, "message_bytes": message_bytes}
@@ -64,6 +64,7 @@ def test_messages_go_one_at_a_time(message_bytes: int) -> None:
 
 
 @needs_root
+@pytest.mark.truth("net.loopback", "loopback_bytes_per_s")
 @pytest.mark.parametrize("streams", [1, 3])
 def test_the_interface_counts_what_was_received(namespace: Namespace, streams: int) -> None:
     namespace.call("ip", "link", "set", "lo", "up")
@@ -82,6 +83,7 @@ def test_the_interface_counts_what_was_received(namespace: Namespace, streams: i
 
 
 @needs_root
+@pytest.mark.truth("net.loopback", "loopback_bytes_per_s")
 @pytest.mark.parametrize("streams", [1, 4])
 def test_a_rate_limit_is_reported(namespace: Namespace, streams: int) -> None:
     namespace.call("ip", "link", "set", "lo", "up", "mtu", "1500")

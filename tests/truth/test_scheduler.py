@@ -16,8 +16,11 @@ import pytest
 import scheduler_lab
 from scheduler_judging import Judged, judged, offered_s, read, recorded_setting, table, told
 from scheduler_settings import CLASSES, WIDE_CLASSES, draw, draw_wide
+from tests import hardware
 from tests.conftest import ROOT
+from tests.hardware import Feature
 from tests.rates import holds_rate
+from tests.tools import needs
 from trials import needs_root
 
 from nephoscope.features.scheduler import plan as scheduler_plan
@@ -56,10 +59,8 @@ def test_a_recorded_setting_is_named_and_fitted(path: Path) -> None:
     assert named.period_fits is not False, told(named)
 
 
-needs_lab = pytest.mark.skipif(
-    len(machine_cpus()) < 2,
-    reason="needs two CPUs: one budget of both and one of each differ there",
-)
+needs_lab = hardware.needs(Feature.CPUS, len(machine_cpus()) >= 2)
+"""One budget of both and one of each differ on two CPUs."""
 
 
 def drawn_seed() -> int:
@@ -73,6 +74,7 @@ def drawn_seed() -> int:
 @pytest.mark.slow
 @needs_root
 @needs_lab
+@needs("ip", "tc")
 def test_forty_settings_of_wider_ranges_are_named() -> None:
     """90 % get their name, 5 % a wrong one, after the second observation that *unclear* offers."""
     cases = []
@@ -92,6 +94,7 @@ def test_forty_settings_of_wider_ranges_are_named() -> None:
 @pytest.mark.slow
 @needs_root
 @needs_lab
+@needs("ip", "tc")
 def test_sixty_settings_are_named_and_fitted() -> None:
     """95 % get their name; the share is within 1.5 points and the period within 10 % in 90 %."""
     cases = []

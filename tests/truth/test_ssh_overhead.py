@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.attempts import attempt
-from tests.sshd import Server, lacking, serving
+from tests.sshd import Server, needs_it, serving
 from trials import real_time
 
 from nephoscope.measure.targets.kinds.local import LocalRecord
@@ -59,7 +59,7 @@ def ahead_of_others() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("ahead_of_others")
-@pytest.mark.skipif(bool(lacking()), reason=lacking())
+@needs_it
 def test_a_hundred_short_commands_cost_under_5_ms_each(tmp_path: Path, probe: Path) -> None:
     with serving(tmp_path / "sshd") as server:
 

@@ -27,7 +27,7 @@ from storage_servers import (
     webdav,
 )
 from tests import sshd
-from trials import Trial, refused, run
+from trials import Trial, command, refused, run
 
 from nephoscope.core.programs import find_storage
 
@@ -96,12 +96,10 @@ def test_what_cannot_be_done_is_one_sentence(params: dict[str, Any], code: int, 
 
 
 def start(params: dict[str, Any], environment: dict[str, str]) -> subprocess.Popen[str]:
-    words = [str(find_storage()), "run", "storage.transfer", "--params", json.dumps(params)]
+    words = [str(find_storage()), *command("storage.transfer", params, 120)[1:]]
     pipe = subprocess.PIPE
     env = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), **environment}
-    return subprocess.Popen(
-        [*words, "--deadline", "120"], env=env, stdout=pipe, stderr=pipe, text=True
-    )
+    return subprocess.Popen(words, env=env, stdout=pipe, stderr=pipe, text=True)
 
 
 def transfer(params: dict[str, Any], environment: dict[str, str]) -> Trial:
@@ -266,7 +264,7 @@ def test_webdav_objects_are_hashed_and_removed(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @needs_storage
-@pytest.mark.skipif(bool(sshd.lacking()), reason=sshd.lacking())
+@sshd.needs_it
 def test_sftp_objects_are_hashed_and_removed(tmp_path: Path) -> None:
     options = "Subsystem sftp internal-sftp"
     server = sshd.Server(tmp_path / "sshd", options=options)
@@ -305,6 +303,7 @@ DESCRIBED = [
 
 @pytest.mark.slow
 @needs_storage
+@pytest.mark.truth("storage.transfer", "retries_count", "verified_count")
 @pytest.mark.parametrize(("name", "kind", "keys", "methods"), DESCRIBED)
 def test_a_service_as_documented_has_its_objects_hashed_and_removed(
     name: str, kind: type[answers.Service], keys: dict[str, str], methods: set[str]

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import math
 import secrets
-import shutil
 import statistics
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.attempts import attempt
+from tests.tools import needs
 from trials import needs_root
 
 from nephoscope import catalog
@@ -85,10 +85,7 @@ LOSS = f"""
 pytestmark = [
     needs_root,
     pytest.mark.slow,
-    *(
-        pytest.mark.skipif(shutil.which(tool) is None, reason=f"needs {tool}")
-        for tool in ("iperf3", "ping", "mtr")
-    ),
+    needs("ip", "tc", "iperf3", "ping", "mtr"),
 ]
 
 

@@ -7,6 +7,8 @@ import uuid
 from pathlib import Path
 
 import pytest
+from tests import hardware
+from tests.hardware import Feature
 
 from nephoscope import catalog
 from nephoscope.features.network.result import NetworkPaths
@@ -15,7 +17,7 @@ from nephoscope.measure.plans.files.load import from_values
 from nephoscope.results import analyse_run
 from nephoscope.store import Store
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]
+pytestmark = [pytest.mark.slow, hardware.needs(Feature.ROOT, os.geteuid() == 0)]
 
 PEAK_BITS_PER_S, SUSTAINED_BITS_PER_S, BUCKET_BYTES = 100e6, 20e6, 6e6
 FRAME, PAYLOAD = 1514, 1448

@@ -8,6 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests import hardware
+from tests.attempts import Undecided
+from tests.hardware import Feature
+from tests.tools import needs
 
 from nephoscope import command_line
 from nephoscope.core.model import TrialStatus
@@ -16,7 +20,8 @@ from nephoscope.store import Store
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.alone,
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root"),
+    needs("ip", "tc"),
+    hardware.needs(Feature.ROOT, os.geteuid() == 0),
 ]
 
 LAB = """
@@ -63,7 +68,7 @@ def test_the_host_with_a_cap_is_slower_and_loses_no_trial(
         if record.key.target == "new-vm"
     ]
     if min(ratios) <= 0:
-        pytest.skip("Other programs took the CPU, so that the cap of 5 % never held.")
+        raise Undecided("Other programs took the CPU, so that the cap of 5 % never held.")
     capsys.readouterr()
     words = ["compare", "latest:old-vm", "latest:new-vm", "--metric", "hash_bytes_per_s"]
     assert command_line.main([*words, "--store", store, "--json"]) == 0

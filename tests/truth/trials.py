@@ -6,17 +6,18 @@ import contextlib
 import ctypes
 import json
 import os
+import resource
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import pytest
+from tests import hardware
+from tests.hardware import Feature
+from truth_marks import READING, Sample
 
 from nephoscope.core.programs import find_probe
 
-needs_root = pytest.mark.skipif(
-    os.geteuid() != 0, reason="needs root: it makes a control group, a mount or a network namespace"
-)
+needs_root = hardware.needs(Feature.ROOT, os.geteuid() == 0)
 
 
 def probe_path() -> str:
@@ -25,16 +26,34 @@ def probe_path() -> str:
 
 
 class Trial:
-    """The lines of one trial that went well, and the blocks the kernel accounted to it."""
+    """The lines of one trial that went well, and what the kernel accounted to its process."""
 
-    def __init__(self, text: str, read_bytes: int = 0, written_bytes: int = 0) -> None:
+    def __init__(self, text: str, usage: resource.struct_rusage | None = None) -> None:
         lines = [json.loads(line) for line in text.splitlines()]
         assert "done" in lines[-1], lines[-1]
         self.done: dict[str, Any] = lines[-1]["done"]
-        self.samples: list[dict[str, Any]] = lines[:-1]
-        self.read_bytes = read_bytes
-        self.written_bytes = written_bytes
+        self.samples = [Sample(line).falsified() for line in lines[:-1]]
+        self._usage = usage
         assert self.done["samples"] == len(self.samples)
+
+    @property
+    def usage(self) -> resource.struct_rusage:
+        assert self._usage is not None, "nobody waited for this process alone"
+        return self._usage
+
+    @property
+    def read_bytes(self) -> int:
+        # The kernel counts blocks of 512 bytes.
+        return self.usage.ru_inblock * 512
+
+    @property
+    def written_bytes(self) -> int:
+        return self.usage.ru_oublock * 512
+
+    @property
+    def cpu_s(self) -> float:
+        """CPU time of the process and of those that it waited for."""
+        return self.usage.ru_utime + self.usage.ru_stime
 
     @property
     def notes(self) -> str:
@@ -44,20 +63,47 @@ class Trial:
     def metrics(self) -> set[str]:
         return {sample["metric"] for sample in self.samples}
 
+    def all(self, metric: str) -> list[Sample]:
+        """The samples of a metric, with their factors."""
+        return [sample for sample in self.samples if sample["metric"] == metric]
+
+    def series(self, metric: str, **factors: Any) -> list[float]:
+        """The values of a metric in order, of the samples that have these factors."""
+        samples = [s for s in self.all(metric) if factors.items() <= s.get("factors", {}).items()]
+        return [float(sample["value"]) for sample in samples]
+
+    def by(self, metric: str, factor: str) -> dict[Any, float]:
+        """The values of a metric by one of its factors."""
+        return {sample["factors"][factor]: sample["value"] for sample in self.all(metric)}
+
+    def document(self, metric: str) -> dict[str, Any]:
+        (sample,) = self.all(metric)
+        found: dict[str, Any] = sample["document"]
+        return found
+
     def one(self, metric: str) -> float:
-        (sample,) = [sample for sample in self.samples if sample["metric"] == metric]
+        (sample,) = self.all(metric)
         return float(sample["value"])
 
-    def histogram(self, metric: str) -> tuple[int, float]:
-        """Count and mean of a histogram."""
-        pairs = [(s["value"], s["count"]) for s in self.samples if s["metric"] == metric]
+    def histogram(self, metric: str, **factors: Any) -> tuple[int, float]:
+        """Count and mean of a histogram, or of its part with these factors."""
+        samples = [s for s in self.all(metric) if factors.items() <= s.get("factors", {}).items()]
+        pairs = [(s["value"], s["count"]) for s in samples]
         count = sum(number for _, number in pairs)
         return count, sum(value * number for value, number in pairs) / count
 
 
-def command(benchmark: str, params: dict[str, Any]) -> list[str]:
-    probe = probe_path()
-    return [probe, "run", benchmark, "--params", json.dumps(params), "--deadline", "60"]
+def command(benchmark: str, params: dict[str, Any], deadline_s: int = 60) -> list[str]:
+    READING.benchmarks.add(benchmark)
+    return [
+        probe_path(),
+        "run",
+        benchmark,
+        "--params",
+        json.dumps(params),
+        "--deadline",
+        str(deadline_s),
+    ]
 
 
 def start(
@@ -79,15 +125,26 @@ def run(
     before: list[str] | None = None,
 ) -> Trial:
     """One trial that has to go well."""
-    with start(benchmark, params, inside, before) as process:
+    return finished(start(benchmark, params, inside, before))
+
+
+def run_words(words: list[str]) -> Trial:
+    """The trial of a command line that has to go well."""
+    pipe = subprocess.PIPE
+    return finished(subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True))
+
+
+def finished(process: subprocess.Popen[str]) -> Trial:
+    """Waits for a trial that has to go well."""
+    with process:
         assert process.stdout is not None
         assert process.stderr is not None
         out, errors = process.stdout.read(), process.stderr.read()
-        # wait4 gives the usage of this child alone; the kernel counts blocks of 512 bytes.
+        # wait4 gives the usage of this child alone.
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode == 0, out[-500:] + errors
-    return Trial(out, usage.ru_inblock * 512, usage.ru_oublock * 512)
+    return Trial(out, usage)
 
 
 def refused(
@@ -137,18 +194,29 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.POINTER(_Instruction)))
 
 
+Instruction = tuple[int, int, int, int]
+"""Code, jump if true, jump if false and constant of an instruction of a filter."""
+
+
 def forbid(system_call: int) -> None:
     """Makes a system call answer EPERM from now on, as the filters of container engines do."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    instructions = (_Instruction * 4)(
-        _Instruction(0x20, 0, 0, 0),  # load the number of the system call
-        _Instruction(0x15, 0, 1, system_call),  # is it this one?
-        _Instruction(0x06, 0, 0, 0x00050001),  # then return EPERM
-        _Instruction(0x06, 0, 0, 0x7FFF0000),  # else allow
+    filter_calls(
+        [
+            (0x20, 0, 0, 0),  # load the number of the system call
+            (0x15, 0, 1, system_call),  # is it this one?
+            (0x06, 0, 0, 0x00050001),  # then return EPERM
+            (0x06, 0, 0, 0x7FFF0000),  # else allow
+        ]
     )
-    program = _Program(4, instructions)
+
+
+def filter_calls(program: Sequence[Instruction]) -> None:
+    """Lets a filter decide on each system call of this process from now on."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    instructions = (_Instruction * len(program))(*(_Instruction(*words) for words in program))
+    filters = _Program(len(program), instructions)
     no_new_privileges, set_seccomp, mode_filter = 38, 22, 2
     if libc.prctl(no_new_privileges, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl")
-    if libc.prctl(set_seccomp, mode_filter, ctypes.byref(program), 0, 0) != 0:
+    if libc.prctl(set_seccomp, mode_filter, ctypes.byref(filters), 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "seccomp")

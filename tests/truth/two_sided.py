@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
 import veth
-from channel import TOKEN, controlled, peer_line
+from channel import TOKEN, Controlled, controlled, peer_line
 from cpu_truth import Group
+from line_truth import Wire
 from trials import Trial
 
 
 class Measured(Trial):
-    """The near side's trial, with what the far side says it served."""
+    """The near side's trial, with what the far side says it served.
+
+    sides_cpu_s: CPU time (s) of both processes, by the kernel's account.
+    """
 
     served: dict[str, Any]
+    sides_cpu_s: dict[str, float]
 
     def of(self, metric: str, **factors: Any) -> float:
         (value,) = [
@@ -43,17 +49,19 @@ def measure(
     benchmark: str,
     params: dict[str, Any],
     *,
-    path: veth.Pair | None = None,
+    path: veth.Pair | Wire | None = None,
     favoured: Group | None = None,
     stop_after_s: float | None = None,
     stops_server: bool = False,
+    meanwhile: Callable[[Controlled, Controlled], object] = lambda near, far: None,
 ) -> Measured:
     """Both sides of one trial, on loopback or through a pair of ports.
 
-    stops_server: the near side does not tell the far side that it has ended.
+    stops_server: the near side does not tell the far side that it has ended. meanwhile: gets both
+    once the trial has begun.
     """
     first = favoured.inside([]) if favoured else []
-    more = ["--bind", veth.FAR] if path else []
+    more = ["--bind", path.far_address] if path else []
     with ExitStack() as stack:
         before = [*first, *(path.far if path else [])]
         server = stack.enter_context(controlled("serve", benchmark, {}, more=more, before=before))
@@ -63,6 +71,7 @@ def measure(
         client.say(peer_line(server.ready()))
         client.ready()
         client.say("go")
+        meanwhile(client, server)
         if stop_after_s is not None:
             time.sleep(stop_after_s)
             client.say("stop")
@@ -72,4 +81,5 @@ def measure(
             server.say("stop")
         measured = Measured(text)
         measured.served = server.trial().done["served"]
+        measured.sides_cpu_s = {"near": client.cpu_s, "far": server.cpu_s}
     return measured

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-import pytest
+from tests import tools
 
 NEAR, FAR = "10.99.77.1", "10.99.77.2"
 
 
 class Pair:
-    """`near` and `far`: the words that run a program inside."""
+    """`near` and `far`: the words that run a program inside. `far_address`: where it listens."""
+
+    far_address = FAR
 
     def __init__(self) -> None:
         stem = f"neph-probe-test-{os.getpid()}"
@@ -78,12 +79,16 @@ def call(words: Sequence[str]) -> str:
     return done.stdout
 
 
+PROGRAMS = ("ip", "tc", "nft")
+needs_it = tools.needs(*PROGRAMS)
+fixture_needs_it = tools.fixture_needs(*PROGRAMS)
+
+
 @contextmanager
 def pair() -> Iterator[Pair]:
     """A pair that is gone afterwards, whatever happens."""
-    missing = [tool for tool in ("ip", "tc", "nft") if shutil.which(tool) is None]
-    if missing:
-        pytest.skip(f"needs {', '.join(missing)}: apt-get install iproute2 nftables")
+    for program in PROGRAMS:
+        tools.located(program)
     made = Pair()
     try:
         made.make()

@@ -2,7 +2,7 @@
 use crate::enter::{self, EnterConfig};
 use crate::error::{os_error, Result};
 use crate::line;
-use crate::reserve::{self, ReservationConfig};
+use crate::reserve::{self, GroupReservation};
 use nephoscope_wire::arguments::Arguments;
 use std::ffi::OsString;
 use std::io::Write;
@@ -97,8 +97,8 @@ fn parse_line(arguments: &mut Arguments) -> Result<PathBuf> {
         .ok_or_else(|| arguments.usage("line needs --config and a file, or - for standard input."))
 }
 
-fn parse_reserve(arguments: &mut Arguments) -> Result<ReservationConfig> {
-    let mut config = ReservationConfig::default();
+fn parse_reserve(arguments: &mut Arguments) -> Result<GroupReservation> {
+    let mut config = GroupReservation::default();
     while let Some(option) = arguments.next_option()? {
         match option.as_str() {
             "--cgroup" => config.cgroup = arguments.path()?,

@@ -1,6 +1,6 @@
 //! The errors of the lab program, and the outcome of system calls.
 use nephoscope_linux::call::{self, CallError};
-use nephoscope_wire::error::{Error, Kind};
+use nephoscope_wire::error::{Error, FailureKind};
 use std::io;
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -21,12 +21,12 @@ pub fn usage(message: impl Into<String>) -> Error {
 
 /// A failure after the start.
 pub fn failed(message: impl Into<String>, hint: impl Into<String>) -> Error {
-    Error::new(Kind::Failed, "failed", message, hint)
+    Error::new(FailureKind::Failed, "failed", message, hint)
 }
 
 /// The machine does not have something: a right, a kernel feature, CPU time to reserve.
 pub fn missing(message: impl Into<String>, hint: impl Into<String>) -> Error {
-    Error::new(Kind::Lacks, "missing", message, hint)
+    Error::new(FailureKind::Lacks, "missing", message, hint)
 }
 
 /// Returns an error for a failed system call; a missing right is reported as such.

@@ -24,7 +24,7 @@ const CHECKS_PER_WALK: u64 = 25;
 
 /// A group and its reservation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ReservationConfig {
+pub struct GroupReservation {
     pub cgroup: PathBuf,
     /// CPU time in each period.
     pub slice_ns: u64,
@@ -32,7 +32,7 @@ pub struct ReservationConfig {
 }
 
 /// Supervises the group until SIGTERM.
-pub fn run(config: &ReservationConfig) -> Result<i32> {
+pub fn run(config: &GroupReservation) -> Result<i32> {
     check(config)?;
     let watched = signals::set_of(&[libc::SIGTERM, libc::SIGINT, libc::SIGHUP]);
     signals::block(&watched);
@@ -54,12 +54,12 @@ pub fn run(config: &ReservationConfig) -> Result<i32> {
     deadline::mark(&config.cgroup, false);
     supervisor.release();
     report(&json!({ "kept": {
-        "threads": supervisor.seen, "refused": supervisor.refused, "unpinned": supervisor.unpinned,
+        "threads": supervisor.threads_seen, "refused": supervisor.refused, "unpinned": supervisor.unpinned,
     }}));
     Ok(0)
 }
 
-fn check(config: &ReservationConfig) -> Result<()> {
+fn check(config: &GroupReservation) -> Result<()> {
     // The kernel counts slices in 1024 ns, and a slice of 100 ns could not be kept by any timer.
     if config.slice_ns < 1024 || config.slice_ns > config.period_ns {
         return Err(usage(format!(
@@ -74,21 +74,21 @@ fn check(config: &ReservationConfig) -> Result<()> {
 }
 
 /// Asks the kernel for one such reservation, and gives it back.
-fn admit(config: &ReservationConfig) -> Result<()> {
-    let asked = Attributes::reserved(config.slice_ns, config.period_ns).set(0);
+fn admit(config: &GroupReservation) -> Result<()> {
+    let reserved = Attributes::reserved(config.slice_ns, config.period_ns).set(0);
     let _ = Attributes::ordinary().set(0);
-    asked.map_err(|error| refusal(config, &error))
+    reserved.map_err(|error| refusal(config, &error))
 }
 
 /// Why the kernel refused, in one sentence.
-fn refusal(config: &ReservationConfig, error: &io::Error) -> Error {
-    let asked = Attributes::reserved(config.slice_ns, config.period_ns).cpus();
+fn refusal(config: &GroupReservation, error: &io::Error) -> Error {
+    let requested_cpus = Attributes::reserved(config.slice_ns, config.period_ns).cpus();
     match error.raw_os_error() {
         Some(libc::EBUSY) => {
             let (sum, most) = (reserved_cpus(), admitted_cpus());
             missing(
                 format!(
-                    "The kernel admits no reservation of {asked:.3} CPUs more: reservations of \
+                    "The kernel admits no reservation of {requested_cpus:.3} CPUs more: reservations of \
                      {sum:.3} CPUs are held, of at most {most:.3}."
                 ),
                 "Give smaller slices, or run fewer threads under a reservation.",
@@ -136,25 +136,25 @@ fn admitted_cpus() -> f64 {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ReservationState {
     Reserved,
     Refused,
 }
 
 #[derive(Default)]
 struct Supervisor {
-    config: ReservationConfig,
+    config: GroupReservation,
     attributes: Attributes,
     files: Vec<PathBuf>,
-    threads: HashMap<i32, State>,
+    threads: HashMap<i32, ReservationState>,
     checks: u64,
-    seen: u64,
+    threads_seen: u64,
     refused: u64,
     unpinned: u64,
 }
 
 impl Supervisor {
-    fn new(config: &ReservationConfig) -> Result<Self> {
+    fn new(config: &GroupReservation) -> Result<Self> {
         let attributes = Attributes::reserved(config.slice_ns, config.period_ns);
         let files = tasks::thread_files(&config.cgroup);
         if files.is_empty() {
@@ -175,7 +175,7 @@ impl Supervisor {
         for thread in threads {
             match self.threads.get(&thread) {
                 // Somebody may have set another policy, or the number is another thread's by now.
-                Some(State::Reserved) if !thorough || self.is_reserved(thread) => {}
+                Some(ReservationState::Reserved) if !thorough || self.is_reserved(thread) => {}
                 found => {
                     let before = found.copied();
                     self.reserve(thread, before);
@@ -188,20 +188,20 @@ impl Supervisor {
         Attributes::of(thread).is_some_and(|found| found.is_slice_of(&self.attributes))
     }
 
-    fn reserve(&mut self, thread: i32, before: Option<State>) {
+    fn reserve(&mut self, thread: i32, before: Option<ReservationState>) {
         if before.is_none() {
-            self.seen += 1;
+            self.threads_seen += 1;
         }
         match self.set(thread) {
             Ok(()) => {
-                self.threads.insert(thread, State::Reserved);
+                self.threads.insert(thread, ReservationState::Reserved);
             }
             // It ended in between.
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
             Err(error) => {
-                self.threads.insert(thread, State::Refused);
+                self.threads.insert(thread, ReservationState::Refused);
                 // Told once for each thread, and tried again at every look.
-                if before != Some(State::Refused) {
+                if before != Some(ReservationState::Refused) {
                     self.refused += 1;
                     report(&self.refusal_line(thread, &error));
                 }
@@ -241,7 +241,7 @@ impl Supervisor {
 
     fn release(&self) {
         for (thread, state) in &self.threads {
-            if *state == State::Reserved && self.is_reserved(*thread) {
+            if *state == ReservationState::Reserved && self.is_reserved(*thread) {
                 let _ = Attributes::ordinary().set(*thread);
             }
         }
@@ -251,26 +251,26 @@ impl Supervisor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nephoscope_wire::error::Kind;
+    use nephoscope_wire::error::FailureKind;
 
     #[test]
-    fn wrong_times_and_folders_are_told() {
+    fn wrong_times_and_folders_are_reported() {
         let cgroup = PathBuf::from("/nowhere");
         for (slice_ns, period_ns, said) in
             [(100, 1000, "is no reservation"), (3000, 2000, "is no"), (2000, 3000, "no control")]
         {
-            let error = check(&ReservationConfig { cgroup: cgroup.clone(), slice_ns, period_ns })
+            let error = check(&GroupReservation { cgroup: cgroup.clone(), slice_ns, period_ns })
                 .unwrap_err();
-            assert!(error.message.contains(said) && error.kind == Kind::Usage, "{error}");
+            assert!(error.message.contains(said) && error.kind == FailureKind::Usage, "{error}");
         }
     }
 
     #[test]
     fn a_refusal_says_the_sums() {
         let config =
-            ReservationConfig { slice_ns: 30_000, period_ns: 40_000, cgroup: PathBuf::new() };
+            GroupReservation { slice_ns: 30_000, period_ns: 40_000, cgroup: PathBuf::new() };
         let refused = refusal(&config, &io::Error::from_raw_os_error(libc::EBUSY));
         assert!(refused.message.starts_with("The kernel admits no reservation of 0.750 CPUs more"));
-        assert_eq!(refused.kind, Kind::Lacks);
+        assert_eq!(refused.kind, FailureKind::Lacks);
     }
 }

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn pressure_lines_are_told_apart() {
+    fn pressure_lines_are_distinguished() {
         let text = "some avg10=0.22 avg60=0.21 avg300=0.25 total=11568560\n\
                     full avg10=0.22 avg60=0.21 avg300=0.25 total=11308186\n";
         assert_eq!(psi_total_us(text, "some"), Some(11_568_560));

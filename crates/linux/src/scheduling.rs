@@ -48,18 +48,24 @@ impl Attributes {
 
     /// Those of a thread, 0 for the own one; none when it has ended.
     pub fn of(thread: i32) -> Option<Self> {
-        let mut found = Self::default();
+        let mut attributes = Self::default();
         // SAFETY: the kernel writes at most the size that is named.
         let rc = unsafe {
             let size = size_of::<Self>();
-            libc::syscall(libc::SYS_sched_getattr, thread, std::ptr::from_mut(&mut found), size, 0)
+            libc::syscall(
+                libc::SYS_sched_getattr,
+                thread,
+                std::ptr::from_mut(&mut attributes),
+                size,
+                0,
+            )
         };
-        (rc == 0).then_some(found)
+        (rc == 0).then_some(attributes)
     }
 
     /// Whether it is a reservation, of this slice.
-    pub fn is_slice_of(&self, other: &Self) -> bool {
-        self.policy == SCHED_DEADLINE && self.runtime_ns == other.runtime_ns
+    pub fn is_slice_of(&self, wanted: &Self) -> bool {
+        self.policy == SCHED_DEADLINE && self.runtime_ns == wanted.runtime_ns
     }
 
     /// CPUs that it takes: 0.75 is three quarters of one.

@@ -144,7 +144,7 @@ fn parse_trial(mut arguments: Arguments, id: Option<String>, mut serves: bool) -
         return Err(arguments.usage("--gap-meter does not go with --server."));
     }
     if token.is_some() == limits.control {
-        let message = "A server needs either --control or --token-file: it never serves strangers.";
+        let message = "A server needs either --control or --token-file: it serves only a peer that presents the token.";
         return Err(arguments.usage(message));
     }
     let bind = bind.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));

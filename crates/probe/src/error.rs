@@ -1,5 +1,5 @@
 //! The one error of the probe: that of every program which runs trials.
-pub use nephoscope_wire::error::{Error as ProbeError, Kind};
+pub use nephoscope_wire::error::{Error as ProbeError, FailureKind};
 
 /// The outcome of what can end a trial; of other errors where one is named.
 pub type Result<T, E = ProbeError> = std::result::Result<T, E>;
@@ -15,11 +15,11 @@ pub fn os_result(what: &str, rc: libc::c_int) -> Result<()> {
 /// Returns the error of a machine that computes wrongly.
 pub fn wrong_result(name: &'static str, message: impl Into<String>) -> ProbeError {
     let hint = "Do not trust any result of this machine; test its memory and its CPU.";
-    ProbeError::new(Kind::Failed, name, message, hint)
+    ProbeError::new(FailureKind::Failed, name, message, hint)
 }
 
 /// Returns the error of a machine whose memory does not hold what was written.
 pub fn wrong_value(message: impl Into<String>) -> ProbeError {
     let hint = "Test this machine's memory: the trial does not count.";
-    ProbeError::new(Kind::Failed, "wrong_value", message, hint)
+    ProbeError::new(FailureKind::Failed, "wrong_value", message, hint)
 }

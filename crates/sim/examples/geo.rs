@@ -4,10 +4,10 @@
 //! instances, an hour of single requests in bursts and as a stream; `geo day` the whole day of
 //! single requests (65 million), to see its memory; `geo stream` and `geo bursts` an hour of them or as
 //! many as are given, and `geo grouped` the grouped day, for a profiler.
-use nephoscope_sim::geo::{run, scenario::Grouping, Scenario};
+use nephoscope_sim::geo::{run, scenario::Grouping, GeoScenario};
 use nephoscope_sim::scenarios::{built_in, GEO};
 
-fn timed(what: &str, scenario: &Scenario) {
+fn timed(what: &str, scenario: &GeoScenario) {
     let began = cpu_s();
     let outcome = run(scenario, 1).expect("it can be run");
     let spent = cpu_s() - began;
@@ -37,7 +37,7 @@ fn peak_mb() -> f64 {
     kilobytes.map_or(f64::NAN, |kilobytes| kilobytes / 1024.0)
 }
 
-fn sized(mut scenario: Scenario, instances: u32) -> Scenario {
+fn sized(mut scenario: GeoScenario, instances: u32) -> GeoScenario {
     for (_, site) in &mut scenario.sites.0 {
         (site.instances, site.hosts) = (instances, instances);
     }
@@ -46,10 +46,11 @@ fn sized(mut scenario: Scenario, instances: u32) -> Scenario {
 
 fn main() {
     let single = Grouping { users: 1, requests: 1 };
-    let day = built_in::<Scenario>(GEO, "twitter-2008-as-printed-two").expect("it is built in");
-    let stream = built_in::<Scenario>(GEO, "twitter-2008-consistent-two").expect("it is built in");
-    let bursts = Scenario { grouping: single, ..day.clone() };
-    let stream = Scenario { grouping: single, ..stream };
+    let day = built_in::<GeoScenario>(GEO, "twitter-2008-as-printed-two").expect("it is built in");
+    let stream =
+        built_in::<GeoScenario>(GEO, "twitter-2008-consistent-two").expect("it is built in");
+    let bursts = GeoScenario { grouping: single, ..day.clone() };
+    let stream = GeoScenario { grouping: single, ..stream };
     let given = std::env::args().nth(2).and_then(|hours| hours.parse().ok());
     let duration_h = given.unwrap_or(1.0);
     match std::env::args().nth(1).as_deref() {
@@ -57,8 +58,8 @@ fn main() {
             timed("day of single requests, a stream", &stream);
             return timed("day of single requests, bursts", &bursts);
         }
-        Some("stream") => return timed("a stream", &Scenario { duration_h, ..stream }),
-        Some("bursts") => return timed("bursts", &Scenario { duration_h, ..bursts }),
+        Some("stream") => return timed("a stream", &GeoScenario { duration_h, ..stream }),
+        Some("bursts") => return timed("bursts", &GeoScenario { duration_h, ..bursts }),
         Some("grouped") => return timed("day, grouped", &day),
         _ => {}
     }
@@ -66,9 +67,9 @@ fn main() {
     for instances in [50, 2000] {
         timed(&format!("day, grouped, {instances} instances"), &sized(day.clone(), instances));
     }
-    timed("1 h of single requests, bursts", &Scenario { duration_h: 1.0, ..bursts });
+    timed("1 h of single requests, bursts", &GeoScenario { duration_h: 1.0, ..bursts });
     for instances in [10, 50, 2000] {
-        let hour = Scenario { duration_h: 1.0, ..sized(stream.clone(), instances) };
+        let hour = GeoScenario { duration_h: 1.0, ..sized(stream.clone(), instances) };
         timed(&format!("1 h of single requests, a stream, {instances} instances"), &hour);
     }
 }

@@ -3,7 +3,7 @@
 //! `scheduling [SECONDS [POLICY]]`: simulated seconds, 1000 as a rule, and which policy alone. Few
 //! seconds of one are for a profiler that counts instructions.
 use nephoscope_sim::scenarios;
-use nephoscope_sim::scheduler::scenario::{run, Scenario};
+use nephoscope_sim::scheduler::scenario::{run, SchedulerScenario};
 
 /// Seconds that this thread has run.
 fn cpu_s() -> f64 {
@@ -44,7 +44,7 @@ fn main() {
                 "vms": {{{}}}}}"#,
             machine(settings)
         );
-        let scenario: Scenario = scenarios::parse(&text).unwrap();
+        let scenario: SchedulerScenario = scenarios::parse(&text).unwrap();
         let began = cpu_s();
         let outcome = run(&scenario, 1).unwrap();
         let spent = cpu_s() - began;

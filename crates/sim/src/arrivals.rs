@@ -1,6 +1,6 @@
 //! Arrival processes: Poisson, deterministic, or in bursts.
 use crate::error::{positive, Result};
-use crate::random::Stream;
+use crate::random::RandomStream;
 use crate::{Nanos, SECOND};
 
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +42,7 @@ impl Arrivals {
     }
 
     /// Returns the arrival times from 0 on.
-    pub fn start(&self, stream: Stream) -> ArrivalTimes {
+    pub fn start(&self, stream: RandomStream) -> ArrivalTimes {
         ArrivalTimes { arrivals: *self, stream, fraction_ns: 0.0, left_in_burst: 0, last: 0 }
     }
 }
@@ -51,7 +51,7 @@ impl Arrivals {
 #[derive(Clone, Debug)]
 pub struct ArrivalTimes {
     arrivals: Arrivals,
-    stream: Stream,
+    stream: RandomStream,
     /// What the last arrival is later than `last`, below one nanosecond.
     fraction_ns: f64,
     left_in_burst: u32,
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     fn first(arrivals: &Arrivals, n: usize) -> Vec<Nanos> {
-        let mut times = arrivals.start(Stream::new(1, 0, 0));
+        let mut times = arrivals.start(RandomStream::new(1, 0, 0));
         (0..n).map(|_| times.next_time()).collect()
     }
 

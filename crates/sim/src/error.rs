@@ -1,5 +1,5 @@
 //! Why a model cannot be simulated: one sentence for what and where, one for the next step.
-use nephoscope_wire::error::{Error, Kind};
+use nephoscope_wire::error::{Error, FailureKind};
 
 /// The outcome of what may be refused.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -7,7 +7,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// Returns the error for invalid input. what: what is wrong, and where; begins with the scenario key
 /// where there is one.
 pub fn invalid(what: impl Into<String>, hint: impl Into<String>) -> Error {
-    Error::new(Kind::Usage, "refused", what, hint)
+    Error::new(FailureKind::Usage, "refused", what, hint)
 }
 
 /// Refuses invalid input.

@@ -15,7 +15,7 @@ const UNIT_BITS: u32 = 32;
 const NEVER: u128 = u128::MAX;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Job<J> {
+struct SharedJob<J> {
     /// Service at completion, upper and lower half (two words are packed more closely than one of
     /// twice the size), and the number of the job, so that equal jobs complete in order of arrival.
     /// Reversed, because a heap has the maximum on top.
@@ -24,7 +24,7 @@ struct Job<J> {
     job: J,
 }
 
-impl<J> Job<J> {
+impl<J> SharedJob<J> {
     #[inline]
     fn new(completes: u128, number: u64, arrived: Nanos, job: J) -> Self {
         Self { key: Reverse(((completes >> 64) as u64, completes as u64, number)), arrived, job }
@@ -40,8 +40,8 @@ impl<J> Job<J> {
 /// heap.
 #[derive(Clone, Debug)]
 struct Jobs<J> {
-    ordered: VecDeque<Job<J>>,
-    heap: BinaryHeap<Job<J>>,
+    ordered: VecDeque<SharedJob<J>>,
+    heap: BinaryHeap<SharedJob<J>>,
 }
 
 impl<J: Ord> Jobs<J> {
@@ -50,7 +50,7 @@ impl<J: Ord> Jobs<J> {
     }
 
     #[inline]
-    fn push(&mut self, job: Job<J>) {
+    fn push(&mut self, job: SharedJob<J>) {
         if self.ordered.back().is_none_or(|last| job < *last) {
             self.ordered.push_back(job);
         } else {
@@ -67,7 +67,7 @@ impl<J: Ord> Jobs<J> {
     }
 
     #[inline]
-    fn peek(&self) -> Option<&Job<J>> {
+    fn peek(&self) -> Option<&SharedJob<J>> {
         if self.heap.is_empty() || !self.heap_is_next() {
             return self.ordered.front();
         }
@@ -75,14 +75,14 @@ impl<J: Ord> Jobs<J> {
     }
 
     #[inline]
-    fn pop(&mut self) -> Option<Job<J>> {
+    fn pop(&mut self) -> Option<SharedJob<J>> {
         if self.heap.is_empty() || !self.heap_is_next() {
             return self.ordered.pop_front();
         }
         self.heap.pop()
     }
 
-    fn drain(&mut self) -> Vec<Job<J>> {
+    fn drain(&mut self) -> Vec<SharedJob<J>> {
         self.ordered.drain(..).chain(self.heap.drain()).collect()
     }
 }
@@ -166,7 +166,7 @@ impl<J: Ord> ProcessorSharing<J> {
         self.account_until(u128::from(now) << UNIT_BITS);
         self.arrivals += 1;
         let completes = self.service + round(service_ns * UNITS);
-        self.jobs.push(Job::new(completes, self.arrivals, now, job));
+        self.jobs.push(SharedJob::new(completes, self.arrivals, now, job));
         self.update_next();
     }
 
@@ -339,9 +339,9 @@ mod tests {
         ) {
             let mut at = 0;
             let jobs: Vec<_> = jobs.iter().map(|(gap, needs)| { at += gap; (at, *needs) }).collect();
-            let (ours, theirs) = (simulated(servers, &jobs), replay(f64::from(servers), &jobs));
-            let scale = theirs.iter().copied().fold(1.0, f64::max);
-            for (a, b) in ours.iter().zip(&theirs) {
+            let (sharing, replayed) = (simulated(servers, &jobs), replay(f64::from(servers), &jobs));
+            let scale = replayed.iter().copied().fold(1.0, f64::max);
+            for (a, b) in sharing.iter().zip(&replayed) {
                 prop_assert!((a - b).abs() <= 1e-9 * scale, "{a} against {b}");
             }
         }

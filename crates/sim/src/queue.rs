@@ -2,7 +2,7 @@
 use crate::arrivals::{ArrivalTimes, Arrivals};
 use crate::error::{positive, refuse, Result};
 use crate::processor_sharing::ProcessorSharing;
-use crate::random::{Distribution, Stream};
+use crate::random::{Distribution, RandomStream};
 use crate::statistics::{Durations, TimeWeighted};
 use crate::{simulate, EventQueue, Model, Nanos, SECOND};
 use std::collections::VecDeque;
@@ -21,7 +21,7 @@ pub struct Queue {
 }
 
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct QueueOutcome {
     pub response: Durations,
     /// Number of requests in the system.
     pub in_system: TimeWeighted,
@@ -30,7 +30,7 @@ pub struct Outcome {
     pub events: u64,
 }
 
-impl Outcome {
+impl QueueOutcome {
     /// Returns Little's law as a ratio, mean number in the system over arrival rate times mean
     /// response: 1, except for rounding to nanoseconds. None without requests.
     pub fn little_ratio(&self) -> Option<f64> {
@@ -61,12 +61,12 @@ impl Queue {
     }
 
     /// Simulates the queue from empty until all requests are served.
-    pub fn run(&self, seed: u64, replication: u64) -> Result<Outcome> {
+    pub fn run(&self, seed: u64, replication: u64) -> Result<QueueOutcome> {
         self.check()?;
-        let mut simulation = Simulation {
-            arrivals: self.arrivals.start(Stream::new(seed, replication, 0)),
+        let mut simulation = QueueSimulation {
+            arrivals: self.arrivals.start(RandomStream::new(seed, replication, 0)),
             service: self.service,
-            service_stream: Stream::new(seed, replication, 1),
+            service_stream: RandomStream::new(seed, replication, 1),
             arrivals_left: self.requests,
             servers: match self.discipline {
                 Discipline::Fifo => Servers::Fifo { idle: self.servers, waiting: VecDeque::new() },
@@ -78,8 +78,8 @@ impl Queue {
         let mut events = EventQueue::default();
         simulation.schedule_arrival(&mut events);
         simulate(&mut simulation, &mut events, Nanos::MAX - 1);
-        let Simulation { response, in_system, .. } = simulation;
-        Ok(Outcome {
+        let QueueSimulation { response, in_system, .. } = simulation;
+        Ok(QueueOutcome {
             response,
             in_system,
             end: in_system.last_change(),
@@ -89,7 +89,7 @@ impl Queue {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Event {
+enum QueueEvent {
     Arrival,
     /// A server completes the request that arrived at that time.
     Departure(Nanos),
@@ -104,48 +104,49 @@ enum Servers {
     Sharing(ProcessorSharing<()>, u64),
 }
 
-struct Simulation {
+struct QueueSimulation {
     arrivals: ArrivalTimes,
     service: Distribution,
-    service_stream: Stream,
+    service_stream: RandomStream,
     arrivals_left: u64,
     servers: Servers,
     response: Durations,
     in_system: TimeWeighted,
 }
 
-impl Simulation {
-    fn schedule_arrival(&mut self, events: &mut EventQueue<Event>) {
+impl QueueSimulation {
+    fn schedule_arrival(&mut self, events: &mut EventQueue<QueueEvent>) {
         if let Some(left) = self.arrivals_left.checked_sub(1) {
             self.arrivals_left = left;
-            events.schedule_at(self.arrivals.next_time(), Event::Arrival);
+            events.schedule_at(self.arrivals.next_time(), QueueEvent::Arrival);
         }
     }
 
     #[inline]
-    fn start_service(&mut self, arrived: Nanos, events: &mut EventQueue<Event>) {
+    fn start_service(&mut self, arrived: Nanos, events: &mut EventQueue<QueueEvent>) {
         let service_ns = self.service.draw(&mut self.service_stream);
         let service_ns = self.service_stream.round(service_ns);
-        events.schedule_after(service_ns, Event::Departure(arrived));
+        events.schedule_after(service_ns, QueueEvent::Departure(arrived));
     }
 
-    fn handle_sharing(&mut self, event: Event, events: &mut EventQueue<Event>) {
+    fn handle_sharing(&mut self, event: QueueEvent, events: &mut EventQueue<QueueEvent>) {
         let now = events.now();
         let Servers::Sharing(sharing, announced) = &mut self.servers else { return };
-        if matches!(event, Event::NextCompletion(number) if number != *announced) {
+        if matches!(event, QueueEvent::NextCompletion(number) if number != *announced) {
             return;
         }
         while let Some(completed) = sharing.pop_completed(now) {
             self.in_system.decrement(now);
             self.response.add(completed.response_ns);
         }
-        if matches!(event, Event::Arrival) {
+        if matches!(event, QueueEvent::Arrival) {
             self.in_system.increment(now);
             sharing.arrive(now, self.service.draw(&mut self.service_stream), ());
         }
         *announced += 1;
-        let next = sharing.next_completion().map(|time| (time, Event::NextCompletion(*announced)));
-        if matches!(event, Event::Arrival) {
+        let next =
+            sharing.next_completion().map(|time| (time, QueueEvent::NextCompletion(*announced)));
+        if matches!(event, QueueEvent::Arrival) {
             self.schedule_arrival(events);
         }
         if let Some((time, completion)) = next {
@@ -154,14 +155,14 @@ impl Simulation {
     }
 }
 
-impl Model for Simulation {
-    type Event = Event;
+impl Model for QueueSimulation {
+    type Event = QueueEvent;
 
     #[inline]
-    fn handle(&mut self, event: Event, events: &mut EventQueue<Event>) {
+    fn handle(&mut self, event: QueueEvent, events: &mut EventQueue<QueueEvent>) {
         let now = events.now();
         match (&mut self.servers, event) {
-            (Servers::Fifo { idle, waiting }, Event::Arrival) => {
+            (Servers::Fifo { idle, waiting }, QueueEvent::Arrival) => {
                 let starts = *idle > 0;
                 if starts {
                     *idle -= 1;
@@ -174,7 +175,7 @@ impl Model for Simulation {
                     self.start_service(now, events);
                 }
             }
-            (Servers::Fifo { idle, waiting }, Event::Departure(arrived)) => {
+            (Servers::Fifo { idle, waiting }, QueueEvent::Departure(arrived)) => {
                 let next = waiting.pop_front();
                 *idle += u32::from(next.is_none());
                 self.in_system.decrement(now);
@@ -208,10 +209,10 @@ mod tests {
             requests: 400_000,
         };
         let ratios = replicate(12, 0, |replication| {
-            let seen = queue.run(2026, replication).unwrap();
-            let little = seen.little_ratio().unwrap();
+            let outcome = queue.run(2026, replication).unwrap();
+            let little = outcome.little_ratio().unwrap();
             assert!((little - 1.0).abs() < 1e-6, "Little's law: {little}");
-            seen.response.moments().mean().unwrap() / SECOND as f64 / exact_s
+            outcome.response.moments().mean().unwrap() / SECOND as f64 / exact_s
         });
         let seen = interval(&ratios, 0.99);
         assert!(seen.low <= 1.0 && 1.0 <= seen.high, "{seen:?}");
@@ -264,8 +265,8 @@ mod tests {
             requests: 5_000,
         };
         // Each request starts when the one before it has left.
-        let mut arrivals = queue.arrivals.start(Stream::new(3, 0, 0));
-        let mut services = Stream::new(3, 0, 1);
+        let mut arrivals = queue.arrivals.start(RandomStream::new(3, 0, 0));
+        let mut services = RandomStream::new(3, 0, 1);
         let (mut end, mut responses) = (0, Durations::default());
         for _ in 0..queue.requests {
             let arrived = arrivals.next_time();

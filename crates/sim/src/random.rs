@@ -8,14 +8,14 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// A stream of random numbers (xoshiro256++).
 #[derive(Clone, Debug)]
-pub struct Stream(Xoshiro256PlusPlus);
+pub struct RandomStream(Xoshiro256PlusPlus);
 
 /// Scatters inputs that differ in one bit over all bits.
 fn split_mix(word: u64) -> u64 {
     nephoscope_wire::random::Random::new(word).bits()
 }
 
-impl Stream {
+impl RandomStream {
     /// Returns the stream of a source of randomness in one replication.
     ///
     /// seed: of the whole experiment. source: number of the source within the model. Streams of
@@ -118,7 +118,7 @@ impl Distribution {
 
     /// Draws one duration in nanoseconds.
     #[inline]
-    pub fn draw(&self, stream: &mut Stream) -> f64 {
+    pub fn draw(&self, stream: &mut RandomStream) -> f64 {
         match self {
             Self::Constant(duration) => *duration,
             Self::Exponential(mean) => stream.exponential() * mean,
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn streams_are_reproducible_and_distinct() {
         let draws = |seed, replication, source| {
-            let mut stream = Stream::new(seed, replication, source);
+            let mut stream = RandomStream::new(seed, replication, source);
             (0..8).map(|_| stream.bits()).collect::<Vec<_>>()
         };
         assert_eq!(draws(1, 2, 3), draws(1, 2, 3));
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn streams_are_not_correlated() {
         // 20,000 pairs of uniforms: a correlation has a standard deviation of 0.007; 0.035 are five.
-        let (mut a, mut b) = (Stream::new(5, 0, 0), Stream::new(5, 0, 1));
+        let (mut a, mut b) = (RandomStream::new(5, 0, 0), RandomStream::new(5, 0, 1));
         let n = 20_000;
         let sum: f64 = (0..n).map(|_| (a.uniform() - 0.5) * (b.uniform() - 0.5)).sum();
         assert!((12.0 * sum / f64::from(n)).abs() < 0.035);
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn sample_means_agree_with_the_declared_ones() {
-        let mut stream = Stream::new(11, 0, 0);
+        let mut stream = RandomStream::new(11, 0, 0);
         let distributions = [
             Distribution::Constant(3.0),
             Distribution::Exponential(3.0),
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn rounding_preserves_the_mean() {
-        let mut stream = Stream::new(3, 0, 0);
+        let mut stream = RandomStream::new(3, 0, 0);
         let n = 100_000;
         let mean = (0..n).map(|_| stream.round(0.3)).sum::<u64>() as f64 / f64::from(n);
         assert!((mean - 0.3).abs() < 0.0075, "{mean}");

@@ -34,11 +34,11 @@ pub fn replicate<R: Send>(
 #[cfg(test)]
 mod tests {
     use super::replicate;
-    use crate::random::Stream;
+    use crate::random::RandomStream;
 
     #[test]
     fn results_do_not_depend_on_threads() {
-        let run = |number| Stream::new(9, number, 0).bits() ^ number;
+        let run = |number| RandomStream::new(9, number, 0).bits() ^ number;
         let one_thread = replicate(40, 1, run);
         assert_eq!(one_thread, replicate(40, 2, run));
         assert_eq!(one_thread, replicate(40, 7, run));

@@ -3,14 +3,19 @@ use crate::Nanos;
 use serde_json::Value;
 
 /// What a sample depends on inside a replication.
-pub type Factors<'a> = [(&'a str, Value)];
+pub type FactorPairs<'a> = [(&'a str, Value)];
 
 /// Receives samples: metric, factors, value, count, time within the replication.
-pub struct Sink<'a>(pub &'a mut dyn FnMut(&str, &Factors<'_>, f64, u64, Nanos));
+pub struct Sink<'a>(pub &'a mut dyn FnMut(&str, &FactorPairs<'_>, f64, u64, Nanos));
 
 impl Sink<'_> {
     /// Takes a value of the whole replication, if there is one.
-    pub fn scalar(&mut self, metric: &str, factors: &Factors<'_>, value: impl Into<Option<f64>>) {
+    pub fn scalar(
+        &mut self,
+        metric: &str,
+        factors: &FactorPairs<'_>,
+        value: impl Into<Option<f64>>,
+    ) {
         if let Some(value) = value.into() {
             (self.0)(metric, factors, value, 1, 0);
         }
@@ -20,14 +25,14 @@ impl Sink<'_> {
     pub fn histogram(
         &mut self,
         metric: &str,
-        factors: &Factors<'_>,
+        factors: &FactorPairs<'_>,
         pairs: impl Iterator<Item = (f64, u64)>,
     ) {
         pairs.for_each(|(value, count)| (self.0)(metric, factors, value, count, 0));
     }
 
     /// Takes an event.
-    pub fn event(&mut self, metric: &str, factors: &Factors<'_>, value: f64, time: Nanos) {
+    pub fn event(&mut self, metric: &str, factors: &FactorPairs<'_>, value: f64, time: Nanos) {
         (self.0)(metric, factors, value, 1, time);
     }
 }

@@ -37,18 +37,18 @@ impl Moments {
     /// Adds all values of `other`.
     /// Source: Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm" (1979).
     #[inline]
-    pub fn merge(&mut self, other: &Self) {
-        if self.count == 0 || other.count == 0 {
-            *self = if self.count == 0 { *other } else { *self };
+    pub fn merge(&mut self, more: &Self) {
+        if self.count == 0 || more.count == 0 {
+            *self = if self.count == 0 { *more } else { *self };
             return;
         }
-        let count = self.count + other.count;
-        let (deviation, share) = (other.mean - self.mean, other.count as f64 / count as f64);
+        let count = self.count + more.count;
+        let (deviation, share) = (more.mean - self.mean, more.count as f64 / count as f64);
         self.mean += deviation * share;
-        self.squares += other.squares + deviation * deviation * share * self.count as f64;
+        self.squares += more.squares + deviation * deviation * share * self.count as f64;
         self.count = count;
-        self.min = self.min.min(other.min);
-        self.max = self.max.max(other.max);
+        self.min = self.min.min(more.min);
+        self.max = self.max.max(more.max);
     }
 
     pub fn count(&self) -> u64 {
@@ -104,9 +104,9 @@ impl Durations {
         self.moments.merge(moments);
     }
 
-    pub fn merge(&mut self, other: &Self) {
-        self.moments.merge(&other.moments);
-        self.histogram.add(&other.histogram).expect("an unbounded histogram grows");
+    pub fn merge(&mut self, more: &Self) {
+        self.moments.merge(&more.moments);
+        self.histogram.add(&more.histogram).expect("an unbounded histogram grows");
     }
 
     pub fn count(&self) -> u64 {
@@ -250,18 +250,18 @@ mod tests {
 
         #[test]
         fn merged_parts_equal_the_whole(values in prop::collection::vec((-1e3f64..1e3, 0u64..5), 1..50)) {
-            let (mut whole, mut one, mut other) = <(Moments, Moments, Moments)>::default();
+            let (mut whole, mut first, mut second) = <(Moments, Moments, Moments)>::default();
             for (number, (value, times)) in values.iter().enumerate() {
                 (0..*times).for_each(|_| whole.add(*value));
-                if number % 2 == 0 { &mut one } else { &mut other }.add_many(*value, *times);
+                if number % 2 == 0 { &mut first } else { &mut second }.add_many(*value, *times);
             }
-            one.merge(&other);
-            prop_assert_eq!((one.count(), one.range()), (whole.count(), whole.range()));
+            first.merge(&second);
+            prop_assert_eq!((first.count(), first.range()), (whole.count(), whole.range()));
             let close = |a: Option<f64>, b: Option<f64>| match (a, b) {
                 (Some(a), Some(b)) => (a - b).abs() <= 1e-9 * b.abs().max(1.0),
                 (a, b) => a == b,
             };
-            prop_assert!(close(one.mean(), whole.mean()) && close(one.variance(), whole.variance()));
+            prop_assert!(close(first.mean(), whole.mean()) && close(first.variance(), whole.variance()));
         }
     }
 }

@@ -3,7 +3,7 @@ use crate::statistics::Moments;
 
 /// A confidence interval.
 #[derive(Clone, Copy, Debug)]
-pub struct Interval {
+pub struct ConfidenceInterval {
     pub low: f64,
     pub high: f64,
 }
@@ -14,7 +14,7 @@ const T_QUANTILES: [(f64, u64, f64); 4] =
     [(0.9, 5, 2.131846), (0.99, 6, 4.032142), (0.99, 12, 3.105806), (0.999, 8, 5.407882)];
 
 /// Returns the interval of the mean of independent values by Student's t.
-pub fn interval(values: &[f64], confidence: f64) -> Interval {
+pub fn interval(values: &[f64], confidence: f64) -> ConfidenceInterval {
     let mut moments = Moments::default();
     values.iter().for_each(|value| moments.add(*value));
     let key = (confidence, moments.count());
@@ -22,16 +22,16 @@ pub fn interval(values: &[f64], confidence: f64) -> Interval {
     let (_, _, t) = t.expect("the table has the quantile");
     let (mean, variance) = (moments.mean().unwrap(), moments.variance().unwrap());
     let half = t * (variance / moments.count() as f64).sqrt();
-    Interval { low: mean - half, high: mean + half }
+    ConfidenceInterval { low: mean - half, high: mean + half }
 }
 
 #[test]
 fn the_interval_covers_as_often_as_it_says() {
     let covered = (0..2000)
         .filter(|number| {
-            let mut stream = crate::random::Stream::new(1, *number, 0);
+            let mut stream = crate::random::RandomStream::new(1, *number, 0);
             let values: Vec<f64> = (0..5).map(|_| stream.uniform() + stream.uniform()).collect();
-            let Interval { low, high } = interval(&values, 0.9);
+            let ConfidenceInterval { low, high } = interval(&values, 0.9);
             low <= 1.0 && 1.0 <= high
         })
         .count() as f64;

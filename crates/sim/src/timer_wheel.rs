@@ -23,7 +23,7 @@ const NONE: u32 = u32::MAX;
 
 /// Positions of the first and the last entry of a slot; meaningless while the slot is empty.
 #[derive(Clone, Copy, Debug, Default)]
-struct Slot {
+struct WheelSlot {
     first: u32,
     last: u32,
 }
@@ -46,7 +46,7 @@ pub struct TimerWheel<E> {
     occupied_wheels: u32,
     /// Bit sets of the slots that have entries.
     occupied_slots: [[u64; 2]; WHEELS],
-    slots: [[Slot; SLOTS]; WHEELS],
+    slots: [[WheelSlot; SLOTS]; WHEELS],
 }
 
 impl<E> Default for TimerWheel<E> {
@@ -60,7 +60,7 @@ impl<E> Default for TimerWheel<E> {
             first_free: NONE,
             occupied_wheels: 0,
             occupied_slots: [[0; 2]; WHEELS],
-            slots: [[Slot::default(); SLOTS]; WHEELS],
+            slots: [[WheelSlot::default(); SLOTS]; WHEELS],
         }
     }
 }
@@ -185,7 +185,7 @@ impl<E: Copy> TimerWheel<E> {
     /// below. None if there is no entry or the slot begins later than `until`.
     fn advance(&mut self, until: Nanos) -> Option<()> {
         let (wheel, slot) = self.earliest()?;
-        let Slot { first, last } = self.slots[wheel][slot];
+        let WheelSlot { first, last } = self.slots[wheel][slot];
         let shift = DIGIT * wheel as u32;
         let begin = self.entries[first as usize].0 >> shift << shift;
         if begin > until {

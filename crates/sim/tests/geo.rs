@@ -1,5 +1,5 @@
 //! What holds for every scenario of sites and users, held over drawn ones; and what is refused.
-use nephoscope_sim::geo::{self, Scenario};
+use nephoscope_sim::geo::{self, GeoScenario};
 use nephoscope_sim::samples::Sink;
 use proptest::prelude::*;
 use serde_json::{json, Value};
@@ -10,7 +10,7 @@ struct Seen(BTreeMap<(String, String), (f64, u64)>);
 
 impl Seen {
     fn of(scenario: &Value, seed: u64) -> Self {
-        let scenario: Scenario = serde_json::from_value(scenario.clone()).unwrap();
+        let scenario: GeoScenario = serde_json::from_value(scenario.clone()).unwrap();
         let mut seen = BTreeMap::new();
         let outcome = geo::run(&scenario, seed).unwrap();
         outcome.emit(&mut Sink(&mut |metric, factors, value, count, _| {
@@ -194,7 +194,7 @@ fn refusal(change: impl Fn(&mut Value)) -> String {
         Drawn { users: 100.0, peak: 200.0, hours: (20, 22), latency_ms: [20.0, 40.0], page: false };
     let mut value = scenario(&[base], &[0, 1], 0.1, 5.0);
     change(&mut value);
-    match serde_json::from_value::<Scenario>(value) {
+    match serde_json::from_value::<GeoScenario>(value) {
         Err(why) => format!("{why}."),
         Ok(scenario) => match geo::run(&scenario, 1) {
             Err(refused) => refused.to_string(),

@@ -220,14 +220,14 @@ mod tests {
 
     #[test]
     fn limits_and_values_are_taken_in_any_order() {
-        let mut given = arguments("run ID --control --deadline=2.5 --params {\"a\":1} --nice -5");
-        assert_eq!(given.operand("an id").unwrap(), "ID");
+        let mut parsed = arguments("run ID --control --deadline=2.5 --params {\"a\":1} --nice -5");
+        assert_eq!(parsed.operand("an id").unwrap(), "ID");
         let (mut limits, mut params, mut nice) = (Limits::default(), Map::new(), 0);
-        while let Some(option) = given.next_option().unwrap() {
+        while let Some(option) = parsed.next_option().unwrap() {
             match option.as_str() {
-                "--params" => params = given.object().unwrap(),
-                "--nice" => nice = given.number(-20..=19).unwrap(),
-                option => assert!(limits.accept(option, &mut given).unwrap(), "{option}"),
+                "--params" => params = parsed.object().unwrap(),
+                "--nice" => nice = parsed.number(-20..=19).unwrap(),
+                option => assert!(limits.accept(option, &mut parsed).unwrap(), "{option}"),
             }
         }
         assert_eq!((limits.deadline, limits.control), (Duration::from_millis(2500), true));
@@ -236,22 +236,22 @@ mod tests {
 
     #[test]
     fn a_program_after_dashes_keeps_its_own_options() {
-        let mut given = arguments("enter --sysfs -- ls --all --");
-        assert!(given.rest_after_dashes().is_none());
-        assert_eq!(given.next_option().unwrap().unwrap(), "--sysfs");
-        assert_eq!(given.rest_after_dashes().unwrap(), ["ls", "--all", "--"]);
+        let mut parsed = arguments("enter --sysfs -- ls --all --");
+        assert!(parsed.rest_after_dashes().is_none());
+        assert_eq!(parsed.next_option().unwrap().unwrap(), "--sysfs");
+        assert_eq!(parsed.rest_after_dashes().unwrap(), ["ls", "--all", "--"]);
     }
 
-    fn first_error(mut given: Arguments) -> Option<Error> {
+    fn first_error(mut parsed: Arguments) -> Option<Error> {
         loop {
-            let read = match given.next_option() {
+            let read = match parsed.next_option() {
                 Ok(None) => return None,
                 Ok(Some(option)) => match option.as_str() {
-                    "--count" => given.number(1..=9).map(|_| ()),
-                    "--path" => given.path().map(|_| ()),
-                    "--params" => given.object().map(|_| ()),
-                    option => Limits::default().accept(option, &mut given).and_then(|known| {
-                        known.then_some(()).ok_or_else(|| given.unknown_option(option))
+                    "--count" => parsed.number(1..=9).map(|_| ()),
+                    "--path" => parsed.path().map(|_| ()),
+                    "--params" => parsed.object().map(|_| ()),
+                    option => Limits::default().accept(option, &mut parsed).and_then(|known| {
+                        known.then_some(()).ok_or_else(|| parsed.unknown_option(option))
                     }),
                 },
                 Err(error) => Err(error),

@@ -3,7 +3,7 @@ use serde::Serialize;
 
 /// What kind of failure it is; decides the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FailureKind {
     /// The caller asked for something that does not exist, is out of bounds or makes no sense.
     Usage,
     /// The trial was started and failed.
@@ -16,7 +16,7 @@ pub enum Kind {
     Deadline,
 }
 
-impl Kind {
+impl FailureKind {
     pub fn exit_code(self) -> i32 {
         match self {
             Self::Usage => 2,
@@ -32,7 +32,7 @@ impl Kind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Error {
     #[serde(skip)]
-    pub kind: Kind,
+    pub kind: FailureKind,
     /// Stable snake_case name for programs.
     pub name: &'static str,
     /// What and where; a full sentence.
@@ -49,7 +49,7 @@ impl std::fmt::Display for Error {
 
 impl Error {
     pub fn new(
-        kind: Kind,
+        kind: FailureKind,
         name: &'static str,
         message: impl Into<String>,
         hint: impl Into<String>,
@@ -58,13 +58,13 @@ impl Error {
     }
 
     pub fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self::new(Kind::Usage, "usage", message, hint)
+        Self::new(FailureKind::Usage, "usage", message, hint)
     }
 
     /// A system call that failed where it normally does not.
     pub fn os(what: &str, error: &std::io::Error) -> Self {
         Self::new(
-            Kind::Failed,
+            FailureKind::Failed,
             "system_call_failed",
             format!("{what} failed: {error}."),
             "Run `nephoscope doctor` to see what this machine allows.",
@@ -73,7 +73,7 @@ impl Error {
 
     pub fn output(error: &std::io::Error) -> Self {
         Self::new(
-            Kind::Failed,
+            FailureKind::Failed,
             "output_closed",
             format!("Standard output cannot be written: {error}."),
             "Read the output to its end, or free space where it goes.",

@@ -17,7 +17,7 @@ pub struct LoopGaps {
 /// windows of all loops: one that waits for the refill when its window ends records a gap up to the
 /// refill, while another may have stopped looking. `None` below three long gaps.
 pub fn obtained(loops: &[LoopGaps], long_ns: u64) -> Option<f64> {
-    let common = *loops.iter().map(|one| one.window.start()).max()?
+    let common = *loops.iter().map(|cycle| cycle.window.start()).max()?
         ..=*loops.iter().map(|one| one.window.end()).min()?;
     let ends = |one: &LoopGaps| -> Vec<u64> {
         let long = one.gaps.iter().filter(|(start, end)| end - start >= long_ns);

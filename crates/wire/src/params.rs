@@ -1,7 +1,7 @@
 //! A caller's parameters, checked against the spec: unknown names, wrong types and values out of
 //! bounds are refused with a sentence that names the bound.
 use crate::error::Error;
-use crate::spec::{Kind, Param, Spec};
+use crate::spec::{Param, ParamKind, Spec};
 use serde_json::{json, Map, Value};
 
 /// Returns the error for refused parameters; the sentence states the bound.
@@ -16,9 +16,9 @@ pub struct Params {
 }
 
 impl Params {
-    /// Checks `given` against `spec` and fills in the defaults.
-    pub fn check(spec: &Spec, given: &Map<String, Value>) -> Result<Self, Error> {
-        for name in given.keys() {
+    /// Checks `parameters` against `spec` and fills in the defaults.
+    pub fn check(spec: &Spec, parameters: &Map<String, Value>) -> Result<Self, Error> {
+        for name in parameters.keys() {
             if !spec.params.iter().any(|param| param.id == name) {
                 let known: Vec<_> = spec.params.iter().map(|param| param.id).collect();
                 return Err(refused(format!(
@@ -30,7 +30,7 @@ impl Params {
         }
         let mut values = Map::new();
         for param in spec.params {
-            let value = match given.get(param.id) {
+            let value = match parameters.get(param.id) {
                 Some(value) => checked(spec.id, param, value)?,
                 None => json!(param)["default"].clone(),
             };
@@ -85,7 +85,7 @@ impl Params {
         }
         let param = spec.params.iter().find(|param| param.id == id);
         match param.map(|param| param.kind) {
-            Some(Kind::ChoiceList { choices, .. }) => {
+            Some(ParamKind::ChoiceList { choices, .. }) => {
                 choices.iter().map(|word| (*word).to_owned()).collect()
             }
             _ => Vec::new(),
@@ -108,24 +108,24 @@ fn checked(spec_id: &str, param: &Param, value: &Value) -> Result<Value, Error> 
         value.as_array().is_some_and(|list| list.iter().all(is_item))
     };
     let (is_valid, wanted) = match param.kind {
-        Kind::Int { min, max, .. } => {
+        ParamKind::Int { min, max, .. } => {
             (is_whole(value, min, max), format!("a whole number from {min} to {max}"))
         }
-        Kind::Float { min, max, .. } => {
+        ParamKind::Float { min, max, .. } => {
             let is_within = value.as_f64().is_some_and(|number| (min..=max).contains(&number));
             (is_within, format!("a number from {min} to {max}"))
         }
-        Kind::Bool { .. } => (value.is_boolean(), "true or false".to_owned()),
-        Kind::Choice { choices, .. } => {
+        ParamKind::Bool { .. } => (value.is_boolean(), "true or false".to_owned()),
+        ParamKind::Choice { choices, .. } => {
             (is_word(value, choices), format!("one of {}", choices.join(", ")))
         }
-        Kind::Text { .. } => (value.is_string(), "a text".to_owned()),
-        Kind::TextList { .. } => (all(&Value::is_string), "a list of texts".to_owned()),
-        Kind::IntList { min, max, .. } => (
+        ParamKind::Text { .. } => (value.is_string(), "a text".to_owned()),
+        ParamKind::TextList { .. } => (all(&Value::is_string), "a list of texts".to_owned()),
+        ParamKind::IntList { min, max, .. } => (
             all(&|item| is_whole(item, min, max)),
             format!("a list of whole numbers from {min} to {max}"),
         ),
-        Kind::ChoiceList { choices, .. } => (
+        ParamKind::ChoiceList { choices, .. } => (
             all(&|item| is_word(item, choices)),
             format!("a list of words out of {}", choices.join(", ")),
         ),
@@ -135,7 +135,7 @@ fn checked(spec_id: &str, param: &Param, value: &Value) -> Result<Value, Error> 
         return Err(refused(format!("{spec_id}: {id} must be {wanted}, not {value}.")));
     }
     Ok(match param.kind {
-        Kind::Float { .. } => json!(value.as_f64()),
+        ParamKind::Float { .. } => json!(value.as_f64()),
         _ => value.clone(),
     })
 }
@@ -155,8 +155,8 @@ mod tests {
         ..Spec::about(Resource::None)
     };
 
-    fn check(given: Value) -> Result<Params, Error> {
-        Params::check(&SPEC, given.as_object().unwrap())
+    fn check(values: Value) -> Result<Params, Error> {
+        Params::check(&SPEC, values.as_object().unwrap())
     }
 
     #[test]
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn wrong_types_are_refused() {
-        for given in [
+        for values in [
             json!({"size_bytes": "64"}),
             json!({"size_bytes": 6.5}),
             json!({"size_bytes": null}),
@@ -187,7 +187,7 @@ mod tests {
             json!({"words": "a b"}),
             json!({"words": ["a", 1]}),
         ] {
-            assert!(check(given.clone()).is_err(), "{given} was accepted");
+            assert!(check(values.clone()).is_err(), "{values} was accepted");
         }
     }
 }

@@ -45,7 +45,7 @@ impl Random {
 
     /// True with probability `ratio`, 0 to 1.
     #[inline]
-    pub fn chance(&mut self, ratio: f64) -> bool {
+    pub fn bernoulli(&mut self, ratio: f64) -> bool {
         self.uniform() < ratio
     }
 
@@ -99,7 +99,7 @@ mod tests {
         // 99 degrees of freedom: mean 99, standard deviation sqrt(198) = 14; six of them.
         assert!((chi2 - 99.0).abs() < 6.0 * 14.1, "{chi2}");
         assert_eq!(random.below(0), 0);
-        assert!((0..1000).all(|_| !random.chance(0.0) && random.chance(1.0)));
+        assert!((0..1000).all(|_| !random.bernoulli(0.0) && random.bernoulli(1.0)));
     }
 
     #[test]

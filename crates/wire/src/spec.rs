@@ -179,7 +179,7 @@ impl Metric {
 /// Type, default and bounds of a parameter.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Kind {
+pub enum ParamKind {
     /// Whole number; also bytes and nanoseconds.
     Int {
         default: i64,
@@ -223,7 +223,7 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Param {
     #[serde(flatten)]
-    pub kind: Kind,
+    pub kind: ParamKind,
     /// Name, with its unit where it has one (`duration_ns`).
     pub id: &'static str,
     pub unit: Unit,
@@ -233,13 +233,13 @@ pub struct Param {
 
 /// Declares a parameter by its name, whose ending states its unit.
 impl Param {
-    const fn new(id: &'static str, kind: Kind) -> Self {
+    const fn new(id: &'static str, kind: ParamKind) -> Self {
         Self { kind, id, unit: Unit::of_name(id), doc: "" }
     }
 
     pub const fn int(id: &'static str, default: i64, bounds: RangeInclusive<i64>) -> Self {
         let (min, max) = (*bounds.start(), *bounds.end());
-        Self::new(id, Kind::Int { default, min, max })
+        Self::new(id, ParamKind::Int { default, min, max })
     }
 
     /// A whole number of things that the name itself counts (`threads`).
@@ -254,11 +254,11 @@ impl Param {
 
     pub const fn float(id: &'static str, default: f64, bounds: RangeInclusive<f64>) -> Self {
         let (min, max) = (*bounds.start(), *bounds.end());
-        Self::new(id, Kind::Float { default, min, max })
+        Self::new(id, ParamKind::Float { default, min, max })
     }
 
     pub const fn switch(id: &'static str, default: bool) -> Self {
-        Self::new(id, Kind::Bool { default })
+        Self::new(id, ParamKind::Bool { default })
     }
 
     /// One word out of `choices`.
@@ -267,21 +267,21 @@ impl Param {
         default: &'static str,
         choices: &'static [&'static str],
     ) -> Self {
-        Self::new(id, Kind::Choice { default, choices })
+        Self::new(id, ParamKind::Choice { default, choices })
     }
 
     /// Any number of words out of `choices`; all of them if none is given.
     pub const fn choices(id: &'static str, choices: &'static [&'static str]) -> Self {
-        Self::new(id, Kind::ChoiceList { default: &[], choices })
+        Self::new(id, ParamKind::ChoiceList { default: &[], choices })
     }
 
     pub const fn text(id: &'static str, default: &'static str) -> Self {
-        Self::new(id, Kind::Text { default })
+        Self::new(id, ParamKind::Text { default })
     }
 
     /// A list of texts; empty unless one is given.
     pub const fn texts(id: &'static str) -> Self {
-        Self::new(id, Kind::TextList { default: &[] })
+        Self::new(id, ParamKind::TextList { default: &[] })
     }
 
     pub const fn ints(
@@ -290,14 +290,14 @@ impl Param {
         bounds: RangeInclusive<i64>,
     ) -> Self {
         let (min, max) = (*bounds.start(), *bounds.end());
-        Self::new(id, Kind::IntList { default, min, max })
+        Self::new(id, ParamKind::IntList { default, min, max })
     }
 
     /// Returns whether a number lies in the bounds; false for a parameter that is no number.
     pub fn allows(&self, number: f64) -> bool {
         match self.kind {
-            Kind::Int { min, max, .. } => (min as f64..=max as f64).contains(&number),
-            Kind::Float { min, max, .. } => (min..=max).contains(&number),
+            ParamKind::Int { min, max, .. } => (min as f64..=max as f64).contains(&number),
+            ParamKind::Float { min, max, .. } => (min..=max).contains(&number),
             _ => false,
         }
     }

@@ -1,5 +1,5 @@
 //! Writes the lines of a trial: `ready`, its samples, and the `done` at its end.
-use crate::error::{Error, Kind};
+use crate::error::{Error, FailureKind};
 use crate::lines::{Done, SampleLine};
 use crate::spec::{Shape, Spec};
 use serde::Serialize;
@@ -86,7 +86,7 @@ impl<W: Write> TrialWriter<W> {
         debug_assert!(self.spec.metric(metric).is_some(), "{metric} is not in the spec");
         if !value.is_finite() {
             return Err(Error::new(
-                Kind::Failed,
+                FailureKind::Failed,
                 "not_a_number",
                 format!("{} yielded {metric} = {value}.", self.spec.id),
                 "Report this with the parameters; the trial does not count.",

@@ -1,4 +1,4 @@
-"""What can be measured: native benchmarks and adapters, as the files of contracts/ declare them.
+"""What can be measured: native benchmarks and adapters, as the built contracts declare them.
 
 Python keeps no list of native benchmarks, metrics or units of its own; this module reads the file
 that `nephoscope-probe describe` wrote, the one that the room adapters/ wrote, and the one that
@@ -247,9 +247,20 @@ def source_folder(name: str) -> Path:
     raise Lacking(f"The folder of the {name} is missing.", "Install the package again.")
 
 
+def contracts_folder() -> Path:
+    """Path of the built contracts. Raises Lacking in a source tree in which nothing was built."""
+    folder = Path(str(resources.files("nephoscope"))) / "_contracts"
+    if not folder.is_dir():
+        raise Lacking(
+            "The lists of benchmarks and the schemas were not built in this source tree.",
+            "Build them: `make probe`.",
+        )
+    return folder
+
+
 def contract_path(name: str) -> Path:
-    """Path of a file of contracts/."""
-    return source_folder("contracts") / name
+    """Path of a built contract."""
+    return contracts_folder() / name
 
 
 def parse(document: Mapping[str, Any]) -> Catalog:
@@ -309,8 +320,9 @@ def load() -> Catalog:
 
 
 def simulations(document: Mapping[str, Any]) -> list[BenchmarkSpec]:
-    """Returns what only a simulation yields, from the JSON of contracts/simulations.json."""
-    return [replace(parse_spec(item), kind=SIMULATION) for item in document["benchmarks"]]
+    """Returns what only a simulation yields, from the JSON of `nephoscope-sim describe`."""
+    only = (item for item in document["benchmarks"] if item["id"].startswith(SIMULATED))
+    return [replace(parse_spec(item), kind=SIMULATION) for item in only]
 
 
 def _document(name: str) -> Mapping[str, Any]:

@@ -10,15 +10,13 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import re
 from collections.abc import Mapping, Set
 from enum import Enum
 from typing import Any, get_type_hints
 
+from nephoscope.core.format_versions import DOCUMENT
 from nephoscope.core.model import stated
-
-SCHEMA_VERSION = 1
-"""Version of all JSON documents that are printed and written to files. It rises when a key is
-removed or changes its meaning; new keys do not raise it."""
 
 LARGE = 4_000_000
 """Characters from which a document is not indented."""
@@ -50,7 +48,13 @@ def to_json(value: Any) -> Any:
 
 def versioned(content: Any) -> dict[str, Any]:
     """Returns the document of a record or mapping with the version of its schema in front."""
-    return {"schema_version": SCHEMA_VERSION, **to_json(content)}
+    return {"schema_version": DOCUMENT.version, **to_json(content)}
+
+
+def is_of_this_version(text: bytes) -> bool:
+    """States whether the text of a versioned document has the version that this program writes."""
+    match = re.match(rb'\{\s*"schema_version":\s*(\d+)\s*[,}]', text)
+    return match is not None and int(match[1]) == DOCUMENT.version
 
 
 def to_text(document: Any) -> str:
@@ -108,7 +112,7 @@ def schema_of(record: type[Any], title: str) -> dict[str, Any]:
             }
 
     document = TypeAdapter(record).json_schema(mode="serialization", schema_generator=RecordSchema)
-    version = {"const": SCHEMA_VERSION, "description": "Version of the document's schema."}
+    version = {"const": DOCUMENT.version, "description": "Version of the document's schema."}
     document["properties"] = {"schema_version": version, **document["properties"]}
     document["required"] = ["schema_version", *document["required"]]
     return {"$schema": DRAFT, "title": title, **document}

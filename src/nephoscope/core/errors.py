@@ -10,6 +10,7 @@ NephoscopeError
 │   ├── BenchmarkFailed          the probe said why a trial failed (a named error)
 │   └── Interrupted              the user or a signal ended the run; the same command resumes it
 ├── StoreError          exit 3   a store that cannot be read or written
+│   └── LaterFormat              a file of a later format version
 └── Lacking             exit 4   the environment lacks something; says the command that installs it
 """
 
@@ -115,6 +116,10 @@ class Interrupted(RunFailed):
 
 class StoreError(NephoscopeError):
     """A store that cannot be read or written."""
+
+
+class LaterFormat(StoreError):
+    """A file of a format version that this program does not read; see `format_versions`."""
 
 
 class Lacking(NephoscopeError):

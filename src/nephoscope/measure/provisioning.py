@@ -18,6 +18,7 @@ Say = Callable[[str], None]
 """Takes one line of progress."""
 
 UP, COMING_UP, BROKEN = "up", "coming up", "broken"
+LATER = "made by a later version"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +26,9 @@ class Provisioned:
     """A set of machines that was found, by the name under which it was created.
 
     state: up, coming up (a process is making it), broken (remains of one that was not finished, or
-    a part of it has ended: `problem` says which), or "owned by USER" where this user may not see
-    more. since: seconds since the epoch; None when nothing shows it.
+    a part of it has ended: `problem` says which), made by a later version of the program (`problem`
+    says by which), or "owned by USER" where this user may not see more. since: seconds since the
+    epoch; None when nothing shows it.
     """
 
     name: str

@@ -78,7 +78,7 @@ def subtitle(result: RunResult) -> str:
 
 
 def document(result: RunResult) -> dict[str, Any]:
-    """Returns the document of `--json` (contracts/result.schema.json)."""
+    """Returns the document of `--json` (result.schema.json)."""
     parts: dict[str, Any] = dict.fromkeys(entry.name for entry in feature.features())
     parts |= {
         entry.name: documents.to_json(part) for entry, part in feature.contributing(result.parts)

@@ -46,8 +46,8 @@ class ReportSection:
 class Command:
     """A click command, imported when it is called. summary: first sentence of its help.
 
-    module: that of the function, `.features.NAME.command` unless given; with `:name` where the function
-    does not have the command's name.
+    module: that of the function, `.features.NAME.command` unless given; with `:name` where the
+    function does not have the command's name.
     """
 
     name: str

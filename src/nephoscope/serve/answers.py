@@ -63,8 +63,12 @@ def result(store: Store, run: str, analyse: bool) -> RenderedResponse:
 
 
 def stored_result(run: StoredRun) -> bytes | None:
-    """Returns the result that was written with the report of a finished run, where it is intact."""
-    return _intact(run, "result.json") if run.state == FINISHED else None
+    """Returns the result that was written with the report of a finished run.
+
+    None where there is none, or it is damaged or of another version of the document.
+    """
+    text = _intact(run, "result.json") if run.state == FINISHED else None
+    return text if text is not None and documents.is_of_this_version(text) else None
 
 
 def result_changed_ns(run: StoredRun) -> int | None:

@@ -12,6 +12,7 @@ import fcntl
 import os
 import re
 import zlib
+from collections import Counter
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -20,6 +21,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from nephoscope.core.errors import StoreError
+from nephoscope.core.format_versions import DAY_FILE
 from nephoscope.store import journal, summary
 from nephoscope.store.digests import digest_of
 from nephoscope.store.files import (
@@ -108,15 +110,25 @@ def summaries(
                 yield run
 
 
-def read(path: Path, problems: list[str]) -> Iterator[RunSummary]:
-    """Yields the summaries of a day file; adds a sentence to `problems` for each damaged line."""
+def read(path: Path, problems: list[str], later: list[str] | None = None) -> Iterator[RunSummary]:
+    """Yields the summaries of a day file; adds a sentence to `problems` for each damaged line.
+
+    later: receives a sentence for all lines of a later format version; None for `problems`.
+    """
+    unread: Counter[tuple[int, str]] = Counter()
     for number, line in enumerate(_lines(path), start=1):
         if not line.endswith(b"\n"):
             problems.append(f"{path}: the last line is incomplete and left out.")
-        elif (measured := summary.parsed(line[:-1])) is None:
-            problems.append(f"{path}: line {number} is damaged and left out.")
-        else:
+        elif (measured := summary.parsed(line[:-1])) is not None:
             yield measured
+        elif (version := summary.later_version(line[:-1])) is not None:
+            unread[version] += 1
+        else:
+            problems.append(f"{path}: line {number} is damaged and left out.")
+    for (number, writer), lines in unread.items():
+        runs = "one run is left out, which" if lines == 1 else f"{lines} runs are left out; each"
+        sentence = " ".join(DAY_FILE.refusal(f"{path}: {runs}", number, writer))
+        (problems if later is None else later).append(sentence)
 
 
 def _lines(path: Path) -> Iterator[bytes]:

@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from nephoscope.core.documents import SCHEMA_VERSION
 from nephoscope.core.errors import UsageError
+from nephoscope.core.format_versions import DOCUMENT
 from nephoscope.store.batch import Batch
 from nephoscope.store.files import translating_os_errors, writing_atomically
 from nephoscope.store.run import StoredRun
@@ -225,5 +225,5 @@ def _json_lines(tables: Iterable[pa.Table]) -> Iterator[str]:
     for table in tables:
         names = table.schema.names
         for row in zip(*column_lists(table, names), strict=True):
-            values = {"schema_version": SCHEMA_VERSION, **dict(zip(names, row, strict=True))}
+            values = {"schema_version": DOCUMENT.version, **dict(zip(names, row, strict=True))}
             yield json.dumps(values) + "\n"

@@ -21,6 +21,7 @@ from typing import Any
 
 from nephoscope import __version__
 from nephoscope.core.errors import StoreError
+from nephoscope.core.format_versions import RUN_LIST
 from nephoscope.store.files import write_atomically
 from nephoscope.store.journal import parsed_line, with_checksum
 from nephoscope.store.listing import StoredRunRow, row_of
@@ -38,7 +39,7 @@ LOOK_S = 0.5
 """Seconds for which one look reads manifests; the next look reads the rest."""
 
 FILE = ".index.jsonl"
-_VERSION = f"1 of {__version__}"
+_VERSION = f"{RUN_LIST.version} of {__version__}"
 _SETTLED_NS = 2_000_000_000
 """Age of a manifest from which on another one cannot have the same time of change."""
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from nephoscope.core.errors import StoreError
+from nephoscope.core.errors import LaterFormat, StoreError
+from nephoscope.core.format_versions import RUN
 from nephoscope.store import digests
 from nephoscope.store.files import translating_os_errors, write_atomically
 
@@ -18,9 +19,6 @@ STATES = (RUNNING, MEASURED, FINISHED, FAILED)
 """running: trials are missing. measured: all trials are there. finished: reported as well.
 failed: nothing could be measured; the same command begins a new run."""
 
-VERSION = 2
-"""Version of a run's files. It rises where an earlier program would misread them; new keys do not
-raise it. docs/explanation/store-format.md has the policy."""
 MERGED_SINCE = 2
 """Version from which on the trials of a run that ended are merged; see merged_trials.py."""
 YEAR_10000_S = 253_402_300_800
@@ -50,13 +48,8 @@ def read_manifest(path: Path) -> dict[str, Any]:
         raise StoreError(f"{path} is damaged: its content is not what was stored.", _HINT)
     version = manifest.get("version") if isinstance(manifest, dict) else None
     # First, because the keys of another version may differ.
-    if isinstance(version, int) and not 1 <= version <= VERSION:
-        writer = f"nephoscope {manifest.get('nephoscope', 'of another version')}"
-        raise StoreError(
-            f"{path} has format version {version}, written by {writer}; this program reads "
-            f"versions up to {VERSION}.",
-            "Install that version or a newer one.",
-        )
+    if isinstance(version, int) and not RUN.is_readable(version):
+        raise LaterFormat(*RUN.refusal(path, version, str(manifest.get("nephoscope") or "")))
     if not isinstance(manifest, dict) or not manifest.keys() >= _NEEDED.keys():
         raise StoreError(f"{path} is no manifest of a run.", _HINT)
     for key, is_valid in {**_NEEDED, **_OPTIONAL}.items():

@@ -17,9 +17,9 @@ from nephoscope import __version__
 from nephoscope.catalog import MEANING, MEANING_OF_METRIC, BenchmarkSpec, Catalog
 from nephoscope.core.documents import to_json
 from nephoscope.core.errors import StoreError, UnknownName, UsageError
+from nephoscope.core.format_versions import RUN
 from nephoscope.core.model import Setting
 from nephoscope.store import day_files
-from nephoscope.store import manifest as manifests
 from nephoscope.store.files import opened, sync_directory, translating_os_errors
 from nephoscope.store.holder import WITHOUT_RESULTS
 from nephoscope.store.manifest import MEASURED, RUNNING, write_manifest
@@ -105,7 +105,7 @@ class Store:
         final = self.runs_path / run_id
         aside = self.runs_path / f".{run_id}.{os.getpid()}{_NEW}"
         full = {
-            "version": manifests.VERSION,
+            "version": RUN.version,
             "id": run_id,
             "state": RUNNING,
             "nephoscope": __version__,
@@ -287,7 +287,7 @@ def _created_s(run: StoredRun) -> float:
 
 
 def spec_json(spec: BenchmarkSpec) -> dict[str, Any]:
-    """A benchmark's declaration as contracts/benchmarks.json has it, without page and meaning."""
+    """A benchmark's declaration as benchmarks.json has it, without page and meaning."""
     values = {key: value for key, value in to_json(spec).items() if key not in MEANING}
     metrics = [
         {key: value for key, value in metric.items() if key not in MEANING_OF_METRIC}

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from nephoscope import __version__
 from nephoscope.core.errors import StoreError
+from nephoscope.core.format_versions import RUN_SUMMARY
 from nephoscope.core.model import Better, Estimate, Shape
 from nephoscope.core.reading import jsontext
 from nephoscope.store import journal
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from nephoscope.store.packing import Histogram
 
 FILE = "summary.json"
-VERSION = 1
-"""Version of a summary. A run's own of another version is computed again."""
 _HEAD_LIMIT = 1 << 28
 """Bytes that the text of a head may take."""
 
@@ -140,7 +139,7 @@ def line_of(summary: RunSummary) -> bytes:
     return journal.with_checksum(
         {
             "run": summary.run,
-            "version": VERSION,
+            "version": RUN_SUMMARY.version,
             "nephoscope": summary.nephoscope,
             "started_s": summary.started_s,
             "plan": summary.plan,
@@ -198,6 +197,14 @@ def parsed(line: bytes) -> RunSummary | None:
         return None
 
 
+def later_version(line: bytes) -> tuple[int, str] | None:
+    """Returns version and writer of an intact line of a later version; None for another line."""
+    document, holds = journal.parsed_line(line)
+    if document is None or not holds or not RUN_SUMMARY.is_later(document.get("version")):
+        return None
+    return document["version"], str(document.get("nephoscope") or "")
+
+
 _TYPES: Mapping[str, type] = {
     "run": str,
     "version": int,
@@ -216,7 +223,7 @@ _TYPES: Mapping[str, type] = {
 
 
 def _summary(document: Mapping[str, Any]) -> RunSummary:
-    if document["version"] != VERSION or not is_moment(document["started_s"]):
+    if not RUN_SUMMARY.is_readable(document["version"]) or not is_moment(document["started_s"]):
         raise ValueError("it is of another version")
     reader = zlib.decompressobj()
     text = reader.decompress(base64.b64decode(document["head"], validate=True), _HEAD_LIMIT)

@@ -3,30 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import glob
-import os
-import shutil
 from typing import Any
 
-import pytest
-
 from nephoscope.catalog.adapters import ADAPTERS
-from nephoscope.catalog.adapters.servers import postgresql
 from nephoscope.measure.targets import parse, session
 from nephoscope.measure.targets.base import TargetTrial
 
 DEADLINE_S = 600
 """For tools that hang. 7-Zip's fixed work takes 13 s of two free CPUs, and five times that beside
 a load of 16."""
-
-
-def needs(*programs: str) -> None:
-    """Skips the test where a program is not installed."""
-    folders = [folder for pattern in postgresql.PATHS for folder in glob.glob(pattern)]
-    path = os.pathsep.join([os.environ["PATH"], "/usr/sbin", *folders])
-    for program in programs:
-        if shutil.which(program, path=path) is None:
-            pytest.skip(f"needs {program}")
 
 
 def measured(benchmark: str, params: dict[str, Any]) -> tuple[TargetTrial, dict[str, Any]]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from live import needs
+from tests.tools import needs
 
 from nephoscope.catalog.adapters import ADAPTERS
 from nephoscope.measure.targets.probe.tools import server_job, wrap
@@ -51,21 +51,23 @@ def descendants(pid: int) -> set[int]:
 
 
 @pytest.mark.parametrize(
-    ("benchmark", "params", "programs"),
+    ("benchmark", "params"),
     [
-        ("wrk", {}, ("nginx",)),
-        ("redis-benchmark", {}, ("redis-server",)),
-        ("db.pgbench", {}, ("postgres", "initdb")),
-        ("http.apache", {}, ("apache2",)),
-        ("http.nginx", {"failure": "hangs"}, ("nginx", "setpriv")),
-        ("lb.haproxy", {"backends": ["127.0.0.1:9"]}, ("haproxy",)),
-        ("lb.nginx", {"backends": ["127.0.0.1:9"]}, ("nginx",)),
+        pytest.param(benchmark, params, marks=needs(*programs))
+        for benchmark, params, programs in (
+            ("wrk", {}, ("nginx",)),
+            ("redis-benchmark", {}, ("redis-server",)),
+            ("db.pgbench", {}, ("postgres", "initdb")),
+            ("http.apache", {}, ("apache2",)),
+            ("http.nginx", {"failure": "hangs"}, ("nginx", "setpriv")),
+            ("lb.haproxy", {"backends": ["127.0.0.1:9"]}, ("haproxy",)),
+            ("lb.nginx", {"backends": ["127.0.0.1:9"]}, ("nginx",)),
+        )
     ],
 )
 def test_a_killed_server_ends_and_its_folder_goes(
-    probe: Path, scratch: Path, benchmark: str, params: dict[str, Any], programs: tuple[str, ...]
+    probe: Path, scratch: Path, benchmark: str, params: dict[str, Any]
 ) -> None:
-    needs(*programs)
     environment = {**os.environ, "TMPDIR": str(scratch)}
     words = wrap(str(probe), server_job(ADAPTERS[benchmark], params), 60)
     with subprocess.Popen(

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
-from live import measured, needs, values
+from live import measured, values
+from tests.tools import needs
 
 SECOND = {"duration_ns": 1_000_000_000}
 
 
+@needs("redis-benchmark", "redis-server")
 @pytest.mark.parametrize(
     ("command", "pipeline"), [("get", 1), ("set", 16), ("incr", 1), ("lpush", 7)]
 )
 def test_redis_executes_what_redis_benchmark_reports(
     probe: Path, command: str, pipeline: int
 ) -> None:
-    needs("redis-benchmark", "redis-server")
     params = {"command": command, "requests": 4000, "clients": 4, "pipeline": pipeline}
     trial, served = measured("redis-benchmark", params)
     assert served[f"{command}_count"] == -(-4000 // pipeline) * pipeline
@@ -25,16 +25,16 @@ def test_redis_executes_what_redis_benchmark_reports(
     assert found["latency_min_ns"] <= found["latency_p50_ns"] <= found["latency_max_ns"]
 
 
+@needs("memtier_benchmark", "redis-server")
 def test_redis_executes_what_memtier_reports(probe: Path) -> None:
-    needs("memtier_benchmark", "redis-server")
     params = {"requests": 500, "clients": 4, "keys": 100, "sets": 1, "gets": 4}
     trial, served = measured("memtier", params)
     assert served["set_count"] + served["get_count"] == 100 + 4 * 500
     assert values(trial)["misses_per_s"] == 0
 
 
+@needs("pgbench", "postgres", "initdb")
 def test_postgresql_inserts_what_pgbench_reports(probe: Path) -> None:
-    needs("pgbench", "postgres", "initdb")
     params = {"clients": 2, "synchronous_commit": False, **SECOND}
     trial, served = measured("db.pgbench", params)
     text = trial.documents["tool"]["stdout"]
@@ -44,8 +44,8 @@ def test_postgresql_inserts_what_pgbench_reports(probe: Path) -> None:
     assert served["committed_count"] > reported
 
 
+@needs("sysbench", "postgres", "initdb")
 def test_postgresql_deletes_what_sysbench_reports(probe: Path) -> None:
-    needs("sysbench", "postgres", "initdb")
     params = {"rows": 1000, "synchronous_commit": False, **SECOND}
     trial, served = measured("sysbench.oltp", params)
     text = trial.documents["tool"]["stdout"]
@@ -55,6 +55,7 @@ def test_postgresql_deletes_what_sysbench_reports(probe: Path) -> None:
     assert values(trial)["errors_count"] == 0
 
 
+@needs("sysbench")
 @pytest.mark.parametrize(
     ("benchmark", "params", "product"),
     [
@@ -70,7 +71,6 @@ def test_postgresql_deletes_what_sysbench_reports(probe: Path) -> None:
 def test_sysbench_measures_the_machine(
     probe: Path, benchmark: str, params: dict[str, object], product: tuple[str, int] | None
 ) -> None:
-    needs("sysbench")
     found = values(measured(benchmark, {**params, **SECOND})[0])
     if product is None:
         assert found["events_per_s"] > 0
@@ -81,15 +81,15 @@ def test_sysbench_measures_the_machine(
     assert transferred == pytest.approx(found[metric] * size, rel=1e-3, abs=0.01 * 2**20)
 
 
+@needs("sqlite3")
 @pytest.mark.parametrize(("synchronous", "journal"), [("off", "memory"), ("normal", "wal")])
 def test_sqlite_has_all_rows(probe: Path, synchronous: str, journal: str) -> None:
-    needs("sqlite3")
     params = {"inserts": 3000, "synchronous": synchronous, "journal_mode": journal}
     found = values(measured("db.sqlite", params)[0])
     assert found["inserts_per_s"] * found["insert_mean_ns"] == pytest.approx(1e9)
 
 
-@pytest.mark.skipif(shutil.which("sqlite3") is None, reason="needs sqlite3")
+@needs("sqlite3")
 def test_nothing_stays_behind(probe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     measured("db.sqlite", {"inserts": 3000, "synchronous": "off"})

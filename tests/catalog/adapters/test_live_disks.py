@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from live import measured, needs, values
+from live import measured, values
+from tests.tools import needs
 
 JOB = """\
 [global]
@@ -22,8 +23,8 @@ bs=64k
 """
 
 
+@needs("fio")
 def test_fio_reports_each_job_and_operation(probe: Path) -> None:
-    needs("fio")
     trial, _ = measured("fio", {"job": JOB, "space_bytes": 2 << 20})
     rates = {
         (sample.factors["job"], sample.factors["operation"]): sample.value
@@ -36,16 +37,15 @@ def test_fio_reports_each_job_and_operation(probe: Path) -> None:
 
 @pytest.mark.parametrize("operation", ["write", "read"])
 def test_dd_moves_its_blocks(probe: Path, operation: str) -> None:
-    needs("dd")
     params = {"operation": operation, "block_bytes": 65_536, "blocks": 16}
     found = values(measured("dd", params)[0])
     moved = found["disk_bytes_per_s"] * found["elapsed_ns"] / 1e9
     assert moved == pytest.approx(1 << 20, rel=1e-6)
 
 
+@needs("ioping")
 @pytest.mark.parametrize("operation", ["randread", "write"])
 def test_times_of_ioping_are_ordered(probe: Path, operation: str) -> None:
-    needs("ioping")
     found = values(measured("ioping", {"operation": operation, "requests": 20})[0])
     times = [found[f"disk_latency_{name}_ns"] for name in ("min", "mean", "max")]
     assert times == sorted(times)
@@ -53,18 +53,21 @@ def test_times_of_ioping_are_ordered(probe: Path, operation: str) -> None:
     assert found["disk_operations_per_s"] * times[1] / 1e9 == pytest.approx(1, rel=0.02)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("tool", "benchmark", "params", "metric"),
+    ("benchmark", "params", "metric"),
     [
-        ("dbench", "dbench", {"duration_ns": 2_000_000_000}, "throughput_bytes_per_s"),
-        ("bonnie++", "bonnie", {"file_bytes": 64 << 20}, "write_bytes_per_s"),
+        pytest.param(
+            *("dbench", {"duration_ns": 2_000_000_000}, "throughput_bytes_per_s"),
+            marks=needs("dbench"),
+        ),
+        pytest.param(
+            *("bonnie", {"file_bytes": 64 << 20}, "write_bytes_per_s"), marks=needs("bonnie++")
+        ),
     ],
 )
 def test_file_systems_are_measured(
-    probe: Path, tool: str, benchmark: str, params: dict[str, Any], metric: str
+    probe: Path, benchmark: str, params: dict[str, Any], metric: str
 ) -> None:
-    needs(tool)
     try:
         found = values(measured(benchmark, params)[0])
     except AssertionError as error:

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from live import measured, needs, values
+from live import measured, values
+from tests.tools import needs
 
 from nephoscope.catalog.adapters import ADAPTERS
 
@@ -24,9 +25,13 @@ TIMED = [
 ]
 
 
-@pytest.mark.parametrize(("tool", "params"), EXACT)
+def _marked(cases: list[tuple[str, dict[str, Any]]]) -> list[Any]:
+    return [pytest.param(*case, marks=needs(case[0])) for case in cases]
+
+
+@needs("nginx")
+@pytest.mark.parametrize(("tool", "params"), _marked(EXACT))
 def test_what_was_asked_for_is_served(probe: Path, tool: str, params: dict[str, Any]) -> None:
-    needs(tool, "nginx")
     trial, served = measured(tool, params)
     asked = params.get("requests", 1)
     if tool in ("httperf", "siege"):  # what each connection sends
@@ -36,11 +41,11 @@ def test_what_was_asked_for_is_served(probe: Path, tool: str, params: dict[str, 
     assert served["cpu_ns"] > 0
 
 
-@pytest.mark.parametrize(("tool", "params"), TIMED)
+@needs("nginx")
+@pytest.mark.parametrize(("tool", "params"), _marked(TIMED))
 def test_what_is_counted_is_served_but_for_the_last(
     probe: Path, tool: str, params: dict[str, Any]
 ) -> None:
-    needs(tool, "nginx")
     trial, served = measured(tool, params)
     text = trial.documents["tool"]["stdout"]
     found = values(trial)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from live import measured, values
+from tests.tools import needs
 
 from nephoscope.catalog.adapters import ADAPTERS
 
@@ -41,24 +41,13 @@ SHORT: dict[str, dict[str, Any]] = {
     "unixbench": {"test": "syscall", "iterations": 1},
     "xz": {"corpus_bytes": 1 << 16},
 }
-SLOW = {
-    *("likwid-bench", "perf.", "stress-ng."),
-    *("7zip", "blogbench", "c-ray", "cachebench", "crafty", "lmbench.", "ramspeed", "unixbench"),
-}
-"""Those that the set-up does not install, and those that take seconds."""
 
 
-def _marked(name: str) -> Any:
-    slow = any(name.startswith(prefix) for prefix in SLOW)
-    return pytest.param(name, marks=pytest.mark.slow) if slow else name
-
-
-@pytest.mark.parametrize("name", [_marked(name) for name in SHORT])
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=needs(ADAPTERS[name].spec.tool)) for name in SHORT]
+)
 def test_a_tool_measures_this_machine(probe: Path, name: str) -> None:
     adapter = ADAPTERS[name]
-    places = (None, *adapter.look.paths)
-    if not any(shutil.which(adapter.spec.tool, path=path) for path in places):
-        pytest.skip(f"needs {adapter.spec.tool}")
     trial, _ = measured(name, SHORT[name])
     assert trial.documents["tool"]["version"]
     figures = values(trial)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import secrets
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -11,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from live import measured, needs, values
+from live import measured, values
+from tests.hardware import Feature, lacking
+from tests.tools import fixture_needs, needs
 
 from nephoscope.catalog.adapters import ADAPTERS, Output
 from nephoscope.measure.targets.probe.tools import wrap
@@ -20,15 +21,18 @@ SECOND = {"duration_ns": 1_000_000_000}
 
 
 @pytest.mark.parametrize(
-    ("benchmark", "program", "params"),
+    ("benchmark", "params"),
     [
-        ("iperf3.tcp", "iperf3", {"streams": 2, "congestion_control": "reno"}),
-        pytest.param("iperf3.tcp", "iperf3", {"direction": "down"}, marks=pytest.mark.slow),
-        ("iperf.tcp", "iperf", {"streams": 2}),
+        pytest.param(
+            "iperf3.tcp", {"streams": 2, "congestion_control": "reno"}, marks=needs("iperf3")
+        ),
+        pytest.param(
+            "iperf3.tcp", {"direction": "down"}, marks=[needs("iperf3"), pytest.mark.slow]
+        ),
+        pytest.param("iperf.tcp", {"streams": 2}, marks=needs("iperf")),
     ],
 )
-def test_tcp_is_carried(probe: Path, benchmark: str, program: str, params: dict[str, Any]) -> None:
-    needs(program)
+def test_tcp_is_carried(probe: Path, benchmark: str, params: dict[str, Any]) -> None:
     trial, served = measured(benchmark, {**SECOND, **params})
     assert values(trial)["goodput_bytes_per_s"] > 1e6
     (direction,) = {s.factors["direction"] for s in trial.samples if "direction" in s.factors}
@@ -38,10 +42,13 @@ def test_tcp_is_carried(probe: Path, benchmark: str, program: str, params: dict[
 
 @pytest.mark.alone
 @pytest.mark.parametrize(
-    ("benchmark", "program"), [("iperf3.udp", "iperf3"), ("iperf.udp", "iperf")]
+    "benchmark",
+    [
+        pytest.param("iperf3.udp", marks=needs("iperf3")),
+        pytest.param("iperf.udp", marks=needs("iperf")),
+    ],
 )
-def test_datagrams_arrive_at_the_rate(probe: Path, benchmark: str, program: str) -> None:
-    needs(program)
+def test_datagrams_arrive_at_the_rate(probe: Path, benchmark: str) -> None:
     params = {"rate_bits_per_s": 1_120_000, "packet_bytes": 1400}
     found = values(measured(benchmark, {**SECOND, **params})[0])
     assert found["loss_ratio"] == 0
@@ -50,9 +57,9 @@ def test_datagrams_arrive_at_the_rate(probe: Path, benchmark: str, program: str)
     assert found["goodput_bytes_per_s"] == pytest.approx(140_000, rel=0.05)
 
 
+@needs("sockperf")
 @pytest.mark.parametrize("protocol", ["udp", pytest.param("tcp", marks=pytest.mark.slow)])
 def test_round_trips_of_sockperf_are_ordered(probe: Path, protocol: str) -> None:
-    needs("sockperf")
     found = values(measured(f"sockperf.{protocol}", {**SECOND, "rate_per_s": 200})[0])
     names = ("min", "p50", "p99", "max")
     times = [found[f"rtt_sent_{name}_ns"] for name in names]
@@ -60,12 +67,13 @@ def test_round_trips_of_sockperf_are_ordered(probe: Path, protocol: str) -> None
     assert times[0] <= found["rtt_sent_mean_ns"] <= times[-1]
 
 
-@pytest.mark.parametrize("benchmark", ["ping", "fping"])
+@pytest.mark.parametrize(
+    "benchmark", [pytest.param(tool, marks=needs(tool)) for tool in ("ping", "fping")]
+)
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 def test_every_echo_request_is_answered(probe: Path, benchmark: str, host: str) -> None:
-    needs(benchmark)
     if ":" in host and not Path("/proc/net/if_inet6").exists():
-        pytest.skip("needs IPv6")
+        lacking(Feature.IPV6)
     params = {"host": host, "probes": 5, "interval_ns": 10_000_000}
     trial, _ = measured(benchmark, params)
     assert sum(sample.metric == "rtt_sent_ns" for sample in trial.samples) == 5
@@ -74,8 +82,8 @@ def test_every_echo_request_is_answered(probe: Path, benchmark: str, host: str) 
     assert 0 < found["rtt_sent_mean_ns"] <= found["rtt_sent_max_ns"]
 
 
+@needs("mtr")
 def test_loopback_is_one_hop(probe: Path) -> None:
-    needs("mtr")
     params = {"probes_per_hop": 2, "interval_ns": 10_000_000, "wait_ns": 1_000_000_000}
     trial, _ = measured("mtr", params)
     assert values(trial)["hops_count"] == 1
@@ -83,11 +91,9 @@ def test_loopback_is_one_hop(probe: Path) -> None:
 
 
 @pytest.fixture
-def inside() -> Iterator[Sequence[str]]:
+@fixture_needs("ip")
+def inside(root_only: None) -> Iterator[Sequence[str]]:
     """Words that run a program in a network namespace of its own: its servers listen everywhere."""
-    if os.geteuid() != 0:
-        pytest.skip("a network namespace needs root")
-    needs("ip")
     name = f"neph-tools-{secrets.token_hex(4)}"
     subprocess.run(["ip", "netns", "add", name], check=True)
     try:
@@ -99,12 +105,14 @@ def inside() -> Iterator[Sequence[str]]:
 
 @pytest.mark.parametrize(
     ("benchmark", "server"),
-    [("nuttcp", ["nuttcp", "-S", "--nofork"]), ("qperf", ["qperf"])],
+    [
+        pytest.param("nuttcp", ["nuttcp", "-S", "--nofork"], marks=needs("nuttcp")),
+        pytest.param("qperf", ["qperf"], marks=needs("qperf")),
+    ],
 )
 def test_a_server_of_the_tool_s_own(
     probe: Path, inside: Sequence[str], benchmark: str, server: list[str]
 ) -> None:
-    needs(benchmark)
     adapter = ADAPTERS[benchmark]
     with subprocess.Popen([*inside, *server]) as serving:
         try:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import secrets
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.hardware import Feature, lacking
+from tests.tools import fixture_needs, needs
 from toy_echo import ADAPTER, SPEC
 
 from nephoscope import catalog
@@ -79,19 +80,18 @@ def test_a_plan_measures_it(probe: Path, tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def lab() -> Iterator[str]:
+@fixture_needs("ip", "tc")
+def lab(root_only: None) -> Iterator[str]:
     """Two bare hosts on a link."""
     from nephoscope.measure.lab import files
     from nephoscope.measure.lab.provisioner import LABS
 
-    if os.geteuid() != 0:
-        pytest.skip("a lab needs root")
     name = f"e{secrets.token_hex(4)}"
     values = {"version": 1, "name": name, "hosts": {"a": {}, "b": {}}}
     try:
         asyncio.run(LABS.create(files.from_values(values), say=lambda line: None))
     except Lacking as error:
-        pytest.skip(str(error))
+        lacking(Feature.LAB, str(error))
     yield name
     asyncio.run(LABS.remove(name))
 
@@ -135,6 +135,7 @@ def test_a_server_that_is_not_installed_is_named_before_the_first_trial(
     )
 
 
+@needs("ip", "tc")
 @pytest.mark.usefixtures("probe", "root_only")
 def test_one_client_measures_the_servers_of_two_hosts(tmp_path: Path) -> None:
     name = f"cs{secrets.token_hex(3)}"

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import lzma
-import shutil
 import subprocess
 from pathlib import Path
-
-import pytest
 
 from nephoscope.catalog.adapters import ADAPTERS
 
 
-@pytest.mark.skipif(shutil.which("awk") is None, reason="needs awk")
 def test_the_text_is_that_of_the_native_benchmark(tmp_path: Path) -> None:
     (step,) = ADAPTERS["xz"].called({"corpus_bytes": 100_000}).prepare
     subprocess.run([step.program, *step.arguments], cwd=tmp_path, check=True)

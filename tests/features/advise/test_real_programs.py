@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 import socket
 import subprocess
 import time
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.attempts import attempt
+from tests.tools import fixture_needs, located, needs
 
 from nephoscope.features.advise import observe
 from nephoscope.features.advise.telemetry import Telemetry
@@ -30,14 +30,12 @@ class Redis:
 
 
 @pytest.fixture
+@fixture_needs("redis-server")
 def redis(tmp_path: Path) -> Iterator[Redis]:
-    program = shutil.which("redis-server")
-    if program is None:
-        pytest.skip("redis-server is not installed")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     words = ["--bind", "127.0.0.1", "--port", str(port), "--save", "", "--dir", str(tmp_path)]
-    server = subprocess.Popen([program, *words], stdout=subprocess.DEVNULL)
+    server = subprocess.Popen([located("redis-server"), *words], stdout=subprocess.DEVNULL)
     while True:
         with contextlib.suppress(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", port)).close()
@@ -76,13 +74,11 @@ def test_direct_writes_use_the_disk(tmp_path: Path) -> None:
     file.unlink(missing_ok=True)
 
 
+@needs("redis-benchmark")
 def test_redis_under_load_uses_the_cpu(redis: Redis) -> None:
     """On one host its network is the loopback, which is work of the CPU."""
-    load = shutil.which("redis-benchmark")
-    if load is None:
-        pytest.skip("redis-benchmark is not installed")
     words = ["-p", str(redis.port), "-l", "-q", "-c", "20", "-P", "16", "-t", "set"]
-    client = subprocess.Popen([load, *words], stdout=subprocess.DEVNULL)
+    client = subprocess.Popen(["redis-benchmark", *words], stdout=subprocess.DEVNULL)
     try:
         telemetry = classified("Redis", "cpu", lambda: observe.of_process(redis.pid, SECONDS))
     finally:

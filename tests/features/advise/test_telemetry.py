@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 
 import pytest
+from tests.hardware import Feature, lacking
 
 from nephoscope.core.errors import Lacking, RunFailed, UsageError
 from nephoscope.features.advise import hardware_counters, observe, processes, sockets, telemetry
@@ -302,7 +303,7 @@ def test_event_counters_count_or_say_why_not(monkeypatch: pytest.MonkeyPatch) ->
     found = counters.read()
     assert len(blocks) == 20
     if found.hidden:
-        pytest.skip(f"perf events are not allowed here: {found.hidden}")
+        lacking(Feature.PERF_EVENTS, str(found.hidden))
     assert found.counts["cycles"] > 0
     assert found.misses_per_1000_instructions is None
 

@@ -252,7 +252,8 @@ def test_damaged_runs_keep_their_trials(store: Path) -> None:
     (second.path / "manifest.json").write_bytes(b"{")
     done = compacted(store)
     assert len(done.compacted) == 1
-    (sentence,) = done.skipped
+    unread, sentence = sorted(done.skipped)
+    assert unread.startswith(f"{second.path / 'manifest.json'} is damaged: it is no JSON. ")
     assert sentence.startswith(f"Run {run.id} keeps its trials: ")
     assert "damaged" in sentence
     assert len(Store(store).ids()) == 3

@@ -98,7 +98,7 @@ def other_program(run: StoredRun) -> None:
 def other_format(run: StoredRun) -> None:
     known = summary.read(run.path)
     assert known is not None
-    with mock.patch.object(summary, "VERSION", 99):
+    with mock.patch.object(summary, "RUN_SUMMARY", replace(summary.RUN_SUMMARY, version=99)):
         summary.write(run.path, replace(known, trials=1))
 
 

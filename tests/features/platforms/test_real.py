@@ -12,13 +12,17 @@ import time
 from collections.abc import Callable
 
 import pytest
+from tests import hardware
+from tests.hardware import Feature
+from tests.tools import needs
 
 from nephoscope.features.platforms import guests
 from nephoscope.features.platforms.measure import Measurement, Settings
 from nephoscope.measure.lab.platforms import PLATFORMS
 
 pytestmark = [
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: it makes namespaces"),
+    hardware.needs(Feature.ROOT, os.geteuid() == 0),
+    needs("ip", "tc", "runc", "mmdebstrap"),
     pytest.mark.slow,
     pytest.mark.alone,
 ]
@@ -32,7 +36,7 @@ def prefix() -> str:
     """The beginning of the names of this test's labs."""
     for name in SETTINGS.platforms:
         if (lacking := PLATFORMS[name].lacking()) is not None:
-            pytest.skip(str(lacking))
+            hardware.lacking(Feature.LAB, str(lacking))
     return f"pf{secrets.token_hex(3)}"
 
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 from tests.features.sla.made import agreement, run
-from tests.sshd import lacking, serving
+from tests.sshd import needs_it, serving
 
 from nephoscope.core.errors import Lacking, NephoscopeError, TargetError
 from nephoscope.features.sla import observers, watch
@@ -282,7 +282,7 @@ def test_a_lost_observer_is_no_outage(
     assert period["objectives"][0]["outages"] == []
 
 
-@pytest.mark.skipif(bool(lacking()), reason=lacking())
+@needs_it
 def test_over_ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The connection breaks, and later the host has another key: it is never trusted."""
     monkeypatch.setattr(observers, "FIRST_WAIT_S", 0.01)

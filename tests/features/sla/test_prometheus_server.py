@@ -7,7 +7,6 @@ over the same events sees.
 from __future__ import annotations
 
 import bisect
-import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ import pytest
 import yaml
 from tests import servers
 from tests.features.sla.made import agreement, run
+from tests.tools import needs
 
 from nephoscope.features.sla import files, prometheus
 
@@ -27,10 +27,7 @@ PER_S = 5
 HISTORY_S = 7 * 3600
 WINDOWS = {"5m": "5min", "30m": "30min", "1h": "1h", "6h": "6h", "3d": "3d"}
 LABELS = '{service="web",observer="here",job="sla",instance="watch"}'
-pytestmark = pytest.mark.skipif(
-    not (shutil.which("prometheus") and shutil.which("promtool")),
-    reason="there is no Prometheus (Debian: `apt-get install prometheus`)",
-)
+pytestmark = needs("prometheus", "promtool")
 
 
 class Watched:

@@ -83,7 +83,7 @@ def test_an_agreement_of_another_version(tmp_path: Path, capsys: Capture) -> Non
     text = AGREEMENT.format(objective="{measure: loss, at_most: 1%}").replace("sla: 1", "sla: 2")
     (tmp_path / "a.yaml").write_text(text)
     line = refused(capsys, "verdict", tmp_path / "a.yaml", tmp_path / "e.csv")
-    assert "version 2 of the format is not known; this program reads 1" in line
+    assert "the contract has format version 2; this program reads versions up to 1." in line
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.features.sla.made import refused, run
 from tests.tls_server import AUTHORITY, tls_server
+from tests.tools import needs
 
 from nephoscope.core.errors import StoreError, UsageError
 from nephoscope.features.sla import probes, watch
@@ -216,6 +217,7 @@ def test_two_observers_on_one_schedule(
     assert observers == {"a", "b"}
 
 
+@needs("ip", "tc")
 @pytest.mark.usefixtures("root_only")
 def test_hosts_of_a_lab_are_observers(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch

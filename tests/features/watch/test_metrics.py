@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import shutil
 import subprocess
 import time
 import urllib.error
@@ -18,6 +17,7 @@ from typing import Any
 import pytest
 from tests import servers
 from tests.results.made import make_run
+from tests.tools import needs
 
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Estimate, Sample, Setting
@@ -33,10 +33,7 @@ from nephoscope.store import Store
 LIMIT_S = 120.0
 NEXT_S = 1_790_000_400.0
 KEY = ("http.load", "latency_ns", 'we"b\\\n', '{"rate":5}')
-needs_prometheus = pytest.mark.skipif(
-    not (shutil.which("prometheus") and shutil.which("promtool")),
-    reason="there is no Prometheus (Debian: `apt-get install prometheus`)",
-)
+needs_prometheus = needs("prometheus", "promtool")
 
 
 def repetition(n: int = 10) -> Repetition:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import configparser
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -11,14 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.features.watch.made import plan_file
+from tests.tools import needs
 
 from nephoscope import command_line
 from nephoscope.features.watch import unit
 
 HOSTILE = ['a b"c', "50%", "$HOME", "back\\slash", "new\nline", "tab\t", "ü", "'", ";", "x" * 300]
-verified = pytest.mark.skipif(
-    shutil.which("systemd-analyze") is None, reason="there is no systemd-analyze"
-)
 
 
 def text_of(scope: unit.Scope, *, lab: bool = False, store: Path = Path("/var/lib/store")) -> str:
@@ -28,7 +25,7 @@ def text_of(scope: unit.Scope, *, lab: bool = False, store: Path = Path("/var/li
 
 @pytest.mark.parametrize("scope", ["user", "system"])
 @pytest.mark.parametrize("lab", [False, True])
-@verified
+@needs("systemd-analyze")
 def test_systemd_accepts_the_unit(scope: unit.Scope, lab: bool, tmp_path: Path) -> None:
     file = tmp_path / unit.unit_name("web")
     file.write_text(text_of(scope, lab=lab, store=tmp_path / "a store 50%"))

@@ -86,7 +86,7 @@ def _watch_status(case: bytes) -> object:
         watch.create()
         (watch.path / "watch.json").write_bytes(case)
         with watch.running():
-            return watch_status.watches_of(Store(folder)), watch.siblings()[0].bound()
+            return watch_status.watches_of(Store(folder), []), watch.siblings()[0].bound()
 
 
 BOUNDARIES = (

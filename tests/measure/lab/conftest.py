@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.hardware import Feature, lacking
 
 from nephoscope.core.errors import Lacking
 from nephoscope.measure.lab.limits import cgroups
@@ -77,11 +78,11 @@ def where(
     """The layout that a test's groups lie in."""
     if request.param == "this machine":
         if os.geteuid() != 0:
-            pytest.skip("needs root: it makes control groups")
+            lacking(Feature.ROOT)
         try:
             return layout()
         except Lacking as error:
-            pytest.skip(f"needs control groups: {error}")
+            lacking(Feature.CONTROL_GROUPS, str(error))
     fake = FakeTree(tmp_path / "tree")
     monkeypatch.setattr(cgroups, "_mkdir", fake.mkdir)
     monkeypatch.setattr(cgroups, "_rmdir", fake.rmdir)

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import hardware, tools
+from tests.hardware import Feature
 from tests.measure.lab import wire
 
 from nephoscope.cli.commands import lab as lab_command
@@ -61,6 +63,7 @@ def _nothing_in_the_machine_s_own_network(request: pytest.FixtureRequest) -> Ite
     assert machine_devices() == before
 
 
+@needs("ip", "tc")
 @pytest.mark.alone
 def test_a_lab_is_up_and_then_gone() -> None:
     def work(lab: Lab) -> str:
@@ -81,6 +84,7 @@ def test_a_lab_is_up_and_then_gone() -> None:
     assert name not in {one.name for one in LABS.found()}
 
 
+@needs("ip", "tc")
 def test_a_lab_whose_delay_line_has_ended_is_broken(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -98,6 +102,7 @@ def test_a_lab_whose_delay_line_has_ended_is_broken(
     wire.in_lab(with_link(delay="1ms", mechanism="line"), work)
 
 
+@needs("ip", "tc")
 def test_labs_of_another_user_are_called_that(monkeypatch: pytest.MonkeyPatch) -> None:
     def work(lab: Lab) -> None:
         with monkeypatch.context() as patched:
@@ -111,6 +116,7 @@ def test_labs_of_another_user_are_called_that(monkeypatch: pytest.MonkeyPatch) -
     wire.in_lab(PAIR, work)
 
 
+@needs("ip", "tc")
 def test_a_host_has_loopback_pings_and_no_ipv6_unless_asked() -> None:
     def work(lab: Lab) -> None:
         for host, off in (("a", "1"), ("b", "0")):
@@ -132,6 +138,7 @@ def test_a_host_has_loopback_pings_and_no_ipv6_unless_asked() -> None:
     wire.in_lab({"hosts": {"a": {}, "b": {"ipv6": True}}}, work)
 
 
+@needs("ip", "tc")
 def test_hidden_limits_are_in_force_and_out_of_sight() -> None:
     def shown(host: Host) -> list[str]:
         script = "cat /proc/self/cgroup; find /sys/fs/cgroup -type f; ls /sys/class/net"
@@ -158,6 +165,7 @@ def test_hidden_limits_are_in_force_and_out_of_sight() -> None:
     wire.in_lab({"hosts": {"a": {"cpu": limits}, "b": {}}}, work)
 
 
+@needs("ip", "tc")
 @pytest.mark.alone
 @pytest.mark.parametrize("mbit", [47, 200])
 @pytest.mark.parametrize("path", ["auto", "line"])
@@ -178,6 +186,7 @@ def test_a_rate_holds_both_ways(mbit: int, path: str) -> None:
     wire.in_lab(with_link(rate=f"{mbit}Mbit/s", mechanism=path), work)
 
 
+@needs("ip", "tc")
 @pytest.mark.alone
 def test_what_arrives_is_shaped_too() -> None:
     truth = 50e6 * 1448 / 1514
@@ -190,6 +199,7 @@ def test_what_arrives_is_shaped_too() -> None:
     wire.in_lab(with_link(ingress="50Mbit/s"), work)
 
 
+@needs("ip", "tc")
 @pytest.mark.parametrize("path", ["auto", "line"])
 def test_large_packets_pass_whole(path: str) -> None:
     values = {
@@ -211,6 +221,7 @@ def test_large_packets_pass_whole(path: str) -> None:
     wire.in_lab(values, work)
 
 
+@needs("ip", "tc")
 @pytest.mark.alone
 def test_loss_without_delay_is_the_filter_s_and_asymmetric() -> None:
     sent = 4000
@@ -227,11 +238,13 @@ def test_loss_without_delay_is_the_filter_s_and_asymmetric() -> None:
     wire.in_lab(with_link(up={"loss": "10%"}), work)
 
 
+@needs("ip", "tc")
 @pytest.mark.alone
+@tools.needs("iptables")
 def test_without_nft_iptables_loses_what_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
     has = dataclasses.replace(needs.abilities(), nft=False, netem=False)
     if not has.iptables:
-        pytest.skip("needs iptables with the statistic match")
+        hardware.lacking(Feature.PACKET_FILTER, "the statistic match of iptables")
     monkeypatch.setattr(needs, "abilities", lambda: has)
 
     def work(lab: Lab) -> None:
@@ -241,6 +254,7 @@ def test_without_nft_iptables_loses_what_arrives(monkeypatch: pytest.MonkeyPatch
     wire.in_lab(with_link(down={"loss": "10%"}), work)
 
 
+@needs("ip", "tc")
 @pytest.mark.alone
 def test_a_delay_holds_and_changes_in_place() -> None:
     def work(lab: Lab) -> None:
@@ -257,6 +271,7 @@ def test_a_delay_holds_and_changes_in_place() -> None:
     wire.in_lab(with_link(), work)
 
 
+@needs("ip", "tc")
 @pytest.mark.alone
 def test_rates_losses_and_caps_change_while_a_lab_is_up() -> None:
     def work(lab: Lab) -> None:
@@ -277,6 +292,7 @@ def test_rates_losses_and_caps_change_while_a_lab_is_up() -> None:
     wire.in_lab(with_link(rate="47Mbit/s"), work)
 
 
+@needs("ip", "tc")
 @pytest.mark.alone
 def test_sites_are_as_far_apart_as_the_matrix_says() -> None:
     values = {
@@ -298,6 +314,7 @@ def test_sites_are_as_far_apart_as_the_matrix_says() -> None:
     wire.in_lab(values, work)
 
 
+@needs("ip", "tc")
 def test_hosts_between_networks_pass_packets_on() -> None:
     values = {
         "hosts": {"a": {}, "r": {}, "b": {}},
@@ -306,6 +323,7 @@ def test_hosts_between_networks_pass_packets_on() -> None:
     assert len(wire.in_lab(values, lambda lab: wire.round_trips_s(lab, "a", "b", 5))) == 5
 
 
+@needs("ip", "tc")
 def test_two_labs_of_one_network_do_not_meet() -> None:
     def outer(one: Lab) -> None:
         def inner(two: Lab) -> None:
@@ -321,6 +339,7 @@ def test_two_labs_of_one_network_do_not_meet() -> None:
     wire.in_lab(PAIR, outer)
 
 
+@needs("ip", "tc")
 def test_a_name_that_is_taken_is_refused_and_the_lab_stays() -> None:
     def work(lab: Lab) -> None:
         again = files.from_values({"version": 1, "name": lab.name, **PAIR})
@@ -331,6 +350,7 @@ def test_a_name_that_is_taken_is_refused_and_the_lab_stays() -> None:
     wire.in_lab(PAIR, work)
 
 
+@needs("ip", "tc")
 def test_of_two_ups_of_one_name_one_is_refused() -> None:
     topology = files.from_values({"version": 1, "name": wire.name(), **PAIR})
 
@@ -347,6 +367,7 @@ def test_of_two_ups_of_one_name_one_is_refused() -> None:
     asyncio.run(whole())
 
 
+@needs("ip", "tc")
 def test_a_lab_that_fails_halfway_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     from nephoscope.measure.lab.network import links
 
@@ -357,6 +378,7 @@ def test_a_lab_that_fails_halfway_leaves_nothing(monkeypatch: pytest.MonkeyPatch
     assert LABS.remains(topology.name) == []
 
 
+@needs("ip", "tc")
 def test_a_cancelled_up_leaves_nothing() -> None:
     topology = files.from_values({"version": 1, "name": wire.name(), **with_link(delay="1ms")})
 
@@ -375,6 +397,7 @@ def test_a_cancelled_up_leaves_nothing() -> None:
         assert LABS.remains(topology.name) == []
 
 
+@needs("ip", "tc")
 def test_down_removes_nothing_of_others() -> None:
     other = Path(f"/run/netns/nephx-{wire.name()}")
     group = cgroups.layout().of("pids").root / other.name
@@ -390,11 +413,13 @@ def test_down_removes_nothing_of_others() -> None:
         group.rmdir()
 
 
+@needs("ip", "tc")
 def test_down_of_no_lab_is_one_sentence() -> None:
     with pytest.raises(UsageError, match="There is no lab named tnothere here"):
         lab_command.down.main(["tnothere"], standalone_mode=False)
 
 
+@needs("ip", "tc")
 def test_remains_are_found_without_any_file() -> None:
     topology = files.from_values({"version": 1, "name": wire.name(), **PAIR})
 
@@ -411,6 +436,7 @@ def test_remains_are_found_without_any_file() -> None:
     assert LABS.remains(topology.name) == []
 
 
+@needs("ip", "tc")
 def test_what_runs_inside_ends_with_the_lab() -> None:
     async def whole() -> None:
         topology = files.from_values({"version": 1, "name": wire.name(), **PAIR})
@@ -434,7 +460,7 @@ def test_addresses_of_this_machine_are_refused_with_the_interface_s_name() -> No
         if network.prefixlen <= 30 and not network.is_loopback
     ]
     if not used:
-        pytest.skip("this machine has no IPv4 network of its own")
+        hardware.lacking(Feature.IPV4_NETWORK)
     network, interface = used[0]
     with pytest.raises(PlanError, match=rf"x.yaml:2:1: .* which this machine uses on {interface}"):
         files.from_text(f"name: t\nnetwork: {network}\nhosts: {{a: }}\n", "x.yaml", here=True)
@@ -462,10 +488,12 @@ def test_rates_beyond_the_box_are_said_before() -> None:
     assert check.warnings(narrow) == []
 
 
+@needs("ip", "tc")
+@tools.needs("runc", "mmdebstrap")
 def test_a_host_changes_its_platform_and_keeps_its_address() -> None:
     lacking = PLATFORMS["container"].lacking()
     if lacking is not None:
-        pytest.skip(str(lacking))
+        hardware.lacking(Feature.LAB, str(lacking))
 
     def work(lab: Lab) -> None:
         address = lab.hosts["b"].address
@@ -484,11 +512,13 @@ def test_a_host_changes_its_platform_and_keeps_its_address() -> None:
     wire.in_lab(with_link(), work)
 
 
+@needs("ip", "tc")
 @pytest.mark.slow
+@tools.needs("linux.uml", "mmdebstrap")
 def test_a_guest_keeps_its_network_when_its_link_is_made_anew() -> None:
     lacking = PLATFORMS["uml"].lacking()
     if lacking is not None:
-        pytest.skip(str(lacking))
+        hardware.lacking(Feature.LAB, str(lacking))
     hosts = {"a": {}, "b": {"platform": "uml", "memory": "256MiB"}}
 
     def work(lab: Lab) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
+from tests.hardware import Feature, lacking
 
 from nephoscope.core.errors import Lacking, UsageError
 from nephoscope.measure.lab.limits import cgroups, disk
@@ -25,7 +26,7 @@ def test_limits_are_set_and_taken_back(where: Layout, lab: str) -> None:
     group = cgroups.host(lab, "a", where)
     group.make()
     if not (on_disk() and disk.supported(group)):
-        pytest.skip("needs a disk behind this folder and the blkio or io controller")
+        lacking(Feature.DISK, "and the controller blkio or io")
     file = group.file("io", "blkio.throttle.read_bps_device", "io.max")
     number = disk.device_of(HERE).number
     disk.apply(group, HERE, DiskSpec.model_validate({"read": 20e6, "write": 10e6}))
@@ -52,7 +53,7 @@ def test_a_filesystem_without_a_disk_is_told() -> None:
 
 def test_an_overlay_is_the_disk_of_its_upper_layer() -> None:
     if not on_disk():
-        pytest.skip("needs a disk behind this folder")
+        lacking(Feature.DISK)
     upper = str(HERE.parent)
     overlay = f"overlay /proc overlay rw,lowerdir=/l,upperdir={upper},workdir=/w 0 0\n"
     mounts = f"proc / proc rw 0 0\n{overlay}"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from tests.tools import needs
 
 from nephoscope.core.errors import Lacking, RunFailed
 from nephoscope.measure.lab import files
@@ -112,6 +113,7 @@ def test_the_exit_code_is_that_of_the_worst(labs: list[str]) -> None:
     assert frame.exit_code([holds, lacks, fails]) == 1
 
 
+@needs("ip", "tc")
 @pytest.mark.usefixtures("root_only")
 def test_a_rate_that_this_box_carries_passes_and_another_is_refused() -> None:
     from nephoscope.core.errors import UsageError

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from tests import hardware
+from tests.hardware import Feature
 
 from nephoscope.core.errors import RunFailed
 from nephoscope.core.model import Sample
@@ -16,7 +18,7 @@ from nephoscope.measure.labcheck import frame, network
 from nephoscope.measure.labcheck.frame import Check
 from nephoscope.measure.targets.base import Done, TargetTrial
 
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: it makes namespaces")
+needs_root = hardware.needs(Feature.ROOT, os.geteuid() == 0)
 
 
 def trial(samples: Sequence[Sample]) -> TargetTrial:

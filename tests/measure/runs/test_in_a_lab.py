@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from tests.attempts import attempt
+from tests.tools import needs
 
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import TrialStatus
@@ -73,6 +74,7 @@ def plan_of(name: str, **more: Any) -> Plan:
 
 
 @pytest.mark.alone
+@needs("ip", "tc")
 def test_hosts_of_a_lab_start_within_a_millisecond(tmp_path: Path, name: str) -> None:
     numbers = itertools.count()
 
@@ -87,6 +89,7 @@ def test_hosts_of_a_lab_start_within_a_millisecond(tmp_path: Path, name: str) ->
     attempt("hosts of a lab", measure)
 
 
+@needs("ip", "tc")
 def test_a_lab_that_was_up_is_used_left_up_and_as_it_was(tmp_path: Path, name: str) -> None:
     made = asyncio.run(LABS.create(from_values(topology(name)), say=lambda _: None))
     plan = plan_of(name, factors={"delay": {"path": "lab.links.wan.delay", "levels": ["4ms"]}})
@@ -118,6 +121,7 @@ def begun(tmp_path: Path, plan: Plan) -> subprocess.Popen[bytes]:
     return process
 
 
+@needs("ip", "tc")
 def test_an_interrupted_run_leaves_no_lab_and_goes_on(tmp_path: Path, name: str) -> None:
     plan = plan_of(name, **LONG)
     process = begun(tmp_path, plan)

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import asyncssh
 import pytest
-from tests.sshd import keygen, lacking
+from tests.sshd import keygen
+from tests.tools import needs
 
 from nephoscope.core.errors import TargetError
 from nephoscope.measure.targets.ssh.host_keys import fingerprint, load_host_keys
 
-pytestmark = pytest.mark.skipif(bool(lacking()), reason=lacking())
+pytestmark = needs("ssh-keygen")
 
 
 @pytest.fixture

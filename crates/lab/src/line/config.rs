@@ -17,7 +17,7 @@ pub struct Config {
     pub ports: Vec<Port>,
     /// Conditions between two ports; what is not named passes at once.
     #[serde(default)]
-    pub paths: Vec<Path>,
+    pub paths: Vec<PathConfig>,
     #[serde(default)]
     pub seed: u64,
     /// Unix socket that takes new paths while the line runs.
@@ -47,7 +47,7 @@ pub struct Port {
 /// Conditions from one port to another, for that direction alone.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
-pub struct Path {
+pub struct PathConfig {
     /// Port on which packets come in.
     pub from: usize,
     /// Port on which they go out.
@@ -76,10 +76,10 @@ pub struct Path {
 /// A line on the control channel.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Order {
+pub struct ControlOrder {
     /// New conditions of these pairs; others stay.
     #[serde(default)]
-    pub paths: Vec<Path>,
+    pub paths: Vec<PathConfig>,
     #[serde(default)]
     pub counters: bool,
 }
@@ -115,14 +115,14 @@ pub fn read(text: &str) -> Result<Config> {
 }
 
 /// Reads a line of the control channel.
-pub fn read_order(text: &str, ports: usize) -> Result<Order> {
-    let order: Order = serde_json::from_str(text)
+pub fn read_order(text: &str, ports: usize) -> Result<ControlOrder> {
+    let order: ControlOrder = serde_json::from_str(text)
         .map_err(|error| wrong(format!("This line of the control channel is wrong: {error}.")))?;
     check_paths(&order.paths, ports)?;
     Ok(order)
 }
 
-fn check_paths(paths: &[Path], ports: usize) -> Result<()> {
+fn check_paths(paths: &[PathConfig], ports: usize) -> Result<()> {
     for path in paths {
         let name = format!("Path {} to {}", path.from, path.to);
         if path.from >= ports || path.to >= ports || path.from == path.to {
@@ -179,14 +179,14 @@ mod tests {
     #[test]
     fn what_is_absent_has_its_default() {
         let config = read(&format!(r#"{{{PORTS},"paths":[{{"from":0,"to":1}}]}}"#)).unwrap();
-        assert_eq!(config.paths[0], Path { from: 0, to: 1, ..Path::default() });
+        assert_eq!(config.paths[0], PathConfig { from: 0, to: 1, ..PathConfig::default() });
         assert_eq!((config.ports[0].mtu, config.realtime, config.seed), (1500, true, 0));
     }
 
     #[test]
     fn wrong_configurations_are_one_sentence_each() {
         let path = |rest: &str| format!(r#"{{{PORTS},"paths":[{{"from":0,"to":1{rest}}}]}}"#);
-        for (text, said) in [
+        for (text, message) in [
             ("{".to_owned(), "cannot be read"),
             (format!(r#"{{{PORTS},"pahts":[]}}"#), "unknown field `pahts`"),
             (r#"{"ports":[{"name":"a"}]}"#.to_owned(), "2 to 256 ports, not 1"),
@@ -201,7 +201,7 @@ mod tests {
         ] {
             let error = read(&text).expect_err(&text);
             assert_eq!(error.kind.exit_code(), 2);
-            assert!(error.message.contains(said), "{}", error.message);
+            assert!(error.message.contains(message), "{}", error.message);
         }
         assert!(read_order(r#"{"paths":[{"from":0,"to":2}]}"#, 2).is_err());
     }

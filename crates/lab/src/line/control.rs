@@ -12,11 +12,11 @@ const MAX_PEERS: usize = 8;
 
 /// Bytes that have come in, given out line by line.
 #[derive(Debug, Default)]
-pub struct Lines {
+pub struct LineBuffer {
     bytes: Vec<u8>,
 }
 
-impl Lines {
+impl LineBuffer {
     /// Reads once; false at the end of the stream or of our patience. Standard input may block, so
     /// that it is read only when it is ready, and only once each time.
     pub fn fill(&mut self, mut from: impl Read) -> bool {
@@ -47,13 +47,13 @@ impl Lines {
 
 /// The socket and who is connected to it.
 #[derive(Debug)]
-pub struct Socket {
+pub struct ControlSocket {
     listener: UnixListener,
     path: PathBuf,
-    peers: Vec<(UnixStream, Lines)>,
+    peers: Vec<(UnixStream, LineBuffer)>,
 }
 
-impl Socket {
+impl ControlSocket {
     /// Listens at a path, for the owner alone; a socket that a killed line left is replaced.
     pub fn listen(path: &Path) -> Result<Self> {
         let what = format!("Listening at {}", path.display());
@@ -81,7 +81,7 @@ impl Socket {
             return None;
         }
         let fd = stream.as_raw_fd();
-        self.peers.push((stream, Lines::default()));
+        self.peers.push((stream, LineBuffer::default()));
         Some(fd)
     }
 
@@ -102,7 +102,7 @@ impl Socket {
     }
 }
 
-impl Drop for Socket {
+impl Drop for ControlSocket {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
     }
@@ -114,20 +114,20 @@ mod tests {
 
     #[test]
     fn lines_come_whole_however_they_arrive() {
-        let mut lines = Lines::default();
-        let mut found = Vec::new();
+        let mut lines = LineBuffer::default();
+        let mut received = Vec::new();
         for part in ["{\"a\"", ":1}\n\n{\"b\":2}\n{", "}\n"] {
             lines.fill(part.as_bytes());
             while let Some(line) = lines.next_line() {
-                found.push(line);
+                received.push(line);
             }
         }
-        assert_eq!(found, ["{\"a\":1}", "{\"b\":2}", "{}"]);
+        assert_eq!(received, ["{\"a\":1}", "{\"b\":2}", "{}"]);
     }
 
     #[test]
     fn a_line_without_end_is_not_kept_for_ever() {
-        let mut lines = Lines::default();
+        let mut lines = LineBuffer::default();
         let reads = (0..1000).take_while(|_| lines.fill(io::repeat(b'x'))).count();
         assert_eq!(reads, MAX_LINE / 65_536);
     }

@@ -1,8 +1,8 @@
 //! The line without a kernel: frames in with a time, frames out with a time. Decides where a frame
 //! goes, holds it, hands it out when it is due.
 use super::config::{self, Config};
-use super::path::{path_random, Fate, Path};
-use super::slots::{Held, Slots};
+use super::path::{path_random, DelayPath, PacketAction};
+use super::slots::{Held, PacketBuffers};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::io;
@@ -18,13 +18,13 @@ const HEADER_BYTES: usize = 18;
 pub struct Engine {
     ports: usize,
     /// Row `from`, column `to`; the diagonal is never used.
-    paths: Vec<Path>,
+    paths: Vec<DelayPath>,
     addresses: HashMap<[u8; 6], u16>,
     /// Packets that wait, the next one on top. It has room for as many as there are slots.
     queue: BinaryHeap<Reverse<Held>>,
     /// Number of packets that were held so far.
     held: u64,
-    pub slots: Slots,
+    pub slots: PacketBuffers,
 }
 
 impl Engine {
@@ -34,15 +34,16 @@ impl Engine {
         let mut paths: Vec<_> = (0..ports * ports)
             .map(|at| {
                 let conditions =
-                    config::Path { from: at / ports, to: at % ports, ..Default::default() };
-                Path::new(conditions, path_random(config.seed, at as u64))
+                    config::PathConfig { from: at / ports, to: at % ports, ..Default::default() };
+                DelayPath::new(conditions, path_random(config.seed, at as u64))
             })
             .collect();
         for path in &config.paths {
             paths[path.from * ports + path.to].change(path.clone());
         }
-        let limit =
-            |path: &config::Path| path.limit_packets.unwrap_or(config::DEFAULT_LIMIT) as usize;
+        let limit = |path: &config::PathConfig| {
+            path.limit_packets.unwrap_or(config::DEFAULT_LIMIT) as usize
+        };
         let wanted: usize = config.paths.iter().map(limit).sum();
         let count = wanted.clamp(MIN_SLOTS, MAX_SLOTS) + 1;
         let largest = config.ports.iter().map(|port| port.mtu as usize).max().unwrap_or(0);
@@ -52,19 +53,19 @@ impl Engine {
             addresses: HashMap::with_capacity(1024),
             queue: BinaryHeap::with_capacity(count),
             held: 0,
-            slots: Slots::new(count, largest + HEADER_BYTES)?,
+            slots: PacketBuffers::new(count, largest + HEADER_BYTES)?,
         })
     }
 
     /// Other conditions for these pairs from now on.
-    pub fn change(&mut self, paths: &[config::Path]) {
+    pub fn change(&mut self, paths: &[config::PathConfig]) {
         for path in paths {
             self.paths[path.from * self.ports + path.to].change(path.clone());
         }
     }
 
     /// Every path between two different ports.
-    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+    pub fn paths(&self) -> impl Iterator<Item = &DelayPath> {
         self.paths.iter().filter(|path| path.conditions().from != path.conditions().to)
     }
 
@@ -121,7 +122,7 @@ impl Engine {
 
     fn hold(&mut self, from: usize, to: usize, slot: u32, bytes: usize, now_ns: u64) {
         let path = &mut self.paths[from * self.ports + to];
-        let Fate::Held { release_ns, copy_ns } = path.offer(now_ns, bytes) else {
+        let PacketAction::Held { release_ns, copy_ns } = path.offer(now_ns, bytes) else {
             self.slots.give(slot);
             return;
         };
@@ -285,7 +286,7 @@ mod tests {
             send(&mut engine, random.below(3) as u8, to, now_ns);
             while let Some(held) = engine.pop_due(now_ns) {
                 assert!(held.release_ns <= now_ns);
-                engine.released(held, now_ns, random.chance(0.9));
+                engine.released(held, now_ns, random.bernoulli(0.9));
             }
         }
         drain(&mut engine);

@@ -9,7 +9,7 @@ pub fn path_random(seed: u64, path: u64) -> Random {
 
 /// What becomes of an offered packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum PacketAction {
     /// Lost by chance, or for want of room; counted as what it was.
     Dropped,
     /// To be released then, and a copy then.
@@ -19,7 +19,7 @@ pub enum Fate {
 /// Packets of one path since the line began; `offered` + `duplicated` = `delivered` + `lost` +
 /// `full` + `failed` + waiting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
+pub struct PathCounters {
     /// Came in for this path.
     pub offered: u64,
     /// Went out.
@@ -42,8 +42,8 @@ pub struct Counters {
 
 /// One direction between two ports.
 #[derive(Clone, Debug)]
-pub struct Path {
-    conditions: config::Path,
+pub struct DelayPath {
+    conditions: config::PathConfig,
     limit: u32,
     random: Random,
     waiting: u32,
@@ -51,19 +51,19 @@ pub struct Path {
     free_ns: u64,
     /// Release of the packet before; none comes earlier where order is kept.
     last_ns: u64,
-    pub counters: Counters,
+    pub counters: PathCounters,
 }
 
-impl Path {
+impl DelayPath {
     /// A path with its own random numbers.
-    pub fn new(conditions: config::Path, random: Random) -> Self {
+    pub fn new(conditions: config::PathConfig, random: Random) -> Self {
         let limit = conditions.limit_packets.unwrap_or(config::DEFAULT_LIMIT);
-        let counters = Counters::default();
+        let counters = PathCounters::default();
         Self { conditions, limit, random, waiting: 0, free_ns: 0, last_ns: 0, counters }
     }
 
     /// Other conditions from now on; packets that wait keep their release.
-    pub fn change(&mut self, conditions: config::Path) {
+    pub fn change(&mut self, conditions: config::PathConfig) {
         self.limit = conditions.limit_packets.unwrap_or(config::DEFAULT_LIMIT);
         if conditions.rate_bits_per_s != self.conditions.rate_bits_per_s {
             self.free_ns = 0;
@@ -71,7 +71,7 @@ impl Path {
         self.conditions = conditions;
     }
 
-    pub fn conditions(&self) -> &config::Path {
+    pub fn conditions(&self) -> &config::PathConfig {
         &self.conditions
     }
 
@@ -80,19 +80,19 @@ impl Path {
     }
 
     /// Decides about a packet of `bytes` (Ethernet header included) that came in at `now_ns`.
-    pub fn offer(&mut self, now_ns: u64, bytes: usize) -> Fate {
+    pub fn offer(&mut self, now_ns: u64, bytes: usize) -> PacketAction {
         self.counters.offered += 1;
         // Both numbers are drawn for every packet: a change of one setting leaves the other's
         // sequence as it was.
-        let lost = self.random.chance(self.conditions.loss_ratio);
-        let doubled = self.random.chance(self.conditions.duplicate_ratio);
+        let lost = self.random.bernoulli(self.conditions.loss_ratio);
+        let doubled = self.random.bernoulli(self.conditions.duplicate_ratio);
         if lost {
             self.counters.lost += 1;
-            return Fate::Dropped;
+            return PacketAction::Dropped;
         }
         if self.waiting >= self.limit {
             self.counters.full += 1;
-            return Fate::Dropped;
+            return PacketAction::Dropped;
         }
         let release_ns = self.release(now_ns, bytes);
         self.waiting += 1;
@@ -101,7 +101,7 @@ impl Path {
             self.waiting += 1;
             self.release(now_ns, bytes)
         });
-        Fate::Held { release_ns, copy_ns }
+        PacketAction::Held { release_ns, copy_ns }
     }
 
     /// When a packet goes out: after those before it at the set rate, then the delay.
@@ -149,20 +149,20 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    fn path(set: config::Path) -> Path {
-        Path::new(set, path_random(11, 0))
+    fn path(set: config::PathConfig) -> DelayPath {
+        DelayPath::new(set, path_random(11, 0))
     }
 
-    fn release(path: &mut Path, now_ns: u64, bytes: usize) -> u64 {
+    fn release(path: &mut DelayPath, now_ns: u64, bytes: usize) -> u64 {
         match path.offer(now_ns, bytes) {
-            Fate::Held { release_ns, .. } => release_ns,
-            Fate::Dropped => panic!("nothing drops packets here"),
+            PacketAction::Held { release_ns, .. } => release_ns,
+            PacketAction::Dropped => panic!("nothing drops packets here"),
         }
     }
 
     #[test]
     fn a_delay_is_exact() {
-        let mut path = path(config::Path { delay_ns: 5 * MS, ..Default::default() });
+        let mut path = path(config::PathConfig { delay_ns: 5 * MS, ..Default::default() });
         for now in [0, 1, 77, 1000 * MS] {
             assert_eq!(release(&mut path, now, 100), now + 5 * MS);
         }
@@ -170,8 +170,8 @@ mod tests {
 
     #[test]
     fn jitter_is_uniform_around_the_delay() {
-        let set = config::Path { delay_ns: 10 * MS, jitter_ns: 4 * MS, ..Default::default() };
-        let mut path = path(config::Path { limit_packets: Some(20_000), ..set });
+        let set = config::PathConfig { delay_ns: 10 * MS, jitter_ns: 4 * MS, ..Default::default() };
+        let mut path = path(config::PathConfig { limit_packets: Some(20_000), ..set });
         // Further apart than the jitter: order costs nothing.
         let each = |n: u64| release(&mut path, n * 20 * MS, 100) - n * 20 * MS;
         path_is_uniform(&(1..=20_000).map(each).collect::<Vec<_>>(), 6 * MS, 14 * MS);
@@ -192,8 +192,9 @@ mod tests {
     #[test]
     fn order_is_kept_unless_it_may_be_lost() {
         for reorder in [false, true] {
-            let set = config::Path { delay_ns: 10 * MS, jitter_ns: 9 * MS, ..Default::default() };
-            let mut path = path(config::Path { reorder, limit_packets: Some(9999), ..set });
+            let set =
+                config::PathConfig { delay_ns: 10 * MS, jitter_ns: 9 * MS, ..Default::default() };
+            let mut path = path(config::PathConfig { reorder, limit_packets: Some(9999), ..set });
             let out: Vec<_> = (0..1000).map(|n| release(&mut path, n * 1000, 100)).collect();
             assert_eq!(out.is_sorted(), !reorder);
         }
@@ -202,15 +203,15 @@ mod tests {
     #[test]
     fn loss_is_the_set_part_and_the_same_for_the_same_seed() {
         let lost = |seed| {
-            let set = config::Path { loss_ratio: 0.1, ..Default::default() };
-            let mut path = Path::new(set, path_random(seed, 0));
+            let set = config::PathConfig { loss_ratio: 0.1, ..Default::default() };
+            let mut path = DelayPath::new(set, path_random(seed, 0));
             let fates: Vec<_> = (0..10_000)
                 .map(|now| {
                     let fate = path.offer(now, 100);
-                    if fate != Fate::Dropped {
+                    if fate != PacketAction::Dropped {
                         path.released(100, 0, true);
                     }
-                    fate == Fate::Dropped
+                    fate == PacketAction::Dropped
                 })
                 .collect();
             assert_eq!(path.counters.lost, fates.iter().filter(|lost| **lost).count() as u64);
@@ -225,7 +226,8 @@ mod tests {
 
     #[test]
     fn a_rate_spaces_packets_by_their_own_length() {
-        let rate = config::Path { rate_bits_per_s: Some(8e6), delay_ns: MS, ..Default::default() };
+        let rate =
+            config::PathConfig { rate_bits_per_s: Some(8e6), delay_ns: MS, ..Default::default() };
         let mut path = path(rate);
         // 1000 B at 8 Mbit/s take 1 ms each; the third comes after the path is free again.
         assert_eq!(release(&mut path, 0, 1000), 2 * MS);
@@ -235,19 +237,21 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_dropped_and_counted() {
-        let set = config::Path { delay_ns: MS, limit_packets: Some(3), ..Default::default() };
+        let set = config::PathConfig { delay_ns: MS, limit_packets: Some(3), ..Default::default() };
         let mut path = path(set);
-        let fates: Vec<_> = (0..5).map(|now| path.offer(now, 10) == Fate::Dropped).collect();
+        let fates: Vec<_> =
+            (0..5).map(|now| path.offer(now, 10) == PacketAction::Dropped).collect();
         assert_eq!(fates, [false, false, false, true, true]);
         path.released(10, 0, true);
-        assert_ne!(path.offer(9, 10), Fate::Dropped);
+        assert_ne!(path.offer(9, 10), PacketAction::Dropped);
         assert_eq!((path.counters.full, path.waiting()), (2, 3));
     }
 
     #[test]
     fn every_packet_is_accounted_for() {
-        let set = config::Path { loss_ratio: 0.2, duplicate_ratio: 0.3, ..Default::default() };
-        let mut path = path(config::Path { limit_packets: Some(50), delay_ns: 40, ..set });
+        let set =
+            config::PathConfig { loss_ratio: 0.2, duplicate_ratio: 0.3, ..Default::default() };
+        let mut path = path(config::PathConfig { limit_packets: Some(50), delay_ns: 40, ..set });
         for now in 0..5000 {
             path.offer(now, 60);
             if now % 3 != 0 && path.waiting() > 0 {
@@ -262,9 +266,9 @@ mod tests {
 
     #[test]
     fn a_change_holds_for_packets_that_come_after_it() {
-        let mut path = path(config::Path { delay_ns: 150 * MS, ..Default::default() });
+        let mut path = path(config::PathConfig { delay_ns: 150 * MS, ..Default::default() });
         assert_eq!(release(&mut path, 0, 10), 150 * MS);
-        path.change(config::Path { delay_ns: 5 * MS, ..Default::default() });
+        path.change(config::PathConfig { delay_ns: 5 * MS, ..Default::default() });
         // Order is kept: the packets before still have the long way.
         assert_eq!(release(&mut path, MS, 10), 150 * MS);
         assert_eq!(release(&mut path, 200 * MS, 10), 205 * MS);

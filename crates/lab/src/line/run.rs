@@ -1,6 +1,6 @@
 //! The loop of a line: devices, clock, control channel.
 use super::config::{self, Config};
-use super::control::{Lines, Socket};
+use super::control::{ControlSocket, LineBuffer};
 use super::engine::Engine;
 use super::tap::Tap;
 use super::waiting::Waiting;
@@ -19,7 +19,7 @@ const BATCH: usize = 16;
 /// Runs a line until SIGTERM. `source` is the configuration's file, `-` for the first line of
 /// standard input, whose next lines are orders.
 pub fn run(source: &std::path::Path) -> Result<i32> {
-    let mut input = Lines::default();
+    let mut input = LineBuffer::default();
     let text = if source.as_os_str() == "-" {
         first_line(&mut input)?
     } else {
@@ -35,7 +35,7 @@ pub fn run(source: &std::path::Path) -> Result<i32> {
     Ok(0)
 }
 
-fn first_line(input: &mut Lines) -> Result<String> {
+fn first_line(input: &mut LineBuffer) -> Result<String> {
     // Unbuffered: what follows the first line has to stay readable through the descriptor.
     loop {
         let open = input.fill(&*raw_stdin());
@@ -63,8 +63,8 @@ struct Line {
     received: Vec<u64>,
     waiting: Waiting,
     signals: OwnedFd,
-    socket: Option<Socket>,
-    input: Lines,
+    socket: Option<ControlSocket>,
+    input: LineBuffer,
     spin_ns: u64,
     spun_ns: u64,
     priority: String,
@@ -73,7 +73,7 @@ struct Line {
 }
 
 impl Line {
-    fn start(config: &Config, input: Lines) -> Result<Self> {
+    fn start(config: &Config, input: LineBuffer) -> Result<Self> {
         let watched = signals::set_of(&[libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGUSR1]);
         signals::block(&watched);
         let signals = signals::descriptor(&watched)
@@ -81,15 +81,15 @@ impl Line {
         let mut engine = Engine::new(config)
             .map_err(|error| os_error("Taking memory for the packets that wait", &error))?;
         let taps = config.ports.iter().map(Tap::make).collect::<Result<Vec<_>, _>>()?;
-        for (port, given) in config.ports.iter().enumerate() {
-            if let Some(mac) = &given.mac {
+        for (port, settings) in config.ports.iter().enumerate() {
+            if let Some(mac) = &settings.mac {
                 engine.learn(config::parse_mac(mac)?, port);
             }
         }
-        let socket = config.socket.as_deref().map(Socket::listen).transpose()?;
+        let socket = config.socket.as_deref().map(ControlSocket::listen).transpose()?;
         let waiting = Waiting::new()?;
         let others = [signals.as_raw_fd(), 0];
-        let listening = socket.as_ref().map(Socket::fd);
+        let listening = socket.as_ref().map(ControlSocket::fd);
         for fd in taps.iter().map(Tap::fd).chain(others).chain(listening) {
             waiting.add(fd)?;
         }
@@ -117,7 +117,7 @@ impl Line {
             let now = monotonic_ns();
             match self.engine.next_ns() {
                 Some(next) if next <= now + self.spin_ns => {
-                    self.waiting.look();
+                    self.waiting.poll();
                     // Only time without work counts as spinning.
                     if self.waiting.ready().next().is_none() {
                         self.spun_ns += monotonic_ns() - now;

@@ -18,7 +18,7 @@ pub struct Held {
 
 /// Buffers of one size in one mapping.
 #[derive(Debug)]
-pub struct Slots {
+pub struct PacketBuffers {
     base: *mut u8,
     size: usize,
     count: usize,
@@ -26,7 +26,7 @@ pub struct Slots {
     free: Vec<u32>,
 }
 
-impl Slots {
+impl PacketBuffers {
     /// `count` buffers of at least `bytes` each.
     pub fn new(count: usize, bytes: usize) -> io::Result<Self> {
         let size = bytes.next_multiple_of(64);
@@ -79,7 +79,7 @@ impl Slots {
     }
 }
 
-impl Drop for Slots {
+impl Drop for PacketBuffers {
     fn drop(&mut self) {
         // SAFETY: the mapping made in `new`, used by nobody else.
         unsafe { libc::munmap(self.base.cast(), self.size * self.count) };
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn buffers_are_apart_and_come_back() {
-        let mut slots = Slots::new(3, 100).unwrap();
+        let mut slots = PacketBuffers::new(3, 100).unwrap();
         let all: Vec<_> = (0..3).map(|_| slots.take().unwrap()).collect();
         assert!(slots.take().is_none());
         for (fill, slot) in all.iter().enumerate() {

@@ -55,7 +55,7 @@ impl Waiting {
     }
 
     /// Looks at the descriptors once, without sleeping.
-    pub fn look(&mut self) {
+    pub fn poll(&mut self) {
         self.wait(0);
     }
 

@@ -74,8 +74,8 @@ impl Cgroups {
         if let Some(reason) = &self.hidden {
             return Err(reason.clone());
         }
-        let two = self.hierarchies.iter().any(|found| found.controllers.is_empty());
-        let one = self.hierarchies.iter().any(|found| !found.controllers.is_empty());
+        let two = self.hierarchies.iter().any(|mounted| mounted.controllers.is_empty());
+        let one = self.hierarchies.iter().any(|mounted| !mounted.controllers.is_empty());
         Ok(match (one, two) {
             (true, true) => "hybrid",
             (true, false) => "v1",
@@ -130,11 +130,11 @@ impl Cgroups {
 
     /// Throttling of the own group and of each visible ancestor (an ancestor's quota stops us too).
     pub fn throttled(&self, files: &Files) -> Fact<Vec<Throttled>> {
-        let found = self.with("cpu", "cpu.stat", files)?;
-        if !found.own {
+        let hierarchy = self.with("cpu", "cpu.stat", files)?;
+        if !hierarchy.own {
             return Err("the own CPU group is not visible from here".to_owned());
         }
-        let levels: Vec<_> = found
+        let levels: Vec<_> = hierarchy
             .folders
             .iter()
             .filter_map(|folder| {
@@ -155,13 +155,17 @@ impl Cgroups {
         if let Some(reason) = &self.hidden {
             return Err(reason.clone());
         }
-        let one =
-            self.hierarchies.iter().find(|found| found.controllers.iter().any(|c| c == controller));
-        let two = self.hierarchies.iter().find(|found| {
-            found.controllers.is_empty()
-                && found.folders.iter().any(|folder| files.exists(folder.join(v2_file)))
+        let version1 = self
+            .hierarchies
+            .iter()
+            .find(|mounted| mounted.controllers.iter().any(|c| c == controller));
+        let version2 = self.hierarchies.iter().find(|mounted| {
+            mounted.controllers.is_empty()
+                && mounted.folders.iter().any(|folder| files.exists(folder.join(v2_file)))
         });
-        one.or(two).ok_or_else(|| format!("no cgroup with the {controller} controller is visible"))
+        version1
+            .or(version2)
+            .ok_or_else(|| format!("no cgroup with the {controller} controller is visible"))
     }
 
     fn smallest<T: PartialOrd>(
@@ -171,7 +175,7 @@ impl Cgroups {
         files: &Files,
         read: impl Fn(&Path, bool) -> Fact<Option<T>>,
     ) -> Fact<Option<Limit<T>>> {
-        let found = match self.with(controller, v2_file, files) {
+        let hierarchy = match self.with(controller, v2_file, files) {
             Ok(found) => found,
             // Version 2 without the file in any group, up to the real root, has no limit to show:
             // the root itself never has the file, so this is "none" and not "hidden".
@@ -180,11 +184,11 @@ impl Cgroups {
         };
         let mut smallest: Option<Limit<T>> = None;
         let mut unread = None;
-        let mut seen = false;
-        for folder in &found.folders {
-            match read(folder, found.controllers.is_empty()) {
+        let mut is_any_read = false;
+        for folder in &hierarchy.folders {
+            match read(folder, hierarchy.controllers.is_empty()) {
                 Ok(limit) => {
-                    seen = true;
+                    is_any_read = true;
                     let value =
                         limit.filter(|new| smallest.as_ref().is_none_or(|s| *new < s.value));
                     if let Some(value) = value {
@@ -195,7 +199,7 @@ impl Cgroups {
             }
         }
         match unread {
-            Some(reason) if !seen => Err(reason),
+            Some(reason) if !is_any_read => Err(reason),
             _ => Ok(smallest),
         }
     }
@@ -243,8 +247,8 @@ fn place(files: &Files, mount: &MountedHierarchy, groups: &str) -> Option<Hierar
     let join = |rest: &str| if rest.is_empty() { point.clone() } else { point.join(rest) };
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     // What the two tables say, when they fit each other.
-    let told = below(path, &mount.root).map(join);
-    if let Some(folder) = told.filter(|folder| files.exists(folder)) {
+    let stated = below(path, &mount.root).map(join);
+    if let Some(folder) = stated.filter(|folder| files.exists(folder)) {
         return Some(hierarchy(mount, &point, &folder, true));
     }
     // A namespace in between: the longest tail of the path that is visible and lists us.

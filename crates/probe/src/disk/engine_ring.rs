@@ -3,11 +3,11 @@
 //! Each completion is answered at once by one new operation in a submission of its own, which is
 //! what fio does unless told otherwise; submitting in batches would be faster on devices where the
 //! doorbell is dear, but would be another measurement.
-use super::job::Job;
-use super::pattern::{self, Order};
+use super::job::DiskJob;
+use super::pattern::{self, RecordOrder};
 use crate::error::Result;
 use crate::memory::buffer::{Buffer, Pages};
-use crate::timing::closed_loop::{Outcome, Window};
+use crate::timing::closed_loop::{ClosedLoopResult, CompletionWindow};
 use crate::timing::timed;
 use io_uring::{opcode, squeue, types, EnterFlags, IoUring};
 use nephoscope_linux::clock;
@@ -34,11 +34,11 @@ pub fn ring(depth: usize) -> Result<IoUring, Error> {
 
 /// Runs the job on `ring`; calls `gate` when all is prepared.
 pub fn run(
-    job: &Job<'_>,
+    job: &DiskJob<'_>,
     ring: &mut IoUring,
     gate: impl FnOnce() -> Result<()>,
-) -> Result<Outcome> {
-    let mut queue = Queue::new(job)?;
+) -> Result<ClosedLoopResult> {
+    let mut queue = InFlightOperations::new(job)?;
     gate()?;
     queue.window.begin(clock::monotonic_ns());
     let section = timed::start();
@@ -49,27 +49,27 @@ pub fn run(
     // The kernel still writes to the buffers of the operations in flight.
     queue.drain(ring);
     result?;
-    Window::outcome([queue.window])
+    CompletionWindow::outcome([queue.window])
 }
 
 /// State of the operations in flight; slot `i` owns the `i`-th part of the buffer.
-struct Queue<'a> {
-    job: &'a Job<'a>,
-    order: Order<'a>,
+struct InFlightOperations<'a> {
+    job: &'a DiskJob<'a>,
+    order: RecordOrder<'a>,
     buffer: Buffer,
     slot_bytes: usize,
     started_ns: Vec<u64>,
     in_flight: usize,
     turn: u64,
-    window: Window,
+    window: CompletionWindow,
 }
 
-impl<'a> Queue<'a> {
-    fn new(job: &'a Job<'a>) -> Result<Self> {
+impl<'a> InFlightOperations<'a> {
+    fn new(job: &'a DiskJob<'a>) -> Result<Self> {
         let slot_bytes = job.record_bytes.next_multiple_of(4096);
         let mut buffer = Buffer::map_parts(job.depth, slot_bytes, Pages::Default)?;
         Random::new(job.seed).fill(buffer.as_mut_slice());
-        let window = Window::open(clock::monotonic_ns(), job.duration_ns);
+        let window = CompletionWindow::open(clock::monotonic_ns(), job.duration_ns);
         Ok(Self {
             job,
             order: job.order(0),

@@ -1,5 +1,5 @@
 //! System errors of files as sentences: what was refused, where, and what to do next.
-use crate::error::{Kind, ProbeError, Result};
+use crate::error::{FailureKind, ProbeError, Result};
 use std::io::Error;
 use std::path::Path;
 
@@ -14,13 +14,13 @@ pub fn named(what: &str, place: &Path, error: &Error) -> ProbeError {
             disk_full(format!("{what} in {place}: a limit on file size forbids it."))
         }
         Some(libc::EROFS) => ProbeError::new(
-            Kind::Lacks,
+            FailureKind::Lacks,
             "read_only_directory",
             format!("{what} in {place}: the file system is mounted read-only."),
             "Set `directory` to one that can be written.",
         ),
         Some(libc::EACCES | libc::EPERM) => ProbeError::new(
-            Kind::Lacks,
+            FailureKind::Lacks,
             "no_permission",
             format!("{what} in {place}: this user may not write there."),
             "Set `directory` to one that this user owns.",
@@ -30,7 +30,7 @@ pub fn named(what: &str, place: &Path, error: &Error) -> ProbeError {
             "Set `directory` to an existing one.",
         ),
         Some(libc::EIO) => ProbeError::new(
-            Kind::Failed,
+            FailureKind::Failed,
             "disk_error",
             format!("{what} in {place}: the device reported an I/O error."),
             "Look at the kernel's log (dmesg) and at the disk's health.",
@@ -42,13 +42,13 @@ pub fn named(what: &str, place: &Path, error: &Error) -> ProbeError {
 /// The file does not fit, or no longer fits.
 pub fn disk_full(message: String) -> ProbeError {
     let hint = "Free space, set fewer or smaller files, or set `directory` to another disk.";
-    ProbeError::new(Kind::Lacks, "disk_full", message, hint)
+    ProbeError::new(FailureKind::Lacks, "disk_full", message, hint)
 }
 
 /// Files live in memory, where a sync writes nothing.
 pub fn no_disk(place: &Path) -> ProbeError {
     ProbeError::new(
-        Kind::Lacks,
+        FailureKind::Lacks,
         "no_disk",
         format!("{}: files live in memory (tmpfs), a sync writes nothing.", place.display()),
         "Set `directory` to a disk's file system.",
@@ -69,7 +69,7 @@ pub fn check_sectors(id: &str, record_bytes: usize) -> Result<()> {
 /// The file system takes no direct I/O, or not with such records.
 pub fn no_direct_io(place: &Path, reason: &str) -> ProbeError {
     ProbeError::new(
-        Kind::Lacks,
+        FailureKind::Lacks,
         "no_direct_io",
         format!("Direct I/O in {}: {reason}.", place.display()),
         "Set `directory` to a disk's file system, or `direct` to false to measure the cache.",
@@ -79,7 +79,7 @@ pub fn no_direct_io(place: &Path, reason: &str) -> ProbeError {
 /// A transfer that ended before its length, away from the end of the file.
 pub fn short_transfer(place: &Path, done: usize, wanted: usize) -> ProbeError {
     ProbeError::new(
-        Kind::Failed,
+        FailureKind::Failed,
         "short_transfer",
         format!("A record in {} moved {done} of {wanted} bytes.", place.display()),
         "Run it again; if it happens again, look at the kernel's log (dmesg).",

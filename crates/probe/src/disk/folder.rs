@@ -1,7 +1,7 @@
 //! A scratch folder with a name, for files that need one: removed at the end, and where that could
 //! not be, by the next run. Its owner holds a lock on it, which goes away with the process.
 use super::errors;
-use crate::error::{Kind, ProbeError, Result};
+use crate::error::{FailureKind, ProbeError, Result};
 use std::fs::File;
 use std::io::Error;
 use std::os::fd::AsRawFd;
@@ -34,7 +34,7 @@ impl Folder {
             }
         }
         Err(ProbeError::new(
-            Kind::Failed,
+            FailureKind::Failed,
             "no_folder",
             format!("A folder in {} vanished again and again.", directory.display()),
             "See what removes `.nephoscope-folder-…` there, or set `directory` to another one.",
@@ -91,13 +91,13 @@ fn locked(path: &Path) -> Option<File> {
 /// Removes the folders in `directory` that nobody holds any more.
 fn sweep(directory: &Path) {
     let Ok(entries) = std::fs::read_dir(directory) else { return };
-    let ours = entries.flatten().filter(|entry| {
+    let abandoned = entries.flatten().filter(|entry| {
         entry.file_name().to_str().is_some_and(|name| {
             let rest = name.strip_prefix(PREFIX);
             rest.is_some_and(|hex| hex.len() == 16 && hex.bytes().all(|b| b.is_ascii_hexdigit()))
         })
     });
-    for path in ours.map(|entry| entry.path()) {
+    for path in abandoned.map(|entry| entry.path()) {
         if let Some(handle) = locked(&path) {
             let _ = std::fs::remove_dir_all(&path);
             drop(handle);

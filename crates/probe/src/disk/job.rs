@@ -1,13 +1,13 @@
 //! One job for an engine.
 use super::errors;
-use super::pattern::Order;
+use super::pattern::RecordOrder;
 use super::scratch::Scratch;
 use crate::error::ProbeError;
 use nephoscope_wire::random::Random;
 use std::sync::atomic::AtomicU64;
 
 #[derive(Debug)]
-pub struct Job<'a> {
+pub struct DiskJob<'a> {
     /// The file, already filled.
     pub scratch: &'a Scratch,
     pub write: bool,
@@ -21,7 +21,7 @@ pub struct Job<'a> {
     pub next_record: AtomicU64,
 }
 
-impl<'a> Job<'a> {
+impl<'a> DiskJob<'a> {
     /// A job of one operation in flight at a time, in order, without an end.
     pub fn new(
         scratch: &'a Scratch,
@@ -46,11 +46,11 @@ impl<'a> Job<'a> {
     }
 
     /// The order in which worker number `worker` visits the records.
-    pub fn order(&self, worker: u64) -> Order<'_> {
+    pub fn order(&self, worker: u64) -> RecordOrder<'_> {
         if self.random {
-            Order::Random(Random::stream(self.seed, worker))
+            RecordOrder::Random(Random::stream(self.seed, worker))
         } else {
-            Order::Sequential(&self.next_record)
+            RecordOrder::Sequential(&self.next_record)
         }
     }
 

@@ -20,7 +20,7 @@ pub struct Draws {
 
 /// One operation on one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum MailStep {
     /// A new file of that many bytes.
     Create { file: u64, bytes: u64 },
     /// The whole file, that long, is read.
@@ -31,7 +31,7 @@ pub enum Step {
     Delete { file: u64, bytes: u64 },
 }
 
-impl Step {
+impl MailStep {
     /// Size of the file before and after it.
     pub fn sizes(self) -> (u64, u64) {
         match self {
@@ -67,43 +67,43 @@ impl Mail {
     }
 
     /// A new file: its size is uniform between the bounds, both included.
-    pub fn create(&mut self) -> Step {
+    pub fn create(&mut self) -> MailStep {
         let Draws { min_bytes, max_bytes, .. } = self.draws;
         let bytes = min_bytes + self.random.below(max_bytes - min_bytes + 1);
         let file = self.next_file;
         self.next_file += 1;
         self.live.push((file, bytes));
-        Step::Create { file, bytes }
+        MailStep::Create { file, bytes }
     }
 
     /// Any file goes.
-    pub fn delete(&mut self) -> Option<Step> {
+    pub fn delete(&mut self) -> Option<MailStep> {
         let at = self.any()?;
         let (file, bytes) = self.live.swap_remove(at);
-        Some(Step::Delete { file, bytes })
+        Some(MailStep::Delete { file, bytes })
     }
 
     /// The two halves of a transaction: a file is read or added to, a file is made or deleted. Where
     /// none is there the first half falls away and the second one makes one.
-    pub fn transaction(&mut self) -> [Option<Step>; 2] {
-        let reads = self.random.chance(self.draws.read_ratio);
+    pub fn transaction(&mut self) -> [Option<MailStep>; 2] {
+        let reads = self.random.bernoulli(self.draws.read_ratio);
         let first = self.any().map(|at| if reads { self.read(at) } else { self.append(at) });
-        let creates = self.random.chance(self.draws.create_ratio);
+        let creates = self.random.bernoulli(self.draws.create_ratio);
         let second = if creates { None } else { self.delete() };
         [first, Some(second.unwrap_or_else(|| self.create()))]
     }
 
-    fn read(&self, at: usize) -> Step {
+    fn read(&self, at: usize) -> MailStep {
         let (file, bytes) = self.live[at];
-        Step::Read { file, bytes }
+        MailStep::Read { file, bytes }
     }
 
-    fn append(&mut self, at: usize) -> Step {
+    fn append(&mut self, at: usize) -> MailStep {
         let (file, has) = self.live[at];
         let room = self.draws.max_bytes - has;
         let bytes = if room == 0 { 0 } else { 1 + self.random.below(room) };
         self.live[at].1 += bytes;
-        Step::Append { file, has, bytes }
+        MailStep::Append { file, has, bytes }
     }
 
     fn any(&mut self) -> Option<usize> {
@@ -147,22 +147,22 @@ mod tests {
     /// What is there according to the steps alone, and how many there were of each kind.
     fn played(draws: Draws) -> (Mail, BTreeMap<u64, u64>, [u64; 4]) {
         let (mut mail, mut there, mut counts) = (Mail::new(draws), BTreeMap::new(), [0; 4]);
-        let mut apply = |step: Step| match step {
-            Step::Create { file, bytes } => {
+        let mut apply = |step: MailStep| match step {
+            MailStep::Create { file, bytes } => {
                 assert!((draws.min_bytes..=draws.max_bytes).contains(&bytes));
                 assert!(there.insert(file, bytes).is_none());
                 counts[0] += 1;
             }
-            Step::Read { file, bytes } => {
+            MailStep::Read { file, bytes } => {
                 assert_eq!(there[&file], bytes);
                 counts[1] += 1;
             }
-            Step::Append { file, has, bytes } => {
+            MailStep::Append { file, has, bytes } => {
                 assert_eq!(there.insert(file, has + bytes), Some(has));
                 assert!(has + bytes <= draws.max_bytes);
                 counts[2] += 1;
             }
-            Step::Delete { file, bytes } => {
+            MailStep::Delete { file, bytes } => {
                 assert_eq!(there.remove(&file), Some(bytes));
                 counts[3] += 1;
             }
@@ -213,14 +213,14 @@ mod tests {
             let pages = mail.live().iter().map(|(_, bytes)| bytes.next_multiple_of(512));
             (mail.live().len() as u64, pages.sum::<u64>())
         };
-        let mut looks = vec![there(&mail)];
-        looks.extend((0..draws.transactions).map(|_| {
+        let mut directories = vec![there(&mail)];
+        directories.extend((0..draws.transactions).map(|_| {
             mail.transaction();
             there(&mail)
         }));
         let (files, bytes) = peak(draws, 512);
-        assert_eq!(Some(files), looks.iter().map(|look| look.0).max());
-        let most = looks.iter().map(|look| look.1).max().unwrap();
+        assert_eq!(Some(files), directories.iter().map(|counts| counts.0).max());
+        let most = directories.iter().map(|counts| counts.1).max().unwrap();
         // Inside a transaction a file may have grown before another one goes.
         assert!((most..=most + 2048).contains(&bytes), "{bytes}, seen {most}");
     }
@@ -228,12 +228,12 @@ mod tests {
     #[test]
     fn sizes_are_uniform() {
         let mut mail = Mail::new(Draws { min_bytes: 0, max_bytes: 9, ..DRAWS });
-        let mut seen = [0u32; 10];
+        let mut counts = [0u32; 10];
         for _ in 0..10_000 {
-            let Step::Create { bytes, .. } = mail.create() else { unreachable!() };
-            seen[bytes as usize] += 1;
+            let MailStep::Create { bytes, .. } = mail.create() else { unreachable!() };
+            counts[bytes as usize] += 1;
         }
         // 1000 expected, standard deviation 30; six of them.
-        assert!(seen.iter().all(|count| count.abs_diff(1000) < 180), "{seen:?}");
+        assert!(counts.iter().all(|count| count.abs_diff(1000) < 180), "{counts:?}");
     }
 }

@@ -1,10 +1,10 @@
 //! Files of a mail server, made and read and deleted: a step of [`mail`](super::mail) becomes system
 //! calls relative to one folder. Allocates nothing once it is made.
 use super::folder::Folder;
-use super::mail::Step;
+use super::mail::MailStep;
 use super::pattern;
 use super::{errors, place};
-use crate::error::{Kind, ProbeError, Result};
+use crate::error::{FailureKind, ProbeError, Result};
 use crate::memory::buffer::{Buffer, Pages};
 use crate::trial::session::Session;
 use nephoscope_wire::random::Random;
@@ -82,21 +82,21 @@ impl Mailbox {
         Ok(Self { session, folder, habits, data, into, counts: Counts::default(), turn: 0 })
     }
 
-    pub fn apply(&mut self, step: Step) -> Result<()> {
+    pub fn apply(&mut self, step: MailStep) -> Result<()> {
         match step {
-            Step::Create { file, bytes } => {
+            MailStep::Create { file, bytes } => {
                 self.write(file, bytes, libc::O_CREAT | libc::O_EXCL, "Creating a file")?;
                 self.counts.created += 1;
             }
-            Step::Append { file, bytes, .. } => {
+            MailStep::Append { file, bytes, .. } => {
                 self.write(file, bytes, libc::O_APPEND, "Opening a file")?;
                 self.counts.appended += 1;
             }
-            Step::Read { file, bytes } => {
+            MailStep::Read { file, bytes } => {
                 self.read(file, bytes)?;
                 self.counts.read += 1;
             }
-            Step::Delete { file, .. } => {
+            MailStep::Delete { file, .. } => {
                 let name = self.name(file);
                 // SAFETY: a C string on the stack, our own descriptor.
                 if unsafe { libc::unlinkat(self.folder.fd(), name.as_ptr(), 0) } != 0 {
@@ -110,7 +110,7 @@ impl Mailbox {
 
     /// Number and bytes of the files that are really there.
     pub fn there(&self) -> Result<(u64, u64)> {
-        let looked =
+        let probes =
             |error: Error| errors::named("Looking at a folder", self.folder.path(), &error);
         let (mut files, mut bytes) = (0, 0);
         let folders: Vec<PathBuf> = match self.habits.directories {
@@ -119,9 +119,9 @@ impl Mailbox {
         };
         for folder in folders {
             self.session.check()?;
-            for entry in std::fs::read_dir(folder).map_err(looked)? {
+            for entry in std::fs::read_dir(folder).map_err(probes)? {
                 files += 1;
-                bytes += entry.and_then(|entry| entry.metadata()).map_err(looked)?.len();
+                bytes += entry.and_then(|entry| entry.metadata()).map_err(probes)?.len();
             }
         }
         Ok((files, bytes))
@@ -209,7 +209,7 @@ impl Mailbox {
             return Ok(());
         }
         Err(ProbeError::new(
-            Kind::Failed,
+            FailureKind::Failed,
             "file_changed",
             format!(
                 "A file in {} has {got} bytes instead of {bytes}.",
@@ -279,7 +279,7 @@ mod tests {
                 seed: 11,
             };
             let (mut mail, mut mailbox) = (Mail::new(draws), mailbox(directories));
-            let mut steps: Vec<Step> = (0..draws.files).map(|_| mail.create()).collect();
+            let mut steps: Vec<MailStep> = (0..draws.files).map(|_| mail.create()).collect();
             for _ in 0..draws.transactions {
                 steps.extend(mail.transaction().into_iter().flatten());
             }
@@ -298,11 +298,11 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_somebody_else_changed_is_told() {
+    fn a_file_that_somebody_else_changed_is_reported() {
         let mut mailbox = mailbox(0);
-        mailbox.apply(Step::Create { file: 3, bytes: 1500 }).unwrap();
+        mailbox.apply(MailStep::Create { file: 3, bytes: 1500 }).unwrap();
         std::fs::write(mailbox.folder.path().join("f3"), b"short").unwrap();
-        let error = mailbox.apply(Step::Read { file: 3, bytes: 1500 }).unwrap_err();
+        let error = mailbox.apply(MailStep::Read { file: 3, bytes: 1500 }).unwrap_err();
         assert_eq!(error.name, "file_changed");
     }
 

@@ -1,6 +1,6 @@
 //! One thread's records, moved one at a time by `pread` and `pwrite`.
-use super::job::Job;
-use super::pattern::{self, Order};
+use super::job::DiskJob;
+use super::pattern::{self, RecordOrder};
 use crate::error::Result;
 use crate::memory::buffer::{Buffer, Pages};
 use crate::trial::session::Session;
@@ -10,20 +10,20 @@ use std::os::fd::AsRawFd;
 
 /// One operation in flight: everything it touches is made before the time runs.
 pub struct Mover<'a> {
-    job: &'a Job<'a>,
-    order: Order<'a>,
+    job: &'a DiskJob<'a>,
+    order: RecordOrder<'a>,
     buffer: Buffer,
     turn: u64,
 }
 
 impl<'a> Mover<'a> {
     /// The `number`th worker of a job.
-    pub fn new(job: &'a Job<'a>, number: u64) -> Result<Self> {
+    pub fn new(job: &'a DiskJob<'a>, number: u64) -> Result<Self> {
         Self::along(job, number, job.order(number))
     }
 
     /// The same, with an order of its own.
-    pub fn along(job: &'a Job<'a>, number: u64, order: Order<'a>) -> Result<Self> {
+    pub fn along(job: &'a DiskJob<'a>, number: u64, order: RecordOrder<'a>) -> Result<Self> {
         let mut buffer = Buffer::map(job.record_bytes, Pages::Default)?;
         Random::new(job.seed ^ number).fill(buffer.as_mut_slice());
         Ok(Self { job, order, buffer, turn: 0 })

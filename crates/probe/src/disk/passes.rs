@@ -1,12 +1,12 @@
 //! One pass over whole files: each thread moves all records of its own file once, and the pass is
 //! from the first start to the last end.
-use super::job::Job;
+use super::job::DiskJob;
 use super::mover::Mover;
-use super::pattern::Order;
+use super::pattern::RecordOrder;
 use super::scratch::Scratch;
 use crate::error::{ProbeError, Result};
 use crate::threads::barriers::Latch;
-use crate::threads::workers::{self, Worker};
+use crate::threads::workers::{self, JoinedWorker};
 use crate::timing::closed_loop::latency_histogram;
 use crate::timing::timed;
 use hdrhistogram::Histogram;
@@ -14,7 +14,7 @@ use nephoscope_linux::clock;
 use nephoscope_wire::random::Random;
 
 #[derive(Clone, Copy, Debug)]
-pub struct Pass {
+pub struct DiskPass {
     pub write: bool,
     /// Each record once in a drawn order, or one after the other.
     pub random: bool,
@@ -37,14 +37,14 @@ pub struct Passed {
 }
 
 /// Runs the pass over `files`, one thread each; calls `gate` when all is prepared.
-pub fn run(pass: Pass, files: &[Scratch], gate: impl FnOnce() -> Result<()>) -> Result<Passed> {
+pub fn run(pass: DiskPass, files: &[Scratch], gate: impl FnOnce() -> Result<()>) -> Result<Passed> {
     // Opened anew, so that closing it is closing it.
     let handles: Result<Vec<_>, _> =
         files.iter().map(|file| file.again(pass.random && !pass.write)).collect();
     let handles = handles?;
     if let [handle] = handles.as_slice() {
         let thread = || {
-            let ready = Ready::new(pass, handle, 0)?;
+            let ready = PreparedThread::new(pass, handle, 0)?;
             gate()?;
             ready.run()
         };
@@ -52,12 +52,12 @@ pub fn run(pass: Pass, files: &[Scratch], gate: impl FnOnce() -> Result<()>) -> 
     }
     let session = files[0].session;
     let latch = Latch::new(session, handles.len());
-    let done: Result<Vec<Done>> = std::thread::scope(|scope| {
+    let done: Result<Vec<PassResult>> = std::thread::scope(|scope| {
         let mut threads = Vec::with_capacity(handles.len());
         for (number, handle) in handles.into_iter().enumerate() {
             let latch = &latch;
             let work = move || {
-                let ready = Ready::new(pass, &handle, number as u64);
+                let ready = PreparedThread::new(pass, &handle, number as u64);
                 if ready.is_err() {
                     latch.give_up();
                 }
@@ -72,25 +72,25 @@ pub fn run(pass: Pass, files: &[Scratch], gate: impl FnOnce() -> Result<()>) -> 
             threads.push(workers::start(scope, None, work).inspect_err(|_| latch.give_up()));
         }
         let opened = latch.open_behind(gate);
-        let join = |worker: Result<Worker<'_, _>, _>| worker.and_then(Worker::join);
-        let ended: Result<Vec<Option<Done>>, _> = threads.into_iter().map(join).collect();
+        let join = |worker: Result<JoinedWorker<'_, _>, _>| worker.and_then(JoinedWorker::join);
+        let ended: Result<Vec<Option<PassResult>>, _> = threads.into_iter().map(join).collect();
         opened.and(ended).map(|done| done.into_iter().flatten().collect())
     });
     Ok(whole(done?))
 }
 
 /// One thread, all of its buffers made.
-struct Ready<'a> {
-    job: Job<'a>,
+struct PreparedThread<'a> {
+    job: DiskJob<'a>,
     order: Vec<u32>,
     number: u64,
-    pass: Pass,
+    pass: DiskPass,
 }
 
-impl<'a> Ready<'a> {
-    fn new(pass: Pass, scratch: &'a Scratch, number: u64) -> Result<Self> {
-        let Pass { write, random, record_bytes, records, seed, .. } = pass;
-        let job = Job { random, ..Job::new(scratch, write, record_bytes, records, seed) };
+impl<'a> PreparedThread<'a> {
+    fn new(pass: DiskPass, scratch: &'a Scratch, number: u64) -> Result<Self> {
+        let DiskPass { write, random, record_bytes, records, seed, .. } = pass;
+        let job = DiskJob { random, ..DiskJob::new(scratch, write, record_bytes, records, seed) };
         let mut order = Vec::new();
         if random {
             let last = u32::try_from(records).map_err(|_| too_many(records))?;
@@ -100,10 +100,10 @@ impl<'a> Ready<'a> {
         Ok(Self { job, order, number, pass })
     }
 
-    fn run(self) -> Result<Done> {
+    fn run(self) -> Result<PassResult> {
         let mut mover = match self.order.as_slice() {
             [] => Mover::new(&self.job, self.number)?,
-            order => Mover::along(&self.job, self.number, Order::Listed(order.iter()))?,
+            order => Mover::along(&self.job, self.number, RecordOrder::Listed(order.iter()))?,
         };
         let mut latency = latency_histogram();
         let section = timed::start();
@@ -121,20 +121,20 @@ impl<'a> Ready<'a> {
         }
         let ended_ns = clock::monotonic_ns();
         section.stop_with_kernel_io();
-        Ok(Done { started_ns, ended_ns, operations: self.pass.records, latency })
+        Ok(PassResult { started_ns, ended_ns, operations: self.pass.records, latency })
     }
 }
 
-struct Done {
+struct PassResult {
     started_ns: u64,
     ended_ns: u64,
     operations: u64,
     latency: Histogram<u64>,
 }
 
-impl Done {
+impl PassResult {
     /// Closes the file; inside the time where the pass says so.
-    fn closing(mut self, pass: Pass, handles: Vec<Scratch>) -> Self {
+    fn closing(mut self, pass: DiskPass, handles: Vec<Scratch>) -> Self {
         let before_ns = clock::monotonic_ns();
         drop(handles);
         if pass.close {
@@ -144,14 +144,14 @@ impl Done {
     }
 }
 
-fn whole(done: impl IntoIterator<Item = Done>) -> Passed {
+fn whole(done: impl IntoIterator<Item = PassResult>) -> Passed {
     let (mut first_ns, mut last_ns) = (u64::MAX, 0);
     let mut passed = Passed { elapsed_ns: 0, operations: 0, latency: latency_histogram() };
-    for one in done {
-        first_ns = first_ns.min(one.started_ns);
-        last_ns = last_ns.max(one.ended_ns);
-        passed.operations += one.operations;
-        passed.latency.add(&one.latency).expect("all histograms have the same bounds");
+    for part in done {
+        first_ns = first_ns.min(part.started_ns);
+        last_ns = last_ns.max(part.ended_ns);
+        passed.operations += part.operations;
+        passed.latency.add(&part.latency).expect("all histograms have the same bounds");
     }
     passed.elapsed_ns = last_ns.saturating_sub(first_ns).max(1);
     passed
@@ -168,14 +168,14 @@ fn too_many(records: u64) -> ProbeError {
 mod tests {
     use super::*;
     use crate::disk::place;
-    use crate::error::Kind;
+    use crate::error::FailureKind;
     use std::os::unix::fs::FileExt;
 
     const RECORD: usize = 4096;
     const RECORDS: u64 = 64;
 
-    fn pass(write: bool, random: bool) -> Pass {
-        Pass {
+    fn pass(write: bool, random: bool) -> DiskPass {
+        DiskPass {
             write,
             random,
             record_bytes: RECORD,
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn a_gate_that_stays_shut_ends_all() {
         for threads in [1, 2] {
-            let shut = || Err(ProbeError::new(Kind::Failed, "gate", "No.", "No."));
+            let shut = || Err(ProbeError::new(FailureKind::Failed, "gate", "No.", "No."));
             let error = run(pass(true, false), &files(threads), shut).unwrap_err();
             assert_eq!(error.name, "gate");
         }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The order in which the records of a file are visited.
 #[derive(Debug)]
-pub enum Order<'a> {
+pub enum RecordOrder<'a> {
     /// One after the other, from the start again after the last; all threads share the counter.
     Sequential(&'a AtomicU64),
     /// Each time any record with the same probability.
@@ -13,7 +13,7 @@ pub enum Order<'a> {
     Listed(std::slice::Iter<'a, u32>),
 }
 
-impl Order<'_> {
+impl RecordOrder<'_> {
     /// The record to visit next, out of `records`.
     #[inline]
     pub fn next(&mut self, records: u64) -> u64 {
@@ -47,7 +47,8 @@ mod tests {
     #[test]
     fn sequential_order_visits_each_record_once_a_turn() {
         let counter = AtomicU64::new(0);
-        let (mut one, mut two) = (Order::Sequential(&counter), Order::Sequential(&counter));
+        let (mut one, mut two) =
+            (RecordOrder::Sequential(&counter), RecordOrder::Sequential(&counter));
         let seen: Vec<u64> = (0..3).flat_map(|_| [one.next(4), two.next(4)]).collect();
         assert_eq!(seen, [0, 1, 2, 3, 0, 1]);
     }

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 /// The directory that `directory` names; empty means `$TMPDIR`, else `/var/tmp`, else the current
 /// one. `/tmp` is left out on purpose: it often lies in memory.
-pub fn directory(given: &str) -> PathBuf {
-    let chosen = if given.is_empty() { default() } else { PathBuf::from(given) };
+pub fn directory(name: &str) -> PathBuf {
+    let chosen = if name.is_empty() { default() } else { PathBuf::from(name) };
     // A program that runs in a folder of its own is told where another one lies.
     std::path::absolute(&chosen).unwrap_or(chosen)
 }

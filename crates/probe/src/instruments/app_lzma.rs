@@ -24,9 +24,9 @@
 //! The text is no natural one: it compresses to about a third. Its size decides how much of the work
 //! is in caches; compare only rates of one size. The search for matches costs more than everything
 //! else, so that decompression is ten times as fast and depends on other parts of a CPU.
-use crate::error::{wrong_result, Kind, ProbeError, Result};
+use crate::error::{wrong_result, FailureKind, ProbeError, Result};
 use crate::threads::barriers::Barrier;
-use crate::threads::team::{self, Seats};
+use crate::threads::team::{self, ThreadPlacement};
 use crate::threads::workers;
 use crate::trial::factors;
 use crate::trial::session::Session;
@@ -104,13 +104,13 @@ fn corpus(bytes: usize) -> Vec<u8> {
 
 /// What one thread did in one part: how often, from when to when.
 #[derive(Clone, Copy, Debug)]
-struct Part {
+struct CompressionPart {
     rounds: u64,
     started_ns: u64,
     ended_ns: u64,
 }
 
-impl Part {
+impl CompressionPart {
     /// Does `work` as often as fits into a time, and at least once.
     fn measure(
         session: Session,
@@ -136,7 +136,7 @@ impl Part {
 }
 
 /// Rounds a second of all threads, from the first start to the last end.
-fn rate(parts: &[Part]) -> f64 {
+fn rate(parts: &[CompressionPart]) -> f64 {
     let first = parts.iter().map(|part| part.started_ns).min().unwrap_or(0);
     let last = parts.iter().map(|part| part.ended_ns).max().unwrap_or(0);
     let rounds: u64 = parts.iter().map(|part| part.rounds).sum();
@@ -148,13 +148,13 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     let preset = trial.params.u64("preset") as u32;
     let duration_ns = trial.params.u64("duration_ns");
     let session = trial.session;
-    let seats = Seats::of(trial)?;
+    let placement = ThreadPlacement::of(trial)?;
     let text = corpus(bytes);
-    let barrier = Barrier::new(session, seats.threads());
+    let barrier = Barrier::new(session, placement.threads());
     trial.prepared()?;
     let outcomes = std::thread::scope(|scope| {
         let (text, barrier) = (&text, &barrier);
-        let workers: Vec<_> = seats
+        let workers: Vec<_> = placement
             .cpus
             .iter()
             .map(|cpu| {
@@ -167,8 +167,10 @@ pub fn run(trial: &mut Trial) -> Result<()> {
             .collect();
         workers.into_iter().map(|worker| worker?.join()).collect::<Result<Vec<_>>>()
     })?;
-    let compressing: Vec<Part> = outcomes.iter().map(|outcome| outcome.compressing).collect();
-    let decompressing: Vec<Part> = outcomes.iter().map(|outcome| outcome.decompressing).collect();
+    let compressing: Vec<CompressionPart> =
+        outcomes.iter().map(|outcome| outcome.compressing).collect();
+    let decompressing: Vec<CompressionPart> =
+        outcomes.iter().map(|outcome| outcome.decompressing).collect();
     let size = bytes as f64;
     trial.out.emit("compress_bytes_per_s", rate(&compressing) * size, factors! {})?;
     trial.out.emit("decompress_bytes_per_s", rate(&decompressing) * size, factors! {})?;
@@ -179,9 +181,9 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     trial.out.emit("compressed_ratio", outcomes[0].compressed as f64 / size, factors! {})
 }
 
-struct Outcome {
-    compressing: Part,
-    decompressing: Part,
+struct CompressionResult {
+    compressing: CompressionPart,
+    decompressing: CompressionPart,
     compressed: usize,
 }
 
@@ -191,25 +193,25 @@ fn serve(
     text: &[u8],
     preset: u32,
     duration_ns: u64,
-) -> Result<Outcome> {
+) -> Result<CompressionResult> {
     let text = text.to_vec();
     let mut compressed = Vec::with_capacity(text.len());
     let mut again = Vec::with_capacity(text.len());
     let together = || if barrier.wait() { Ok(()) } else { Err(left_alone(session)) };
     together()?;
-    let compressing = Part::measure(session, duration_ns, || {
+    let compressing = CompressionPart::measure(session, duration_ns, || {
         compressed.clear();
         compress(&text, preset, &mut compressed)
     })?;
     together()?;
-    let decompressing = Part::measure(session, duration_ns, || {
+    let decompressing = CompressionPart::measure(session, duration_ns, || {
         again.clear();
         decompress(&compressed, &mut again)
     })?;
     if again != text {
         return Err(wrong("decompressed text is not the text that was compressed"));
     }
-    Ok(Outcome { compressing, decompressing, compressed: compressed.len() })
+    Ok(CompressionResult { compressing, decompressing, compressed: compressed.len() })
 }
 
 fn compress(text: &[u8], preset: u32, compressed: &mut Vec<u8>) -> Result<()> {
@@ -230,7 +232,8 @@ fn decompress(compressed: &[u8], text: &mut Vec<u8>) -> Result<()> {
 
 fn left_alone(session: Session) -> ProbeError {
     let message = "A thread could not start because another failed.";
-    let alone = ProbeError::new(Kind::Failed, "another_thread_failed", message, "See the other.");
+    let alone =
+        ProbeError::new(FailureKind::Failed, "another_thread_failed", message, "See the other.");
     session.check().err().unwrap_or(alone)
 }
 

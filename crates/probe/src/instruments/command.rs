@@ -46,9 +46,9 @@
 //! seen, and a single execution has the median start subtracted, not its own. Standard error is
 //! held in memory during an execution, for the sentence about a failure. What a program
 //! leaves running in the background is not waited for.
-use crate::error::{Kind, ProbeError, Result};
+use crate::error::{FailureKind, ProbeError, Result};
 use crate::threads::execution::{
-    first_line, Ending, Execution, Executor, Figure, Program, Streams, COLLECTED,
+    first_line, Ending, Execution, Executor, Figure, Program, StandardStreams, COLLECTED,
 };
 use crate::timing::closed_loop;
 use crate::trial::{factors, Trial};
@@ -129,7 +129,7 @@ pub const SPEC: Spec = Spec {
 
 pub fn run(trial: &mut Trial) -> Result<()> {
     enter(trial.params.text("working_directory"))?;
-    let commands = Commands::read(trial)?;
+    let commands = CommandPlan::read(trial)?;
     let params = &trial.params;
     let output = params.text("output");
     let collects = !commands.figures.is_empty();
@@ -140,16 +140,16 @@ pub fn run(trial: &mut Trial) -> Result<()> {
         ));
     }
     let output = if collects { COLLECTED } else { output };
-    let mut executor = Executor::new(Streams::open(params.text("input"), output)?);
+    let mut executor = Executor::new(StandardStreams::open(params.text("input"), output)?);
     // Other commands must not overwrite the output of the program, nor read its input.
-    let mut steps_executor = Executor::new(Streams::open("", "null")?);
+    let mut steps_executor = Executor::new(StandardStreams::open("", "null")?);
     commands.setup.run(trial, &mut steps_executor)?;
     trial.prepared()?;
     let measured = measure(trial, &commands, &mut executor, &mut steps_executor);
     let cleaned = commands.cleanup.run(trial, &mut steps_executor);
     let measured = measured?;
     cleaned?;
-    let shell = Times::of(&measured.shell_starts);
+    let shell = ExecutionTimes::of(&measured.shell_starts);
     emit(trial, &measured.executions, &shell)?;
     if commands.empty.is_some() {
         trial.out.emit("shell_ns", shell.wall_median_ns, factors! {})?;
@@ -165,7 +165,7 @@ fn enter(directory: &str) -> Result<()> {
     }
     std::env::set_current_dir(directory).map_err(|error| {
         ProbeError::new(
-            Kind::Lacks,
+            FailureKind::Lacks,
             "no_directory",
             format!("The working directory '{directory}' cannot be used: {error}."),
             "Create it, or correct `working_directory`.",
@@ -174,35 +174,35 @@ fn enter(directory: &str) -> Result<()> {
 }
 
 /// The program, and what runs around it.
-struct Commands {
+struct CommandPlan {
     program: Program,
     empty: Option<Program>,
     exit_codes: Vec<i64>,
     figures: Vec<Figure>,
-    setup: Step,
-    prepare: Step,
-    conclude: Step,
-    cleanup: Step,
+    setup: CommandStep,
+    prepare: CommandStep,
+    conclude: CommandStep,
+    cleanup: CommandStep,
 }
 
 /// A command that runs before or after others, or none.
-struct Step {
+struct CommandStep {
     name: &'static str,
     program: Option<Program>,
 }
 
-impl Commands {
+impl CommandPlan {
     fn read(trial: &Trial) -> Result<Self> {
-        let step = |name| -> Result<Step> {
-            let given = !trial.params.texts(name).is_empty();
-            let program = given.then(|| program(trial, name)).transpose()?;
-            Ok(Step { name, program })
+        let step = |name| -> Result<CommandStep> {
+            let is_set = !trial.params.texts(name).is_empty();
+            let program = is_set.then(|| program(trial, name)).transpose()?;
+            Ok(CommandStep { name, program })
         };
         let shell = trial.params.texts("shell");
         let empty = [shell.as_slice(), &["-c", ""]].concat();
         Ok(Self {
             program: program(trial, "argv")?,
-            empty: (!shell.is_empty()).then(|| found(trial, &empty)).transpose()?,
+            empty: (!shell.is_empty()).then(|| find_program(trial, &empty)).transpose()?,
             exit_codes: trial.params.ints("exit_codes"),
             figures: figures(&trial.params.texts("figures"))?,
             setup: step("setup")?,
@@ -241,7 +241,7 @@ impl Commands {
     }
 }
 
-impl Step {
+impl CommandStep {
     fn run(&self, trial: &Trial, executor: &mut Executor) -> Result<()> {
         let Some(program) = &self.program else { return Ok(()) };
         match executor.execute(trial.session, program)?.ending {
@@ -270,7 +270,7 @@ fn program(trial: &Trial, name: &str) -> Result<Program> {
     let words = trial.params.texts(name);
     let shell = trial.params.texts("shell");
     if shell.is_empty() {
-        return found(trial, &words);
+        return find_program(trial, &words);
     }
     let [line] = words.as_slice() else {
         return Err(ProbeError::usage(
@@ -281,10 +281,10 @@ fn program(trial: &Trial, name: &str) -> Result<Program> {
             "Write it as a list of one text, or leave `shell` out.",
         ));
     };
-    Ok(found(trial, &[shell.as_slice(), &["-c", line]].concat())?.called(first_line(line)))
+    Ok(find_program(trial, &[shell.as_slice(), &["-c", line]].concat())?.called(first_line(line)))
 }
 
-fn found(trial: &Trial, argv: &[&str]) -> Result<Program> {
+fn find_program(trial: &Trial, argv: &[&str]) -> Result<Program> {
     let params = &trial.params;
     Program::find(argv, &params.texts("environment"))
 }
@@ -296,7 +296,7 @@ fn failed(what: &str, ending: Ending, executor: &Executor) -> ProbeError {
         line => format!(": {line}."),
     };
     ProbeError::new(
-        Kind::Failed,
+        FailureKind::Failed,
         "command_failed",
         format!("{what} {ending}{reason}"),
         "Correct the command, or accept its exit code (--ignore-failure, `exit_codes` in a plan).",
@@ -312,7 +312,7 @@ struct Measured {
 
 fn measure(
     trial: &Trial,
-    commands: &Commands,
+    commands: &CommandPlan,
     executor: &mut Executor,
     steps_executor: &mut Executor,
 ) -> Result<Measured> {
@@ -347,22 +347,24 @@ fn measure(
 
 /// Times of several executions in nanoseconds; 0 without any.
 #[derive(Default)]
-struct Times {
+struct ExecutionTimes {
     wall_median_ns: f64,
     wall_mean_ns: f64,
     user_ns: f64,
     system_ns: f64,
 }
 
-impl Times {
+impl ExecutionTimes {
     fn of(executions: &[Execution]) -> Self {
         if executions.is_empty() {
             return Self::default();
         }
         let mean = |of: fn(&Execution) -> u64| {
-            executions.iter().map(|one| of(one) as f64).sum::<f64>() / executions.len() as f64
+            executions.iter().map(|execution| of(execution) as f64).sum::<f64>()
+                / executions.len() as f64
         };
-        let mut walls: Vec<f64> = executions.iter().map(|one| one.wall_ns as f64).collect();
+        let mut walls: Vec<f64> =
+            executions.iter().map(|execution| execution.wall_ns as f64).collect();
         Self {
             wall_median_ns: closed_loop::median(&mut walls),
             wall_mean_ns: mean(|one| one.wall_ns),
@@ -378,10 +380,10 @@ fn without(time_ns: f64, shell_ns: f64) -> f64 {
     (time_ns - shell_ns).max(0.0)
 }
 
-fn emit(trial: &mut Trial, executions: &[Execution], shell: &Times) -> Result<()> {
-    let times = Times::of(executions);
+fn emit(trial: &mut Trial, executions: &[Execution], shell: &ExecutionTimes) -> Result<()> {
+    let times = ExecutionTimes::of(executions);
     for (metric, of) in [
-        ("wall_ns", (|times| times.wall_median_ns) as fn(&Times) -> f64),
+        ("wall_ns", (|times| times.wall_median_ns) as fn(&ExecutionTimes) -> f64),
         ("wall_mean_ns", |times| times.wall_mean_ns),
         ("cpu_ns", |times| times.user_ns + times.system_ns),
         ("user_ns", |times| times.user_ns),
@@ -418,14 +420,14 @@ fn emit_executions(
     trial: &mut Trial,
     figures: &[Figure],
     measured: &Measured,
-    shell: &Times,
+    shell: &ExecutionTimes,
 ) -> Result<()> {
     let executions = &measured.executions;
     let column = |of: &dyn Fn(&Execution) -> i64| executions.iter().map(of).collect::<Vec<_>>();
     let less = |time_ns: u64, shell_ns: f64| without(time_ns as f64, shell_ns).round() as i64;
     let mut document = json!({
-        "wall_ns": column(&|one| less(one.wall_ns, shell.wall_median_ns)),
-        "user_ns": column(&|one| less(one.user_ns, shell.user_ns)),
+        "wall_ns": column(&|times| less(times.wall_ns, shell.wall_median_ns)),
+        "user_ns": column(&|times| less(times.user_ns, shell.user_ns)),
         "system_ns": column(&|one| less(one.system_ns, shell.system_ns)),
         "max_rss_bytes": column(&|one| one.max_rss_bytes.cast_signed()),
         "exit_codes": column(&|one| one.ending.code().into()),

@@ -47,7 +47,7 @@
 //! and throttling shows as `preempted`; if children start without a reservation, each loop is a
 //! process that waits for its own.
 use crate::error::Result;
-use crate::threads::gaps::{processes, record, start, Record, Settings};
+use crate::threads::gaps::{processes, record, start, GapMeterSettings, Record};
 #[cfg(target_arch = "x86_64")]
 use crate::timing::ticks::Tsc;
 use crate::timing::ticks::{Monotonic, Ticks};
@@ -67,7 +67,7 @@ pub fn run(trial: &mut Trial) -> Result<()> {
 }
 
 fn run_with<C: Ticks>(trial: &mut Trial) -> Result<()> {
-    let settings = Settings {
+    let settings = GapMeterSettings {
         duration_ns: trial.params.u64("duration_ns"),
         threshold_ns: trial.params.u64("threshold_ns"),
         events_max: trial.params.size("events_max"),
@@ -89,7 +89,7 @@ fn run_with<C: Ticks>(trial: &mut Trial) -> Result<()> {
     let beside = trial.counters();
     for record in &records {
         emit(trial, record)?;
-        note_oddities(trial, record, &settings);
+        note_limitations(trial, record, &settings);
     }
     let long_ns = (settings.duration_ns as f64 * LONG_SHARE) as u64;
     let obtained = [
@@ -117,7 +117,7 @@ fn emit(trial: &mut Trial, record: &Record) -> Result<()> {
         ("thread_cpu_ratio", Some(record.thread_cpu_ratio)),
         ("gaps_per_s", Some(record.gaps as f64 / seconds)),
         ("gap_longest_ns", Some(record.longest_ns)),
-        ("look_cost_ns", Some(record.look_cost_ns())),
+        ("look_cost_ns", Some(record.mean_read_ns())),
         ("look_floor_ns", Some(record.look_floor_ns)),
         ("look_min_ns", Some(record.look_min_ns)),
         ("asking_ratio", Some(record.asking_ns / record.window_ns)),
@@ -146,7 +146,7 @@ fn emit(trial: &mut Trial, record: &Record) -> Result<()> {
 }
 
 /// What a reader of these figures has to know.
-fn note_oddities(trial: &mut Trial, record: &Record, settings: &Settings) {
+fn note_limitations(trial: &mut Trial, record: &Record, settings: &GapMeterSettings) {
     let name = match record.cpu {
         Some(cpu) => format!("CPU {cpu}, loop {}", record.process),
         None => format!("Loop {}", record.process),

@@ -33,7 +33,7 @@
 use crate::error::{wrong_result, Result};
 mod password_hashes;
 
-use crate::threads::team::{self, Seats};
+use crate::threads::team::{self, ThreadPlacement};
 use crate::trial::factors;
 use crate::trial::Trial;
 use nephoscope_linux::clock;
@@ -140,7 +140,7 @@ impl Algorithm {
 }
 
 /// A block whose head is the digest of its former self; a password that comes from the last hash.
-struct Chain {
+struct HashChain {
     algorithm: Algorithm,
     block: Vec<u8>,
     links: u64,
@@ -148,7 +148,7 @@ struct Chain {
     early: [u8; DIGEST],
 }
 
-impl Chain {
+impl HashChain {
     /// A block of a fixed pattern that differs from thread to thread.
     fn prepare(algorithm: Algorithm, block_bytes: usize, thread: usize) -> Self {
         let byte = |at: usize| (at.wrapping_mul(31).wrapping_add(thread + 1) % 251) as u8;
@@ -185,14 +185,14 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     let block_bytes = algorithm.block_bytes(&trial.params);
     let duration_ns = trial.params.u64("duration_ns");
     let session = trial.session;
-    let seats = Seats::of(trial)?;
+    let placement = ThreadPlacement::of(trial)?;
     let prepare = |thread| {
-        let mut chain = Chain::prepare(algorithm, block_bytes, thread);
+        let mut chain = HashChain::prepare(algorithm, block_bytes, thread);
         // The first digest looks up what the CPU can do.
         chain.link();
-        Ok(Chain::prepare(algorithm, block_bytes, thread))
+        Ok(HashChain::prepare(algorithm, block_bytes, thread))
     };
-    let hash = |_, chain: &mut Chain| {
+    let hash = |_, chain: &mut HashChain| {
         let end_ns = clock::monotonic_ns() + duration_ns;
         loop {
             session.check()?;
@@ -202,7 +202,7 @@ pub fn run(trial: &mut Trial) -> Result<()> {
             }
         }
     };
-    let members = team::run_behind(|| trial.prepared(), &seats, prepare, hash)?;
+    let members = team::run_behind(|| trial.prepared(), &placement, prepare, hash)?;
     let (all, of_thread, unit) = match algorithm {
         Algorithm::Sha256 => ("hash_bytes_per_s", "hash_thread_bytes_per_s", block_bytes as f64),
         _ => ("hashes_per_s", "hash_thread_per_s", 1.0),
@@ -234,8 +234,8 @@ fn check_vector(algorithm: Algorithm) -> Result<()> {
     Err(wrong_result("wrong_digest", "This machine hashes a known text wrongly."))
 }
 
-fn verify(chain: &Chain, block_bytes: usize, thread: usize) -> Result<()> {
-    let mut again = Chain::prepare(chain.algorithm, block_bytes, thread);
+fn verify(chain: &HashChain, block_bytes: usize, thread: usize) -> Result<()> {
+    let mut again = HashChain::prepare(chain.algorithm, block_bytes, thread);
     for _ in 0..chain.links.min(CHECKED) {
         again.link();
     }
@@ -273,7 +273,7 @@ mod tests {
     fn a_chain_that_was_tampered_with_is_refused() {
         for (algorithm, bytes) in ALL.into_iter().zip([100, PASSWORD, PASSWORD, PASSWORD]) {
             for links in [1, CHECKED, CHECKED + 3] {
-                let mut chain = Chain::prepare(algorithm, bytes, 2);
+                let mut chain = HashChain::prepare(algorithm, bytes, 2);
                 (0..links).for_each(|_| chain.link());
                 verify(&chain, bytes, 2).unwrap();
                 assert_eq!(verify(&chain, bytes, 1).unwrap_err().name, "wrong_digest");
@@ -284,7 +284,7 @@ mod tests {
     /// Computed with Python's hashlib: the pattern of thread 0 over 64 bytes, three links.
     #[test]
     fn a_chain_agrees_with_another_implementation() {
-        let mut chain = Chain::prepare(Algorithm::Sha256, 64, 0);
+        let mut chain = HashChain::prepare(Algorithm::Sha256, 64, 0);
         (0..3).for_each(|_| chain.link());
         let hex: String = chain.block[..DIGEST].iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(hex, "4576050afad636a27c3b4a7897d969bfee1488a4f5d034d92f4345d27c8f8b2d");

@@ -28,7 +28,7 @@
 use crate::error::{wrong_result, Result};
 mod pi;
 
-use crate::threads::team::{self, Seats};
+use crate::threads::team::{self, ThreadPlacement};
 use crate::trial::factors;
 use crate::trial::session::Session;
 use crate::trial::Trial;
@@ -82,7 +82,7 @@ const FIRST: &str = "14159265358979323846264338327950288419716939937510";
 const KNOWN: &[(usize, &str)] =
     &[(10_000, "7406a2be66766f832c8d1e1b66491ef7b2f366b0393d21c4684181044b507ab5")];
 
-struct Work {
+struct PiWork {
     pi: Pi,
     times_ns: Vec<u64>,
 }
@@ -91,9 +91,9 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     let digits = trial.params.size("digits");
     let repeats = trial.params.size("repeats");
     let session = trial.session;
-    let seats = Seats::of(trial)?;
-    let prepare = |_| Ok(Work { pi: Pi::prepare(session, digits), times_ns: vec![1; repeats] });
-    let compute = |_, work: &mut Work| {
+    let placement = ThreadPlacement::of(trial)?;
+    let prepare = |_| Ok(PiWork { pi: Pi::prepare(session, digits), times_ns: vec![1; repeats] });
+    let compute = |_, work: &mut PiWork| {
         for time_ns in &mut work.times_ns {
             let started_ns = clock::monotonic_ns();
             work.pi.compute(MACHIN)?;
@@ -101,7 +101,7 @@ pub fn run(trial: &mut Trial) -> Result<()> {
         }
         Ok(())
     };
-    let members = team::run_behind(|| trial.prepared(), &seats, prepare, compute)?;
+    let members = team::run_behind(|| trial.prepared(), &placement, prepare, compute)?;
     let reference = reference(session, digits)?;
     for member in &members {
         verify(&member.state.pi, &reference)?;
@@ -150,10 +150,10 @@ mod tests {
     #[test]
     fn the_known_digests_follow_from_two_formulas() {
         for (digits, known) in KNOWN {
-            let mut other = Pi::prepare(Session::detached(), *digits);
-            other.compute(STORMER).unwrap();
+            let mut stormer = Pi::prepare(Session::detached(), *digits);
+            stormer.compute(STORMER).unwrap();
             assert_eq!(digest(&machin(*digits).decimals()), *known);
-            assert_eq!(digest(&other.decimals()), *known);
+            assert_eq!(digest(&stormer.decimals()), *known);
         }
     }
 

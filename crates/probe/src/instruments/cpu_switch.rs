@@ -23,11 +23,11 @@
 //! The system calls are included: some hundred nanoseconds. Cold caches after a switch are not: the
 //! threads share their memory. On two CPUs most of the time is leaving the idle state, including
 //! the hypervisor's part.
-use crate::error::{Kind as ErrorKind, ProbeError, Result};
+use crate::error::{FailureKind as ErrorKind, ProbeError, Result};
 use crate::threads::gaps::cause::Switches;
 use crate::threads::team;
 use crate::threads::turn_passing::{Method, Partner};
-use crate::timing::closed_loop::{Outcome, Window};
+use crate::timing::closed_loop::{ClosedLoopResult, CompletionWindow};
 use crate::timing::timed;
 use crate::trial::affinity;
 use crate::trial::factors;
@@ -74,20 +74,20 @@ pub const SPEC: Spec = Spec {
 };
 
 pub fn run(trial: &mut Trial) -> Result<()> {
-    let (mine, its) = cpus(trial)?;
+    let (own_cpu, partner_cpu) = cpus(trial)?;
     let method = parameters::choice(&trial.params, "method");
     let duration_ns = trial.params.u64("duration_ns");
     team::check_can_start_threads()?;
-    affinity::pin(mine)?;
-    let partner = Partner::start(trial.session, method, its)?;
+    affinity::pin(own_cpu)?;
+    let partner = Partner::start(trial.session, method, partner_cpu)?;
     trial.prepared()?;
     let before = Switches::read();
     let (outcome, round_trips) = hand_over(trial.session, &partner, duration_ns)?;
     let accounted = [Switches::since(before), partner.end()?];
     trial.out.emit("switches_per_s", 2.0 * outcome.operations_per_s, factors! {})?;
     trial.out.emit("handovers_count", 2.0 * round_trips as f64, factors! {})?;
-    if let [Some(mine), Some(its)] = accounted {
-        let sum = |of: fn(&Switches) -> i64| (of(&mine) + of(&its)) as f64;
+    if let [Some(own), Some(partner)] = accounted {
+        let sum = |of: fn(&Switches) -> i64| (of(&own) + of(&partner)) as f64;
         trial.out.emit("voluntary_switches_count", sum(|a| a.voluntary), factors! {})?;
         trial.out.emit("involuntary_switches_count", sum(|a| a.involuntary), factors! {})?;
     }
@@ -98,8 +98,8 @@ fn cpus(trial: &Trial) -> Result<(usize, usize)> {
     let allowed = affinity::allowed();
     let wanted = affinity::named("cpu.switch", &trial.params)?;
     let across = trial.params.text("place") == "two_cpus";
-    let given = if wanted.is_empty() { &allowed } else { &wanted };
-    match given.as_slice() {
+    let candidates = if wanted.is_empty() { &allowed } else { &wanted };
+    match candidates.as_slice() {
         [cpu, ..] if !across => Ok((*cpu, *cpu)),
         [first, second, ..] if first != second => Ok((*first, *second)),
         _ if wanted.is_empty() => Err(ProbeError::new(
@@ -116,8 +116,12 @@ fn cpus(trial: &Trial) -> Result<(usize, usize)> {
 }
 
 /// Hands over and over for a while; how long it took, and how many round trips there were.
-fn hand_over(session: Session, partner: &Partner, duration_ns: u64) -> Result<(Outcome, u64)> {
-    let mut window = Window::open(clock::monotonic_ns(), duration_ns);
+fn hand_over(
+    session: Session,
+    partner: &Partner,
+    duration_ns: u64,
+) -> Result<(ClosedLoopResult, u64)> {
+    let mut window = CompletionWindow::open(clock::monotonic_ns(), duration_ns);
     let mut round_trips = 0;
     let section = timed::start();
     let mut started_ns = clock::monotonic_ns();
@@ -132,7 +136,7 @@ fn hand_over(session: Session, partner: &Partner, duration_ns: u64) -> Result<(O
         started_ns = now_ns;
     }
     section.stop_with_kernel_io();
-    Ok((Window::outcome([window])?, round_trips))
+    Ok((CompletionWindow::outcome([window])?, round_trips))
 }
 
 #[cfg(test)]

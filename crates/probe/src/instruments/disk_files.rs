@@ -33,7 +33,7 @@ use crate::disk::folder::Folder;
 use crate::disk::mail::{self, Draws, Mail};
 use crate::disk::mailbox::{check_files, Counts, Habits, Mailbox};
 use crate::disk::place;
-use crate::error::{Kind as ErrorKind, ProbeError, Result};
+use crate::error::{FailureKind as ErrorKind, ProbeError, Result};
 use crate::timing::closed_loop::latency_histogram;
 use crate::timing::timed;
 use crate::trial::factors;
@@ -110,7 +110,7 @@ pub fn run(trial: &mut Trial) -> Result<()> {
             .note("The directory is a tmpfs: its files live in memory, and no disk takes part.");
     }
     let folder = Folder::make(&directory)?;
-    let mut work = Work {
+    let mut work = FilesWork {
         mail: Mail::new(draws),
         mailbox: Mailbox::new(trial.session, folder, habits, draws.max_bytes, draws.seed)?,
         histogram: latency_histogram(),
@@ -134,7 +134,7 @@ fn draws(trial: &Trial) -> Result<Draws> {
     Ok(Draws { seed: parameters::seed(&trial.params), ..draws })
 }
 
-struct Work {
+struct FilesWork {
     mail: Mail,
     mailbox: Mailbox,
     histogram: Histogram<u64>,
@@ -147,7 +147,7 @@ struct Phase {
     counts: Counts,
 }
 
-impl Work {
+impl FilesWork {
     fn all_phases(&mut self, trial: &mut Trial, draws: Draws) -> Result<()> {
         let session = trial.session;
         let create = self.phase("create", |work| {
@@ -216,8 +216,8 @@ impl Work {
     fn compare(&self) -> Result<(u64, u64)> {
         let there = self.mailbox.there()?;
         let live = self.mail.live();
-        let said = (live.len() as u64, live.iter().map(|(_, bytes)| *bytes).sum());
-        if there == said {
+        let expected = (live.len() as u64, live.iter().map(|(_, bytes)| *bytes).sum());
+        if there == expected {
             return Ok(there);
         }
         Err(ProbeError::new(
@@ -225,7 +225,7 @@ impl Work {
             "files_differ",
             format!(
                 "After the transactions {} files of {} bytes are there instead of {} of {}.",
-                there.0, there.1, said.0, said.1
+                there.0, there.1, expected.0, expected.1
             ),
             "See what else writes there, or set `directory` to another one.",
         ))

@@ -39,12 +39,12 @@
 //! guest and not bypassed by direct I/O, nor is the ARC of ZFS before 2.3. Writes are not flushed:
 //! see `disk.sync`. Burst allowances show as bursts. Thin provisioning makes the first write of a
 //! block slow; filling pays for it.
-use crate::disk::job::Job;
+use crate::disk::job::DiskJob;
 use crate::disk::memory::reaches_disk;
 use crate::disk::scratch::Scratch;
 use crate::disk::{engine_ring, engine_sync, errors, place};
-use crate::error::{Kind, ProbeError, Result};
-use crate::timing::closed_loop::Outcome;
+use crate::error::{FailureKind, ProbeError, Result};
+use crate::timing::closed_loop::ClosedLoopResult;
 use crate::trial::factors;
 use crate::trial::parameters;
 use crate::trial::{Factors, Trial};
@@ -138,19 +138,19 @@ pub const SPEC: Spec = Spec {
 };
 
 pub fn run(trial: &mut Trial) -> Result<()> {
-    let settings = Settings::of(&trial.params)?;
+    let settings = DiskIoSettings::of(&trial.params)?;
     let file_bytes = settings.file_bytes();
     let directory = place::directory(trial.params.text("directory"));
     let disk = settings.direct || reaches_disk(trial, &directory, file_bytes)?;
     place::check_space(&directory, file_bytes)?;
     let scratch = prepare(trial, &settings, &directory, disk)?;
-    let Settings { write, random, record_bytes, records, depth, seed, .. } = settings;
+    let DiskIoSettings { write, random, record_bytes, records, depth, seed, .. } = settings;
     let duration_ns = trial.params.u64("duration_ns");
-    let job = Job {
+    let job = DiskJob {
         random,
         depth,
         duration_ns,
-        ..Job::new(&scratch, write, record_bytes, records, seed)
+        ..DiskJob::new(&scratch, write, record_bytes, records, seed)
     };
     let (outcome, engine) = measure(trial, &job)?;
     note_littles_law(trial, &outcome, job.depth);
@@ -162,7 +162,7 @@ pub fn run(trial: &mut Trial) -> Result<()> {
 }
 
 /// Parameters that depend on each other, checked.
-struct Settings {
+struct DiskIoSettings {
     record_bytes: usize,
     records: u64,
     depth: usize,
@@ -172,7 +172,7 @@ struct Settings {
     seed: u64,
 }
 
-impl Settings {
+impl DiskIoSettings {
     /// Records in flight are held in memory at once.
     const IN_FLIGHT_BYTES: usize = 1 << 30;
 
@@ -213,7 +213,7 @@ impl Settings {
 
 fn prepare(
     trial: &mut Trial,
-    settings: &Settings,
+    settings: &DiskIoSettings,
     directory: &Path,
     disk: bool,
 ) -> Result<Scratch> {
@@ -235,7 +235,7 @@ fn prepare(
 }
 
 /// Runs the job on the engine that was asked for, and says which one it was.
-fn measure(trial: &mut Trial, job: &Job<'_>) -> Result<(Outcome, &'static str)> {
+fn measure(trial: &mut Trial, job: &DiskJob<'_>) -> Result<(ClosedLoopResult, &'static str)> {
     let wanted = trial.params.text("engine").to_owned();
     if wanted == "sync" {
         return Ok((engine_sync::run(job, || trial.prepared())?, "sync"));
@@ -250,7 +250,7 @@ fn measure(trial: &mut Trial, job: &Job<'_>) -> Result<(Outcome, &'static str)> 
             Ok((engine_sync::run(job, || trial.prepared())?, "sync"))
         }
         Err(error) => Err(ProbeError::new(
-            Kind::Lacks,
+            FailureKind::Lacks,
             "no_io_uring",
             format!("io_uring cannot be used here: {error}."),
             "Set `engine` to auto or sync, or allow it (sysctl kernel.io_uring_disabled=0).",
@@ -260,7 +260,7 @@ fn measure(trial: &mut Trial, job: &Job<'_>) -> Result<(Outcome, &'static str)> 
 
 /// Rate times mean latency is what was in flight, but for the operations that the edges of the counted
 /// time cut. A stall there is the disk's own doing, so the trial counts, and says so.
-fn note_littles_law(trial: &mut Trial, outcome: &Outcome, depth: usize) {
+fn note_littles_law(trial: &mut Trial, outcome: &ClosedLoopResult, depth: usize) {
     let in_flight = outcome.operations_per_s * outcome.latency.mean() / 1e9;
     if (in_flight / depth as f64 - 1.0).abs() > 0.1 {
         trial.out.note(format!(
@@ -272,7 +272,7 @@ fn note_littles_law(trial: &mut Trial, outcome: &Outcome, depth: usize) {
 
 fn report(
     trial: &mut Trial,
-    outcome: &Outcome,
+    outcome: &ClosedLoopResult,
     disk: bool,
     record_bytes: usize,
     factors: &Factors,

@@ -36,7 +36,7 @@
 //! thread: use `disk.io` for a steady rate with more, `disk.sync` for durable small writes. A cold
 //! read may come from the host's cache.
 use crate::disk::memory::reaches_disk;
-use crate::disk::passes::{self, Pass, Passed};
+use crate::disk::passes::{self, DiskPass, Passed};
 use crate::disk::scratch::Scratch;
 use crate::disk::{errors, place};
 use crate::error::{ProbeError, Result};
@@ -76,16 +76,16 @@ pub const SPEC: Spec = Spec {
         Metric::higher("disk_bytes_per_s").headline().doc("Bytes per second of the disk."),
         Metric::higher("disk_operations_per_s")
             .doc("Records per second of the disk, including fsync and close if requested."),
-        Metric::lower("disk_operation_ns")
-            .doc("Time of a thread's pass over its records on the disk."),
+        Metric::lower("disk_operation_ns").doc(
+            "Mean time of a thread's record on the disk, including fsync and close if requested.",
+        ),
         Metric::lower("disk_latency_ns").histogram().doc("Time of each record on the disk."),
         Metric::higher("cached_bytes_per_s")
             .headline()
             .doc("Bytes per second if the page cache may hold the file."),
         Metric::higher("cached_operations_per_s")
             .doc("Records per second if the page cache may hold the file."),
-        Metric::lower("cached_operation_ns")
-            .doc("Time of a thread's pass over its records if the page cache may hold the file."),
+        Metric::lower("cached_operation_ns").doc("The same if the page cache may hold the file."),
         Metric::lower("cached_latency_ns")
             .histogram()
             .doc("Time of each record if the page cache may hold the file."),
@@ -97,7 +97,7 @@ pub const SPEC: Spec = Spec {
 };
 
 pub fn run(trial: &mut Trial) -> Result<()> {
-    let settings = Settings::of(trial)?;
+    let settings = DiskRecordSettings::of(trial)?;
     let place = place::directory(trial.params.text("directory"));
     let all_bytes = settings.file_bytes.saturating_mul(settings.threads as u64);
     place::check_space(&place, all_bytes)?;
@@ -132,7 +132,7 @@ pub fn run(trial: &mut Trial) -> Result<()> {
 
 /// Parameters that depend on each other, checked.
 #[derive(Deserialize)]
-struct Settings {
+struct DiskRecordSettings {
     operations: Vec<String>,
     /// In ascending order.
     record_bytes: Vec<usize>,
@@ -145,7 +145,7 @@ struct Settings {
     seed: u64,
 }
 
-impl Settings {
+impl DiskRecordSettings {
     fn of(trial: &Trial) -> Result<Self> {
         let params = &trial.params;
         let mut settings: Self = parameters::fields(params);
@@ -193,8 +193,8 @@ impl Settings {
         (0..self.threads).map(file).collect()
     }
 
-    fn pass(&self, operation: &str, record_bytes: usize, records: u64) -> Pass {
-        Pass {
+    fn pass(&self, operation: &str, record_bytes: usize, records: u64) -> DiskPass {
+        DiskPass {
             write: operation.ends_with("write"),
             random: operation.starts_with("rand"),
             record_bytes,
@@ -206,7 +206,7 @@ impl Settings {
     }
 
     /// Whether the bytes of that pass move to or from the disk within its time.
-    fn reaches_disk(&self, pass: Pass) -> bool {
+    fn reaches_disk(&self, pass: DiskPass) -> bool {
         self.direct || if pass.write { self.include_fsync } else { self.cold }
     }
 
@@ -225,7 +225,7 @@ fn fill(files: &[Scratch], bytes: u64, seed: u64) -> Result<()> {
 fn report(
     trial: &mut Trial,
     passed: &Passed,
-    pass: Pass,
+    pass: DiskPass,
     threads: usize,
     disk: bool,
     factors: &Factors,

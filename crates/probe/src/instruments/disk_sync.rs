@@ -22,7 +22,7 @@
 //! # Caveats
 //! A device or hypervisor that acknowledges flushes without performing them cannot be detected by
 //! timing; latencies below about 20 µs are suspicious. Files in memory (tmpfs) are refused.
-use crate::disk::job::Job;
+use crate::disk::job::DiskJob;
 use crate::disk::mover::Mover;
 use crate::disk::scratch::Scratch;
 use crate::disk::{errors, place};
@@ -97,7 +97,7 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     if !append {
         scratch.fill(records * record_bytes as u64, seed)?;
     }
-    let job = Job::new(&scratch, true, record_bytes, records, seed);
+    let job = DiskJob::new(&scratch, true, record_bytes, records, seed);
     let mut mover = Mover::new(&job, 0)?;
     let mut write_and_sync = || {
         mover.move_next()?;

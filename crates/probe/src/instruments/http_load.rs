@@ -47,15 +47,15 @@
 //! descriptors. A generator whose thread uses its whole CPU (`generator_busy_ratio`) or waits for one
 //! (`generator_wait_ratio`) may be the limit itself.
 use crate::error::{ProbeError, Result};
-use crate::http::http1::data::Table;
+use crate::http::http1::data::DataTable;
 use crate::http::http1::expected::Expected;
 use crate::http::http1::mix::Mix;
 use crate::http::http1::request::Common;
 use crate::http::http1::url::Url;
 use crate::http::http1::Http;
 use crate::http::http2::Http2;
-use crate::http::requests::tls::Tls;
-use crate::http::requests::{self, report, spec, Settings};
+use crate::http::requests::tls::TlsClient;
+use crate::http::requests::{self, report, spec, EngineSettings};
 use crate::net::target;
 use crate::trial::{factors, Trial};
 use nephoscope_wire::input::read_text;
@@ -154,13 +154,13 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     let mix = Arc::new(mix(&url, params)?);
     let expected = Arc::new(expected(params)?);
     let address = target::reach(&url.host, url.port, &params.texts("authorised_hosts"))?;
-    let tls = url.is_tls.then(|| Tls::of(trial, &url.host)).transpose()?;
+    let tls = url.is_tls.then(|| TlsClient::of(trial, &url.host)).transpose()?;
     if let Some(tls) = &tls {
         tls.check(&address)?;
     }
     let depth = streams(params)?;
-    let common = Settings::of(trial, address)?;
-    let settings = Settings { tls, depth, connect_ahead: keeps_alive, ..common };
+    let common = EngineSettings::of(trial, address)?;
+    let settings = EngineSettings { tls, depth, connect_ahead: keeps_alive, ..common };
     let (threads, seed) = (settings.threads.len(), settings.seed);
     let http = |thread| Http::new(&mix, &expected, thread, threads, seed);
     let (recorder, threads) = if is_http2(params) {
@@ -235,12 +235,12 @@ fn mix(url: &Url, params: &Params) -> Result<Mix> {
     mix.map_err(|sentence| ProbeError::usage(sentence, "Correct the parameters of http.load."))
 }
 
-fn table(path: &str) -> Result<Table> {
+fn table(path: &str) -> Result<DataTable> {
     if path.is_empty() {
-        return Ok(Table::default());
+        return Ok(DataTable::default());
     }
     let text = read_text(Path::new(path)).map_err(|error| error.to_string());
-    text.and_then(|text| Table::parse(&text)).map_err(|why| {
+    text.and_then(|text| DataTable::parse(&text)).map_err(|why| {
         let hint = "Set `data_file` to a file of comma-separated values.";
         ProbeError::usage(format!("The data in '{path}' cannot be used: {why}."), hint)
     })

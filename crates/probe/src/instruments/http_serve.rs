@@ -36,7 +36,7 @@
 //! request, not when it reached the machine. Bodies of requests are dropped; chunked ones are
 //! refused (411). There is no TLS.
 use crate::error::{ProbeError, Result};
-use crate::http::server::{self, Served, Settings, BODY_BYTES_MAX, KIND_NAMES};
+use crate::http::server::{self, Served, ServerSettings, BODY_BYTES_MAX, KIND_NAMES};
 use crate::load;
 use crate::trial::idle_cpu;
 use crate::trial::{factors, ListenConfig, Trial};
@@ -144,8 +144,8 @@ pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value> {
     Ok(document(&served, trial.started_ns()))
 }
 
-fn settings(trial: &mut Trial) -> Result<Settings> {
-    let settings = Settings::of(SPEC.id, &trial.params)?;
+fn settings(trial: &mut Trial) -> Result<ServerSettings> {
+    let settings = ServerSettings::of(SPEC.id, &trial.params)?;
     let (wanted, possible) = (trial.params.size("connections"), settings.connections);
     if possible < wanted {
         trial.out.note(format!(

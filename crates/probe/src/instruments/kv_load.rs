@@ -30,9 +30,9 @@
 //! until the trial ends. With `pipeline` above 1 a latency includes the wait for the replies before.
 use crate::error::{ProbeError, Result};
 use crate::http::kv::keys::{Keys, Zipf};
-use crate::http::kv::{filling, Dialect, Kv, Operation, Workload};
+use crate::http::kv::{filling, Dialect, KeyOperation, KeyWorkload, Kv};
 use crate::http::requests::recorder::Recorder;
-use crate::http::requests::{self, report, spec, Settings};
+use crate::http::requests::{self, report, spec, EngineSettings};
 use crate::net::target;
 use crate::trial::parameters;
 use crate::trial::{factors, Trial};
@@ -127,7 +127,8 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     let (fills, deletes) = (params.bool("fill"), params.bool("delete_keys"));
     let limits_ns = params.ints("latency_limits_ns");
     let address = target::reach(params.text("host"), port, &params.texts("authorised_hosts"))?;
-    let settings = Settings { depth: params.size("pipeline"), ..Settings::of(trial, address)? };
+    let settings =
+        EngineSettings { depth: params.size("pipeline"), ..EngineSettings::of(trial, address)? };
     if fills {
         filling::fill(&workload, address, trial.session)?;
     }
@@ -144,7 +145,7 @@ pub fn run(trial: &mut Trial) -> Result<()> {
         }
     }
     let (recorder, threads) = measured?;
-    let classes = Operation::ALL.map(|operation| factors! {"operation": operation.name()});
+    let classes = KeyOperation::ALL.map(|operation| factors! {"operation": operation.name()});
     report::emit(trial, &settings, &recorder, &classes)?;
     emit_shares(trial, &recorder, &limits_ns)?;
     let hits: u64 = threads.iter().map(|kv| kv.hits).sum();
@@ -172,7 +173,7 @@ fn emit_shares(trial: &mut Trial, recorder: &Recorder, limits_ns: &[i64]) -> Res
     Ok(())
 }
 
-fn workload(params: &Params) -> Result<Workload> {
+fn workload(params: &Params) -> Result<KeyWorkload> {
     let dialect = parameters::choice(params, "protocol");
     let weights = weights(&params.texts("operations"), dialect)?;
     let key_count = params.u64("keys");
@@ -188,7 +189,7 @@ fn workload(params: &Params) -> Result<Workload> {
         ));
     }
     let value_bytes = params.u64("value_bytes");
-    let range_items = match weights[Operation::Lrange as usize] {
+    let range_items = match weights[KeyOperation::Lrange as usize] {
         0 => 1,
         _ => params.u64("range_items"),
     };
@@ -200,14 +201,14 @@ fn workload(params: &Params) -> Result<Workload> {
     }
     let password = password(params.text("password_file"), dialect)?;
     let keys = (prefix, keys, key_count);
-    Ok(Workload::new(dialect, weights, keys, (value_bytes, range_items), &password))
+    Ok(KeyWorkload::new(dialect, weights, keys, (value_bytes, range_items), &password))
 }
 
-fn weights(operations: &[&str], dialect: Dialect) -> Result<[u64; Operation::ALL.len()]> {
-    let mut weights = [0; Operation::ALL.len()];
+fn weights(operations: &[&str], dialect: Dialect) -> Result<[u64; KeyOperation::ALL.len()]> {
+    let mut weights = [0; KeyOperation::ALL.len()];
     for text in if operations.is_empty() { &["get"] } else { operations } {
         let (name, weight) = text.split_once('=').unwrap_or((text, "1"));
-        let operation = Operation::ALL.into_iter().find(|operation| operation.name() == name);
+        let operation = KeyOperation::ALL.into_iter().find(|operation| operation.name() == name);
         let weight = weight.parse::<u64>().ok().filter(|weight| (1..=1_000_000).contains(weight));
         let (Some(operation), Some(weight)) = (operation, weight) else {
             let shown: String = text.chars().take(40).collect();
@@ -216,7 +217,9 @@ fn weights(operations: &[&str], dialect: Dialect) -> Result<[u64; Operation::ALL
                 "Use get, set, incr, lpush, lrange, each with =WEIGHT (1 to 1000000) if needed.",
             ));
         };
-        if matches!(operation, Operation::Lpush | Operation::Lrange) && dialect != Dialect::Redis {
+        if matches!(operation, KeyOperation::Lpush | KeyOperation::Lrange)
+            && dialect != Dialect::Redis
+        {
             return Err(ProbeError::usage(
                 format!("kv.load: memcached has no lists, so there is no {name}."),
                 "Use get, set and incr, or a Redis server.",

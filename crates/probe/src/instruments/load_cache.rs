@@ -33,7 +33,7 @@
 //! cannot be evicted unless the last level includes them. Threads on several last-level caches
 //! divide the total evenly.
 use crate::error::Result;
-use crate::load::load_threads::{self, LoadSettings, LoadTarget, Rate, Work};
+use crate::load::load_threads::{self, CounterRate, LoadSettings, LoadTarget, Work};
 use crate::load::usable_cache::{self, CHAINS};
 use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, LOAD_CPUS, PERIOD, THREADS};
 use crate::memory::caches;
@@ -86,12 +86,13 @@ const LEAST_LINES: usize = 64;
 const SMALLER: &str = "Set a smaller buffer_bytes.";
 
 pub fn run(trial: &mut Trial) -> Result<()> {
-    let shift = LoadSettings::of(trial, LoadTarget::CpuTime)?;
-    let cpus = load::seats(trial)?;
+    let settings = LoadSettings::of(trial, LoadTarget::CpuTime)?;
+    let cpus = load::placement(trial)?;
     let lines = lines_of_a_thread(trial, &cpus)?;
-    let rate = Rate { total: "load_touches_per_s", interval: "interval_touches_per_s", each: 1.0 };
+    let rate =
+        CounterRate { total: "load_touches_per_s", interval: "interval_touches_per_s", each: 1.0 };
     let session = trial.session;
-    load_threads::run(trial, &shift, &load::pinned(&cpus), &[rate], |_| {
+    load_threads::run(trial, &settings, &load::pinned(&cpus), &[rate], |_| {
         Touches::prepare(session, lines)
     })?;
     let bytes = lines * LINE_BYTES * cpus.len();
@@ -114,24 +115,24 @@ fn room_for_all(trial: &mut Trial, cpus: &[usize]) -> Result<usize> {
         trial.out.note(note);
     }
     // Of several caches each is looked for as if it were like the first.
-    let one = caches::last_level(&cpus[..1]).bytes;
-    caches::check_memory("load.cache", 4 * one, SMALLER)?;
-    let Some(found) = usable_cache::find(trial.session, cpus[0], one)? else {
+    let one_cpu_bytes = caches::last_level(&cpus[..1]).bytes;
+    caches::check_memory("load.cache", 4 * one_cpu_bytes, SMALLER)?;
+    let Some(found) = usable_cache::find(trial.session, cpus[0], one_cpu_bytes)? else {
         trial.out.note(format!(
             "No working set up to the {} KiB of the last-level cache is reached faster than memory: \
              this machine seems to have no part of that cache, or others take it all.",
-            one >> 10
+            one_cpu_bytes >> 10
         ));
         return Ok(nominal.bytes);
     };
-    if found < one {
+    if found < one_cpu_bytes {
         trial.out.note(format!(
             "Of the last-level cache of {} KiB this machine reaches {} KiB.",
-            one >> 10,
+            one_cpu_bytes >> 10,
             found >> 10
         ));
     }
-    Ok((nominal.bytes as f64 * found as f64 / one as f64) as usize)
+    Ok((nominal.bytes as f64 * found as f64 / one_cpu_bytes as f64) as usize)
 }
 
 /// The walk of one thread: several places on a ring of its own.

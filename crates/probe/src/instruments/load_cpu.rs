@@ -25,7 +25,7 @@
 //! load, longer ones bursts. `idle` yields to every other program of its cgroup; between groups the
 //! group's weight applies.
 use crate::error::{ProbeError, Result};
-use crate::load::load_threads::{self, LoadSettings, LoadTarget, Rate, Work};
+use crate::load::load_threads::{self, CounterRate, LoadSettings, LoadTarget, Work};
 use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, PERIOD, THREADS};
 use crate::trial::Trial;
 use nephoscope_linux::scheduling;
@@ -68,22 +68,22 @@ pub const SPEC: Spec = Spec {
 const STEPS: u64 = 4096;
 
 pub fn run(trial: &mut Trial) -> Result<()> {
-    let shift = LoadSettings::of(trial, LoadTarget::CpuTime)?;
-    let cpus = load::seats(trial)?;
+    let settings = LoadSettings::of(trial, LoadTarget::CpuTime)?;
+    let cpus = load::placement(trial)?;
     if trial.params.bool("idle") {
         scheduling::run_only_when_idle()
             .map_err(|error| ProbeError::os("Running only on idle CPUs", &error))?;
     }
-    let rate = Rate { total: "load_work_per_s", interval: "interval_work_per_s", each: 1.0 };
-    load_threads::run(trial, &shift, &load::pinned(&cpus), &[rate], |thread| {
-        Ok(Chain(thread as u64 + 1))
+    let rate = CounterRate { total: "load_work_per_s", interval: "interval_work_per_s", each: 1.0 };
+    load_threads::run(trial, &settings, &load::pinned(&cpus), &[rate], |thread| {
+        Ok(RegisterChain(thread as u64 + 1))
     })
 }
 
 /// A chain of dependent steps in a register (xorshift64*).
-struct Chain(u64);
+struct RegisterChain(u64);
 
-impl Work for Chain {
+impl Work for RegisterChain {
     #[inline]
     fn bit(&mut self) -> Result<u64> {
         let mut state = self.0;
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_bit_of_work_is_counted_and_moves_on() {
-        let mut chain = Chain(1);
+        let mut chain = RegisterChain(1);
         assert_eq!(chain.bit().unwrap(), STEPS);
         let first = chain.0;
         chain.bit().unwrap();

@@ -33,12 +33,12 @@
 //! The share is of time, not of bandwidth: a parallel disk may do more than half in half of the
 //! time. A host cache that holds the file is what is loaded; use a larger file. On tmpfs `fsync` is
 //! refused, and a note states that the others load memory.
-use crate::disk::job::Job;
+use crate::disk::job::DiskJob;
 use crate::disk::mover::Mover;
 use crate::disk::scratch::Scratch;
 use crate::disk::{errors, place};
 use crate::error::{ProbeError, Result};
-use crate::load::load_threads::{self, LoadSettings, LoadTarget, Rate, Work};
+use crate::load::load_threads::{self, CounterRate, LoadSettings, LoadTarget, Work};
 use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, LOAD_CPUS, PERIOD};
 use crate::trial::parameters;
 use crate::trial::session::Session;
@@ -109,17 +109,17 @@ pub const SPEC: Spec = Spec {
 pub fn run(trial: &mut Trial) -> Result<()> {
     let per_s = trial.params.float("operations_per_s");
     let keeps = if per_s > 0.0 { LoadTarget::Rate(per_s) } else { LoadTarget::Time };
-    let shift = LoadSettings::of(trial, keeps)?;
+    let settings = LoadSettings::of(trial, keeps)?;
     let (threads, record_bytes) = (trial.params.size("threads"), trial.params.size("record_bytes"));
     let places = load::places(trial, threads)?;
     let seed = parameters::seed(&trial.params);
     let records = records(trial)?;
     let (scratch, direct) = prepare(trial, records * record_bytes as u64, seed)?;
     let write = trial.params.text("operation") != "read";
-    let job = Job {
+    let job = DiskJob {
         random: trial.params.text("order") == "random",
         depth: threads,
-        ..Job::new(&scratch, write, record_bytes, records, seed)
+        ..DiskJob::new(&scratch, write, record_bytes, records, seed)
     };
     let after = match trial.params.text("operation") {
         "fsync" => After::Sync,
@@ -128,14 +128,18 @@ pub fn run(trial: &mut Trial) -> Result<()> {
         _ => written(&scratch.directory)?,
     };
     let rates = [
-        Rate { total: "load_operations_per_s", interval: "interval_operations_per_s", each: 1.0 },
-        Rate {
+        CounterRate {
+            total: "load_operations_per_s",
+            interval: "interval_operations_per_s",
+            each: 1.0,
+        },
+        CounterRate {
             total: "load_bytes_per_s",
             interval: "interval_bytes_per_s",
             each: record_bytes as f64,
         },
     ];
-    load_threads::run(trial, &shift, &places, &rates, |thread| {
+    load_threads::run(trial, &settings, &places, &rates, |thread| {
         Ok(Operator { mover: Mover::new(&job, thread as u64)?, job: &job, after })
     })
 }
@@ -226,7 +230,7 @@ fn written(directory: &Path) -> Result<After> {
 }
 
 struct Operator<'a> {
-    job: &'a Job<'a>,
+    job: &'a DiskJob<'a>,
     mover: Mover<'a>,
     after: After,
 }
@@ -291,7 +295,7 @@ mod tests {
     fn operated(operation: After, write: bool) -> (Scratch, u64) {
         let scratch =
             buffered_file(Session::detached(), &place::directory(""), 1 << 20, 5).unwrap();
-        let job = Job::new(&scratch, write, 16 << 10, 64, 3);
+        let job = DiskJob::new(&scratch, write, 16 << 10, 64, 3);
         let mut operator =
             Operator { job: &job, mover: Mover::new(&job, 0).unwrap(), after: operation };
         let done = (0..64).map(|_| operator.bit().unwrap()).sum();

@@ -29,12 +29,12 @@
 //! Writing and reading alternate: short intervals have more of one or the other, and threads need
 //! not stay in step. Without `fsync` a file may be truncated before its data reached the disk, and
 //! without `drop_cache` reads come from memory. Use `load.disk` for one kind of operation.
-use crate::disk::job::Job;
+use crate::disk::job::DiskJob;
 use crate::disk::mover::Mover;
 use crate::disk::place;
 use crate::disk::scratch::Scratch;
 use crate::error::{ProbeError, Result};
-use crate::load::load_threads::{self, LoadSettings, LoadTarget, Rate, Work, PARTS};
+use crate::load::load_threads::{self, CounterRate, LoadSettings, LoadTarget, Work, PARTS};
 use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, LOAD_CPUS, PERIOD};
 use crate::trial::parameters;
 use crate::trial::session::Session;
@@ -88,7 +88,7 @@ pub const SPEC: Spec = Spec {
 };
 
 pub fn run(trial: &mut Trial) -> Result<()> {
-    let shift = LoadSettings::of(trial, LoadTarget::Time)?;
+    let settings = LoadSettings::of(trial, LoadTarget::Time)?;
     let params = &trial.params;
     let (threads, block_bytes) = (params.size("threads"), params.size("block_bytes"));
     let (fsync, drop_cache) = (params.bool("fsync"), params.bool("drop_cache"));
@@ -104,17 +104,18 @@ pub fn run(trial: &mut Trial) -> Result<()> {
         trial.out.note("Nothing is synced: data may be given up before they reach the disk.");
     }
     let files: Result<Vec<_>, _> = (0..threads as u64)
-        .map(|n| Files::open(trial.session, &directory, file_bytes, seed ^ n << 32))
+        .map(|n| LoadFiles::open(trial.session, &directory, file_bytes, seed ^ n << 32))
         .collect();
     let files = files?;
     let job = |scratch, write, number: usize| {
-        Job::new(scratch, write, block_bytes, blocks, seed ^ (number as u64) << 32)
+        DiskJob::new(scratch, write, block_bytes, blocks, seed ^ (number as u64) << 32)
     };
     let jobs: Vec<_> = (files.iter().enumerate())
         .map(|(n, files)| (job(&files.written, true, n), job(&files.read, false, n)))
         .collect();
-    let rates = [Rate { total: "load_bytes_per_s", interval: "interval_bytes_per_s", each: 1.0 }];
-    load_threads::run(trial, &shift, &places, &rates, |thread| {
+    let rates =
+        [CounterRate { total: "load_bytes_per_s", interval: "interval_bytes_per_s", each: 1.0 }];
+    load_threads::run(trial, &settings, &places, &rates, |thread| {
         let (written, read) = &jobs[thread];
         Ok(Loop {
             writer: Mover::new(written, thread as u64)?,
@@ -148,12 +149,12 @@ fn blocks(trial: &Trial) -> Result<u64> {
     }
 }
 
-struct Files {
+struct LoadFiles {
     written: Scratch,
     read: Scratch,
 }
 
-impl Files {
+impl LoadFiles {
     fn open(session: Session, directory: &Path, bytes: u64, seed: u64) -> Result<Self> {
         let files = Self {
             written: Scratch::open(session, directory, 0)?,
@@ -181,13 +182,17 @@ struct Loop<'a> {
 }
 
 impl Work for Loop<'_> {
-    const PARTS: &'static [Rate] = &[
-        Rate {
+    const PARTS: &'static [CounterRate] = &[
+        CounterRate {
             total: "load_written_bytes_per_s",
             interval: "interval_written_bytes_per_s",
             each: 1.0,
         },
-        Rate { total: "load_read_bytes_per_s", interval: "interval_read_bytes_per_s", each: 1.0 },
+        CounterRate {
+            total: "load_read_bytes_per_s",
+            interval: "interval_read_bytes_per_s",
+            each: 1.0,
+        },
     ];
 
     fn bit(&mut self) -> Result<u64> {
@@ -238,10 +243,10 @@ mod tests {
     const BLOCK: usize = 16 << 10;
     const BLOCKS: u64 = 8;
 
-    fn rounds(count: u64) -> (Files, [u64; PARTS], u64) {
+    fn rounds(count: u64) -> (LoadFiles, [u64; PARTS], u64) {
         let bytes = BLOCKS * BLOCK as u64;
-        let files = Files::open(Session::detached(), &place::directory(""), bytes, 5).unwrap();
-        let job = |scratch, write| Job::new(scratch, write, BLOCK, BLOCKS, 3);
+        let files = LoadFiles::open(Session::detached(), &place::directory(""), bytes, 5).unwrap();
+        let job = |scratch, write| DiskJob::new(scratch, write, BLOCK, BLOCKS, 3);
         let (written, read) = (job(&files.written, true), job(&files.read, false));
         let mut work = Loop {
             writer: Mover::new(&written, 0).unwrap(),

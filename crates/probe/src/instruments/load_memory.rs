@@ -30,13 +30,13 @@
 //! fetched before stores by `write` and `copy` are not counted. One thread rarely saturates a
 //! socket.
 use crate::error::Result;
-use crate::load::load_threads::{self, LoadSettings, LoadTarget, Rate, Work};
+use crate::load::load_threads::{self, CounterRate, LoadSettings, LoadTarget, Work};
 use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, PERIOD, THREADS};
 use crate::memory::buffer::{Buffer, Pages};
 use crate::memory::caches;
 use crate::memory::simd::{self, Level};
-use crate::memory::stream::{self, Element, How, Kernel};
-use crate::memory::walks::{self, Operation};
+use crate::memory::stream::{self, Element, How, StreamKernel};
+use crate::memory::walks::{self, WalkOperation};
 use crate::trial::parameters;
 use crate::trial::session::Session;
 use crate::trial::Trial;
@@ -85,13 +85,14 @@ pub const SPEC: Spec = Spec {
 const BIT_BYTES: usize = 64 << 10;
 
 pub fn run(trial: &mut Trial) -> Result<()> {
-    let shift = LoadSettings::of(trial, LoadTarget::CpuTime)?;
-    let cpus = load::seats(trial)?;
+    let settings = LoadSettings::of(trial, LoadTarget::CpuTime)?;
+    let cpus = load::placement(trial)?;
     let bytes = bytes_of_a_thread(trial, &cpus)?;
     let does = parameters::choice(&trial.params, "operation");
-    let rate = Rate { total: "load_bytes_per_s", interval: "interval_bytes_per_s", each: 1.0 };
+    let rate =
+        CounterRate { total: "load_bytes_per_s", interval: "interval_bytes_per_s", each: 1.0 };
     let session = trial.session;
-    load_threads::run(trial, &shift, &load::pinned(&cpus), &[rate], |_| {
+    load_threads::run(trial, &settings, &load::pinned(&cpus), &[rate], |_| {
         Walk::prepare(session, does, bytes)
     })
 }
@@ -153,22 +154,22 @@ impl Work for Walk {
         let moved = unsafe {
             match self.does {
                 Does::Update => {
-                    walks::walk(Operation::ReadModifyWrite, level, at, BIT_BYTES, 1, 1);
+                    walks::walk(WalkOperation::ReadModifyWrite, level, at, BIT_BYTES, 1, 1);
                     2 * BIT_BYTES
                 }
                 Does::Read => {
-                    let sum = walks::walk(Operation::Read, level, at, BIT_BYTES, 1, 0);
+                    let sum = walks::walk(WalkOperation::Read, level, at, BIT_BYTES, 1, 0);
                     self.sum = std::hint::black_box(self.sum.wrapping_add(sum));
                     BIT_BYTES
                 }
                 Does::Write => {
-                    walks::walk(Operation::Write, level, at, BIT_BYTES, 1, self.sum);
+                    walks::walk(WalkOperation::Write, level, at, BIT_BYTES, 1, self.sum);
                     self.sum = self.sum.wrapping_add(1);
                     BIT_BYTES
                 }
                 Does::Copy => {
                     let from = at.wrapping_add(self.round_bytes);
-                    let (kernel, element) = (Kernel::Copy, Element::Int64);
+                    let (kernel, element) = (StreamKernel::Copy, Element::Int64);
                     let how = How { kernel, element, streaming: false, level };
                     stream::apply(how, at, from, from, BIT_BYTES / 8);
                     2 * BIT_BYTES

@@ -98,15 +98,15 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     task.send_bytes = trial.params.size("send_bytes");
     let peer = trial.session.read_peer(SPEC.id)?;
     if tcp {
-        let both = client::streams(trial, &task, &peer)?;
-        return background_load::emit_streams(trial, &task, &both, rate);
+        let sides = client::streams(trial, &task, &peer)?;
+        return background_load::emit_streams(trial, &task, &sides, rate);
     }
-    let both = client::datagrams(trial, &task, peer)?;
+    let sides = client::datagrams(trial, &task, peer)?;
     let names = Names {
-        carried: "load_bytes_per_s",
+        rate_metric: "load_bytes_per_s",
         interval: "interval_bytes_per_s",
         sent: "sent_bytes_per_s",
         each: packet_bytes as f64,
     };
-    background_load::emit_datagrams(trial, &task, &both, rate, &names)
+    background_load::emit_datagrams(trial, &task, &sides, rate, &names)
 }

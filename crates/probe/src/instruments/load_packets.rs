@@ -79,12 +79,12 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     let rate = trial.params.float("packets_per_s");
     let task = background_load::task(trial, false, trial.params.size("packet_bytes"), rate)?;
     let peer = trial.session.read_peer(SPEC.id)?;
-    let both = client::datagrams(trial, &task, peer)?;
+    let sides = client::datagrams(trial, &task, peer)?;
     let names = Names {
-        carried: "load_packets_per_s",
+        rate_metric: "load_packets_per_s",
         interval: "interval_packets_per_s",
         sent: "sent_packets_per_s",
         each: 1.0,
     };
-    background_load::emit_datagrams(trial, &task, &both, rate, &names)
+    background_load::emit_datagrams(trial, &task, &sides, rate, &names)
 }

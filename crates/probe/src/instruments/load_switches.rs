@@ -26,7 +26,7 @@
 //! Most of the CPU time is the kernel's; a neighbour on the same CPU loses it as to any other load.
 //! Run-queue locks, cold caches and branch predictors are the purpose of this load.
 use crate::error::Result;
-use crate::load::load_threads::{self, LoadSettings, LoadTarget, Rate, Work};
+use crate::load::load_threads::{self, CounterRate, LoadSettings, LoadTarget, Work};
 use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, LOAD_CPUS, PERIOD, THREADS};
 use crate::threads::turn_passing::{Method, Partner};
 use crate::trial::parameters;
@@ -79,24 +79,27 @@ pub fn run(trial: &mut Trial) -> Result<()> {
         true => (LoadTarget::Rate(per_s / 2.0), 1),
         false => (LoadTarget::CpuTime, ROUND_TRIPS),
     };
-    let shift = LoadSettings::of(trial, keeps)?;
-    let cpus = load::seats(trial)?;
+    let settings = LoadSettings::of(trial, keeps)?;
+    let cpus = load::placement(trial)?;
     let method = parameters::choice(&trial.params, "method");
-    let rate =
-        Rate { total: "load_switches_per_s", interval: "interval_switches_per_s", each: 1.0 };
+    let rate = CounterRate {
+        total: "load_switches_per_s",
+        interval: "interval_switches_per_s",
+        each: 1.0,
+    };
     let session = trial.session;
-    load_threads::run(trial, &shift, &load::pinned(&cpus), &[rate], |pair| {
-        Ok(Pair { partner: Partner::start(session, method, cpus[pair])?, round_trips })
+    load_threads::run(trial, &settings, &load::pinned(&cpus), &[rate], |pair| {
+        Ok(ThreadPair { partner: Partner::start(session, method, cpus[pair])?, round_trips })
     })
 }
 
 /// One thread with its partner.
-struct Pair {
+struct ThreadPair {
     partner: Partner,
     round_trips: u64,
 }
 
-impl Work for Pair {
+impl Work for ThreadPair {
     fn bit(&mut self) -> Result<u64> {
         for _ in 0..self.round_trips {
             self.partner.round_trip()?;
@@ -121,15 +124,19 @@ mod tests {
         let cpu = affinity::allowed()[0];
         let check = move || {
             affinity::pin(cpu).unwrap();
-            let mut pair = Pair {
+            let mut pair = ThreadPair {
                 partner: Partner::start(Session::detached(), Method::Futex, cpu).unwrap(),
                 round_trips: 100,
             };
-            let (mine, its) = (clock::thread_cpu_ns(), pair.others_cpu_ns());
+            let (own_ns, partner_ns) = (clock::thread_cpu_ns(), pair.others_cpu_ns());
             assert_eq!(pair.bit().unwrap(), 200);
-            let (mine, its) = (clock::thread_cpu_ns() - mine, pair.others_cpu_ns() - its);
+            let (own_used_ns, partner_used_ns) =
+                (clock::thread_cpu_ns() - own_ns, pair.others_cpu_ns() - partner_ns);
             // They do the same work; the one that starts reads its clock too.
-            assert!(its > mine / 4 && mine > its / 4, "{mine} {its}");
+            assert!(
+                partner_used_ns > own_used_ns / 4 && own_used_ns > partner_used_ns / 4,
+                "{own_used_ns} {partner_used_ns}"
+            );
         };
         std::thread::spawn(check).join().unwrap();
     }

@@ -38,7 +38,7 @@ use crate::memory::ladder::{self, Ladder, PASSES};
 use crate::memory::pages;
 use crate::memory::simd;
 use crate::memory::simd::Level;
-use crate::memory::walks::{walk, Operation, OPERATIONS, TURN_BYTES};
+use crate::memory::walks::{walk, WalkOperation, OPERATIONS, TURN_BYTES};
 use crate::timing::closed_loop::median;
 use crate::timing::timed;
 use crate::timing::touch;
@@ -74,7 +74,7 @@ pub const SPEC: Spec = Spec {
 pub fn run(trial: &mut Trial) -> Result<()> {
     let ladder = ladder::choose(trial)?;
     let words = trial.params.words(&SPEC, "operations");
-    let wanted = |operation: &Operation| words.iter().any(|word| word == operation.name());
+    let wanted = |operation: &WalkOperation| words.iter().any(|word| word == operation.name());
     let level: Pages = parameters::choice(&trial.params, "pages");
     let time_ns = trial.params.size("time_per_point_ns");
     let mut vector = Vector::map(trial.session, &ladder, level)?;
@@ -129,25 +129,25 @@ impl Vector {
             value: 1,
             modified_words: 0,
         };
-        vector.whole(Operation::Write, longest)?;
+        vector.whole(WalkOperation::Write, longest)?;
         touch::own_pages();
         Ok(vector)
     }
 
     /// Prepares for the ladder of one operation.
-    fn begin(&mut self, operation: Operation) {
+    fn begin(&mut self, operation: WalkOperation) {
         (self.position, self.warm) = (0, false);
-        if operation == Operation::ReadModifyWrite {
+        if operation == WalkOperation::ReadModifyWrite {
             (self.value, self.modified_words) = (1, 0);
         }
     }
 
     /// Checks what only the whole ladder shows: that every word was modified as often as walked.
-    fn end(&mut self, operation: Operation) -> Result<()> {
-        if operation != Operation::ReadModifyWrite {
+    fn end(&mut self, operation: WalkOperation) -> Result<()> {
+        if operation != WalkOperation::ReadModifyWrite {
             return Ok(());
         }
-        let sum = self.whole(Operation::Read, self.longest)?;
+        let sum = self.whole(WalkOperation::Read, self.longest)?;
         if sum == (self.longest / 8) as u64 + self.modified_words {
             return Ok(());
         }
@@ -155,7 +155,7 @@ impl Vector {
     }
 
     /// Bytes per second over a vector of `length` bytes.
-    fn point(&mut self, op: Operation, length: usize, time_ns: usize) -> Result<f64> {
+    fn point(&mut self, op: WalkOperation, length: usize, time_ns: usize) -> Result<f64> {
         let share_ns = time_ns as f64 / PASSES as f64;
         let beyond = length > 2 * self.llc_bytes;
         if !beyond {
@@ -178,7 +178,7 @@ impl Vector {
     /// How much of the vector a pass walks, and how often: whole vectors many times, or pieces.
     fn calibrate(
         &mut self,
-        op: Operation,
+        op: WalkOperation,
         length: usize,
         share_ns: f64,
         beyond: bool,
@@ -205,13 +205,19 @@ impl Vector {
     }
 
     /// One timed and checked pass: bytes per second.
-    fn pass(&mut self, op: Operation, length: usize, piece: usize, times: usize) -> Result<f64> {
+    fn pass(
+        &mut self,
+        op: WalkOperation,
+        length: usize,
+        piece: usize,
+        times: usize,
+    ) -> Result<f64> {
         self.session.check()?;
         if self.position + piece > length {
             self.position = 0;
         }
         let start = self.position;
-        if op == Operation::Write {
+        if op == WalkOperation::Write {
             self.value = self.value.wrapping_add(1);
         }
         let section = timed::start();
@@ -225,22 +231,22 @@ impl Vector {
     /// The walk's own count of bytes against ours.
     fn check(
         &mut self,
-        op: Operation,
+        op: WalkOperation,
         start: usize,
         piece: usize,
         times: usize,
         sum: u64,
     ) -> Result<()> {
         let right = match op {
-            Operation::Read => sum == (piece / 8 * times) as u64,
-            Operation::Write => {
+            WalkOperation::Read => sum == (piece / 8 * times) as u64,
+            WalkOperation::Write => {
                 // Both ends and a word of every fourth page; the tests look at all.
                 let places = (start..start + piece).step_by(16 << 10).chain([start + piece - 8]);
                 // SAFETY: inside the mapping; this thread alone uses it.
                 let word = |at| unsafe { self.buffer.as_ptr().add(at).cast::<u64>().read() };
                 times == 0 || places.into_iter().all(|at| word(at) == self.value)
             }
-            Operation::ReadModifyWrite => {
+            WalkOperation::ReadModifyWrite => {
                 self.modified_words += (piece / 8 * times) as u64;
                 true
             }
@@ -253,21 +259,21 @@ impl Vector {
     }
 
     /// An untimed walk over the first `length` bytes: the sum of what it read.
-    fn whole(&mut self, op: Operation, length: usize) -> Result<u64> {
+    fn whole(&mut self, op: WalkOperation, length: usize) -> Result<u64> {
         let mut sum: u64 = 0;
         for start in (0..length).step_by(CHUNK_BYTES) {
             self.session.check()?;
             let piece = CHUNK_BYTES.min(length - start);
             sum = sum.wrapping_add(self.raw(op, start, piece, 1));
         }
-        if op == Operation::ReadModifyWrite {
+        if op == WalkOperation::ReadModifyWrite {
             self.modified_words += (length / 8) as u64;
         }
         Ok(sum)
     }
 
     #[inline]
-    fn raw(&mut self, op: Operation, start: usize, piece: usize, times: usize) -> u64 {
+    fn raw(&mut self, op: WalkOperation, start: usize, piece: usize, times: usize) -> u64 {
         assert!(start + piece <= self.buffer.bytes());
         // SAFETY: inside the mapping, at multiples of 512 bytes from its page-aligned start; `&mut`
         // keeps others away; the level is the CPU's own.
@@ -280,7 +286,7 @@ fn whole_turns(bytes: usize) -> usize {
     (bytes - bytes % TURN_BYTES).max(TURN_BYTES)
 }
 
-fn wrong(op: Operation, bytes: usize) -> ProbeError {
+fn wrong(op: WalkOperation, bytes: usize) -> ProbeError {
     let name = op.name();
     wrong_value(format!("mem.cache: the words of {bytes} bytes are not what the {name} walk left."))
 }
@@ -315,10 +321,10 @@ mod tests {
         let word = |vector: &Vector| vector.buffer.as_ptr().cast::<u64>();
         // SAFETY: the first word of the mapping; only this thread uses it.
         unsafe { *word(&vector) += 1 };
-        let error = vector.pass(Operation::Read, 64 << 10, 64 << 10, 1).unwrap_err();
+        let error = vector.pass(WalkOperation::Read, 64 << 10, 64 << 10, 1).unwrap_err();
         assert_eq!(error.name, "wrong_value");
-        vector.begin(Operation::ReadModifyWrite);
-        vector.point(Operation::ReadModifyWrite, 64 << 10, 50_000).unwrap();
-        assert_eq!(vector.end(Operation::ReadModifyWrite).unwrap_err().name, "wrong_value");
+        vector.begin(WalkOperation::ReadModifyWrite);
+        vector.point(WalkOperation::ReadModifyWrite, 64 << 10, 50_000).unwrap();
+        assert_eq!(vector.end(WalkOperation::ReadModifyWrite).unwrap_err().name, "wrong_value");
     }
 }

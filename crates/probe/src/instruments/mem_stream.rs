@@ -45,8 +45,8 @@ use crate::memory::ladder;
 use crate::memory::pages;
 use crate::memory::simd;
 use crate::memory::stream::arrays::{Arrays, Layout};
-use crate::memory::stream::{Element, Kernel};
-use crate::threads::team::Seats;
+use crate::memory::stream::{Element, StreamKernel};
+use crate::threads::team::ThreadPlacement;
 use crate::trial::affinity;
 use crate::trial::factors;
 use crate::trial::parameters;
@@ -155,24 +155,24 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     trial.out.emit("array_bytes", (layout.elements * 8) as f64, factors! {})
 }
 
-fn factors_of(kernel: Kernel, element: Element, layout: &Layout) -> Factors {
+fn factors_of(kernel: StreamKernel, element: Element, layout: &Layout) -> Factors {
     factors! {
-        "kernel": kernel, "type": element.name(), "threads": layout.seats.threads()
+        "kernel": kernel, "type": element.name(), "threads": layout.placement.threads()
     }
 }
 
 /// What a trial does, from its parameters and from the machine.
 struct Plan {
     layout: Layout,
-    kernels: Vec<Kernel>,
+    kernels: Vec<StreamKernel>,
     types: Vec<Element>,
     passes: usize,
 }
 
 impl Plan {
     fn choose(trial: &mut Trial) -> Result<Self> {
-        let seats = Seats::of(trial)?;
-        let cpus: Vec<usize> = seats.cpus.iter().flatten().copied().collect();
+        let placement = ThreadPlacement::of(trial)?;
+        let cpus: Vec<usize> = placement.cpus.iter().flatten().copied().collect();
         let caches =
             caches::last_level(if cpus.is_empty() { affinity::allowed() } else { cpus }.as_slice());
         let available = caches::available_memory();
@@ -203,7 +203,7 @@ impl Plan {
         }
         Ok(Self {
             layout: Layout {
-                seats,
+                placement,
                 elements: (bytes / 8).max(1),
                 streaming,
                 pages: parameters::choice(&trial.params, "pages"),

@@ -25,7 +25,7 @@
 //! Paths differ by direction and by flow. A host that answers no echo requests has hops and no path
 //! MTU.
 use crate::error::Result;
-use crate::net::probing::path::{Hops, Path};
+use crate::net::probing::path::{Hops, ProbedPath};
 use crate::net::probing::{destination, HOST};
 use crate::net::server::accept_peer;
 use crate::trial::{factors, ListenConfig, Trial};
@@ -63,7 +63,7 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     let host = trial.params.text("host").to_owned();
     // A packet at a time is no load.
     let to = destination(trial, &host, 0, 1.0)?.ip();
-    let mut path = Path::open(trial.session, to, trial.params.u64("wait_ns"))?;
+    let mut path = ProbedPath::open(trial.session, to, trial.params.u64("wait_ns"))?;
     trial.prepared()?;
     let limit = trial.params.u64("hops") as u8;
     let found = path.hops(limit, trial.params.u64("probes_per_hop"))?;
@@ -78,8 +78,8 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     trial.out.emit("path_mtu_bytes", mtu.bytes as f64, factors! {})
 }
 
-fn emit_hops(trial: &mut Trial, to: IpAddr, found: &Hops) -> Result<()> {
-    for (index, hop) in found.hops.iter().enumerate() {
+fn emit_hops(trial: &mut Trial, to: IpAddr, hops: &Hops) -> Result<()> {
+    for (index, hop) in hops.hops.iter().enumerate() {
         let number = index + 1;
         for (address, rtt_ns) in &hop.answers {
             let factors = factors! {"hop": number, "address": address.to_string()};
@@ -89,12 +89,12 @@ fn emit_hops(trial: &mut Trial, to: IpAddr, found: &Hops) -> Result<()> {
         let ratio = lost as f64 / hop.sent as f64;
         trial.out.emit("hop_loss_ratio", ratio, factors! {"hop": number})?;
     }
-    if found.is_complete {
-        return trial.out.emit("hops_count", found.hops.len() as f64, factors! {});
+    if hops.is_complete {
+        return trial.out.emit("hops_count", hops.hops.len() as f64, factors! {});
     }
-    trial.out.note(match found.refused_by {
+    trial.out.note(match hops.refused_by {
         Some(router) => format!("{router} reports that {to} cannot be reached."),
-        None => format!("{to} did not answer within {} hops.", found.hops.len()),
+        None => format!("{to} did not answer within {} hops.", hops.hops.len()),
     });
     Ok(())
 }

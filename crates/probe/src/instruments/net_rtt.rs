@@ -43,7 +43,7 @@ use crate::error::{ProbeError, Result};
 use crate::http::requests::spec::AUTHORISED_HOSTS;
 use crate::load;
 use crate::net::probing::icmp::IcmpProber;
-use crate::net::probing::one_socket_each::{Exchange, OneSocketEach};
+use crate::net::probing::one_socket_each::{OneSocketEach, ProbeExchange};
 use crate::net::probing::{
     self, probe_samples, ProbingConfig, HOST, LATE_AFTER, STORED_PROBES, WAIT,
 };
@@ -171,7 +171,7 @@ fn run_without_far_side(
         if port > 0 {
             to.set_port(port);
         }
-        let mut prober = OneSocketEach::new(to, Exchange::Connect)?;
+        let mut prober = OneSocketEach::new(to, ProbeExchange::Connect)?;
         probing::run(trial, config, &mut prober)?
     } else {
         let mut prober = IcmpProber::open(to.ip(), trial.params.size("packet_bytes"))?;
@@ -180,7 +180,7 @@ fn run_without_far_side(
     probe_samples::emit_all(trial, &result, config.per_s)
 }
 
-fn way(direction: &str) -> Factors {
+fn direction_factors(direction: &str) -> Factors {
     factors! {"direction": direction}
 }
 
@@ -197,20 +197,20 @@ fn say_counts(trial: &mut Trial, answer: &RttResult) -> Result<()> {
         ("both", of(sent.packets - returned, sent.packets)),
     ];
     for (direction, ratio) in losses {
-        trial.out.emit_known(&[("loss_ratio", ratio)], &way(direction))?;
+        trial.out.emit_known(&[("loss_ratio", ratio)], &direction_factors(direction))?;
     }
     let pairs = [
         ("duplicates_count", far.duplicates, back.trips.tracker.duplicates),
         ("reordered_count", far.reordered, back.trips.tracker.reordered),
-        ("strangers_count", far.strangers, back.strangers),
+        ("strangers_count", far.unauthenticated_peers, back.unauthenticated_peers),
     ];
     for (metric, up, down) in pairs {
-        trial.out.emit(metric, up as f64, way("up"))?;
-        trial.out.emit(metric, down as f64, way("down"))?;
+        trial.out.emit(metric, up as f64, direction_factors("up"))?;
+        trial.out.emit(metric, down as f64, direction_factors("down"))?;
     }
     for (direction, drops) in [("up", far.drops), ("down", answer.drops)] {
         let drops = drops.map(|drops| drops as f64);
-        trial.out.emit_known(&[("receiver_drops_count", drops)], &way(direction))?;
+        trial.out.emit_known(&[("receiver_drops_count", drops)], &direction_factors(direction))?;
     }
     let pace = [("sent_per_s", sent.per_s()), ("late_sends_ratio", Some(sent.late_ratio()))];
     trial.out.emit_known(&pace, &factors! {})
@@ -225,12 +225,12 @@ fn say_variation(trial: &mut Trial, answer: &RttResult, same_clock: bool) -> Res
         ("ipdv_mean_ns", "down", back.jitter.mean_difference_ns()),
     ];
     for (metric, direction, value) in scalars {
-        trial.out.emit_known(&[(metric, value)], &way(direction))?;
+        trial.out.emit_known(&[(metric, value)], &direction_factors(direction))?;
     }
-    trial.out.emit_pairs("ipdv_ns", far.ipdv.iter().copied(), &way("up"))?;
-    trial.out.emit_pairs("pdv_ns", far.pdv.iter().copied(), &way("up"))?;
-    trial.emit_histogram("ipdv_ns", &back.ipdv, &way("down"))?;
-    trial.emit_histogram("pdv_ns", &back.pdv(), &way("down"))?;
+    trial.out.emit_pairs("ipdv_ns", far.ipdv.iter().copied(), &direction_factors("up"))?;
+    trial.out.emit_pairs("pdv_ns", far.pdv.iter().copied(), &direction_factors("up"))?;
+    trial.emit_histogram("ipdv_ns", &back.ipdv, &direction_factors("down"))?;
+    trial.emit_histogram("pdv_ns", &back.pdv(), &direction_factors("down"))?;
     if back.cut_off() || far.pdv_cut_off {
         trial.out.note("pdv_ns holds the first 1048576 datagrams of each direction.");
     }
@@ -241,6 +241,6 @@ fn say_variation(trial: &mut Trial, answer: &RttResult, same_clock: bool) -> Res
         trial.out.note("Datagrams arrived before they were sent: the sides do not share one clock, so no one-way delay is reported.");
         return Ok(());
     }
-    trial.out.emit_pairs("delay_ns", far.delay.iter().copied(), &way("up"))?;
-    trial.emit_histogram("delay_ns", &answer.back.delay, &way("down"))
+    trial.out.emit_pairs("delay_ns", far.delay.iter().copied(), &direction_factors("up"))?;
+    trial.emit_histogram("delay_ns", &answer.back.delay, &direction_factors("down"))
 }

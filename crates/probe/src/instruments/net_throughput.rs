@@ -47,7 +47,7 @@ use crate::load;
 use crate::net::congestion_control::{self, CongestionControl};
 use crate::net::goodput::paced_sender::SendingPace;
 pub use crate::net::goodput::server::serve;
-use crate::net::goodput::{client, rate_search, tcp_samples, udp_samples, Task};
+use crate::net::goodput::{client, rate_search, tcp_samples, udp_samples, TransferTask};
 use crate::net::goodput::{
     BLOCK, PACKET_BYTES, PAIR_RATIO, RATE_BITS_PER_S_MAX, RECEIVE_BUFFER, SEND_BYTES, STREAMS,
     TRANSFER, WAIT, WARMUP,
@@ -218,14 +218,14 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     let task = task(trial)?;
     let peer = trial.session.read_peer(SPEC.id)?;
     if task.tcp {
-        let both = client::streams(trial, &task, &peer)?;
+        let sides = client::streams(trial, &task, &peer)?;
         let bottleneck_bits_per_s = trial.params.float("bottleneck_bits_per_s");
-        return tcp_samples::emit(trial, &task, &both, bottleneck_bits_per_s);
+        return tcp_samples::emit(trial, &task, &sides, bottleneck_bits_per_s);
     }
     match trial.params.u64("search_steps") {
         0 => {
-            let both = client::datagrams(trial, &task, peer)?;
-            udp_samples::emit(trial, &task, &both)
+            let sides = client::datagrams(trial, &task, peer)?;
+            udp_samples::emit(trial, &task, &sides)
         }
         steps => {
             let goal_ratio = trial.params.float("loss_goal_ratio");
@@ -235,7 +235,7 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     }
 }
 
-fn task(trial: &Trial) -> Result<Task> {
+fn task(trial: &Trial) -> Result<TransferTask> {
     let params = &trial.params;
     let ns = |id| params.u64(id);
     let tcp = params.text("protocol") == "tcp";
@@ -266,7 +266,7 @@ fn task(trial: &Trial) -> Result<Task> {
     let congestion_control = params.text("congestion_control");
     let block_bytes = if tcp { TCP_BLOCK_BYTES } else { UDP_BLOCK_BYTES };
     let fastest = SendingPace { intensity_ratio: 1.0, period_ns: 10_000_000, bytes_per_s: 0.0 };
-    Ok(Task {
+    Ok(TransferTask {
         tcp,
         up: direction != "down",
         down: direction != "up",
@@ -287,7 +287,7 @@ fn task(trial: &Trial) -> Result<Task> {
         pairs: (pair_ratio < 1.0)
             .then(|| PairSelection { start_ratio: pair_ratio, seed: parameters::seed(params) }),
         wait_ns: ns("wait_ns"),
-        press: (!tcp && is_flood).then_some(fastest),
-        ..Task::default()
+        pace: (!tcp && is_flood).then_some(fastest),
+        ..TransferTask::default()
     })
 }

@@ -20,7 +20,7 @@
 //!
 //! # Caveats
 //! It says nothing about the machine.
-use crate::error::{Kind, ProbeError, Result};
+use crate::error::{FailureKind, ProbeError, Result};
 use crate::net::client::reach;
 use crate::net::server::accept_peer;
 use crate::trial::factors;
@@ -40,7 +40,7 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     trial.prepared()?;
     let session = trial.session;
     if let Some(peer) = trial.take_peer() {
-        greet(session, &peer)?;
+        check_echo(session, &peer)?;
     }
     wait(session, trial.params.u64("wait_ns"))?;
     let mut histogram = hdrhistogram::Histogram::new(3).expect("3 digits are allowed");
@@ -71,7 +71,7 @@ pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value> {
 }
 
 /// Says something to the far side, which has to say it back.
-fn greet(session: Session, peer: &Peer) -> Result<()> {
+fn check_echo(session: Session, peer: &Peer) -> Result<()> {
     const WORDS: &[u8] = b"is anybody there?";
     let mut far = reach(session, peer)?;
     far.write_all(WORDS)?;
@@ -81,17 +81,17 @@ fn greet(session: Session, peer: &Peer) -> Result<()> {
     if whole && answer == WORDS {
         return Ok(());
     }
-    let message = format!("The far side at {} did not say back what it was told.", peer.address);
-    Err(ProbeError::new(Kind::Failed, "no_echo", message, "Start a server of null there."))
+    let message = format!("The far side at {} did not echo the message.", peer.address);
+    Err(ProbeError::new(FailureKind::Failed, "no_echo", message, "Start a server of null there."))
 }
 
 fn fail(trial: &mut Trial, how: &str) -> Result<()> {
-    let told = |kind, name| {
+    let failure = |kind, name| {
         Err(ProbeError::new(kind, name, "null was told to fail.", "Set failure to none."))
     };
     match how {
-        "error" => told(Kind::Failed, "told_to_fail"),
-        "lacks" => told(Kind::Lacks, "told_to_lack"),
+        "error" => failure(FailureKind::Failed, "told_to_fail"),
+        "lacks" => failure(FailureKind::Lacks, "told_to_lack"),
         "exit" => {
             trial.out.flush()?;
             std::process::exit(7)

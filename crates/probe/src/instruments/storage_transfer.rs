@@ -43,8 +43,8 @@
 //! the program `ssh`; a connection of it may outlive a killed trial.
 use crate::error::Result;
 use crate::http::requests::spec::AUTHORISED_HOSTS;
-use crate::storage::settings::{Service, Settings, Verify};
-use crate::storage::{clients, passes, report, transactions, Place};
+use crate::storage::settings::{StorageService, StorageSettings, Verify};
+use crate::storage::{clients, passes, report, transactions, ObjectPlace};
 use crate::trial::{factors, Trial};
 use nephoscope_linux::files::Files;
 use nephoscope_linux::proc;
@@ -58,7 +58,7 @@ pub const SPEC: Spec = Spec {
     id: "storage.transfer",
     summary: "Throughput by object size, transactions per second and fairness of a store",
     params: &[
-        Param::choice("service", "local", Service::NAMES).doc("Kind of the store."),
+        Param::choice("service", "local", StorageService::NAMES).doc("Kind of the store."),
         Param::text("directory", "").doc(
             "Parent of the objects: a local directory (empty takes $TMPDIR, else /var/tmp), or a \
              path in the bucket or on the server.",
@@ -115,14 +115,14 @@ pub const SPEC: Spec = Spec {
 };
 
 pub fn run(trial: &mut Trial) -> Result<()> {
-    let settings = Settings::of(&trial.params)?;
-    let place = Place::make(trial, &settings)?;
+    let settings = StorageSettings::of(&trial.params)?;
+    let place = ObjectPlace::make(trial, &settings)?;
     let measured = measure(trial, &settings, &place);
     let removed = place.remove();
     measured.and(removed)
 }
 
-fn measure(trial: &mut Trial, settings: &Settings, place: &Place) -> Result<()> {
+fn measure(trial: &mut Trial, settings: &StorageSettings, place: &ObjectPlace) -> Result<()> {
     let mut clients = clients::connect(trial, settings, place)?;
     trial.prepared()?;
     let mut all = Vec::new();
@@ -151,9 +151,9 @@ fn measure(trial: &mut Trial, settings: &Settings, place: &Place) -> Result<()> 
 /// Says where hashes have cost the measured reads time.
 fn note_hashing(
     trial: &mut Trial,
-    settings: &Settings,
-    clients: &[clients::Client],
-    all: &[passes::Pass],
+    settings: &StorageSettings,
+    clients: &[clients::StorageClient],
+    all: &[passes::StoragePass],
 ) {
     let reads = all.iter().filter(|pass| pass.cache.is_some()).flat_map(|pass| &pass.clients);
     let reading_ns: u64 = reads.map(|times| times.busy_ns).sum();

@@ -38,9 +38,9 @@
 //! the probe, which has 2 to 4 MiB; a larger program pays more. The default program is the probe
 //! itself, which is static: one that loads libraries takes longer. A page fault of a huge page is another
 //! operation, which is not measured.
-use crate::error::{Kind, ProbeError, Result};
+use crate::error::{FailureKind, ProbeError, Result};
 use crate::memory::buffer::{Buffer, Pages};
-use crate::threads::echo_process::{transfer_byte, Echo};
+use crate::threads::echo_process::{transfer_byte, EchoProcess};
 use crate::threads::execution::Program;
 use crate::timing::closed_loop::median;
 use crate::trial::affinity;
@@ -107,7 +107,7 @@ pub fn run(trial: &mut Trial) -> Result<()> {
         if own { vec!["/proc/self/exe", "--version"] } else { vec![trial.params.text("program")] };
     let program = Program::find(&words, &[])?;
     affinity::pin(cpu)?;
-    let mut machine = Machine::prepare(trial.session, program)?;
+    let mut machine = CallResources::prepare(trial.session, program)?;
     trial.prepared()?;
     for call in calls {
         let ns = machine.time(call, duration_ns)?;
@@ -117,17 +117,17 @@ pub fn run(trial: &mut Trial) -> Result<()> {
 }
 
 /// All that the operations work on.
-struct Machine {
+struct CallResources {
     session: Session,
     zero: File,
     null: File,
     pipe: (PipeReader, PipeWriter),
     memory: Buffer,
-    partner: Echo,
+    partner: EchoProcess,
     program: Program,
 }
 
-impl Machine {
+impl CallResources {
     fn prepare(session: Session, program: Program) -> Result<Self> {
         let open = |path: &str, write: bool| {
             let file = File::options().read(!write).write(write).open(path);
@@ -139,7 +139,7 @@ impl Machine {
             null: open("/dev/null", true)?,
             pipe: std::io::pipe().map_err(|error| ProbeError::os("A pipe", &error))?,
             memory: Buffer::map(PAGE * PAGES, Pages::Small)?,
-            partner: Echo::start(session)?,
+            partner: EchoProcess::start(session)?,
             program,
         })
     }
@@ -274,7 +274,7 @@ impl Machine {
             let faults = minor_faults() - before;
             if given_back != 0 || faults < PAGES as i64 {
                 return Err(ProbeError::new(
-                    Kind::Failed,
+                    FailureKind::Failed,
                     "no_page_faults",
                     format!("{PAGES} pages were touched, and the kernel counted {faults} faults."),
                     "Leave `page_fault` out: this kernel maps several pages at once.",
@@ -306,7 +306,7 @@ impl Machine {
             return Ok(median);
         }
         Err(ProbeError::new(
-            Kind::Failed,
+            FailureKind::Failed,
             "lost_signals",
             format!("{sent} signals were sent, and {handled} handled."),
             "Leave `signal` out, and report it: this kernel loses signals.",
@@ -377,7 +377,7 @@ mod tests {
         let times = std::thread::spawn(move || {
             affinity::pin(affinity::allowed()[0]).unwrap();
             let program = Program::find(&["true"], &[]).unwrap();
-            let mut machine = Machine::prepare(Session::detached(), program).unwrap();
+            let mut machine = CallResources::prepare(Session::detached(), program).unwrap();
             CALLS.iter().map(|call| machine.time(call, 1_000_000).unwrap()).collect::<Vec<_>>()
         });
         for (call, ns) in CALLS.iter().zip(times.join().unwrap()) {

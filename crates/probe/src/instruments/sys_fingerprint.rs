@@ -40,7 +40,7 @@
 //! their machine identifier share a hash. `rotational` and a virtual port's speed are the driver's
 //! claims. Limits above the visible part of the cgroup tree are invisible.
 use crate::error::Result;
-use crate::machine::{self, cloud, oddities};
+use crate::machine::{self, cloud, inconsistencies};
 use crate::trial::factors;
 use crate::trial::Trial;
 use nephoscope_linux::files::Files;
@@ -50,9 +50,9 @@ use serde_json::Value;
 pub fn run(trial: &mut Trial) -> Result<()> {
     // Checked even when unused: a wrong address is a mistake today and not next week.
     let address = cloud::address(trial.params.text("metadata_address"))?;
-    let asked = trial.params.bool("cloud_metadata");
+    let is_requested = trial.params.bool("cloud_metadata");
     trial.prepared()?;
-    let cloud = if asked { cloud::ask(address) } else { cloud::not_asked() };
+    let cloud = if is_requested { cloud::ask(address) } else { cloud::not_requested() };
     let document = machine::document(&Files::machine(), cloud);
     let scalars = [
         ("clock_read_ns", document["clock"]["read_median_ns"].as_f64()),
@@ -65,7 +65,7 @@ pub fn run(trial: &mut Trial) -> Result<()> {
             trial.out.emit("nic_speed_bits_per_s", speed, factors! {"nic": nic(port)})?;
         }
     }
-    for sentence in oddities::sentences(&document) {
+    for sentence in inconsistencies::sentences(&document) {
         trial.out.note(sentence);
     }
     trial.out.emit_document("fingerprint", document)

@@ -2,7 +2,7 @@
 //! Pure: both clocks are arguments.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum CycleStep {
     Work,
     /// Sleep until this time on the monotonic clock.
     SleepUntil(u64),
@@ -15,7 +15,7 @@ pub enum Step {
 /// that interval instead of more in the next. What it used too much (the last bit of work, going
 /// to sleep, an operation longer than a period) is taken from the next periods' budgets.
 #[derive(Clone, Copy, Debug)]
-pub struct Duty {
+pub struct DutyCycle {
     period_ns: u64,
     /// CPU time of a period; `None` works all the time.
     budget_ns: Option<u64>,
@@ -24,7 +24,7 @@ pub struct Duty {
     until_cpu_ns: u64,
 }
 
-impl Duty {
+impl DutyCycle {
     /// Begins at `now_ns` of the monotonic and `cpu_ns` of the thread's CPU clock.
     pub fn begin(intensity_ratio: f64, period_ns: u64, now_ns: u64, cpu_ns: u64) -> Self {
         let budget = (intensity_ratio * period_ns as f64).round() as u64;
@@ -34,8 +34,8 @@ impl Duty {
     }
 
     /// What to do at `now_ns`, with `cpu_ns` used.
-    pub fn next(&mut self, now_ns: u64, cpu_ns: u64) -> Step {
-        let Some(budget_ns) = self.budget_ns else { return Step::Work };
+    pub fn next(&mut self, now_ns: u64, cpu_ns: u64) -> CycleStep {
+        let Some(budget_ns) = self.budget_ns else { return CycleStep::Work };
         let passed = now_ns.saturating_sub(self.starts_ns) / self.period_ns;
         if passed > 0 {
             self.starts_ns += passed * self.period_ns;
@@ -43,9 +43,9 @@ impl Duty {
             self.until_cpu_ns = earned_ns.min(cpu_ns + budget_ns);
         }
         if cpu_ns < self.until_cpu_ns {
-            Step::Work
+            CycleStep::Work
         } else {
-            Step::SleepUntil(self.starts_ns + self.period_ns)
+            CycleStep::SleepUntil(self.starts_ns + self.period_ns)
         }
     }
 }
@@ -59,14 +59,14 @@ mod tests {
     fn used(intensity: f64, share: f64, bit_ns: u64, late_ns: u64, cost_ns: u64) -> f64 {
         const END_NS: u64 = 2_000_000_000;
         let (mut now_ns, mut cpu_ns) = (5_000, 700);
-        let mut duty = Duty::begin(intensity, 10_000_000, now_ns, cpu_ns);
+        let mut duty_cycle = DutyCycle::begin(intensity, 10_000_000, now_ns, cpu_ns);
         while now_ns < END_NS {
-            match duty.next(now_ns, cpu_ns) {
-                Step::Work => {
+            match duty_cycle.next(now_ns, cpu_ns) {
+                CycleStep::Work => {
                     cpu_ns += bit_ns;
                     now_ns += (bit_ns as f64 / share) as u64;
                 }
-                Step::SleepUntil(at_ns) => {
+                CycleStep::SleepUntil(at_ns) => {
                     assert!(at_ns > now_ns);
                     cpu_ns += cost_ns;
                     now_ns = at_ns + late_ns;
@@ -98,13 +98,13 @@ mod tests {
         assert!((used(0.75, 0.5, 5_000, 0, 0) - 0.5).abs() < 0.005);
         assert!((used(0.25, 0.5, 5_000, 0, 0) - 0.25).abs() < 0.001);
         // A period without the CPU, then all of it: that period's budget and no more.
-        let mut duty = Duty::begin(0.5, 1_000, 0, 0);
-        assert_eq!(duty.next(1_000, 0), Step::Work);
-        assert_eq!(duty.next(1_400, 499), Step::Work);
-        assert_eq!(duty.next(1_600, 500), Step::SleepUntil(2_000));
+        let mut duty_cycle = DutyCycle::begin(0.5, 1_000, 0, 0);
+        assert_eq!(duty_cycle.next(1_000, 0), CycleStep::Work);
+        assert_eq!(duty_cycle.next(1_400, 499), CycleStep::Work);
+        assert_eq!(duty_cycle.next(1_600, 500), CycleStep::SleepUntil(2_000));
         // 30 too many leave 470 of the next budget.
-        assert_eq!(duty.next(2_000, 530), Step::Work);
-        assert_eq!(duty.next(2_469, 999), Step::Work);
-        assert_eq!(duty.next(2_470, 1_000), Step::SleepUntil(3_000));
+        assert_eq!(duty_cycle.next(2_000, 530), CycleStep::Work);
+        assert_eq!(duty_cycle.next(2_469, 999), CycleStep::Work);
+        assert_eq!(duty_cycle.next(2_470, 1_000), CycleStep::SleepUntil(3_000));
     }
 }

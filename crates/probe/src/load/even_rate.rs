@@ -1,11 +1,11 @@
 //! When a thread begins its next piece of work, so that it keeps a set rate. Pure: the clock is an
 //! argument.
-use super::duty_cycle::Step;
+use super::duty_cycle::CycleStep;
 
 /// An even beat. What was late is made up for as far as `patience_ns` back; what lies further back is
 /// lost: a load that was held up shows less then instead of a burst afterwards.
 #[derive(Clone, Copy, Debug)]
-pub struct Beat {
+pub struct Pacer {
     start_ns: u64,
     /// Beats since `start_ns`.
     beats: u64,
@@ -13,26 +13,26 @@ pub struct Beat {
     patience_ns: u64,
 }
 
-impl Beat {
+impl Pacer {
     /// `per_s` beats a second from `start_ns` on; 0 never beats.
     pub fn begin(per_s: f64, patience_ns: u64, start_ns: u64) -> Self {
         Self { start_ns, beats: 0, every_ns: 1e9 / per_s, patience_ns }
     }
 
     /// What to do at `now_ns`. Each time that it says work, one piece is to be done.
-    pub fn next(&mut self, now_ns: u64) -> Step {
+    pub fn next(&mut self, now_ns: u64) -> CycleStep {
         if self.every_ns.is_infinite() {
-            return Step::SleepUntil(u64::MAX);
+            return CycleStep::SleepUntil(u64::MAX);
         }
         let due_ns = self.start_ns + (self.beats as f64 * self.every_ns) as u64;
         if now_ns < due_ns {
-            return Step::SleepUntil(due_ns);
+            return CycleStep::SleepUntil(due_ns);
         }
         if now_ns - due_ns > self.patience_ns {
             self.start_ns += now_ns - due_ns - self.patience_ns;
         }
         self.beats += 1;
-        Step::Work
+        CycleStep::Work
     }
 }
 
@@ -42,15 +42,15 @@ mod tests {
 
     /// Pieces done in two seconds, of which each takes `takes_ns`.
     fn done(per_s: f64, takes_ns: u64) -> u64 {
-        let mut beat = Beat::begin(per_s, 100_000_000, 5_000);
+        let mut pacer = Pacer::begin(per_s, 100_000_000, 5_000);
         let (mut now_ns, mut done) = (5_000, 0);
         while now_ns < 2_000_005_000 {
-            match beat.next(now_ns) {
-                Step::Work => {
+            match pacer.next(now_ns) {
+                CycleStep::Work => {
                     done += 1;
                     now_ns += takes_ns;
                 }
-                Step::SleepUntil(at_ns) => now_ns = at_ns.saturating_add(60_000),
+                CycleStep::SleepUntil(at_ns) => now_ns = at_ns.saturating_add(60_000),
             }
         }
         done
@@ -68,11 +68,11 @@ mod tests {
 
     #[test]
     fn what_was_long_ago_is_lost() {
-        let mut beat = Beat::begin(1000.0, 5_000_000, 0);
-        assert_eq!(beat.next(0), Step::Work);
+        let mut pacer = Pacer::begin(1000.0, 5_000_000, 0);
+        assert_eq!(pacer.next(0), CycleStep::Work);
         // A second without the CPU: five beats are made up for, and the one that is due now.
-        let count = (0..).take_while(|_| beat.next(1_000_000_000) == Step::Work).count();
+        let count = (0..).take_while(|_| pacer.next(1_000_000_000) == CycleStep::Work).count();
         assert_eq!(count, 6);
-        assert_eq!(beat.next(1_000_000_000), Step::SleepUntil(1_001_000_000));
+        assert_eq!(pacer.next(1_000_000_000), CycleStep::SleepUntil(1_001_000_000));
     }
 }

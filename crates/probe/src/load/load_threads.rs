@@ -1,11 +1,11 @@
 //! The threads of a load and their counters: each does small bits of work as its duty says and adds
 //! them up; the calling thread reads the sums once an interval and prints them.
 use super::busy_time::Busy;
-use super::duty_cycle::{Duty, Step};
-use super::even_rate::Beat;
+use super::duty_cycle::{CycleStep, DutyCycle};
+use super::even_rate::Pacer;
 use crate::error::Result;
 use crate::threads::barriers::Latch;
-use crate::threads::workers::{self, Worker};
+use crate::threads::workers::{self, JoinedWorker};
 use crate::trial::affinity;
 use crate::trial::factors;
 use crate::trial::Trial;
@@ -28,7 +28,7 @@ pub trait Work {
     }
 
     /// What parts of the count become, beside the whole; at most [`PARTS`].
-    const PARTS: &'static [Rate] = &[];
+    const PARTS: &'static [CounterRate] = &[];
 
     /// How much of what was counted belongs to each part, since it began.
     fn parts(&self) -> [u64; PARTS] {
@@ -52,7 +52,7 @@ pub enum LoadTarget {
 
 #[derive(Clone, Copy, Debug)]
 pub struct LoadSettings {
-    pub keeps: LoadTarget,
+    pub target: LoadTarget,
     pub intensity_ratio: f64,
     pub period_ns: u64,
     pub interval_ns: u64,
@@ -61,10 +61,10 @@ pub struct LoadSettings {
 }
 
 impl LoadSettings {
-    pub fn of(trial: &Trial, keeps: LoadTarget) -> Result<Self> {
+    pub fn of(trial: &Trial, target: LoadTarget) -> Result<Self> {
         let ns = |id| trial.params.u64(id);
         Ok(Self {
-            keeps,
+            target,
             intensity_ratio: trial.params.float("intensity_ratio"),
             period_ns: ns("period_ns"),
             interval_ns: ns("interval_ns"),
@@ -75,7 +75,7 @@ impl LoadSettings {
 
 /// A metric that a load's counter becomes.
 #[derive(Clone, Copy, Debug)]
-pub struct Rate {
+pub struct CounterRate {
     /// Scalar: over the whole time.
     pub total: &'static str,
     /// Series: the same in each interval.
@@ -88,7 +88,7 @@ pub struct Rate {
 /// each other down.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Tally {
+struct WorkerCounters {
     work: AtomicU64,
     parts: [AtomicU64; PARTS],
     bits: AtomicU64,
@@ -108,20 +108,26 @@ struct Sum {
 }
 
 impl Sum {
-    fn of(tallies: &[Tally]) -> Self {
+    fn of(worker_counters: &[WorkerCounters]) -> Self {
         let at_ns = clock::monotonic_ns();
-        let sum = |of: fn(&Tally) -> &AtomicU64| {
-            tallies.iter().map(|tally| of(tally).load(Ordering::Relaxed)).sum()
+        let sum = |of: fn(&WorkerCounters) -> &AtomicU64| {
+            worker_counters
+                .iter()
+                .map(|own_counters| of(own_counters).load(Ordering::Relaxed))
+                .sum()
         };
         Self {
             at_ns,
             work: sum(|t| &t.work),
             parts: std::array::from_fn(|part| {
-                tallies.iter().map(|tally| tally.parts[part].load(Ordering::Relaxed)).sum()
+                worker_counters
+                    .iter()
+                    .map(|own_counters| own_counters.parts[part].load(Ordering::Relaxed))
+                    .sum()
             }),
             bits: sum(|t| &t.bits),
             cpu_ns: sum(|t| &t.cpu_ns),
-            busy_ns: tallies.iter().map(|tally| tally.busy.ns(at_ns)).sum(),
+            busy_ns: worker_counters.iter().map(|own_counters| own_counters.busy.ns(at_ns)).sum(),
         }
     }
 
@@ -129,18 +135,18 @@ impl Sum {
     fn rates<'a>(
         &'a self,
         from: &'a Self,
-        (whole, parts): (&'a [Rate], &'a [Rate]),
-    ) -> impl Iterator<Item = (&'a Rate, f64)> + 'a {
+        (whole, parts): (&'a [CounterRate], &'a [CounterRate]),
+    ) -> impl Iterator<Item = (&'a CounterRate, f64)> + 'a {
         let whole = whole.iter().map(|rate| (rate, (self.work - from.work) as f64));
         let part = |at: usize| (self.parts[at] - from.parts[at]) as f64;
         whole.chain(parts.iter().enumerate().map(move |(at, rate)| (rate, part(at))))
     }
 
     /// What the load got of what it is to keep at full intensity, since `from`.
-    fn intensity(&self, from: &Self, keeps: LoadTarget, threads: usize) -> f64 {
+    fn intensity(&self, from: &Self, target: LoadTarget, threads: usize) -> f64 {
         let ns = self.at_ns.saturating_sub(from.at_ns).max(1) as f64;
         let since = |of: fn(&Self) -> u64| of(self).saturating_sub(of(from)) as f64;
-        match keeps {
+        match target {
             LoadTarget::CpuTime => since(|sum| sum.cpu_ns) / ns / threads as f64,
             LoadTarget::Time => since(|sum| sum.busy_ns) / ns / threads as f64,
             LoadTarget::Rate(per_s) => since(|sum| sum.bits) * 1e9 / ns / per_s,
@@ -148,24 +154,25 @@ impl Sum {
     }
 }
 
-/// Runs a load, one thread on each of `seats` (`None` leaves it to the scheduler), until its time is
+/// Runs a load, one thread on each of `placement` (`None` leaves it to the scheduler), until its time is
 /// over or it is told to stop.
 pub fn run<W: Work>(
     trial: &mut Trial,
-    shift: &LoadSettings,
-    seats: &[Option<usize>],
-    rates: &[Rate],
+    settings: &LoadSettings,
+    placement: &[Option<usize>],
+    rates: &[CounterRate],
     prepare: impl Fn(usize) -> Result<W> + Sync,
 ) -> Result<()> {
     let session = trial.session;
-    let tallies: Vec<_> = seats.iter().map(|_| Tally::default()).collect();
-    let (latch, over) = (Latch::new(session, seats.len()), AtomicBool::new(false));
+    let worker_counters: Vec<_> = placement.iter().map(|_| WorkerCounters::default()).collect();
+    let (latch, over) = (Latch::new(session, placement.len()), AtomicBool::new(false));
     std::thread::scope(|scope| {
-        let thread = |(number, seat): (usize, &Option<usize>)| {
-            let (seat, tally, latch, over, prepare) =
-                (*seat, &tallies[number], &latch, &over, &prepare);
+        let thread = |(number, pinned_cpu): (usize, &Option<usize>)| {
+            let (pinned_cpu, own_counters, latch, over, prepare) =
+                (*pinned_cpu, &worker_counters[number], &latch, &over, &prepare);
             let work = move || -> Result<()> {
-                let prepared = seat.map_or(Ok(()), affinity::pin).and_then(|()| prepare(number));
+                let prepared =
+                    pinned_cpu.map_or(Ok(()), affinity::pin).and_then(|()| prepare(number));
                 if prepared.is_err() {
                     latch.give_up();
                 }
@@ -173,7 +180,7 @@ pub fn run<W: Work>(
                 if !latch.wait() {
                     return Ok(());
                 }
-                let done = worker_loop(&mut work, shift, seats.len(), tally, over);
+                let done = worker_loop(&mut work, settings, placement.len(), own_counters, over);
                 if done.is_err() {
                     over.store(true, Ordering::Relaxed);
                 }
@@ -181,71 +188,76 @@ pub fn run<W: Work>(
             };
             workers::start(scope, None, work).inspect_err(|_| latch.give_up())
         };
-        let threads: Vec<_> = seats.iter().enumerate().map(thread).collect();
+        let threads: Vec<_> = placement.iter().enumerate().map(thread).collect();
         let watched = latch.open_behind(|| trial.prepared()).and_then(|opened| match opened {
-            Some(()) => watch(trial, shift, &tallies, (rates, W::PARTS), &over),
+            Some(()) => watch(trial, settings, &worker_counters, (rates, W::PARTS), &over),
             None => Ok(()),
         });
         over.store(true, Ordering::Relaxed);
         latch.give_up();
         for thread in threads {
-            thread.and_then(Worker::join)?;
+            thread.and_then(JoinedWorker::join)?;
         }
         watched
     })
 }
 
 /// What tells a thread when to work.
-enum Clockwork {
-    Duty(Duty),
-    Beat(Beat),
+enum WorkSchedule {
+    Duty(DutyCycle),
+    Beat(Pacer),
 }
 
 /// Works as its clockwork says until the load is over.
 fn worker_loop<W: Work>(
     work: &mut W,
-    shift: &LoadSettings,
+    settings: &LoadSettings,
     threads: usize,
-    tally: &Tally,
+    own_counters: &WorkerCounters,
     over: &AtomicBool,
 ) -> Result<()> {
     // Sleeps end up to 50 µs late by default: much of a short period.
     scheduling::minimise_timer_slack();
     let cpu_ns = |work: &W| clock::thread_cpu_ns() + work.others_cpu_ns();
     let (first_ns, first_cpu_ns) = (clock::monotonic_ns(), cpu_ns(work));
-    let mut clockwork = match shift.keeps {
-        LoadTarget::CpuTime | LoadTarget::Time => {
-            Clockwork::Duty(Duty::begin(shift.intensity_ratio, shift.period_ns, first_ns, 0))
-        }
+    let mut work_schedule = match settings.target {
+        LoadTarget::CpuTime | LoadTarget::Time => WorkSchedule::Duty(DutyCycle::begin(
+            settings.intensity_ratio,
+            settings.period_ns,
+            first_ns,
+            0,
+        )),
         LoadTarget::Rate(per_s) => {
-            let per_s = per_s * shift.intensity_ratio / threads as f64;
-            Clockwork::Beat(Beat::begin(per_s, shift.interval_ns, first_ns))
+            let per_s = per_s * settings.intensity_ratio / threads as f64;
+            WorkSchedule::Beat(Pacer::begin(per_s, settings.interval_ns, first_ns))
         }
     };
     let (mut done, mut bits, mut busy_ns) = (0, 0, 0);
     while !over.load(Ordering::Relaxed) {
         let now_ns = clock::monotonic_ns();
         let used_ns = cpu_ns(work).saturating_sub(first_cpu_ns);
-        tally.cpu_ns.store(used_ns, Ordering::Relaxed);
-        let step = match &mut clockwork {
-            Clockwork::Duty(duty) if shift.keeps == LoadTarget::Time => duty.next(now_ns, busy_ns),
-            Clockwork::Duty(duty) => duty.next(now_ns, used_ns),
-            Clockwork::Beat(beat) => beat.next(now_ns),
+        own_counters.cpu_ns.store(used_ns, Ordering::Relaxed);
+        let step = match &mut work_schedule {
+            WorkSchedule::Duty(duty_cycle) if settings.target == LoadTarget::Time => {
+                duty_cycle.next(now_ns, busy_ns)
+            }
+            WorkSchedule::Duty(duty_cycle) => duty_cycle.next(now_ns, used_ns),
+            WorkSchedule::Beat(pacer) => pacer.next(now_ns),
         };
         match step {
-            Step::Work => {
-                tally.busy.begin(now_ns);
+            CycleStep::Work => {
+                own_counters.busy.begin(now_ns);
                 done += work.bit()?;
                 bits += 1;
-                busy_ns = tally.busy.end(clock::monotonic_ns());
-                tally.work.store(done, Ordering::Relaxed);
-                for (counter, part) in tally.parts.iter().zip(work.parts()) {
+                busy_ns = own_counters.busy.end(clock::monotonic_ns());
+                own_counters.work.store(done, Ordering::Relaxed);
+                for (counter, part) in own_counters.parts.iter().zip(work.parts()) {
                     counter.store(part, Ordering::Relaxed);
                 }
-                tally.bits.store(bits, Ordering::Relaxed);
+                own_counters.bits.store(bits, Ordering::Relaxed);
             }
             // In pieces: the load may be over before a long period is.
-            Step::SleepUntil(at_ns) => nap(at_ns.saturating_sub(now_ns).min(LOOK_AROUND_NS)),
+            CycleStep::SleepUntil(at_ns) => nap(at_ns.saturating_sub(now_ns).min(LOOK_AROUND_NS)),
         }
     }
     Ok(())
@@ -254,29 +266,29 @@ fn worker_loop<W: Work>(
 /// Prints what the threads do, interval by interval, then the whole.
 fn watch(
     trial: &mut Trial,
-    shift: &LoadSettings,
-    tallies: &[Tally],
-    rates: (&[Rate], &[Rate]),
+    settings: &LoadSettings,
+    worker_counters: &[WorkerCounters],
+    rates: (&[CounterRate], &[CounterRate]),
     ended: &AtomicBool,
 ) -> Result<()> {
-    let first = Sum::of(tallies);
+    let first = Sum::of(worker_counters);
     let mut last = first;
-    let end_ns = match shift.duration_ns {
+    let end_ns = match settings.duration_ns {
         0 => u64::MAX,
         duration_ns => first.at_ns + duration_ns,
     };
-    let mut due_ns = first.at_ns + shift.interval_ns;
+    let mut due_ns = first.at_ns + settings.interval_ns;
     loop {
         trial.session.check()?;
         let now_ns = clock::monotonic_ns();
         let over = trial.session.is_stopped() || now_ns >= end_ns || ended.load(Ordering::Relaxed);
         // A last piece that is too short for a rate stays out of the series.
-        if now_ns >= due_ns || over && now_ns - last.at_ns >= shift.interval_ns / 2 {
-            let sum = Sum::of(tallies);
-            interval(trial, shift, &last, &sum, tallies.len(), rates)?;
+        if now_ns >= due_ns || over && now_ns - last.at_ns >= settings.interval_ns / 2 {
+            let sum = Sum::of(worker_counters);
+            interval(trial, settings, &last, &sum, worker_counters.len(), rates)?;
             last = sum;
             while due_ns <= now_ns {
-                due_ns += shift.interval_ns;
+                due_ns += settings.interval_ns;
             }
         }
         if over {
@@ -284,23 +296,23 @@ fn watch(
         }
         nap((due_ns.min(end_ns) - now_ns).min(LOOK_AROUND_NS));
     }
-    let sum = Sum::of(tallies);
+    let sum = Sum::of(worker_counters);
     let seconds = (sum.at_ns - first.at_ns).max(1) as f64 / 1e9;
     for (rate, counted) in sum.rates(&first, rates) {
         trial.out.emit(rate.total, counted * rate.each / seconds, factors! {})?;
     }
     trial.out.emit("load_cpus", sum.cpu_ns as f64 / 1e9 / seconds, factors! {})?;
-    let intensity = sum.intensity(&first, shift.keeps, tallies.len());
+    let intensity = sum.intensity(&first, settings.target, worker_counters.len());
     trial.out.emit("load_intensity_ratio", intensity, factors! {})
 }
 
 fn interval(
     trial: &mut Trial,
-    shift: &LoadSettings,
+    settings: &LoadSettings,
     from: &Sum,
     to: &Sum,
     threads: usize,
-    rates: (&[Rate], &[Rate]),
+    rates: (&[CounterRate], &[CounterRate]),
 ) -> Result<()> {
     let ns = (to.at_ns - from.at_ns).max(1) as f64;
     let at_ns = to.at_ns.saturating_sub(trial.started_ns());
@@ -308,7 +320,7 @@ fn interval(
         let value = counted * rate.each * 1e9 / ns;
         trial.out.emit_at(rate.interval, value, 1, at_ns, factors! {})?;
     }
-    let intensity = to.intensity(from, shift.keeps, threads);
+    let intensity = to.intensity(from, settings.target, threads);
     trial.out.emit_at("interval_intensity_ratio", intensity, 1, at_ns, factors! {})
 }
 

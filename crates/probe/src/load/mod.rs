@@ -62,7 +62,7 @@ pub fn duration_ns(trial: &Trial) -> Result<u64> {
     Ok(duration_ns)
 }
 
-pub fn seats(trial: &mut Trial) -> Result<Vec<usize>> {
+pub fn placement(trial: &mut Trial) -> Result<Vec<usize>> {
     let cpus = match wanted_cpus(trial)? {
         wanted if wanted.is_empty() => affinity::allowed(),
         wanted => wanted,

@@ -18,7 +18,7 @@ const SMALLEST: usize = 32;
 /// The largest working set, at most `nominal` bytes, whose lines are reached in at most half the time
 /// that memory takes; `None` where there is none. Looked for on `cpu`.
 pub fn find(session: Session, cpu: usize, nominal: usize) -> Result<Option<usize>> {
-    let look = move || {
+    let search = move || {
         let points = (0..).map(|step| (nominal as f64 / STEP.powi(step)) as usize);
         let mut sizes: Vec<_> = points.take_while(|bytes| *bytes >= nominal / SMALLEST).collect();
         sizes.reverse();
@@ -32,7 +32,7 @@ pub fn find(session: Session, cpu: usize, nominal: usize) -> Result<Option<usize
         }
         Ok(largest(&times))
     };
-    workers::run_on(cpu, look)
+    workers::run_on(cpu, search)
 }
 
 /// A ring of one line, with room for `bytes`.

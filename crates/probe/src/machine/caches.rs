@@ -1,5 +1,5 @@
 //! Caches as `/sys` tells them and as the `cpuid` instruction tells them.
-use super::cpuid::{Cache, Cpuid};
+use super::cpuid::{CpuCache, Cpuid};
 use super::topology;
 use super::Section;
 use nephoscope_linux::files::{Fact, Files};
@@ -8,11 +8,11 @@ use nephoscope_linux::proc;
 const CPUS: &str = "/sys/devices/system/cpu";
 
 /// Caches that the kernel lists, all instances of the same kind as one entry.
-pub fn by_sysfs(files: &Files) -> Fact<Vec<Cache>> {
+pub fn by_sysfs(files: &Files) -> Fact<Vec<CpuCache>> {
     let cpus = topology::online(files)?;
     let first = cpus.first().ok_or_else(|| format!("{CPUS}/online lists no CPU"))?;
     let names = files.names(format!("{CPUS}/cpu{first}/cache"))?;
-    let mut caches: Vec<Cache> = Vec::new();
+    let mut caches: Vec<CpuCache> = Vec::new();
     for index in names.iter().filter(|name| name.starts_with("index")) {
         // CPUs whose instance is already counted.
         let mut covered = std::collections::HashSet::new();
@@ -21,7 +21,7 @@ pub fn by_sysfs(files: &Files) -> Fact<Vec<Cache>> {
                 continue;
             }
             let folder = format!("{CPUS}/cpu{cpu}/cache/{index}");
-            let Some(cache) = one(files, &folder, &mut covered) else { continue };
+            let Some(cache) = read_cache(files, &folder, &mut covered) else { continue };
             covered.insert(*cpu);
             match caches.iter_mut().find(|known| same(known, &cache)) {
                 Some(known) => known.instances = known.instances.map(|count| count + 1),
@@ -36,20 +36,20 @@ pub fn by_sysfs(files: &Files) -> Fact<Vec<Cache>> {
     Ok(caches)
 }
 
-fn same(a: &Cache, b: &Cache) -> bool {
+fn same(a: &CpuCache, b: &CpuCache) -> bool {
     (a.level, &a.kind, a.size_bytes) == (b.level, &b.kind, b.size_bytes)
 }
 
-fn one(
+fn read_cache(
     files: &Files,
     folder: &str,
     covered: &mut std::collections::HashSet<usize>,
-) -> Option<Cache> {
+) -> Option<CpuCache> {
     let size_bytes = proc::cache_bytes(&files.line(format!("{folder}/size")).ok()?)?;
     let sharing = files.line(format!("{folder}/shared_cpu_list")).ok();
     let sharing = sharing.and_then(|list| proc::cpu_list(&list));
     covered.extend(sharing.iter().flatten());
-    Some(Cache {
+    Some(CpuCache {
         level: files.number(format!("{folder}/level")).ok()?,
         kind: files.line(format!("{folder}/type")).ok()?.to_lowercase(),
         size_bytes,
@@ -61,7 +61,7 @@ fn one(
 }
 
 /// Size of one instance of the last level that holds data.
-pub fn last_level_bytes(caches: &[Cache]) -> Option<u64> {
+pub fn last_level_bytes(caches: &[CpuCache]) -> Option<u64> {
     let data = caches.iter().filter(|cache| cache.kind != "instruction");
     data.max_by_key(|cache| cache.level).map(|cache| cache.size_bytes)
 }

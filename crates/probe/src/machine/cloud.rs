@@ -24,13 +24,13 @@ const FACTS: [&str; 6] =
     ["provider", "instance_type", "region", "zone", "instance_id_hash", "image"];
 
 /// The section when nobody asked: every fact is null, with one reason for all.
-pub fn not_asked() -> Section {
+pub fn not_requested() -> Section {
     absent(false, "not asked for (cloud_metadata is false)")
 }
 
-fn absent(asked: bool, reason: &str) -> Section {
+fn absent(is_asked: bool, reason: &str) -> Section {
     let mut section = Section::new("cloud");
-    section.set("asked", asked);
+    section.set("asked", is_asked);
     for fact in FACTS {
         section.put::<()>(fact, Err(reason.to_owned()));
     }
@@ -59,10 +59,10 @@ pub fn address(text: &str) -> Result<SocketAddr> {
 
 /// Asks each provider's interface at `address`, until one answers.
 pub fn ask(address: SocketAddr) -> Section {
-    let providers: [fn(&Asker) -> Fact<Section>; 3] = [ec2, google, azure];
+    let providers: [fn(&MetadataClient) -> Fact<Section>; 3] = [ec2, google, azure];
     let mut reasons = Vec::new();
     for provider in providers {
-        match provider(&Asker { address, end_ns: clock::monotonic_ns() + LIMIT_NS }) {
+        match provider(&MetadataClient { address, end_ns: clock::monotonic_ns() + LIMIT_NS }) {
             Ok(section) => return section,
             Err(reason) => reasons.push(reason),
         }
@@ -75,18 +75,18 @@ pub fn ask(address: SocketAddr) -> Section {
 
 const NO_CONNECTION: &str = "no connection";
 
-struct Asker {
+struct MetadataClient {
     address: SocketAddr,
     end_ns: u64,
 }
 
 /// Header and body of an answer with status 200.
-struct Answer {
+struct MetadataResponse {
     head: String,
     body: String,
 }
 
-impl Asker {
+impl MetadataClient {
     fn left(&self) -> Fact<Duration> {
         match self.end_ns.saturating_sub(clock::monotonic_ns()) {
             0 => Err("no answer in time".to_owned()),
@@ -95,7 +95,7 @@ impl Asker {
     }
 
     /// One request on one connection; `header` ends in CRLF.
-    fn ask(&self, method: &str, path: &str, header: &str) -> Fact<Answer> {
+    fn ask(&self, method: &str, path: &str, header: &str) -> Fact<MetadataResponse> {
         let mut stream = TcpStream::connect_timeout(&self.address, self.left()?)
             .map_err(|error| format!("{NO_CONNECTION}: {error}"))?;
         let io = |error: std::io::Error| format!("{path}: {error}");
@@ -151,13 +151,13 @@ fn is_whole(bytes: &[u8]) -> bool {
     })
 }
 
-fn answer(bytes: &[u8]) -> Option<Answer> {
+fn answer(bytes: &[u8]) -> Option<MetadataResponse> {
     let (head, body) = split(bytes)?;
     let status = head.lines().next()?.split(' ').nth(1)?;
     // None of these interfaces sends chunks for a single value; one that does is not believed.
     let chunked = header(&head, "transfer-encoding").is_some();
     (status == "200" && !chunked)
-        .then(|| Answer { body: String::from_utf8_lossy(body).into_owned(), head })
+        .then(|| MetadataResponse { body: String::from_utf8_lossy(body).into_owned(), head })
 }
 
 /// A short printable value; anything else is not what was asked for.
@@ -167,7 +167,7 @@ fn value(body: &str) -> Option<String> {
     (!body.is_empty() && body.len() <= MAX_VALUE && plain).then(|| body.to_owned())
 }
 
-fn found(provider: &str, values: [Fact<String>; 5]) -> Section {
+fn section_of(provider: &str, values: [Fact<String>; 5]) -> Section {
     let mut section = Section::new("cloud");
     section.set("asked", true);
     section.set("provider", provider);
@@ -180,14 +180,14 @@ fn found(provider: &str, values: [Fact<String>; 5]) -> Section {
     section
 }
 
-fn ec2(asker: &Asker) -> Fact<Section> {
+fn ec2(asker: &MetadataClient) -> Fact<Section> {
     let ttl = "X-aws-ec2-metadata-token-ttl-seconds: 60\r\n";
     let token = asker.ask("PUT", "/latest/api/token", ttl)?;
     let token = value(&token.body).ok_or_else(|| "/latest/api/token: no token".to_owned())?;
     let header = format!("X-aws-ec2-metadata-token: {token}\r\n");
     let get = |name: &str| asker.get(&format!("/latest/meta-data/{name}"), &header);
     let kind = Ok(get("instance-type")?);
-    Ok(found(
+    Ok(section_of(
         "ec2",
         [
             kind,
@@ -199,7 +199,7 @@ fn ec2(asker: &Asker) -> Fact<Section> {
     ))
 }
 
-fn google(asker: &Asker) -> Fact<Section> {
+fn google(asker: &MetadataClient) -> Fact<Section> {
     let wanted = "Metadata-Flavor: Google\r\n";
     let path = |name: &str| format!("/computeMetadata/v1/instance/{name}");
     let first = asker.ask("GET", &path("machine-type"), wanted)?;
@@ -217,17 +217,17 @@ fn google(asker: &Asker) -> Fact<Section> {
         let region = zone.rsplit_once('-').map(|(region, _)| region.to_owned());
         region.ok_or_else(|| format!("zone '{zone}' names no region"))
     });
-    Ok(found("google", [Ok(kind), region, zone, get("id"), get("image")]))
+    Ok(section_of("google", [Ok(kind), region, zone, get("id"), get("image")]))
 }
 
-fn azure(asker: &Asker) -> Fact<Section> {
+fn azure(asker: &MetadataClient) -> Fact<Section> {
     let get = |name: &str| {
         let path = format!("/metadata/instance/compute/{name}?api-version=2021-02-01&format=text");
         asker.get(&path, "Metadata: true\r\n")
     };
     let kind = Ok(get("vmSize")?);
     let image = get("offer").and_then(|offer| Ok(format!("{offer} {}", get("sku")?)));
-    Ok(found("azure", [kind, get("location"), get("zone"), get("vmId"), image]))
+    Ok(section_of("azure", [kind, get("location"), get("zone"), get("vmId"), image]))
 }
 
 #[cfg(test)]

@@ -28,11 +28,11 @@ fn serve(
             let request = String::from_utf8_lossy(&request).into_owned();
             let line = request.lines().next().unwrap_or_default().to_owned();
             let line = line.trim_end_matches(" HTTP/1.1").to_owned();
-            let found = routes
+            let response = routes
                 .iter()
                 .find(|(wanted, header, _)| *wanted == line && request.contains(header));
             let (status, body) =
-                found.map_or(("404 Not Found", ""), |(_, _, body)| ("200 OK", *body));
+                response.map_or(("404 Not Found", ""), |(_, _, body)| ("200 OK", *body));
             let length = body.len();
             let _ = write!(
                 stream,
@@ -44,14 +44,14 @@ fn serve(
     (address, seen)
 }
 
-fn asked(address: SocketAddr) -> Value {
+fn section_from(address: SocketAddr) -> Value {
     Value::Object(ask(address).into_parts().0)
 }
 
 #[test]
 fn ec2_is_asked_with_a_session_token() {
     const TOKEN: &str = "X-aws-ec2-metadata-token: t0ken\r\n";
-    let (address, seen) = serve(
+    let (address, requests) = serve(
         &[
             ("PUT /latest/api/token", "X-aws-ec2-metadata-token-ttl-seconds: 60", "t0ken"),
             ("GET /latest/meta-data/instance-type", TOKEN, "m5.large"),
@@ -62,7 +62,7 @@ fn ec2_is_asked_with_a_session_token() {
         ],
         "",
     );
-    let cloud = asked(address);
+    let cloud = section_from(address);
     assert_eq!(cloud["provider"], "ec2");
     assert_eq!(
         (&cloud["instance_type"], &cloud["zone"]),
@@ -71,7 +71,7 @@ fn ec2_is_asked_with_a_session_token() {
     assert_eq!((&cloud["region"], &cloud["image"]), (&json!("eu-central-1"), &json!("ami-1234")));
     assert_eq!(cloud["instance_id_hash"], hashed("i-0123456789abcdef0"));
     assert!(!cloud.to_string().contains("i-0123456789abcdef0"), "the identifier itself stays here");
-    let seen = seen.lock().unwrap();
+    let seen = requests.lock().unwrap();
     for secret in ["iam", "security-credentials", "user-data", "service-accounts"] {
         assert!(!seen.iter().any(|line| line.contains(secret)), "{seen:?}");
     }
@@ -97,7 +97,7 @@ fn google_gives_names_without_the_project() {
         ],
         "Metadata-Flavor: Google\r\n",
     );
-    let cloud = asked(address);
+    let cloud = section_from(address);
     assert_eq!(
         (&cloud["provider"], &cloud["instance_type"]),
         (&json!("google"), &json!("n2-standard-2"))
@@ -142,7 +142,7 @@ fn azure_is_asked_value_by_value_and_may_lack_a_zone() {
         ],
         "",
     );
-    let cloud = asked(address);
+    let cloud = section_from(address);
     assert_eq!(
         (&cloud["provider"], &cloud["instance_type"]),
         (&json!("azure"), &json!("Standard_D2s_v5"))
@@ -153,10 +153,10 @@ fn azure_is_asked_value_by_value_and_may_lack_a_zone() {
 
 #[test]
 fn somebody_else_at_the_address_is_no_cloud() {
-    let (address, seen) = serve(&[("GET /", "", "hello")], "");
-    let cloud = asked(address);
+    let (address, requests) = serve(&[("GET /", "", "hello")], "");
+    let cloud = section_from(address);
     assert!(cloud["provider"].is_null() && cloud["asked"] == true);
-    assert_eq!(seen.lock().unwrap().len(), 3, "each provider is asked one thing only");
+    assert_eq!(requests.lock().unwrap().len(), 3, "each provider is asked one thing only");
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn a_silent_or_missing_server_costs_little_time() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     crate::trial::attempts::attempt("a silent server", || {
         let start_ns = clock::monotonic_ns();
-        assert!(asked(silent.local_addr().unwrap())["provider"].is_null());
+        assert!(section_from(silent.local_addr().unwrap())["provider"].is_null());
         // Three providers of 300 ms each, and as much again for a busy machine.
         let took_ns = clock::monotonic_ns() - start_ns;
         crate::trial::attempts::holds(took_ns < LIMIT_NS * 6, format!("{took_ns} ns"))

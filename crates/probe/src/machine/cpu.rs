@@ -102,11 +102,12 @@ pub fn disagreements(cpuid: &Cpuid, info: &CpuInfo) -> Option<Vec<String>> {
         ("model", number(cpuid.model), info.model.and_then(number)),
         ("stepping", number(cpuid.stepping), info.stepping.and_then(number)),
     ];
-    let both: Vec<_> = pairs.into_iter().filter_map(|(what, a, b)| Some((what, a?, b?))).collect();
-    if both.is_empty() {
+    let comparable: Vec<_> =
+        pairs.into_iter().filter_map(|(what, a, b)| Some((what, a?, b?))).collect();
+    if comparable.is_empty() {
         return None;
     }
-    let differ = both.into_iter().filter(|(_, a, b)| a != b);
+    let differ = comparable.into_iter().filter(|(_, a, b)| a != b);
     Some(differ.map(|(what, a, b)| format!("{what}: cpuid '{a}', /proc/cpuinfo '{b}'")).collect())
 }
 
@@ -126,8 +127,8 @@ pub fn section(files: &Files, cpuid: &Fact<Cpuid>) -> Section {
     section.put("agree", compared.as_ref().map(Vec::is_empty).map_err(Clone::clone));
     section.put("disagreements", compared);
     let microcode = text.clone().and_then(|text| {
-        let told = proc::field(&text, "microcode").map(str::to_owned);
-        told.map_or_else(|| files.line("/sys/devices/system/cpu/cpu0/microcode/version"), Ok)
+        let microcode = proc::field(&text, "microcode").map(str::to_owned);
+        microcode.map_or_else(|| files.line("/sys/devices/system/cpu/cpu0/microcode/version"), Ok)
     });
     section.put("microcode", microcode);
     section.put("features", text.clone().and_then(|text| features(&text)));
@@ -171,8 +172,8 @@ fn features(cpuinfo: &str) -> Fact<Vec<&'static str>> {
 
 fn boost(files: &Files) -> Fact<bool> {
     let no_turbo = files.number::<u8>("/sys/devices/system/cpu/intel_pstate/no_turbo");
-    let told = no_turbo.map(|off| off == 0);
-    told.or_else(|_| files.number::<u8>("/sys/devices/system/cpu/cpufreq/boost").map(|on| on != 0))
+    let turbo = no_turbo.map(|off| off == 0);
+    turbo.or_else(|_| files.number::<u8>("/sys/devices/system/cpu/cpufreq/boost").map(|on| on != 0))
 }
 
 #[cfg(test)]
@@ -228,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn agreement_and_each_disagreement_are_told() {
+    fn agreement_and_each_disagreement_are_reported() {
         let same = facts(INTEL, Ok(cpuid()));
         assert_eq!((&same["agree"], &same["disagreements"]), (&json!(true), &json!([])));
         // As after a live migration, or where a container shows an invented cpuinfo.

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 /// One cache, from whichever source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Cache {
+pub struct CpuCache {
     pub level: u8,
     /// `data`, `instruction` or `unified`.
     pub kind: String,
@@ -40,7 +40,7 @@ pub struct Cpuid {
     /// Whether the time stamp counter runs at one rate in every power state.
     pub tsc_invariant: Option<bool>,
     /// Caches of leaf 4 or 0x8000001D.
-    pub caches: Vec<Cache>,
+    pub caches: Vec<CpuCache>,
 }
 
 pub fn read() -> Fact<Cpuid> {
@@ -71,7 +71,7 @@ impl Cpuid {
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::{Cache, Cpuid};
+    use super::{CpuCache, Cpuid};
     use raw_cpuid::{CacheParameter, CacheType, CpuId, CpuIdReader};
 
     /// Where hypervisors put their interfaces; a second one sits 0x100 higher.
@@ -125,24 +125,24 @@ mod x86 {
         }
     }
 
-    fn cache(found: &CacheParameter) -> Option<Cache> {
-        let kind = match found.cache_type() {
+    fn cache(parameter: &CacheParameter) -> Option<CpuCache> {
+        let kind = match parameter.cache_type() {
             CacheType::Data => "data",
             CacheType::Instruction => "instruction",
             CacheType::Unified => "unified",
             _ => return None,
         };
-        let line = found.coherency_line_size() as u64;
-        let ways = found.associativity() as u64;
+        let line = parameter.coherency_line_size() as u64;
+        let ways = parameter.associativity() as u64;
         let size_bytes =
-            ways * found.physical_line_partitions() as u64 * line * found.sets() as u64;
-        Some(Cache {
-            level: found.level(),
+            ways * parameter.physical_line_partitions() as u64 * line * parameter.sets() as u64;
+        Some(CpuCache {
+            level: parameter.level(),
             kind: kind.to_owned(),
             size_bytes,
             line_bytes: Some(line),
             ways: Some(ways),
-            shared_by: Some(found.max_cores_for_cache() as u64),
+            shared_by: Some(parameter.max_cores_for_cache() as u64),
             instances: None,
         })
     }
@@ -222,7 +222,7 @@ mod x86 {
 
         #[test]
         fn hyper_v_in_front_of_kvm_is_seen_as_both() {
-            let both = |eax, ecx| match eax {
+            let two_interfaces = |eax, ecx| match eax {
                 0x4000_0000 => {
                     let [b, c, d] = words(b"Microsoft Hv");
                     leaf(0x4000_000B, b, c, d)
@@ -231,7 +231,7 @@ mod x86 {
                 0x4000_0101 => epyc(0x4000_0001, 0),
                 _ => epyc(eax, ecx),
             };
-            let cpuid = decode(both);
+            let cpuid = decode(two_interfaces);
             assert_eq!(cpuid.signatures, ["Microsoft Hv", "KVMKVMKVM"]);
             assert_eq!(cpuid.reports_steal(), Some(true));
         }

@@ -178,7 +178,7 @@ mod tests {
             return;
         };
         let text = String::from_utf8_lossy(&df.stdout).into_owned();
-        let told: u64 = text.lines().last().unwrap().trim().parse().unwrap();
-        assert_eq!(space(Path::new("/")).unwrap().0, told);
+        let blocks: u64 = text.lines().last().unwrap().trim().parse().unwrap();
+        assert_eq!(space(Path::new("/")).unwrap().0, blocks);
     }
 }

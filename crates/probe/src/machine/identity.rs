@@ -29,13 +29,13 @@ fn machine_id(files: &Files) -> Fact<String> {
     };
     let first = files.line("/etc/machine-id").and_then(usable);
     first.or_else(|reason| {
-        let others = [
+        let sources = [
             "/var/lib/dbus/machine-id",
             "/sys/class/dmi/id/product_uuid",
             // Only until it boots again, but until then it is the same machine for certain.
             "/proc/sys/kernel/random/boot_id",
         ];
-        others.iter().find_map(|path| files.line(path).and_then(usable).ok()).ok_or(reason)
+        sources.iter().find_map(|path| files.line(path).and_then(usable).ok()).ok_or(reason)
     })
 }
 

@@ -111,11 +111,11 @@ pub fn container(files: &Files) -> Section {
         }
     }
     let init = files.text("/proc/1/environ");
-    let told = init
+    let named = init
         .as_deref()
         .ok()
         .and_then(|environ| environ.split('\0').find_map(|pair| pair.strip_prefix("container=")));
-    hints.extend(told.map(|kind| format!("process 1 has container={kind}")));
+    hints.extend(named.map(|kind| format!("process 1 has container={kind}")));
     if let Ok(groups) = files.text("/proc/1/cgroup") {
         let words = ["docker", "kubepods", "containerd", "lxc", "libpod", "machine.slice"];
         let found = words.iter().find(|word| groups.contains(*word));
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn container_signs_are_told_in_words() {
+    fn container_signs_are_reported_in_words() {
         let captured = Captured::new(&[
             ("/.dockerenv", ""),
             ("/proc/1/environ", "PATH=/bin\0container=podman\0SECRET=x\0"),
@@ -177,8 +177,8 @@ mod tests {
     #[test]
     fn the_kernel_is_known_with_proc_hidden() {
         let facts = kernel(&Captured::new(&[]).files()).into_parts().0;
-        let told = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
-        assert_eq!(facts["release"], told.trim());
+        let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+        assert_eq!(facts["release"], release.trim());
         assert_eq!(facts["arch"], std::env::consts::ARCH);
         assert!(facts["boot_flags"].is_null());
     }

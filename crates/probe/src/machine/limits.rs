@@ -42,9 +42,9 @@ fn limit<T: Serialize>(
     section: &mut Section,
     fact: &str,
     path: &str,
-    found: Fact<Option<Limit<T>>>,
+    limit: Fact<Option<Limit<T>>>,
 ) {
-    let found = found.and_then(|limit| limit.ok_or_else(|| "no limit".to_owned()));
+    let found = limit.and_then(|limit| limit.ok_or_else(|| "no limit".to_owned()));
     let (value, from) = match found {
         Ok(limit) => (Ok(limit.value), Ok(limit.path.display().to_string())),
         Err(reason) => (Err(reason.clone()), Err(reason)),
@@ -82,10 +82,10 @@ pub fn counters(files: &Files) -> Section {
     section.put("steal_since_boot_ratio", since_boot);
     for what in ["cpu", "memory", "io"] {
         let path = format!("/proc/pressure/{what}");
-        let shown = files.text(&path).and_then(|text| {
+        let count = files.text(&path).and_then(|text| {
             proc::psi_total_us(&text, "some").ok_or_else(|| format!("{path} has no total"))
         });
-        section.put(&format!("pressure_{what}"), shown.map(|_| true));
+        section.put(&format!("pressure_{what}"), count.map(|_| true));
     }
     section.put("throttling", Cgroups::find(files).throttled(files).map(|_| true));
     let paranoid = files.number::<i32>("/proc/sys/kernel/perf_event_paranoid");

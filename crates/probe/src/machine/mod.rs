@@ -13,11 +13,11 @@ pub mod cpuid;
 pub mod disks;
 pub mod hypervisor;
 pub mod identity;
+pub mod inconsistencies;
 pub mod kernel;
 pub mod limits;
 pub mod memory;
 pub mod nics;
-pub mod oddities;
 mod section;
 pub mod steal;
 pub mod topology;
@@ -27,7 +27,7 @@ pub use section::Section;
 /// Version of the document's structure; it changes when an old reader would misread a new one.
 pub const SCHEMA: u32 = 1;
 
-/// The whole document. `cloud` is the section that [`cloud::ask`] made, or [`cloud::not_asked`].
+/// The whole document. `cloud` is the section that [`cloud::ask`] made, or [`cloud::not_requested`].
 pub fn document(files: &Files, cloud: Section) -> Value {
     let cpuid = cpuid::read();
     let groups = Cgroups::find(files);
@@ -95,8 +95,8 @@ mod tests {
 
     #[test]
     fn the_structure_is_stable_whatever_is_hidden() {
-        let hidden = document(&Captured::new(&[]).files(), cloud::not_asked());
-        let here = document(&Files::machine(), cloud::not_asked());
+        let hidden = document(&Captured::new(&[]).files(), cloud::not_requested());
+        let here = document(&Files::machine(), cloud::not_requested());
         assert_eq!(keys(&hidden), KEYS);
         assert_eq!(keys(&here), KEYS);
         // Mitigations have the kernel's own names; all others have fixed ones.
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn every_null_has_its_reason() {
         for files in [Captured::new(&[]).files(), Files::machine()] {
-            let document = document(&files, cloud::not_asked());
+            let document = document(&files, cloud::not_requested());
             let missing = document["missing"].as_array().unwrap();
             let named: Vec<&str> = missing.iter().map(|m| m["fact"].as_str().unwrap()).collect();
             for entry in missing {

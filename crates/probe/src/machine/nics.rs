@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_10_megabit_half_duplex_port_is_told_as_such() {
+    fn a_10_megabit_half_duplex_port_is_reported_as_such() {
         let captured = captured("10\n", "half\n");
         let facts = section(&captured.files()).into_parts().0;
         let eth0 = &facts["ports"][0];

@@ -111,8 +111,8 @@ mod tests {
     #[test]
     fn the_allowed_cpus_are_those_of_the_status_file() {
         let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
-        let told = proc::cpu_list(proc::field(&status, "Cpus_allowed_list").unwrap()).unwrap();
+        let allowed = proc::cpu_list(proc::field(&status, "Cpus_allowed_list").unwrap()).unwrap();
         let facts = section(&Files::machine()).into_parts().0;
-        assert_eq!(facts["allowed_cpus"], json!(told));
+        assert_eq!(facts["allowed_cpus"], json!(allowed));
     }
 }

@@ -1,5 +1,5 @@
 //! Large buffers straight from `mmap`: page-aligned, touched on purpose, given back on drop.
-use crate::error::{Kind, ProbeError, Result};
+use crate::error::{FailureKind, ProbeError, Result};
 use crate::trial::session::Session;
 use serde::{Deserialize, Serialize};
 
@@ -138,7 +138,7 @@ impl Drop for Buffer {
 
 fn no_memory(bytes: usize) -> ProbeError {
     ProbeError::new(
-        Kind::Lacks,
+        FailureKind::Lacks,
         "no_memory",
         format!("{bytes} bytes of memory cannot be mapped."),
         "Ask for a smaller working set, or raise the memory limit.",

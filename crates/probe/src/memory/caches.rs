@@ -1,5 +1,5 @@
 //! Sizes of caches and of usable memory, from which the memory benchmarks choose their working sets.
-use crate::error::{Kind, ProbeError, Result};
+use crate::error::{FailureKind, ProbeError, Result};
 use crate::machine::cpuid;
 use nephoscope_linux::cgroup::Cgroups;
 use nephoscope_linux::files::Files;
@@ -84,7 +84,7 @@ pub fn check_memory(id: &str, bytes: usize, hint: &str) -> Result<()> {
         return Ok(());
     }
     let message = format!("{id}: {bytes} bytes exceed the {available} available.");
-    Err(ProbeError::new(Kind::Lacks, "no_memory", message, hint))
+    Err(ProbeError::new(FailureKind::Lacks, "no_memory", message, hint))
 }
 
 /// Free pages by the C library, for machines that hide `/proc`.

@@ -48,8 +48,8 @@ pub fn choose(trial: &mut Trial) -> Result<Ladder> {
         trial.out.note(note);
     }
     let available = caches::available_memory();
-    let given = trial.params.ints("lengths");
-    let lengths = if given.is_empty() {
+    let requested = trial.params.ints("lengths");
+    let lengths = if requested.is_empty() {
         let wanted = trial.params.size("max_bytes");
         let beyond = trial.params.size("cache_multiple") * llc.bytes;
         let top = automatic_top(if wanted == 0 { beyond } else { wanted }, available);
@@ -61,7 +61,7 @@ pub fn choose(trial: &mut Trial) -> Result<Ladder> {
         }
         ladder(top, trial.params.size("points_per_octave"))
     } else {
-        rounded(&given)
+        rounded(&requested)
     };
     let longest = lengths.last().copied().unwrap_or(0);
     caches::check_memory(trial.spec().id, longest, "Set shorter lengths.")?;
@@ -96,9 +96,9 @@ fn automatic_top(wanted: usize, available: usize) -> usize {
     top - top % GRAIN_BYTES
 }
 
-fn rounded(given: &[i64]) -> Vec<usize> {
+fn rounded(lengths: &[i64]) -> Vec<usize> {
     let whole = |bytes: &i64| usize::try_from(*bytes).ok().map(|b| b - b % GRAIN_BYTES);
-    let mut lengths: Vec<usize> = given.iter().filter_map(whole).collect();
+    let mut lengths: Vec<usize> = lengths.iter().filter_map(whole).collect();
     lengths.sort_unstable();
     lengths.dedup();
     lengths

@@ -24,16 +24,16 @@ pub const NO_HUGE: &str = "The kernel gave no huge pages for the working set alt
 /// Sum of `AnonHugePages` over the mappings inside `start..end`.
 fn huge_bytes_in(smaps: &str, start: usize, end: usize) -> Option<usize> {
     let mut inside = false;
-    let mut found = None;
+    let mut range_bytes = None;
     for line in smaps.lines() {
         if let Some((from, to)) = mapping(line) {
             inside = from < end && to > start;
         } else if let Some(rest) = line.strip_prefix("AnonHugePages:").filter(|_| inside) {
             let kib: usize = rest.trim().strip_suffix("kB")?.trim().parse().ok()?;
-            *found.get_or_insert(0) += kib << 10;
+            *range_bytes.get_or_insert(0) += kib << 10;
         }
     }
-    found
+    range_bytes
 }
 
 /// Start and end of a mapping, from the head line of its entry.

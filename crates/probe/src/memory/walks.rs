@@ -4,7 +4,7 @@ use crate::memory::simd::Level;
 use std::sync::atomic::{compiler_fence, Ordering};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
+pub enum WalkOperation {
     Read,
     Write,
     ReadModifyWrite,
@@ -12,10 +12,10 @@ pub enum Operation {
 
 /// Operations in the order in which a trial does them: the two whose result tells how many words they
 /// walked, while the vector still holds what it was filled with, come first.
-pub const OPERATIONS: [Operation; 3] =
-    [Operation::Read, Operation::ReadModifyWrite, Operation::Write];
+pub const OPERATIONS: [WalkOperation; 3] =
+    [WalkOperation::Read, WalkOperation::ReadModifyWrite, WalkOperation::Write];
 
-impl Operation {
+impl WalkOperation {
     pub fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -45,7 +45,7 @@ pub const TURN_BYTES: usize = crate::memory::ladder::GRAIN_BYTES;
 /// `at` is aligned to 64 bytes and valid for `bytes`, a multiple of [`TURN_BYTES`]; nobody else
 /// touches them; the CPU has `level`.
 pub unsafe fn walk(
-    operation: Operation,
+    operation: WalkOperation,
     level: Level,
     at: *mut u8,
     bytes: usize,
@@ -63,7 +63,7 @@ pub unsafe fn walk(
             #[cfg(target_arch = "x86_64")]
             Level::Base => dispatch::<x86::Xmm>(operation, at, bytes, times, value),
             #[cfg(not(target_arch = "x86_64"))]
-            Level::Base => dispatch::<Pair>(operation, at, bytes, times, value),
+            Level::Base => dispatch::<WordPair>(operation, at, bytes, times, value),
         }
     }
 }
@@ -74,12 +74,12 @@ trait Register: Copy {
     unsafe fn splat(word: u64) -> Self;
     unsafe fn load(from: *const u8) -> Self;
     unsafe fn store(self, to: *mut u8);
-    unsafe fn plus(self, other: Self) -> Self;
+    unsafe fn plus(self, addend: Self) -> Self;
 }
 
 #[inline(always)]
 unsafe fn dispatch<R: Register>(
-    operation: Operation,
+    operation: WalkOperation,
     at: *mut u8,
     bytes: usize,
     times: usize,
@@ -88,12 +88,12 @@ unsafe fn dispatch<R: Register>(
     // SAFETY: the caller's contract.
     unsafe {
         match operation {
-            Operation::Read => read::<R>(at, bytes, times),
-            Operation::Write => {
+            WalkOperation::Read => read::<R>(at, bytes, times),
+            WalkOperation::Write => {
                 write::<R>(at, bytes, times, value);
                 0
             }
-            Operation::ReadModifyWrite => {
+            WalkOperation::ReadModifyWrite => {
                 modify::<R>(at, bytes, times, value);
                 0
             }
@@ -174,10 +174,10 @@ unsafe fn modify<R: Register>(at: *mut u8, bytes: usize, times: usize, value: u6
 #[cfg(not(target_arch = "x86_64"))]
 #[derive(Clone, Copy)]
 #[repr(C, align(16))]
-struct Pair(u64, u64);
+struct WordPair(u64, u64);
 
 #[cfg(not(target_arch = "x86_64"))]
-impl Register for Pair {
+impl Register for WordPair {
     #[inline(always)]
     unsafe fn splat(word: u64) -> Self {
         Self(word, word)
@@ -193,19 +193,19 @@ impl Register for Pair {
         unsafe { to.cast::<Self>().write(self) }
     }
     #[inline(always)]
-    unsafe fn plus(self, other: Self) -> Self {
-        Self(self.0.wrapping_add(other.0), self.1.wrapping_add(other.1))
+    unsafe fn plus(self, addend: Self) -> Self {
+        Self(self.0.wrapping_add(addend.0), self.1.wrapping_add(addend.1))
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::{dispatch, Operation, Register};
+    use super::{dispatch, Register, WalkOperation};
     use std::arch::x86_64::*;
 
     #[target_feature(enable = "avx512f")]
     pub(super) unsafe fn avx512(
-        operation: Operation,
+        operation: WalkOperation,
         at: *mut u8,
         bytes: usize,
         times: usize,
@@ -217,7 +217,7 @@ mod x86 {
 
     #[target_feature(enable = "avx2")]
     pub(super) unsafe fn avx2(
-        operation: Operation,
+        operation: WalkOperation,
         at: *mut u8,
         bytes: usize,
         times: usize,
@@ -249,9 +249,9 @@ mod x86 {
                     unsafe { $store(to.cast(), self.0) }
                 }
                 #[inline(always)]
-                unsafe fn plus(self, other: Self) -> Self {
+                unsafe fn plus(self, addend: Self) -> Self {
                     // SAFETY: the caller vouches for the CPU.
-                    unsafe { Self($plus(self.0, other.0)) }
+                    unsafe { Self($plus(self.0, addend.0)) }
                 }
             }
         };
@@ -285,17 +285,17 @@ mod tests {
                     let at = vector.0.as_mut_ptr().cast::<u8>();
                     let once = before[..words].iter().fold(0, |sum: u64, w| sum.wrapping_add(*w));
                     // SAFETY: the vector has 8192 bytes, aligned to 64.
-                    let sum = unsafe { walk(Operation::Read, level, at, bytes, times, 0) };
+                    let sum = unsafe { walk(WalkOperation::Read, level, at, bytes, times, 0) };
                     assert_eq!(sum, once.wrapping_mul(times as u64), "{level:?} {bytes} {times}");
                     assert_eq!(vector.0, before);
                     // SAFETY: as above.
-                    unsafe { walk(Operation::ReadModifyWrite, level, at, bytes, times, 5) };
+                    unsafe { walk(WalkOperation::ReadModifyWrite, level, at, bytes, times, 5) };
                     for (index, (after, before)) in vector.0.iter().zip(before).enumerate() {
                         let added = if index < words { 5 * times as u64 } else { 0 };
                         assert_eq!(*after, before + added, "{level:?} {index}");
                     }
                     // SAFETY: as above.
-                    unsafe { walk(Operation::Write, level, at, bytes, times, 9) };
+                    unsafe { walk(WalkOperation::Write, level, at, bytes, times, 9) };
                     let written = if times > 0 { words } else { 0 };
                     assert!(vector.0[..written].iter().all(|word| *word == 9));
                     assert_eq!(vector.0[words..], before[words..]);
@@ -306,6 +306,6 @@ mod tests {
 
     #[test]
     fn a_modified_byte_crosses_twice() {
-        assert_eq!(OPERATIONS.map(Operation::crossings), [1, 2, 1]);
+        assert_eq!(OPERATIONS.map(WalkOperation::crossings), [1, 2, 1]);
     }
 }

@@ -1,6 +1,6 @@
 //! The running side of a two-sided benchmark: reaching the far side.
 use super::connection::End;
-use crate::error::{Kind, ProbeError, Result};
+use crate::error::{FailureKind, ProbeError, Result};
 use crate::trial::session::Session;
 use nephoscope_wire::lines::Peer;
 use std::net::{SocketAddr, TcpStream};
@@ -14,7 +14,7 @@ pub fn reach(session: Session, peer: &Peer) -> Result<End> {
     let stream = TcpStream::connect_timeout(&address, PATIENCE).map_err(|error| {
         session.check().err().unwrap_or_else(|| {
             ProbeError::new(
-                Kind::Failed,
+                FailureKind::Failed,
                 "no_far_side",
                 format!("The far side at {address} cannot be reached: {error}."),
                 "See whether its server still runs, and whether a firewall lets this port through.",

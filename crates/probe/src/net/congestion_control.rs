@@ -1,6 +1,6 @@
 //! The congestion control of a connection, by the kernel's name for it.
 use super::connection::End;
-use crate::error::{Kind, ProbeError, Result};
+use crate::error::{FailureKind, ProbeError, Result};
 use serde::{Deserialize, Serialize};
 use std::io::Error;
 use std::os::fd::AsRawFd;
@@ -59,7 +59,7 @@ fn refused(name: &str, error: &Error) -> ProbeError {
     let names = std::fs::read_to_string(path).unwrap_or_default();
     let names = names.split_whitespace().collect::<Vec<_>>().join(", ");
     ProbeError::new(
-        Kind::Lacks,
+        FailureKind::Lacks,
         "no_such_congestion_control",
         format!("The kernel {reason} the congestion control '{name}'; {file}: {names}."),
         format!("Choose one of these, or load its module (modprobe tcp_{name})."),

@@ -1,6 +1,6 @@
 //! One end of a TCP connection: blocking calls that a cancellation ends, and that never wait for ever.
 use super::{read_option, set_option};
-use crate::error::{Kind, ProbeError, Result};
+use crate::error::{FailureKind, ProbeError, Result};
 use crate::trial::session::Session;
 use nephoscope_linux::clock;
 use std::io::{Error, ErrorKind, Read, Write};
@@ -58,7 +58,7 @@ impl End {
             return Ok(());
         }
         Err(ProbeError::new(
-            Kind::Lacks,
+            FailureKind::Lacks,
             "receive_buffer_too_large",
             format!("This machine allows receive buffers of {set} bytes, not {bytes}."),
             "Set a smaller receive_buffer_bytes, or raise net.core.rmem_max.",
@@ -93,7 +93,7 @@ impl End {
     fn broken(&self, what: &str, error: &Error) -> ProbeError {
         let message = format!("{what}, toward {}, failed: {error}.", self.far_ip());
         ProbeError::new(
-            Kind::Failed,
+            FailureKind::Failed,
             "connection_broken",
             message,
             "See whether the program at the other end still runs, then run it again.",
@@ -228,7 +228,7 @@ pub(super) fn is_wait(error: &Error) -> bool {
 /// The sentence for a loopback that does not work.
 pub(super) fn no_loopback(error: &Error) -> ProbeError {
     ProbeError::new(
-        Kind::Lacks,
+        FailureKind::Lacks,
         "no_loopback",
         format!("A TCP connection over 127.0.0.1 cannot be made: {error}."),
         "Bring the loopback interface up (ip link set lo up) and let a firewall pass it.",
@@ -237,7 +237,7 @@ pub(super) fn no_loopback(error: &Error) -> ProbeError {
 
 pub(super) fn stalled(what: &str, far: &str, patience_ns: u64) -> ProbeError {
     ProbeError::new(
-        Kind::Failed,
+        FailureKind::Failed,
         "stalled",
         format!("{what}, toward {far}, made no progress for {} s.", patience_ns / 1_000_000_000),
         "See whether a firewall drops packets on the way, then run it again.",

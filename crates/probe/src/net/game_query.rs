@@ -4,7 +4,7 @@ use super::connection::{readable, End};
 use super::messages::{send_message, UdpPort};
 use super::random_bytes;
 use super::server::{listen_both, Reception};
-use crate::error::{Kind, ProbeError, Result};
+use crate::error::{FailureKind, ProbeError, Result};
 use crate::trial::session::Session;
 use crate::trial::{ListenConfig, Trial};
 use serde_json::{json, Value};
@@ -38,19 +38,19 @@ pub struct GameServer {
 }
 
 #[derive(Debug, PartialEq)]
-enum Answer {
+enum QueryResponse {
     Challenge([u8; CHALLENGE_BYTES]),
     Info(Value),
     Other,
 }
 
-fn parse(datagram: &[u8]) -> Answer {
+fn parse(datagram: &[u8]) -> QueryResponse {
     match datagram.strip_prefix(&HEAD).and_then(<[u8]>::split_first) {
-        Some((&CHALLENGE, rest)) => {
-            rest.first_chunk().map_or(Answer::Other, |number| Answer::Challenge(*number))
-        }
-        Some((&INFO, rest)) => parse_info(rest).map_or(Answer::Other, Answer::Info),
-        _ => Answer::Other,
+        Some((&CHALLENGE, rest)) => rest
+            .first_chunk()
+            .map_or(QueryResponse::Other, |number| QueryResponse::Challenge(*number)),
+        Some((&INFO, rest)) => parse_info(rest).map_or(QueryResponse::Other, QueryResponse::Info),
+        _ => QueryResponse::Other,
     }
 }
 
@@ -88,9 +88,9 @@ pub fn ask(session: Session, to: SocketAddr) -> Result<GameServer> {
         session.check()?;
         let got = socket.send(&request(challenge)).and_then(|_| socket.recv(&mut buffer));
         match got.map(|bytes| parse(&buffer[..bytes])) {
-            Ok(Answer::Info(facts)) => return Ok(GameServer { facts, challenge }),
-            Ok(Answer::Challenge(number)) => challenge = Some(number),
-            Ok(Answer::Other) => {
+            Ok(QueryResponse::Info(facts)) => return Ok(GameServer { facts, challenge }),
+            Ok(QueryResponse::Challenge(number)) => challenge = Some(number),
+            Ok(QueryResponse::Other) => {
                 return Err(no_server(to, "what answers there speaks another protocol"));
             }
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
@@ -104,7 +104,7 @@ pub fn ask(session: Session, to: SocketAddr) -> Result<GameServer> {
 
 fn no_server(to: SocketAddr, reason: &str) -> ProbeError {
     ProbeError::new(
-        Kind::Failed,
+        FailureKind::Failed,
         "no_game_server",
         format!("No game server answers at {to}: {reason}."),
         "See whether the server runs, on which UDP port (often 27015), and whether a firewall lets it pass.",
@@ -168,11 +168,11 @@ mod tests {
     fn the_responder_asks_for_its_number_and_then_answers() {
         let challenge = [1, 2, 3, 4];
         let first = respond(&request(None), challenge).unwrap();
-        assert_eq!(parse(&first), Answer::Challenge(challenge));
+        assert_eq!(parse(&first), QueryResponse::Challenge(challenge));
         // No answer is longer than its question unless the asker can receive at its address.
         assert!(first.len() <= request(None).len());
         let second = respond(&request(Some(challenge)), challenge).unwrap();
-        let Answer::Info(facts) = parse(&second) else { panic!("{second:?}") };
+        let QueryResponse::Info(facts) = parse(&second) else { panic!("{second:?}") };
         assert_eq!((&facts["name"], &facts["players"]), (&json!("Nephoscope"), &json!(0)));
         assert_eq!(parse(&respond(&request(Some([0; 4])), challenge).unwrap()), parse(&first));
         assert_eq!(respond(b"GET / HTTP/1.1", challenge), None);
@@ -181,11 +181,11 @@ mod tests {
     #[test]
     fn a_server_s_answer_is_read() {
         let bytes = b"\xFF\xFF\xFF\xFFI\x11A server\0de_dust2\0cstrike\0Counter-Strike\0\x0A\0\x05\x20\x02dl\0\x01";
-        let Answer::Info(facts) = parse(bytes) else { panic!() };
+        let QueryResponse::Info(facts) = parse(bytes) else { panic!() };
         assert_eq!(facts["map"], "de_dust2");
         assert_eq!((&facts["players"], &facts["places"]), (&json!(5), &json!(32)));
-        assert_eq!(parse(&bytes[..20]), Answer::Other);
-        assert_eq!(parse(b"\xFF\xFF\xFF\xFFA\x01"), Answer::Other);
-        assert_eq!(parse(b""), Answer::Other);
+        assert_eq!(parse(&bytes[..20]), QueryResponse::Other);
+        assert_eq!(parse(b"\xFF\xFF\xFF\xFFA\x01"), QueryResponse::Other);
+        assert_eq!(parse(b""), QueryResponse::Other);
     }
 }

@@ -1,10 +1,10 @@
 //! Throughput and round trip of TCP connections on 127.0.0.1, with both ends in this process.
 use super::connection::{bound_waiting, is_wait, no_loopback, stalled, End, STALLED_NS};
-use super::meter::Meter;
-use crate::error::{Kind, ProbeError, Result};
+use super::meter::ByteMeter;
+use crate::error::{FailureKind, ProbeError, Result};
 use crate::memory::buffer::{Buffer, Pages};
-use crate::threads::workers::{self, Worker};
-use crate::timing::closed_loop::{Outcome, Window};
+use crate::threads::workers::{self, JoinedWorker};
+use crate::timing::closed_loop::{ClosedLoopResult, CompletionWindow};
 use crate::timing::timed;
 use crate::trial::session::Session;
 use nephoscope_linux::clock;
@@ -50,7 +50,7 @@ fn check_nothing_lost(what: &str, sent: u64, received: u64) -> Result<()> {
         return Ok(());
     }
     Err(ProbeError::new(
-        Kind::Failed,
+        FailureKind::Failed,
         "bytes_lost",
         format!("{sent} {what} were sent on 127.0.0.1 and {received} arrived."),
         "Run it again; if it happens again, look at the kernel's log (dmesg).",
@@ -73,7 +73,7 @@ pub fn throughput(
     let now_ns = clock::monotonic_ns();
     std::thread::scope(|scope| {
         let start = |((near, far), stop)| {
-            let meter = Meter::open(now_ns + duration_ns / 10, duration_ns);
+            let meter = ByteMeter::open(now_ns + duration_ns / 10, duration_ns);
             let receive = move || receive(far, send_bytes, meter, stop);
             let receiver = workers::start(scope, pins.receiver, receive);
             (receiver, workers::start(scope, pins.sender, move || send(near, send_bytes, stop)))
@@ -81,7 +81,8 @@ pub fn throughput(
         let threads: Vec<_> = pairs.into_iter().zip(&stops).map(start).collect();
         let mut rate = 0.0;
         for (receiver, sender) in threads {
-            let (received, sent) = (receiver.and_then(Worker::join), sender.and_then(Worker::join));
+            let (received, sent) =
+                (receiver.and_then(JoinedWorker::join), sender.and_then(JoinedWorker::join));
             let received = received?;
             check_nothing_lost("bytes", sent?, received.total_bytes)?;
             rate += received.bytes_per_s()?;
@@ -107,7 +108,12 @@ fn send(mut end: End, send_bytes: usize, stop: &AtomicBool) -> Result<u64> {
 }
 
 /// Receives until the sender ends; sets `stop` when the time is over.
-fn receive(mut end: End, read_bytes: usize, mut meter: Meter, stop: &AtomicBool) -> Result<Meter> {
+fn receive(
+    mut end: End,
+    read_bytes: usize,
+    mut meter: ByteMeter,
+    stop: &AtomicBool,
+) -> Result<ByteMeter> {
     let mut buffer = Buffer::map(read_bytes, Pages::Default)?;
     buffer.touch_all(end.session())?;
     let space = &mut buffer.as_mut_slice()[..read_bytes];
@@ -133,23 +139,24 @@ pub fn round_trips(
     duration_ns: u64,
     pins: Pins,
     gate: impl FnOnce() -> Result<()>,
-) -> Result<Outcome> {
+) -> Result<ClosedLoopResult> {
     let (near, far) = connect(session)?;
     gate()?;
     std::thread::scope(|scope| {
         let echo = workers::start(scope, pins.receiver, move || echo(far, bytes));
         let asker = workers::start(scope, pins.sender, move || ask(near, bytes, duration_ns));
-        let (asked, echoed) = (asker.and_then(Worker::join), echo.and_then(Worker::join));
-        let (window, messages) = asked?;
+        let (sent, echoed) =
+            (asker.and_then(JoinedWorker::join), echo.and_then(JoinedWorker::join));
+        let (window, messages) = sent?;
         check_nothing_lost("messages", messages, echoed?)?;
-        Window::outcome([window])
+        CompletionWindow::outcome([window])
     })
 }
 
 /// Sends a message and waits until it is back, again and again; returns how many there were.
-fn ask(mut end: End, bytes: usize, duration_ns: u64) -> Result<(Window, u64)> {
+fn ask(mut end: End, bytes: usize, duration_ns: u64) -> Result<(CompletionWindow, u64)> {
     let mut message = vec![0x5A; bytes];
-    let mut window = Window::open(clock::monotonic_ns(), duration_ns);
+    let mut window = CompletionWindow::open(clock::monotonic_ns(), duration_ns);
     let mut messages = 0;
     let section = timed::start();
     let mut started_ns = clock::monotonic_ns();
@@ -228,18 +235,18 @@ mod tests {
     }
 
     #[test]
-    fn a_stranger_who_comes_first_is_hung_up_on() {
+    fn an_unauthenticated_peer_that_comes_first_is_disconnected() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         bound_waiting(&listener).unwrap();
         let address = listener.local_addr().unwrap();
-        let mut stranger = TcpStream::connect(address).unwrap();
-        std::io::Write::write_all(&mut stranger, b"let me in").unwrap();
+        let mut unauthenticated = TcpStream::connect(address).unwrap();
+        std::io::Write::write_all(&mut unauthenticated, b"let me in").unwrap();
         let near = TcpStream::connect(address).unwrap();
         let near_address = near.local_addr().unwrap();
         let far = accept_own(Session::detached(), &listener, near_address).unwrap();
         assert_eq!(far.peer_address().unwrap(), near_address);
         // Closed with its bytes unread: end of stream, or a reset.
-        let hung_up = stranger.read(&mut [0u8; 1]);
+        let hung_up = unauthenticated.read(&mut [0u8; 1]);
         assert!(!matches!(hung_up, Ok(1..)), "{hung_up:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! The messages that the two sides of a benchmark exchange: JSON, one a line, over TCP.
 use super::connection::End;
-use crate::error::{Kind, ProbeError, Result};
+use crate::error::{FailureKind, ProbeError, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -43,11 +43,12 @@ pub fn receive_message<T: DeserializeOwned>(end: &mut End) -> Result<T> {
     while line.last() != Some(&b'\n') {
         // What follows the line belongs to a later reader.
         let seen = end.peek(&mut chunk)?;
-        let taken = chunk[..seen].iter().position(|byte| *byte == b'\n').map_or(seen, |at| at + 1);
-        if taken == 0 || !end.read_exact(&mut chunk[..taken])? {
+        let line_bytes =
+            chunk[..seen].iter().position(|byte| *byte == b'\n').map_or(seen, |at| at + 1);
+        if line_bytes == 0 || !end.read_exact(&mut chunk[..line_bytes])? {
             return Err(gone());
         }
-        line.extend_from_slice(&chunk[..taken]);
+        line.extend_from_slice(&chunk[..line_bytes]);
         if line.len() > LINE_BYTES {
             return Err(not_understood("the line does not end"));
         }
@@ -58,7 +59,7 @@ pub fn receive_message<T: DeserializeOwned>(end: &mut End) -> Result<T> {
 /// The other side hung up in the middle.
 pub fn gone() -> ProbeError {
     ProbeError::new(
-        Kind::Failed,
+        FailureKind::Failed,
         "far_side_gone",
         "The far side hung up before it had reported its counts.",
         "See how it ended, then run both again.",
@@ -67,7 +68,7 @@ pub fn gone() -> ProbeError {
 
 pub(super) fn not_understood(reason: &str) -> ProbeError {
     ProbeError::new(
-        Kind::Failed,
+        FailureKind::Failed,
         "far_side_nonsense",
         format!("A message of the far side is not understood: {reason}."),
         "Use the same version of the probe on both sides.",

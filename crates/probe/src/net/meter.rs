@@ -1,10 +1,10 @@
 //! Bytes of a stream and the time that they took, at the receiver.
-use crate::error::{Kind, ProbeError, Result};
+use crate::error::{FailureKind, ProbeError, Result};
 
 /// Counts the bytes of one stream: all of them, and those between the read that ends the warm-up
 /// and the first read after the time is over.
 #[derive(Debug)]
-pub struct Meter {
+pub struct ByteMeter {
     warm_until_ns: u64,
     duration_ns: u64,
     first_ns: u64,
@@ -13,7 +13,7 @@ pub struct Meter {
     pub total_bytes: u64,
 }
 
-impl Meter {
+impl ByteMeter {
     /// Counts for `duration_ns` (0: to the end) after a warm-up until `warm_until_ns`.
     pub fn open(warm_until_ns: u64, duration_ns: u64) -> Self {
         Self {
@@ -65,7 +65,7 @@ impl Meter {
         let elapsed_ns = self.elapsed_ns();
         if self.first_ns == 0 || self.counted_bytes == 0 || elapsed_ns == 0 {
             return Err(ProbeError::new(
-                Kind::Failed,
+                FailureKind::Failed,
                 "too_short",
                 "A stream carried nothing while it was counted.",
                 "Set a longer `duration_ns`, more `transfer_bytes`, or fewer `streams`.",
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn the_meter_counts_what_lies_between_its_ends() {
-        let mut meter = Meter::open(100, 1000);
+        let mut meter = ByteMeter::open(100, 1000);
         // Reads of 10 bytes every 50 ns from time 50 on; warm until 100, counted until 1100.
         let mut now_ns = 50;
         while meter.received(now_ns, 10) {
@@ -95,12 +95,12 @@ mod tests {
 
     #[test]
     fn nothing_received_is_an_error_and_not_a_zero() {
-        assert_eq!(Meter::open(0, 1).bytes_per_s().unwrap_err().name, "too_short");
+        assert_eq!(ByteMeter::open(0, 1).bytes_per_s().unwrap_err().name, "too_short");
     }
 
     #[test]
     fn without_an_end_all_after_the_warm_up_counts() {
-        let mut meter = Meter::open(0, 0);
+        let mut meter = ByteMeter::open(0, 0);
         for turn in 1..=1001 {
             assert!(meter.received(turn * 1_000_000, 5));
         }

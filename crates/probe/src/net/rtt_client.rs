@@ -5,13 +5,13 @@ use super::messages::{receive_message, send_message, Signal, UdpPort};
 use super::probing::ProbingConfig;
 use super::round_trips::{Arrival, Departure, RoundTrips};
 use super::rtt_server::{RttReport, RttRequest};
-use super::udp::batch::{self, Batch};
+use super::udp::batch::{self, DatagramBatch};
 use super::udp::pace::Pace;
 use super::udp::packet::{flow_id, Header, HELLO};
-use super::udp::sender::{self, Sent, Stream};
-use super::udp::slots::Slots;
-use super::variation::Variation;
-use crate::error::{Kind, ProbeError, Result};
+use super::udp::sender::{self, DatagramStream, Sent};
+use super::udp::slots::SendSlots;
+use super::variation::DelayVariation;
+use crate::error::{FailureKind, ProbeError, Result};
 use crate::threads::workers;
 use crate::timing::closed_loop::latency_histogram;
 use crate::trial::session::Session;
@@ -37,7 +37,7 @@ pub struct RttConfig {
 
 pub struct RttResult {
     pub sent: Sent,
-    pub back: Arrivals,
+    pub back: ReturnedDatagrams,
     pub far: RttReport,
     /// Datagrams that came back and found our socket full.
     pub drops: Option<u64>,
@@ -56,8 +56,8 @@ pub fn ask(trial: &mut Trial, question: &RttConfig, peer: &Peer) -> Result<RttRe
     let socket = batch::socket(any_of(peer.address)).map_err(|e| ProbeError::os("A socket", &e))?;
     let flow_id = flow_id(&peer.token);
     hello(session, &socket, to, flow_id)?;
-    let path = Path { session, socket: &socket, flow_id, to };
-    let mut back = Arrivals::new(question, packets.unwrap_or(0));
+    let path = DatagramRoute { session, socket: &socket, flow_id, to };
+    let mut back = ReturnedDatagrams::new(question, packets.unwrap_or(0));
     let sent = if question.probing.per_s > 0.0 {
         // Where the kernel has no times of arrival, those of the program are the only ones.
         let _ = batch::ask_for_kernel_times(&socket);
@@ -73,7 +73,7 @@ pub fn ask(trial: &mut Trial, question: &RttConfig, peer: &Peer) -> Result<RttRe
 }
 
 /// Where the datagrams of a trial go.
-struct Path<'a> {
+struct DatagramRoute<'a> {
     session: Session,
     socket: &'a UdpSocket,
     flow_id: u64,
@@ -84,8 +84,8 @@ struct Path<'a> {
 fn ask_by_schedule(
     trial: &mut Trial,
     question: &RttConfig,
-    path: &Path,
-    back: &mut Arrivals,
+    path: &DatagramRoute,
+    back: &mut ReturnedDatagrams,
 ) -> Result<Sent> {
     let session = path.session;
     let until_ns = AtomicU64::new(u64::MAX);
@@ -96,12 +96,12 @@ fn ask_by_schedule(
             // The first is not late because the gate took its time.
             let pace =
                 Pace::new(clock::monotonic_ns() + sender::LATE_NS / 2, question.probing.per_s);
-            let stream = Stream {
+            let stream = DatagramStream {
                 flow_id: path.flow_id,
                 to: path.to,
                 packet_bytes: question.packet_bytes,
                 pace,
-                slots: Slots::new(question.probing.probes(), None),
+                slots: SendSlots::new(question.probing.probes(), None),
                 spin_ns: question.spin_ns,
             };
             sender::send(session, path.socket, &stream, |_| {
@@ -121,7 +121,11 @@ fn ask_by_schedule(
 
 /// Sends each datagram when the one before has come back, or was waited for long enough. By the
 /// plainest calls on a connected socket: whatever else is done between them is part of each time.
-fn ask_in_turn(question: &RttConfig, path: &Path, back: &mut Arrivals) -> Result<Sent> {
+fn ask_in_turn(
+    question: &RttConfig,
+    path: &DatagramRoute,
+    back: &mut ReturnedDatagrams,
+) -> Result<Sent> {
     let (session, socket) = (path.session, path.socket);
     socket.connect(path.to).map_err(|error| ProbeError::os("Connecting a socket", &error))?;
     let mut packet = vec![0x5A; question.packet_bytes];
@@ -174,7 +178,7 @@ fn check_counts(sent: u64, received: u64, returned: u64) -> Result<()> {
         return Ok(());
     }
     Err(ProbeError::new(
-        Kind::Failed,
+        FailureKind::Failed,
         "counts_disagree",
         format!("{sent} datagrams were sent, {received} arrived and {returned} came back."),
         "Run it again; if it happens again, report it.",
@@ -191,7 +195,7 @@ pub fn any_of(address: IpAddr) -> SocketAddr {
 
 /// Sends a datagram until one comes back: there is a way, its addresses are resolved.
 pub fn hello(session: Session, socket: &UdpSocket, to: SocketAddr, flow_id: u64) -> Result<()> {
-    let mut batch = Batch::new(session, 64);
+    let mut batch = DatagramBatch::new(session, 64);
     for _ in 0..HELLOS {
         batch.address(to, 64);
         Header { flow_id, sequence: HELLO, ..Header::default() }.write(batch.slot(0));
@@ -208,7 +212,7 @@ pub fn hello(session: Session, socket: &UdpSocket, to: SocketAddr, flow_id: u64)
         }
     }
     Err(ProbeError::new(
-        Kind::Failed,
+        FailureKind::Failed,
         "no_datagrams",
         format!("None of {HELLOS} datagrams to {to} came back, although TCP to it works."),
         "Let UDP pass to this port and back in every firewall on the way.",
@@ -216,33 +220,38 @@ pub fn hello(session: Session, socket: &UdpSocket, to: SocketAddr, flow_id: u64)
 }
 
 /// Datagrams that came back.
-pub struct Arrivals {
+pub struct ReturnedDatagrams {
     same_clock: bool,
     pub trips: RoundTrips,
     /// The way back, if the clocks are one.
     pub delay: Histogram<u64>,
-    pub variation: Variation,
+    pub variation: DelayVariation,
     /// Arrivals before departure, by the two clocks.
     pub negative: u64,
     /// Datagrams that were none of ours.
-    pub strangers: u64,
+    pub unauthenticated_peers: u64,
 }
 
-impl Arrivals {
+impl ReturnedDatagrams {
     fn new(question: &RttConfig, packets: u64) -> Self {
         Self {
             same_clock: question.same_clock,
             trips: RoundTrips::new(question.probing.record),
             delay: latency_histogram(),
-            variation: Variation::new(packets),
+            variation: DelayVariation::new(packets),
             negative: 0,
-            strangers: 0,
+            unauthenticated_peers: 0,
         }
     }
 
     /// Receives until `wanted` different ones have come, or until `until_ns`.
-    fn receive(&mut self, path: &Path, until_ns: &AtomicU64, wanted: &AtomicU64) -> Result<()> {
-        let mut batch = Batch::new(path.session, 2048);
+    fn receive(
+        &mut self,
+        path: &DatagramRoute,
+        until_ns: &AtomicU64,
+        wanted: &AtomicU64,
+    ) -> Result<()> {
+        let mut batch = DatagramBatch::new(path.session, 2048);
         loop {
             let now_ns = self.receive_batch(path, &mut batch)?;
             let all = self.trips.tracker.unique >= wanted.load(Ordering::Relaxed);
@@ -255,7 +264,7 @@ impl Arrivals {
 
     /// Receives what is there; returns the time.
     #[inline]
-    fn receive_batch(&mut self, path: &Path, batch: &mut Batch) -> Result<u64> {
+    fn receive_batch(&mut self, path: &DatagramRoute, batch: &mut DatagramBatch) -> Result<u64> {
         let got = batch.receive(path.socket)?;
         let (now_ns, now_wall_ns) = (clock::monotonic_ns(), clock::realtime_ns());
         for slot in 0..got {
@@ -267,7 +276,7 @@ impl Arrivals {
                     self.note(&header, &Arrival { now_ns, kernel_wall_ns }, now_wall_ns);
                 }
                 Some(_) => {}
-                None => self.strangers += 1,
+                None => self.unauthenticated_peers += 1,
             }
         }
         self.trips.note_time(now_ns);
@@ -276,14 +285,14 @@ impl Arrivals {
 
     /// Takes note of a datagram of the only sender from which a connected socket receives.
     #[inline]
-    fn note_datagram(&mut self, path: &Path, datagram: &[u8], now_ns: u64) {
+    fn note_datagram(&mut self, path: &DatagramRoute, datagram: &[u8], now_ns: u64) {
         match Header::read(datagram).filter(|header| header.flow_id == path.flow_id) {
             Some(header) if header.sequence != HELLO => {
                 let arrival = Arrival { now_ns, kernel_wall_ns: None };
                 self.note(&header, &arrival, clock::realtime_ns());
             }
             Some(_) => {}
-            None => self.strangers += 1,
+            None => self.unauthenticated_peers += 1,
         }
     }
 

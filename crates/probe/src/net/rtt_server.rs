@@ -3,10 +3,10 @@
 use super::connection::readable;
 use super::messages::{gone, receive_message, send_message, Signal, UdpPort};
 use super::server::{listen_both, Reception};
-use super::udp::batch::{self, Batch, SLOTS};
+use super::udp::batch::{self, DatagramBatch, SLOTS};
 use super::udp::packet::{flow_id, Header, HEADER_BYTES, HELLO};
 use super::udp::tracker::Tracker;
-use super::variation::Variation;
+use super::variation::DelayVariation;
 use crate::error::Result;
 use crate::timing::closed_loop::{latency_histogram, pairs};
 use crate::trial::session::Session;
@@ -29,7 +29,7 @@ pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value> {
         return Ok(json!({"received": 0}));
     };
     let request = receive_message(&mut peer)?;
-    let mut echo = Echo::new(session, &request, flow_id(&listen.token), peer.far_ip());
+    let mut echo = EchoServer::new(session, &request, flow_id(&listen.token), peer.far_ip());
     send_message(&mut peer, &UdpPort { udp_port: address.port() })?;
     let mut turns = 0u64;
     loop {
@@ -70,7 +70,7 @@ pub struct RttCounts {
     pub duplicates: u64,
     pub reordered: u64,
     /// Datagrams of other programs.
-    pub strangers: u64,
+    pub unauthenticated_peers: u64,
     /// Datagrams that could not be sent back.
     pub unsent: u64,
     /// Datagrams that arrived before they were sent, by the two clocks.
@@ -92,35 +92,35 @@ pub struct RttReport {
     pub delay: Vec<(f64, u64)>,
 }
 
-struct Echo {
+struct EchoServer {
     flow_id: u64,
     from: IpAddr,
     same_clock: bool,
-    batch: Batch,
+    batch: DatagramBatch,
     tracker: Tracker,
-    variation: Variation,
+    variation: DelayVariation,
     delay: Histogram<u64>,
     /// Datagrams that arrived before they were sent, by the two clocks.
     negative: u64,
-    strangers: u64,
+    unauthenticated_peers: u64,
     unsent: u64,
     /// (number, transit) of the datagrams of a batch, which are recorded when it was sent back.
     transits_ns: Vec<(u64, i64)>,
 }
 
-impl Echo {
+impl EchoServer {
     fn new(session: Session, request: &RttRequest, flow_id: u64, from: IpAddr) -> Self {
         let packet_bytes = request.packet_bytes.clamp(HEADER_BYTES, 1 << 16);
         Self {
             flow_id,
             from,
             same_clock: request.same_clock,
-            batch: Batch::new(session, packet_bytes),
+            batch: DatagramBatch::new(session, packet_bytes),
             tracker: Tracker::new(),
-            variation: Variation::new(request.packets),
+            variation: DelayVariation::new(request.packets),
             delay: latency_histogram(),
             negative: 0,
-            strangers: 0,
+            unauthenticated_peers: 0,
             unsent: 0,
             transits_ns: Vec::with_capacity(SLOTS),
         }
@@ -134,10 +134,10 @@ impl Echo {
         let mut answers = 0;
         for slot in 0..got {
             let header = Header::read(self.batch.received(slot));
-            let ours = header.filter(|header| header.flow_id == self.flow_id);
+            let own_header = header.filter(|header| header.flow_id == self.flow_id);
             let known = self.batch.source(slot).is_some_and(|source| source.ip() == self.from);
-            let Some(mut header) = ours.filter(|_| known) else {
-                self.strangers += 1;
+            let Some(mut header) = own_header.filter(|_| known) else {
+                self.unauthenticated_peers += 1;
                 continue;
             };
             if header.sequence != HELLO {
@@ -177,7 +177,7 @@ impl Echo {
             received: self.tracker.unique,
             duplicates: self.tracker.duplicates,
             reordered: self.tracker.reordered,
-            strangers: self.strangers,
+            unauthenticated_peers: self.unauthenticated_peers,
             unsent: self.unsent,
             negative: self.negative,
             drops: batch::drops(socket).map(u64::from),

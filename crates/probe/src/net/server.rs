@@ -2,7 +2,7 @@
 //! peer that presents the token.
 use super::connection::{is_wait, no_loopback, End};
 use super::udp::batch;
-use crate::error::{Kind, ProbeError, Result};
+use crate::error::{FailureKind, ProbeError, Result};
 use crate::trial::session::Session;
 use crate::trial::{ListenConfig, Trial};
 use nephoscope_linux::clock;
@@ -26,7 +26,7 @@ pub fn bind_listener(listen: &ListenConfig) -> Result<TcpListener> {
             return no_loopback(&error);
         }
         ProbeError::new(
-            Kind::Lacks,
+            FailureKind::Lacks,
             "no_such_address",
             format!("Nothing can listen on {}: {error}.", listen.bind),
             "Name an address that this machine has (ip address).",
@@ -67,7 +67,7 @@ fn local_address(listener: &TcpListener) -> Result<SocketAddr> {
 }
 
 /// A connection that has not presented the token yet.
-struct Stranger {
+struct UnauthenticatedPeer {
     stream: TcpStream,
     ip: IpAddr,
     until_ns: u64,
@@ -80,7 +80,7 @@ pub struct Reception<'a> {
     listener: &'a TcpListener,
     /// The token and a line feed.
     expected: Vec<u8>,
-    waiting: Vec<Stranger>,
+    waiting: Vec<UnauthenticatedPeer>,
 }
 
 impl<'a> Reception<'a> {
@@ -111,7 +111,7 @@ impl<'a> Reception<'a> {
 
     /// Returns whether the listener, then each waiting connection, has something to read.
     fn wait_for_input(&self) -> Vec<bool> {
-        let sockets = self.waiting.iter().map(|stranger| stranger.stream.as_raw_fd());
+        let sockets = self.waiting.iter().map(|unauthenticated| unauthenticated.stream.as_raw_fd());
         let all = std::iter::once(self.listener.as_raw_fd()).chain(sockets);
         let mut polls: Vec<_> =
             all.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 }).collect();
@@ -135,14 +135,14 @@ impl<'a> Reception<'a> {
         if from.is_some_and(|wanted| wanted != ip) || stream.set_nonblocking(true).is_err() {
             return Ok(());
         }
-        let of_address = |stranger: &Stranger| stranger.ip == ip;
+        let of_address = |unauthenticated: &UnauthenticatedPeer| unauthenticated.ip == ip;
         if self.waiting.iter().filter(|one| of_address(one)).count() >= WAITING_PER_ADDRESS_MAX {
             self.waiting.iter().position(of_address).map(|first| self.waiting.remove(first));
         } else if self.waiting.len() >= WAITING_MAX {
             self.waiting.remove(0);
         }
         let until_ns = clock::monotonic_ns() + PATIENCE_NS;
-        self.waiting.push(Stranger { stream, ip, until_ns, presented: Vec::new() });
+        self.waiting.push(UnauthenticatedPeer { stream, ip, until_ns, presented: Vec::new() });
         Ok(())
     }
 
@@ -153,14 +153,14 @@ impl<'a> Reception<'a> {
         let mut at = 0;
         // The listener is the first of `ready`.
         for is_ready in ready.iter().skip(1) {
-            let stranger = &mut self.waiting[at];
-            let ended = *is_ready && !stranger.read(self.expected.len());
-            if stranger.presented.len() == self.expected.len() {
-                let stranger = self.waiting.remove(at);
-                if is_equal(&stranger.presented, &self.expected) {
-                    return Some(stranger.stream);
+            let unauthenticated = &mut self.waiting[at];
+            let ended = *is_ready && !unauthenticated.read(self.expected.len());
+            if unauthenticated.presented.len() == self.expected.len() {
+                let unauthenticated = self.waiting.remove(at);
+                if is_equal(&unauthenticated.presented, &self.expected) {
+                    return Some(unauthenticated.stream);
                 }
-            } else if ended || now_ns > stranger.until_ns {
+            } else if ended || now_ns > unauthenticated.until_ns {
                 self.waiting.remove(at);
             } else {
                 at += 1;
@@ -170,7 +170,7 @@ impl<'a> Reception<'a> {
     }
 }
 
-impl Stranger {
+impl UnauthenticatedPeer {
     /// Reads what is there up to `wanted` bytes in all; false when nothing more comes.
     fn read(&mut self, wanted: usize) -> bool {
         let mut buffer = vec![0u8; wanted - self.presented.len()];

@@ -1,5 +1,5 @@
 //! Which server may be put under load, and where it is.
-use crate::error::{Kind, ProbeError, Result};
+use crate::error::{FailureKind, ProbeError, Result};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub fn reach(host: &str, port: u16, authorised: &[&str]) -> Result<SocketAddr> {
     }
     let (address, error) = failure.expect("there is at least one address");
     Err(ProbeError::new(
-        Kind::Failed,
+        FailureKind::Failed,
         "no_server",
         format!("No server accepts a connection at {address}: {error}."),
         "Start the server, or name the port on which it listens.",
@@ -42,7 +42,7 @@ pub fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>> {
         result => {
             let why = result.err().map_or(String::new(), |error| format!(": {error}"));
             Err(ProbeError::new(
-                Kind::Failed,
+                FailureKind::Failed,
                 "no_such_host",
                 format!("The host {host} has no address{why}."),
                 "Check its spelling, or name an address.",
@@ -62,7 +62,7 @@ pub fn check_authorised(host: &str, addresses: &[SocketAddr], authorised: &[&str
         return Ok(());
     }
     Err(ProbeError::new(
-        Kind::Usage,
+        FailureKind::Usage,
         "not_authorised",
         format!("{host} is not this machine, and load could disturb its owner."),
         "If it is yours, add `--i-own-this-host HOST`, or `authorised_hosts` in a plan.",

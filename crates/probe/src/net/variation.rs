@@ -41,7 +41,7 @@ pub const KEPT: usize = 1 << 20;
 
 /// All that is told about the variation of one direction's delay.
 #[derive(Debug)]
-pub struct Variation {
+pub struct DelayVariation {
     /// RFC 3550.
     pub jitter: Jitter,
     /// |D| of packets whose numbers follow one another (RFC 3393, section 2.5).
@@ -51,7 +51,7 @@ pub struct Variation {
     packets: u64,
 }
 
-impl Variation {
+impl DelayVariation {
     /// Room for `packets` (0: not known).
     pub fn new(packets: u64) -> Self {
         let room = if packets == 0 { KEPT } else { (packets as usize).min(KEPT) };
@@ -111,9 +111,9 @@ mod tests {
 
     #[test]
     fn the_jitter_of_five_packets_is_what_the_formula_gives() {
-        let seen = jitters(&[50, 52, 49, 60, 50]);
+        let measured = jitters(&[50, 52, 49, 60, 50]);
         let wanted = [0.0, 0.125, 0.304_687_5, 0.973_144_53, 1.537_323];
-        for (seen, wanted) in seen.iter().zip(wanted) {
+        for (seen, wanted) in measured.iter().zip(wanted) {
             assert!((seen - wanted).abs() < 1e-6, "{seen} {wanted}");
         }
     }
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn the_mean_difference_and_the_variation_from_the_least() {
-        let mut variation = Variation::new(5);
+        let mut variation = DelayVariation::new(5);
         for (sequence, transit) in [50, 52, 49, 60, 50].into_iter().enumerate() {
             variation.add(sequence as u64, transit);
         }
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn any_clock_of_the_sender_is_a_difference() {
-        let mut variation = Variation::new(2);
+        let mut variation = DelayVariation::new(2);
         for (sequence, transit) in [i64::MIN, i64::MAX].into_iter().enumerate() {
             variation.add(sequence as u64, transit);
         }
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn packets_that_do_not_follow_one_another_make_no_ipdv() {
-        let mut variation = Variation::new(0);
+        let mut variation = DelayVariation::new(0);
         for (sequence, transit) in [(0, 5), (2, 9), (1, 7), (2, 3), (3, 4)] {
             variation.add(sequence, transit);
         }

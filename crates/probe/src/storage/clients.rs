@@ -1,8 +1,8 @@
 //! Clients that transfer at the same time, each with a store and objects of its own.
 use super::content::{Content, Object};
-use super::settings::Settings;
-use super::{Place, Store};
-use crate::error::{Kind, ProbeError, Result};
+use super::settings::StorageSettings;
+use super::{ObjectPlace, Store};
+use crate::error::{FailureKind, ProbeError, Result};
 use crate::threads::team;
 use crate::timing::closed_loop::latency_histogram;
 use crate::trial::session::Session;
@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use std::sync::Barrier;
 
 /// One client: its access to the store, its objects of the size in turn, its random numbers.
-pub struct Client {
+pub struct StorageClient {
     pub store: Box<dyn Store>,
     pub objects: Vec<Object>,
     pub random: Random,
@@ -28,7 +28,7 @@ pub struct Client {
 
 /// What one client did in a pass.
 #[derive(Debug)]
-pub struct Times {
+pub struct ClientPass {
     pub started_ns: u64,
     pub ended_ns: u64,
     /// Sum of the times of its transfers.
@@ -37,7 +37,7 @@ pub struct Times {
     pub latency: Histogram<u64>,
 }
 
-impl Times {
+impl ClientPass {
     pub fn begin() -> Self {
         let now_ns = clock::monotonic_ns();
         let latency = latency_histogram();
@@ -59,11 +59,15 @@ impl Times {
 }
 
 /// Makes the clients of a trial, which have no objects yet.
-pub fn connect(trial: &Trial, settings: &Settings, place: &Place) -> Result<Vec<Client>> {
+pub fn connect(
+    trial: &Trial,
+    settings: &StorageSettings,
+    place: &ObjectPlace,
+) -> Result<Vec<StorageClient>> {
     team::check_can_start_threads()?;
     let content = Content::new(settings.seed);
     let client = |index: usize| {
-        Ok(Client {
+        Ok(StorageClient {
             store: place.connect(trial, settings)?,
             objects: Vec::new(),
             random: Random::stream(settings.seed, 1 + index as u64),
@@ -78,8 +82,8 @@ pub fn connect(trial: &Trial, settings: &Settings, place: &Place) -> Result<Vec<
 
 /// Has all clients do the same at once; returns what each of them found.
 pub fn together<T: Send>(
-    clients: &mut [Client],
-    work: impl Fn(&mut Client) -> Result<T> + Sync,
+    clients: &mut [StorageClient],
+    work: impl Fn(&mut StorageClient) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
     let start = Barrier::new(clients.len());
     std::thread::scope(|scope| {
@@ -95,7 +99,7 @@ pub fn together<T: Send>(
     })
 }
 
-impl Client {
+impl StorageClient {
     /// Takes objects of a size, which are not in the store yet. index: this client's number.
     pub fn take_objects(&mut self, index: usize, bytes: u64, count: u64) {
         let Self { content, random, .. } = self;
@@ -137,5 +141,5 @@ impl Client {
 
 fn differs(sentence: String) -> ProbeError {
     let hint = "Check the store and the path to it; no figure of this trial counts.";
-    ProbeError::new(Kind::Failed, "object_differs", sentence, hint)
+    ProbeError::new(FailureKind::Failed, "object_differs", sentence, hint)
 }

@@ -1,7 +1,7 @@
 //! Files of a local file system or mount as objects, by plain system calls: a library in between would
 //! be measured with them.
 use super::content::{Content, Object};
-use super::settings::Settings;
+use super::settings::StorageSettings;
 use super::{vanished, Store};
 use crate::disk::folder::Folder;
 use crate::disk::scratch::Scratch;
@@ -17,7 +17,7 @@ use std::path::PathBuf;
 const CHUNK_BYTES: usize = 1 << 20;
 
 /// Makes the folder of a trial's files.
-pub fn make(trial: &mut Trial, settings: &Settings) -> Result<Folder> {
+pub fn make(trial: &mut Trial, settings: &StorageSettings) -> Result<Folder> {
     let directory = place::directory(&settings.directory);
     place::check_space(&directory, settings.stored_bytes())?;
     if place::in_memory(&directory)? {
@@ -37,7 +37,7 @@ pub struct Local {
 }
 
 impl Local {
-    pub fn new(trial: &Trial, settings: &Settings, folder: &Folder) -> Self {
+    pub fn new(trial: &Trial, settings: &StorageSettings, folder: &Folder) -> Self {
         Self {
             session: trial.session,
             folder: folder.path().to_owned(),

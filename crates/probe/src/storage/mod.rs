@@ -11,10 +11,10 @@ pub mod settings;
 pub mod transactions;
 
 use crate::disk::folder::Folder;
-use crate::error::{Kind, ProbeError, Result};
+use crate::error::{FailureKind, ProbeError, Result};
 use crate::trial::Trial;
 use content::{Content, Object};
-use settings::{Service, Settings};
+use settings::{StorageService, StorageSettings};
 
 /// One client's access to a store, with buffers and connections of its own.
 pub trait Store: Send {
@@ -34,22 +34,23 @@ pub trait Store: Send {
 }
 
 /// Where all objects of a trial are, below one name that no other trial uses.
-pub enum Place {
+pub enum ObjectPlace {
     Local(Folder),
     #[cfg(feature = "storage")]
-    Remote(Box<remote::Place>),
+    Remote(Box<remote::RemoteStore>),
 }
 
-impl Place {
+impl ObjectPlace {
     /// Makes the place, after removing what trials that were killed have left.
-    pub fn make(trial: &mut Trial, settings: &Settings) -> Result<Self> {
+    pub fn make(trial: &mut Trial, settings: &StorageSettings) -> Result<Self> {
         match settings.service {
-            Service::Local => local::make(trial, settings).map(Self::Local),
+            StorageService::Local => local::make(trial, settings).map(Self::Local),
             #[cfg(feature = "storage")]
-            _ => remote::Place::make(trial, settings).map(|place| Self::Remote(Box::new(place))),
+            _ => remote::RemoteStore::make(trial, settings)
+                .map(|place| Self::Remote(Box::new(place))),
             #[cfg(not(feature = "storage"))]
             _ => Err(ProbeError::new(
-                Kind::Lacks,
+                FailureKind::Lacks,
                 "no_storage_services",
                 "This program transfers local files only.",
                 "Use nephoscope-storage, which `make storage` builds.",
@@ -58,7 +59,7 @@ impl Place {
     }
 
     /// Returns the access of one client.
-    pub fn connect(&self, trial: &Trial, settings: &Settings) -> Result<Box<dyn Store>> {
+    pub fn connect(&self, trial: &Trial, settings: &StorageSettings) -> Result<Box<dyn Store>> {
         match self {
             Self::Local(folder) => Ok(Box::new(local::Local::new(trial, settings, folder))),
             #[cfg(feature = "storage")]
@@ -79,7 +80,7 @@ impl Place {
 /// An object that was there is there no more.
 pub fn vanished(object: &Object) -> ProbeError {
     ProbeError::new(
-        Kind::Failed,
+        FailureKind::Failed,
         "object_vanished",
         format!("The object {} was written, and the store does not have it.", object.name),
         "See what else removes objects there, or whether reads follow writes in this store.",

@@ -1,26 +1,26 @@
 //! Passes over the objects of one size: all are written, read in another order with cold and with warm
 //! caches, and at last each is written again and read at once.
-use super::clients::{together, Client, Times};
-use super::settings::{Settings, Verify};
+use super::clients::{together, ClientPass, StorageClient};
+use super::settings::{StorageSettings, Verify};
 use crate::error::Result;
 use nephoscope_linux::clock;
 
 /// What all clients did in one pass.
 #[derive(Debug)]
-pub struct Pass {
+pub struct StoragePass {
     pub operation: &'static str,
     /// State of the caches; `None` for writes.
     pub cache: Option<&'static str>,
     pub object_bytes: u64,
-    pub clients: Vec<Times>,
+    pub clients: Vec<ClientPass>,
 }
 
-impl Pass {
+impl StoragePass {
     /// Bytes per second of all clients together, from the first start to the last end. Reads right
     /// after writes have the writes in between: the clients' own rates are added there.
     pub fn bytes_per_s(&self) -> f64 {
         if self.operation == "read_after_write" {
-            return self.clients.iter().map(Times::bytes_per_s).sum();
+            return self.clients.iter().map(ClientPass::bytes_per_s).sum();
         }
         let bytes: u64 = self.clients.iter().map(|times| times.bytes).sum();
         let started_ns = self.clients.iter().map(|times| times.started_ns).min().unwrap_or(0);
@@ -31,25 +31,30 @@ impl Pass {
     /// Jain's index of the clients' rates: 1 where all are equal, one over their number where one of
     /// them gets everything; `None` for one client.
     pub fn fairness(&self) -> Option<f64> {
-        let rates: Vec<f64> = self.clients.iter().map(Times::bytes_per_s).collect();
+        let rates: Vec<f64> = self.clients.iter().map(ClientPass::bytes_per_s).collect();
         let (sum, squares) = (rates.iter().sum::<f64>(), rates.iter().map(|r| r * r).sum::<f64>());
         (rates.len() > 1).then(|| sum * sum / (rates.len() as f64 * squares))
     }
 }
 
 /// Makes all passes over new objects of one size.
-pub fn of_size(clients: &mut [Client], settings: &Settings, bytes: u64) -> Result<Vec<Pass>> {
+pub fn of_size(
+    clients: &mut [StorageClient],
+    settings: &StorageSettings,
+    bytes: u64,
+) -> Result<Vec<StoragePass>> {
     for (index, client) in clients.iter_mut().enumerate() {
         client.take_objects(index, bytes, settings.objects);
     }
     let hashes = settings.verify == Verify::During;
-    let nothing = |_: &mut Client, _| Ok(());
-    let read = |client: &mut Client, number| client.read(number, hashes);
-    let pass = |operation, cache, clients| Pass { operation, cache, object_bytes: bytes, clients };
+    let nothing = |_: &mut StorageClient, _| Ok(());
+    let read = |client: &mut StorageClient, number| client.read(number, hashes);
+    let pass =
+        |operation, cache, clients| StoragePass { operation, cache, object_bytes: bytes, clients };
     let mut passes = vec![pass(
         "write",
         None,
-        together(clients, |client| each(client, nothing, Client::write))?,
+        together(clients, |client| each(client, nothing, StorageClient::write))?,
     )];
     if settings.is_shuffled {
         for client in clients.iter_mut() {
@@ -63,7 +68,7 @@ pub fn of_size(clients: &mut [Client], settings: &Settings, bytes: u64) -> Resul
     }
     // The last pass: where objects are replaced, a file system may still discard the blocks of the
     // former ones for seconds (mount option `discard`), which would slow cold reads down.
-    let after = together(clients, |client| each(client, Client::write, read))?;
+    let after = together(clients, |client| each(client, StorageClient::write, read))?;
     passes.push(pass("read_after_write", Some("warm"), after));
     if settings.verify == Verify::After {
         together(clients, |client| each(client, nothing, |client, n| client.read(n, true)))?;
@@ -73,11 +78,11 @@ pub fn of_size(clients: &mut [Client], settings: &Settings, bytes: u64) -> Resul
 
 /// Times `work` on each object, one after the other; `before` is no part of the time.
 fn each(
-    client: &mut Client,
-    before: impl Fn(&mut Client, usize) -> Result<()>,
-    work: impl Fn(&mut Client, usize) -> Result<()>,
-) -> Result<Times> {
-    let mut times = Times::begin();
+    client: &mut StorageClient,
+    before: impl Fn(&mut StorageClient, usize) -> Result<()>,
+    work: impl Fn(&mut StorageClient, usize) -> Result<()>,
+) -> Result<ClientPass> {
+    let mut times = ClientPass::begin();
     for number in 0..client.objects.len() {
         before(client, number)?;
         let started_ns = clock::monotonic_ns();
@@ -87,7 +92,7 @@ fn each(
     Ok(times)
 }
 
-fn drop_caches(client: &mut Client) -> Result<bool> {
+fn drop_caches(client: &mut StorageClient) -> Result<bool> {
     let mut all_cold = true;
     for object in &client.objects {
         client.session.check()?;
@@ -101,12 +106,12 @@ mod tests {
     use super::*;
     use crate::timing::closed_loop::latency_histogram;
 
-    fn times(started_ns: u64, ended_ns: u64, busy_ns: u64, bytes: u64) -> Times {
-        Times { started_ns, ended_ns, busy_ns, bytes, latency: latency_histogram() }
+    fn times(started_ns: u64, ended_ns: u64, busy_ns: u64, bytes: u64) -> ClientPass {
+        ClientPass { started_ns, ended_ns, busy_ns, bytes, latency: latency_histogram() }
     }
 
-    fn pass(operation: &'static str, clients: Vec<Times>) -> Pass {
-        Pass { operation, cache: None, object_bytes: 1, clients }
+    fn pass(operation: &'static str, clients: Vec<ClientPass>) -> StoragePass {
+        StoragePass { operation, cache: None, object_bytes: 1, clients }
     }
 
     #[test]

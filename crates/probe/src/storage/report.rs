@@ -1,5 +1,5 @@
 //! The samples of a transfer.
-use super::passes::Pass;
+use super::passes::StoragePass;
 use super::transactions::Transactions;
 use crate::error::Result;
 use crate::timing::closed_loop::{latency_histogram, pairs};
@@ -33,7 +33,7 @@ pub const TRANSACTIONS: Metric = Metric::higher("transactions_per_s")
 pub const TRANSACTION_LATENCY: Metric =
     Metric::lower("transaction_latency_ns").histogram().doc("Time of an object of one byte.");
 
-impl Pass {
+impl StoragePass {
     fn factors(&self) -> Factors {
         let mut factors = factors! {"operation": self.operation};
         if let Some(cache) = self.cache {
@@ -50,7 +50,7 @@ impl Pass {
 }
 
 /// Writes the samples of a pass.
-pub fn emit_pass(trial: &mut Trial, pass: &Pass) -> Result<()> {
+pub fn emit_pass(trial: &mut Trial, pass: &StoragePass) -> Result<()> {
     let factors = pass.factors_with_size();
     trial.out.emit(THROUGHPUT.id, pass.bytes_per_s(), factors.clone())?;
     let mut latency = latency_histogram();
@@ -70,7 +70,7 @@ pub fn emit_pass(trial: &mut Trial, pass: &Pass) -> Result<()> {
 }
 
 /// Writes the size from which the throughput of each operation no longer rises.
-pub fn emit_saturation(trial: &mut Trial, passes: &[Pass]) -> Result<()> {
+pub fn emit_saturation(trial: &mut Trial, passes: &[StoragePass]) -> Result<()> {
     let smallest = passes.first().map(|pass| pass.object_bytes);
     for first in passes.iter().filter(|pass| Some(pass.object_bytes) == smallest) {
         let factors = first.factors();

@@ -5,7 +5,7 @@ use nephoscope_wire::params::Params;
 
 /// Kinds of stores, by their names in parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Service {
+pub enum StorageService {
     Local,
     S3,
     Webdav,
@@ -15,7 +15,7 @@ pub enum Service {
     Webhdfs,
 }
 
-impl Service {
+impl StorageService {
     pub const NAMES: &'static [&'static str] =
         &["local", "s3", "webdav", "sftp", "azblob", "gcs", "webhdfs"];
 
@@ -48,8 +48,8 @@ pub enum Verify {
 }
 
 #[derive(Clone, Debug)]
-pub struct Settings {
-    pub service: Service,
+pub struct StorageSettings {
+    pub service: StorageService,
     pub directory: String,
     /// Sizes in ascending order, each once.
     pub sizes: Vec<u64>,
@@ -63,9 +63,9 @@ pub struct Settings {
     pub seed: u64,
 }
 
-impl Settings {
+impl StorageSettings {
     pub fn of(params: &Params) -> Result<Self> {
-        let service = Service::of(params.text("service"));
+        let service = StorageService::of(params.text("service"));
         let mut sizes: Vec<u64> =
             params.ints("object_bytes").into_iter().map(i64::cast_unsigned).collect();
         sizes.sort_unstable();
@@ -78,7 +78,7 @@ impl Settings {
         }
         let verify = match (params.text("verify"), service) {
             ("never", _) => Verify::Never,
-            ("after", _) | ("auto", Service::Local) => Verify::After,
+            ("after", _) | ("auto", StorageService::Local) => Verify::After,
             _ => Verify::During,
         };
         Ok(Self {

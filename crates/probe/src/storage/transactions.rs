@@ -1,7 +1,7 @@
 //! Transactions: objects of one byte, one after the other by one client, and by all clients at once.
 //! One over the time of a serial request is no capacity: c clients may do c times as many, or fewer.
-use super::clients::{together, Client, Times};
-use super::settings::Settings;
+use super::clients::{together, ClientPass, StorageClient};
+use super::settings::StorageSettings;
 use crate::error::Result;
 use hdrhistogram::Histogram;
 use nephoscope_linux::clock;
@@ -19,7 +19,10 @@ pub struct Transactions {
 }
 
 /// Measures reads and writes by one client, and by all where there are more.
-pub fn measure(clients: &mut [Client], settings: &Settings) -> Result<Vec<Transactions>> {
+pub fn measure(
+    clients: &mut [StorageClient],
+    settings: &StorageSettings,
+) -> Result<Vec<Transactions>> {
     for (index, client) in clients.iter_mut().enumerate() {
         client.take_objects(index, 1, OBJECTS);
         for number in 0..client.objects.len() {
@@ -40,8 +43,8 @@ pub fn measure(clients: &mut [Client], settings: &Settings) -> Result<Vec<Transa
     Ok(all)
 }
 
-fn repeat(client: &mut Client, writes: bool, duration_ns: u64) -> Result<Times> {
-    let mut times = Times::begin();
+fn repeat(client: &mut StorageClient, writes: bool, duration_ns: u64) -> Result<ClientPass> {
+    let mut times = ClientPass::begin();
     while times.ended_ns - times.started_ns < duration_ns {
         for number in 0..client.objects.len() {
             let started_ns = clock::monotonic_ns();
@@ -52,11 +55,11 @@ fn repeat(client: &mut Client, writes: bool, duration_ns: u64) -> Result<Times> 
     Ok(times)
 }
 
-fn summed(operation: &'static str, times: &[Times]) -> Transactions {
+fn summed(operation: &'static str, times: &[ClientPass]) -> Transactions {
     let mut latency = crate::timing::closed_loop::latency_histogram();
     // Each client's own time: the others' last round is no part of it.
     let rate =
-        |one: &Times| one.latency.len() as f64 * 1e9 / (one.ended_ns - one.started_ns) as f64;
+        |one: &ClientPass| one.latency.len() as f64 * 1e9 / (one.ended_ns - one.started_ns) as f64;
     for one in times {
         latency.add(&one.latency).expect("histograms of the same bounds");
     }
@@ -73,10 +76,10 @@ mod tests {
         let client = |ended_ns| {
             let mut latency = crate::timing::closed_loop::latency_histogram();
             latency.record_n(10, 5).unwrap();
-            Times { started_ns: 0, ended_ns, busy_ns: 50, bytes: 5, latency }
+            ClientPass { started_ns: 0, ended_ns, busy_ns: 50, bytes: 5, latency }
         };
-        let both = summed("read", &[client(1_000_000_000), client(500_000_000)]);
-        assert_eq!((both.clients, both.latency.len()), (2, 10));
-        assert!((both.per_s - 15.0).abs() < 1e-9);
+        let summary = summed("read", &[client(1_000_000_000), client(500_000_000)]);
+        assert_eq!((summary.clients, summary.latency.len()), (2, 10));
+        assert!((summary.per_s - 15.0).abs() < 1e-9);
     }
 }

@@ -12,13 +12,13 @@ pub struct Barrier {
     session: Session,
     size: usize,
     arrived: AtomicUsize,
-    given_up: AtomicBool,
+    is_abandoned: AtomicBool,
 }
 
 impl Barrier {
     /// For `size` threads; can be passed again and again.
     pub fn new(session: Session, size: usize) -> Self {
-        Self { session, size, arrived: AtomicUsize::new(0), given_up: AtomicBool::new(false) }
+        Self { session, size, arrived: AtomicUsize::new(0), is_abandoned: AtomicBool::new(false) }
     }
 
     /// Waits for the others. `false` when one of them failed or the trial was cancelled.
@@ -27,7 +27,7 @@ impl Barrier {
         let goal = (ticket / self.size + 1) * self.size;
         let mut spins = 0u32;
         while self.arrived.load(Ordering::Acquire) < goal {
-            if self.given_up.load(Ordering::Relaxed) || self.session.is_cancelled() {
+            if self.is_abandoned.load(Ordering::Relaxed) || self.session.is_cancelled() {
                 return false;
             }
             spins += 1;
@@ -42,7 +42,7 @@ impl Barrier {
 
     /// Tells the others not to wait any longer.
     pub fn give_up(&self) {
-        self.given_up.store(true, Ordering::Relaxed);
+        self.is_abandoned.store(true, Ordering::Relaxed);
     }
 }
 
@@ -59,7 +59,7 @@ pub struct Latch {
 struct LatchState {
     arrived: usize,
     open: bool,
-    given_up: bool,
+    is_abandoned: bool,
 }
 
 /// A sleeper looks this often whether the trial was cancelled.
@@ -91,7 +91,7 @@ impl Latch {
 
     /// Tells the others not to wait any longer.
     pub fn give_up(&self) {
-        self.lock().given_up = true;
+        self.lock().is_abandoned = true;
         self.changed.notify_all();
     }
 
@@ -103,13 +103,13 @@ impl Latch {
     fn sleep_until(&self, done: impl Fn(&LatchState) -> bool) -> bool {
         let mut state = self.lock();
         while !done(&state) {
-            if state.given_up || self.session.is_cancelled() {
+            if state.is_abandoned || self.session.is_cancelled() {
                 return false;
             }
             let woken = self.changed.wait_timeout(state, LOOK_AROUND);
             state = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
-        !state.given_up
+        !state.is_abandoned
     }
 }
 

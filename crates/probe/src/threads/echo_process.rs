@@ -15,7 +15,7 @@ pub fn transfer_byte(call: libc::c_long, fd: RawFd, byte: &mut u8) -> bool {
 }
 
 /// Another process, which sends every byte back. Its CPU is the one of its owner.
-pub struct Echo {
+pub struct EchoProcess {
     session: Session,
     child: libc::pid_t,
     /// Where its answers come from, and where it reads.
@@ -23,7 +23,7 @@ pub struct Echo {
     questions: PipeWriter,
 }
 
-impl Echo {
+impl EchoProcess {
     /// Starts it; it has answered once when this returns.
     pub fn start(session: Session) -> Result<Self> {
         let pipe = || std::io::pipe().map_err(|error| ProbeError::os("A pipe", &error));
@@ -68,7 +68,7 @@ impl Echo {
     }
 }
 
-impl Drop for Echo {
+impl Drop for EchoProcess {
     fn drop(&mut self) {
         // SAFETY: our own child, which has not been waited for.
         unsafe {
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn the_other_process_answers_and_ends_with_its_owner() {
-        let echo = Echo::start(Session::detached()).unwrap();
+        let echo = EchoProcess::start(Session::detached()).unwrap();
         for _ in 0..100 {
             echo.round_trip().unwrap();
         }

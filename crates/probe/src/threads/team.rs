@@ -1,8 +1,8 @@
 //! Pinned threads that start together: each prepares on its own CPU (so that first touch puts its
 //! memory beside it), waits at a spinning barrier, and does its work in a timed section.
-use crate::error::{Kind, ProbeError, Result};
+use crate::error::{FailureKind, ProbeError, Result};
 use crate::threads::barriers::{Barrier, Latch};
-use crate::threads::workers::{self, Worker};
+use crate::threads::workers::{self, JoinedWorker};
 use crate::timing::timed;
 use crate::timing::touch;
 use crate::trial::affinity;
@@ -47,7 +47,7 @@ pub fn window_ns<S, T>(members: &[Member<S, T>]) -> u64 {
 
 /// Which thread runs where, and what a reader has to know about that.
 #[derive(Clone, Debug)]
-pub struct Seats {
+pub struct ThreadPlacement {
     pub session: Session,
     /// The CPU of each thread; `None` is left free.
     pub cpus: Vec<Option<usize>>,
@@ -57,7 +57,7 @@ pub struct Seats {
     on_caller: bool,
 }
 
-impl Seats {
+impl ThreadPlacement {
     /// One thread per allowed CPU (`threads` 0), or that many, round robin beyond the CPUs.
     ///
     /// Under `SCHED_DEADLINE` a thread can neither be created nor pinned: the calling thread then
@@ -82,9 +82,9 @@ impl Seats {
 
     /// The seats of a trial by its parameter `threads`; its notes have what a reader has to know.
     pub fn of(trial: &mut Trial) -> Result<Self> {
-        let seats = Self::choose(trial.session, trial.params.size("threads"))?;
-        seats.notes.iter().for_each(|note| trial.out.note(note));
-        Ok(seats)
+        let placement = Self::choose(trial.session, trial.params.size("threads"))?;
+        placement.notes.iter().for_each(|note| trial.out.note(note));
+        Ok(placement)
     }
 
     /// That many threads, none of them pinned; under `SCHED_DEADLINE` the calling one.
@@ -115,7 +115,7 @@ pub fn check_can_start_threads() -> Result<()> {
         return Ok(());
     }
     Err(ProbeError::new(
-        Kind::Lacks,
+        FailureKind::Lacks,
         "no_threads_under_deadline",
         "The benchmark cannot start its threads: a task under SCHED_DEADLINE may not create any.",
         "Ask for one thread, or start the probe under another scheduling policy.",
@@ -128,42 +128,42 @@ pub fn check_can_start_threads() -> Result<()> {
 /// `work` is a timed section: debug builds assert that it neither allocates nor faults a page in.
 /// Members come back in the order of their threads.
 pub fn run<S: Send, T: Send>(
-    seats: &Seats,
+    placement: &ThreadPlacement,
     prepare: impl Fn(usize) -> Result<S> + Sync,
     work: impl Fn(usize, &mut S) -> Result<T> + Sync,
 ) -> Result<Vec<Member<S, T>>> {
-    together(seats, None::<fn() -> _>, prepare, work)
+    together(placement, None::<fn() -> _>, prepare, work)
 }
 
 /// As [`run`], and between the last thread's `prepare` and the first one's `work` the calling thread
 /// calls `gate`: the threads sleep meanwhile.
 pub fn run_behind<S: Send, T: Send>(
     gate: impl FnOnce() -> Result<()>,
-    seats: &Seats,
+    placement: &ThreadPlacement,
     prepare: impl Fn(usize) -> Result<S> + Sync,
     work: impl Fn(usize, &mut S) -> Result<T> + Sync,
 ) -> Result<Vec<Member<S, T>>> {
-    together(seats, Some(gate), prepare, work)
+    together(placement, Some(gate), prepare, work)
 }
 
 fn together<S: Send, T: Send>(
-    seats: &Seats,
+    placement: &ThreadPlacement,
     gate: Option<impl FnOnce() -> Result<()>>,
     prepare: impl Fn(usize) -> Result<S> + Sync,
     work: impl Fn(usize, &mut S) -> Result<T> + Sync,
 ) -> Result<Vec<Member<S, T>>> {
-    if seats.on_caller {
+    if placement.on_caller {
         let start = || gate.map_or(Ok(()), |gate| gate());
-        return Ok(vec![serve(0, seats.cpus[0], start, prepare, work)?]);
+        return Ok(vec![serve(0, placement.cpus[0], start, prepare, work)?]);
     }
-    let start = Start {
-        session: seats.session,
-        barrier: Barrier::new(seats.session, seats.threads()),
-        latch: gate.as_ref().map(|_| Latch::new(seats.session, seats.threads())),
+    let start = TeamStart {
+        session: placement.session,
+        barrier: Barrier::new(placement.session, placement.threads()),
+        latch: gate.as_ref().map(|_| Latch::new(placement.session, placement.threads())),
     };
     let member = |thread: usize| {
         let _release = ReleaseOnPanic(&start);
-        let outcome = serve(thread, seats.cpus[thread], || start.wait(), &prepare, &work);
+        let outcome = serve(thread, placement.cpus[thread], || start.wait(), &prepare, &work);
         if outcome.is_err() {
             start.give_up();
         }
@@ -174,14 +174,14 @@ fn together<S: Send, T: Send>(
             let member = &member;
             workers::start(scope, None, move || member(thread)).inspect_err(|_| start.give_up())
         };
-        let handles: Vec<_> = (0..seats.threads()).map(spawn).collect();
+        let handles: Vec<_> = (0..placement.threads()).map(spawn).collect();
         let behind = start.latch.as_ref().zip(gate);
         let opened = behind.map_or(Ok(None), |(latch, gate)| latch.open_behind(gate));
-        let join = |worker: Result<Worker<'_, _>, _>| worker.and_then(Worker::join);
+        let join = |worker: Result<JoinedWorker<'_, _>, _>| worker.and_then(JoinedWorker::join);
         (opened, handles.into_iter().map(join).collect::<Vec<_>>())
     });
     opened?;
-    seats.session.check()?;
+    placement.session.check()?;
     first_cause(outcomes)
 }
 
@@ -223,20 +223,20 @@ fn serve<S, T>(
 }
 
 /// What the threads of a team wait for: the gate, if there is one, then each other.
-struct Start {
+struct TeamStart {
     session: Session,
     latch: Option<Latch>,
     barrier: Barrier,
 }
 
-impl Start {
+impl TeamStart {
     fn wait(&self) -> Result<()> {
         if self.latch.as_ref().is_none_or(Latch::wait) && self.barrier.wait() {
             return Ok(());
         }
         self.session.check()?;
         let message = "A thread could not start because another failed.";
-        Err(ProbeError::new(Kind::Failed, LEFT_ALONE, message, "See the other error."))
+        Err(ProbeError::new(FailureKind::Failed, LEFT_ALONE, message, "See the other error."))
     }
 
     fn give_up(&self) {
@@ -246,7 +246,7 @@ impl Start {
 }
 
 /// Nobody waits for a thread whose assertion failed.
-struct ReleaseOnPanic<'a>(&'a Start);
+struct ReleaseOnPanic<'a>(&'a TeamStart);
 
 impl Drop for ReleaseOnPanic<'_> {
     fn drop(&mut self) {
@@ -262,15 +262,15 @@ mod tests {
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
     fn failed(name: &'static str) -> ProbeError {
-        ProbeError::new(Kind::Failed, name, "It failed.", "Nothing.")
+        ProbeError::new(FailureKind::Failed, name, "It failed.", "Nothing.")
     }
 
     #[test]
     fn every_thread_works_once_after_all_are_prepared() {
-        let seats = Seats::choose(Session::detached(), 5).unwrap();
+        let placement = ThreadPlacement::choose(Session::detached(), 5).unwrap();
         let prepared = AtomicUsize::new(0);
         let members = run(
-            &seats,
+            &placement,
             |thread| {
                 prepared.fetch_add(1, Ordering::SeqCst);
                 Ok(thread * 10)
@@ -287,17 +287,17 @@ mod tests {
 
     #[test]
     fn one_failure_ends_all_and_is_the_one_reported() {
-        let seats = Seats::choose(Session::detached(), 3).unwrap();
+        let placement = ThreadPlacement::choose(Session::detached(), 3).unwrap();
         let prepare = |thread| if thread == 2 { Err(failed("third")) } else { Ok(()) };
-        let error = run(&seats, prepare, |_, ()| Ok(())).unwrap_err();
+        let error = run(&placement, prepare, |_, ()| Ok(())).unwrap_err();
         assert_eq!(error.name, "third");
-        let error = run(&seats, |_| Ok(()), |_, ()| -> Result<(), _> { Err(failed("work")) });
+        let error = run(&placement, |_| Ok(()), |_, ()| -> Result<(), _> { Err(failed("work")) });
         assert_eq!(error.unwrap_err().name, "work");
     }
 
     #[test]
     fn the_gate_lies_between_the_last_preparation_and_the_first_work() {
-        let seats = Seats::choose(Session::detached(), 3).unwrap();
+        let placement = ThreadPlacement::choose(Session::detached(), 3).unwrap();
         let (prepared, open) = (AtomicUsize::new(0), AtomicBool::new(false));
         let members = run_behind(
             || {
@@ -305,25 +305,29 @@ mod tests {
                 open.store(true, Ordering::SeqCst);
                 Ok(())
             },
-            &seats,
+            &placement,
             |_| Ok(prepared.fetch_add(1, Ordering::SeqCst)),
             |_, _| Ok(open.load(Ordering::SeqCst)),
         );
         assert!(members.unwrap().iter().all(|member| member.result));
         let shut = || Err(failed("gate"));
-        let error = run_behind(shut, &seats, |_| Ok(()), |_, ()| Ok(())).unwrap_err();
+        let error = run_behind(shut, &placement, |_| Ok(()), |_, ()| Ok(())).unwrap_err();
         assert_eq!(error.name, "gate");
         let prepare = |thread| if thread == 1 { Err(failed("second")) } else { Ok(()) };
-        let error = run_behind(|| panic!("opened"), &seats, prepare, |_, ()| Ok(())).unwrap_err();
+        let error =
+            run_behind(|| panic!("opened"), &placement, prepare, |_, ()| Ok(())).unwrap_err();
         assert_eq!(error.name, "second");
     }
 
     #[test]
     fn zero_threads_means_every_allowed_cpu_and_too_many_are_noted() {
         let allowed = affinity::allowed();
-        let seats = Seats::choose(Session::detached(), 0).unwrap();
-        assert_eq!(seats.cpus, allowed.iter().copied().map(Some).collect::<Vec<_>>());
-        assert!(seats.notes.is_empty());
-        assert_eq!(Seats::choose(Session::detached(), allowed.len() + 1).unwrap().notes.len(), 1);
+        let placement = ThreadPlacement::choose(Session::detached(), 0).unwrap();
+        assert_eq!(placement.cpus, allowed.iter().copied().map(Some).collect::<Vec<_>>());
+        assert!(placement.notes.is_empty());
+        assert_eq!(
+            ThreadPlacement::choose(Session::detached(), allowed.len() + 1).unwrap().notes.len(),
+            1
+        );
     }
 }

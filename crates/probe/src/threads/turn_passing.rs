@@ -27,7 +27,7 @@ impl Method {
 }
 
 #[derive(Debug)]
-struct Shared {
+struct SharedTurn {
     session: Session,
     method: Method,
     /// Of each side, (where it reads its turn, where the other writes it).
@@ -36,7 +36,7 @@ struct Shared {
     over: AtomicBool,
 }
 
-impl Shared {
+impl SharedTurn {
     fn new(session: Session, method: Method) -> Result<Arc<Self>> {
         let pipe = || std::io::pipe().map_err(|error| ProbeError::os("A pipe", &error));
         let pipes = [pipe()?, pipe()?];
@@ -72,15 +72,15 @@ impl Shared {
         match self.method {
             Method::Pipe => self.read(side)?,
             Method::Futex => {
-                let other = 1 - side as u32;
-                while self.turn.load(Ordering::Acquire) == other {
+                let waiting_side = 1 - side as u32;
+                while self.turn.load(Ordering::Acquire) == waiting_side {
                     self.session.check()?;
                     // SAFETY: sleeps on our own word as long as it says that it is the other's turn.
                     unsafe {
                         let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
                         let no_limit = std::ptr::null::<libc::timespec>();
                         let word = self.turn.as_ptr();
-                        libc::syscall(libc::SYS_futex, word, operation, other, no_limit);
+                        libc::syscall(libc::SYS_futex, word, operation, waiting_side, no_limit);
                     }
                 }
             }
@@ -119,7 +119,7 @@ impl Shared {
 
 /// The thread at the other end: it hands every turn back at once.
 pub struct Partner {
-    shared: Arc<Shared>,
+    shared: Arc<SharedTurn>,
     thread: Option<JoinHandle<Result<Option<Switches>>>>,
     clock: Option<libc::clockid_t>,
 }
@@ -127,24 +127,24 @@ pub struct Partner {
 impl Partner {
     /// Starts it, pinned to `cpu`; it has had the turn once when this returns.
     pub fn start(session: Session, method: Method, cpu: usize) -> Result<Self> {
-        let shared = Shared::new(session, method)?;
-        let its = Arc::clone(&shared);
+        let shared = SharedTurn::new(session, method)?;
+        let partner_turn = Arc::clone(&shared);
         let serve = move || {
-            let served = affinity::pin(cpu).and_then(|()| its.serve());
+            let served = affinity::pin(cpu).and_then(|()| partner_turn.serve());
             if served.is_err() {
                 // Nobody waits for a turn that will not come back.
-                its.over.store(true, Ordering::Relaxed);
-                let _ = its.pass(0);
+                partner_turn.over.store(true, Ordering::Relaxed);
+                let _ = partner_turn.pass(0);
             }
             served
         };
         let thread = workers::start_owned("partner", serve)?;
         // A pointer in some C libraries and a number in others.
         #[allow(clippy::unnecessary_cast)]
-        let its = thread.as_pthread_t() as libc::pthread_t;
+        let pthread = thread.as_pthread_t() as libc::pthread_t;
         let mut clock: libc::clockid_t = 0;
         // SAFETY: the thread has not been joined.
-        let rc = unsafe { libc::pthread_getcpuclockid(its, &raw mut clock) };
+        let rc = unsafe { libc::pthread_getcpuclockid(pthread, &raw mut clock) };
         let partner = Self { shared, thread: Some(thread), clock: (rc == 0).then_some(clock) };
         partner.round_trip()?;
         Ok(partner)
@@ -193,17 +193,20 @@ mod tests {
         const ROUNDS: i64 = 2000;
         let cpu = affinity::allowed()[0];
         for method in [Method::Pipe, Method::Futex] {
-            let mine = std::thread::spawn(move || {
+            let switches = std::thread::spawn(move || {
                 affinity::pin(cpu).unwrap();
                 let partner = Partner::start(Session::detached(), method, cpu).unwrap();
                 let before = Switches::read();
                 (0..ROUNDS).for_each(|_| partner.round_trip().unwrap());
-                let mine = Switches::since(before).unwrap();
+                let own_switches = Switches::since(before).unwrap();
                 assert!(partner.cpu_ns() > 0);
-                let its = partner.end().unwrap().unwrap();
-                mine.voluntary + mine.involuntary + its.voluntary + its.involuntary
+                let partner_switches = partner.end().unwrap().unwrap();
+                own_switches.voluntary
+                    + own_switches.involuntary
+                    + partner_switches.voluntary
+                    + partner_switches.involuntary
             });
-            let switches = mine.join().unwrap();
+            let switches = switches.join().unwrap();
             // Others of this machine take the CPU now and then.
             assert!((2 * ROUNDS..3 * ROUNDS).contains(&switches), "{method:?}: {switches}");
         }

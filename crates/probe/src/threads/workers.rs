@@ -1,5 +1,5 @@
 //! Worker threads: the one way to start them, pinned to a CPU or not, and to wait for their results.
-use crate::error::{Kind, ProbeError, Result};
+use crate::error::{FailureKind, ProbeError, Result};
 use crate::trial::affinity;
 use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
 
@@ -7,9 +7,9 @@ use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
 const STACK_BYTES: usize = 256 << 10;
 
 /// A worker that ends before the scope in which it was started.
-pub struct Worker<'scope, T>(ScopedJoinHandle<'scope, Result<T>>);
+pub struct JoinedWorker<'scope, T>(ScopedJoinHandle<'scope, Result<T>>);
 
-impl<T> Worker<'_, T> {
+impl<T> JoinedWorker<'_, T> {
     /// Waits for its result; a panic of it is one of the caller.
     pub fn join(self) -> Result<T> {
         self.0.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -21,12 +21,15 @@ pub fn start<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     cpu: Option<usize>,
     work: impl FnOnce() -> Result<T> + Send + 'scope,
-) -> Result<Worker<'scope, T>> {
+) -> Result<JoinedWorker<'scope, T>> {
     let pinned = move || {
         cpu.map_or(Ok(()), affinity::pin)?;
         work()
     };
-    builder("worker").spawn_scoped(scope, pinned).map(Worker).map_err(|error| no_thread(&error))
+    builder("worker")
+        .spawn_scoped(scope, pinned)
+        .map(JoinedWorker)
+        .map_err(|error| no_thread(&error))
 }
 
 /// Starts a thread that may outlive its caller.
@@ -48,7 +51,7 @@ fn builder(name: &str) -> Builder {
 
 fn no_thread(error: &std::io::Error) -> ProbeError {
     ProbeError::new(
-        Kind::Lacks,
+        FailureKind::Lacks,
         "no_threads",
         format!("A worker thread cannot be started: {error}."),
         "Ask for fewer threads, streams or operations in flight, or raise the limit on processes.",

@@ -1,11 +1,11 @@
 //! A closed loop's completions, counted: a warm-up, then a rate and a latency histogram that belong
 //! together.
-use crate::error::{Kind, ProbeError, Result};
+use crate::error::{FailureKind, ProbeError, Result};
 use hdrhistogram::Histogram;
 
 /// What a closed loop saw.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct ClosedLoopResult {
     pub operations_per_s: f64,
     /// Latency of each counted operation.
     pub latency: Histogram<u64>,
@@ -39,7 +39,7 @@ pub fn pairs(histogram: &Histogram<u64>) -> Vec<(f64, u64)> {
 /// rise); the completion that ends it starts the count and is not part of it, so that the counted
 /// operations and the counted time belong together: n completions, n intervals.
 #[derive(Debug)]
-pub struct Window {
+pub struct CompletionWindow {
     warm_until_ns: u64,
     duration_ns: u64,
     first_ns: u64,
@@ -47,7 +47,7 @@ pub struct Window {
     histogram: Histogram<u64>,
 }
 
-impl Window {
+impl CompletionWindow {
     /// A window of `duration_ns`, after a warm-up of a tenth of it from `now_ns` on.
     pub fn open(now_ns: u64, duration_ns: u64) -> Self {
         let histogram = latency_histogram();
@@ -77,14 +77,14 @@ impl Window {
     }
 
     /// What the workers saw together. Their queues are independent, so their rates add up.
-    pub fn outcome(windows: impl IntoIterator<Item = Self>) -> Result<Outcome> {
+    pub fn outcome(windows: impl IntoIterator<Item = Self>) -> Result<ClosedLoopResult> {
         let mut latency = latency_histogram();
         let mut operations_per_s = 0.0;
         for window in windows {
             let elapsed_ns = window.last_ns.saturating_sub(window.first_ns);
             if window.histogram.is_empty() || elapsed_ns == 0 {
                 return Err(ProbeError::new(
-                    Kind::Failed,
+                    FailureKind::Failed,
                     "too_short",
                     "No operation was counted.",
                     "Set a longer `duration_ns`.",
@@ -93,7 +93,7 @@ impl Window {
             operations_per_s += window.histogram.len() as f64 * 1e9 / elapsed_ns as f64;
             latency.add(&window.histogram).expect("all windows have the same bounds");
         }
-        Ok(Outcome { operations_per_s, latency })
+        Ok(ClosedLoopResult { operations_per_s, latency })
     }
 }
 
@@ -103,14 +103,14 @@ mod tests {
 
     #[test]
     fn a_steady_train_of_completions_gives_its_rate_exactly() {
-        let mut window = Window::open(77_000, 1_000_000);
+        let mut window = CompletionWindow::open(77_000, 1_000_000);
         let start = 77_000;
         // One completion every 1000 ns, each 4000 ns under way: depth 4.
         let mut turn = 1;
         while window.completed(start + turn * 1000, 4000) {
             turn += 1;
         }
-        let outcome = Window::outcome([window]).unwrap();
+        let outcome = CompletionWindow::outcome([window]).unwrap();
         assert!((outcome.operations_per_s - 1e6).abs() < 1e-6);
         assert_eq!(outcome.latency.len(), 1000);
         let depth = outcome.operations_per_s * outcome.latency.mean() / 1e9;
@@ -120,11 +120,11 @@ mod tests {
 
     #[test]
     fn an_operation_slower_than_the_window_still_counts_once() {
-        let mut window = Window::open(0, 1000);
+        let mut window = CompletionWindow::open(0, 1000);
         let start = 100;
         assert!(window.completed(start + 5_000_000, 1));
         assert!(!window.completed(start + 15_000_000, 10_000_000));
-        let outcome = Window::outcome([window]).unwrap();
+        let outcome = CompletionWindow::outcome([window]).unwrap();
         assert!((outcome.operations_per_s - 100.0).abs() < 1e-9);
     }
 
@@ -136,6 +136,9 @@ mod tests {
 
     #[test]
     fn nothing_counted_is_an_error_and_not_a_zero() {
-        assert_eq!(Window::outcome([Window::open(0, 1)]).unwrap_err().name, "too_short");
+        assert_eq!(
+            CompletionWindow::outcome([CompletionWindow::open(0, 1)]).unwrap_err().name,
+            "too_short"
+        );
     }
 }

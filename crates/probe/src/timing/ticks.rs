@@ -8,12 +8,12 @@ pub trait Ticks {
 
     /// The counter and `CLOCK_MONOTONIC` at one moment: the tightest of 16 attempts, so that an
     /// interruption between the two readings does not count.
-    fn pair() -> Pair {
+    fn pair() -> TickReading {
         let attempt = |_| {
             let before = Self::now();
             let monotonic_ns = monotonic_ns();
             let width = Self::now().saturating_sub(before);
-            (width, Pair { ticks: before + width / 2, monotonic_ns })
+            (width, TickReading { ticks: before + width / 2, monotonic_ns })
         };
         (0..16).map(attempt).min_by_key(|(width, _)| *width).expect("there are 16").1
     }
@@ -43,12 +43,12 @@ impl Ticks for Tsc {
 
 /// A counter and `CLOCK_MONOTONIC` at one moment.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Pair {
+pub struct TickReading {
     pub ticks: u64,
     pub monotonic_ns: u64,
 }
 
-impl Pair {
+impl TickReading {
     /// Length of a tick, from two moments.
     pub fn ns_per_tick(&self, earlier: &Self) -> f64 {
         let ns = self.monotonic_ns.saturating_sub(earlier.monotonic_ns) as f64;

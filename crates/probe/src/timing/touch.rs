@@ -57,7 +57,7 @@ mod tests {
     fn a_mapping_of_a_file_is_taken_and_others_are_not() {
         let line = "55d0c0a00000-55d0c0a21000 r-xp 00002000 fe:00 1442 /usr/bin/it's (deleted)";
         assert_eq!(file_mapping(line), Some((0x55d0_c0a0_0000, 0x55d0_c0a2_1000)));
-        for other in [
+        for line in [
             "7ffd1000-7ffd2000 rw-p 00000000 00:00 0 [stack]",
             "7ffd1000-7ffd2000 r-xp 00000000 00:00 0 [vdso]",
             "55d0c0a00000-55d0c0a21000 rw-p 00002000 fe:00 1442 /usr/bin/it",
@@ -65,7 +65,7 @@ mod tests {
             "7f00-7f01 r--p 00000000 00:00 0",
             "",
         ] {
-            assert_eq!(file_mapping(other), None, "{other}");
+            assert_eq!(file_mapping(line), None, "{line}");
         }
     }
 

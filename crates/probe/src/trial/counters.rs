@@ -9,7 +9,7 @@
 use crate::machine::steal;
 use crate::trial::idle_cpu;
 use crate::trial::other_programs::{self, Others};
-use crate::trial::shared_kernel::Kernel;
+use crate::trial::shared_kernel::KernelCounters;
 use nephoscope_linux::cgroup::{Cgroups, Throttled};
 use nephoscope_linux::clock;
 use nephoscope_linux::files::Files;
@@ -31,7 +31,7 @@ struct Pressure {
 
 /// What the kernel counted for this process and its waited-for children.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Usage {
+struct ProcessUsage {
     major_faults: i64,
     minor_faults: i64,
     voluntary_switches: i64,
@@ -49,13 +49,13 @@ pub struct Counters {
     steal_hidden: Option<&'static str>,
     pressure: Pressure,
     throttled: Option<Vec<Throttled>>,
-    usage: Option<Usage>,
+    usage: Option<ProcessUsage>,
     swap_in_pages: Option<u64>,
     swap_out_pages: Option<u64>,
     swapped_bytes: Option<u64>,
     load_1m: Option<f64>,
-    others: Others,
-    kernel: Kernel,
+    other_programs: Others,
+    kernel: KernelCounters,
 }
 
 impl Counters {
@@ -69,7 +69,7 @@ impl Counters {
         counters
     }
 
-    fn read_files(files: &Files, usage: Option<&Usage>) -> Self {
+    fn read_files(files: &Files, usage: Option<&ProcessUsage>) -> Self {
         let throttled = Cgroups::find(files).throttled(files).ok();
         let vmstat = files.text("/proc/vmstat").unwrap_or_default();
         let status = files.text("/proc/self/status").unwrap_or_default();
@@ -80,8 +80,8 @@ impl Counters {
         let whole = other_programs::whole_kernel(files);
         let others = Others::read(files, whole, cpu.as_ref(), &vmstat, own_ticks);
         Self {
-            others,
-            kernel: Kernel::read(files, whole == Some(false), &stat, &vmstat),
+            other_programs: others,
+            kernel: KernelCounters::read(files, whole == Some(false), &stat, &vmstat),
             cpu,
             pressure: pressure(files),
             throttled,
@@ -111,9 +111,9 @@ impl Counters {
             stall_ratio(of(&self.pressure)?, of(&before.pressure)?, elapsed_ns)
         };
         let usage = self.usage.zip(before.usage);
-        let used = |of: fn(&Usage) -> i64| usage.map(|(now, then)| of(&now) - of(&then));
+        let used = |of: fn(&ProcessUsage) -> i64| usage.map(|(now, then)| of(&now) - of(&then));
         let pages = |now: Option<u64>, then: Option<u64>| now?.checked_sub(then?);
-        let kernel = |of: fn(&Kernel) -> Option<u64>| {
+        let kernel = |of: fn(&KernelCounters) -> Option<u64>| {
             let change = of(&self.kernel)?.checked_sub(of(&before.kernel)?)?;
             (elapsed_ns > 0).then(|| change as f64 * 1e9 / elapsed_ns as f64)
         };
@@ -154,14 +154,14 @@ impl Counters {
     /// CPUs that the other programs in sight used; the ticks of the own and of all are rounded
     /// apart, so that a little below 0 is 0.
     fn others_busy_cpus(&self, before: &Self, elapsed_ns: u64) -> Option<f64> {
-        let ticks = (self.others.ticks? - before.others.ticks?).max(0) as f64;
+        let ticks = (self.other_programs.ticks? - before.other_programs.ticks?).max(0) as f64;
         let seconds = elapsed_ns as f64 / 1e9;
         (seconds * TICKS_PER_S >= 10.0).then(|| ticks / TICKS_PER_S / seconds)
     }
 
     /// Bytes a second between the disks and others; our own, still to be written, count before.
     fn others_io_rate(&self, before: &Self, elapsed_ns: u64) -> Option<f64> {
-        let bytes = (self.others.io_bytes? - before.others.io_bytes?).max(0) as f64;
+        let bytes = (self.other_programs.io_bytes? - before.other_programs.io_bytes?).max(0) as f64;
         (elapsed_ns > 0).then(|| bytes * 1e9 / elapsed_ns as f64)
     }
 
@@ -201,11 +201,11 @@ fn stall_ratio(now_us: u64, before_us: u64, elapsed_ns: u64) -> Option<f64> {
     (elapsed_ns > 0).then(|| stalled_us as f64 * 1e3 / elapsed_ns as f64)
 }
 
-fn usage() -> Option<Usage> {
+fn usage() -> Option<ProcessUsage> {
     let own = clock::usage(libc::RUSAGE_SELF)?;
     let children = clock::usage(libc::RUSAGE_CHILDREN)?;
     let meter = idle_cpu::switches();
-    Some(Usage {
+    Some(ProcessUsage {
         major_faults: own.ru_majflt + children.ru_majflt,
         minor_faults: own.ru_minflt + children.ru_minflt,
         voluntary_switches: own.ru_nvcsw + children.ru_nvcsw - meter.0,

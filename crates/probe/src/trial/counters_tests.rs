@@ -48,12 +48,12 @@ fn the_keys_are_stable_and_in_order() {
 #[test]
 fn a_hidden_proc_gives_nulls_and_no_zeros() {
     let hidden = reading(&[], 1_000_000_000);
-    let beside = hidden.since(&reading(&[], 0));
-    let told = ["elapsed_ns", "clock_step_ns"];
-    for key in KEYS.iter().filter(|key| !told.contains(key)) {
-        assert!(beside[*key].is_null(), "{key} is {}", beside[*key]);
+    let change = hidden.since(&reading(&[], 0));
+    let always_known = ["elapsed_ns", "clock_step_ns"];
+    for key in KEYS.iter().filter(|key| !always_known.contains(key)) {
+        assert!(change[*key].is_null(), "{key} is {}", change[*key]);
     }
-    assert_eq!(beside["elapsed_ns"], 1_000_000_000);
+    assert_eq!(change["elapsed_ns"], 1_000_000_000);
 }
 
 #[test]

@@ -50,7 +50,7 @@ pub struct Trial {
     /// The far side that was named although the benchmark can do without.
     peer: Option<Peer>,
     /// What watches a CPU that the benchmark leaves free; made ready at the gate.
-    spare: IdleCpuMonitor,
+    idle_cpu_monitor: IdleCpuMonitor,
     /// The CPUs at the beginning, before anything was pinned; `None` where no meter is wanted.
     watchable: Option<Vec<usize>>,
 }
@@ -106,7 +106,7 @@ impl Trial {
             out: TrialWriter::new(spec, out, clock::monotonic_ns),
             opened: None,
             peer: None,
-            spare: IdleCpuMonitor::missing("no gap meter was asked for"),
+            idle_cpu_monitor: IdleCpuMonitor::missing("no gap meter was requested"),
             watchable: None,
         })
     }
@@ -125,7 +125,7 @@ impl Trial {
         }
         let (mut start_wall_ns, mut lead_ns) = (None, 0);
         if let Some(cpus) = &self.watchable {
-            self.spare = IdleCpuMonitor::prepare(self.spec(), &self.params, cpus);
+            self.idle_cpu_monitor = IdleCpuMonitor::prepare(self.spec(), &self.params, cpus);
         }
         if self.session.has_control() {
             let began_ns = clock::monotonic_ns();
@@ -152,7 +152,7 @@ impl Trial {
     }
 
     fn open(&mut self, counters: Counters) {
-        self.spare.begin();
+        self.idle_cpu_monitor.begin();
         self.out.start();
         self.opened = Some((clock::realtime_ns(), counters));
     }
@@ -171,7 +171,7 @@ impl Trial {
         let (_, before) = self.opened.as_ref().expect("every instrument says when it is prepared");
         let mut counters = Counters::read().since(before);
         if let Some(keys) = counters.as_object_mut() {
-            keys.extend(self.spare.report());
+            keys.extend(self.idle_cpu_monitor.report());
         }
         counters
     }
@@ -179,7 +179,7 @@ impl Trial {
     fn finish(&mut self, served: Option<Value>) -> Result<()> {
         let elapsed_ns = self.out.at_ns();
         let counters = self.counters();
-        self.spare.end();
+        self.idle_cpu_monitor.end();
         let started_wall_ns = self.opened.as_ref().map_or(0, |(wall_ns, _)| *wall_ns);
         self.out.done(Done { started_wall_ns, elapsed_ns, counters, served, ..Done::default() })
     }

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
     use nephoscope_linux::captured::Captured;
 
-    fn seen(captured: &Captured, cpu: Option<&CpuTimes>, vmstat: &str, own: Option<i64>) -> Others {
+    fn read(captured: &Captured, cpu: Option<&CpuTimes>, vmstat: &str, own: Option<i64>) -> Others {
         let files = captured.files();
         Others::read(&files, whole_kernel(&files), cpu, vmstat, own)
     }
@@ -116,7 +116,7 @@ mod tests {
         captured.link("/proc/self/ns/pid", FIRST_PID_NAMESPACE);
         let cpu = CpuTimes { busy: 500, idle: 0, steal: None };
         let vmstat = "pgpgin 10\npgpgout 5\n";
-        let others = seen(&captured, Some(&cpu), vmstat, Some(120));
+        let others = read(&captured, Some(&cpu), vmstat, Some(120));
         let wanted = Others { ticks: Some(380), io_bytes: Some(15 * 1024 - 5120) };
         assert_eq!(others, wanted);
     }
@@ -132,7 +132,7 @@ mod tests {
             ("/proc/loadavg", "0"),
         ]);
         captured.link("/proc/self/ns/pid", "pid:[4026532000]");
-        let others = seen(&captured, None, "", None);
+        let others = read(&captured, None, "", None);
         assert_eq!(others, Others { ticks: Some(50 + 10), io_bytes: Some(2 * 5120) });
     }
 
@@ -151,13 +151,13 @@ mod tests {
             captured.link(&format!("/proc/{path}/ns/net"), &format!("net:[{network}]"));
         }
         let cpu = CpuTimes { busy: 500, idle: 0, steal: None };
-        let others = seen(&captured, Some(&cpu), "", Some(1));
+        let others = read(&captured, Some(&cpu), "", Some(1));
         assert_eq!(others, Others { ticks: Some(50), io_bytes: Some(5120) });
     }
 
     #[test]
     fn what_is_hidden_is_none() {
         let captured = Captured::new(&[]);
-        assert_eq!(seen(&captured, None, "", Some(1)), Others::default());
+        assert_eq!(read(&captured, None, "", Some(1)), Others::default());
     }
 }

@@ -1,6 +1,6 @@
 //! What a trial has to obey while it runs: cancellation, its deadline, the control channel. A value
 //! that is passed to whatever waits or loops.
-use crate::error::{Kind, ProbeError, Result};
+use crate::error::{FailureKind, ProbeError, Result};
 use crate::trial::signals::{self, Flags};
 use nephoscope_linux::clock;
 use nephoscope_wire::arguments::Limits;
@@ -62,13 +62,13 @@ impl Session {
         match self.flags.ending() {
             None => Ok(()),
             Some(124) => Err(ProbeError::new(
-                Kind::Deadline,
+                FailureKind::Deadline,
                 "deadline",
                 "The deadline passed before the benchmark was done.",
                 "Give it more time, or smaller parameters.",
             )),
             Some(_) => Err(ProbeError::new(
-                Kind::Cancelled,
+                FailureKind::Cancelled,
                 "cancelled",
                 "The benchmark was cancelled.",
                 "Run it again; nothing was left behind.",
@@ -93,7 +93,7 @@ impl Session {
         loop {
             self.check()?;
             if self.is_stopped() {
-                return Err(ended_before_start("It was told to stop"));
+                return Err(ended_before_start("It received `stop`"));
             }
             let left_ns = wall_ns.saturating_sub(clock::realtime_ns());
             match left_ns {
@@ -130,7 +130,7 @@ impl Session {
             ControlLine::Token(token) => Ok(token),
             _ => Err(ProbeError::usage(
                 "The first line on standard input must be `token …`.",
-                "A server never serves strangers.",
+                "A server serves only a peer that presents the token.",
             )),
         }
     }
@@ -164,7 +164,7 @@ impl Session {
                     self.check()?;
                     return Ok(Go { start_wall_ns, peer: named });
                 }
-                ControlLine::Stop => return Err(ended_before_start("It was told to stop")),
+                ControlLine::Stop => return Err(ended_before_start("It received `stop`")),
                 ControlLine::Peer(peer) => named = Some(peer),
                 ControlLine::Token(_) => return Err(ControlLine::unknown("token")),
                 ControlLine::Credentials(_) => return Err(ControlLine::unknown("credentials")),
@@ -203,7 +203,7 @@ impl Session {
 
 fn ended_before_start(why: &str) -> ProbeError {
     let message = format!("{why} before it began.");
-    ProbeError::new(Kind::Cancelled, "cancelled", message, "Send `go` to start it.")
+    ProbeError::new(FailureKind::Cancelled, "cancelled", message, "Send `go` to start it.")
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use nephoscope_linux::proc;
 
 /// Cumulative; `None` where hidden, and where nobody else uses this kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Kernel {
+pub struct KernelCounters {
     pub read_bytes: Option<u64>,
     pub written_bytes: Option<u64>,
     /// Requests to write a disk's cache out.
@@ -18,7 +18,7 @@ pub struct Kernel {
     pub switches: Option<u64>,
 }
 
-impl Kernel {
+impl KernelCounters {
     /// Reads the counters, given the texts that are read anyway.
     pub fn read(files: &Files, shared: bool, stat: &str, vmstat: &str) -> Self {
         if !shared {
@@ -67,21 +67,24 @@ mod tests {
             ),
             ("/proc/net/softnet_stat", "0000000a 0 0\n00000010 0 0\n"),
         ]);
-        let seen = Kernel::read(&captured.files(), true, STAT, VMSTAT);
-        let wanted = Kernel {
+        let counters = KernelCounters::read(&captured.files(), true, STAT, VMSTAT);
+        let wanted = KernelCounters {
             read_bytes: Some(3 << 10),
             written_bytes: Some(5 << 10),
             flushes: Some(42),
             packets: Some(26),
             switches: Some(512),
         };
-        assert_eq!(seen, wanted);
+        assert_eq!(counters, wanted);
     }
 
     #[test]
     fn what_is_hidden_or_old_or_ours_alone_is_none() {
         let old = Captured::new(&[("/proc/diskstats", " 8 0 sda 1 2 3 4 5 6 7 8 9 10 11\n")]);
-        assert_eq!(Kernel::read(&old.files(), true, "", ""), Kernel::default());
-        assert_eq!(Kernel::read(&old.files(), false, STAT, VMSTAT), Kernel::default());
+        assert_eq!(KernelCounters::read(&old.files(), true, "", ""), KernelCounters::default());
+        assert_eq!(
+            KernelCounters::read(&old.files(), false, STAT, VMSTAT),
+            KernelCounters::default()
+        );
     }
 }

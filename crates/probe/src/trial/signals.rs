@@ -44,7 +44,7 @@ impl Flags {
 pub static FLAGS: Flags = Flags::new();
 
 /// How the handler of SIGIO reads standard input.
-struct Input {
+struct ControlInput {
     /// One of the constants below.
     role: AtomicU8,
     /// Whether `stop` lets the trial end in order instead of cancelling it.
@@ -64,7 +64,7 @@ const READ_BY_TRIAL: u8 = 1;
 /// The handler reads control lines.
 const READ_BY_HANDLER: u8 = 2;
 
-static INPUT: Input = Input {
+static INPUT: ControlInput = ControlInput {
     role: AtomicU8::new(WATCH_FOR_END),
     orderly_stop: AtomicBool::new(false),
     reading: AtomicBool::new(false),
@@ -237,7 +237,7 @@ fn lines_end_trial() -> bool {
     false
 }
 
-impl Input {
+impl ControlInput {
     /// Adds bytes to the current line; returns whether they ended a line `stop`.
     fn holds_stop(&self, bytes: &[u8]) -> bool {
         let (mut word, mut length) =

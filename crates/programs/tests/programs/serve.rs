@@ -39,8 +39,8 @@ fn connect(server: &Server) -> TcpStream {
 #[test]
 fn the_peer_with_the_token_is_served_and_counted() {
     let mut server = serve("30");
-    let mut stranger = connect(&server);
-    stranger.write_all(b"not-the-token-at-all-9876543210\n").unwrap();
+    let mut unauthenticated = connect(&server);
+    unauthenticated.write_all(b"not-the-token-at-all-9876543210\n").unwrap();
     let mut silent = connect(&server);
     let mut peer = connect(&server);
     peer.write_all(format!("{TOKEN}\n").as_bytes()).unwrap();
@@ -50,7 +50,7 @@ fn the_peer_with_the_token_is_served_and_counted() {
     let mut back = Vec::new();
     peer.read_to_end(&mut back).unwrap();
     assert_eq!(back, sent);
-    for hung_up in [&mut stranger, &mut silent] {
+    for hung_up in [&mut unauthenticated, &mut silent] {
         assert!(!matches!(hung_up.read(&mut [0u8; 1]), Ok(1..)));
     }
     let mut line = String::new();

@@ -1,7 +1,7 @@
 //! The deadline and the control channel, each on a thread of its own: nothing is measured here that a
 //! thread could disturb. The control channel (`--control`) is that of the probe.
 use nephoscope_wire::arguments::Limits;
-use nephoscope_wire::error::{Error, Kind};
+use nephoscope_wire::error::{Error, FailureKind};
 use nephoscope_wire::lines::ControlLine;
 use nephoscope_wire::writer::report_error;
 use std::io::{BufRead, Write};
@@ -25,7 +25,7 @@ impl Control {
         thread::spawn(move || {
             thread::sleep(deadline);
             exit_with(&Error::new(
-                Kind::Deadline,
+                FailureKind::Deadline,
                 "deadline",
                 "The deadline passed before the benchmark was done.",
                 "Give it more time, or smaller parameters.",
@@ -86,7 +86,7 @@ fn read(sender: &Sender<Option<String>>, has_started: &AtomicBool) {
         thread::sleep(Duration::from_millis(5));
     }
     exit_with(&Error::new(
-        Kind::Cancelled,
+        FailureKind::Cancelled,
         "cancelled",
         "The benchmark was cancelled.",
         "Run it again; nothing was left behind.",
@@ -108,7 +108,7 @@ fn is_pipe_or_socket() -> bool {
 
 fn cancelled_early(why: &str) -> Error {
     let message = format!("{why} before the start.");
-    Error::new(Kind::Cancelled, "cancelled", message, "Send `go` to start it.")
+    Error::new(FailureKind::Cancelled, "cancelled", message, "Send `go` to start it.")
 }
 
 fn unknown_line(line: &str) -> Error {

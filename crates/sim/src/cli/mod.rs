@@ -44,7 +44,7 @@ Commands of --control:
 
 /// A trial, as the arguments describe it.
 #[derive(Clone, Debug, Default)]
-struct Request {
+struct TrialRequest {
     id: String,
     params: Map<String, Value>,
     seed: u64,
@@ -82,12 +82,12 @@ fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<(), Error> {
     }
 }
 
-fn parse_request(arguments: &mut Arguments) -> Result<Request, Error> {
-    let mut request = Request {
+fn parse_request(arguments: &mut Arguments) -> Result<TrialRequest, Error> {
+    let mut request = TrialRequest {
         is_check: arguments.command() == "check",
         id: arguments.operand("the id of a benchmark")?,
         seed: 1,
-        ..Request::default()
+        ..TrialRequest::default()
     };
     while let Some(option) = arguments.next_option()? {
         match option.as_str() {

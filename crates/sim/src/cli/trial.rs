@@ -4,7 +4,7 @@
 //! the speed of this machine, so that the same seed gives the same lines.
 use super::benchmarks::Benchmark;
 use super::control::{wall_ns, Control};
-use super::Request;
+use super::TrialRequest;
 use nephoscope_sim::samples::Sink;
 use nephoscope_wire::error::Error;
 use nephoscope_wire::lines::Done;
@@ -14,8 +14,8 @@ use serde_json::{json, Value};
 use std::io::{BufWriter, Stdout};
 use std::time::Instant;
 
-pub struct Trial {
-    pub request: Request,
+pub struct SimulationTrial {
+    pub request: TrialRequest,
     /// The parameters of the request, checked, with defaults.
     pub params: Params,
     pub writer: TrialWriter<BufWriter<Stdout>>,
@@ -24,9 +24,9 @@ pub struct Trial {
 }
 
 /// Runs a benchmark once and prints its lines, or only checks its input.
-pub fn run(benchmark: &Benchmark, request: Request) -> Result<(), Error> {
+pub fn run(benchmark: &Benchmark, request: TrialRequest) -> Result<(), Error> {
     let out = BufWriter::with_capacity(1 << 16, std::io::stdout());
-    let mut trial = Trial {
+    let mut trial = SimulationTrial {
         params: Params::check(benchmark.spec, &request.params)?,
         writer: TrialWriter::new(benchmark.spec, out, || 0),
         control: Control::start(&request.limits),
@@ -41,11 +41,11 @@ pub fn run(benchmark: &Benchmark, request: Request) -> Result<(), Error> {
     trial.writer.done(Done { started_wall_ns, elapsed_ns, counters: json!({}), ..Done::default() })
 }
 
-impl Trial {
+impl SimulationTrial {
     /// Returns the random seed: the parameter `seed` if it is not 0, else `--seed`.
     pub fn seed(&self) -> u64 {
-        let given = self.params.as_json().get("seed").and_then(Value::as_u64);
-        given.filter(|seed| *seed != 0).unwrap_or(self.request.seed)
+        let seed = self.params.as_json().get("seed").and_then(Value::as_u64);
+        seed.filter(|seed| *seed != 0).unwrap_or(self.request.seed)
     }
 
     /// Starts the simulation, after everything is checked; only the first call has an effect. With a

@@ -1,5 +1,5 @@
 //! Autoscaling of the instances of a site.
-use super::model::{Event, Events, Simulation};
+use super::model::{GeoEvent, GeoEvents, GeoSimulation};
 use super::scenario::{Autoscaling, Broker};
 use super::transfer::from_ms;
 use crate::{Nanos, SECOND};
@@ -8,7 +8,7 @@ use crate::{Nanos, SECOND};
 const CLOUDANALYST_INTERVAL: Nanos = 60 * SECOND;
 const CLOUDANALYST_MAX: usize = 100;
 
-impl Simulation<'_> {
+impl GeoSimulation<'_> {
     /// Returns the interval at which the autoscaler checks a site; None for never.
     pub(super) fn scaling_interval(&self, site: usize) -> Option<Nanos> {
         if self.compat {
@@ -19,11 +19,11 @@ impl Simulation<'_> {
     }
 
     /// Checks whether a site needs more or fewer instances.
-    pub(super) fn check_scaling(&mut self, site: usize, events: &mut Events) {
+    pub(super) fn check_scaling(&mut self, site: usize, events: &mut GeoEvents) {
         let now = events.now();
         let interval = self.scaling_interval(site);
         if let Some(interval) = interval.filter(|interval| now + interval <= self.end) {
-            events.schedule_after(interval, Event::ScalingCheck(site as u16));
+            events.schedule_after(interval, GeoEvent::ScalingCheck(site as u16));
         }
         if self.compat {
             self.scale_as_cloudanalyst(site, events);
@@ -33,7 +33,7 @@ impl Simulation<'_> {
     }
 
     /// Starts as many instances as lower the utilisation to the upper bound, or retires one.
-    fn scale(&mut self, site: usize, rule: &Autoscaling, events: &mut Events) {
+    fn scale(&mut self, site: usize, rule: &Autoscaling, events: &mut GeoEvents) {
         let now = events.now();
         let pool = &mut self.pools[site];
         let busy_ns = pool.busy_since_check(now);
@@ -47,7 +47,7 @@ impl Simulation<'_> {
             pool.starting += needed - present;
             for _ in present..needed {
                 let delay = from_ms(rule.delay_s * 1e3);
-                events.schedule_after(delay, Event::InstanceReady(site as u16));
+                events.schedule_after(delay, GeoEvent::InstanceReady(site as u16));
             }
         } else if utilisation < rule.down_at && pool.starting == 0 && open as u32 > rule.min {
             let changed = pool.retire_instance(now);
@@ -56,7 +56,7 @@ impl Simulation<'_> {
     }
 
     /// Puts a starting instance into service.
-    pub(super) fn start_instance(&mut self, site: usize, events: &mut Events) {
+    pub(super) fn start_instance(&mut self, site: usize, events: &mut GeoEvents) {
         let pool = &mut self.pools[site];
         pool.starting -= 1;
         let changed = pool.add_instance(events.now());
@@ -65,7 +65,7 @@ impl Simulation<'_> {
     }
 
     /// CloudAnalyst: adds an instance whenever the last processing time is not the best so far.
-    fn scale_as_cloudanalyst(&mut self, site: usize, events: &mut Events) {
+    fn scale_as_cloudanalyst(&mut self, site: usize, events: &mut GeoEvents) {
         let times = &mut self.broker.processing[site];
         let Some((last, _)) = times.last else { return };
         if times.best.is_none_or(|best| last <= best) {

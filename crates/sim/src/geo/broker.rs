@@ -5,7 +5,7 @@ use super::profile::HOUR;
 use super::scenario::Broker;
 use super::topology::{Base, NetworkPath, Topology};
 use super::transfer::Network;
-use crate::random::Stream;
+use crate::random::RandomStream;
 use crate::Nanos;
 
 /// CloudAnalyst: a processing time older than ten minutes is discarded.
@@ -33,7 +33,7 @@ pub struct SiteBroker {
     pub processing: Vec<ProcessingTimes>,
     /// Service time of a request on an idle instance of each site.
     idle_ns: Vec<f64>,
-    stream: Stream,
+    stream: RandomStream,
 }
 
 /// What is available at present.
@@ -56,7 +56,7 @@ impl SiteBroker {
         compat: bool,
         topology: &Topology,
         instructions: f64,
-        stream: Stream,
+        stream: RandomStream,
     ) -> Self {
         let idle = |speed: f64| instructions / speed * MS;
         Self {
@@ -106,11 +106,11 @@ impl SiteBroker {
     fn closest(&mut self, base: &Base, present: &Availability<'_>) -> Option<usize> {
         let mut open = base.nearest.iter().filter(|entry| present.is_open(entry.0));
         let (first, rank) = *open.next()?;
-        let others = open.take_while(|entry| entry.1 == rank).count() as u64;
-        if others == 0 {
+        let rivals = open.take_while(|entry| entry.1 == rank).count() as u64;
+        if rivals == 0 {
             return Some(first);
         }
-        let place = self.stream.below(others + 1) as usize;
+        let place = self.stream.below(rivals + 1) as usize;
         let mut open = base.nearest.iter().filter(|entry| present.is_open(entry.0));
         open.nth(place).map(|entry| entry.0)
     }

@@ -1,5 +1,5 @@
 //! Checks of a scenario that do not need its names to be resolved.
-use super::scenario::{Broker, Latency, Outage, Scenario, Site, UserBase};
+use super::scenario::{Broker, GeoScenario, Latency, Outage, Site, UserBase};
 use crate::error::{check_version, positive, refuse, within, Result};
 
 /// Maximum number of simulated hours: ten years.
@@ -7,7 +7,7 @@ const MAX_HOURS: f64 = 87_600.0;
 /// Maximum size of a message: a petabyte.
 const MAX_BYTES: f64 = 1e15;
 
-impl Scenario {
+impl GeoScenario {
     /// Returns the length of the warm-up in seconds.
     pub fn warm_up_s(&self) -> f64 {
         self.warm_up_s.unwrap_or(if self.compat.is_some() { 0.0 } else { 60.0 })

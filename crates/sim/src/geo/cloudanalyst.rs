@@ -1,12 +1,12 @@
 //! The parts of CloudAnalyst's model that have no counterpart: bursts, and responses that end with the
 //! first batch.
-use super::model::{Event, Events, InFlightMessage, Message, Simulation};
+use super::model::{GeoEvent, GeoEvents, GeoSimulation, InFlightMessage, Message};
 use super::transfer::Direction;
 use crate::Nanos;
 
-impl Simulation<'_> {
+impl GeoSimulation<'_> {
     /// Sends the requests of all users of a base at once.
-    pub(super) fn send_burst(&mut self, base: usize, events: &mut Events) {
+    pub(super) fn send_burst(&mut self, base: usize, events: &mut GeoEvents) {
         let now = events.now();
         self.last_burst = self.last_burst.max(now);
         let burst = self.sources[base].burst(&self.topology.bases[base], now);
@@ -18,11 +18,11 @@ impl Simulation<'_> {
         if users % group > 0 {
             self.send_message(base, (users % group) as u32, events);
         }
-        events.schedule_at(next, Event::Request(base as u16));
+        events.schedule_at(next, GeoEvent::Request(base as u16));
     }
 
     /// Answers a whole message when its first batch is complete.
-    pub(super) fn answer_first_batch(&mut self, id: u32, events: &mut Events) {
+    pub(super) fn answer_first_batch(&mut self, id: u32, events: &mut GeoEvents) {
         let now = events.now();
         let message = self.messages.get(id);
         message.is_answered = true;
@@ -40,11 +40,11 @@ impl Simulation<'_> {
             self.network.send(from, path, Direction::Down, now, (message.requests, bytes));
         let Message { sent, requests, base, site, .. } = message;
         let response = InFlightMessage { sent, requests, base, site };
-        events.schedule_after((duration + 0.5) as Nanos, Event::ResponseArrival(response));
+        events.schedule_after((duration + 0.5) as Nanos, GeoEvent::ResponseArrival(response));
     }
 
     /// Receives a response, and subtracts it from the traffic twice.
-    pub(super) fn receive_response(&mut self, message: &InFlightMessage, events: &mut Events) {
+    pub(super) fn receive_response(&mut self, message: &InFlightMessage, events: &mut GeoEvents) {
         self.in_flight -= 1;
         let (base, site) = (message.base as usize, message.site as usize);
         if let Some(path) = &self.topology.bases[base].paths[site] {

@@ -1,11 +1,11 @@
 //! Failures of sites and network paths.
-use super::model::{Event, Events, Message, Simulation};
+use super::model::{GeoEvent, GeoEvents, GeoSimulation, Message};
 use super::network::Location;
 use super::profile::HOUR;
-use super::scenario::{LinkFailure, Outage, Reliability, Scenario};
-use super::server::Batch;
+use super::scenario::{GeoScenario, LinkFailure, Outage, Reliability};
+use super::server::RequestBatch;
 use super::topology::Topology;
-use crate::random::Stream;
+use crate::random::RandomStream;
 use crate::Nanos;
 
 /// Scheduled and random failures.
@@ -22,11 +22,11 @@ pub struct Faults {
     failures: Vec<Vec<u32>>,
     /// Number of those that the broker knows.
     known_failures: Vec<Vec<u32>>,
-    stream: Stream,
+    stream: RandomStream,
 }
 
 impl Faults {
-    pub fn new(scenario: &Scenario, topology: &Topology, stream: Stream) -> Self {
+    pub fn new(scenario: &GeoScenario, topology: &Topology, stream: RandomStream) -> Self {
         let affected = |failure: &LinkFailure| {
             let paths = (0..topology.bases.len())
                 .flat_map(|base| (0..topology.sites.len()).map(move |site| (base, site)));
@@ -50,7 +50,7 @@ impl Faults {
     }
 
     /// Schedules the failures that are known in advance, and the first random ones.
-    pub(super) fn schedule(&mut self, start: Nanos, end: Nanos, events: &mut Events) {
+    pub(super) fn schedule(&mut self, start: Nanos, end: Nanos, events: &mut GeoEvents) {
         let time = |hour: f64| start + (hour * HOUR as f64).round() as Nanos;
         // When a failure begins and ends, and when the broker knows of that.
         let changes = |from_h: f64, to_h: f64| {
@@ -62,15 +62,17 @@ impl Faults {
             for outage in outages {
                 for (time, is_down, is_known) in changes(outage.from_h, outage.to_h) {
                     let (site, is_random) = (site as u16, false);
-                    events
-                        .schedule_at(time, Event::SiteState { site, is_down, is_known, is_random });
+                    events.schedule_at(
+                        time,
+                        GeoEvent::SiteState { site, is_down, is_known, is_random },
+                    );
                 }
             }
         }
         for (number, failure) in self.links.iter().enumerate() {
             for (time, is_down, is_known) in changes(failure.from_h, failure.to_h) {
                 let failure = number as u16;
-                events.schedule_at(time, Event::LinkState { failure, is_down, is_known });
+                events.schedule_at(time, GeoEvent::LinkState { failure, is_down, is_known });
             }
         }
         for site in 0..self.random.len() {
@@ -85,7 +87,7 @@ impl Faults {
         is_down: bool,
         now: Nanos,
         end: Nanos,
-        events: &mut Events,
+        events: &mut GeoEvents,
     ) {
         let Some(times) = self.random[site] else { return };
         let mean_h = if is_down { times.down_h } else { times.up_h };
@@ -95,7 +97,7 @@ impl Faults {
         }
         for (is_known, delay) in [(false, 0), (true, self.failover)] {
             let (site, is_down, is_random) = (site as u16, !is_down, true);
-            let event = Event::SiteState { site, is_down, is_known, is_random };
+            let event = GeoEvent::SiteState { site, is_down, is_known, is_random };
             events.schedule_at(time + delay, event);
         }
     }
@@ -141,13 +143,13 @@ fn affects(topology: &Topology, base: usize, site: usize, failure: &LinkFailure)
     }
 }
 
-impl Simulation<'_> {
+impl GeoSimulation<'_> {
     /// A site goes down or recovers, or the broker notices it.
     pub(super) fn set_site_state(
         &mut self,
         site: usize,
         (is_down, is_known, is_random): (bool, bool, bool),
-        events: &mut Events,
+        events: &mut GeoEvents,
     ) {
         let pool = &mut self.pools[site];
         change(if is_known { &mut pool.known_failures } else { &mut pool.failures }, is_down);
@@ -163,9 +165,9 @@ impl Simulation<'_> {
     }
 
     /// Loses everything in service or waiting at a site.
-    fn lose_all(&mut self, site: usize, events: &mut Events) {
+    fn lose_all(&mut self, site: usize, events: &mut GeoEvents) {
         let now = events.now();
-        let mut lost: Vec<Batch> = self.pools[site].waiting.drain(..).collect();
+        let mut lost: Vec<RequestBatch> = self.pools[site].waiting.drain(..).collect();
         for number in 0..self.pools[site].instances.len() {
             let pool = &mut self.pools[site];
             let instance = &mut pool.instances[number];

@@ -2,14 +2,14 @@
 use super::load_balancer::LoadBalancer;
 use super::profile::{DAY, HOUR};
 use super::scenario::{Balancer, Site};
-use super::server::{Batch, Server};
+use super::server::{InstanceServer, RequestBatch};
 use crate::statistics::TimeWeighted;
 use crate::{Nanos, SECOND};
 use std::collections::VecDeque;
 
 #[derive(Clone, Debug)]
 pub struct Instance {
-    pub server: Server,
+    pub server: InstanceServer,
     /// Instructions per millisecond.
     pub speed: f64,
     /// Time for which the next completion is scheduled.
@@ -27,7 +27,7 @@ const CLOUDANALYST_SLACK_NS: f64 = 1e4;
 impl Instance {
     /// Removes the next batch that is complete by now.
     #[inline]
-    pub fn pop_completed(&mut self, now: Nanos, compat: bool) -> Option<Batch> {
+    pub fn pop_completed(&mut self, now: Nanos, compat: bool) -> Option<RequestBatch> {
         if compat {
             self.server.pop_almost_completed(now, CLOUDANALYST_SLACK_NS)
         } else {
@@ -85,7 +85,7 @@ pub struct InstancePool {
     pub instances: Vec<Instance>,
     pub balancer: LoadBalancer,
     /// Batches that wait for an instance.
-    pub waiting: VecDeque<Batch>,
+    pub waiting: VecDeque<RequestBatch>,
     /// Instances that are starting.
     pub starting: u32,
     /// Requests in flight to the site or in service.
@@ -149,7 +149,7 @@ impl InstancePool {
     pub fn add_instance(&mut self, now: Nanos) -> Vec<usize> {
         let host = (0..self.hosts.len()).min_by_key(|host| self.hosts[*host]).unwrap_or(0);
         let instance = Instance {
-            server: Server::new(self.site.discipline),
+            server: InstanceServer::new(self.site.discipline),
             speed: self.site.speed,
             scheduled: Nanos::MAX,
             host,

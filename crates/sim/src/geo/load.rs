@@ -1,7 +1,7 @@
 //! Checks before a run: offered load against capacity, and memory.
 use super::network::MS;
 use super::profile::HOUR;
-use super::scenario::{Autoscaling, Broker, Overload, Scenario, Site};
+use super::scenario::{Autoscaling, Broker, GeoScenario, Overload, Site};
 use super::topology::{Base, Topology};
 use crate::error::{refuse, Result};
 use crate::{Nanos, SECOND};
@@ -15,7 +15,7 @@ const MAX_INSTANCES: u32 = 100;
 
 /// Returns an error if a site or a link is offered more than its capacity at some hour, or if the run
 /// would take more memory than is available.
-pub fn check(scenario: &Scenario, topology: &Topology) -> Result<()> {
+pub fn check(scenario: &GeoScenario, topology: &Topology) -> Result<()> {
     let (needed, available) = (memory_bytes(scenario, topology), available_bytes());
     if needed > available {
         return refuse(
@@ -54,7 +54,7 @@ pub fn requests_per_s(base: &Base, time: Nanos) -> f64 {
 }
 
 /// Returns the share of a base's requests that each site receives; None if that depends on the run.
-pub fn site_shares(scenario: &Scenario, topology: &Topology, base: &Base) -> Option<Vec<f64>> {
+pub fn site_shares(scenario: &GeoScenario, topology: &Topology, base: &Base) -> Option<Vec<f64>> {
     let missed = match &base.cache {
         Some((cache, _)) => 1.0 - scenario.caches.0[*cache].1.hit_ratio,
         None => 1.0,
@@ -80,7 +80,7 @@ pub fn site_shares(scenario: &Scenario, topology: &Topology, base: &Base) -> Opt
 }
 
 /// Returns the maximum number of instances of a site, and their instructions per millisecond.
-fn capacity(scenario: &Scenario, site: &Site) -> (u32, f64) {
+fn capacity(scenario: &GeoScenario, site: &Site) -> (u32, f64) {
     let scaled = match (scenario.broker, site.autoscaling) {
         (_, Some(Autoscaling { max, .. })) => max,
         (Broker::Reconfiguring, None) => MAX_INSTANCES,
@@ -95,7 +95,7 @@ fn clock(time: Nanos) -> String {
     format!("{:02}:{:02} UTC", time / HOUR, time % HOUR / (HOUR / 60))
 }
 
-fn check_sites(scenario: &Scenario, topology: &Topology, time: Nanos) -> Result<()> {
+fn check_sites(scenario: &GeoScenario, topology: &Topology, time: Nanos) -> Result<()> {
     let mut offered = vec![0.0; topology.sites.len()];
     let mut undirected = 0.0;
     for base in &topology.bases {
@@ -132,7 +132,7 @@ fn check_sites(scenario: &Scenario, topology: &Topology, time: Nanos) -> Result<
     Ok(())
 }
 
-fn check_links(scenario: &Scenario, topology: &Topology, time: Nanos) -> Result<()> {
+fn check_links(scenario: &GeoScenario, topology: &Topology, time: Nanos) -> Result<()> {
     let mut bits_per_s = vec![0.0; topology.links.len()];
     if scenario.compat.is_some() {
         return Ok(());
@@ -162,7 +162,7 @@ fn check_links(scenario: &Scenario, topology: &Topology, time: Nanos) -> Result<
 }
 
 /// Estimates the memory of a run: what is in flight at the busiest time, instances, histograms.
-pub fn memory_bytes(scenario: &Scenario, topology: &Topology) -> f64 {
+pub fn memory_bytes(scenario: &GeoScenario, topology: &Topology) -> f64 {
     let group = f64::from(scenario.grouping.users);
     let batches = group / f64::from(scenario.grouping.requests);
     let in_flight = |base: &Base| {

@@ -1,6 +1,6 @@
 //! The document of all locations, for a map.
 use super::network::Location;
-use super::scenario::Scenario;
+use super::scenario::GeoScenario;
 use super::topology::Topology;
 use crate::error::Result;
 use serde_json::{json, Value};
@@ -19,7 +19,7 @@ fn entry(location: &Location, key: &str, value: Value) -> Value {
     entry
 }
 
-impl Scenario {
+impl GeoScenario {
     /// Returns user bases, sites and caches with their positions (null where unknown), the mean number
     /// of users over the day, and the initial instances.
     pub fn locations(&self) -> Result<Value> {

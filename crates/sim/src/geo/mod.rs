@@ -45,6 +45,6 @@ mod transfer;
 
 pub use model::run;
 pub use ordered_map::OrderedMap;
-pub use outcome::{BaseOutcome, Outcome, RegionOutcome, SiteOutcome};
-pub use scenario::Scenario;
+pub use outcome::{BaseOutcome, GeoOutcome, RegionOutcome, SiteOutcome};
+pub use scenario::GeoScenario;
 pub use topology::Topology;

@@ -2,26 +2,26 @@
 use super::broker::SiteBroker;
 use super::faults::Faults;
 use super::instance_pool::InstancePool;
-use super::outcome::Outcome;
+use super::outcome::GeoOutcome;
 use super::page_loads::PageLoad;
 use super::profile::{DAY, HOUR};
 use super::random_factor::RandomFactor;
 use super::request_source::RequestSource;
-use super::scenario::{Broker, Scenario, Site, Spread};
+use super::scenario::{Broker, GeoScenario, Site, Spread};
 use super::slab::Slab;
 use super::topology::Topology;
 use super::transfer::{from_ms, Network};
 use crate::error::Result;
-use crate::random::{Distribution, Stream};
+use crate::random::{Distribution, RandomStream};
 use crate::{simulate, EventQueue, Model, Nanos, SECOND};
 
 /// No page.
 pub(super) const NO_PAGE: u32 = u32::MAX;
 
-pub(super) type Events = EventQueue<Event>;
+pub(super) type GeoEvents = EventQueue<GeoEvent>;
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Event {
+pub(super) enum GeoEvent {
     /// Users of a base send a request.
     Request(u16),
     /// A message arrives at its site.
@@ -86,8 +86,8 @@ pub(super) struct Message {
 }
 
 /// A running scenario.
-pub(super) struct Simulation<'a> {
-    pub scenario: &'a Scenario,
+pub(super) struct GeoSimulation<'a> {
+    pub scenario: &'a GeoScenario,
     pub topology: &'a Topology,
     /// CloudAnalyst's model.
     pub compat: bool,
@@ -100,7 +100,7 @@ pub(super) struct Simulation<'a> {
     /// Number of unanswered messages.
     pub in_flight: usize,
     pub pages: Slab<PageLoad>,
-    pub outcome: Outcome,
+    pub outcome: GeoOutcome,
     /// End of the warm-up.
     pub start: Nanos,
     /// No requests are sent from then on.
@@ -109,27 +109,27 @@ pub(super) struct Simulation<'a> {
     pub day_offset: Nanos,
     /// Time of the last burst (CloudAnalyst's end).
     pub last_burst: Nanos,
-    pub service_stream: Stream,
+    pub service_stream: RandomStream,
     /// Instructions of a request relative to their mean.
     pub relative_instructions: Distribution,
 }
 
 /// Simulates a scenario once.
-pub fn run(scenario: &Scenario, seed: u64) -> Result<Outcome> {
+pub fn run(scenario: &GeoScenario, seed: u64) -> Result<GeoOutcome> {
     scenario.check()?;
     let topology = Topology::new(scenario)?;
     super::load::check(scenario, &topology)?;
     let mut events = EventQueue::default();
-    let mut simulation = Simulation::new(scenario, &topology, seed)?;
+    let mut simulation = GeoSimulation::new(scenario, &topology, seed)?;
     simulation.schedule_initial(&mut events);
     simulate(&mut simulation, &mut events, Nanos::MAX - 1);
     Ok(simulation.finish(events.processed()))
 }
 
-impl<'a> Simulation<'a> {
-    fn new(scenario: &'a Scenario, topology: &'a Topology, seed: u64) -> Result<Self> {
+impl<'a> GeoSimulation<'a> {
+    fn new(scenario: &'a GeoScenario, topology: &'a Topology, seed: u64) -> Result<Self> {
         let compat = scenario.compat.is_some();
-        let stream = |source: u64| Stream::new(seed, 0, source);
+        let stream = |source: u64| RandomStream::new(seed, 0, source);
         let start = (scenario.warm_up_s() * SECOND as f64).round() as Nanos;
         let end = start + (scenario.duration_h * HOUR as f64).round() as Nanos;
         let day_offset = (DAY - start % DAY) % DAY;
@@ -161,7 +161,7 @@ impl<'a> Simulation<'a> {
             messages: Slab::default(),
             in_flight: 0,
             pages: Slab::default(),
-            outcome: Outcome::new(scenario, topology),
+            outcome: GeoOutcome::new(scenario, topology),
             start,
             end,
             day_offset,
@@ -175,8 +175,8 @@ impl<'a> Simulation<'a> {
         })
     }
 
-    fn schedule_initial(&mut self, events: &mut Events) {
-        events.schedule_at(self.start, Event::WarmUpEnd);
+    fn schedule_initial(&mut self, events: &mut GeoEvents) {
+        events.schedule_at(self.start, GeoEvent::WarmUpEnd);
         self.faults.schedule(self.start, self.end, events);
         for base in 0..self.sources.len() {
             let first = match self.compat {
@@ -184,18 +184,18 @@ impl<'a> Simulation<'a> {
                 false => self.sources[base].next(&self.topology.bases[base], 0),
             };
             if let Some(time) = first {
-                events.schedule_at(time, Event::Request(base as u16));
+                events.schedule_at(time, GeoEvent::Request(base as u16));
             }
         }
         for site in 0..self.pools.len() {
             if let Some(interval) = self.scaling_interval(site) {
-                events.schedule_at(interval, Event::ScalingCheck(site as u16));
+                events.schedule_at(interval, GeoEvent::ScalingCheck(site as u16));
             }
         }
-        events.schedule_at(self.end, Event::MeasurementEnd);
+        events.schedule_at(self.end, GeoEvent::MeasurementEnd);
     }
 
-    fn finish(mut self, events: u64) -> Outcome {
+    fn finish(mut self, events: u64) -> GeoOutcome {
         self.outcome.events = events;
         self.outcome.merge_moments();
         for (number, (_, cache)) in self.scenario.caches.iter().enumerate() {
@@ -230,29 +230,29 @@ impl<'a> Simulation<'a> {
     }
 }
 
-impl Model for Simulation<'_> {
-    type Event = Event;
+impl Model for GeoSimulation<'_> {
+    type Event = GeoEvent;
 
-    fn handle(&mut self, event: Event, events: &mut Events) {
+    fn handle(&mut self, event: GeoEvent, events: &mut GeoEvents) {
         let now = events.now();
         match event {
-            Event::Request(base) if self.compat => self.send_burst(base as usize, events),
-            Event::Request(number) => {
+            GeoEvent::Request(base) if self.compat => self.send_burst(base as usize, events),
+            GeoEvent::Request(number) => {
                 let base = &self.topology.bases[number as usize];
                 let source = &mut self.sources[number as usize];
                 if let Some(time) = source.next(base, now) {
-                    events.schedule_at(time, Event::Request(number));
+                    events.schedule_at(time, GeoEvent::Request(number));
                 }
                 if source.sends(base) {
                     self.send_message(number as usize, self.scenario.grouping.users, events);
                 }
             }
-            Event::MessageArrival(message) => {
+            GeoEvent::MessageArrival(message) => {
                 let id = self.messages.insert(message.at_site(now));
                 self.process_arrival(id, events);
             }
-            Event::PageMessageArrival(id) => self.process_arrival(id, events),
-            Event::Completion { site, instance } => {
+            GeoEvent::PageMessageArrival(id) => self.process_arrival(id, events),
+            GeoEvent::Completion { site, instance } => {
                 let (site, number) = (site as usize, instance as usize);
                 let instance = &mut self.pools[site].instances[number];
                 if instance.scheduled == now {
@@ -261,22 +261,22 @@ impl Model for Simulation<'_> {
                     self.schedule_completion(site, number, events);
                 }
             }
-            Event::ResponseArrival(message) => self.receive_response(&message, events),
-            Event::Thinking(base) => self.sources[base as usize].waiting -= 1,
-            Event::ScalingCheck(site) => self.check_scaling(site as usize, events),
-            Event::InstanceReady(site) => self.start_instance(site as usize, events),
-            Event::SiteState { site, is_down, is_known, is_random } => {
+            GeoEvent::ResponseArrival(message) => self.receive_response(&message, events),
+            GeoEvent::Thinking(base) => self.sources[base as usize].waiting -= 1,
+            GeoEvent::ScalingCheck(site) => self.check_scaling(site as usize, events),
+            GeoEvent::InstanceReady(site) => self.start_instance(site as usize, events),
+            GeoEvent::SiteState { site, is_down, is_known, is_random } => {
                 self.set_site_state(site as usize, (is_down, is_known, is_random), events);
             }
-            Event::LinkState { failure, is_down, is_known } => {
+            GeoEvent::LinkState { failure, is_down, is_known } => {
                 self.faults.set_link_state(failure as usize, is_down, is_known);
             }
-            Event::WarmUpEnd => {
+            GeoEvent::WarmUpEnd => {
                 if now > 0 {
                     self.pools.iter_mut().for_each(|pool| pool.end_warm_up(now));
                 }
             }
-            Event::MeasurementEnd => self.end_measurement(now),
+            GeoEvent::MeasurementEnd => self.end_measurement(now),
         }
         self.outcome.in_flight = self.outcome.in_flight.max(self.in_flight);
     }

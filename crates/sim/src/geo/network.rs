@@ -2,9 +2,9 @@
 use super::ordered_map::OrderedMap;
 use super::random_factor::RandomFactor;
 use super::regions;
-use super::scenario::{Bandwidth, Distance, Latency, Position, Scenario};
+use super::scenario::{Bandwidth, Distance, GeoScenario, Latency, Position};
 use crate::error::{refuse, Result};
-use crate::random::Stream;
+use crate::random::RandomStream;
 use std::sync::Arc;
 
 /// Nanoseconds in a millisecond.
@@ -22,7 +22,7 @@ pub struct Location {
 impl Location {
     /// Returns an error for half a position, and for one that is not on the Earth.
     pub fn new(
-        scenario: &Scenario,
+        scenario: &GeoScenario,
         name: &str,
         region: Option<&str>,
         lat: Option<f64>,
@@ -70,7 +70,7 @@ impl Delay {
     }
 
     #[inline]
-    pub fn draw(&self, factor: &RandomFactor, stream: &mut Stream) -> f64 {
+    pub fn draw(&self, factor: &RandomFactor, stream: &mut RandomStream) -> f64 {
         match self {
             Self::Mean(mean) => mean * factor.draw(stream),
             Self::Measured(values) => values[stream.below(values.len() as u64) as usize],
@@ -115,7 +115,7 @@ fn latency_by_distance(rule: &Distance, from: &Location, to: &Location) -> Resul
 }
 
 /// Returns the latency between two locations; None if they are not connected.
-pub fn latency(scenario: &Scenario, from: &Location, to: &Location) -> Result<Option<Delay>> {
+pub fn latency(scenario: &GeoScenario, from: &Location, to: &Location) -> Result<Option<Delay>> {
     let check = |ms: f64| {
         // A latency of an hour is a mistake in the unit.
         if (0.0..3.6e6).contains(&ms) {
@@ -141,7 +141,11 @@ pub fn latency(scenario: &Scenario, from: &Location, to: &Location) -> Result<Op
 }
 
 /// Returns the bandwidth between two locations; None for no limit.
-pub fn bandwidth_mbps(scenario: &Scenario, from: &Location, to: &Location) -> Result<Option<f64>> {
+pub fn bandwidth_mbps(
+    scenario: &GeoScenario,
+    from: &Location,
+    to: &Location,
+) -> Result<Option<f64>> {
     let given = match &scenario.bandwidth {
         Bandwidth::Unlimited => None,
         Bandwidth::Cloudanalyst => regions::bandwidth_mbps(&from.region, &to.region),

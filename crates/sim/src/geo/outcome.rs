@@ -1,6 +1,6 @@
 //! Results of a run, counted as it proceeds.
 use super::instance_pool::InstancePool;
-use super::scenario::{Cache, Scenario};
+use super::scenario::{Cache, GeoScenario};
 use super::topology::{Base, Topology};
 use crate::statistics::{Durations, Moments};
 use crate::Nanos;
@@ -57,7 +57,7 @@ pub struct SiteOutcome {
 
 /// Results of a run.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct GeoOutcome {
     pub bases: Vec<BaseOutcome>,
     pub regions: Vec<RegionOutcome>,
     /// Sites, then caches.
@@ -84,8 +84,8 @@ pub struct Response {
     pub weight: u32,
 }
 
-impl Outcome {
-    pub fn new(scenario: &Scenario, topology: &Topology) -> Self {
+impl GeoOutcome {
+    pub fn new(scenario: &GeoScenario, topology: &Topology) -> Self {
         let region = |name: &String| RegionOutcome { name: name.clone(), ..Default::default() };
         let site = |name: &str| SiteOutcome { name: name.into(), ..SiteOutcome::default() };
         let sites = topology.sites.iter().map(|(location, _)| site(&location.name));

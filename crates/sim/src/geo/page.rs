@@ -113,14 +113,14 @@ impl Exchanges {
 }
 
 /// A connection with its window.
-struct Connection<'a> {
+struct PageConnection<'a> {
     page: &'a Page,
     rtt_ns: f64,
     bytes_per_ns: f64,
     window: u64,
 }
 
-impl<'a> Connection<'a> {
+impl<'a> PageConnection<'a> {
     fn new(page: &'a Page, rtt_ns: f64, bytes_per_ns: f64) -> Self {
         Self { page, rtt_ns, bytes_per_ns, window: page.initial_window_bytes }
     }
@@ -198,7 +198,7 @@ impl Page {
     /// Returns the exchanges of one load over a line of that round trip and bandwidth.
     pub fn exchanges(&self, rtt_ns: f64, bytes_per_s: f64) -> Exchanges {
         let bytes_per_ns = bytes_per_s / SECOND as f64;
-        let mut first = Connection::new(self, rtt_ns, bytes_per_ns);
+        let mut first = PageConnection::new(self, rtt_ns, bytes_per_ns);
         let opening_ns = first.opening_ns();
         let document = first.exchange(opening_ns, 1, self.document_bytes);
         if self.objects == 0 {
@@ -213,7 +213,7 @@ impl Page {
         let bytes_per_ns = bytes_per_ns / f64::from(connections);
         first.bytes_per_ns = bytes_per_ns;
         let chains = (0..connections).map(|number| {
-            let mut own = Connection::new(self, rtt_ns, bytes_per_ns);
+            let mut own = PageConnection::new(self, rtt_ns, bytes_per_ns);
             // The first chain reuses the document's connection; objects are assigned in turn.
             let connection = if number == 0 { &mut first } else { &mut own };
             let objects = (self.objects - number).div_ceil(connections);

@@ -1,5 +1,5 @@
 //! Page loads: several exchanges for one request of a user.
-use super::model::{Event, Events, Message, Simulation};
+use super::model::{GeoEvent, GeoEvents, GeoSimulation, Message};
 use super::page::{Exchange, Exchanges};
 use crate::Nanos;
 
@@ -25,9 +25,9 @@ fn find_exchange(page: &Exchanges, chain: u16, step: u16) -> Option<&Exchange> {
     page.chains.get(chain as usize)?.get(step as usize)
 }
 
-impl Simulation<'_> {
+impl GeoSimulation<'_> {
     /// Starts a page load with its document.
-    pub(super) fn start_page(&mut self, message: Message, events: &mut Events) {
+    pub(super) fn start_page(&mut self, message: Message, events: &mut GeoEvents) {
         let latency_factor = self.network.latency_factor();
         let now = events.now();
         let load = PageLoad { latency_factor, chains: 1, last_end: now, is_lost: false };
@@ -42,7 +42,7 @@ impl Simulation<'_> {
     }
 
     /// Sends the requests of an exchange at that time, once for each user of the group.
-    fn request_exchange(&mut self, message: Message, time: Nanos, events: &mut Events) {
+    fn request_exchange(&mut self, message: Message, time: Nanos, events: &mut GeoEvents) {
         let Some(page) = self.exchanges(&message) else { return };
         let Some(exchange) = find_exchange(page, message.chain, message.step) else { return };
         let (up_ns, requests) = (exchange.up_ns, exchange.requests * self.scenario.grouping.users);
@@ -51,12 +51,12 @@ impl Simulation<'_> {
         self.pools[message.site as usize].assigned += u64::from(requests);
         let id = self.messages.insert(Message { requests, arrived, ..message });
         self.in_flight += 1;
-        events.schedule_at(arrived, Event::PageMessageArrival(id));
+        events.schedule_at(arrived, GeoEvent::PageMessageArrival(id));
     }
 
     /// Continues after an exchange was served or lost: with the next of its chain, with the chains after
     /// the document, or with the end of the page.
-    pub(super) fn continue_page(&mut self, id: u32, events: &mut Events) {
+    pub(super) fn continue_page(&mut self, id: u32, events: &mut GeoEvents) {
         let message = self.messages.remove(id);
         let Some(page) = self.exchanges(&message) else { return };
         let exchange = find_exchange(page, message.chain, message.step);
@@ -83,7 +83,7 @@ impl Simulation<'_> {
         self.finish_page(&message, events);
     }
 
-    fn finish_page(&mut self, message: &Message, events: &mut Events) {
+    fn finish_page(&mut self, message: &Message, events: &mut GeoEvents) {
         if self.pages.get(message.page).chains > 0 {
             return;
         }

@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn invalid_profiles_are_refused_with_their_key() {
-        for (text, says) in [
+        for (text, message) in [
             (r#"{"users":{}}"#, "neither"),
             (r#"{"users":{"peak":1,"off_peak":2}}"#, "no peak_hours"),
             (r#"{"users":{"peak":0,"off_peak":0,"peak_hours":[1,2]}}"#, "no users"),
@@ -202,7 +202,7 @@ mod tests {
         ] {
             let refused = Profile::new("east", &base(text)).unwrap_err();
             assert!(
-                refused.message.contains("user_bases.east") && refused.message.contains(says),
+                refused.message.contains("user_bases.east") && refused.message.contains(message),
                 "{refused}"
             );
         }

@@ -1,6 +1,6 @@
 //! Random factors of mean 1 for latency, bandwidth and users.
 use crate::error::{invalid, within, Result};
-use crate::random::Stream;
+use crate::random::RandomStream;
 use rand_distr::Gamma;
 
 /// A random factor of mean 1.
@@ -32,7 +32,7 @@ impl RandomFactor {
     }
 
     #[inline]
-    pub fn draw(&self, stream: &mut Stream) -> f64 {
+    pub fn draw(&self, stream: &mut RandomStream) -> f64 {
         match self {
             Self::One => 1.0,
             Self::Gamma(gamma) => stream.draw(gamma),
@@ -82,7 +82,7 @@ impl Default for PoissonTable {
 impl PoissonTable {
     /// Draws a value: 8 bits choose the entry, 53 others between its value and its alias.
     #[inline]
-    pub fn draw(&self, stream: &mut Stream) -> u32 {
+    pub fn draw(&self, stream: &mut RandomStream) -> u32 {
         let bits = stream.bits();
         let value = (bits & 0xff) as usize;
         let mask = u32::from(bits >> 11 < self.threshold[value]).wrapping_neg();
@@ -97,7 +97,7 @@ mod tests {
     use crate::statistics::Moments;
 
     fn moments(factor: &RandomFactor) -> Moments {
-        let mut stream = Stream::new(4, 0, 0);
+        let mut stream = RandomStream::new(4, 0, 0);
         let mut moments = Moments::default();
         (0..400_000).for_each(|_| moments.add(factor.draw(&mut stream)));
         moments
@@ -106,10 +106,10 @@ mod tests {
     #[test]
     fn factors_have_mean_one_and_the_given_deviation() {
         for factor in [RandomFactor::new(0.1, "x").unwrap(), RandomFactor::cloudanalyst()] {
-            let seen = moments(&factor);
+            let measured = moments(&factor);
             // Standard errors are 0.00016 and 0.00011: five of them.
-            assert!((seen.mean().unwrap() - 1.0).abs() < 0.0008, "{factor:?}");
-            assert!((seen.variance().unwrap().sqrt() - 0.1).abs() < 0.0006, "{factor:?}");
+            assert!((measured.mean().unwrap() - 1.0).abs() < 0.0008, "{factor:?}");
+            assert!((measured.variance().unwrap().sqrt() - 0.1).abs() < 0.0006, "{factor:?}");
         }
         assert_eq!(moments(&RandomFactor::new(0.0, "x").unwrap()).range(), Some((1.0, 1.0)));
     }

@@ -4,13 +4,13 @@ use super::random_factor::RandomFactor;
 use super::scenario::{Grouping, Users};
 use super::topology::Base;
 use super::transfer::from_ms;
-use crate::random::Stream;
+use crate::random::RandomStream;
 use crate::{Nanos, SECOND};
 
 /// The users of one base.
 #[derive(Clone, Debug)]
 pub struct RequestSource {
-    stream: Stream,
+    stream: RandomStream,
     users: RandomFactor,
     /// Time of the day at time 0.
     day_offset: Nanos,
@@ -34,7 +34,7 @@ impl RequestSource {
         users: RandomFactor,
         day_offset: Nanos,
         end: Nanos,
-        stream: Stream,
+        stream: RandomStream,
     ) -> Self {
         Self {
             stream,
@@ -116,13 +116,13 @@ fn cloudanalyst_users(base: &Base, now: Nanos) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geo::{Scenario, Topology};
+    use crate::geo::{GeoScenario, Topology};
 
     fn base(config: &str) -> Base {
         let text = format!(
             r#"{{"version":1,"user_bases":{{"x":{{"region":"asia",{config}}}}},"sites":{{"s":{{"region":"asia"}}}}}}"#
         );
-        let scenario: Scenario = serde_json::from_str(&text).unwrap();
+        let scenario: GeoScenario = serde_json::from_str(&text).unwrap();
         Topology::new(&scenario).unwrap().bases.remove(0)
     }
 
@@ -136,7 +136,7 @@ mod tests {
             RandomFactor::One,
             0,
             DAY,
-            Stream::new(1, 0, 0),
+            RandomStream::new(1, 0, 0),
         );
         let mut hours = [0.0; 24];
         let mut now = 0;
@@ -144,10 +144,10 @@ mod tests {
             hours[(at / HOUR) as usize] += 1.0;
             now = at;
         }
-        for (hour, seen) in hours.iter().enumerate() {
+        for (hour, requests) in hours.iter().enumerate() {
             let wanted: f64 = if hour == 0 || hour == 23 { 60_000.0 } else { 6_000.0 };
             // Counts of a Poisson process: five deviations.
-            assert!((seen - wanted).abs() < 5.0 * wanted.sqrt(), "hour {hour}: {seen}");
+            assert!((requests - wanted).abs() < 5.0 * wanted.sqrt(), "hour {hour}: {requests}");
         }
     }
 

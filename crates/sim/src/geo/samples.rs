@@ -1,10 +1,10 @@
 //! The samples of an outcome. Times are in nanoseconds; hours are those of the day in UTC.
-use super::outcome::{Outcome, RegionOutcome};
-use crate::samples::{Factors, Sink};
+use super::outcome::{GeoOutcome, RegionOutcome};
+use crate::samples::{FactorPairs, Sink};
 use crate::statistics::Moments;
 use serde_json::json;
 
-impl Outcome {
+impl GeoOutcome {
     pub fn emit(&self, sink: &mut Sink<'_>) {
         let overall = self.overall();
         sink.histogram("response_time_ns", &[], overall.pairs());
@@ -30,7 +30,7 @@ impl Outcome {
         self.emit_sites(sink);
     }
 
-    fn emit_ratios(&self, sink: &mut Sink<'_>, of: &Factors<'_>, regions: &[&RegionOutcome]) {
+    fn emit_ratios(&self, sink: &mut Sink<'_>, of: &FactorPairs<'_>, regions: &[&RegionOutcome]) {
         let sum = |count: fn(&RegionOutcome) -> u64| {
             regions.iter().map(|region| count(region)).sum::<u64>() as f64
         };
@@ -67,7 +67,7 @@ impl Outcome {
     }
 }
 
-fn emit_range(sink: &mut Sink<'_>, of: &Factors<'_>, times: &Moments, mean: Option<f64>) {
+fn emit_range(sink: &mut Sink<'_>, of: &FactorPairs<'_>, times: &Moments, mean: Option<f64>) {
     let Some((min, max)) = times.range() else { return };
     sink.scalar("response_time_mean_ns", of, mean);
     sink.scalar("response_time_min_ns", of, min);

@@ -18,7 +18,7 @@ pub use users::{Position, UserBase, Users, Zone};
 /// Users, sites, and the network between them.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Scenario {
+pub struct GeoScenario {
     /// Version of this format: 1.
     pub version: u32,
     /// Name.

@@ -1,15 +1,15 @@
 //! Messages from the users to a site, and responses to the users.
 use super::broker::Availability;
-use super::model::{Event, Events, InFlightMessage, Simulation};
+use super::model::{GeoEvent, GeoEvents, GeoSimulation, InFlightMessage};
 use super::network::MS;
 use super::outcome::Response;
 use super::profile::{DAY, HOUR};
 use super::transfer::Direction;
 use crate::Nanos;
 
-impl Simulation<'_> {
+impl GeoSimulation<'_> {
     /// Sends a message of so many requests now.
-    pub(super) fn send_message(&mut self, number: usize, requests: u32, events: &mut Events) {
+    pub(super) fn send_message(&mut self, number: usize, requests: u32, events: &mut GeoEvents) {
         let (now, base) = (events.now(), &self.topology.bases[number]);
         self.sources[number].waiting += 1;
         if self.answer_from_cache(number, requests, events) {
@@ -34,11 +34,11 @@ impl Simulation<'_> {
         let duration = self.network.send(base, path, Direction::Up, now, (requests, bytes));
         self.pools[site].assigned += u64::from(requests);
         self.in_flight += 1;
-        events.schedule_at(now + (duration + 0.5) as Nanos, Event::MessageArrival(message));
+        events.schedule_at(now + (duration + 0.5) as Nanos, GeoEvent::MessageArrival(message));
     }
 
     /// Answers a message from the cache, if there is one that holds the answer; returns whether it did.
-    fn answer_from_cache(&mut self, number: usize, requests: u32, events: &mut Events) -> bool {
+    fn answer_from_cache(&mut self, number: usize, requests: u32, events: &mut GeoEvents) -> bool {
         let base = &self.topology.bases[number];
         let Some((number_of_cache, delay)) = &base.cache else { return false };
         let cache = &self.scenario.caches.0[*number_of_cache].1;
@@ -70,7 +70,7 @@ impl Simulation<'_> {
         sent: Nanos,
         response_ns: f64,
         requests: u32,
-        events: &mut Events,
+        events: &mut GeoEvents,
     ) {
         if self.is_measured(sent) {
             let hour = ((sent + self.day_offset) % DAY / HOUR) as usize;
@@ -82,14 +82,14 @@ impl Simulation<'_> {
     }
 
     /// A group of users has its response at that time, or knows that there is none.
-    fn release_users(&mut self, base: usize, time: Nanos, events: &mut Events) {
+    fn release_users(&mut self, base: usize, time: Nanos, events: &mut GeoEvents) {
         if self.topology.bases[base].config.think_time_s.is_some() {
-            events.schedule_at(time.max(events.now()), Event::Thinking(base as u16));
+            events.schedule_at(time.max(events.now()), GeoEvent::Thinking(base as u16));
         }
     }
 
     /// Requests get no response.
-    pub(super) fn lose(&mut self, base: usize, sent: Nanos, requests: u32, events: &mut Events) {
+    pub(super) fn lose(&mut self, base: usize, sent: Nanos, requests: u32, events: &mut GeoEvents) {
         if self.is_measured(sent) {
             self.outcome.add_unserved(base, requests);
         }

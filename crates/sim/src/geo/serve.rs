@@ -1,7 +1,7 @@
 //! Messages at a site: their batches are assigned to instances and served, and they are answered.
-use super::model::{Event, Events, InFlightMessage, Message, Simulation, NO_PAGE};
+use super::model::{GeoEvent, GeoEvents, GeoSimulation, InFlightMessage, Message, NO_PAGE};
 use super::network::MS;
-use super::server::Batch;
+use super::server::RequestBatch;
 use super::transfer::Direction;
 use crate::random::Distribution;
 use crate::Nanos;
@@ -21,9 +21,9 @@ impl InFlightMessage {
     }
 }
 
-impl Simulation<'_> {
+impl GeoSimulation<'_> {
     /// Splits a message that arrives at its site into batches, and assigns them to instances.
-    pub(super) fn process_arrival(&mut self, id: u32, events: &mut Events) {
+    pub(super) fn process_arrival(&mut self, id: u32, events: &mut GeoEvents) {
         let now = events.now();
         let message = *self.messages.get(id);
         let site = message.site as usize;
@@ -47,7 +47,7 @@ impl Simulation<'_> {
             if is_single { 1 } else { message.requests.div_ceil(max) };
         let mut rest = message.requests;
         while rest > 0 {
-            let batch = Batch { message: id, requests: rest.min(max) };
+            let batch = RequestBatch { message: id, requests: rest.min(max) };
             rest -= batch.requests;
             match self.pools[site].balancer.choose() {
                 Some(instance) => self.serve(site, instance, batch, events),
@@ -56,7 +56,7 @@ impl Simulation<'_> {
         }
     }
 
-    fn serve(&mut self, site: usize, number: usize, batch: Batch, events: &mut Events) {
+    fn serve(&mut self, site: usize, number: usize, batch: RequestBatch, events: &mut GeoEvents) {
         let now = events.now();
         if !self.pools[site].instances[number].server.is_empty() {
             self.collect_completed(site, number, events);
@@ -79,17 +79,22 @@ impl Simulation<'_> {
 
     /// Schedules an instance's next completion, unless an earlier event is scheduled already.
     #[inline]
-    pub(super) fn schedule_completion(&mut self, site: usize, number: usize, events: &mut Events) {
+    pub(super) fn schedule_completion(
+        &mut self,
+        site: usize,
+        number: usize,
+        events: &mut GeoEvents,
+    ) {
         let instance = &mut self.pools[site].instances[number];
         let next = instance.server.next_completion();
         let Some(time) = next.filter(|time| *time < instance.scheduled) else { return };
         instance.scheduled = time;
         let (site, instance) = (site as u16, number as u32);
-        events.schedule_at(time, Event::Completion { site, instance });
+        events.schedule_at(time, GeoEvent::Completion { site, instance });
     }
 
     /// Takes what an instance has completed by now.
-    pub(super) fn collect_completed(&mut self, site: usize, number: usize, events: &mut Events) {
+    pub(super) fn collect_completed(&mut self, site: usize, number: usize, events: &mut GeoEvents) {
         let now = events.now();
         while let Some(batch) = self.pools[site].instances[number].pop_completed(now, self.compat) {
             self.complete_batch(site, number, batch, events);
@@ -100,7 +105,7 @@ impl Simulation<'_> {
     }
 
     /// Schedules the next completions of instances whose speed has changed.
-    pub(super) fn reschedule(&mut self, site: usize, changed: Vec<usize>, events: &mut Events) {
+    pub(super) fn reschedule(&mut self, site: usize, changed: Vec<usize>, events: &mut GeoEvents) {
         for number in changed {
             self.pools[site].instances[number].scheduled = Nanos::MAX;
             self.schedule_completion(site, number, events);
@@ -108,7 +113,7 @@ impl Simulation<'_> {
     }
 
     /// Counts a batch that leaves its site; returns its message.
-    pub(super) fn leave_system(&mut self, batch: Batch, now: Nanos) -> Message {
+    pub(super) fn leave_system(&mut self, batch: RequestBatch, now: Nanos) -> Message {
         let message = self.messages.get(batch.message);
         message.batches_left -= 1;
         let requests = batch.requests;
@@ -118,7 +123,13 @@ impl Simulation<'_> {
         *message
     }
 
-    fn complete_batch(&mut self, site: usize, number: usize, batch: Batch, events: &mut Events) {
+    fn complete_batch(
+        &mut self,
+        site: usize,
+        number: usize,
+        batch: RequestBatch,
+        events: &mut GeoEvents,
+    ) {
         self.pools[site].balancer.complete(number);
         let Message { batches_left, is_answered, base, .. } =
             self.leave_system(batch, events.now());
@@ -140,7 +151,7 @@ impl Simulation<'_> {
     }
 
     /// Assigns waiting batches to instances, as long as one is idle.
-    pub(super) fn serve_waiting(&mut self, site: usize, events: &mut Events) {
+    pub(super) fn serve_waiting(&mut self, site: usize, events: &mut GeoEvents) {
         while !self.pools[site].waiting.is_empty() {
             let Some(number) = self.pools[site].balancer.choose() else { return };
             let Some(batch) = self.pools[site].waiting.pop_front() else { return };
@@ -149,7 +160,7 @@ impl Simulation<'_> {
     }
 
     /// Sends the response to a message that was served, or lost.
-    pub(super) fn complete_message(&mut self, id: u32, events: &mut Events) {
+    pub(super) fn complete_message(&mut self, id: u32, events: &mut GeoEvents) {
         let now = events.now();
         let message = *self.messages.get(id);
         self.in_flight -= 1;
@@ -177,8 +188,8 @@ impl Simulation<'_> {
         let duration =
             self.network.send(from, path, Direction::Down, now, (message.requests, bytes));
         if self.is_measured(message.sent) {
-            let both = from.up_bytes() + bytes;
-            self.outcome.sites[site].bytes += both * f64::from(message.requests);
+            let transferred = from.up_bytes() + bytes;
+            self.outcome.sites[site].bytes += transferred * f64::from(message.requests);
         }
         let response_ns = (now - message.sent) as f64 + duration;
         self.answer(base, site, message.sent, response_ns, message.requests, events);

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 /// Requests that an instance serves as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Batch {
+pub struct RequestBatch {
     /// The message to which they belong.
     pub message: u32,
     pub requests: u32,
@@ -14,13 +14,13 @@ pub struct Batch {
 
 /// The work of an instance.
 #[derive(Clone, Debug)]
-pub enum Server {
-    Sharing(ProcessorSharing<Batch>),
+pub enum InstanceServer {
+    Sharing(ProcessorSharing<RequestBatch>),
     /// In order of arrival, with the completion of each, including a fraction of a nanosecond.
-    Fifo(VecDeque<(f64, Batch)>),
+    Fifo(VecDeque<(f64, RequestBatch)>),
 }
 
-impl Server {
+impl InstanceServer {
     /// Returns an idle server.
     pub fn new(discipline: Discipline) -> Self {
         match discipline {
@@ -38,7 +38,7 @@ impl Server {
 
     /// Adds a batch; completed ones have to be removed before.
     #[inline]
-    pub fn arrive(&mut self, now: Nanos, service_ns: f64, batch: Batch) {
+    pub fn arrive(&mut self, now: Nanos, service_ns: f64, batch: RequestBatch) {
         match self {
             Self::Sharing(sharing) => sharing.arrive(now, service_ns, batch),
             Self::Fifo(queue) => {
@@ -50,7 +50,7 @@ impl Server {
 
     /// Removes the next batch that is complete by now.
     #[inline]
-    pub fn pop_completed(&mut self, now: Nanos) -> Option<Batch> {
+    pub fn pop_completed(&mut self, now: Nanos) -> Option<RequestBatch> {
         match self {
             Self::Sharing(sharing) => sharing.pop_completed(now).map(|completed| completed.job),
             Self::Fifo(queue) => {
@@ -62,7 +62,7 @@ impl Server {
 
     /// Removes the next batch that is complete by now or, if shared, would be less than `slack_ns` later.
     #[inline]
-    pub fn pop_almost_completed(&mut self, now: Nanos, slack_ns: f64) -> Option<Batch> {
+    pub fn pop_almost_completed(&mut self, now: Nanos, slack_ns: f64) -> Option<RequestBatch> {
         let completed = self.pop_completed(now);
         match self {
             Self::Sharing(sharing) if completed.is_none() => {
@@ -82,7 +82,7 @@ impl Server {
     }
 
     /// Removes and returns everything.
-    pub fn clear(&mut self) -> Vec<Batch> {
+    pub fn clear(&mut self) -> Vec<RequestBatch> {
         match self {
             Self::Sharing(sharing) => sharing.clear(),
             Self::Fifo(queue) => queue.drain(..).map(|entry| entry.1).collect(),
@@ -106,11 +106,11 @@ impl Server {
 mod tests {
     use super::*;
 
-    fn batch(message: u32) -> Batch {
-        Batch { message, requests: 1 }
+    fn batch(message: u32) -> RequestBatch {
+        RequestBatch { message, requests: 1 }
     }
 
-    fn completions(server: &mut Server) -> Vec<(u32, Nanos)> {
+    fn completions(server: &mut InstanceServer) -> Vec<(u32, Nanos)> {
         let next = || {
             let at = server.next_completion()?;
             Some((server.pop_completed(at)?.message, at))
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_line_serves_in_order() {
-        let mut server = Server::new(Discipline::Fifo);
+        let mut server = InstanceServer::new(Discipline::Fifo);
         server.arrive(0, 10.0, batch(1));
         server.arrive(2, 1.0, batch(2));
         assert_eq!(server.pop_completed(9), None);
@@ -134,13 +134,13 @@ mod tests {
         for (discipline, wanted) in
             [(Discipline::Fifo, [(1, 24), (2, 32)]), (Discipline::Sharing, [(2, 20), (1, 32)])]
         {
-            let mut server = Server::new(discipline);
+            let mut server = InstanceServer::new(discipline);
             server.arrive(0, 14.0, batch(1));
             server.arrive(4, 4.0, batch(2));
             server.scale_remaining(4, 2.0);
             assert_eq!(completions(&mut server), wanted, "{discipline:?}");
         }
-        let mut server = Server::new(Discipline::Sharing);
+        let mut server = InstanceServer::new(Discipline::Sharing);
         server.arrive(0, 14.0, batch(1));
         assert_eq!(server.clear(), [batch(1)]);
         assert!(server.is_empty() && server.next_completion().is_none());

@@ -2,7 +2,7 @@
 use super::network::{bandwidth_mbps, latency, Delay, Location, MS};
 use super::page::{Exchanges, Page};
 use super::profile::Profile;
-use super::scenario::{Scenario, Site, UserBase};
+use super::scenario::{GeoScenario, Site, UserBase};
 use crate::error::{refuse, Result};
 use crate::SECOND;
 
@@ -86,7 +86,7 @@ pub struct Topology {
 impl Topology {
     /// Returns an error for a location without position, an invalid latency or bandwidth, and a user
     /// base without a network path to any site.
-    pub fn new(scenario: &Scenario) -> Result<Self> {
+    pub fn new(scenario: &GeoScenario) -> Result<Self> {
         let mut topology = Self::default();
         for (name, site) in scenario.sites.iter() {
             let location =
@@ -104,7 +104,12 @@ impl Topology {
         Ok(topology)
     }
 
-    fn resolve_base(&mut self, scenario: &Scenario, name: &str, config: &UserBase) -> Result<Base> {
+    fn resolve_base(
+        &mut self,
+        scenario: &GeoScenario,
+        name: &str,
+        config: &UserBase,
+    ) -> Result<Base> {
         let region = config.region.as_deref();
         let location = Location::new(scenario, name, region, config.lat, config.lon)?;
         let profile = Profile::new(name, config)?;
@@ -140,7 +145,7 @@ impl Topology {
     /// Returns the nearest cache, if it is nearer than every site.
     fn nearest_cache(
         &self,
-        scenario: &Scenario,
+        scenario: &GeoScenario,
         location: &Location,
         direct: &[Option<Delay>],
     ) -> Result<Option<(usize, Delay)>> {
@@ -158,7 +163,7 @@ impl Topology {
 
     fn path(
         &mut self,
-        scenario: &Scenario,
+        scenario: &GeoScenario,
         base: &Base,
         site: usize,
         direct: Option<Delay>,
@@ -190,7 +195,7 @@ impl Topology {
 
     /// Returns the sites by distance. CloudAnalyst takes the regions in turn, so that of two equally
     /// near regions the first is used.
-    fn nearest_sites(&self, scenario: &Scenario, base: &Base) -> Vec<(usize, u32)> {
+    fn nearest_sites(&self, scenario: &GeoScenario, base: &Base) -> Vec<(usize, u32)> {
         let region_index = |site: usize| match scenario.compat {
             Some(_) => super::regions::index(&self.sites[site].0.region),
             None => None,

@@ -1,10 +1,10 @@
 //! Transfers of messages: how long each takes, and the bandwidth that earlier ones leave.
 use super::network::{Delay, MS};
 use super::random_factor::RandomFactor;
-use super::scenario::Scenario;
+use super::scenario::GeoScenario;
 use super::topology::{Base, NetworkPath, Topology};
 use crate::error::Result;
-use crate::random::Stream;
+use crate::random::RandomStream;
 use crate::{Nanos, SECOND};
 
 /// Bytes a second that CloudAnalyst takes a Mbit/s for.
@@ -27,7 +27,7 @@ pub struct Network {
     latency: RandomFactor,
     bandwidth: RandomFactor,
     links: Vec<LinkState>,
-    stream: Stream,
+    stream: RandomStream,
 }
 
 /// Direction of a transfer.
@@ -40,7 +40,7 @@ pub enum Direction {
 }
 
 impl Network {
-    pub fn new(scenario: &Scenario, topology: &Topology, stream: Stream) -> Result<Self> {
+    pub fn new(scenario: &GeoScenario, topology: &Topology, stream: RandomStream) -> Result<Self> {
         let compat = scenario.compat.is_some();
         let factor = |variation: f64, key: &str| match compat {
             true => Ok(RandomFactor::cloudanalyst()),

@@ -17,7 +17,7 @@ pub struct BvtSettings {
     pub as_in_xen: bool,
 }
 
-struct Vcpu {
+struct BvtVcpu {
     /// Actual virtual time, in units of advance.
     virtual_time: u64,
     advance: u64,
@@ -26,13 +26,13 @@ struct Vcpu {
 }
 
 pub struct Bvt {
-    vcpus: Vec<Vcpu>,
+    vcpus: Vec<BvtVcpu>,
     settings: BvtSettings,
 }
 
 impl Bvt {
     pub fn new(host: &Host, settings: BvtSettings) -> Self {
-        let vcpu = |(home, domain): (usize, usize)| Vcpu {
+        let vcpu = |(home, domain): (usize, usize)| BvtVcpu {
             virtual_time: 0,
             advance: u64::from(host.domains[domain].mcu_advance),
             is_runnable: false,

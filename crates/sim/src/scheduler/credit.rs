@@ -23,7 +23,7 @@ enum Priority {
 }
 
 #[derive(Default)]
-struct Account {
+struct CreditAccount {
     domain: usize,
     credit: i64,
     /// CPU time that is not charged yet, less than a credit.
@@ -44,7 +44,7 @@ struct Share {
 }
 
 pub struct Credit {
-    accounts: Vec<Account>,
+    accounts: Vec<CreditAccount>,
     shares: Vec<Share>,
     queues: Vec<VecDeque<usize>>,
     balance: i64,
@@ -53,10 +53,10 @@ pub struct Credit {
 impl Credit {
     pub fn new(host: &Host) -> Self {
         // It moves virtual CPUs between processors: none is pinned.
-        let account = |(number, (_, domain)): (usize, (usize, usize))| Account {
+        let account = |(number, (_, domain)): (usize, (usize, usize))| CreditAccount {
             domain,
             home: number % host.processors,
-            ..Account::default()
+            ..CreditAccount::default()
         };
         let share = |domain: &super::Domain| Share {
             weight: i64::from(domain.weight),
@@ -201,7 +201,7 @@ impl Policy for Credit {
     }
 
     fn account(&mut self) -> Parking {
-        let active = |domain: usize, accounts: &[Account]| {
+        let active = |domain: usize, accounts: &[CreditAccount]| {
             accounts.iter().filter(|account| account.domain == domain && account.is_active).count()
                 as i64
         };

@@ -4,7 +4,7 @@
 //! pauses of one length a run of it contains k or k + 1 of them, so it reads one of two values, neither
 //! of which need be the share: the systematic error of measurements of this kind.
 use super::scenario::FixedWork;
-use crate::random::Stream;
+use crate::random::RandomStream;
 use crate::Nanos;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -27,7 +27,7 @@ pub struct FixedWorkProbe {
 impl FixedWorkProbe {
     /// Returns a probe that starts at random times within a window.
     pub fn new(probe: &FixedWork, window: (Nanos, Nanos), seed: u64, vcpu: u64) -> Self {
-        let mut stream = Stream::new(seed, vcpu, STARTS);
+        let mut stream = RandomStream::new(seed, vcpu, STARTS);
         let (from, to) = window;
         let mut starts: Vec<Nanos> =
             (0..probe.starts).map(|_| from + stream.below(to - from)).collect();

@@ -1,14 +1,14 @@
 //! A loop that reads a clock in a simulated machine, and records the gaps between its reads.
 use super::gaps::GapConfig;
 use super::workload::CLOCK_READ;
-use crate::samples::{Factors, Sink};
+use crate::samples::{FactorPairs, Sink};
 use crate::statistics::Durations;
 use crate::Nanos;
 use nephoscope_wire::gap_cycles::{self, LoopGaps, LONG_SHARE};
 use serde_json::json;
 
 /// Start of a gap or a sleep, since that of the window, and its length.
-type GapEvent = (Nanos, Nanos);
+type GapSpan = (Nanos, Nanos);
 
 /// What one loop recorded.
 #[derive(Clone, Debug, Default)]
@@ -25,8 +25,8 @@ pub struct GapRecord {
     slept: Nanos,
     gap_count: u64,
     /// The first gaps, one by one.
-    gaps: Vec<GapEvent>,
-    sleeps: Vec<GapEvent>,
+    gaps: Vec<GapSpan>,
+    sleeps: Vec<GapSpan>,
     /// CPU share over whole cycles between the first and the last long gap.
     cycles_share: Option<f64>,
     gap_lengths: Durations,
@@ -178,7 +178,8 @@ impl GapRecord {
 
     /// Emits its samples. sees_loss: its kernel knows what it was not given.
     pub fn emit(&self, sees_loss: bool, sink: &mut Sink<'_>) {
-        let factors: &Factors<'_> = &[("cpu", json!(self.cpu)), ("process", json!(self.process))];
+        let factors: &FactorPairs<'_> =
+            &[("cpu", json!(self.cpu)), ("process", json!(self.process))];
         sink.scalar("cpu_share_ratio", factors, self.share());
         sink.scalar("cpu_share_cycles_ratio", factors, self.cycles_share);
         sink.scalar("thread_cpu_ratio", factors, if sees_loss { self.share() } else { 1.0 });

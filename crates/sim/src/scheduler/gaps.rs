@@ -8,10 +8,10 @@
 use super::gap_meter::{obtained_over_cycles, GapMeter, GapRecord};
 use super::host::{Host, Reservation};
 use super::machine::simulate;
-use super::scenario::{PolicyName, Scenario};
+use super::scenario::{PolicyName, SchedulerScenario};
 use super::workload::Workload;
 use crate::error::{invalid, refuse, Result};
-use crate::random::Stream;
+use crate::random::RandomStream;
 use crate::samples::Sink;
 use crate::{Nanos, SECOND};
 use nephoscope_wire::gap_cycles::LONG_SHARE;
@@ -55,7 +55,12 @@ pub struct Gaps {
 
 /// Measures gaps inside machine `vm` of a scenario, in place of its own workload. vm: None takes the
 /// only one.
-pub fn run(scenario: &Scenario, vm: Option<&str>, config: &GapConfig, seed: u64) -> Result<Gaps> {
+pub fn run(
+    scenario: &SchedulerScenario,
+    vm: Option<&str>,
+    config: &GapConfig,
+    seed: u64,
+) -> Result<Gaps> {
     scenario.check()?;
     let vm = find_vm(scenario, vm)?;
     let cpus = select_cpus(scenario, vm, config)?;
@@ -66,7 +71,7 @@ pub fn run(scenario: &Scenario, vm: Option<&str>, config: &GapConfig, seed: u64)
         );
     }
     let mut host = scenario.host(seed)?;
-    let mut stream = Stream::new(seed, 0, WINDOW_START);
+    let mut stream = RandomStream::new(seed, 0, WINDOW_START);
     let sees_loss = scenario.policy == PolicyName::Linux;
     let reservation = host.domains[vm].reservation.filter(|_| sees_loss);
     let start = wake_up(reservation, BEFORE + stream.below(SECOND));
@@ -101,7 +106,7 @@ fn wake_up(reservation: Option<Reservation>, earliest: Nanos) -> Nanos {
     reservation.phase_ns + periods * reservation.period_ns
 }
 
-fn find_vm(scenario: &Scenario, vm: Option<&str>) -> Result<usize> {
+fn find_vm(scenario: &SchedulerScenario, vm: Option<&str>) -> Result<usize> {
     let names: Vec<&str> = scenario.vms.keys().map(String::as_str).collect();
     let list = names.join(", ");
     match vm {
@@ -117,7 +122,7 @@ fn find_vm(scenario: &Scenario, vm: Option<&str>) -> Result<usize> {
     }
 }
 
-fn select_cpus(scenario: &Scenario, vm: usize, config: &GapConfig) -> Result<Vec<usize>> {
+fn select_cpus(scenario: &SchedulerScenario, vm: usize, config: &GapConfig) -> Result<Vec<usize>> {
     let vcpus = scenario.vms.values().nth(vm).map_or(0, |vm| vm.vcpus);
     let mut cpus = config.cpus.clone();
     cpus.sort_unstable();

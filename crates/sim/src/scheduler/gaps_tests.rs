@@ -1,6 +1,6 @@
 //! Scenarios from JSON, and what probes inside them read.
 use super::gaps::{self, GapConfig};
-use super::scenario::{run, Outcome, Scenario};
+use super::scenario::{run, SchedulerOutcome, SchedulerScenario};
 use crate::samples::Sink;
 use crate::scenarios;
 use crate::{closed_forms, Nanos, SECOND};
@@ -8,15 +8,15 @@ use std::collections::BTreeMap;
 
 const MS: Nanos = 1_000_000;
 
-fn scenario(policy: &str, processors: usize, rest: &str) -> Scenario {
+fn scenario(policy: &str, processors: usize, rest: &str) -> SchedulerScenario {
     let text =
         format!(r#"{{"version": 1, "policy": "{policy}", "processors": {processors}, {rest}}}"#);
     parsed(&text).unwrap()
 }
 
 /// Returns the scenario of a JSON text, checked.
-fn parsed(text: &str) -> crate::error::Result<Scenario> {
-    let scenario: Scenario = scenarios::parse(text)?;
+fn parsed(text: &str) -> crate::error::Result<SchedulerScenario> {
+    let scenario: SchedulerScenario = scenarios::parse(text)?;
     scenario.check().map(|()| scenario)
 }
 
@@ -34,12 +34,12 @@ fn look_of_a_second() -> GapConfig {
     }
 }
 
-fn outcome(policy: &str, processors: usize, rest: &str) -> Outcome {
+fn outcome(policy: &str, processors: usize, rest: &str) -> SchedulerOutcome {
     run(&scenario(policy, processors, rest), 1).unwrap()
 }
 
 /// Lengths in ms and their share of all, from 1 % on.
-fn spread(outcome: &Outcome, vcpu: usize) -> Vec<(u64, f64)> {
+fn spread(outcome: &SchedulerOutcome, vcpu: usize) -> Vec<(u64, f64)> {
     let runs = &outcome.vcpus[vcpu].observer.runs;
     let all = runs.pairs().map(|pair| pair.1).sum::<u64>() as f64;
     runs.pairs()
@@ -48,9 +48,9 @@ fn spread(outcome: &Outcome, vcpu: usize) -> Vec<(u64, f64)> {
         .collect()
 }
 
-fn near(found: &[(u64, f64)], wanted: &[(u64, f64)]) {
-    assert_eq!(found.len(), wanted.len(), "{found:?}");
-    for (found, wanted) in found.iter().zip(wanted) {
+fn near(measured: &[(u64, f64)], wanted: &[(u64, f64)]) {
+    assert_eq!(measured.len(), wanted.len(), "{measured:?}");
+    for (found, wanted) in measured.iter().zip(wanted) {
         // A hundredth: the page gives whole per cent.
         assert!(found.0 == wanted.0 && (found.1 - wanted.1).abs() <= 0.01, "{found:?}, {wanted:?}");
     }
@@ -88,14 +88,17 @@ fn fixed_work_reads_one_of_two_shares() {
     assert_eq!(read(1000, vms), [70.4, 73.5]);
 }
 
-fn value(found: &[(String, String, f64, u64)], metric: &str) -> Vec<(f64, u64)> {
-    found.iter().filter(|one| one.0 == metric).map(|one| (one.2, one.3)).collect()
+fn value(samples: &[(String, String, f64, u64)], metric: &str) -> Vec<(f64, u64)> {
+    samples.iter().filter(|one| one.0 == metric).map(|one| (one.2, one.3)).collect()
 }
 
 /// (metric, factors as JSON, value, count) of a look.
-fn looked(scenario: &Scenario, look: &GapConfig) -> Vec<(String, String, f64, u64)> {
+fn measure_gaps(
+    scenario: &SchedulerScenario,
+    config: &GapConfig,
+) -> Vec<(String, String, f64, u64)> {
     let mut all = Vec::new();
-    let gaps = gaps::run(scenario, None, look, 5).unwrap();
+    let gaps = gaps::run(scenario, None, config, 5).unwrap();
     gaps.emit(&mut Sink(&mut |metric, factors, value, count, _| {
         let factors: BTreeMap<_, _> = factors.iter().cloned().collect();
         all.push((metric.to_owned(), serde_json::to_string(&factors).unwrap(), value, count));
@@ -110,18 +113,18 @@ fn a_loop_sees_a_reservation_from_inside() {
         2,
         r#""vms": {"a": {"vcpus": 2, "reservation": {"slice_ms": 30, "period_ms": 40}}}"#,
     );
-    let look = GapConfig { duration_ns: 2 * SECOND, ..look_of_a_second() };
-    let found = looked(&host, &look);
-    for (share, _) in value(&found, "cpu_share_cycles_ratio") {
+    let config = GapConfig { duration_ns: 2 * SECOND, ..look_of_a_second() };
+    let samples = measure_gaps(&host, &config);
+    for (share, _) in value(&samples, "cpu_share_cycles_ratio") {
         assert!((share - 0.75).abs() < 1e-9, "{share}");
     }
-    let gaps = value(&found, "gap_length_ns");
+    let gaps = value(&samples, "gap_length_ns");
     assert_eq!(gaps.len(), 2, "one length on each CPU: {gaps:?}");
     // Three digits of the histogram.
     assert!(gaps.iter().all(|(length, _)| (length / 10e6 - 1.0).abs() < 1e-3), "{gaps:?}");
-    let obtained = value(&found, "obtained_cycles_cpus")[0].0;
+    let obtained = value(&samples, "obtained_cycles_cpus")[0].0;
     assert!((obtained - 1.5).abs() < 1e-9, "{obtained}");
-    let events: Vec<_> = found.iter().filter(|one| one.0 == "gap_event_ns").collect();
+    let events: Vec<_> = samples.iter().filter(|one| one.0 == "gap_event_ns").collect();
     assert_eq!(events.len() as u64, gaps.iter().map(|(_, count)| count).sum::<u64>());
     assert!(
         events[0].1.contains(r#""cause":"unexplained","cpu":0,"process":0"#),
@@ -140,9 +143,9 @@ fn loops_of_one_cpu_share_it() {
     ] {
         let host = scenario(policy, 1, &format!(r#""vms": {{"a": {vm}}}"#));
         let whole = if vm.contains("weight") { 1.0 } else { 0.5 };
-        let look =
+        let config =
             GapConfig { duration_ns: 4 * SECOND, processes_per_cpu: 2, ..look_of_a_second() };
-        let shares = value(&looked(&host, &look), "cpu_share_ratio");
+        let shares = value(&measure_gaps(&host, &config), "cpu_share_ratio");
         assert_eq!(shares.len(), 2);
         for (share, _) in shares {
             // A period more or less at the edges, and a turn.
@@ -154,17 +157,17 @@ fn loops_of_one_cpu_share_it() {
 #[test]
 fn sleeps_are_told_and_count_for_nothing() {
     let host = scenario("linux", 1, r#""vms": {"a": {}}"#);
-    let look = GapConfig {
+    let config = GapConfig {
         duration_ns: 2 * SECOND,
         sleep_ns: 230 * MS,
         busy_ns: 420 * MS,
         ..look_of_a_second()
     };
-    let found = looked(&host, &look);
-    let sleeps = value(&found, "sleep_event_ns");
+    let samples = measure_gaps(&host, &config);
+    let sleeps = value(&samples, "sleep_event_ns");
     assert_eq!(sleeps, [(230e6, 1), (230e6, 1), (230e6, 1)]);
-    assert_eq!(value(&found, "cpu_share_ratio"), [(1.0, 1)]);
-    assert!(value(&found, "gap_length_ns").is_empty());
+    assert_eq!(value(&samples, "cpu_share_ratio"), [(1.0, 1)]);
+    assert!(value(&samples, "gap_length_ns").is_empty());
 }
 
 /// Alone on a processor a server is M/M/1.
@@ -261,8 +264,8 @@ fn invalid_scenarios_are_refused_in_one_sentence() {
     let said = gaps::run(&two, None, &look_of_a_second(), 1).unwrap_err().to_string();
     assert!(said.contains("a, b"), "{said}");
     assert!(gaps::run(&two, Some("c"), &look_of_a_second(), 1).is_err());
-    let look = GapConfig { cpus: vec![1], ..look_of_a_second() };
-    assert!(gaps::run(&two, Some("a"), &look, 1).unwrap_err().message.contains("CPU 1"));
+    let config = GapConfig { cpus: vec![1], ..look_of_a_second() };
+    assert!(gaps::run(&two, Some("a"), &config, 1).unwrap_err().message.contains("CPU 1"));
 }
 
 /// Shares of the published table; one virtual CPU has all of a processor where the cap allows it.

@@ -1,10 +1,12 @@
 //! The host that a scenario describes.
 use super::linux::{LinuxSettings, Quota};
-use super::scenario::{PolicyName, QuotaConfig, ReservationConfig, Scenario, Vm, WorkloadConfig};
+use super::scenario::{
+    PolicyName, QuotaConfig, ReservationConfig, SchedulerScenario, Vm, WorkloadConfig,
+};
 use super::{Domain, Host, Reservation, Scheduler, Workload};
 use crate::arrivals::Arrivals;
 use crate::error::{check_version, positive, refuse, within, Result};
-use crate::random::{Distribution, Stream};
+use crate::random::{Distribution, RandomStream};
 use crate::Nanos;
 use nephoscope_wire::error::Error;
 
@@ -34,7 +36,7 @@ fn duration_or_zero(key: &str, ms: f64) -> Result<Nanos> {
     duration(key, ms)
 }
 
-impl Scenario {
+impl SchedulerScenario {
     /// Returns the whole duration and that of the warm-up.
     pub(super) fn durations(&self) -> Result<(Nanos, Nanos)> {
         let measured = duration("duration_s", self.duration_s * 1e3)?;
@@ -64,7 +66,7 @@ impl Scenario {
             duration("fixed_work.work_ms", probe.work_ms)?;
             within("fixed_work.starts", f64::from(probe.starts), 1.0, MAX_STARTS)?;
         }
-        let mut phases = Stream::new(seed, 0, PHASES);
+        let mut phases = RandomStream::new(seed, 0, PHASES);
         let domain = |(name, vm): (&String, &Vm)| {
             self.domain(vm, &mut phases).map_err(|error| Error {
                 message: format!("vms.{name}: {}", error.message),
@@ -135,7 +137,7 @@ impl Scenario {
         })
     }
 
-    fn domain(&self, vm: &Vm, phases: &mut Stream) -> Result<Domain> {
+    fn domain(&self, vm: &Vm, phases: &mut RandomStream) -> Result<Domain> {
         self.check_settings(vm)?;
         positive("vcpus", vm.vcpus as f64)?;
         if let Some(cpu) = vm.cpus.iter().find(|cpu| **cpu >= self.processors) {
@@ -152,11 +154,11 @@ impl Scenario {
             cpus: vm.cpus.clone(),
             ..own
         };
-        if let Some(given) = &vm.reservation {
-            domain.reservation = Some(given.reservation(linux, phases)?);
+        if let Some(reservation) = &vm.reservation {
+            domain.reservation = Some(reservation.reservation(linux, phases)?);
         }
-        if let Some(given) = &vm.quota {
-            domain.quota = Some(given.quota(phases)?);
+        if let Some(quota) = &vm.quota {
+            domain.quota = Some(quota.quota(phases)?);
         }
         Ok(domain)
     }
@@ -169,7 +171,7 @@ impl Scenario {
             ("weight", vm.weight.is_some(), &[Credit, Linux]),
             ("cap_percent", vm.cap_percent.is_some(), &[Credit]),
             ("reservation", reservation.is_some(), &[Sedf, Linux]),
-            ("reservation.extra", reservation.is_some_and(|given| given.extra), &[Sedf]),
+            ("reservation.extra", reservation.is_some_and(|config| config.extra), &[Sedf]),
             (
                 "reservation.phase_ms",
                 reservation.is_some_and(|given| given.phase_ms.is_some()),
@@ -199,14 +201,19 @@ impl Scenario {
 }
 
 /// Returns the given phase, or a random one within the period.
-fn phase(key: &str, given: Option<f64>, period: Nanos, phases: &mut Stream) -> Result<Nanos> {
+fn phase(
+    key: &str,
+    phase_ms: Option<f64>,
+    period: Nanos,
+    phases: &mut RandomStream,
+) -> Result<Nanos> {
     // Drawn in any case: a given phase does not alter those of other machines.
     let drawn = phases.below(period);
-    given.map_or(Ok(drawn), |ms| Ok(duration_or_zero(key, ms)? % period))
+    phase_ms.map_or(Ok(drawn), |ms| Ok(duration_or_zero(key, ms)? % period))
 }
 
 impl ReservationConfig {
-    fn reservation(&self, linux: bool, phases: &mut Stream) -> Result<Reservation> {
+    fn reservation(&self, linux: bool, phases: &mut RandomStream) -> Result<Reservation> {
         // SEDF takes a slice of zero.
         let slice = if linux { duration } else { duration_or_zero };
         let slice_ns = slice("reservation.slice_ms", self.slice_ms)?;
@@ -217,7 +224,7 @@ impl ReservationConfig {
 }
 
 impl QuotaConfig {
-    fn quota(&self, phases: &mut Stream) -> Result<Quota> {
+    fn quota(&self, phases: &mut RandomStream) -> Result<Quota> {
         let period_ns = duration("quota.period_ms", self.period_ms)?;
         let cpus = positive("quota.cpus", self.cpus)?;
         Ok(Quota {

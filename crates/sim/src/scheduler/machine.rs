@@ -5,9 +5,9 @@ use super::host::{Host, Scheduler};
 use super::linux::Linux;
 use super::policy::{Decision, Policy, Processor, RunInterval, Vcpu};
 use super::sedf::Sedf;
-use super::workload::Task;
+use super::workload::WorkloadTask;
 use crate::error::Result;
-use crate::random::Stream;
+use crate::random::RandomStream;
 use crate::statistics::Durations;
 use crate::{EventQueue, Model, Nanos};
 
@@ -31,8 +31,9 @@ pub fn simulate(
 ) -> Result<RunCounts> {
     host.check()?;
     let workloads = host.domains.iter().flat_map(|domain| &domain.vcpus).enumerate();
-    let task =
-        |(number, workload)| Task::new(workload, Stream::new(seed, 0, number as u64), warm_up_ns);
+    let task = |(number, workload)| {
+        WorkloadTask::new(workload, RandomStream::new(seed, 0, number as u64), warm_up_ns)
+    };
     let tasks = workloads.map(task).collect();
     let processors = host.processors;
     Ok(match host.scheduler {
@@ -50,7 +51,7 @@ pub fn simulate(
 /// Simulates tasks, one for each virtual CPU, under a policy.
 fn run<P: Policy>(
     mut policy: P,
-    mut tasks: Vec<Task>,
+    mut tasks: Vec<WorkloadTask>,
     processors: usize,
     duration_ns: Nanos,
     on_run: impl FnMut(RunInterval),
@@ -58,24 +59,29 @@ fn run<P: Policy>(
     let mut events = EventQueue::default();
     for (number, task) in tasks.iter_mut().enumerate() {
         if let Some(time) = task.first_wake_up() {
-            events.schedule_at(time, Event::WakeUp(number as u32));
+            events.schedule_at(time, SchedulerEvent::WakeUp(number as u32));
         }
     }
     if let Some(interval) = policy.tick_ns() {
-        (0..processors as u32).for_each(|place| events.schedule_at(interval, Event::Tick(place)));
+        (0..processors as u32)
+            .for_each(|place| events.schedule_at(interval, SchedulerEvent::Tick(place)));
     }
     for processor in 0..processors as u32 {
         if let Some(delay) = policy.next_check_in() {
-            events.schedule_at(delay, Event::Check(processor));
+            events.schedule_at(delay, SchedulerEvent::Check(processor));
         }
     }
     if let Some(interval) = policy.accounting_ns() {
-        events.schedule_at(interval, Event::Accounting);
+        events.schedule_at(interval, SchedulerEvent::Accounting);
     }
     let vcpu = |task| Vcpu { task, is_runnable: false, processor: None };
     let vcpus = tasks.into_iter().map(vcpu).collect();
-    let mut machine =
-        Machine { policy, vcpus, processors: vec![Processor::default(); processors], on_run };
+    let mut machine = SimulatedMachine {
+        policy,
+        vcpus,
+        processors: vec![Processor::default(); processors],
+        on_run,
+    };
     machine.schedule_timers(&mut events);
     crate::simulate(&mut machine, &mut events, duration_ns);
     for processor in 0..processors {
@@ -85,11 +91,11 @@ fn run<P: Policy>(
     RunCounts { events: events.processed(), responses: responses.collect() }
 }
 
-type Events = EventQueue<Event>;
+type SchedulerEvents = EventQueue<SchedulerEvent>;
 
 /// Numbers of virtual CPUs, processors and timers are small types: the event queue moves them about.
 #[derive(Clone, Copy)]
-enum Event {
+enum SchedulerEvent {
     WakeUp(u32),
     /// A processor's timer of that number.
     Timer(u32, u64),
@@ -105,26 +111,31 @@ enum Event {
 impl Processor {
     /// Sets the timer to the next decision, or to when the running virtual CPU completes its work.
     #[inline]
-    fn set_timer(&mut self, processor: usize, completion: Option<Nanos>, events: &mut Events) {
+    fn set_timer(
+        &mut self,
+        processor: usize,
+        completion: Option<Nanos>,
+        events: &mut SchedulerEvents,
+    ) {
         self.timer += 1;
         let time = match (self.decide_at, completion) {
             (Some(decide_at), Some(completion)) => Some(decide_at.min(completion)),
             (time, None) | (None, time) => time,
         };
         if let Some(time) = time {
-            events.schedule_at(time, Event::Timer(processor as u32, self.timer));
+            events.schedule_at(time, SchedulerEvent::Timer(processor as u32, self.timer));
         }
     }
 }
 
-struct Machine<P, F> {
+struct SimulatedMachine<P, F> {
     policy: P,
     vcpus: Vec<Vcpu>,
     processors: Vec<Processor>,
     on_run: F,
 }
 
-impl<P: Policy, F: FnMut(RunInterval)> Machine<P, F> {
+impl<P: Policy, F: FnMut(RunInterval)> SimulatedMachine<P, F> {
     /// Charges the virtual CPU that runs on a processor until now.
     #[inline]
     fn charge(&mut self, processor: usize, now: Nanos) {
@@ -147,13 +158,13 @@ impl<P: Policy, F: FnMut(RunInterval)> Machine<P, F> {
         task.is_done(now)
     }
 
-    fn schedule_timers(&mut self, events: &mut Events) {
+    fn schedule_timers(&mut self, events: &mut SchedulerEvents) {
         while let Some((time, timer)) = self.policy.take_timer() {
-            events.schedule_at(time, Event::PolicyTimer(timer as u32));
+            events.schedule_at(time, SchedulerEvent::PolicyTimer(timer as u32));
         }
     }
 
-    fn decide(&mut self, processor: usize, events: &mut Events) {
+    fn decide(&mut self, processor: usize, events: &mut SchedulerEvents) {
         let now = events.now();
         let state = &mut self.processors[processor];
         let (mut current, from) = (state.current.take(), state.charged_until);
@@ -166,7 +177,7 @@ impl<P: Policy, F: FnMut(RunInterval)> Machine<P, F> {
                 vcpu.is_runnable = false;
                 self.policy.block(number, now);
                 if let Some(time) = vcpu.task.sleep_until(now) {
-                    events.schedule_at(time, Event::WakeUp(number as u32));
+                    events.schedule_at(time, SchedulerEvent::WakeUp(number as u32));
                 }
             }
         }
@@ -184,7 +195,7 @@ impl<P: Policy, F: FnMut(RunInterval)> Machine<P, F> {
     }
 
     /// Sets a processor's timer again, when the remaining work of what runs there has changed.
-    fn reset_timer(&mut self, processor: usize, events: &mut Events) {
+    fn reset_timer(&mut self, processor: usize, events: &mut SchedulerEvents) {
         let state = &mut self.processors[processor];
         let start = events.now().max(state.charged_until);
         let completion = state.current.and_then(|vcpu| self.vcpus[vcpu].task.completion(start));
@@ -192,7 +203,7 @@ impl<P: Policy, F: FnMut(RunInterval)> Machine<P, F> {
     }
 
     /// Charges what runs on a processor, and decides again if the policy asks for it.
-    fn check(&mut self, processor: usize, events: &mut Events) {
+    fn check(&mut self, processor: usize, events: &mut SchedulerEvents) {
         let now = events.now();
         self.charge(processor, now);
         let current = self.processors[processor].current;
@@ -202,14 +213,14 @@ impl<P: Policy, F: FnMut(RunInterval)> Machine<P, F> {
     }
 
     /// Something else takes a processor for a while; what runs there resumes afterwards.
-    fn interrupt(&mut self, processor: usize, duration: Nanos, events: &mut Events) {
+    fn interrupt(&mut self, processor: usize, duration: Nanos, events: &mut SchedulerEvents) {
         let state = &mut self.processors[processor];
         state.interrupted_until = state.interrupted_until.max(events.now()) + duration;
         state.charged_until = state.interrupted_until;
         self.reset_timer(processor, events);
     }
 
-    fn wake(&mut self, vcpu: usize, events: &mut Events) {
+    fn wake(&mut self, vcpu: usize, events: &mut SchedulerEvents) {
         let now = events.now();
         if let Some(processor) = self.vcpus[vcpu].processor {
             // More work for a running one: its timer would end it too early.
@@ -217,7 +228,7 @@ impl<P: Policy, F: FnMut(RunInterval)> Machine<P, F> {
         }
         let state = &mut self.vcpus[vcpu];
         if let Some(time) = state.task.wake(now) {
-            events.schedule_at(time, Event::WakeUp(vcpu as u32));
+            events.schedule_at(time, SchedulerEvent::WakeUp(vcpu as u32));
         }
         if let Some(processor) = state.processor {
             self.reset_timer(processor, events);
@@ -229,13 +240,13 @@ impl<P: Policy, F: FnMut(RunInterval)> Machine<P, F> {
         }
     }
 
-    fn wake_policy(&mut self, vcpu: usize, events: &mut Events) {
+    fn wake_policy(&mut self, vcpu: usize, events: &mut SchedulerEvents) {
         if let Some(processor) = self.policy.wake(vcpu, events.now(), &self.processors) {
             self.decide(processor, events);
         }
     }
 
-    fn account(&mut self, events: &mut Events) {
+    fn account(&mut self, events: &mut SchedulerEvents) {
         let now = events.now();
         (0..self.processors.len()).for_each(|processor| self.charge(processor, now));
         let parking = self.policy.account();
@@ -252,41 +263,41 @@ impl<P: Policy, F: FnMut(RunInterval)> Machine<P, F> {
     }
 }
 
-impl<P: Policy, F: FnMut(RunInterval)> Model for Machine<P, F> {
-    type Event = Event;
+impl<P: Policy, F: FnMut(RunInterval)> Model for SimulatedMachine<P, F> {
+    type Event = SchedulerEvent;
 
-    fn handle(&mut self, event: Event, events: &mut Events) {
+    fn handle(&mut self, event: SchedulerEvent, events: &mut SchedulerEvents) {
         match event {
-            Event::WakeUp(vcpu) => self.wake(vcpu as usize, events),
-            Event::Timer(processor, number) => {
+            SchedulerEvent::WakeUp(vcpu) => self.wake(vcpu as usize, events),
+            SchedulerEvent::Timer(processor, number) => {
                 if number == self.processors[processor as usize].timer {
                     self.decide(processor as usize, events);
                 }
             }
-            Event::Tick(place) => {
+            SchedulerEvent::Tick(place) => {
                 let processor = self.policy.tick_order(place as usize);
                 self.check(processor, events);
                 if let Some(interval) = self.policy.tick_ns() {
-                    events.schedule_after(interval, Event::Tick(place));
+                    events.schedule_after(interval, SchedulerEvent::Tick(place));
                 }
             }
-            Event::Check(processor) => {
+            SchedulerEvent::Check(processor) => {
                 self.check(processor as usize, events);
                 let duration = self.policy.interruption_ns();
                 if duration > 0 {
                     self.interrupt(processor as usize, duration, events);
                 }
                 if let Some(delay) = self.policy.next_check_in() {
-                    events.schedule_after(delay, Event::Check(processor));
+                    events.schedule_after(delay, SchedulerEvent::Check(processor));
                 }
             }
-            Event::Accounting => {
+            SchedulerEvent::Accounting => {
                 self.account(events);
                 if let Some(interval) = self.policy.accounting_ns() {
-                    events.schedule_after(interval, Event::Accounting);
+                    events.schedule_after(interval, SchedulerEvent::Accounting);
                 }
             }
-            Event::PolicyTimer(timer) => {
+            SchedulerEvent::PolicyTimer(timer) => {
                 for processor in self.policy.expire(timer as usize, events.now()) {
                     self.decide(processor, events);
                 }

@@ -3,7 +3,7 @@ use super::fixed_work::FixedWorkProbe;
 use super::machine::simulate;
 use super::observer::VcpuObserver;
 use super::policy::RunInterval;
-use super::scenario::Scenario;
+use super::scenario::SchedulerScenario;
 use crate::error::Result;
 use crate::samples::Sink;
 use crate::statistics::Durations;
@@ -26,7 +26,7 @@ pub struct VcpuOutcome {
 }
 
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct SchedulerOutcome {
     /// Names of the machines, in order.
     pub vms: Vec<String>,
     pub vcpus: Vec<VcpuOutcome>,
@@ -40,7 +40,7 @@ pub struct Outcome {
 }
 
 /// Simulates a scenario once.
-pub fn run(scenario: &Scenario, seed: u64) -> Result<Outcome> {
+pub fn run(scenario: &SchedulerScenario, seed: u64) -> Result<SchedulerOutcome> {
     let host = scenario.host(seed)?;
     let (end, warm_up) = scenario.durations()?;
     let threshold = scenario.threshold_ns()?;
@@ -84,7 +84,14 @@ pub fn run(scenario: &Scenario, seed: u64) -> Result<Outcome> {
         }
     }
     let vms = scenario.vms.keys().cloned().collect();
-    Ok(Outcome { vms, vcpus, responses, intervals, intervals_left_out, events: counts.events })
+    Ok(SchedulerOutcome {
+        vms,
+        vcpus,
+        responses,
+        intervals,
+        intervals_left_out,
+        events: counts.events,
+    })
 }
 
 impl VcpuOutcome {
@@ -101,7 +108,7 @@ impl VcpuOutcome {
     }
 }
 
-impl Outcome {
+impl SchedulerOutcome {
     /// Emits shares, lengths and what the fixed-work probe read by `vm` and `vcpu`, response times by
     /// `vm`, and the number of scheduling events.
     pub fn emit(&self, sink: &mut Sink<'_>) {

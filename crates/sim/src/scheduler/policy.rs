@@ -1,5 +1,5 @@
 //! What every scheduling policy implements, and the processors and virtual CPUs it decides about.
-use super::workload::Task;
+use super::workload::WorkloadTask;
 use crate::Nanos;
 
 /// An uninterrupted run of a virtual CPU.
@@ -14,7 +14,7 @@ pub struct RunInterval {
 
 #[derive(Clone, Debug)]
 pub struct Vcpu {
-    pub task: Task,
+    pub task: WorkloadTask,
     /// It is running or waiting to run.
     pub is_runnable: bool,
     /// The processor on which it runs.

@@ -6,7 +6,7 @@ use crate::scenarios::{default, default_count};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-pub use super::outcome::{run, Outcome};
+pub use super::outcome::{run, SchedulerOutcome};
 
 /// A scheduling policy by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -25,7 +25,7 @@ pub enum PolicyName {
 /// A host, its virtual machines, and what is measured.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Scenario {
+pub struct SchedulerScenario {
     /// Version of this format: 1.
     pub version: u32,
     /// Name.
@@ -185,7 +185,7 @@ pub struct QuotaConfig {
     pub phase_ms: Option<f64>,
 }
 
-impl Scenario {
+impl SchedulerScenario {
     /// Returns an error for a scenario that cannot be simulated.
     pub fn check(&self) -> Result<()> {
         self.host(0).and_then(|host| host.check())

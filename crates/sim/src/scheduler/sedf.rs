@@ -16,7 +16,7 @@ const NO_SLICE: Reservation =
 const MAX_SCORE: u64 = 1 << 17;
 
 #[derive(Default)]
-struct Vcpu {
+struct SedfVcpu {
     reservation: Reservation,
     deadline: Nanos,
     used: Nanos,
@@ -30,7 +30,7 @@ struct Vcpu {
     blocked_at: Nanos,
 }
 
-impl Vcpu {
+impl SedfVcpu {
     fn period_start(&self) -> Nanos {
         self.deadline.saturating_sub(self.reservation.period_ns)
     }
@@ -41,7 +41,7 @@ impl Vcpu {
 }
 
 pub struct Sedf {
-    vcpus: Vec<Vcpu>,
+    vcpus: Vec<SedfVcpu>,
 }
 
 impl Sedf {
@@ -55,7 +55,7 @@ impl Sedf {
             check(domain, reservation)?;
             reserved[home] += reservation.slice_ns as f64 / reservation.period_ns as f64;
             let deadline = reservation.period_ns;
-            vcpus.push(Vcpu { reservation, deadline, home, ..Vcpu::default() });
+            vcpus.push(SedfVcpu { reservation, deadline, home, ..SedfVcpu::default() });
         }
         match reserved.iter().position(|share| *share > 1.0 + 1e-9) {
             None => Ok(Self { vcpus }),
@@ -92,7 +92,7 @@ impl Sedf {
     fn next_period(&self, processor: usize, now: Nanos) -> Option<Nanos> {
         let here = self.vcpus.iter().filter(|vcpu| vcpu.home == processor && vcpu.is_runnable);
         here.filter(|vcpu| vcpu.reservation.slice_ns > 0)
-            .map(Vcpu::period_start)
+            .map(SedfVcpu::period_start)
             .filter(|start| *start > now)
             .min()
     }

@@ -7,7 +7,7 @@ use crate::{Nanos, SECOND};
 const MS: Nanos = 1_000_000;
 
 /// What each virtual CPU sees of a minute, after ten seconds.
-fn seen(host: &Host) -> Vec<VcpuObserver> {
+fn observe_host(host: &Host) -> Vec<VcpuObserver> {
     let vcpus: usize = host.domains.iter().map(|domain| domain.vcpus.len()).sum();
     let (from, to) = (10 * SECOND, 70 * SECOND);
     let mut all = vec![VcpuObserver::new(from, to, MS); vcpus];
@@ -35,7 +35,7 @@ fn host(scheduler: Scheduler, processors: usize, domains: Vec<Domain>) -> Host {
 
 /// Shares in per cent within 0.2 points.
 fn shares(host: &Host, wanted: &[f64]) {
-    let shares: Vec<f64> = seen(host).iter().map(|one| one.share() * 100.0).collect();
+    let shares: Vec<f64> = observe_host(host).iter().map(|one| one.share() * 100.0).collect();
     for (share, wanted) in shares.iter().zip(wanted) {
         assert!((share - wanted).abs() <= 0.2, "{shares:?}");
     }
@@ -43,7 +43,7 @@ fn shares(host: &Host, wanted: &[f64]) {
 
 /// The only length of each kind, in ms.
 fn modes(host: &Host) -> (u64, u64, u64) {
-    let seen = &seen(host)[0];
+    let seen = &observe_host(host)[0];
     let only = |lengths: &super::observer::LengthCounts| {
         let (length, count) = lengths.pairs().max_by_key(|pair| (pair.1, pair.0)).unwrap();
         let share = count as f64 / lengths.pairs().map(|pair| pair.1).sum::<u64>() as f64;
@@ -90,15 +90,16 @@ fn weights_divide_one_processor() {
 fn credit_conserves_work() {
     // Three domains on two processors: nobody idles while somebody wants to run.
     let host = host(Scheduler::Credit, 2, vec![capped(256, 0, 1); 3]);
-    let total: f64 = seen(&host).iter().map(VcpuObserver::share).sum();
+    let total: f64 = observe_host(&host).iter().map(VcpuObserver::share).sum();
     assert!((total - 2.0).abs() < 0.002, "{total}");
 }
 
 #[test]
 fn a_cap_on_one_processor_runs_in_whole_accounting_periods() {
-    let one = host(Scheduler::Credit, 1, vec![capped(256, 40, 1)]);
-    shares(&one, &[40.0]);
-    let runs: Vec<u64> = seen(&one)[0].runs.pairs().map(|(length, _)| length / MS).collect();
+    let capped_host = host(Scheduler::Credit, 1, vec![capped(256, 40, 1)]);
+    shares(&capped_host, &[40.0]);
+    let runs: Vec<u64> =
+        observe_host(&capped_host)[0].runs.pairs().map(|(length, _)| length / MS).collect();
     assert!(runs.iter().all(|run| [30, 60].contains(run)), "{runs:?}");
 }
 
@@ -128,8 +129,8 @@ fn sleeping_is_not_charged() {
         simulate(&alone, 1, 10 * SECOND, 0, |run: RunInterval| ran += run.to - run.from).unwrap();
         assert_eq!(ran, 2 * SECOND, "{scheduler:?}");
         let mut all = [0; 2];
-        let both = host(scheduler, 1, vec![vcpu(&bursty), vcpu(&Workload::Spinning)]);
-        simulate(&both, 1, 60 * SECOND, 0, |run: RunInterval| {
+        let pair = host(scheduler, 1, vec![vcpu(&bursty), vcpu(&Workload::Spinning)]);
+        simulate(&pair, 1, 60 * SECOND, 0, |run: RunInterval| {
             all[run.vcpu] += run.to - run.from;
         })
         .unwrap();
@@ -190,7 +191,8 @@ fn events_of_a_hundred_seconds() {
                 "warmup_s": 0, "vms": {{"a": {{"vcpus": 2{settings}}},
                 "b": {{"vcpus": 2, "workload": {periodic}{settings}}}}}}}"#
         );
-        let scenario = crate::scenarios::parse::<super::scenario::Scenario>(&text).unwrap();
+        let scenario =
+            crate::scenarios::parse::<super::scenario::SchedulerScenario>(&text).unwrap();
         let events = super::outcome::run(&scenario, 1).unwrap().events;
         assert_eq!(events, wanted, "{policy}{settings}");
     }

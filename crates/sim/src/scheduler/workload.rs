@@ -1,6 +1,6 @@
 //! Workloads of virtual CPUs.
 use crate::arrivals::{ArrivalTimes, Arrivals};
-use crate::random::{Distribution, Stream};
+use crate::random::{Distribution, RandomStream};
 use crate::statistics::Durations;
 use crate::Nanos;
 use std::collections::VecDeque;
@@ -40,9 +40,9 @@ struct Requests {
 
 /// A workload in execution.
 #[derive(Clone, Debug)]
-pub struct Task {
+pub struct WorkloadTask {
     workload: Workload,
-    stream: Stream,
+    stream: RandomStream,
     /// CPU time until it blocks; None if that does not depend on CPU time.
     remaining_ns: Option<Nanos>,
     /// Number of wake-ups so far (periodic work).
@@ -53,10 +53,10 @@ pub struct Task {
 }
 
 impl Requests {
-    fn new(arrivals: Arrivals, stream: &Stream, warm_up_ns: Nanos) -> Self {
+    fn new(arrivals: Arrivals, stream: &RandomStream, warm_up_ns: Nanos) -> Self {
         // Its own stream: a request's service time does not move the next arrival.
         let mut seeds = stream.clone();
-        let stream = Stream::new(seeds.bits(), 0, seeds.bits());
+        let stream = RandomStream::new(seeds.bits(), 0, seeds.bits());
         let (queue, responses) = (VecDeque::new(), Durations::default());
         Self { arrivals: arrivals.start(stream), queue, warm_up_ns, responses }
     }
@@ -77,9 +77,9 @@ impl Requests {
     }
 }
 
-impl Task {
+impl WorkloadTask {
     /// Returns the task asleep, until [`Task::first_wake_up`].
-    pub fn new(workload: &Workload, stream: Stream, warm_up_ns: Nanos) -> Self {
+    pub fn new(workload: &Workload, stream: RandomStream, warm_up_ns: Nanos) -> Self {
         let workload = workload.clone();
         let remaining_ns = match workload {
             Workload::Spinning | Workload::Meter { .. } => None,
@@ -172,7 +172,7 @@ impl Task {
 }
 
 /// Draws a duration of at least 1 ns.
-fn draw_ns(distribution: &Distribution, stream: &mut Stream) -> Nanos {
+fn draw_ns(distribution: &Distribution, stream: &mut RandomStream) -> Nanos {
     let duration_ns = distribution.draw(stream);
     stream.round(duration_ns).max(1)
 }

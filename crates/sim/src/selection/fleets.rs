@@ -1,8 +1,8 @@
 //! Random fleets: one without selection, and one with.
-use super::formulas::{is_kept, kept};
+use super::formulas::{is_kept, kept_share};
 use super::launches::{replace, within_limit};
-use super::scenario::{LaunchResult, Scenario, Sharing, Strategy};
-use crate::random::Stream;
+use super::scenario::{LaunchResult, SelectionScenario, Sharing, Strategy};
+use crate::random::RandomStream;
 use rand_distr::{Binomial, Gamma, Poisson};
 
 /// Costs of two fleets for one job.
@@ -25,10 +25,10 @@ impl FleetCosts {
 
 /// A checked scenario, prepared for many fleets.
 pub struct Fleets<'a> {
-    pub(super) scenario: &'a Scenario,
+    pub(super) scenario: &'a SelectionScenario,
     pub(super) results: Vec<LaunchResult>,
     /// Probability of the kept types.
-    kept: f64,
+    kept_ratio: f64,
     /// Instances of the fleet without selection.
     pub(super) baseline: u64,
     /// Instances of the fleet with selection.
@@ -40,7 +40,7 @@ pub struct Fleets<'a> {
 
 impl<'a> Fleets<'a> {
     /// scenario: accepted by [`Scenario::check`].
-    pub fn new(scenario: &'a Scenario) -> Self {
+    pub fn new(scenario: &'a SelectionScenario) -> Self {
         let mut results: Vec<LaunchResult> = scenario.launch_results().collect();
         let rejected_h = scenario.rejected_h();
         if scenario.strategy == Strategy::Stopping {
@@ -48,7 +48,7 @@ impl<'a> Fleets<'a> {
         }
         let size = scenario.instances as f64;
         let instances = |speed: f64| (size / speed - 1e-9).ceil().max(1.0) as u64;
-        let (kept, kept_speed) = kept(&results);
+        let (kept_ratio, kept_speed) = kept_share(&results);
         let baseline =
             instances(results.iter().map(|result| result.probability * result.speed).sum());
         let selected = match scenario.strategy {
@@ -56,11 +56,11 @@ impl<'a> Fleets<'a> {
             _ => instances(kept_speed),
         };
         let work_h = size * scenario.hours;
-        Self { scenario, results, kept, baseline, selected, work_h, rejected_h }
+        Self { scenario, results, kept_ratio, baseline, selected, work_h, rejected_h }
     }
 
     /// Draws two fleets for one job.
-    pub fn draw(&self, stream: &mut Stream) -> FleetCosts {
+    pub fn draw(&self, stream: &mut RandomStream) -> FleetCosts {
         let baseline_usd = until_some(|| {
             let counts = self.draw_counts(self.baseline, |_| true, stream);
             self.cost(self.baseline, &counts)
@@ -81,9 +81,9 @@ impl<'a> Fleets<'a> {
     /// Draws a fleet with selection. A launch in a slot gives a kept type at once, or after some further
     /// ones: the launches that are ended again are a negative binomial of the slots whose first launch
     /// gave no kept type.
-    fn select(&self, stream: &mut Stream) -> (f64, u64) {
-        let first = binomial(stream, self.selected, 1.0 - self.kept);
-        let again = (1.0 - self.same_again()) * self.kept;
+    fn select(&self, stream: &mut RandomStream) -> (f64, u64) {
+        let first = binomial(stream, self.selected, 1.0 - self.kept_ratio);
+        let again = (1.0 - self.same_again()) * self.kept_ratio;
         let rejected = first + negative_binomial(stream, first, again);
         let counts = self.draw_counts(self.selected, |result| result.is_kept, stream);
         let running = self.cost(self.selected, &counts).expect("a kept type does something");
@@ -97,7 +97,7 @@ impl<'a> Fleets<'a> {
         &self,
         instances: u64,
         filter: impl Fn(&LaunchResult) -> bool,
-        stream: &mut Stream,
+        stream: &mut RandomStream,
     ) -> Vec<u64> {
         let probability = |one: &LaunchResult| if filter(one) { one.probability } else { 0.0 };
         let probabilities: Vec<f64> = self.results.iter().map(probability).collect();
@@ -139,7 +139,7 @@ impl<'a> Fleets<'a> {
 fn mark_kept(results: &mut [LaunchResult], hours: f64, rejected_h: f64) {
     results.iter_mut().for_each(|result| result.is_kept = result.speed > 0.0);
     for _ in 0..=results.len() {
-        let work_h = hours * kept(results).1;
+        let work_h = hours * kept_share(results).1;
         let last = results.to_vec();
         for result in results.iter_mut() {
             result.is_kept = is_kept(&last, result.speed, work_h, rejected_h);
@@ -159,7 +159,7 @@ fn until_some<T>(mut draw: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-fn binomial(stream: &mut Stream, n: u64, p: f64) -> u64 {
+fn binomial(stream: &mut RandomStream, n: u64, p: f64) -> u64 {
     if n == 0 || p <= 0.0 {
         return 0;
     }
@@ -167,7 +167,7 @@ fn binomial(stream: &mut Stream, n: u64, p: f64) -> u64 {
 }
 
 /// Draws the failures before the `n`th success of probability `p`: Poisson of a gamma.
-fn negative_binomial(stream: &mut Stream, n: u64, p: f64) -> u64 {
+fn negative_binomial(stream: &mut RandomStream, n: u64, p: f64) -> u64 {
     if n == 0 || p >= 1.0 {
         return 0;
     }

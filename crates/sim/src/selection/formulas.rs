@@ -2,7 +2,7 @@
 //!
 //! p: probability of a kept type; x: its speed; E: mean speed of all launches; n, h, f: size of the job,
 //! hours, price; t: paid hours of a launch that is ended again.
-use super::scenario::{LaunchResult, Scenario};
+use super::scenario::{LaunchResult, SelectionScenario};
 use serde::Serialize;
 
 /// Results of one formula.
@@ -20,7 +20,7 @@ pub struct Saving {
 ///
 /// E is not divided by the sum of the shares, so that the missing share counts as speed zero; all
 /// launches are charged, including those that are kept, and n instances are launched where n/x suffice.
-pub fn as_printed(scenario: &Scenario) -> Saving {
+pub fn as_printed(scenario: &SelectionScenario) -> Saving {
     let (mut mean, mut kept_share, mut kept_sum) = (0.0, 0.0, 0.0);
     for (result, kind) in scenario.launch_results().zip(scenario.types.values()) {
         mean += kind.share * kind.speed;
@@ -37,17 +37,17 @@ pub fn as_printed(scenario: &Scenario) -> Saving {
 /// Returns the saving of trial and failure with shares that sum to 1, n/x instances, and only launches
 /// that are ended again charged: n f (h/E - h/x - t (1/p - 1)/x). If a freed slot gives the same type
 /// again with probability c, 1/(1 - c) times as many launches are ended again.
-pub fn corrected(scenario: &Scenario) -> Saving {
+pub fn corrected(scenario: &SelectionScenario) -> Saving {
     let results: Vec<LaunchResult> = scenario.launch_results().collect();
     let mean = results.iter().map(|result| result.probability * result.speed).sum();
-    let (probability, speed) = kept(&results);
+    let (probability, speed) = kept_share(&results);
     let per_h = 1.0 / mean - 1.0 / speed;
     let again = 1.0 - scenario.correlation.after(scenario.trial_s / 3600.0);
     let extra_h = scenario.rejected_h() * (1.0 / probability - 1.0) / again / speed;
     saving(scenario, per_h, extra_h, mean)
 }
 
-fn saving(scenario: &Scenario, per_h: f64, extra_h: f64, mean: f64) -> Saving {
+fn saving(scenario: &SelectionScenario, per_h: f64, extra_h: f64, mean: f64) -> Saving {
     let per_hour_usd = scenario.instances as f64 * scenario.price_usd_per_h;
     let usd = per_hour_usd * (scenario.hours * per_h - extra_h);
     Saving {
@@ -58,7 +58,7 @@ fn saving(scenario: &Scenario, per_h: f64, extra_h: f64, mean: f64) -> Saving {
 }
 
 /// Returns the probability of the kept types together, and their mean speed.
-pub fn kept(results: &[LaunchResult]) -> (f64, f64) {
+pub fn kept_share(results: &[LaunchResult]) -> (f64, f64) {
     let kept = || results.iter().filter(|result| result.is_kept);
     let probability = kept().map(|result| result.probability).sum();
     let sum: f64 = kept().map(|result| result.probability * result.speed).sum();

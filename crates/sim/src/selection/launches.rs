@@ -1,11 +1,11 @@
 //! Fleets whose launches have to be simulated one by one: with a limit, and with replacement.
 use super::fleets::Fleets;
 use super::formulas::is_kept;
-use crate::random::Stream;
+use crate::random::RandomStream;
 
 /// A slot of a fleet, with its instance.
 #[derive(Clone, Copy, Debug)]
-struct Slot {
+struct FleetSlot {
     /// Number of the type of the instance.
     kind: usize,
     /// Type and time of the last launch that was ended there.
@@ -16,7 +16,7 @@ struct Slot {
 
 /// Draws a fleet of trial and failure, or stopping, with limited launches. Returns cost and launches;
 /// None if no instance does anything.
-pub fn within_limit(fleets: &Fleets, limit: u64, stream: &mut Stream) -> Option<(f64, u64)> {
+pub fn within_limit(fleets: &Fleets, limit: u64, stream: &mut RandomStream) -> Option<(f64, u64)> {
     let scenario = fleets.scenario;
     let same = fleets.same_again();
     let mut launches = fleets.selected;
@@ -39,15 +39,15 @@ pub fn within_limit(fleets: &Fleets, limit: u64, stream: &mut Stream) -> Option<
 
 /// Draws a fleet whose instances are replaced as long as that pays. Returns cost and launches; None if
 /// no instance does anything and none may be launched.
-pub fn replace(fleets: &Fleets, stream: &mut Stream) -> Option<(f64, u64)> {
+pub fn replace(fleets: &Fleets, stream: &mut RandomStream) -> Option<(f64, u64)> {
     let scenario = fleets.scenario;
     let limit = scenario.max_launches.unwrap_or(u64::MAX);
     let slots = (0..fleets.baseline).map(|_| draw_type(fleets, stream));
-    let mut slots: Vec<Slot> =
-        slots.map(|kind| Slot { kind, rejected: None, launched_h: 0.0 }).collect();
+    let mut slots: Vec<FleetSlot> =
+        slots.map(|kind| FleetSlot { kind, rejected: None, launched_h: 0.0 }).collect();
     let (mut left_h, mut now_h) = (fleets.work_h, 0.0);
     let (mut paid_h, mut launches) = (0.0, fleets.baseline);
-    let improvable = |slot: &Slot, left_h: f64| {
+    let improvable = |slot: &FleetSlot, left_h: f64| {
         let own_h = left_h / fleets.baseline as f64;
         !is_kept(&fleets.results, speed_of(fleets, slot), own_h, fleets.rejected_h)
     };
@@ -79,7 +79,7 @@ pub fn replace(fleets: &Fleets, stream: &mut Stream) -> Option<(f64, u64)> {
 }
 
 /// Launches another instance for a slot, and keeps the faster one. Returns the hours that are paid.
-fn review(fleets: &Fleets, slot: &mut Slot, now_h: f64, stream: &mut Stream) -> f64 {
+fn review(fleets: &Fleets, slot: &mut FleetSlot, now_h: f64, stream: &mut RandomStream) -> f64 {
     let scenario = fleets.scenario;
     let same_again = slot.rejected.filter(|(_, at_h)| {
         let same = scenario.correlation.after(now_h - at_h);
@@ -91,18 +91,18 @@ fn review(fleets: &Fleets, slot: &mut Slot, now_h: f64, stream: &mut Stream) -> 
         return fleets.rejected_h;
     }
     let held_h = now_h - slot.launched_h;
-    *slot = Slot { kind, rejected: None, launched_h: now_h };
+    *slot = FleetSlot { kind, rejected: None, launched_h: now_h };
     // Both are paid until the type of the launch is known; its own hours count from here on.
     scenario.billing.billed_h(held_h + scenario.trial_s / 3600.0)
         + scenario.launch_usd / scenario.price_usd_per_h
 }
 
-fn speed_of(fleets: &Fleets, slot: &Slot) -> f64 {
+fn speed_of(fleets: &Fleets, slot: &FleetSlot) -> f64 {
     fleets.results[slot.kind].speed
 }
 
 /// Draws the type of a launch.
-fn draw_type(fleets: &Fleets, stream: &mut Stream) -> usize {
+fn draw_type(fleets: &Fleets, stream: &mut RandomStream) -> usize {
     let mut rest = stream.uniform();
     for (kind, result) in fleets.results.iter().enumerate() {
         rest -= result.probability;

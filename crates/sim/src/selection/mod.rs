@@ -16,5 +16,5 @@ mod scenario;
 mod tests;
 
 pub use fleets::{FleetCosts, Fleets};
-pub use outcome::{run, Outcome};
-pub use scenario::{Billing, Correlation, Kind, Scenario, Sharing, Strategy};
+pub use outcome::{run, SelectionOutcome};
+pub use scenario::{Billing, Correlation, InstanceType, SelectionScenario, Sharing, Strategy};

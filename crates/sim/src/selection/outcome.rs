@@ -1,9 +1,9 @@
 //! One replication: many fleets, and the distribution of their savings.
 use super::fleets::Fleets;
 use super::formulas::{self, Saving};
-use super::scenario::{Scenario, Strategy};
+use super::scenario::{SelectionScenario, Strategy};
 use crate::error::Result;
-use crate::random::Stream;
+use crate::random::RandomStream;
 use crate::samples::Sink;
 use crate::statistics::Moments;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ const STEP: f64 = 1e-3;
 
 /// Results of a replication.
 #[derive(Clone, Debug, Default)]
-pub struct Outcome {
+pub struct SelectionOutcome {
     pub saving: Moments,
     /// Histogram of the savings, in steps.
     pub saving_steps: BTreeMap<i64, u64>,
@@ -28,11 +28,11 @@ pub struct Outcome {
 }
 
 /// Simulates the fleets of one replication.
-pub fn run(scenario: &Scenario, seed: u64) -> Result<Outcome> {
+pub fn run(scenario: &SelectionScenario, seed: u64) -> Result<SelectionOutcome> {
     scenario.check()?;
     let fleets = Fleets::new(scenario);
-    let mut stream = Stream::new(seed, 0, 0);
-    let mut outcome = Outcome::default();
+    let mut stream = RandomStream::new(seed, 0, 0);
+    let mut outcome = SelectionOutcome::default();
     if scenario.strategy == Strategy::TrialAndFailure {
         outcome.formulas = Some([formulas::as_printed(scenario), formulas::corrected(scenario)]);
     }
@@ -49,7 +49,7 @@ pub fn run(scenario: &Scenario, seed: u64) -> Result<Outcome> {
     Ok(outcome)
 }
 
-impl Outcome {
+impl SelectionOutcome {
     pub fn emit(&self, sink: &mut Sink<'_>) {
         let losing = self.losing as f64 / self.saving.count() as f64;
         sink.scalar("saving_ratio", &[], self.saving.mean());

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// A job, the types of instances that launches give, and the rule by which instances are kept.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Scenario {
+pub struct SelectionScenario {
     /// Version of this format: 1.
     pub version: u32,
     /// Name.
@@ -17,7 +17,7 @@ pub struct Scenario {
     #[serde(default)]
     pub note: String,
     /// Types of instances by name.
-    pub types: BTreeMap<String, Kind>,
+    pub types: BTreeMap<String, InstanceType>,
     /// Whether shares that sum to less than 1 are divided by their sum; else the rest of the launches
     /// gives instances that do nothing.
     #[serde(default = "yes")]
@@ -62,7 +62,7 @@ pub struct Scenario {
 /// A type of instance.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Kind {
+pub struct InstanceType {
     /// Share of the launches that give this type.
     pub share: f64,
     /// Speed; the work of the job is in hours of speed 1.
@@ -149,7 +149,7 @@ const MAX_REVIEWS: f64 = 1e6;
 /// Maximum mean number of launches for one kept instance.
 const MAX_TRIALS: f64 = 1e6;
 
-impl Scenario {
+impl SelectionScenario {
     /// Returns an error for a scenario that cannot be simulated.
     pub fn check(&self) -> Result<()> {
         check_version(self.version)?;
@@ -206,8 +206,8 @@ impl Scenario {
             let hint = format!("There are: {}.", known.join(", "));
             return refuse(format!("keep: there is no type '{name}'."), hint);
         }
-        let kept = self.launch_results().filter(|result| result.is_kept);
-        let kept: f64 = kept.map(|result| result.probability).sum();
+        let kept_results = self.launch_results().filter(|result| result.is_kept);
+        let kept: f64 = kept_results.map(|result| result.probability).sum();
         if 1.0 / kept > MAX_TRIALS {
             let what = format!("keep: only one launch in {:.0} gives a kept type.", 1.0 / kept);
             return refuse(what, "Keep a type that is more frequent.");

@@ -1,10 +1,10 @@
 use super::formulas::{as_printed, corrected, gain, is_kept, saving_of_two, surface};
 use super::*;
-use crate::random::Stream;
+use crate::random::RandomStream;
 use crate::testing::interval;
 
 /// The example of Zhuang (2012), section 5.2: three CPU models, 99 % of what was seen.
-fn example() -> Scenario {
+fn example() -> SelectionScenario {
     serde_json::from_str(include_str!("../../scenarios/selection/zhuang-2012.json")).unwrap()
 }
 
@@ -20,20 +20,23 @@ fn cents(value: f64, wanted: f64) {
 #[test]
 fn the_printed_formula_to_the_cent() {
     // 100 x 0.34 x (8760 (1/1.175 - 1/1.4) - 1/0.42), without the rounding of its coefficients.
-    let found = as_printed(&example());
-    cents(found.usd, 40_657.04);
-    assert!((found.ratio - 0.1604).abs() < 5e-5);
-    assert!((found.break_even_h.unwrap() - 17.4074).abs() < 5e-5);
+    let formulas = as_printed(&example());
+    cents(formulas.usd, 40_657.04);
+    assert!((formulas.ratio - 0.1604).abs() < 5e-5);
+    assert!((formulas.break_even_h.unwrap() - 17.4074).abs() < 5e-5);
 }
 
 #[test]
 fn the_corrected_formula_to_the_cent() {
-    let found = corrected(&example());
-    cents(found.usd, 38_170.23);
-    assert!((found.ratio - 0.1521).abs() < 5e-5);
-    assert!((found.break_even_h.unwrap() - 7.5575).abs() < 5e-5);
-    let two_minutes =
-        Scenario { trial_s: 120.0, billing: Billing { step_s: 1.0, minimum_s: 0.0 }, ..example() };
+    let formulas = corrected(&example());
+    cents(formulas.usd, 38_170.23);
+    assert!((formulas.ratio - 0.1521).abs() < 5e-5);
+    assert!((formulas.break_even_h.unwrap() - 7.5575).abs() < 5e-5);
+    let two_minutes = SelectionScenario {
+        trial_s: 120.0,
+        billing: Billing { step_s: 1.0, minimum_s: 0.0 },
+        ..example()
+    };
     let found = corrected(&two_minutes);
     cents(found.usd, 38_202.09);
     assert!((found.break_even_h.unwrap() - 0.2519).abs() < 5e-5);
@@ -42,7 +45,7 @@ fn the_corrected_formula_to_the_cent() {
 #[test]
 fn what_comes_at_h_hours() {
     for (hours, wanted) in [(10.0, 0.037), (17.4074, 0.086), (24.0, 0.104), (8760.0, 0.152)] {
-        let found = corrected(&Scenario { hours, ..example() });
+        let found = corrected(&SelectionScenario { hours, ..example() });
         assert!((found.ratio - wanted).abs() < 5e-4, "{hours} h: {found:?}");
     }
 }
@@ -69,15 +72,15 @@ fn the_surface_of_two_types() {
 }
 
 /// Mean and deviation of the saving over fleets.
-fn spread(scenario: &Scenario, fleets: u64) -> (f64, f64) {
-    let seen = run(&Scenario { fleets, ..scenario.clone() }, 5).unwrap();
+fn spread(scenario: &SelectionScenario, fleets: u64) -> (f64, f64) {
+    let seen = run(&SelectionScenario { fleets, ..scenario.clone() }, 5).unwrap();
     (seen.saving.mean().unwrap(), seen.saving.variance().unwrap().sqrt())
 }
 
 #[test]
 fn fleets_save_what_the_formula_says_on_average() {
     for (hours, sd) in [(10.0, 0.026), (17.4074, 0.019), (24.0, 0.017), (8760.0, 0.015)] {
-        let scenario = Scenario {
+        let scenario = SelectionScenario {
             hours,
             billing: Billing { step_s: 1.0, minimum_s: 0.0 },
             trial_s: 3600.0,
@@ -95,31 +98,32 @@ fn fleets_save_what_the_formula_says_on_average() {
 
 #[test]
 fn correlation_takes_as_many_more_launches_as_the_formula_says() {
-    let mut scenario = Scenario { hours: 24.0, ..example() };
+    let mut scenario = SelectionScenario { hours: 24.0, ..example() };
     scenario.correlation.same_ratio = 0.5;
-    let seen = run(&Scenario { fleets: 20_000, ..scenario.clone() }, 3).unwrap();
+    let outcome = run(&SelectionScenario { fleets: 20_000, ..scenario.clone() }, 3).unwrap();
     // 72 slots; each gives what is kept with p, later with p/2.
     let p = 0.42 / 0.99;
     let wanted = 72.0 * (1.0 + (1.0 - p) / p / 0.5);
-    let mean = seen.launches.mean().unwrap();
-    let error = (seen.launches.variance().unwrap() / 20_000.0).sqrt();
+    let mean = outcome.launches.mean().unwrap();
+    let error = (outcome.launches.variance().unwrap() / 20_000.0).sqrt();
     assert!((mean - wanted).abs() < 5.0 * error, "{mean}, not {wanted}");
-    let free = run(&Scenario { correlation: Correlation::default(), ..scenario }, 3).unwrap();
-    assert!(free.saving.mean() > seen.saving.mean());
+    let free =
+        run(&SelectionScenario { correlation: Correlation::default(), ..scenario }, 3).unwrap();
+    assert!(free.saving.mean() > outcome.saving.mean());
 }
 
 #[test]
 fn a_quota_that_is_never_met_changes_nothing_but_the_draws() {
-    let free = Scenario { hours: 24.0, fleets: 4_000, ..example() };
-    let wide = Scenario { max_launches: Some(1_000_000), ..free.clone() };
-    let parts = |scenario: &Scenario| {
+    let free = SelectionScenario { hours: 24.0, fleets: 4_000, ..example() };
+    let wide = SelectionScenario { max_launches: Some(1_000_000), ..free.clone() };
+    let parts = |scenario: &SelectionScenario| {
         let values: Vec<f64> =
             (0..8).map(|seed| run(scenario, seed).unwrap().saving.mean().unwrap()).collect();
         interval(&values, 0.999)
     };
     let (a, b) = (parts(&free), parts(&wide));
     assert!(a.low <= b.high && b.low <= a.high, "{a:?} {b:?}");
-    let tight = Scenario { max_launches: Some(100), ..free.clone() };
+    let tight = SelectionScenario { max_launches: Some(100), ..free.clone() };
     let seen = run(&tight, 1).unwrap();
     assert!(seen.launches.range().unwrap().1 <= 100.0);
     assert!(seen.saving.mean() < run(&free, 1).unwrap().saving.mean());
@@ -127,21 +131,22 @@ fn a_quota_that_is_never_met_changes_nothing_but_the_draws() {
 
 #[test]
 fn replacing_later_approaches_choosing_at_once_when_looks_are_many() {
-    let long = Scenario { fleets: 300, ..example() };
-    let later = Scenario { strategy: Strategy::Replacement, review_h: 1.0, ..long.clone() };
+    let long = SelectionScenario { fleets: 300, ..example() };
+    let later =
+        SelectionScenario { strategy: Strategy::Replacement, review_h: 1.0, ..long.clone() };
     let (chosen, _) = spread(&long, 300);
     let (replaced, _) = spread(&later, 300);
     // A year of work: the first hours on slow instances are a thousandth of it.
     assert!((chosen - replaced).abs() < 0.005, "{chosen} {replaced}");
-    let short = Scenario { hours: 2.0, billing: TO_THE_SECOND, ..later };
+    let short = SelectionScenario { hours: 2.0, billing: TO_THE_SECOND, ..later };
     // 300 fleets of 85: a mean quotient is known to 0.0012, and above 1 by its variance, 0.0003.
     assert!(spread(&short, 300).0.abs() < 0.005, "nothing pays in two hours");
 }
 
 #[test]
 fn fleets_that_do_nothing_are_drawn_again_however_many_they_are() {
-    let scenario = Scenario {
-        types: [("fast".to_owned(), Kind { share: 1e-5, speed: 1e5 })].into(),
+    let scenario = SelectionScenario {
+        types: [("fast".to_owned(), InstanceType { share: 1e-5, speed: 1e5 })].into(),
         normalise: false,
         instances: 1,
         strategy: Strategy::Replacement,
@@ -158,7 +163,7 @@ fn fleets_that_do_nothing_are_drawn_again_however_many_they_are() {
 fn stopping_keeps_everything_in_a_short_job_and_the_fastest_in_a_long_one() {
     let of = |hours| {
         let strategy = Strategy::Stopping;
-        let scenario = Scenario { strategy, hours, billing: TO_THE_SECOND, ..example() };
+        let scenario = SelectionScenario { strategy, hours, billing: TO_THE_SECOND, ..example() };
         let seen = run(&scenario, 2).unwrap();
         (seen.launches.mean().unwrap(), seen.saving.mean().unwrap())
     };
@@ -182,14 +187,14 @@ fn billing_counts_whole_steps() {
 fn the_same_seed_gives_the_same_fleets() {
     let scenario = example();
     let fleets = Fleets::new(&scenario);
-    let drawn = |seed| fleets.draw(&mut Stream::new(seed, 0, 0));
+    let drawn = |seed| fleets.draw(&mut RandomStream::new(seed, 0, 0));
     assert_eq!(drawn(4), drawn(4));
     assert_ne!(drawn(4), drawn(5));
 }
 
 #[test]
 fn what_cannot_be_meant_is_refused() {
-    let bad = |change: fn(&mut Scenario), word: &str| {
+    let bad = |change: fn(&mut SelectionScenario), word: &str| {
         let mut scenario = example();
         change(&mut scenario);
         let refused = scenario.check().expect_err(word);

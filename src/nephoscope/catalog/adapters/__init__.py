@@ -1,7 +1,7 @@
 """Well-known tools as benchmarks: one file each, listed here in the order of lists and pages.
 
 To add one: a file `<tool>.py` with its ADAPTER (or ADAPTERS), its line in the table below, captures
-of the real tool's output in `tests/golden/<id>/`; `make generate` does the rest. Pure: nothing is
+of the real tool's output in `tests/golden/<id>/`; set-up does the rest. Pure: nothing is
 run here.
 """
 
@@ -38,7 +38,7 @@ for _adapter in ADAPTERS.values():
 
 
 def document() -> dict[str, Any]:
-    """All declarations, as contracts/adapters.json has them."""
+    """All declarations, as the built adapters.json has them."""
     specs = [adapter.spec for adapter in ADAPTERS.values()]
     return {"adapters": [_without_nothing(dataclasses.asdict(spec)) for spec in specs]}
 

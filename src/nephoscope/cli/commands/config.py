@@ -15,7 +15,7 @@ def config(as_json: bool) -> None:
     """Print the configuration and the source of each value.
 
     An option takes precedence over the environment, the environment over the file, and the file
-    over the default. docs/reference/configuration.md lists the keys.
+    over the default. docs/reference/README.md describes the file.
     """
     path = configuration.file_path()
     values = configuration.values()

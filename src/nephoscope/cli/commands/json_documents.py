@@ -105,7 +105,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
 """Command -> option or argument (empty: without) -> name of the document."""
 
 CONTRACTS = ("result", "compare", "repeats", "census")
-"""Documents with a file of their own, contracts/NAME.schema.json; the others are defined below."""
+"""Documents with a schema of their own, NAME.schema.json; the others are defined below."""
 
 Row = Mapping[str, Any]
 _ROWS = tuple[Row, ...]
@@ -254,7 +254,7 @@ RECORDS: Mapping[str, type[Any]] = {
     "removed_labs": _document("Labs that were removed.", removed=_ROWS),
     "lab_check": _document("Outcomes of the checks of the lab's mechanisms.", checks=_ROWS),
 }
-"""Name of a document -> its record, for contracts/commands.schema.json."""
+"""Name of a document -> its record, for commands.schema.json."""
 
 
 def commands_schema() -> dict[str, Any]:

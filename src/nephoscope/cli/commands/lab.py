@@ -293,7 +293,7 @@ def _state_text(state: Provisioned, lab: Lab | None) -> str:
     if state.state == "broken":
         why = f"{head}: {state.problem}" if state.problem else head
         return f"{why}; remove its remains with `nephoscope lab down {state.name}`"
-    return head
+    return f"{head}: {state.problem}" if state.problem else head
 
 
 def _counted(removed: Removed) -> str:

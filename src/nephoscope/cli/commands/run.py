@@ -37,7 +37,7 @@ def run(
 ) -> int:
     """Run an experiment plan, or resume its unfinished run.
 
-    PLAN is a YAML file; docs/reference/plan.md lists its keys.
+    PLAN is a YAML file; `nephoscope schema plan` prints its keys.
     """
     repeat = options.repetition(repeat_runs, gap)
     if seed is not None:

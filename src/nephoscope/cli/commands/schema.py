@@ -13,7 +13,7 @@ def names() -> list[str]:
     """Returns the names of the schemas that this package has."""
     from nephoscope import catalog
 
-    files = catalog.source_folder("contracts").glob(f"*{SUFFIX}")
+    files = catalog.contracts_folder().glob(f"*{SUFFIX}")
     return sorted(path.name.removesuffix(SUFFIX) for path in files)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from nephoscope.cli.kit import options, output
+from nephoscope.core.errors import LaterFormat, StoreError
 
 if TYPE_CHECKING:
     from nephoscope.store import StoredRun
@@ -18,12 +19,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Verified:
-    """One run or day file: trials as they were stored, without a digest, and what is damaged."""
+    """One run or day file: trials as they were stored, without a digest, and what is damaged.
+
+    unreadable: a sentence for what a later version of the program wrote.
+    """
 
     run: str
     verified: int
     unverified: int
     damaged: tuple[str, ...]
+    unreadable: tuple[str, ...] = ()
 
 
 @click.command()
@@ -34,41 +39,53 @@ def verify(names: Sequence[str], store: Path | None, as_json: bool) -> int:
     """Check the files of stored runs against their digests.
 
     RUN is a run id, a unique prefix of one, or `latest`; without one, checks all runs and day
-    files. Exits with 1 if a file is damaged or missing. Trials that were stored without digests
-    are unverified.
+    files. Exits with 1 if a file is damaged, missing or of a later format version. Trials that were
+    stored without digests are unverified.
     """
-    from nephoscope.store import Store, day_files
+    from nephoscope.store import Store, StoredRun, day_files
 
     shelf = Store(store)
-    runs = [shelf.open(name) for name in names] if names else shelf.runs()
+    runs = (
+        [shelf.find(name) for name in names]
+        if names
+        else [StoredRun(shelf.runs_path / name) for name in shelf.ids()]
+    )
     results = [_verified(run) for run in runs]
     if not names:
-        results += [_Verified("", 0, 0, (sentence,)) for sentence in shelf.damaged()]
         results += [_verified_day(shelf.path, file) for file in day_files.day_files(shelf.path)]
     if as_json:
         output.document({"runs": results})
     else:
         output.say("\n".join(map(_text, results)) or f"No runs in {shelf.path}.")
-    return int(any(result.damaged for result in results))
+    return int(any(result.damaged or result.unreadable for result in results))
 
 
 def _verified(run: StoredRun) -> _Verified:
-    integrity = run.integrity()
+    try:
+        integrity = run.integrity()
+    except LaterFormat as error:
+        return _Verified(run.id, 0, 0, (), (str(error),))
+    except StoreError as error:
+        return _Verified(run.id, 0, 0, (str(error),))
     return _Verified(run.id, integrity.verified, integrity.unverified, integrity.damaged)
 
 
 def _verified_day(store: Path, file: DayFile) -> _Verified:
     from nephoscope.store import day_files
 
-    problems: list[str] = []
-    trials = sum(one.trials for one in day_files.read(file.path, problems))
-    return _Verified(str(file.path.relative_to(store)), trials, 0, tuple(problems))
+    damaged: list[str] = []
+    later: list[str] = []
+    trials = sum(one.trials for one in day_files.read(file.path, damaged, later))
+    name = str(file.path.relative_to(store))
+    return _Verified(name, trials, 0, tuple(damaged), tuple(later))
 
 
 def _text(result: _Verified) -> str:
     counts = (("verified", result.verified), ("unverified", result.unverified))
     parts = [f"{n} trial{'s'[: n != 1]} {word}" for word, n in counts if n]
     parts += [f"{len(result.damaged)} damaged"] if result.damaged else []
+    parts += ["not verified: of a later format version"] if result.unreadable else []
     head = f"{result.run}: " if result.run else ""
     lines = [f"{head}{', '.join(parts) or 'no trials'}"]
-    return "\n".join([*lines, *(f"  {sentence}" for sentence in result.damaged)])
+    sentences = (*result.damaged, *result.unreadable)
+    return "\n".join([*lines, *(f"  {sentence}" for sentence in sentences)])

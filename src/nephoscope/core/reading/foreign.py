@@ -12,7 +12,9 @@ from typing import Any
 from pydantic import BaseModel
 
 from nephoscope.core.errors import PlanError
+from nephoscope.core.format_versions import written_by_people
 from nephoscope.core.reading import yamltext
+from nephoscope.core.reading.sentences import place_in
 
 _Document = Mapping[str, Any]
 
@@ -110,7 +112,19 @@ def mapping_in(
     """
     if other := text_format_of(text):
         raise PlanError(f"{name}: this is {other}, not a {what}.", hint)
-    return mapping_of(yamltext.parse(text, name), name, what, record, hint)
+    values = mapping_of(yamltext.parse(text, name), name, what, record, hint)
+    _refuse_later_version(values, text, name, what)
+    return values
+
+
+def _refuse_later_version(values: Mapping[str, Any], text: str, name: str, what: str) -> None:
+    """Raises PlanError for a version of a later program, whose other keys may be unknown here."""
+    known = written_by_people(what)
+    key = known.key.strip("`") if known else ""
+    if known is not None and known.is_later(values.get(key)):
+        where = f"{place_in(text, name)((key,))}the {what}"
+        sentence, step = known.refusal(where, values[key])
+        raise PlanError(sentence, f"{step[:-1]}, or write the file for version {known.version}.")
 
 
 def mapping_of(

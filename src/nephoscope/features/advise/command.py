@@ -82,7 +82,7 @@ def advise(
     elif line is not None:
         telemetry = observe.of_command(line, time_s)
     advice = result.advise(application, telemetry)
-    runs = Store(store).runs()
+    runs = [*Store(store).each(output.warn)]
     if runs or back_test:
         stored = stored_values.read(runs, grouping)
         predicted = forecast.forecast(

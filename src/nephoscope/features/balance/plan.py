@@ -13,6 +13,7 @@ from nephoscope import catalog
 from nephoscope.catalog import instruments
 from nephoscope.catalog.adapters.http_nginx import NONE
 from nephoscope.core.errors import UsageError
+from nephoscope.core.format_versions import TOPOLOGY
 from nephoscope.measure.plans.files.load import from_values
 from nephoscope.measure.plans.model import Plan
 from nephoscope.measure.targets.kinds.record import TargetRecord as Target
@@ -180,7 +181,7 @@ def _lab(request: BalanceRequest) -> dict[str, Any]:
         BALANCER: _address(_LB_HOST),
     }
     lab: dict[str, Any] = {
-        "version": 1,
+        "version": TOPOLOGY.version,
         "network": NETWORK,
         "hosts": {name: {"address": address} for name, address in addresses.items()},
         "switches": {"lan": {}},

@@ -179,9 +179,10 @@ class _Work:
         keep_s = self.policy.keep_raw_s
         if keep_s is None:
             return
-        runs = sorted(
-            RunIndex(self.store).whole().runs, key=lambda run: (run.started_at_s, run.row.id)
-        )
+        listed = RunIndex(self.store).whole()
+        if self.watch is None:
+            self.skipped += listed.damaged
+        runs = sorted(listed.runs, key=lambda run: (run.started_at_s, run.row.id))
         repeated = {run.row.labels.get(name) for run in runs for name in (REPETITION, AGAINST)}
         for run in runs:
             labels = run.row.labels

@@ -14,6 +14,7 @@ from nephoscope.cli.kit import options, output
 from nephoscope.cli.kit.options import CSV_FILE, FILE, Count, Parsed, duration, option, repeated
 from nephoscope.cli.kit.section_output import present
 from nephoscope.core.errors import UsageError
+from nephoscope.core.format_versions import PRICE_BOOK
 
 if TYPE_CHECKING:
     from nephoscope.features.census.records import Census
@@ -74,7 +75,9 @@ def prices(book: Path | None, bill: Path | None, to: Path | None, as_json: bool)
 def _write_book(book: PriceBook, to: Path) -> None:
     import yaml
 
-    text = yaml.safe_dump(book.model_dump(mode="json", exclude_defaults=True), sort_keys=False)
+    # A file that another version may read states its version, though that is the default.
+    values = book.model_dump(mode="json", exclude_defaults=True)
+    text = yaml.safe_dump({"version": PRICE_BOOK.version, **values}, sort_keys=False)
     try:
         to.write_text(text, encoding="utf-8")
     except OSError as error:

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nephoscope.core.errors import UsageError
+from nephoscope.core.format_versions import SCENARIO
 from nephoscope.core.model import Estimate
 from nephoscope.features.census.analysis import DRAWS, draw_mix
 from nephoscope.features.cost.mix import REST, Mix, MixModel, exact, number
@@ -345,7 +346,7 @@ def scenario_of(analysis: SavingAnalysis, strategy: str, fleets: int) -> dict[st
     job = analysis.job
     trial_s = 3600 * job.trial_h
     return {
-        "version": 1,
+        "version": SCENARIO.version,
         "name": strategy,
         "types": {
             one.model: {"share": one.share, "speed": one.speed.value} for one in analysis.mix

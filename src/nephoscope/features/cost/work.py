@@ -19,6 +19,7 @@ import numpy as np
 from pydantic import Field, ValidationError, model_validator
 
 from nephoscope.core.errors import UsageError
+from nephoscope.core.format_versions import CAPACITY
 from nephoscope.core.model import Estimate
 from nephoscope.core.reading import jsontext, recordfile, textfile
 from nephoscope.core.reading.fields import Count, Part, Record
@@ -204,6 +205,9 @@ def _capacity(option: Option, folder: Path) -> Estimate:
 
 def _stated_capacity(document: Any, file: Path) -> Estimate:
     """The estimate in a document of `nephoscope capacity --json`."""
+    version = document.get("schema_version") if isinstance(document, dict) else None
+    if CAPACITY.is_later(version):
+        raise UsageError(*CAPACITY.refusal(file, version))
     stated = document.get("capacity_per_s") if isinstance(document, dict) else None
     if not isinstance(stated, Mapping):
         raise UsageError(

@@ -97,7 +97,7 @@ def _continued(series: SeriesHistory, histories: Sequence[SeriesHistory]) -> str
         return ""
     before = max(earlier, key=lambda one: one.points[-1].at_s)
     changed = [
-        f"{name} {before.params.get(name)} → {value}"
+        f"{name} {before.params.get(name, 'not stated')} → {value}"
         for name, value in series.params.items()
         if before.params.get(name) != value
     ]

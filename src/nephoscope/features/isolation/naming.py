@@ -36,11 +36,13 @@ CANARIES: tuple[str, ...] = (
     "kernel_packets",
     "kernel_switches",
 )
-"""What may be lost. Each is the victim of the resource of that name (measure/plans/resources.py); `gaps`
-is the rate of scheduling gaps of a busy loop. The last five are counters of a kernel that the
-victim shares with its neighbours (containers, hosts of a lab), while it does nothing of the kind
-itself: bytes read and written a second, flushes of a disk's cache, packets, context switches. A
-victim with a kernel of its own has none of these."""
+"""What may be lost. Each is the victim of the resource of that name
+(measure/plans/resources.py); `gaps` is the rate of scheduling gaps of a busy loop.
+
+The last five are counters of a kernel that the victim shares with its neighbours (containers,
+hosts of a lab), while it does nothing of the kind itself: bytes read and written a second,
+flushes of a disk's cache, packets, context switches. A victim with a kernel of its own has none
+of these."""
 
 KERNEL_FLOORS: Mapping[str, float] = {
     "kernel_reads": 1e6,

@@ -173,8 +173,8 @@ class NamedLoad:
 class Isolation:
     """All that a run with loads beside its victims tells. notes: what was not given, and why.
 
-    named: what beside named as the resource, by target (features/isolation/naming.py); empty where nothing
-    was named.
+    named: what beside named as the resource, by target (naming.py); empty where nothing was
+    named.
     """
 
     cells: tuple[Cell, ...]

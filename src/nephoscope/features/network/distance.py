@@ -50,13 +50,13 @@ def fit(
     paths: target -> median round trip in ns, median goodput in bytes/s. Raises Refused below four
     paths and for paths that are all equally far.
     """
-    from scipy.stats import linregress
-
     if len(paths) < FEWEST:
         raise Refused(f"{len(paths)} paths are too few for a fit; it needs {FEWEST}.")
     rtts, rates = np.log(np.array(list(paths.values()), dtype=float)).T
     if not np.ptp(rtts):
         raise Refused("All paths have the same round trip, so that nothing depends on it.")
+    from scipy.stats import linregress
+
     line = linregress(rtts, rates)
     half = t_quantile(len(paths) - 2, confidence) * float(line.stderr)
     slope = float(line.slope)

@@ -145,12 +145,12 @@ def loss_episodes(
 
 
 def _problems(counts: Mapping[str, int], ends: int, seen: int) -> list[str]:
-    from scipy.stats import binomtest
-
     if not seen:
         return ["No pair of probes saw loss, so that episodes have no duration."]
     if not ends:
         return ["Loss never began or ended between two probes of a pair; use longer slots."]
+    from scipy.stats import binomtest
+
     problems = []
     if binomtest(counts["01"], ends).pvalue < _ASYMMETRY_P:
         problems.append(

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 from nephoscope.core.errors import NephoscopeError, UsageError
+from nephoscope.core.format_versions import TOPOLOGY
 from nephoscope.core.tasks import uncancelled
 from nephoscope.core.units import format_value
 from nephoscope.features.platforms.density import NoFurtherGuest
@@ -31,7 +32,7 @@ async def create(lab: str, platform: str, memory_bytes: int) -> Host:
     host: dict[str, object] = {"platform": platform}
     if platform in GUESTS:
         host["memory"] = memory_bytes
-    topology = files.from_values({"version": 1, "name": lab, "hosts": {HOST: host}})
+    topology = files.from_values({"version": TOPOLOGY.version, "name": lab, "hosts": {HOST: host}})
     return (await LABS.create(topology, say=lambda sentence: None)).hosts[HOST]
 
 

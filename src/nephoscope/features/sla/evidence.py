@@ -18,14 +18,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nephoscope import __version__
 from nephoscope.core import documents
-from nephoscope.core.errors import NephoscopeError
+from nephoscope.core.errors import LaterFormat, NephoscopeError
+from nephoscope.core.format_versions import EVIDENCE
 from nephoscope.core.reading import jsontext, textfile
 from nephoscope.features.sla import events, files, result
 from nephoscope.features.sla.result import Settings, SlaVerdict
 from nephoscope.store.files import write_atomically
 
-VERSION = 1
 _BLOCK = 1 << 16
 _TERMS, _VERDICT, _MANIFEST, _HEAD = "terms.yaml", "verdict.json", "manifest.json", "head.txt"
 _MAX_FILES = 1000
@@ -64,7 +65,8 @@ def write(path: Path, contract: str, paths: Sequence[Path], settings: Settings) 
     judged = result.judge(agreement, events.read(paths), settings)
     contents[_VERDICT] = _verdict_bytes(judged)
     manifest = {
-        "bundle": VERSION,
+        "bundle": EVIDENCE.version,
+        "nephoscope": __version__,
         "settings": settings.model_dump(mode="json", by_alias=True),
         "files": [
             {"name": name, "bytes": len(content), "chain": list(_chain(name, content))}
@@ -82,12 +84,13 @@ def write(path: Path, contract: str, paths: Sequence[Path], settings: Settings) 
 def verify(path: Path, head: str | None = None) -> EvidenceCheck:
     """Returns whether a bundle is intact and its verdict follows from its events and terms.
 
-    head: the digest that was noted when the bundle was made.
+    head: the digest that was noted when the bundle was made. Raises LaterFormat for a bundle of a
+    later program.
     """
     data = textfile.large_bytes(path, _TOO_LARGE)
     try:
         contents = _contents(data)
-        manifest = _manifest(contents)
+        manifest = _manifest(contents, path)
     except _Damaged as damage:
         return EvidenceCheck(str(path), "", False, (str(damage),), None)
     actual = hashlib.sha256(contents[_MANIFEST]).hexdigest()
@@ -103,7 +106,7 @@ def verify(path: Path, head: str | None = None) -> EvidenceCheck:
     except (LookupError, TypeError, ValueError, ArithmeticError, OSError, NephoscopeError) as error:
         problem = f"Its terms, events or settings cannot be judged: {str(error)[:200]}"
         return EvidenceCheck(str(path), actual, False, (problem,), None)
-    if _verdict_bytes(judged) != contents.get(_VERDICT):
+    if not _follows(judged, contents.get(_VERDICT, b""), str(manifest.get("nephoscope"))):
         problems.append("The verdict in the bundle does not follow from its events and terms.")
     return EvidenceCheck(str(path), actual, not problems, tuple(problems), judged)
 
@@ -153,13 +156,14 @@ def _contents(data: bytes) -> dict[str, bytes]:
         raise _Damaged(f"The archive is damaged: {str(error)[:200].rstrip('.')}.") from None
 
 
-def _manifest(contents: Mapping[str, bytes]) -> Mapping[str, Any]:
+def _manifest(contents: Mapping[str, bytes], path: Path) -> Mapping[str, Any]:
     if _MANIFEST not in contents or _HEAD not in contents:
         raise _Damaged("The archive has no manifest; it is no evidence bundle.")
     try:
         manifest = jsontext.parse(contents[_MANIFEST])
-        if manifest["bundle"] != VERSION:
-            raise _Damaged(f"Its version is {manifest['bundle']!r:.20}; this reads {VERSION}.")
+        if not EVIDENCE.is_readable(manifest["bundle"]):
+            writer = str(manifest.get("nephoscope") or "")
+            raise LaterFormat(*EVIDENCE.refusal(path, manifest["bundle"], writer))
         for entry in manifest["files"]:
             if not (isinstance(entry["name"], str) and isinstance(entry["chain"], list)):
                 raise _Damaged("The manifest is damaged.")
@@ -199,6 +203,32 @@ def _judged(contents: Mapping[str, bytes], manifest: Mapping[str, Any]) -> SlaVe
             path.write_bytes(contents[f"events/{path.name}"])
         agreement = files.from_text(contents[_TERMS].decode(), _TERMS, settings.terms)
         return result.judge(agreement, events.read(paths), settings)
+
+
+def _follows(judged: SlaVerdict, stored: bytes, writer: str) -> bool:
+    """States whether a stored verdict is the one that was computed again.
+
+    Another version of the program may state more or less of it; what both state has to be equal.
+    """
+    again = _verdict_bytes(judged)
+    if again == stored or writer == __version__:
+        return again == stored
+    try:
+        return _agrees(jsontext.parse(stored), jsontext.parse(again))
+    except ValueError:
+        return False
+
+
+def _agrees(stored: Any, again: Any) -> bool:
+    """States whether two documents have equal values under every key that both have."""
+    if isinstance(stored, dict) and isinstance(again, dict):
+        shared = stored.keys() & again.keys()
+        return bool(shared or stored == again) and all(
+            _agrees(stored[key], again[key]) for key in shared
+        )
+    if isinstance(stored, list) and isinstance(again, list):
+        return len(stored) == len(again) and all(map(_agrees, stored, again))
+    return bool(stored == again)
 
 
 def _verdict_bytes(judged: SlaVerdict) -> bytes:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nephoscope.core.errors import PlanError, UsageError
+from nephoscope.core.format_versions import CONTRACT
 from nephoscope.core.reading import recordfile
 from nephoscope.core.reading.sentences import Place, place_in
 from nephoscope.features.sla.openslo_records import (
@@ -21,7 +22,7 @@ from nephoscope.features.sla.openslo_records import (
     TimeWindow,
 )
 from nephoscope.features.sla.options import UNITS
-from nephoscope.features.sla.terms import VERSION, TermsReading, exact_share
+from nephoscope.features.sla.terms import TermsReading, exact_share
 
 API = "openslo/v1"
 _VERSIONS = (API, "openslo.com/v2alpha")
@@ -62,7 +63,7 @@ def agreement_values(
         )
     slug = re.sub(r"[^a-z0-9_-]+", "-", slo.metadata.name.lower())[:40].strip("-_")
     return {
-        "sla": VERSION,
+        "sla": CONTRACT.version,
         "name": slug or "slo",
         "title": slo.metadata.display_name or slo.metadata.name,
         "source": name,

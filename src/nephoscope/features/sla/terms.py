@@ -13,10 +13,8 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from nephoscope.core import units
 from nephoscope.core.errors import UsageError
+from nephoscope.core.format_versions import CONTRACT
 from nephoscope.core.reading.fields import NAME, Record, Seconds
-
-VERSION = 1
-"""Version of the file format, under the key `sla`."""
 
 Measure = Literal["availability", "response_time", "throughput", "durability", "jitter", "loss"]
 
@@ -254,9 +252,9 @@ class Agreement(Record):
     @field_validator("sla")
     @classmethod
     def _known_version(cls, value: int) -> int:
-        if value != VERSION:
+        if not CONTRACT.is_readable(value):
             raise ValueError(
-                f"version {value} of the format is not known; this program reads {VERSION}"
+                f"version {value} of the format is not known; this program reads {CONTRACT.version}"
             )
         return value
 

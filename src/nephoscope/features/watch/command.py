@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nephoscope.cli.kit import options, output
-from nephoscope.core.errors import Interrupted, UsageError
+from nephoscope.core.errors import Interrupted, StoreError, UsageError
 from nephoscope.features.watch.options import EVERY, repeated_options, watch_options
 
 if TYPE_CHECKING:
@@ -192,12 +192,15 @@ def _clock() -> Any:
 def _list(store: Store, as_json: bool) -> int:
     from nephoscope.features.watch import status, text
 
-    watches = status.watches_of(store)
+    problems: list[str] = []
+    watches = status.watches_of(store, problems)
+    for sentence in problems:
+        output.warn(sentence)
     if as_json:
         output.document(watches)
-    else:
+    elif watches.watches or not problems:
         text.print_watches(watches.watches)
-    return 0
+    return StoreError.exit_code if problems and not watches.watches else 0
 
 
 def _scope(scope: Scope | None) -> Scope:

@@ -13,10 +13,13 @@ import re
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
+from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from nephoscope.core.errors import StoreError, UnknownName, UsageError
+from nephoscope import __version__
+from nephoscope.core.errors import LaterFormat, StoreError, UnknownName, UsageError
+from nephoscope.core.format_versions import WATCH
 from nephoscope.core.reading import jsontext
 from nephoscope.core.reading.fields import NAME
 from nephoscope.features.watch.records import Definition
@@ -48,23 +51,39 @@ class WatchFolder:
             self.events.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def write(self, definition: Definition) -> None:
-        """Writes the definition."""
-        write_atomically(self.path / "watch.json", digests.with_own_digest(asdict(definition)))
+        """Writes the definition. LaterFormat where a later program made the watch."""
+        with contextlib.suppress(UnknownName):
+            _refuse_later_version(self._definition, self._content())
+        values = {"version": WATCH.version, "nephoscope": __version__, **asdict(definition)}
+        write_atomically(self._definition, digests.with_own_digest(values))
 
-    def read(self) -> Definition:
-        """Returns the definition. UnknownName where there is none, StoreError for a damaged one."""
-        path = self.path / "watch.json"
-        with translating_os_errors(path, "read"):
+    @property
+    def _definition(self) -> Path:
+        return self.path / "watch.json"
+
+    def _content(self) -> bytes:
+        """Returns what the definition's file holds. UnknownName where there is none."""
+        with translating_os_errors(self._definition, "read"):
             try:
-                raw = path.read_bytes()
+                return self._definition.read_bytes()
             except (FileNotFoundError, NotADirectoryError):
                 raise UnknownName(
                     f"There is no watch '{self.name}' in {self.watches.parent}.",
                     "`nephoscope watch --list` prints them.",
                 ) from None
+
+    def read(self) -> Definition:
+        """Returns the definition.
+
+        UnknownName where there is none, StoreError for a damaged one, LaterFormat for one of a
+        later program. A definition without a version is of version 1.
+        """
+        path, raw = self._definition, self._content()
+        _refuse_later_version(path, raw)
         try:
             values = jsontext.parse(raw)
-            values.pop(digests.KEY, None)
+            for key in (digests.KEY, "version", "nephoscope"):
+                values.pop(key, None)
             if not digests.has_own_digest(raw):
                 raise ValueError("its content is not what was stored")
             definition = _DEFINITION.validate_python(values)
@@ -151,6 +170,16 @@ class WatchFolder:
         with opened(self.watches, os.O_RDONLY | os.O_DIRECTORY) as descriptor:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield
+
+
+def _refuse_later_version(path: Path, raw: bytes) -> None:
+    """Raises LaterFormat for a watch of a later program: its events may mean something else."""
+    with contextlib.suppress(ValueError):
+        values = jsontext.parse(raw)
+        version = values.get("version") if isinstance(values, dict) else None
+        if WATCH.is_later(version):
+            writer = str(values.get("nephoscope") or "")
+            raise LaterFormat(*WATCH.refusal(path, version, writer))
 
 
 def _lock(descriptor: int, mode: int) -> bool:

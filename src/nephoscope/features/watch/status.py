@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime
 
+from nephoscope.core.errors import StoreError
 from nephoscope.features.watch.events import state_of
 from nephoscope.features.watch.folder import WatchFolder
 from nephoscope.features.watch.loop import schedule_of
@@ -12,10 +13,19 @@ from nephoscope.features.watch.records import Definition, FailingTarget, WatchLi
 from nephoscope.store import Store
 
 
-def watches_of(store: Store) -> WatchList:
-    """Returns the watches of a store by name. Raises StoreError for a damaged definition."""
-    folders = WatchFolder(store, "any").siblings()
-    return WatchList(tuple(status_of(one) for one in folders if (one.path / "watch.json").exists()))
+def watches_of(store: Store, problems: list[str]) -> WatchList:
+    """Returns the watches of a store by name.
+
+    problems: receives a sentence for each watch that is damaged or of a later version.
+    """
+    watches = []
+    for folder in WatchFolder(store, "any").siblings():
+        if (folder.path / "watch.json").exists():
+            try:
+                watches.append(status_of(folder))
+            except StoreError as error:
+                problems.append(str(error))
+    return WatchList(tuple(watches))
 
 
 def status_of(folder: WatchFolder) -> WatchStatus:

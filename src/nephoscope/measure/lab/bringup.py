@@ -15,6 +15,8 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from nephoscope import __version__
+from nephoscope.core.format_versions import LAB_STATE
 from nephoscope.core.tasks import in_thread, together
 from nephoscope.measure.lab import check, files, names, needs, state, sweep
 from nephoscope.measure.lab.commands import Runner
@@ -71,7 +73,8 @@ def save(
     lab = laid.topology.name
     known = state.read(lab) or {"since": time.time()}
     known.update(
-        version=1,
+        version=LAB_STATE.version,
+        nephoscope=__version__,
         name=lab,
         phase=phase,
         pid=os.getpid(),

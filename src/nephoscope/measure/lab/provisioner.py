@@ -17,7 +17,7 @@ from nephoscope.measure.lab.handle import Lab, Removed
 from nephoscope.measure.lab.limits import cgroups
 from nephoscope.measure.lab.network import delay_line, layout, links
 from nephoscope.measure.lab.topology import Topology
-from nephoscope.measure.provisioning import BROKEN, COMING_UP, UP, Provisioned, Say
+from nephoscope.measure.provisioning import BROKEN, COMING_UP, LATER, UP, Provisioned, Say
 
 
 class LabProvisioner:
@@ -55,6 +55,8 @@ class LabProvisioner:
                 f"Lab {name} is {needs.owned_by()}.",
                 f"Run `{programs.as_root(f'nephoscope lab exec {name}/HOST')}`.",
             )
+        if known is not None and (refusal := state.refusal(name, known)) is not None:
+            raise UsageError(*refusal)
         if known is not None and known.get("phase") == UP and (problem := _problem(name, known)):
             raise UsageError(
                 f"Lab {name} is broken: {problem}.",
@@ -102,6 +104,8 @@ def _provisioned(name: str) -> Provisioned:
     known = state.read(name) or {}
     now = COMING_UP if state.is_busy(name) else BROKEN
     problem = ""
+    if (refusal := state.refusal(name, known)) is not None:
+        return Provisioned(name, LATER, (), None, " ".join(refusal))
     if known.get("phase") == UP:
         problem = _problem(name, known)
         now = BROKEN if problem else UP

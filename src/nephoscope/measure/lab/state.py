@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from nephoscope.core.errors import UsageError
+from nephoscope.core.format_versions import LAB_STATE
 from nephoscope.measure.lab import names
 from nephoscope.measure.lab.commands import read_json, try_lock, write_json
 from nephoscope.measure.provisioning import UP
@@ -30,6 +31,19 @@ class Busy(UsageError):
 def read(lab: str) -> dict[str, Any] | None:
     """Returns what the lab wrote down; None when there is nothing, or nothing that can be read."""
     return read_json(names.directory(lab) / STATE)
+
+
+def refusal(lab: str, known: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Returns the sentence on a lab of a later program, and the next step; None for another one.
+
+    Its names say what it is made of, so that `lab down` removes it all the same.
+    """
+    if not LAB_STATE.is_later(known.get("version")):
+        return None
+    sentence, step = LAB_STATE.refusal(
+        names.directory(lab) / STATE, known["version"], str(known.get("nephoscope") or "")
+    )
+    return sentence, f"{step[:-1]}, or remove the lab with `nephoscope lab down {lab}`."
 
 
 def write(lab: str, document: dict[str, Any]) -> None:
@@ -66,6 +80,8 @@ def making(lab: str) -> Iterator[int]:
 def clash(lab: str) -> UsageError:
     """The sentence for a name that is taken."""
     known = read(lab) or {}
+    if (later := refusal(lab, known)) is not None:
+        return UsageError(*later)
     if known.get("phase") == UP:
         return UsageError(
             f"A lab named {lab} is up already.", f"Take it down: `nephoscope lab down {lab}`."

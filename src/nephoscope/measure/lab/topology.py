@@ -354,7 +354,7 @@ class Topology(Record):
 
 
 def topology_schema() -> dict[str, Any]:
-    """The schema (draft 2020-12) of contracts/topology.schema.json."""
+    """The schema (draft 2020-12) of topology.schema.json."""
     schema: dict[str, Any] = Topology.model_json_schema(by_alias=True)
     schema["$schema"] = DRAFT
     schema["title"] = "Nephoscope lab topology"

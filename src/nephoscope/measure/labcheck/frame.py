@@ -17,6 +17,7 @@ from typing import Any
 
 from nephoscope.core import units
 from nephoscope.core.errors import Lacking, NephoscopeError, UsageError
+from nephoscope.core.format_versions import TOPOLOGY
 from nephoscope.measure.lab import files, needs
 from nephoscope.measure.lab.check import asked_bits_per_s, carried_bits_per_s
 from nephoscope.measure.lab.handle import Lab
@@ -153,7 +154,7 @@ async def run_all(checks: Sequence[Check], say: Callable[[str], None]) -> list[O
 async def _throw_away_lab(values: Mapping[str, Any]) -> AsyncIterator[Lab]:
     """A lab of these plain values under a name of its own, removed at the end of the block."""
     name = f"chk{secrets.token_hex(3)}"
-    topology = files.from_values({"version": 1, "name": name, **values})
+    topology = files.from_values({"version": TOPOLOGY.version, "name": name, **values})
     lab = await LABS.create(topology, say=lambda line: None)
     try:
         yield lab

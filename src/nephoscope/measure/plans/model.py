@@ -1,4 +1,4 @@
-"""Records of a plan. Their descriptions become the JSON Schema and docs/reference/plan.md."""
+"""Records of a plan. Their descriptions become the JSON Schema and the reference page of plans."""
 
 from __future__ import annotations
 

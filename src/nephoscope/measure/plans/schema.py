@@ -17,7 +17,7 @@ _UNITS_AS_TEXT = ("bytes", "ns", "ratio")
 def plan_schema(
     known: catalog.Catalog | None = None, *, with_topology: bool = True
 ) -> dict[str, Any]:
-    """The schema (draft 2020-12) of contracts/plan.schema.json.
+    """The schema (draft 2020-12) of plan.schema.json.
 
     with_topology: the records of a topology that stands in the plan itself are in it as well.
     """
@@ -28,9 +28,11 @@ def plan_schema(
     records = schema["$defs"]
     specs = list(known.benchmarks.values())
     loads = [spec for spec in specs if spec.load]
-    _completed(records["Entry"], specs, factors=True)
-    _completed(records["BackgroundEntry"], loads or specs, factors=False)
-    _completed(records["HookEntry"], [spec for spec in specs if not spec.needs_peer], factors=False)
+    records["BenchmarkParameters"] = _parameters(specs)
+    _completed(records["Entry"], specs)
+    records["Entry"]["allOf"] += [_measured(spec) for spec in specs]
+    _completed(records["BackgroundEntry"], loads or specs)
+    _completed(records["HookEntry"], [spec for spec in specs if not spec.needs_peer])
     targets = schema["properties"]["targets"]["items"]
     for record in targets["oneOf"]:
         record["properties"]["roles"]["items"]["examples"] = list(ROLES)
@@ -80,21 +82,45 @@ def _lab(records: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"type": "string"}, {"$ref": "#/$defs/Topology"}, {"type": "null"}]
 
 
-def _completed(record: dict[str, Any], specs: Sequence[BenchmarkSpec], *, factors: bool) -> None:
+def _completed(record: dict[str, Any], specs: Sequence[BenchmarkSpec]) -> None:
     """The ids of benchmarks, and for each of them its parameters."""
     record["properties"]["benchmark"]["enum"] = [spec.id for spec in specs]
-    record["allOf"] = [_of_benchmark(spec, factors=factors) for spec in specs]
+    record["allOf"] = [{"$ref": PARAMETERS}]
 
 
-def _of_benchmark(spec: BenchmarkSpec, *, factors: bool) -> dict[str, Any]:
-    params = {param.id: _value(param) for param in spec.params}
-    properties: dict[str, Any] = {"params": {"properties": params, "additionalProperties": False}}
-    if factors:
-        levels = {
-            name: {"type": "array", "minItems": 1, "items": value} for name, value in params.items()
+PARAMETERS = "#/$defs/BenchmarkParameters"
+"""The only place that states the parameters of each benchmark; everything else refers to it."""
+
+
+def _parameters(specs: Sequence[BenchmarkSpec]) -> dict[str, Any]:
+    """The parameters of each benchmark, and the rule which of them `params` may have."""
+    declared = {
+        spec.id: {
+            "properties": {param.id: _value(param) for param in spec.params},
+            "additionalProperties": False,
         }
-        properties["factors"] = {"properties": levels, "additionalProperties": False}
-        properties["headline"] = {"items": {"enum": [metric.id for metric in spec.metrics]}}
+        for spec in specs
+    }
+    allowed = [_if(spec, {"params": {"$ref": f"{PARAMETERS}/$defs/{spec.id}"}}) for spec in specs]
+    return {"$defs": declared, "allOf": allowed}
+
+
+def _measured(spec: BenchmarkSpec) -> dict[str, Any]:
+    """What a measured benchmark may vary, and the metrics that may decide when it stops."""
+    levels = {
+        param.id: {
+            "type": "array",
+            "minItems": 1,
+            "items": {"$ref": f"{PARAMETERS}/$defs/{spec.id}/properties/{param.id}"},
+        }
+        for param in spec.params
+    }
+    factors = {"properties": levels, "additionalProperties": False}
+    headline = {"items": {"enum": [metric.id for metric in spec.metrics]}}
+    return _if(spec, {"factors": factors, "headline": headline})
+
+
+def _if(spec: BenchmarkSpec, properties: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "if": {"properties": {"benchmark": {"const": spec.id}}},
         "then": {"properties": properties},

@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from nephoscope.core.format_versions import ANNOUNCEMENT
 from nephoscope.core.reading import jsontext
 
 FOLDER = Path("/dev/shm/nephoscope-runs")
@@ -49,7 +50,12 @@ class ConcurrentRuns:
             yield
             return
         try:
-            values = {"run": self._run_id, "pid": os.getpid(), "machines": sorted(self._machines)}
+            values = {
+                "version": ANNOUNCEMENT.version,
+                "run": self._run_id,
+                "pid": os.getpid(),
+                "machines": sorted(self._machines),
+            }
             os.write(descriptor, json.dumps(values).encode())
             yield
         finally:
@@ -92,10 +98,13 @@ class ConcurrentRuns:
             with open(os.open(name, _READ, dir_fd=folder), "rb") as stream:
                 if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
                     return []
-                other = jsontext.parse(stream.read(_ANNOUNCEMENT_BYTES))
-            run, pid, machines = other["run"], other["pid"], other["machines"]
+                announced = jsontext.parse(stream.read(_ANNOUNCEMENT_BYTES))
+            if ANNOUNCEMENT.is_later(announced.get("version", 1)):
+                sentence, step = ANNOUNCEMENT.refusal(FOLDER / name, announced["version"])
+                return [f"{sentence} Whether that run disturbs this one is unknown. {step}"]
+            run, pid, machines = announced["run"], announced["pid"], announced["machines"]
             shared = ", ".join(sorted(self._machines & set(machines)))
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
             return []
         if not shared:
             return []

@@ -8,6 +8,7 @@ from typing import Any
 
 from nephoscope.catalog import BenchmarkSpec, MetricSpec
 from nephoscope.core.documents import to_json
+from nephoscope.core.format_versions import PLAN
 from nephoscope.core.model import Sample, Setting, Shape, TrialKey, TrialRecord, TrialStatus
 from nephoscope.store.imports import copies
 from nephoscope.store.imports.rows import Figures, Row
@@ -73,7 +74,7 @@ def write_run(
     files += f" and {len(names) - _FILES_NAMED} more" if len(names) > _FILES_NAMED else ""
     manifest = {
         "plan": {
-            "version": 1,
+            "version": PLAN.version,
             "name": name,
             "targets": [{"name": TARGET, "kind": "local"}],
             "benchmarks": [{"benchmark": benchmark} for benchmark in specs],

@@ -17,6 +17,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from tests import hardware
+from tests.hardware import Feature
+from tests.tools import needs
 
 from nephoscope.core.errors import RunFailed
 from nephoscope.measure.lab import bringup, conditions, files, images, names
@@ -27,7 +30,10 @@ from nephoscope.measure.lab.platforms import PLATFORMS, container, control
 from nephoscope.measure.lab.provisioner import LABS
 from nephoscope.measure.targets.lab import LabTarget
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: it makes namespaces")
+pytestmark = [
+    hardware.needs(Feature.ROOT, os.geteuid() == 0),
+    needs("ip", "tc", "runc", "linux.uml", "qemu-system-x86_64", "qemu-img", "mmdebstrap"),
+]
 
 HOSTS = ("bare", "container", "uml", "qemu")
 GUESTS = ("uml", "qemu")
@@ -53,7 +59,7 @@ def lab(loop: asyncio.AbstractEventLoop) -> Iterator[Lab]:
     """A lab with a host of each platform."""
     for platform in PLATFORMS.values():
         if (lacking := platform.lacking()) is not None:
-            pytest.skip(str(lacking))
+            hardware.lacking(Feature.LAB, str(lacking))
     name = f"t{secrets.token_hex(4)}"
     topology = _topology(name, **{host: {"platform": host} for host in HOSTS})
     try:

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.tools import needs
 
 from nephoscope.core.errors import RunFailed
 from nephoscope.measure.lab import images
@@ -80,6 +81,7 @@ def test_modules_come_after_what_they_depend_on() -> None:
         initramfs.in_order(modules, ["missing"])
 
 
+@needs("busybox")
 def test_the_archive_is_what_busybox_unpacks(tmp_path: Path) -> None:
     modules = {"virtio": _module("virtio")}
     data = initramfs.archive(b"box", b"#!/bin/sh\n", modules, ["virtio"])
@@ -107,6 +109,7 @@ def _with_folders(path: Path) -> Path:
     return path
 
 
+@needs("busybox")
 @pytest.mark.parametrize("name", ["init", "initramfs-init", "container-init"])
 def test_scripts_can_be_read_by_a_shell(name: str) -> None:
     subprocess.run(["busybox", "sh", "-n"], input=script(name), check=True)

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from tests import hardware
+from tests.hardware import Feature
 from tests.measure.lab.platforms.plans import plan
 
 from nephoscope.core.errors import UsageError
@@ -89,7 +91,7 @@ print(chrooted('A host of platform container'))
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: it changes the root folder")
+@hardware.needs(Feature.ROOT, os.geteuid() == 0)
 def test_in_a_chroot_no_container_is_entered(tmp_path: Path) -> None:
     # Who runs this may do so in a chroot of their own: where it may be looked at, the first process
     # is outside of it.

@@ -2,12 +2,12 @@
 //! line (RFC 4180).
 
 #[derive(Clone, Debug, Default)]
-pub struct Table {
+pub struct DataTable {
     pub columns: Vec<String>,
     pub rows: Vec<Vec<String>>,
 }
 
-impl Table {
+impl DataTable {
     /// The error is the end of a sentence.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut records = records(text)?.into_iter();
@@ -72,16 +72,16 @@ mod tests {
 
     #[test]
     fn values_may_be_quoted() {
-        let table = Table::parse("id,name\r\n1,a b\n\n2,\"c, \"\"d\"\"\n\"\n,\n").unwrap();
+        let table = DataTable::parse("id,name\r\n1,a b\n\n2,\"c, \"\"d\"\"\n\"\n,\n").unwrap();
         assert_eq!(table.columns, ["id", "name"]);
         assert_eq!(table.rows, [["1", "a b"], ["2", "c, \"d\"\n"], ["", ""]]);
-        assert_eq!(Table::parse("a\nx\n\"\"").unwrap().rows, [["x"], [""]]);
+        assert_eq!(DataTable::parse("a\nx\n\"\"").unwrap().rows, [["x"], [""]]);
     }
 
     #[test]
     fn what_is_no_table_is_refused() {
         for text in ["", "a,b", "a,b\n1", "a\n1,2", "a\n\"1"] {
-            assert!(Table::parse(text).is_err(), "{text}");
+            assert!(DataTable::parse(text).is_err(), "{text}");
         }
     }
 }

@@ -1,20 +1,20 @@
 //! The requests of a trial: one, or several with weights; and the rows that fill them in.
-use super::data::Table;
-use super::request::{is_text, Common, Request};
+use super::data::DataTable;
+use super::request::{is_text, Common, RequestTemplate};
 
 #[derive(Debug)]
 pub struct Mix {
-    pub requests: Vec<Request>,
+    pub requests: Vec<RequestTemplate>,
     /// Method and target of each request, as they were given.
     pub names: Vec<String>,
     /// Sum of the weights up to each request.
     weights: Vec<u64>,
-    pub table: Table,
+    pub table: DataTable,
 }
 
 impl Mix {
     /// lines: each `WEIGHT METHOD TARGET [BODY]`. The error is a sentence.
-    pub fn new(lines: &[&str], common: &Common, table: Table) -> Result<Self, String> {
+    pub fn new(lines: &[&str], common: &Common, table: DataTable) -> Result<Self, String> {
         let mut mix = Self { requests: Vec::new(), names: Vec::new(), weights: Vec::new(), table };
         for line in lines {
             let mut words = line.splitn(4, ' ');
@@ -39,7 +39,7 @@ impl Mix {
         method: &str,
         target: &str,
         body: &str,
-        table: Table,
+        table: DataTable,
     ) -> Result<Self, String> {
         let mut mix = Self::new(&[], common, table)?;
         mix.add(1, common, method, target, body)?;
@@ -54,7 +54,7 @@ impl Mix {
         target: &str,
         body: &str,
     ) -> Result<(), String> {
-        self.requests.push(Request::new(common, method, target, body)?);
+        self.requests.push(RequestTemplate::new(common, method, target, body)?);
         self.names.push(format!("{method} {target}"));
         self.weights.push(self.weights.last().unwrap_or(&0) + weight);
         Ok(())
@@ -88,7 +88,7 @@ mod tests {
 
     fn mix(lines: &[&str], data: &str) -> Result<Mix, String> {
         let url = Url::parse("http://a/").unwrap();
-        let table = if data.is_empty() { Table::default() } else { Table::parse(data)? };
+        let table = if data.is_empty() { DataTable::default() } else { DataTable::parse(data)? };
         let columns = table.columns.clone();
         let common = Common {
             url: &url,

@@ -9,11 +9,11 @@ pub mod response;
 pub mod url;
 
 use crate::http::requests::failures::Failure;
-use crate::http::requests::{Parsed, Protocol, Response};
+use crate::http::requests::{CompleteResponse, ParseProgress, Protocol};
 use expected::Expected;
 use mix::Mix;
 use nephoscope_wire::random::Random;
-use response::Reader;
+use response::ResponseReader;
 use std::sync::Arc;
 
 /// Statuses have three digits.
@@ -71,15 +71,15 @@ impl Http {
     }
 
     #[inline]
-    fn complete(&mut self, reader: &mut Reader, class: u8) -> Response {
+    fn complete(&mut self, reader: &mut ResponseReader, class: u8) -> CompleteResponse {
         self.count_status(reader.status());
         let keeps_alive = reader.keeps_alive() && self.mix.requests[usize::from(class)].keeps_alive;
-        Response { failure: reader.finish(&self.expected), keeps_alive }
+        CompleteResponse { failure: reader.finish(&self.expected), keeps_alive }
     }
 }
 
 impl Protocol for Http {
-    type Parser = Reader;
+    type Parser = ResponseReader;
 
     fn classes(&self) -> usize {
         self.mix.requests.len()
@@ -90,12 +90,12 @@ impl Protocol for Http {
     }
 
     /// A user keeps the cookies where the connection is lost.
-    fn reopen(&mut self, reader: &mut Reader) {
+    fn reopen(&mut self, reader: &mut ResponseReader) {
         reader.restart();
     }
 
     #[inline]
-    fn encode(&mut self, reader: &mut Reader, out: &mut Vec<u8>) -> u8 {
+    fn encode(&mut self, reader: &mut ResponseReader, out: &mut Vec<u8>) -> u8 {
         let (class, row) = (self.pick(), self.next_row());
         let request = &self.mix.requests[usize::from(class)];
         request.write(self.mix.table.row(row), reader.cookies(), out);
@@ -103,16 +103,21 @@ impl Protocol for Http {
     }
 
     #[inline]
-    fn parse(&mut self, reader: &mut Reader, class: u8, bytes: &[u8]) -> Result<Parsed, Failure> {
+    fn parse(
+        &mut self,
+        reader: &mut ResponseReader,
+        class: u8,
+        bytes: &[u8],
+    ) -> Result<ParseProgress, Failure> {
         let is_head = self.mix.requests[usize::from(class)].is_head;
         let (used, whole) = reader.read(&self.expected, is_head, bytes)?;
         if !whole {
-            return Ok(Parsed::Partial(used));
+            return Ok(ParseProgress::Partial(used));
         }
-        Ok(Parsed::Complete(used, self.complete(reader, class)))
+        Ok(ParseProgress::Complete(used, self.complete(reader, class)))
     }
 
-    fn end(&mut self, reader: &mut Reader, class: u8) -> Option<Response> {
+    fn end(&mut self, reader: &mut ResponseReader, class: u8) -> Option<CompleteResponse> {
         reader.ends_with_connection().then(|| self.complete(reader, class))
     }
 }

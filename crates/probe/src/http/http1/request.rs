@@ -18,7 +18,7 @@ pub struct Common<'a> {
 }
 
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct RequestTemplate {
     /// The head without the empty line that ends it.
     head: Vec<Piece>,
     pub body: Vec<Piece>,
@@ -41,7 +41,7 @@ pub enum Piece {
     EncodedColumn(usize),
 }
 
-impl Request {
+impl RequestTemplate {
     /// The error is a sentence.
     pub fn new(common: &Common, method: &str, target: &str, body: &str) -> Result<Self, String> {
         if !is_token(method) {
@@ -203,15 +203,15 @@ mod tests {
         headers: &[&str],
         body: &str,
         columns: &[&str],
-    ) -> Result<Request, String> {
+    ) -> Result<RequestTemplate, String> {
         let url = Url::parse("http://a.org:81/").unwrap();
         let columns: Vec<String> = columns.iter().map(|&column| column.to_owned()).collect();
         let common =
             Common { url: &url, headers, keeps_alive: true, is_http2: false, columns: &columns };
-        Request::new(&common, method, target, body)
+        RequestTemplate::new(&common, method, target, body)
     }
 
-    fn text(request: &Request, row: &[&str], cookies: &str) -> String {
+    fn text(request: &RequestTemplate, row: &[&str], cookies: &str) -> String {
         let row: Vec<String> = row.iter().map(|&value| value.to_owned()).collect();
         let mut bytes = Vec::new();
         request.write(&row, cookies, &mut bytes);
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_written_as_asked() {
+    fn requests_are_written_as_requested() {
         let agent = concat!("User-Agent: nephoscope/", env!("CARGO_PKG_VERSION"));
         let get = request("GET", "/x?y", &[], "", &[]).unwrap();
         let head = format!("GET /x?y HTTP/1.1\r\nHost: a.org:81\r\n{agent}\r\n");

@@ -13,7 +13,7 @@ const HEAD_BYTES: usize = 64 << 10;
 const HEADERS: usize = 128;
 
 #[derive(Clone, Debug, Default)]
-pub struct Reader {
+pub struct ResponseReader {
     /// How much of the body is to come; `None` while the head is.
     body: Option<Framing>,
     status: u16,
@@ -26,7 +26,7 @@ pub struct Reader {
     cookies: Option<Box<Cookies>>,
 }
 
-impl Reader {
+impl ResponseReader {
     /// Begins with a new connection of the same user.
     pub fn restart(&mut self) {
         *self = Self { cookies: take(&mut self.cookies), ..Self::default() };
@@ -207,7 +207,8 @@ mod tests {
     fn read(input: &[u8], pieces: impl Iterator<Item = usize>, is_head: bool) -> Vec<String> {
         let mut expected = Expected::default();
         expected.statuses = (200..600).collect();
-        let (mut reader, mut unread, mut seen) = (Reader::default(), Vec::new(), Vec::new());
+        let (mut reader, mut unread, mut outcomes) =
+            (ResponseReader::default(), Vec::new(), Vec::new());
         let mut rest = input;
         for piece in pieces {
             let (part, later) = rest.split_at(piece.clamp(1, rest.len().max(1)).min(rest.len()));
@@ -221,12 +222,12 @@ mod tests {
                             break;
                         }
                         let keeps = if reader.keeps_alive() { "" } else { " close" };
-                        seen.push(format!("{}{keeps}", reader.status()));
+                        outcomes.push(format!("{}{keeps}", reader.status()));
                         assert_eq!(reader.finish(&expected), None);
                     }
                     Err(failure) => {
-                        seen.push(failure.to_owned());
-                        return seen;
+                        outcomes.push(failure.to_owned());
+                        return outcomes;
                     }
                 }
             }
@@ -235,11 +236,11 @@ mod tests {
             }
         }
         if reader.ends_with_connection() {
-            seen.push(format!("{} at close", reader.status()));
+            outcomes.push(format!("{} at close", reader.status()));
         } else if reader.body.is_some() || !unread.is_empty() {
-            seen.push("more".to_owned());
+            outcomes.push("more".to_owned());
         }
-        seen
+        outcomes
     }
 
     fn check(input: &str, wanted: &[&str]) {

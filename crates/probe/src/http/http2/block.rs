@@ -16,7 +16,7 @@ const COOKIE: usize = 32;
 
 /// What the server's table holds of the shared fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Table {
+pub enum HeaderTable {
     #[default]
     Empty,
     Filled,
@@ -116,7 +116,7 @@ impl Block {
         row: &[String],
         cookies: &str,
         length: Option<usize>,
-        table: &mut Table,
+        table: &mut HeaderTable,
         out: &mut Vec<u8>,
     ) {
         out.extend_from_slice(&self.start);
@@ -124,12 +124,12 @@ impl Block {
             write_field(&[PATH as u8], path, row, out);
         }
         match table {
-            Table::Empty if self.fits => {
+            HeaderTable::Empty if self.fits => {
                 out.extend_from_slice(&self.shared[0]);
-                *table = Table::Filled;
+                *table = HeaderTable::Filled;
             }
-            Table::Filled => out.extend_from_slice(&self.shared[1]),
-            Table::Empty | Table::Unused => out.extend_from_slice(&self.shared[2]),
+            HeaderTable::Filled => out.extend_from_slice(&self.shared[1]),
+            HeaderTable::Empty | HeaderTable::Unused => out.extend_from_slice(&self.shared[2]),
         }
         for (name, value) in &self.own {
             write_field(name, value, row, out);

@@ -34,14 +34,14 @@ pub const INITIAL_WINDOW: u16 = 4;
 const CANCEL: u32 = 8;
 
 #[derive(Clone, Copy, Debug)]
-pub struct Head {
+pub struct FrameHead {
     pub length: usize,
     pub kind: u8,
     pub flags: u8,
     pub stream: u32,
 }
 
-impl Head {
+impl FrameHead {
     /// Returns the head of the frame that `bytes` begin with, once it has come.
     #[inline]
     pub fn read(bytes: &[u8]) -> Result<Option<Self>, Failure> {

@@ -1,5 +1,5 @@
 //! Header blocks as they come: in a frame, which others may continue, and what they state.
-use super::frame::{self, Head};
+use super::frame::{self, FrameHead};
 use super::hpack::{self, Name};
 use crate::http::http1::cookies::Cookies;
 use crate::http::requests::failures::{Failure, ENDLESS_HEADERS, GARBAGE};
@@ -11,18 +11,18 @@ const BLOCK_FRAMES: usize = 128;
 /// A header block of which the end has not come.
 #[derive(Debug)]
 pub struct OpenBlock {
-    pub head: Head,
+    pub head: FrameHead,
     pub bytes: Vec<u8>,
     frames: usize,
 }
 
 impl OpenBlock {
-    pub fn new(head: Head, start: &[u8]) -> Self {
+    pub fn new(head: FrameHead, start: &[u8]) -> Self {
         Self { head, bytes: start.to_vec(), frames: 1 }
     }
 
     /// Adds a frame that continues the block; returns whether that has ended.
-    pub fn add(&mut self, head: Head, payload: &[u8]) -> Result<bool, Failure> {
+    pub fn add(&mut self, head: FrameHead, payload: &[u8]) -> Result<bool, Failure> {
         if head.stream != self.head.stream {
             return Err(GARBAGE);
         }
@@ -37,7 +37,7 @@ impl OpenBlock {
 
 /// Returns the block in the payload of a frame, without padding and priority.
 #[inline]
-pub fn block_of(head: Head, payload: &[u8]) -> Result<&[u8], Failure> {
+pub fn block_of(head: FrameHead, payload: &[u8]) -> Result<&[u8], Failure> {
     let mut block = payload;
     if head.has(frame::PADDED) {
         let (padding, rest) = block.split_first().ok_or(GARBAGE)?;
@@ -52,12 +52,12 @@ pub fn block_of(head: Head, payload: &[u8]) -> Result<&[u8], Failure> {
 
 /// What the head of a response states.
 #[derive(Default)]
-pub struct Fields {
+pub struct ResponseHead {
     pub status: Option<u64>,
     pub length: Option<u64>,
 }
 
-impl Fields {
+impl ResponseHead {
     /// Reads a whole block. cookies: where cookies go if they are kept.
     #[inline]
     pub fn read(

@@ -12,9 +12,9 @@ mod tests;
 use crate::http::http1::request::write_pieces;
 use crate::http::http1::Http;
 use crate::http::requests::failures::{Failure, WRONG_BODY, WRONG_LENGTH};
-use crate::http::requests::{Parsed, Protocol, Response};
+use crate::http::requests::{CompleteResponse, ParseProgress, Protocol};
 use frame::{END_STREAM, HEAD_BYTES};
-use session::{Event, Session};
+use session::{Http2Session, StreamEvent};
 
 /// Requests and what is expected of responses are those of HTTP/1.1.
 pub struct Http2(pub Http);
@@ -24,15 +24,15 @@ impl Http2 {
     #[inline]
     fn complete(
         &mut self,
-        session: &mut Session,
+        session: &mut Http2Session,
         index: usize,
         failure: Option<Failure>,
-    ) -> Option<Response> {
+    ) -> Option<CompleteResponse> {
         let mut stream = session.end(index)?;
         let request = &self.0.mix.requests[usize::from(stream.class)];
         let keeps_alive = request.keeps_alive && !session.is_over();
         if failure.is_some() {
-            return Some(Response { failure, keeps_alive });
+            return Some(CompleteResponse { failure, keeps_alive });
         }
         let has_body = !request.is_head && !matches!(stream.status, 204 | 304);
         let is_short = has_body && stream.stated.is_some_and(|length| length != stream.received);
@@ -40,12 +40,12 @@ impl Http2 {
         self.0.count_status(stream.status);
         let failure = self.0.expected.refuses(stream.status);
         let failure = failure.or(is_short.then_some(WRONG_LENGTH));
-        Some(Response { failure: failure.or((!passes).then_some(WRONG_BODY)), keeps_alive })
+        Some(CompleteResponse { failure: failure.or((!passes).then_some(WRONG_BODY)), keeps_alive })
     }
 }
 
 impl Protocol for Http2 {
-    type Parser = Session;
+    type Parser = Http2Session;
 
     const MULTIPLEXED: bool = true;
 
@@ -57,26 +57,26 @@ impl Protocol for Http2 {
         self.0.pick()
     }
 
-    fn reopen(&mut self, session: &mut Session) {
+    fn reopen(&mut self, session: &mut Http2Session) {
         session.restart();
     }
 
     #[inline]
-    fn room(&self, session: &Session) -> usize {
+    fn room(&self, session: &Http2Session) -> usize {
         session.room()
     }
 
     #[inline]
-    fn write_pending(&mut self, session: &mut Session, out: &mut Vec<u8>) {
+    fn write_pending(&mut self, session: &mut Http2Session, out: &mut Vec<u8>) {
         out.append(&mut session.output);
     }
 
-    fn cancel_oldest(&mut self, session: &mut Session) -> bool {
+    fn cancel_oldest(&mut self, session: &mut Http2Session) -> bool {
         session.cancel_oldest()
     }
 
     #[inline]
-    fn encode(&mut self, session: &mut Session, out: &mut Vec<u8>) -> u8 {
+    fn encode(&mut self, session: &mut Http2Session, out: &mut Vec<u8>) -> u8 {
         let (class, row) = (self.0.pick(), self.0.next_row());
         let request = &self.0.mix.requests[usize::from(class)];
         let row = self.0.mix.table.row(row);
@@ -105,19 +105,20 @@ impl Protocol for Http2 {
     #[inline]
     fn parse(
         &mut self,
-        session: &mut Session,
+        session: &mut Http2Session,
         _class: u8,
         bytes: &[u8],
-    ) -> Result<Parsed, Failure> {
+    ) -> Result<ParseProgress, Failure> {
         let (used, event) = session.read(&self.0.expected, bytes)?;
         let (index, failure) = match event {
-            None => return Ok(Parsed::Partial(used)),
-            Some(Event::Ended) => return Ok(Parsed::Ended),
-            Some(Event::Begun(index)) => return Ok(Parsed::BegunAt(used, index)),
-            Some(Event::Complete(index)) => (index, None),
-            Some(Event::Failed(index, failure)) => (index, Some(failure)),
+            None => return Ok(ParseProgress::Partial(used)),
+            Some(StreamEvent::Ended) => return Ok(ParseProgress::Ended),
+            Some(StreamEvent::Begun(index)) => return Ok(ParseProgress::BegunAt(used, index)),
+            Some(StreamEvent::Complete(index)) => (index, None),
+            Some(StreamEvent::Failed(index, failure)) => (index, Some(failure)),
         };
         let response = self.complete(session, index, failure);
-        Ok(response.map_or(Parsed::Partial(used), |it| Parsed::CompleteAt(used, index, it)))
+        Ok(response
+            .map_or(ParseProgress::Partial(used), |it| ParseProgress::CompleteAt(used, index, it)))
     }
 }

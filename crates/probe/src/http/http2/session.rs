@@ -1,9 +1,9 @@
 //! One connection of HTTP/2 (RFC 9113) as a client sees it. Memory is bounded: frames other than those of
 //! bodies are kept until they are whole, a header block until it has ended, a body never.
-use super::block::Table;
-use super::frame::{self, Head, HEAD_BYTES};
-use super::headers::{block_of, Fields, OpenBlock};
-use super::streams::{Stream, Streams};
+use super::block::HeaderTable;
+use super::frame::{self, FrameHead, HEAD_BYTES};
+use super::headers::{block_of, OpenBlock, ResponseHead};
+use super::streams::{OpenStreams, RequestStream};
 use crate::http::http1::cookies::Cookies;
 use crate::http::http1::expected::Expected;
 use crate::http::requests::failures::{Failure, GARBAGE, GOAWAY, STREAM_RESET};
@@ -16,10 +16,10 @@ const STREAMS_AT_START: usize = 100;
 const WINDOW_USED: u32 = 1 << 30;
 
 #[derive(Debug, Default)]
-pub struct Session {
-    pub streams: Streams,
+pub struct Http2Session {
+    pub streams: OpenStreams,
     next_id: u32,
-    pub table: Table,
+    pub table: HeaderTable,
     /// Whether the size of the server's table has to be stated before the next field.
     pub states_table: bool,
     /// Frames that wait to be written.
@@ -51,7 +51,7 @@ struct Data {
 
 /// What a frame means for the request at a position.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum StreamEvent {
     Begun(usize),
     Complete(usize),
     Failed(usize, Failure),
@@ -59,12 +59,12 @@ pub enum Event {
     Ended,
 }
 
-impl Session {
+impl Http2Session {
     /// Begins with a new connection of the same user.
     pub fn restart(&mut self) {
         let window = i64::from(frame::WINDOW);
         *self = Self {
-            streams: Streams { window, initial_window: window, ..Streams::default() },
+            streams: OpenStreams { window, initial_window: window, ..OpenStreams::default() },
             next_id: 1,
             max_streams: STREAMS_AT_START,
             cookies: self.cookies.take(),
@@ -95,7 +95,13 @@ impl Session {
         // All identifiers have been used.
         self.is_closing |= self.next_id > frame::WINDOW_MAX - 2;
         let window = self.streams.initial_window;
-        self.streams.open.push_back(Stream { id, class, window, body, ..Stream::default() });
+        self.streams.open.push_back(RequestStream {
+            id,
+            class,
+            window,
+            body,
+            ..RequestStream::default()
+        });
         id
     }
 
@@ -106,7 +112,7 @@ impl Session {
 
     /// Takes the stream at a position, which has ended.
     #[inline]
-    pub fn end(&mut self, index: usize) -> Option<Stream> {
+    pub fn end(&mut self, index: usize) -> Option<RequestStream> {
         let stream = self.streams.open.remove(index)?;
         if stream.sent < stream.body.len() {
             // The server did not wait for the whole body.
@@ -128,7 +134,7 @@ impl Session {
         &mut self,
         expected: &Expected,
         bytes: &[u8],
-    ) -> Result<(usize, Option<Event>), Failure> {
+    ) -> Result<(usize, Option<StreamEvent>), Failure> {
         let mut used = 0;
         loop {
             let rest = &bytes[used..];
@@ -140,7 +146,7 @@ impl Session {
                 }
                 continue;
             }
-            let Some(head) = Head::read(rest)? else { return Ok((used, None)) };
+            let Some(head) = FrameHead::read(rest)? else { return Ok((used, None)) };
             if !self.is_settled && (head.kind != frame::SETTINGS || head.has(frame::ACK)) {
                 return Err(GARBAGE);
             }
@@ -161,9 +167,9 @@ impl Session {
     fn take_frame(
         &mut self,
         expected: &Expected,
-        head: Head,
+        head: FrameHead,
         payload: &[u8],
-    ) -> Result<Option<Event>, Failure> {
+    ) -> Result<Option<StreamEvent>, Failure> {
         if self.block.is_some() != (head.kind == frame::CONTINUATION) {
             return Err(GARBAGE);
         }
@@ -174,7 +180,7 @@ impl Session {
             frame::RST_STREAM => {
                 frame::number(payload)?;
                 let index = self.streams.position(head.stream);
-                return Ok(index.map(|index| Event::Failed(index, STREAM_RESET)));
+                return Ok(index.map(|index| StreamEvent::Failed(index, STREAM_RESET)));
             }
             frame::SETTINGS if !head.has(frame::ACK) => self.take_settings(payload)?,
             frame::PING if !head.has(frame::ACK) => {
@@ -215,7 +221,7 @@ impl Session {
             match u16::from_be_bytes([high, low]) {
                 // The shared fields were chosen for a table of the usual size.
                 frame::TABLE_SIZE if value < super::block::TABLE_BYTES as u32 => {
-                    self.table = Table::Unused;
+                    self.table = HeaderTable::Unused;
                     self.states_table = true;
                 }
                 frame::MAX_STREAMS => self.max_streams = value as usize,
@@ -231,7 +237,7 @@ impl Session {
 
     /// A server that takes no more requests still answers those up to the last one it names. One that
     /// never answered any would do so again on the next connection.
-    fn take_goaway(&mut self, payload: &[u8]) -> Result<Option<Event>, Failure> {
+    fn take_goaway(&mut self, payload: &[u8]) -> Result<Option<StreamEvent>, Failure> {
         let last = frame::number(payload)? & frame::WINDOW_MAX;
         let code = frame::number(payload.get(4..).ok_or(GARBAGE)?)?;
         if code != 0 || !self.is_answered {
@@ -240,15 +246,15 @@ impl Session {
         self.is_closing = true;
         let open = &mut self.streams.open;
         open.truncate(open.partition_point(|stream| stream.id <= last));
-        Ok(open.is_empty().then_some(Event::Ended))
+        Ok(open.is_empty().then_some(StreamEvent::Ended))
     }
 
     fn take_headers(
         &mut self,
         expected: &Expected,
-        head: Head,
+        head: FrameHead,
         payload: &[u8],
-    ) -> Result<Option<Event>, Failure> {
+    ) -> Result<Option<StreamEvent>, Failure> {
         let block = block_of(head, payload)?;
         if head.has(frame::END_HEADERS) {
             return self.take_block(expected, head, block);
@@ -260,9 +266,9 @@ impl Session {
     fn take_continuation(
         &mut self,
         expected: &Expected,
-        head: Head,
+        head: FrameHead,
         payload: &[u8],
-    ) -> Result<Option<Event>, Failure> {
+    ) -> Result<Option<StreamEvent>, Failure> {
         let mut block = self.block.take().ok_or(GARBAGE)?;
         if block.add(head, payload)? {
             return self.take_block(expected, block.head, &block.bytes);
@@ -275,11 +281,11 @@ impl Session {
     fn take_block(
         &mut self,
         expected: &Expected,
-        head: Head,
+        head: FrameHead,
         block: &[u8],
-    ) -> Result<Option<Event>, Failure> {
+    ) -> Result<Option<StreamEvent>, Failure> {
         let Some(index) = self.position(head.stream)? else { return Ok(None) };
-        let fields = Fields::read(block, expected.keep_cookies.then_some(&mut self.cookies))?;
+        let fields = ResponseHead::read(block, expected.keep_cookies.then_some(&mut self.cookies))?;
         let (stream, ends) = (&mut self.streams.open[index], head.has(frame::END_STREAM));
         if stream.status == 0 {
             match fields.status.ok_or(GARBAGE)? {
@@ -295,7 +301,7 @@ impl Session {
         } else if !ends || fields.status.is_some() {
             return Err(GARBAGE);
         }
-        Ok(Some(if ends { Event::Complete(index) } else { Event::Begun(index) }))
+        Ok(Some(if ends { StreamEvent::Complete(index) } else { StreamEvent::Begun(index) }))
     }
 
     /// Returns the position of a stream; `None` once it has ended. It has to have been opened.
@@ -308,7 +314,7 @@ impl Session {
     }
 
     #[inline]
-    fn begin_data(&mut self, head: Head, payload: &[u8]) -> Result<(), Failure> {
+    fn begin_data(&mut self, head: FrameHead, payload: &[u8]) -> Result<(), Failure> {
         let padding = payload.first().copied().map_or(0, usize::from);
         let left = head.length.checked_sub(payload.len() + padding).ok_or(GARBAGE)?;
         let index = self.position(head.stream)?;
@@ -333,7 +339,7 @@ impl Session {
 
     /// Reads of a body what has come of its frame.
     #[inline]
-    fn read_data(&mut self, expected: &Expected, bytes: &[u8]) -> (usize, Option<Event>) {
+    fn read_data(&mut self, expected: &Expected, bytes: &[u8]) -> (usize, Option<StreamEvent>) {
         let Some(data) = &mut self.data else { return (0, None) };
         let index = self.streams.position(data.id);
         let body = data.left.min(bytes.len());
@@ -353,7 +359,7 @@ impl Session {
         if data.left + data.padding > 0 {
             return (body + padding, None);
         }
-        let event = index.filter(|_| data.ends).map(Event::Complete);
+        let event = index.filter(|_| data.ends).map(StreamEvent::Complete);
         self.data = None;
         (body + padding, event)
     }

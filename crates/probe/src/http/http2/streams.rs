@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 /// A request that is being answered.
 #[derive(Debug, Default)]
-pub struct Stream {
+pub struct RequestStream {
     pub id: u32,
     pub class: u8,
     /// 0 until the head of the response has come.
@@ -23,15 +23,15 @@ pub struct Stream {
 }
 
 #[derive(Debug, Default)]
-pub struct Streams {
+pub struct OpenStreams {
     /// In the order of their identifiers, which is that of their requests in flight.
-    pub open: VecDeque<Stream>,
+    pub open: VecDeque<RequestStream>,
     /// The window of the connection, and of a new stream.
     pub window: i64,
     pub initial_window: i64,
 }
 
-impl Streams {
+impl OpenStreams {
     #[inline]
     pub fn position(&self, id: u32) -> Option<usize> {
         if self.open.front()?.id == id {

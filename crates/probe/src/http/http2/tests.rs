@@ -1,15 +1,15 @@
 //! Sessions with frames in pieces of any size, and the engine against small servers on loopback.
 use super::frame::*;
-use super::session::{Event, Session};
+use super::session::{Http2Session, StreamEvent};
 use super::*;
-use crate::http::http1::data::Table;
+use crate::http::http1::data::DataTable;
 use crate::http::http1::expected::Expected;
 use crate::http::http1::mix::Mix;
 use crate::http::http1::request::Common;
 use crate::http::http1::url::Url;
 use crate::http::requests::failures::{self, CLOSED_EARLY, ENDLESS_HEADERS, GARBAGE, STREAM_RESET};
 use crate::http::requests::tests::{burst, run_with, settings, Server};
-use crate::http::requests::Settings;
+use crate::http::requests::EngineSettings;
 use proptest::prelude::*;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -34,8 +34,8 @@ fn headers(stream: u32, ends: bool) -> Vec<u8> {
 }
 
 /// A session with so many open streams; what it has to write is thrown away.
-fn session(streams: usize) -> Session {
-    let mut session = Session::default();
+fn session(streams: usize) -> Http2Session {
+    let mut session = Http2Session::default();
     session.restart();
     for _ in 0..streams {
         session.open(0, Vec::new());
@@ -45,7 +45,11 @@ fn session(streams: usize) -> Session {
 }
 
 /// The events of `input`, read in pieces as the engine does; then how it ended.
-fn events(mut session: Session, input: &[u8], piece: usize) -> (Vec<Event>, Result<(), Failure>) {
+fn events(
+    mut session: Http2Session,
+    input: &[u8],
+    piece: usize,
+) -> (Vec<StreamEvent>, Result<(), Failure>) {
     let (expected, mut unread, mut events) = (Expected::default(), Vec::new(), Vec::new());
     for part in input.chunks(piece) {
         unread.extend_from_slice(part);
@@ -57,9 +61,9 @@ fn events(mut session: Session, input: &[u8], piece: usize) -> (Vec<Event>, Resu
             unread.drain(..used);
             match event {
                 None => break,
-                Some(Event::Complete(index)) => {
+                Some(StreamEvent::Complete(index)) => {
                     session.end(index);
-                    events.push(Event::Complete(index));
+                    events.push(StreamEvent::Complete(index));
                 }
                 Some(event) => events.push(event),
             }
@@ -97,11 +101,11 @@ fn responses_are_the_same_however_they_are_split() {
     ]
     .concat();
     let wanted = [
-        Event::Begun(2),
-        Event::Begun(0),
-        Event::Complete(2),
-        Event::Complete(1),
-        Event::Complete(0),
+        StreamEvent::Begun(2),
+        StreamEvent::Begun(0),
+        StreamEvent::Complete(2),
+        StreamEvent::Complete(1),
+        StreamEvent::Complete(0),
     ];
     for piece in 1..=input.len() {
         let (events, end) = events(session(3), &input, piece);
@@ -207,15 +211,15 @@ fn http2(
     let headers = ["X-Own: value"];
     let common =
         Common { url: &url, headers: &headers, keeps_alive: true, is_http2: true, columns: &[] };
-    let mix = Arc::new(Mix::of_one(&common, method, "/", body, Table::default()).unwrap());
+    let mix = Arc::new(Mix::of_one(&common, method, "/", body, DataTable::default()).unwrap());
     let expected = Arc::new(Expected::containing(expected.as_bytes()));
     move |_| Http2(Http::new(&mix, &expected, 0, 1, 3))
 }
 
-fn read_frame(stream: &mut TcpStream) -> Option<(Head, Vec<u8>)> {
+fn read_frame(stream: &mut TcpStream) -> Option<(FrameHead, Vec<u8>)> {
     let mut bytes = [0; HEAD_BYTES];
     stream.read_exact(&mut bytes).ok()?;
-    let head = Head::read(&bytes).unwrap()?;
+    let head = FrameHead::read(&bytes).unwrap()?;
     let mut payload = vec![0; head.length];
     stream.read_exact(&mut payload).ok()?;
     Some((head, payload))
@@ -249,7 +253,7 @@ fn good(stream: u32) -> Vec<u8> {
 
 /// What an open loop of ten requests meets, each on a connection of its own.
 fn failures_of(server: &Server) -> Vec<(Failure, u64)> {
-    let settings = Settings { pacing: burst(10), ..settings(server.address) };
+    let settings = EngineSettings { pacing: burst(10), ..settings(server.address) };
     let recorder = run_with(&settings, &http2("GET", "", "ok"));
     assert_eq!(recorder.completed + recorder.failed_in_all(), 10);
     recorder.failures.into_iter().collect()
@@ -262,8 +266,9 @@ fn streams_are_answered_in_any_order() {
         1 => Vec::new(),
         _ => [good(stream), good(stream - 2)].concat(),
     });
-    let settings = Settings { depth: 8, connections: 1, ..settings(server.address) };
-    let recorder = run_with(&Settings { pacing: burst(8), ..settings }, &http2("GET", "", "ok"));
+    let settings = EngineSettings { depth: 8, connections: 1, ..settings(server.address) };
+    let recorder =
+        run_with(&EngineSettings { pacing: burst(8), ..settings }, &http2("GET", "", "ok"));
     assert_eq!((recorder.sent, recorder.completed, recorder.failed_in_all()), (8, 8, 0));
     assert_eq!((recorder.first_byte.len(), recorder.connections), (8, 1));
 }
@@ -279,7 +284,7 @@ fn requests_after_the_last_one_of_a_connection_are_sent_on_another() {
         }
         _ => Vec::new(),
     });
-    let settings = Settings { depth: 4, connections: 1, ..settings(server.address) };
+    let settings = EngineSettings { depth: 4, connections: 1, ..settings(server.address) };
     let recorder = run_with(&settings, &http2("GET", "", "ok"));
     assert!(recorder.failures.is_empty() && recorder.completed > 0);
     assert_eq!(recorder.sent, recorder.completed);
@@ -325,7 +330,8 @@ fn a_stream_without_an_answer_times_out_and_the_others_go_on() {
     // The first request of the only connection is never answered.
     let server = server(&[], |number, stream, _| if number == 1 { vec![] } else { good(stream) });
     let timeout_ns = 30_000_000;
-    let settings = Settings { depth: 2, connections: 1, timeout_ns, ..settings(server.address) };
+    let settings =
+        EngineSettings { depth: 2, connections: 1, timeout_ns, ..settings(server.address) };
     let recorder = run_with(&settings, &http2("GET", "", "ok"));
     assert!(recorder.completed > 0 && recorder.failures.keys().eq([&failures::TIMEOUT]));
     assert!(recorder.classes[0].latency.max() >= timeout_ns);
@@ -334,7 +340,7 @@ fn a_stream_without_an_answer_times_out_and_the_others_go_on() {
     assert_eq!(session.output, frame(RST_STREAM, 0, 1, &[0, 0, 0, 8]));
     // What comes of it all the same is ignored.
     let input = [start(), headers(1, true), headers(3, true)].concat();
-    assert_eq!(events(session, &input, 10), (vec![Event::Complete(0)], Ok(())));
+    assert_eq!(events(session, &input, 10), (vec![StreamEvent::Complete(0)], Ok(())));
 }
 
 #[test]
@@ -342,7 +348,7 @@ fn a_window_that_is_never_opened_is_a_timeout() {
     // No byte of a body may be sent, and the server waits for it.
     let server = server(&[0, 4, 0, 0, 0, 0], |_, _, _| Vec::new());
     let timeout_ns = 30_000_000;
-    let settings = Settings { pacing: burst(4), timeout_ns, ..settings(server.address) };
+    let settings = EngineSettings { pacing: burst(4), timeout_ns, ..settings(server.address) };
     let recorder = run_with(&settings, &http2("POST", "body", ""));
     assert_eq!((recorder.completed, recorder.failed_in_all()), (0, 4));
     assert!(recorder
@@ -355,7 +361,7 @@ fn a_window_that_is_never_opened_is_a_timeout() {
 fn shared_fields_are_sent_once_unless_the_server_keeps_no_table() {
     let mut protocol = http2("GET", "", "")(0);
     let mut session = session(0);
-    let mut encode = |session: &mut Session| {
+    let mut encode = |session: &mut Http2Session| {
         let mut out = Vec::new();
         protocol.encode(session, &mut out);
         out.split_off(HEAD_BYTES)
@@ -379,7 +385,7 @@ fn headers_of_http1_connections_are_refused() {
     let headers = ["Connection: close"];
     let common =
         Common { url: &url, headers: &headers, keeps_alive: true, is_http2: true, columns: &[] };
-    let refused = Mix::of_one(&common, "GET", "/", "", Table::default()).unwrap_err();
+    let refused = Mix::of_one(&common, "GET", "/", "", DataTable::default()).unwrap_err();
     assert_eq!(refused, "HTTP/2 has no header 'connection'.");
 }
 
@@ -389,7 +395,7 @@ fn a_long_header_block_is_continued() {
     out.extend_from_slice(&[b'x'; 2 * PAYLOAD_BYTES + 5]);
     close_headers(3, END_STREAM, 1, &mut out);
     let (mut rest, mut seen) = (&out[3..], Vec::new());
-    while let Some(head) = Head::read(rest).unwrap() {
+    while let Some(head) = FrameHead::read(rest).unwrap() {
         seen.push((head.kind, head.flags, head.length));
         rest = &rest[HEAD_BYTES + head.length..];
     }

@@ -1,18 +1,18 @@
 //! Requests in the words of a server: each command is written once, and only the number of its key
 //! changes.
-use super::{Dialect, Operation};
+use super::{Dialect, KeyOperation};
 
 /// Digits of a key's number.
 const DIGITS: usize = 12;
 
 /// A command without the number of its key.
 #[derive(Clone, Debug, Default)]
-pub struct Command {
+pub struct KeyCommand {
     before: Vec<u8>,
     after: Vec<u8>,
 }
 
-impl Command {
+impl KeyCommand {
     #[inline]
     pub fn write(&self, key: u64, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.before);
@@ -42,23 +42,23 @@ impl Command {
 
 /// The commands of a dialect. Each type of value has keys of its own.
 #[derive(Clone, Debug)]
-pub struct Commands {
+pub struct KeyCommands {
     /// By the number of the operation.
-    pub operations: [Command; Operation::ALL.len()],
+    pub operations: [KeyCommand; KeyOperation::ALL.len()],
     /// What stores the value that the operation needs; `None` where it needs none.
-    pub fills: [Option<Command>; Operation::ALL.len()],
-    pub deletes: [Command; Operation::ALL.len()],
+    pub fills: [Option<KeyCommand>; KeyOperation::ALL.len()],
+    pub deletes: [KeyCommand; KeyOperation::ALL.len()],
 }
 
-impl Commands {
+impl KeyCommands {
     /// Writes values of a length; lists have `range_items` of them.
     pub fn new(dialect: Dialect, prefix: &str, value_bytes: usize, range_items: u64) -> Self {
         let value: Vec<u8> = (0..value_bytes).map(|at| b'a' + (at % 26) as u8).collect();
-        let key = |operation: Operation| {
+        let key = |operation: KeyOperation| {
             let letter = match operation {
-                Operation::Get | Operation::Set => 's',
-                Operation::Incr => 'n',
-                Operation::Lpush | Operation::Lrange => 'l',
+                KeyOperation::Get | KeyOperation::Set => 's',
+                KeyOperation::Incr => 'n',
+                KeyOperation::Lpush | KeyOperation::Lrange => 'l',
             };
             format!("{prefix}{letter}")
         };
@@ -69,39 +69,40 @@ impl Commands {
         }
     }
 
-    fn redis(key: &dyn Fn(Operation) -> String, value: &[u8], range_items: u64) -> Self {
+    fn redis(key: &dyn Fn(KeyOperation) -> String, value: &[u8], range_items: u64) -> Self {
         let last = (range_items - 1).to_string();
         let items = vec![value; range_items as usize];
         let operation = |operation| {
             let key = key(operation);
             match operation {
-                Operation::Get => Command::redis("GET", &key, &[]),
-                Operation::Set => Command::redis("SET", &key, &[value]),
-                Operation::Incr => Command::redis("INCR", &key, &[]),
-                Operation::Lpush => Command::redis("LPUSH", &key, &[value]),
-                Operation::Lrange => Command::redis("LRANGE", &key, &[b"0", last.as_bytes()]),
+                KeyOperation::Get => KeyCommand::redis("GET", &key, &[]),
+                KeyOperation::Set => KeyCommand::redis("SET", &key, &[value]),
+                KeyOperation::Incr => KeyCommand::redis("INCR", &key, &[]),
+                KeyOperation::Lpush => KeyCommand::redis("LPUSH", &key, &[value]),
+                KeyOperation::Lrange => KeyCommand::redis("LRANGE", &key, &[b"0", last.as_bytes()]),
             }
         };
         let fill = |operation| match operation {
-            Operation::Get => Some(Command::redis("SET", &key(operation), &[value])),
-            Operation::Lrange => Some(Command::redis("RPUSH", &key(operation), &items)),
+            KeyOperation::Get => Some(KeyCommand::redis("SET", &key(operation), &[value])),
+            KeyOperation::Lrange => Some(KeyCommand::redis("RPUSH", &key(operation), &items)),
             _ => None,
         };
         Self {
-            operations: Operation::ALL.map(operation),
-            fills: Operation::ALL.map(fill),
-            deletes: Operation::ALL.map(|operation| Command::redis("DEL", &key(operation), &[])),
+            operations: KeyOperation::ALL.map(operation),
+            fills: KeyOperation::ALL.map(fill),
+            deletes: KeyOperation::ALL
+                .map(|operation| KeyCommand::redis("DEL", &key(operation), &[])),
         }
     }
 
-    fn memcached(key: &dyn Fn(Operation) -> String, value: &[u8], is_meta: bool) -> Self {
+    fn memcached(key: &dyn Fn(KeyOperation) -> String, value: &[u8], is_meta: bool) -> Self {
         // What stands before and after the key.
         let [get, set, incr, delete] = if is_meta {
             [("mg", " v"), ("ms", ""), ("ma", ""), ("md", "")]
         } else {
             [("get", ""), ("set", " 0 0"), ("incr", " 1"), ("delete", "")]
         };
-        let command = |(word, after): (&str, &str), operation| Command {
+        let command = |(word, after): (&str, &str), operation| KeyCommand {
             before: format!("{word} {}", key(operation)).into_bytes(),
             after: format!("{after}\r\n").into_bytes(),
         };
@@ -113,20 +114,20 @@ impl Commands {
             store
         };
         let operation = |operation| match operation {
-            Operation::Get => command(get, operation),
-            Operation::Set => store(operation, value),
-            Operation::Incr => command(incr, operation),
-            Operation::Lpush | Operation::Lrange => Command::default(),
+            KeyOperation::Get => command(get, operation),
+            KeyOperation::Set => store(operation, value),
+            KeyOperation::Incr => command(incr, operation),
+            KeyOperation::Lpush | KeyOperation::Lrange => KeyCommand::default(),
         };
         let fill = |operation| match operation {
-            Operation::Get => Some(store(operation, value)),
-            Operation::Incr => Some(store(operation, b"0")),
+            KeyOperation::Get => Some(store(operation, value)),
+            KeyOperation::Incr => Some(store(operation, b"0")),
             _ => None,
         };
         Self {
-            operations: Operation::ALL.map(operation),
-            fills: Operation::ALL.map(fill),
-            deletes: Operation::ALL.map(|operation| command(delete, operation)),
+            operations: KeyOperation::ALL.map(operation),
+            fills: KeyOperation::ALL.map(fill),
+            deletes: KeyOperation::ALL.map(|operation| command(delete, operation)),
         }
     }
 }
@@ -140,8 +141,8 @@ pub fn authenticate(password: &str) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    fn written(dialect: Dialect, operation: Operation) -> String {
-        let commands = Commands::new(dialect, "b:", 3, 5);
+    fn written(dialect: Dialect, operation: KeyOperation) -> String {
+        let commands = KeyCommands::new(dialect, "b:", 3, 5);
         let mut out = Vec::new();
         commands.operations[operation as usize].write(42, &mut out);
         String::from_utf8(out).unwrap()
@@ -150,31 +151,31 @@ mod tests {
     #[test]
     fn commands_are_those_of_the_protocol() {
         for (dialect, operation, wanted) in [
-            (Dialect::Redis, Operation::Get, "*2\r\n$3\r\nGET\r\n$15\r\nb:s000000000042\r\n"),
+            (Dialect::Redis, KeyOperation::Get, "*2\r\n$3\r\nGET\r\n$15\r\nb:s000000000042\r\n"),
             (
                 Dialect::Redis,
-                Operation::Set,
+                KeyOperation::Set,
                 "*3\r\n$3\r\nSET\r\n$15\r\nb:s000000000042\r\n$3\r\nabc\r\n",
             ),
             (
                 Dialect::Redis,
-                Operation::Lrange,
+                KeyOperation::Lrange,
                 "*4\r\n$6\r\nLRANGE\r\n$15\r\nb:l000000000042\r\n$1\r\n0\r\n$1\r\n4\r\n",
             ),
-            (Dialect::Memcached, Operation::Get, "get b:s000000000042\r\n"),
-            (Dialect::Memcached, Operation::Set, "set b:s000000000042 0 0 3\r\nabc\r\n"),
-            (Dialect::Memcached, Operation::Incr, "incr b:n000000000042 1\r\n"),
-            (Dialect::MemcachedMeta, Operation::Get, "mg b:s000000000042 v\r\n"),
-            (Dialect::MemcachedMeta, Operation::Set, "ms b:s000000000042 3\r\nabc\r\n"),
+            (Dialect::Memcached, KeyOperation::Get, "get b:s000000000042\r\n"),
+            (Dialect::Memcached, KeyOperation::Set, "set b:s000000000042 0 0 3\r\nabc\r\n"),
+            (Dialect::Memcached, KeyOperation::Incr, "incr b:n000000000042 1\r\n"),
+            (Dialect::MemcachedMeta, KeyOperation::Get, "mg b:s000000000042 v\r\n"),
+            (Dialect::MemcachedMeta, KeyOperation::Set, "ms b:s000000000042 3\r\nabc\r\n"),
         ] {
             assert_eq!(written(dialect, operation), wanted);
         }
-        let text = |command: &Command| {
+        let text = |command: &KeyCommand| {
             let mut out = Vec::new();
             command.write(7, &mut out);
             String::from_utf8(out).unwrap()
         };
-        let incr = Operation::Incr as usize;
+        let incr = KeyOperation::Incr as usize;
         for (dialect, fill, delete) in [
             (
                 Dialect::Memcached,
@@ -183,7 +184,7 @@ mod tests {
             ),
             (Dialect::MemcachedMeta, "ms b:n000000000007 1\r\n0\r\n", "md b:n000000000007\r\n"),
         ] {
-            let commands = Commands::new(dialect, "b:", 3, 5);
+            let commands = KeyCommands::new(dialect, "b:", 3, 5);
             assert_eq!(commands.fills[incr].as_ref().map(text).as_deref(), Some(fill));
             assert_eq!(text(&commands.deletes[incr]), delete);
         }

@@ -1,7 +1,7 @@
 //! Stores the values that a workload reads, and deletes its keys in the end.
-use super::commands::Command;
-use super::{Dialect, Operation, Reader, Workload};
-use crate::error::{Kind, ProbeError, Result};
+use super::commands::KeyCommand;
+use super::{Dialect, KeyOperation, KeyWorkload, ReplyReader};
+use crate::error::{FailureKind, ProbeError, Result};
 use crate::http::requests::failures::{self, Failure};
 use crate::trial::session::Session;
 use std::io::{Error, ErrorKind, Read, Write};
@@ -15,8 +15,8 @@ const BATCH_BYTES: usize = 1 << 20;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Stores every value that the workload expects to find.
-pub fn fill(workload: &Workload, address: SocketAddr, session: Session) -> Result<()> {
-    let mut client = Client::connect(workload, address, session)?;
+pub fn fill(workload: &KeyWorkload, address: SocketAddr, session: Session) -> Result<()> {
+    let mut client = FillingClient::connect(workload, address, session)?;
     for operation in workload.operations() {
         if let Some(command) = &workload.commands.fills[operation as usize] {
             client.run(command, "Storing the values")?;
@@ -26,25 +26,25 @@ pub fn fill(workload: &Workload, address: SocketAddr, session: Session) -> Resul
 }
 
 /// Deletes every key that the workload may have written.
-pub fn delete(workload: &Workload, address: SocketAddr, session: Session) -> Result<()> {
-    let mut client = Client::connect(workload, address, session)?;
+pub fn delete(workload: &KeyWorkload, address: SocketAddr, session: Session) -> Result<()> {
+    let mut client = FillingClient::connect(workload, address, session)?;
     for operation in workload.operations() {
         client.run(&workload.commands.deletes[operation as usize], "Deleting the keys")?;
     }
     Ok(())
 }
 
-struct Client<'a> {
-    workload: &'a Workload,
+struct FillingClient<'a> {
+    workload: &'a KeyWorkload,
     address: SocketAddr,
     session: Session,
     stream: TcpStream,
-    reader: Reader,
+    reader: ReplyReader,
     input: Vec<u8>,
 }
 
-impl<'a> Client<'a> {
-    fn connect(workload: &'a Workload, address: SocketAddr, session: Session) -> Result<Self> {
+impl<'a> FillingClient<'a> {
+    fn connect(workload: &'a KeyWorkload, address: SocketAddr, session: Session) -> Result<Self> {
         let open = || {
             let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
             stream.set_read_timeout(Some(PATIENCE))?;
@@ -52,7 +52,7 @@ impl<'a> Client<'a> {
             Ok(stream)
         };
         let stream = open().map_err(|error: Error| gone("Connecting", address, &error))?;
-        let (reader, input) = (Reader::default(), Vec::new());
+        let (reader, input) = (ReplyReader::default(), Vec::new());
         let mut client = Self { workload, address, session, stream, reader, input };
         if !workload.password.is_empty() {
             client.send(&workload.password, "Authentication")?;
@@ -62,7 +62,7 @@ impl<'a> Client<'a> {
     }
 
     /// Runs a command on each key.
-    fn run(&mut self, command: &Command, what: &str) -> Result<()> {
+    fn run(&mut self, command: &KeyCommand, what: &str) -> Result<()> {
         let (mut out, mut unanswered) = (Vec::new(), 0);
         for key in 0..self.workload.key_count {
             command.write(key, &mut out);
@@ -88,7 +88,7 @@ impl<'a> Client<'a> {
         let (mut left, mut buffer) = (replies, [0u8; 16 << 10]);
         while left > 0 {
             let (dialect, bytes) = (self.workload.dialect, self.workload.value_bytes);
-            let read = self.reader.read(dialect, Operation::Set, bytes, &self.input);
+            let read = self.reader.read(dialect, KeyOperation::Set, bytes, &self.input);
             let (used, reply) = read.map_err(|kind| self.refused(what, kind))?;
             self.input.drain(..used);
             match reply {
@@ -121,13 +121,13 @@ impl<'a> Client<'a> {
         let hint = format!(
             "Check that it is a {protocol} server, its memory, and `password_file` where it has one."
         );
-        ProbeError::new(Kind::Failed, "server_refused", message, hint)
+        ProbeError::new(FailureKind::Failed, "server_refused", message, hint)
     }
 }
 
 fn gone(what: &str, address: SocketAddr, error: &Error) -> ProbeError {
     ProbeError::new(
-        Kind::Failed,
+        FailureKind::Failed,
         "server_gone",
         format!("{what} at {address} failed: {error}."),
         "See whether the server still runs, and its log.",

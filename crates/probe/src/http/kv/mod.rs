@@ -5,11 +5,11 @@ pub mod keys;
 mod reader;
 
 use crate::http::requests::failures::{Failure, AUTHENTICATION};
-use crate::http::requests::{Parsed, Protocol, Response};
-use commands::Commands;
+use crate::http::requests::{CompleteResponse, ParseProgress, Protocol};
+use commands::KeyCommands;
 use keys::Keys;
 use nephoscope_wire::random::Random;
-pub use reader::Reader;
+pub use reader::ReplyReader;
 use serde::Deserialize;
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub enum Dialect {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
+pub enum KeyOperation {
     Get,
     Set,
     Incr,
@@ -30,7 +30,7 @@ pub enum Operation {
     Lrange,
 }
 
-impl Operation {
+impl KeyOperation {
     pub const ALL: [Self; 5] = [Self::Get, Self::Set, Self::Incr, Self::Lpush, Self::Lrange];
 
     pub const fn name(self) -> &'static str {
@@ -46,28 +46,28 @@ impl Operation {
 
 /// What is asked for, of all threads.
 #[derive(Debug)]
-pub struct Workload {
+pub struct KeyWorkload {
     pub dialect: Dialect,
     /// Weight of each operation; their sum is not 0.
-    pub weights: [u64; Operation::ALL.len()],
+    pub weights: [u64; KeyOperation::ALL.len()],
     pub keys: Keys,
     pub key_count: u64,
     pub value_bytes: u64,
     /// What is presented on each connection; empty for nothing.
     password: Vec<u8>,
-    commands: Commands,
+    commands: KeyCommands,
 }
 
-impl Workload {
+impl KeyWorkload {
     /// range_items: elements of a list. A password is one of Redis.
     pub fn new(
         dialect: Dialect,
-        weights: [u64; Operation::ALL.len()],
+        weights: [u64; KeyOperation::ALL.len()],
         (key_prefix, keys, key_count): (&str, Keys, u64),
         (value_bytes, range_items): (u64, u64),
         password: &str,
     ) -> Self {
-        let commands = Commands::new(dialect, key_prefix, value_bytes as usize, range_items);
+        let commands = KeyCommands::new(dialect, key_prefix, value_bytes as usize, range_items);
         let password = match password {
             "" => Vec::new(),
             password => commands::authenticate(password),
@@ -76,13 +76,13 @@ impl Workload {
     }
 
     /// The operations of the mix.
-    pub fn operations(&self) -> impl Iterator<Item = Operation> + '_ {
-        Operation::ALL.into_iter().filter(|operation| self.weights[*operation as usize] > 0)
+    pub fn operations(&self) -> impl Iterator<Item = KeyOperation> + '_ {
+        KeyOperation::ALL.into_iter().filter(|operation| self.weights[*operation as usize] > 0)
     }
 
-    fn draw_operation(&self, random: &mut Random) -> Operation {
+    fn draw_operation(&self, random: &mut Random) -> KeyOperation {
         let mut left = random.below(self.weights.iter().sum());
-        for operation in Operation::ALL {
+        for operation in KeyOperation::ALL {
             let weight = self.weights[operation as usize];
             if left < weight {
                 return operation;
@@ -95,9 +95,9 @@ impl Workload {
 
 /// The protocol of one thread.
 pub struct Kv {
-    workload: Arc<Workload>,
+    workload: Arc<KeyWorkload>,
     /// The only operation of the mix, where there is one alone.
-    only: Option<Operation>,
+    only: Option<KeyOperation>,
     random: Random,
     /// Keys that were there and that were not, where a reply tells.
     pub hits: u64,
@@ -105,7 +105,7 @@ pub struct Kv {
 }
 
 impl Kv {
-    pub fn new(workload: Arc<Workload>, random: Random) -> Self {
+    pub fn new(workload: Arc<KeyWorkload>, random: Random) -> Self {
         let mut operations = workload.operations();
         let only = operations.next().filter(|_| operations.next().is_none());
         drop(operations);
@@ -114,10 +114,10 @@ impl Kv {
 }
 
 impl Protocol for Kv {
-    type Parser = Reader;
+    type Parser = ReplyReader;
 
     fn classes(&self) -> usize {
-        Operation::ALL.len()
+        KeyOperation::ALL.len()
     }
 
     fn draw_class(&mut self) -> u8 {
@@ -125,7 +125,7 @@ impl Protocol for Kv {
     }
 
     #[inline]
-    fn encode(&mut self, reader: &mut Reader, out: &mut Vec<u8>) -> u8 {
+    fn encode(&mut self, reader: &mut ReplyReader, out: &mut Vec<u8>) -> u8 {
         let workload = &*self.workload;
         if !reader.presented && !workload.password.is_empty() {
             reader.presented = true;
@@ -141,30 +141,38 @@ impl Protocol for Kv {
     }
 
     #[inline]
-    fn parse(&mut self, reader: &mut Reader, class: u8, bytes: &[u8]) -> Result<Parsed, Failure> {
-        let Workload { dialect, value_bytes, .. } = *self.workload;
+    fn parse(
+        &mut self,
+        reader: &mut ReplyReader,
+        class: u8,
+        bytes: &[u8],
+    ) -> Result<ParseProgress, Failure> {
+        let KeyWorkload { dialect, value_bytes, .. } = *self.workload;
         let mut used = 0;
         if reader.presented && !reader.accepted {
-            let (count, reply) = reader.read(dialect, Operation::Set, value_bytes, bytes)?;
+            let (count, reply) = reader.read(dialect, KeyOperation::Set, value_bytes, bytes)?;
             used = count;
             match reply {
-                None => return Ok(Parsed::Partial(used)),
+                None => return Ok(ParseProgress::Partial(used)),
                 Some(reply) if reply.failure.is_some() => return Err(AUTHENTICATION),
                 Some(_) => reader.accepted = true,
             }
             if used == bytes.len() {
-                return Ok(Parsed::Partial(used));
+                return Ok(ParseProgress::Partial(used));
             }
         }
-        let operation = Operation::ALL[usize::from(class)];
+        let operation = KeyOperation::ALL[usize::from(class)];
         let (count, reply) = reader.read(dialect, operation, value_bytes, &bytes[used..])?;
         used += count;
-        let Some(reply) = reply else { return Ok(Parsed::Partial(used)) };
+        let Some(reply) = reply else { return Ok(ParseProgress::Partial(used)) };
         match reply.is_hit {
             Some(true) => self.hits += 1,
             Some(false) => self.misses += 1,
             None => {}
         }
-        Ok(Parsed::Complete(used, Response { failure: reply.failure, keeps_alive: true }))
+        Ok(ParseProgress::Complete(
+            used,
+            CompleteResponse { failure: reply.failure, keeps_alive: true },
+        ))
     }
 }

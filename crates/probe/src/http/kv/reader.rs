@@ -1,6 +1,6 @@
 //! Reads replies of Redis (RESP2) and memcached (text and meta protocol) from bytes that come in pieces
 //! of any size. Values are counted and not kept.
-use super::{Dialect, Operation};
+use super::{Dialect, KeyOperation};
 use crate::http::decimal;
 use crate::http::requests::failures::{
     Failure, AUTHENTICATION, ERROR_REPLY, GARBAGE, MOVED, OUT_OF_MEMORY, WRONG_VALUE,
@@ -10,7 +10,7 @@ use crate::http::requests::failures::{
 const LINE_BYTES: usize = 4096;
 /// A whole reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Reply {
+pub struct KeyReply {
     pub failure: Option<Failure>,
     /// Whether a key was there; `None` where the reply does not tell.
     pub is_hit: Option<bool>,
@@ -18,30 +18,30 @@ pub struct Reply {
 
 /// How far the reading of one reply came.
 #[derive(Clone, Debug, Default)]
-pub struct Reader {
+pub struct ReplyReader {
     /// Bytes of the current value that have not come, its line feed included.
     value_left: u64,
     /// Elements of an array that have not come.
     elements_left: u64,
     /// Whether a value of memcached came, after which `END` has to come.
     ends: bool,
-    reply: Reply,
+    reply: KeyReply,
     /// Whether the password was sent, and whether its reply was read.
     pub presented: bool,
     pub accepted: bool,
 }
 
-impl Reader {
+impl ReplyReader {
     /// Reads on. Returns the number of bytes used, and the reply once it is whole. value_bytes: length
     /// of a value that is found.
     #[inline]
     pub fn read(
         &mut self,
         dialect: Dialect,
-        operation: Operation,
+        operation: KeyOperation,
         value_bytes: u64,
         bytes: &[u8],
-    ) -> Result<(usize, Option<Reply>), Failure> {
+    ) -> Result<(usize, Option<KeyReply>), Failure> {
         let mut used = 0;
         loop {
             if self.value_left > 0 {
@@ -73,7 +73,7 @@ impl Reader {
         self.elements_left == 0 && !self.ends
     }
 
-    fn finish(&mut self) -> Reply {
+    fn finish(&mut self) -> KeyReply {
         std::mem::take(&mut self.reply)
     }
 
@@ -111,11 +111,11 @@ impl Reader {
     fn read_memcached(
         &mut self,
         line: &[u8],
-        operation: Operation,
+        operation: KeyOperation,
         value_bytes: u64,
     ) -> Result<(), Failure> {
         match line {
-            b"END" if operation == Operation::Get => {
+            b"END" if operation == KeyOperation::Get => {
                 self.reply.is_hit = Some(self.ends);
                 self.ends = false;
             }
@@ -127,7 +127,7 @@ impl Reader {
                 let length = line.split(|byte| *byte == b' ').nth(3).ok_or(GARBAGE)?;
                 self.expect_value(number(length)?, value_bytes);
             }
-            _ if operation == Operation::Incr && number(line).is_ok() => {
+            _ if operation == KeyOperation::Incr && number(line).is_ok() => {
                 self.reply.is_hit = Some(true);
             }
             _ => self.reply.failure = Some(memcached_failure(line)?),
@@ -196,11 +196,12 @@ mod tests {
     /// Reads all replies in `bytes`, which come in pieces of a length, as the engine presents them.
     fn read_all(
         dialect: Dialect,
-        operation: Operation,
+        operation: KeyOperation,
         bytes: &[u8],
         piece: usize,
-    ) -> Result<Vec<Reply>, Failure> {
-        let (mut reader, mut replies, mut pending) = (Reader::default(), Vec::new(), Vec::new());
+    ) -> Result<Vec<KeyReply>, Failure> {
+        let (mut reader, mut replies, mut pending) =
+            (ReplyReader::default(), Vec::new(), Vec::new());
         for piece in bytes.chunks(piece) {
             pending.extend_from_slice(piece);
             while !pending.is_empty() {
@@ -216,17 +217,17 @@ mod tests {
         Ok(replies)
     }
 
-    const HIT: Reply = Reply { failure: None, is_hit: Some(true) };
-    const MISS: Reply = Reply { failure: None, is_hit: Some(false) };
-    const PLAIN: Reply = Reply { failure: None, is_hit: None };
+    const HIT: KeyReply = KeyReply { failure: None, is_hit: Some(true) };
+    const MISS: KeyReply = KeyReply { failure: None, is_hit: Some(false) };
+    const PLAIN: KeyReply = KeyReply { failure: None, is_hit: None };
 
-    fn failed(failure: Failure) -> Reply {
-        Reply { failure: Some(failure), is_hit: None }
+    fn failed(failure: Failure) -> KeyReply {
+        KeyReply { failure: Some(failure), is_hit: None }
     }
 
     #[test]
     fn replies_are_the_same_in_pieces_of_any_size() {
-        let wrong = Reply { failure: Some(WRONG_VALUE), is_hit: Some(true) };
+        let wrong = KeyReply { failure: Some(WRONG_VALUE), is_hit: Some(true) };
         let redis = b"$3\r\nabc\r\n$-1\r\n:9223372036854775807\r\n:-12\r\n*2\r\n$3\r\n\r\n\r\r\n$3\r\nxyz\r\n*0\r\n\
                       -ERR no\r\n-NOAUTH x\r\n-OOM y\r\n$1\r\na\r\n*-1\r\n-MOVED 1 a:1\r\n";
         let of_redis = vec![
@@ -254,11 +255,11 @@ mod tests {
         ];
         for (dialect, bytes, expected) in cases {
             for piece in 1..=bytes.len() {
-                let replies = read_all(dialect, Operation::Get, bytes, piece);
+                let replies = read_all(dialect, KeyOperation::Get, bytes, piece);
                 assert_eq!(replies.as_ref(), Ok(&expected), "{dialect:?} in pieces of {piece}");
             }
         }
-        let counters = read_all(Dialect::Memcached, Operation::Incr, b"17\r\nNOT_FOUND\r\n", 2);
+        let counters = read_all(Dialect::Memcached, KeyOperation::Incr, b"17\r\nNOT_FOUND\r\n", 2);
         assert_eq!(counters.unwrap(), [HIT, MISS]);
     }
 
@@ -277,7 +278,7 @@ mod tests {
             (Dialect::MemcachedMeta, b"+OK\r\n"),
         ];
         for (dialect, bytes) in cases {
-            assert_eq!(read_all(dialect, Operation::Get, bytes, 7), Err(GARBAGE), "{bytes:?}");
+            assert_eq!(read_all(dialect, KeyOperation::Get, bytes, 7), Err(GARBAGE), "{bytes:?}");
         }
     }
 }

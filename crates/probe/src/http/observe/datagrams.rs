@@ -1,5 +1,5 @@
 //! Probes by datagrams: an ICMP echo request, a DNS query.
-use super::failure::{addresses, Deadline, Failure};
+use super::failure::{addresses, Deadline, ProbeFailure};
 use crate::error::{ProbeError, Result};
 use crate::net::probing::icmp_socket::{IcmpSocket, HEADER_BYTES};
 use crate::net::random_bytes;
@@ -12,13 +12,13 @@ const TOKEN_BYTES: usize = 16;
 const ANSWER_BYTES: usize = 4096;
 const DNS_HEADER_BYTES: usize = 12;
 
-pub struct Probe {
+pub struct DatagramProbe {
     host: String,
     /// Port of a DNS server and the query without its number; an echo request without them.
     query: Option<(u16, Vec<u8>)>,
 }
 
-impl Probe {
+impl DatagramProbe {
     pub fn icmp(host: String) -> Result<Self> {
         match IcmpSocket::open(Ipv4Addr::LOCALHOST.into()) {
             // What is not permitted toward one address is to none.
@@ -47,7 +47,7 @@ impl Probe {
         Ok(Self { host, query: Some((port, query)) })
     }
 
-    pub fn run(&self, deadline: Deadline) -> Result<(), Failure> {
+    pub fn run(&self, deadline: Deadline) -> Result<(), ProbeFailure> {
         let port = self.query.as_ref().map_or(0, |(port, _)| *port);
         let to = addresses(&self.host, port, deadline)?[0];
         match &self.query {
@@ -57,13 +57,13 @@ impl Probe {
     }
 }
 
-fn echo(to: IpAddr, deadline: Deadline) -> Result<(), Failure> {
-    let failed = |error: Error| Failure::of(&error, deadline);
+fn echo(to: IpAddr, deadline: Deadline) -> Result<(), ProbeFailure> {
+    let failed = |error: Error| ProbeFailure::of(&error, deadline);
     let socket = IcmpSocket::open(to).map_err(|error| match error.name {
-        "unreachable" => Failure::NoAnswer(error.message),
-        _ => Failure::Observer(error),
+        "unreachable" => ProbeFailure::NoAnswer(error.message),
+        _ => ProbeFailure::Observer(error),
     })?;
-    let token: [u8; TOKEN_BYTES] = random_bytes().map_err(Failure::Observer)?;
+    let token: [u8; TOKEN_BYTES] = random_bytes().map_err(ProbeFailure::Observer)?;
     let mut packet = [0; HEADER_BYTES + TOKEN_BYTES];
     packet[HEADER_BYTES..].copy_from_slice(&token);
     socket.write_header(&mut packet, 1);
@@ -94,13 +94,13 @@ pub fn wait_readable(file: &impl AsRawFd, left: Duration) -> Result<(), Error> {
     Ok(())
 }
 
-fn resolve(to: SocketAddr, query: &[u8], deadline: Deadline) -> Result<(), Failure> {
-    let failed = |error: Error| Failure::of(&error, deadline);
+fn resolve(to: SocketAddr, query: &[u8], deadline: Deadline) -> Result<(), ProbeFailure> {
+    let failed = |error: Error| ProbeFailure::of(&error, deadline);
     let any: IpAddr =
         if to.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
     let socket = UdpSocket::bind((any, 0)).map_err(failed)?;
     socket.connect(to).map_err(failed)?;
-    let number: [u8; 2] = random_bytes().map_err(Failure::Observer)?;
+    let number: [u8; 2] = random_bytes().map_err(ProbeFailure::Observer)?;
     socket.send(&[&number, query].concat()).map_err(failed)?;
     let mut answer = [0; ANSWER_BYTES];
     loop {
@@ -116,10 +116,10 @@ fn resolve(to: SocketAddr, query: &[u8], deadline: Deadline) -> Result<(), Failu
     }
     let code = answer[3] & 15;
     if code != 0 {
-        return Err(Failure::Answer(format!("DNS response code {code}")));
+        return Err(ProbeFailure::Answer(format!("DNS response code {code}")));
     }
     if answer[6..8] == [0, 0] {
-        return Err(Failure::Answer("the DNS answer is empty".to_owned()));
+        return Err(ProbeFailure::Answer("the DNS answer is empty".to_owned()));
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 #[derive(Debug)]
-pub enum Failure {
+pub enum ProbeFailure {
     /// The service answered as none does that works.
     Answer(String),
     /// There was no answer, and it is known why.
@@ -18,7 +18,7 @@ pub enum Failure {
     Observer(ProbeError),
 }
 
-impl Failure {
+impl ProbeFailure {
     /// The failure of a call on a socket.
     pub fn of(error: &Error, deadline: Deadline) -> Self {
         let is_late = matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::WouldBlock);
@@ -52,10 +52,10 @@ impl Deadline {
     }
 
     /// Time that is left; more than zero.
-    pub fn left(self) -> Result<Duration, Failure> {
+    pub fn left(self) -> Result<Duration, ProbeFailure> {
         let left = self.timeout.saturating_sub(self.elapsed());
         if left.is_zero() {
-            Err(Failure::Timeout)
+            Err(ProbeFailure::Timeout)
         } else {
             Ok(left)
         }
@@ -64,7 +64,11 @@ impl Deadline {
 
 /// Returns the addresses of a host, at least one. The resolver has time limits of its own, which may be
 /// longer than the probe's.
-pub fn addresses(host: &str, port: u16, deadline: Deadline) -> Result<Vec<SocketAddr>, Failure> {
+pub fn addresses(
+    host: &str,
+    port: u16,
+    deadline: Deadline,
+) -> Result<Vec<SocketAddr>, ProbeFailure> {
     if let Ok(address) = host.parse::<IpAddr>() {
         return Ok(vec![SocketAddr::new(address, port)]);
     }
@@ -73,10 +77,11 @@ pub fn addresses(host: &str, port: u16, deadline: Deadline) -> Result<Vec<Socket
     let resolving = std::thread::Builder::new().spawn(move || {
         let _ = sender.send(resolve(&name, port));
     });
-    resolving.map_err(|error| Failure::Observer(ProbeError::os("Starting a thread", &error)))?;
+    resolving
+        .map_err(|error| ProbeFailure::Observer(ProbeError::os("Starting a thread", &error)))?;
     match receiver.recv_timeout(deadline.left()?) {
         Ok(Ok(addresses)) => Ok(addresses),
-        Ok(Err(error)) => Err(Failure::NoAnswer(error.message)),
-        Err(_) => Err(Failure::Timeout),
+        Ok(Err(error)) => Err(ProbeFailure::NoAnswer(error.message)),
+        Err(_) => Err(ProbeFailure::Timeout),
     }
 }

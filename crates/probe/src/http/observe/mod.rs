@@ -8,9 +8,9 @@ mod failure;
 mod script;
 mod stream;
 
-use crate::error::{Kind, ProbeError, Result};
+use crate::error::{FailureKind, ProbeError, Result};
 use crate::http::requests::tls::system_authorities;
-use failure::{Deadline, Failure};
+use failure::{Deadline, ProbeFailure};
 use nephoscope_linux::clock::monotonic_ns;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, Read, Write};
@@ -27,7 +27,7 @@ const STACK_BYTES: usize = 1 << 20;
 /// What to probe.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Service {
+pub enum ProbedService {
     /// A whole answer with a status from 200 to 399.
     Http { url: String },
     /// A connection that is accepted.
@@ -42,19 +42,19 @@ pub enum Service {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Request {
+struct ProbeRequest {
     id: u64,
     /// Only say whether this machine can probe the service; nothing is sent.
     #[serde(default)]
     check: bool,
     timeout_ms: u64,
-    service: Service,
+    service: ProbedService,
 }
 
 /// Answer to a request. ok: none where the probe says nothing about the service. response_ns: until the
 /// answer was complete; the timeout where there was none. held_ns: between request and answer.
 #[derive(Debug, Serialize)]
-struct Answer {
+struct ProbeReport {
     id: u64,
     ok: Option<bool>,
     response_ns: Option<u64>,
@@ -64,28 +64,28 @@ struct Answer {
 }
 
 /// A probe that can be made: what it needs of this machine is there.
-enum Probe {
-    Stream(stream::Probe),
-    Datagram(datagrams::Probe),
+enum ServiceProbe {
+    Stream(stream::StreamProbe),
+    Datagram(datagrams::DatagramProbe),
     Script(script::Script),
 }
 
-impl Probe {
-    fn prepare(service: Service) -> Result<Self> {
+impl ServiceProbe {
+    fn prepare(service: ProbedService) -> Result<Self> {
         Ok(match service {
-            Service::Http { url } => {
-                Self::Stream(stream::Probe::http(&url, &system_authorities())?)
+            ProbedService::Http { url } => {
+                Self::Stream(stream::StreamProbe::http(&url, &system_authorities())?)
             }
-            Service::Tcp { host, port } => Self::Stream(stream::Probe::tcp(host, port)),
-            Service::Icmp { host } => Self::Datagram(datagrams::Probe::icmp(host)?),
-            Service::Dns { host, port, name } => {
-                Self::Datagram(datagrams::Probe::dns(host, port, &name)?)
+            ProbedService::Tcp { host, port } => Self::Stream(stream::StreamProbe::tcp(host, port)),
+            ProbedService::Icmp { host } => Self::Datagram(datagrams::DatagramProbe::icmp(host)?),
+            ProbedService::Dns { host, port, name } => {
+                Self::Datagram(datagrams::DatagramProbe::dns(host, port, &name)?)
             }
-            Service::Script { argv } => Self::Script(script::Script::new(argv)?),
+            ProbedService::Script { argv } => Self::Script(script::Script::new(argv)?),
         })
     }
 
-    fn run(&self, deadline: Deadline) -> Result<(), Failure> {
+    fn run(&self, deadline: Deadline) -> Result<(), ProbeFailure> {
         match self {
             Self::Stream(probe) => probe.run(deadline),
             Self::Datagram(probe) => probe.run(deadline),
@@ -113,7 +113,7 @@ fn serve(mut input: impl BufRead, output: impl Write + Send + 'static) -> Result
             return Ok(());
         }
         let read_ns = monotonic_ns();
-        let request: Request = serde_json::from_slice(&line).map_err(|error| {
+        let request: ProbeRequest = serde_json::from_slice(&line).map_err(|error| {
             ProbeError::usage(
                 format!("A line of standard input is no request: {error}."),
                 "Use the probe through `nephoscope sla watch`.",
@@ -141,8 +141,8 @@ fn serve(mut input: impl BufRead, output: impl Write + Send + 'static) -> Result
     }
 }
 
-fn answer(request: Request) -> Answer {
-    let probe = match Probe::prepare(request.service) {
+fn answer(request: ProbeRequest) -> ProbeReport {
+    let probe = match ServiceProbe::prepare(request.service) {
         Ok(probe) => probe,
         Err(error) => return unknown(request.id, &error),
     };
@@ -155,26 +155,26 @@ fn answer(request: Request) -> Answer {
         let elapsed_ns = nanoseconds(deadline.elapsed());
         match outcome {
             Ok(()) => (Some(true), Some(elapsed_ns), String::new()),
-            Err(Failure::Observer(error)) => return unknown(request.id, &error),
-            Err(Failure::Timeout) => {
+            Err(ProbeFailure::Observer(error)) => return unknown(request.id, &error),
+            Err(ProbeFailure::Timeout) => {
                 (Some(false), Some(nanoseconds(timeout)), "timeout".to_owned())
             }
-            Err(Failure::Answer(reason)) => (Some(false), Some(elapsed_ns), reason),
-            Err(Failure::NoAnswer(reason)) => (Some(false), None, reason),
+            Err(ProbeFailure::Answer(reason)) => (Some(false), Some(elapsed_ns), reason),
+            Err(ProbeFailure::NoAnswer(reason)) => (Some(false), None, reason),
         }
     };
-    Answer { id: request.id, ok, response_ns, held_ns: 0, reason, hint: String::new() }
+    ProbeReport { id: request.id, ok, response_ns, held_ns: 0, reason, hint: String::new() }
 }
 
 /// The answer of a machine that cannot probe the service.
-fn unknown(id: u64, error: &ProbeError) -> Answer {
+fn unknown(id: u64, error: &ProbeError) -> ProbeReport {
     let (reason, hint) = (error.message.clone(), error.hint.clone());
-    Answer { id, ok: None, response_ns: None, held_ns: 0, reason, hint }
+    ProbeReport { id, ok: None, response_ns: None, held_ns: 0, reason, hint }
 }
 
 fn too_many() -> ProbeError {
     ProbeError::new(
-        Kind::Failed,
+        FailureKind::Failed,
         "too_many_probes",
         format!("{MAX_PROBES} probes are under way."),
         "Use a longer interval, or a shorter timeout.",
@@ -185,7 +185,7 @@ fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-fn write(output: &Mutex<impl Write>, answer: &Answer) -> Result<()> {
+fn write(output: &Mutex<impl Write>, answer: &ProbeReport) -> Result<()> {
     let mut line = serde_json::to_vec(answer).unwrap_or_default();
     line.push(b'\n');
     let mut output = output.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -251,10 +251,14 @@ mod tests {
             (b"", false, "no HTTP answer"),
         ] {
             let url = format!("http://127.0.0.1:{}/x?y", server(answer));
-            let seen = probe(json!({"kind": "http", "url": url}));
-            assert_eq!((&seen["ok"], &seen["reason"]), (&json!(ok), &json!(reason)), "{answer:?}");
-            let response_ns = seen["response_ns"].as_u64().unwrap();
-            assert!(response_ns <= seen["held_ns"].as_u64().unwrap());
+            let report = probe(json!({"kind": "http", "url": url}));
+            assert_eq!(
+                (&report["ok"], &report["reason"]),
+                (&json!(ok), &json!(reason)),
+                "{answer:?}"
+            );
+            let response_ns = report["response_ns"].as_u64().unwrap();
+            assert!(response_ns <= report["held_ns"].as_u64().unwrap());
         }
     }
 
@@ -271,14 +275,14 @@ mod tests {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
         let url = format!("http://127.0.0.1:{port}/");
-        let seen = answers(&[
+        let reports = answers(&[
             json!({"timeout_ms": 50, "service": {"kind": "http", "url": url}}),
             json!({"timeout_ms": 60_000, "service":
                 {"kind": "tcp", "host": "localhost", "port": port}}),
         ]);
-        assert_eq!(seen[0]["reason"], "timeout");
-        assert_eq!(seen[0]["response_ns"], 50_000_000);
-        assert_eq!(seen[1]["ok"], true);
+        assert_eq!(reports[0]["reason"], "timeout");
+        assert_eq!(reports[0]["response_ns"], 50_000_000);
+        assert_eq!(reports[1]["ok"], true);
     }
 
     #[test]
@@ -325,13 +329,13 @@ mod tests {
 
     #[test]
     fn a_check_sends_nothing() {
-        let seen = answers(&[
+        let reports = answers(&[
             json!({"check": true, "timeout_ms": 1, "service":
                 {"kind": "tcp", "host": "127.0.0.1", "port": 1}}),
             json!({"check": true, "timeout_ms": 1, "service": {"kind": "http", "url": "ftp://x/"}}),
         ]);
-        assert_eq!((&seen[0]["ok"], &seen[1]["ok"]), (&json!(true), &Value::Null));
-        assert_ne!(seen[1]["hint"], "");
+        assert_eq!((&reports[0]["ok"], &reports[1]["ok"]), (&json!(true), &Value::Null));
+        assert_ne!(reports[1]["hint"], "");
     }
 
     #[test]

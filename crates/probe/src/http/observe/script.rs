@@ -1,7 +1,7 @@
 //! A probe by the exit code of a program.
 use super::datagrams::wait_readable;
-use super::failure::{Deadline, Failure};
-use crate::error::{Kind, ProbeError, Result};
+use super::failure::{Deadline, ProbeFailure};
+use crate::error::{FailureKind, ProbeError, Result};
 use crate::threads::execution::program::Program;
 use nephoscope_linux::signals::on_end_of_parent;
 use std::collections::BTreeSet;
@@ -31,7 +31,7 @@ impl Script {
         Ok(Self { argv })
     }
 
-    pub fn run(&self, deadline: Deadline) -> Result<(), Failure> {
+    pub fn run(&self, deadline: Deadline) -> Result<(), ProbeFailure> {
         let mut command = Command::new(&self.argv[0]);
         command.args(&self.argv[1..]).process_group(0);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -52,16 +52,16 @@ impl Script {
         let status = status.map_err(|error| self.not_started(&error))?;
         match (status.code(), status.signal()) {
             (Some(0), _) => Ok(()),
-            (Some(code), _) => Err(Failure::Answer(format!("exit code {code}"))),
+            (Some(code), _) => Err(ProbeFailure::Answer(format!("exit code {code}"))),
             (None, signal) => {
-                Err(Failure::Answer(format!("ended by signal {}", signal.unwrap_or_default())))
+                Err(ProbeFailure::Answer(format!("ended by signal {}", signal.unwrap_or_default())))
             }
         }
     }
 
-    fn not_started(&self, error: &std::io::Error) -> Failure {
-        Failure::Observer(ProbeError::new(
-            Kind::Lacks,
+    fn not_started(&self, error: &std::io::Error) -> ProbeFailure {
+        ProbeFailure::Observer(ProbeError::new(
+            FailureKind::Lacks,
             "not_started",
             format!("'{}' cannot be started: {error}.", self.argv[0]),
             "Check that this user may run it there.",
@@ -70,7 +70,7 @@ impl Script {
 }
 
 /// Waits for the end of a program; after a failure it still runs.
-fn wait(child: &mut Child, deadline: Deadline) -> Result<(), Failure> {
+fn wait(child: &mut Child, deadline: Deadline) -> Result<(), ProbeFailure> {
     // SAFETY: a plain system call that returns a new descriptor or -1.
     let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, child.id(), 0) };
     // SAFETY: nobody else has the new descriptor.

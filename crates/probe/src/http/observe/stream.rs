@@ -1,30 +1,30 @@
 //! Probes over TCP: a connection, or an HTTP request and its whole answer, with or without TLS.
-use super::failure::{addresses, Deadline, Failure};
-use crate::error::{Kind, ProbeError, Result};
+use super::failure::{addresses, Deadline, ProbeFailure};
+use crate::error::{FailureKind, ProbeError, Result};
 use crate::http::http1::expected::Expected;
 use crate::http::http1::request::AGENT;
-use crate::http::http1::response::Reader;
+use crate::http::http1::response::ResponseReader;
 use crate::http::http1::url::Url;
 use crate::http::requests::failures;
-use crate::http::requests::tls::Tls;
+use crate::http::requests::tls::TlsClient;
 use std::io::{Error, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 
 const BODY_BYTES: usize = 64 << 20;
 const BLOCK_BYTES: usize = 16 << 10;
 
-pub struct Probe {
+pub struct StreamProbe {
     host: String,
     port: u16,
-    http: Option<Http>,
+    http: Option<HttpProbe>,
 }
 
-struct Http {
+struct HttpProbe {
     request: Vec<u8>,
-    tls: Option<Tls>,
+    tls: Option<TlsClient>,
 }
 
-impl Probe {
+impl StreamProbe {
     pub fn tcp(host: String, port: u16) -> Self {
         Self { host, port, http: None }
     }
@@ -41,11 +41,11 @@ impl Probe {
             url.target,
             url.authority()
         );
-        let http = Some(Http { request: request.into_bytes(), tls });
+        let http = Some(HttpProbe { request: request.into_bytes(), tls });
         Ok(Self { host: url.host, port: url.port, http })
     }
 
-    pub fn run(&self, deadline: Deadline) -> Result<(), Failure> {
+    pub fn run(&self, deadline: Deadline) -> Result<(), ProbeFailure> {
         let stream = connect(&self.host, self.port, deadline)?;
         let Some(http) = &self.http else { return Ok(()) };
         let mut stream = TimedStream { stream, deadline };
@@ -53,7 +53,8 @@ impl Probe {
             None => exchange(&mut stream, &http.request, deadline),
             Some(tls) => {
                 let connection = tls.connection().map_err(Error::other);
-                let mut connection = connection.map_err(|error| Failure::of(&error, deadline))?;
+                let mut connection =
+                    connection.map_err(|error| ProbeFailure::of(&error, deadline))?;
                 let mut inside = rustls::Stream::new(&mut connection, &mut stream);
                 exchange(&mut inside, &http.request, deadline)
             }
@@ -63,25 +64,25 @@ impl Probe {
     }
 }
 
-fn trusting(host: &str, authorities: &str) -> Result<Tls> {
+fn trusting(host: &str, authorities: &str) -> Result<TlsClient> {
     if authorities.is_empty() {
         return Err(ProbeError::new(
-            Kind::Lacks,
+            FailureKind::Lacks,
             "no_authorities",
             "This host has no certificates of authorities to check a server's by.",
             "Install them there (Debian: ca-certificates).",
         ));
     }
-    Tls::new(host, Some(authorities), "auto", false, b"http/1.1")
+    TlsClient::new(host, Some(authorities), "auto", false, b"http/1.1")
 }
 
 /// Tries the addresses of the host in turn.
-fn connect(host: &str, port: u16, deadline: Deadline) -> Result<TcpStream, Failure> {
-    let mut failure = Failure::Timeout;
+fn connect(host: &str, port: u16, deadline: Deadline) -> Result<TcpStream, ProbeFailure> {
+    let mut failure = ProbeFailure::Timeout;
     for address in addresses(host, port, deadline)? {
         match TcpStream::connect_timeout(&address, deadline.left()?) {
             Ok(stream) => return Ok(stream),
-            Err(error) => failure = Failure::of(&error, deadline),
+            Err(error) => failure = ProbeFailure::of(&error, deadline),
         }
     }
     Err(failure)
@@ -92,11 +93,11 @@ fn exchange(
     stream: &mut (impl Read + Write),
     request: &[u8],
     deadline: Deadline,
-) -> Result<(), Failure> {
-    let failed = |error: Error| Failure::of(&error, deadline);
+) -> Result<(), ProbeFailure> {
+    let failed = |error: Error| ProbeFailure::of(&error, deadline);
     stream.write_all(request).map_err(failed)?;
     stream.flush().map_err(failed)?;
-    let (expected, mut reader) = (Expected::default(), Reader::default());
+    let (expected, mut reader) = (Expected::default(), ResponseReader::default());
     let (mut unread, mut total) = (Vec::new(), 0);
     let mut block = [0; BLOCK_BYTES];
     loop {
@@ -109,26 +110,26 @@ fn exchange(
         };
         if bytes == 0 {
             return match reader.status() {
-                0 => Err(Failure::Answer("no HTTP answer".to_owned())),
+                0 => Err(ProbeFailure::Answer("no HTTP answer".to_owned())),
                 _ if reader.ends_with_connection() => Ok(()),
-                _ => Err(Failure::Answer("the answer was cut off".to_owned())),
+                _ => Err(ProbeFailure::Answer("the answer was cut off".to_owned())),
             };
         }
         total += bytes;
         if total > BODY_BYTES {
-            return Err(Failure::Answer("the answer is longer than 64 MiB".to_owned()));
+            return Err(ProbeFailure::Answer("the answer is longer than 64 MiB".to_owned()));
         }
         unread.extend_from_slice(&block[..bytes]);
         let (used, is_whole) =
             reader.read(&expected, false, &unread).map_err(|why| match reader.status() {
-                0 => Failure::Answer("no HTTP answer".to_owned()),
-                _ => Failure::Answer(failures::words(why).to_owned()),
+                0 => ProbeFailure::Answer("no HTTP answer".to_owned()),
+                _ => ProbeFailure::Answer(failures::words(why).to_owned()),
             })?;
         unread.drain(..used);
         match reader.status() {
             0 => {}
             status if expected.refuses(status).is_some() => {
-                return Err(Failure::Answer(format!("status {status}")));
+                return Err(ProbeFailure::Answer(format!("status {status}")));
             }
             _ if is_whole => return Ok(()),
             _ => {}
@@ -172,19 +173,19 @@ mod tests {
     #[test]
     fn https_is_good_with_a_certificate_for_the_host() {
         const CA: &str =
-            concat!(env!("CARGO_MANIFEST_DIR"), "/src/requests/test_certificates/ca.pem");
+            concat!(env!("CARGO_MANIFEST_DIR"), "/src/http/requests/test_certificates/ca.pem");
         let server = tls_server(rustls::ALL_VERSIONS);
         let port = server.address.port();
         let url = format!("https://localhost:{port}/");
         let deadline = Deadline::after(Duration::from_secs(60));
-        Probe::http(&url, CA).unwrap().run(deadline).unwrap();
+        StreamProbe::http(&url, CA).unwrap().run(deadline).unwrap();
         // The authorities of the system, where it has any, did not sign it.
-        if let Ok(probe) = Probe::http(&url, &system_authorities()) {
-            let Err(Failure::NoAnswer(reason)) = probe.run(deadline) else { panic!() };
+        if let Ok(probe) = StreamProbe::http(&url, &system_authorities()) {
+            let Err(ProbeFailure::NoAnswer(reason)) = probe.run(deadline) else { panic!() };
             assert!(reason.contains("certificate"), "{reason}");
         }
-        let Err(error) = Probe::http("https://localhost/", "") else { panic!() };
+        let Err(error) = StreamProbe::http("https://localhost/", "") else { panic!() };
         assert_eq!(error.name, "no_authorities");
-        assert!(Probe::http("http://localhost/", "").is_ok());
+        assert!(StreamProbe::http("http://localhost/", "").is_ok());
     }
 }

@@ -10,10 +10,10 @@ use std::sync::Arc;
 /// Requests per second as a function of time since the start: linear in each part. The last rate
 /// stays.
 #[derive(Clone, Debug)]
-pub struct Rate(Vec<Part>);
+pub struct RateProfile(Vec<RatePart>);
 
 #[derive(Clone, Copy, Debug)]
-struct Part {
+struct RatePart {
     from_per_s: f64,
     to_per_s: f64,
     start_s: f64,
@@ -24,14 +24,14 @@ struct Part {
 
 /// A schedule of an open loop.
 #[derive(Clone, Debug)]
-pub enum Arrivals {
+pub enum SendSchedule {
     /// Evenly spaced at each rate, or a Poisson process.
-    Drawn { rate: Rate, poisson: bool, seed: u64 },
+    Drawn { rate: RateProfile, poisson: bool, seed: u64 },
     /// Nanoseconds since the start, in ascending order.
     Times(Arc<[u64]>),
 }
 
-impl Rate {
+impl RateProfile {
     pub fn constant(per_s: f64) -> Self {
         Self::linear([(per_s, per_s, u64::MAX)])
     }
@@ -41,7 +41,7 @@ impl Rate {
         let (mut start_s, mut start_count) = (0.0, 0.0);
         let place = |(from_per_s, to_per_s, duration_ns): (f64, f64, u64)| {
             let duration_s = duration_ns as f64 / 1e9;
-            let part = Part { from_per_s, to_per_s, start_s, duration_s, start_count };
+            let part = RatePart { from_per_s, to_per_s, start_s, duration_s, start_count };
             start_s += duration_s;
             start_count += part.count_at(duration_s);
             part
@@ -67,7 +67,7 @@ impl Rate {
     }
 }
 
-impl Part {
+impl RatePart {
     fn slope(&self) -> f64 {
         (self.to_per_s - self.from_per_s) / self.duration_s
     }
@@ -94,7 +94,7 @@ impl Part {
 /// schedule and take every n-th of it, so that it does not depend on their number.
 #[derive(Debug)]
 pub struct Schedule {
-    arrivals: Arrivals,
+    arrivals: SendSchedule,
     random: Random,
     drawn: f64,
     index: usize,
@@ -103,8 +103,8 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    pub fn new(arrivals: &Arrivals, thread: usize, threads: usize) -> Self {
-        let seed = if let Arrivals::Drawn { seed, .. } = arrivals { *seed } else { 0 };
+    pub fn new(arrivals: &SendSchedule, thread: usize, threads: usize) -> Self {
+        let seed = if let SendSchedule::Drawn { seed, .. } = arrivals { *seed } else { 0 };
         let random = Random::stream(seed, 0);
         Self { arrivals: arrivals.clone(), random, drawn: 0.0, index: 0, threads, thread }
     }
@@ -113,8 +113,8 @@ impl Schedule {
         let index = self.index;
         self.index += 1;
         match &self.arrivals {
-            Arrivals::Times(times) => times.get(index).copied(),
-            Arrivals::Drawn { rate, poisson, .. } => {
+            SendSchedule::Times(times) => times.get(index).copied(),
+            SendSchedule::Drawn { rate, poisson, .. } => {
                 let count = if *poisson {
                     self.drawn -= (1.0 - self.random.uniform()).ln();
                     self.drawn
@@ -132,9 +132,9 @@ impl Iterator for Schedule {
 
     fn next(&mut self) -> Option<u64> {
         loop {
-            let mine = self.index % self.threads == self.thread;
+            let is_own = self.index % self.threads == self.thread;
             let due_ns = self.next_of_all()?;
-            if mine {
+            if is_own {
                 return Some(due_ns);
             }
         }
@@ -171,11 +171,11 @@ pub fn parse_times(text: &str) -> Result<Arc<[u64]>, String> {
 mod tests {
     use super::*;
 
-    fn drawn(rate: Rate, poisson: bool) -> Arrivals {
-        Arrivals::Drawn { rate, poisson, seed: 11 }
+    fn drawn(rate: RateProfile, poisson: bool) -> SendSchedule {
+        SendSchedule::Drawn { rate, poisson, seed: 11 }
     }
 
-    fn first(arrivals: &Arrivals, count: usize) -> Vec<u64> {
+    fn first(arrivals: &SendSchedule, count: usize) -> Vec<u64> {
         Schedule::new(arrivals, 0, 1).take(count).collect()
     }
 
@@ -194,14 +194,14 @@ mod tests {
         2.55 / (n as f64).sqrt()
     }
 
-    fn rates() -> [Rate; 4] {
+    fn rates() -> [RateProfile; 4] {
         let step_ns = 4_000_000_000;
         let steps = [100.0, 2000.0, 500.0].map(|per_s| (per_s, per_s, step_ns));
         [
-            Rate::constant(1000.0),
-            Rate::linear(steps),
-            Rate::linear([(10.0, 10.0, step_ns), (10.0, 2000.0, step_ns)]),
-            Rate::linear([(2000.0, 10.0, 3 * step_ns)]),
+            RateProfile::constant(1000.0),
+            RateProfile::linear(steps),
+            RateProfile::linear([(10.0, 10.0, step_ns), (10.0, 2000.0, step_ns)]),
+            RateProfile::linear([(2000.0, 10.0, 3 * step_ns)]),
         ]
     }
 
@@ -226,18 +226,21 @@ mod tests {
                 assert!(error.abs() < 1e-3, "{rate:?}: arrival {index} at {ns}: {error}");
             }
         }
-        assert_eq!(first(&drawn(Rate::constant(4.0), false), 3), [0, 250_000_000, 500_000_000]);
+        assert_eq!(
+            first(&drawn(RateProfile::constant(4.0), false), 3),
+            [0, 250_000_000, 500_000_000]
+        );
     }
 
     #[test]
     fn threads_share_one_schedule() {
-        let arrivals = drawn(Rate::constant(100.0), true);
+        let arrivals = drawn(RateProfile::constant(100.0), true);
         let whole = first(&arrivals, 60);
         let mut parts: Vec<u64> =
             (0..3).flat_map(|thread| Schedule::new(&arrivals, thread, 3).take(20)).collect();
         parts.sort_unstable();
         assert_eq!(parts, whole);
-        let times = Arrivals::Times([5, 6, 7, 8].into());
+        let times = SendSchedule::Times([5, 6, 7, 8].into());
         assert_eq!(Schedule::new(&times, 1, 2).collect::<Vec<_>>(), [6, 8]);
     }
 

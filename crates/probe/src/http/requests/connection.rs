@@ -3,8 +3,8 @@
 use super::failures::{Failure, CLOSED_EARLY, WRONG_LENGTH};
 use super::in_flight::InFlight;
 use super::recorder::Recorder;
-use super::socket::{is_wait, Socket};
-use super::{tls, Parsed, Protocol};
+use super::socket::{is_wait, NonblockingSocket};
+use super::{tls, ParseProgress, Protocol};
 use nephoscope_linux::clock;
 use rustls::ClientConnection;
 use std::collections::VecDeque;
@@ -14,7 +14,7 @@ use std::io::{BufRead, Error, Write};
 const RETAINED_BYTES: usize = 4096;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum State {
+pub enum ConnectionState {
     #[default]
     Closed,
     Connecting,
@@ -24,9 +24,9 @@ pub enum State {
 }
 
 #[derive(Default)]
-pub struct Connection<Parser> {
-    pub state: State,
-    pub socket: Option<Socket>,
+pub struct EngineConnection<Parser> {
+    pub state: ConnectionState,
+    pub socket: Option<NonblockingSocket>,
     pub tls: Option<Box<ClientConnection>>,
     pub parser: Parser,
     /// Requests that were not answered, the oldest first.
@@ -52,11 +52,11 @@ pub enum Standing {
     Failed(Failure),
 }
 
-impl<Parser: Default> Connection<Parser> {
+impl<Parser: Default> EngineConnection<Parser> {
     /// Takes a new socket that is connecting.
-    pub fn open(&mut self, socket: Socket, now_ns: u64) {
+    pub fn open(&mut self, socket: NonblockingSocket, now_ns: u64) {
         self.socket = Some(socket);
-        self.state = State::Connecting;
+        self.state = ConnectionState::Connecting;
         self.connecting_since_ns = now_ns;
     }
 
@@ -64,7 +64,7 @@ impl<Parser: Default> Connection<Parser> {
     pub fn close(&mut self) {
         self.socket = None;
         self.tls = None;
-        self.state = State::Closed;
+        self.state = ConnectionState::Closed;
         self.written = 0;
         self.unread.clear();
         self.unsent.clear();
@@ -209,15 +209,17 @@ impl<Parser: Default> Connection<Parser> {
             };
             let (count, index, response) =
                 match protocol.parse(&mut self.parser, class, &bytes[used..]) {
-                    Ok(Parsed::Partial(count)) => return (used + count, Standing::Open),
-                    Ok(Parsed::Complete(count, response)) => (count, 0, response),
-                    Ok(Parsed::CompleteAt(count, index, response)) => (count, index, response),
-                    Ok(Parsed::BegunAt(count, index)) => {
+                    Ok(ParseProgress::Partial(count)) => return (used + count, Standing::Open),
+                    Ok(ParseProgress::Complete(count, response)) => (count, 0, response),
+                    Ok(ParseProgress::CompleteAt(count, index, response)) => {
+                        (count, index, response)
+                    }
+                    Ok(ParseProgress::BegunAt(count, index)) => {
                         used += count;
                         self.in_flight[index].begin_response(now_ns);
                         continue;
                     }
-                    Ok(Parsed::Ended) => return (bytes.len(), Standing::Ended),
+                    Ok(ParseProgress::Ended) => return (bytes.len(), Standing::Ended),
                     Err(failure) => return (used, Standing::Failed(failure)),
                 };
             used += count;

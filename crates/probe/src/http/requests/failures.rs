@@ -15,7 +15,7 @@ pub const GARBAGE: Failure = "garbage";
 /// More bytes than the response has by its own account.
 pub const WRONG_LENGTH: Failure = "wrong_length";
 /// Bytes on a connection that no request had asked for; the only kind that is no request.
-pub const UNASKED: Failure = "unasked_bytes";
+pub const UNREQUESTED: Failure = "unasked_bytes";
 /// Due in the measured time, but every connection was busy until its end.
 pub const UNSENT: Failure = "unsent";
 /// Any other failure of a socket.
@@ -92,7 +92,7 @@ pub fn words(failure: Failure) -> &'static str {
         STATUS_OTHER => "the status was not one of those expected",
         WRONG_BODY => "the body was not the expected one",
         ENDLESS_HEADERS => "the headers were endless",
-        UNASKED => "the server sent bytes that no request asked for",
+        UNREQUESTED => "the server sent bytes that no request asked for",
         UNSENT => "no connection was free",
         _ => failure,
     }

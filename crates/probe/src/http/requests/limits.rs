@@ -1,6 +1,6 @@
 //! Limits of the generating machine: what they leave room for, and the sentence where they are met.
 use super::failures::{Failure, NO_DESCRIPTOR, NO_PORT};
-use crate::error::{os_result, Kind, ProbeError, Result};
+use crate::error::{os_result, FailureKind, ProbeError, Result};
 
 /// Descriptors that are no connections: standard streams, event loops, files of the machine.
 const OTHER_DESCRIPTORS: u64 = 64;
@@ -29,7 +29,7 @@ pub fn allow_sockets(connections: usize) -> Result<()> {
         return Ok(());
     }
     Err(ProbeError::new(
-        Kind::Lacks,
+        FailureKind::Lacks,
         "too_few_descriptors",
         format!(
             "{connections} connections need {needed} open files, and this process may have \
@@ -57,7 +57,7 @@ pub fn met_by(failure: Failure) -> Option<ProbeError> {
         ),
         _ => return None,
     };
-    Some(ProbeError::new(Kind::Lacks, name, message, hint))
+    Some(ProbeError::new(FailureKind::Lacks, name, message, hint))
 }
 
 #[cfg(test)]
@@ -68,6 +68,6 @@ mod tests {
     fn more_connections_than_files_are_refused() {
         allow_sockets(1).unwrap();
         let error = allow_sockets(usize::MAX >> 8).unwrap_err();
-        assert_eq!((error.name, error.kind), ("too_few_descriptors", Kind::Lacks));
+        assert_eq!((error.name, error.kind), ("too_few_descriptors", FailureKind::Lacks));
     }
 }

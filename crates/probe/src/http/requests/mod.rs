@@ -22,22 +22,22 @@ pub mod tests;
 pub mod tls;
 mod worker;
 
-use crate::error::{Kind, ProbeError, Result};
+use crate::error::{FailureKind, ProbeError, Result};
 use crate::threads::workers;
 use crate::trial::Trial;
 use gate::Gate;
 use recorder::Recorder;
 use std::sync::mpsc;
-use worker::Worker;
+use worker::EngineWorker;
 
-pub use protocol::{Parsed, Protocol, Response};
-pub use settings::{Pacing, Settings, Think};
+pub use protocol::{CompleteResponse, ParseProgress, Protocol};
+pub use settings::{EngineSettings, Pacing, Think};
 
 /// Runs the trial: connects, opens the trial's gate, sends and measures. Returns what was recorded,
 /// and the protocols of the threads with what they counted.
 pub fn run<P: Protocol>(
     trial: &mut Trial,
-    settings: &Settings,
+    settings: &EngineSettings,
     protocol: impl Fn(usize) -> P,
 ) -> Result<(Recorder, Vec<P>)> {
     limits::allow_sockets(settings.connections)?;
@@ -46,7 +46,8 @@ pub fn run<P: Protocol>(
     std::thread::scope(|scope| {
         let (sender, intervals) = mpsc::channel();
         let start = |(number, cpu): (usize, &Option<usize>)| {
-            let worker = Worker::new(settings, session, number, protocol(number), sender.clone())?;
+            let worker =
+                EngineWorker::new(settings, session, number, protocol(number), sender.clone())?;
             let gate = &gate;
             workers::start(scope, *cpu, move || worker.run(gate))
         };
@@ -58,7 +59,7 @@ pub fn run<P: Protocol>(
             None => Ok(()),
         });
         measured.inspect_err(|_| gate.abandon())?;
-        merge(threads.into_iter().map(workers::Worker::join))
+        merge(threads.into_iter().map(workers::JoinedWorker::join))
     })
 }
 
@@ -76,7 +77,7 @@ fn merge<P>(results: impl Iterator<Item = Result<(Recorder, P)>>) -> Result<(Rec
             }
             // The cause, and not that the others were stopped for it.
             Err(error) => match &failure {
-                Some(first) if first.kind != Kind::Cancelled => {}
+                Some(first) if first.kind != FailureKind::Cancelled => {}
                 _ => failure = Some(error),
             },
         }

@@ -51,28 +51,28 @@ pub trait Protocol: Send {
         parser: &mut Self::Parser,
         class: u8,
         bytes: &[u8],
-    ) -> Result<Parsed, Failure>;
+    ) -> Result<ParseProgress, Failure>;
 
     /// Returns the response that the end of the connection completes, if it does.
-    fn end(&mut self, _parser: &mut Self::Parser, _class: u8) -> Option<Response> {
+    fn end(&mut self, _parser: &mut Self::Parser, _class: u8) -> Option<CompleteResponse> {
         None
     }
 }
 
 /// How far a protocol came with the bytes that it was given: the number of bytes consumed.
-pub enum Parsed {
+pub enum ParseProgress {
     Partial(usize),
-    Complete(usize, Response),
+    Complete(usize, CompleteResponse),
     /// The response to the request at this position, of those in flight, has begun.
     BegunAt(usize, usize),
-    CompleteAt(usize, usize, Response),
+    CompleteAt(usize, usize, CompleteResponse),
     /// The connection carries no more: requests in flight are sent again on a new one.
     Ended,
 }
 
 /// A whole response.
 #[derive(Clone, Copy, Debug)]
-pub struct Response {
+pub struct CompleteResponse {
     /// Why it is not the one that was wanted.
     pub failure: Option<Failure>,
     /// Whether the connection can carry another request.

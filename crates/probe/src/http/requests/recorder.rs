@@ -1,7 +1,7 @@
 //! What a thread of the engine measured. A request belongs to the measured part if it was due in it;
 //! a completion counts toward the rate if it came in it. Counts are those of the whole trial, so that
 //! they can be compared with a server's own.
-use super::failures::{Failure, TIMEOUT, UNASKED, UNSENT};
+use super::failures::{Failure, TIMEOUT, UNREQUESTED, UNSENT};
 use super::in_flight::InFlight;
 use crate::timing::closed_loop::latency_histogram;
 use hdrhistogram::Histogram;
@@ -16,13 +16,13 @@ const LATE_NS: u64 = 1_000_000;
 
 /// When the trial starts, when it begins to measure, and when no further request is sent.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Window {
+pub struct MeasuredWindow {
     pub start_ns: u64,
     pub warm_ns: u64,
     pub end_ns: u64,
 }
 
-impl Window {
+impl MeasuredWindow {
     #[inline]
     pub fn holds(&self, at_ns: u64) -> bool {
         (self.warm_ns..self.end_ns).contains(&at_ns)
@@ -31,7 +31,7 @@ impl Window {
 
 /// Latencies of one class of requests.
 #[derive(Clone, Debug)]
-pub struct Times {
+pub struct ClassLatencies {
     /// From the intended sending time; of requests without a response the time that they waited.
     pub latency: Histogram<u64>,
     /// Those of `latency` that had no response: their latency is at least that.
@@ -42,14 +42,14 @@ pub struct Times {
 
 /// One reporting interval of one thread.
 #[derive(Debug)]
-pub struct Interval {
+pub struct RequestInterval {
     pub index: u64,
     pub completed: u64,
     pub failed: u64,
     pub latency: Histogram<u64>,
 }
 
-impl Interval {
+impl RequestInterval {
     pub fn new(index: u64) -> Self {
         let latency = Histogram::new_with_bounds(1, 3_600_000_000_000, 2).expect("valid bounds");
         Self { index, completed: 0, failed: 0, latency }
@@ -94,9 +94,9 @@ impl Span {
 
 #[derive(Debug)]
 pub struct Recorder {
-    pub window: Window,
+    pub window: MeasuredWindow,
     timeout_ns: u64,
-    pub classes: Vec<Times>,
+    pub classes: Vec<ClassLatencies>,
     pub connect: Histogram<u64>,
     pub handshake: Histogram<u64>,
     /// From the sending of a request to the first byte of its response.
@@ -121,18 +121,18 @@ pub struct Recorder {
     pub busiest_ratio: f64,
     /// Time that the threads waited for a CPU while they could have run; `None` where it is hidden.
     pub cpu_wait_ns: Option<u64>,
-    interval: Interval,
+    interval: RequestInterval,
 }
 
 impl Recorder {
     pub fn new(classes: usize, timeout_ns: u64) -> Self {
-        let times = Times {
+        let times = ClassLatencies {
             latency: latency_histogram(),
             unanswered: latency_histogram(),
             service: latency_histogram(),
         };
         Self {
-            window: Window::default(),
+            window: MeasuredWindow::default(),
             timeout_ns,
             classes: vec![times; classes],
             connect: latency_histogram(),
@@ -152,7 +152,7 @@ impl Recorder {
             cpu_ns: 0,
             busiest_ratio: 0.0,
             cpu_wait_ns: None,
-            interval: Interval::new(0),
+            interval: RequestInterval::new(0),
         }
     }
 
@@ -222,8 +222,8 @@ impl Recorder {
     }
 
     /// Notes bytes that no request asked for.
-    pub fn unasked(&mut self) {
-        *self.failures.entry(UNASKED).or_default() += 1;
+    pub fn count_unrequested(&mut self) {
+        *self.failures.entry(UNREQUESTED).or_default() += 1;
         self.interval.failed += 1;
     }
 
@@ -252,8 +252,8 @@ impl Recorder {
     }
 
     /// Closes the current interval and returns it.
-    pub fn next_interval(&mut self) -> Interval {
-        let next = Interval::new(self.interval.index + 1);
+    pub fn next_interval(&mut self) -> RequestInterval {
+        let next = RequestInterval::new(self.interval.index + 1);
         replace(&mut self.interval, next)
     }
 

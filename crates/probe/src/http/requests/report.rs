@@ -1,7 +1,7 @@
 //! Samples and notes of every request generator.
-use super::recorder::{Interval, Recorder};
-use super::{failures, Pacing, Settings};
-use crate::error::{Kind, ProbeError, Result};
+use super::recorder::{Recorder, RequestInterval};
+use super::{failures, EngineSettings, Pacing};
+use crate::error::{FailureKind, ProbeError, Result};
 use crate::trial::{factors, Factors, Trial};
 use std::collections::BTreeMap;
 use std::sync::mpsc::Receiver;
@@ -12,14 +12,15 @@ const BUSY_RATIO: f64 = 0.95;
 /// Writes the series as intervals are completed, until all threads have ended.
 pub fn emit_intervals(
     trial: &mut Trial,
-    settings: &Settings,
+    settings: &EngineSettings,
     start_ns: u64,
-    intervals: &Receiver<Interval>,
+    intervals: &Receiver<RequestInterval>,
 ) -> Result<()> {
-    let mut pending: BTreeMap<u64, (usize, Interval)> = BTreeMap::new();
+    let mut pending: BTreeMap<u64, (usize, RequestInterval)> = BTreeMap::new();
     while let Ok(interval) = intervals.recv() {
         let index = interval.index;
-        let (threads, whole) = pending.entry(index).or_insert_with(|| (0, Interval::new(index)));
+        let (threads, whole) =
+            pending.entry(index).or_insert_with(|| (0, RequestInterval::new(index)));
         whole.add(&interval);
         *threads += 1;
         if *threads == settings.threads.len() {
@@ -35,7 +36,7 @@ pub fn emit_intervals(
 fn emit_interval(
     trial: &mut Trial,
     interval_ns: u64,
-    interval: &Interval,
+    interval: &RequestInterval,
     at_ns: u64,
 ) -> Result<()> {
     let per_s = interval.completed as f64 * 1e9 / interval_ns as f64;
@@ -60,7 +61,7 @@ fn emit_interval(
 /// Writes the samples of a trial. classes: the factors of each class of requests.
 pub fn emit(
     trial: &mut Trial,
-    settings: &Settings,
+    settings: &EngineSettings,
     recorder: &Recorder,
     classes: &[Factors],
 ) -> Result<()> {
@@ -92,7 +93,7 @@ pub fn emit(
 }
 
 /// A server that never answers as it should is no rate of 0.
-fn check_any_response(settings: &Settings, recorder: &Recorder) -> Result<()> {
+fn check_any_response(settings: &EngineSettings, recorder: &Recorder) -> Result<()> {
     if recorder.completed_in_window > 0 {
         return Ok(());
     }
@@ -105,7 +106,7 @@ fn check_any_response(settings: &Settings, recorder: &Recorder) -> Result<()> {
         None => "none was due or completed in the measured time".to_owned(),
     };
     Err(ProbeError::new(
-        Kind::Failed,
+        FailureKind::Failed,
         "no_valid_response",
         format!("{} sent no valid response in the measured time: {why}.", settings.address),
         "Try one request by hand, check what was asked for and expected, or measure longer.",
@@ -124,7 +125,7 @@ fn emit_failures(trial: &mut Trial, recorder: &Recorder) -> Result<()> {
 
 fn emit_pacing(
     trial: &mut Trial,
-    settings: &Settings,
+    settings: &EngineSettings,
     recorder: &Recorder,
     seconds: f64,
 ) -> Result<()> {
@@ -145,7 +146,7 @@ fn emit_pacing(
 /// Rate times mean latency is the number of requests in flight (Little's law).
 fn note_littles_law(
     trial: &mut Trial,
-    settings: &Settings,
+    settings: &EngineSettings,
     recorder: &Recorder,
     seconds: f64,
 ) -> Result<()> {
@@ -164,7 +165,7 @@ fn note_littles_law(
 
 fn emit_generator(
     trial: &mut Trial,
-    settings: &Settings,
+    settings: &EngineSettings,
     recorder: &Recorder,
     seconds: f64,
 ) -> Result<()> {

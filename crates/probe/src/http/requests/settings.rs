@@ -1,14 +1,14 @@
 //! What the engine is to do: toward which server, over how many connections, at which pace.
-use super::arrivals::Arrivals;
-use super::tls::Tls;
+use super::arrivals::SendSchedule;
+use super::tls::TlsClient;
 use std::net::SocketAddr;
 
 /// What the engine is to do.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct EngineSettings {
     pub address: SocketAddr,
     /// How connections are encrypted, if they are.
-    pub tls: Option<Tls>,
+    pub tls: Option<TlsClient>,
     pub connections: usize,
     /// CPU of each thread, if it is pinned.
     pub threads: Vec<Option<usize>>,
@@ -34,7 +34,7 @@ pub struct Settings {
 pub enum Pacing {
     /// A response, and the time that a user thinks about it.
     Closed(Think),
-    Open(Arrivals),
+    Open(SendSchedule),
 }
 
 #[derive(Clone, Copy, Debug)]

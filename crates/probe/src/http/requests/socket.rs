@@ -10,9 +10,9 @@ pub fn is_wait(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
 
-pub struct Socket(OwnedFd);
+pub struct NonblockingSocket(OwnedFd);
 
-impl Socket {
+impl NonblockingSocket {
     /// Begins to connect; the socket becomes writable when that has ended.
     pub fn connect(to: &SocketAddr) -> Result<Self, Error> {
         let family = if to.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };

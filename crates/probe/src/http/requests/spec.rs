@@ -1,7 +1,7 @@
 //! The parameters and metrics that every request generator has, and the settings that follow from
 //! them.
-use super::arrivals::{parse_times, Arrivals, Rate};
-use super::{Pacing, Settings, Think};
+use super::arrivals::{parse_times, RateProfile, SendSchedule};
+use super::{EngineSettings, Pacing, Think};
 use crate::error::{ProbeError, Result};
 use crate::load;
 use crate::trial::parameters;
@@ -143,7 +143,7 @@ pub const CHECKS: [Metric; 14] = [
         .doc("Number of failed requests in each interval, at its end."),
 ];
 
-impl Settings {
+impl EngineSettings {
     /// Reads the parameters that every request generator has; the caller sets what is its own.
     pub fn of(trial: &Trial, address: SocketAddr) -> Result<Self> {
         let params = &trial.params;
@@ -188,13 +188,13 @@ fn pacing(params: &Params, seed: u64) -> Result<Pacing> {
         "file" => read_arrivals(params.text("arrivals_file")).map(Pacing::Open),
         _ => {
             let poisson = arrivals == "poisson";
-            Ok(Pacing::Open(Arrivals::Drawn { rate: rate(params)?, poisson, seed }))
+            Ok(Pacing::Open(SendSchedule::Drawn { rate: rate(params)?, poisson, seed }))
         }
     }
 }
 
 /// The rate over the trial: a ramp and the steps begin after the warm-up.
-fn rate(params: &Params) -> Result<Rate> {
+fn rate(params: &Params) -> Result<RateProfile> {
     let (from_per_s, to_per_s) = (params.float("rate_per_s"), params.float("ramp_end_per_s"));
     let steps: Vec<f64> = params.ints("step_rates_per_s").iter().map(|rate| *rate as f64).collect();
     let (warmup_ns, duration_ns) = (params.u64("warmup_ns"), params.u64("duration_ns"));
@@ -208,16 +208,18 @@ fn rate(params: &Params) -> Result<Rate> {
     if let Some(first) = steps.first() {
         let step_ns = (duration_ns / steps.len() as u64).max(1);
         let steps = steps.iter().map(|per_s| (*per_s, *per_s, step_ns));
-        return Ok(Rate::linear(std::iter::once((*first, *first, warmup_ns.max(1))).chain(steps)));
+        return Ok(RateProfile::linear(
+            std::iter::once((*first, *first, warmup_ns.max(1))).chain(steps),
+        ));
     }
     if changes {
         let warmup = (from_per_s, from_per_s, warmup_ns.max(1));
-        return Ok(Rate::linear([warmup, (from_per_s, to_per_s, duration_ns)]));
+        return Ok(RateProfile::linear([warmup, (from_per_s, to_per_s, duration_ns)]));
     }
-    Ok(Rate::constant(from_per_s))
+    Ok(RateProfile::constant(from_per_s))
 }
 
-fn read_arrivals(path: &str) -> Result<Arrivals> {
+fn read_arrivals(path: &str) -> Result<SendSchedule> {
     let refused = |why: String| {
         ProbeError::usage(
             format!("The arrival times in '{path}' cannot be used: {why}."),
@@ -228,5 +230,5 @@ fn read_arrivals(path: &str) -> Result<Arrivals> {
         return Err(refused("no file is named".to_owned()));
     }
     let text = read_text(Path::new(path)).map_err(|error| refused(error.to_string()))?;
-    parse_times(&text).map(Arrivals::Times).map_err(refused)
+    parse_times(&text).map(SendSchedule::Times).map_err(refused)
 }

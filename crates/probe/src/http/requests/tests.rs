@@ -1,9 +1,9 @@
 //! The engine against small servers on loopback: what is counted, not how fast it was.
-use super::arrivals::{Arrivals, Rate};
+use super::arrivals::{RateProfile, SendSchedule};
 use super::failures::Failure;
-use super::tls::Tls;
+use super::tls::TlsClient;
 use super::*;
-use crate::http::http1::data::Table;
+use crate::http::http1::data::DataTable;
 use crate::http::http1::expected::Expected;
 use crate::http::http1::mix::Mix;
 use crate::http::http1::request::Common;
@@ -81,8 +81,8 @@ fn once(response: Vec<u8>) -> impl Fn(TcpStream) + Send + Sync + 'static {
     }
 }
 
-pub fn settings(address: SocketAddr) -> Settings {
-    Settings {
+pub fn settings(address: SocketAddr) -> EngineSettings {
+    EngineSettings {
         address,
         tls: None,
         connections: 10,
@@ -102,22 +102,22 @@ pub fn settings(address: SocketAddr) -> Settings {
 
 /// Times that are set in advance: `count` requests, a microsecond apart.
 pub fn burst(count: u64) -> Pacing {
-    Pacing::Open(Arrivals::Times((0..count).map(|index| index * 1000).collect()))
+    Pacing::Open(SendSchedule::Times((0..count).map(|index| index * 1000).collect()))
 }
 
 fn http(keeps_alive: bool) -> impl Fn(usize) -> Http {
     let url = Url::parse("http://test/").unwrap();
     let common = Common { url: &url, headers: &[], keeps_alive, is_http2: false, columns: &[] };
-    let mix = Arc::new(Mix::of_one(&common, "GET", "/", "", Table::default()).unwrap());
+    let mix = Arc::new(Mix::of_one(&common, "GET", "/", "", DataTable::default()).unwrap());
     let expected = Arc::new(Expected::default());
     move |_| Http::new(&mix, &expected, 0, 1, 3)
 }
 
 /// The engine without a trial: one thread.
-pub fn run_with<P: Protocol>(settings: &Settings, protocol: &dyn Fn(usize) -> P) -> Recorder {
+pub fn run_with<P: Protocol>(settings: &EngineSettings, protocol: &dyn Fn(usize) -> P) -> Recorder {
     let gate = Gate::new(Session::detached(), 1);
     let (sender, _intervals) = mpsc::channel();
-    let worker = Worker::new(settings, Session::detached(), 0, protocol(0), sender).unwrap();
+    let worker = EngineWorker::new(settings, Session::detached(), 0, protocol(0), sender).unwrap();
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| worker.run(&gate));
         gate.open(|| Ok(())).unwrap();
@@ -125,13 +125,13 @@ pub fn run_with<P: Protocol>(settings: &Settings, protocol: &dyn Fn(usize) -> P)
     })
 }
 
-fn run_keeping_alive(settings: &Settings) -> Recorder {
+fn run_keeping_alive(settings: &EngineSettings) -> Recorder {
     run_with(settings, &http(true))
 }
 
 /// What an open loop of ten requests meets, each on a connection of its own.
 fn failures_of(server: &Server) -> Vec<(Failure, u64)> {
-    let settings = Settings { pacing: burst(10), ..settings(server.address) };
+    let settings = EngineSettings { pacing: burst(10), ..settings(server.address) };
     let recorder = run_keeping_alive(&settings);
     assert_eq!(recorder.completed + recorder.failed_in_all(), 10);
     recorder.failures.into_iter().collect()
@@ -150,7 +150,7 @@ fn a_closed_loop_counts_what_the_server_counts() {
             }
         });
         let threads = vec![cpu];
-        let settings = Settings { threads, response_spin_ns, ..settings(server.address) };
+        let settings = EngineSettings { threads, response_spin_ns, ..settings(server.address) };
         let recorder = run_keeping_alive(&settings);
         assert_eq!((recorder.sent, recorder.sent), (*served.lock().unwrap(), recorder.completed));
         assert!(recorder.failures.is_empty() && recorder.connections == 10);
@@ -166,9 +166,9 @@ fn a_closed_loop_counts_what_the_server_counts() {
 #[test]
 fn an_open_loop_sends_its_schedule() {
     let server = Server::start(repeat(OK));
-    let rate = Rate::constant(5000.0);
-    let pacing = Pacing::Open(Arrivals::Drawn { rate, poisson: false, seed: 1 });
-    let settings = Settings { pacing, warmup_ns: 10_000_000, ..settings(server.address) };
+    let rate = RateProfile::constant(5000.0);
+    let pacing = Pacing::Open(SendSchedule::Drawn { rate, poisson: false, seed: 1 });
+    let settings = EngineSettings { pacing, warmup_ns: 10_000_000, ..settings(server.address) };
     let recorder = run_keeping_alive(&settings);
     // 70 ms at 5,000 per second, of which 60 ms are measured.
     assert_eq!(recorder.completed + recorder.failed_in_all(), 350);
@@ -180,7 +180,8 @@ fn an_open_loop_sends_its_schedule() {
 /// A hundred requests over two connections. A busy machine may not get to send all of them in time.
 fn reopening(server: &Server, connect_ahead: bool, protocol: &dyn Fn(usize) -> Http) -> Recorder {
     let pacing = burst(100);
-    let settings = Settings { pacing, connect_ahead, connections: 2, ..settings(server.address) };
+    let settings =
+        EngineSettings { pacing, connect_ahead, connections: 2, ..settings(server.address) };
     let recorder = run_with(&settings, protocol);
     assert!(recorder.failures.keys().all(|kind| *kind == failures::UNSENT));
     assert_eq!(recorder.completed + recorder.failed_in_all(), 100);
@@ -230,14 +231,14 @@ fn hostile_answers_are_counted_by_kind() {
 #[test]
 fn bytes_after_a_response_are_counted() {
     let server = Server::start(once(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokX".to_vec()));
-    let settings = Settings { pacing: burst(4), ..settings(server.address) };
+    let settings = EngineSettings { pacing: burst(4), ..settings(server.address) };
     let recorder = run_keeping_alive(&settings);
     assert_eq!(recorder.completed, 4);
-    assert_eq!(recorder.failures.into_iter().collect::<Vec<_>>(), [(failures::UNASKED, 4)]);
+    assert_eq!(recorder.failures.into_iter().collect::<Vec<_>>(), [(failures::UNREQUESTED, 4)]);
 }
 
 #[test]
-fn a_reset_and_a_refusal_are_told_apart() {
+fn a_reset_and_a_refusal_are_distinguished() {
     let reset = Server::start(|mut stream: TcpStream| {
         read_request(&mut stream);
         let linger = libc::linger { l_onoff: 1, l_linger: 0 };
@@ -246,7 +247,7 @@ fn a_reset_and_a_refusal_are_told_apart() {
     });
     assert_eq!(failures_of(&reset), [(failures::RESET, 10)]);
     let address = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap();
-    let settings = Settings { pacing: burst(3), connect_ahead: false, ..settings(address) };
+    let settings = EngineSettings { pacing: burst(3), connect_ahead: false, ..settings(address) };
     let recorder = run_keeping_alive(&settings);
     assert_eq!(recorder.failures.into_iter().collect::<Vec<_>>(), [(failures::REFUSED, 3)]);
 }
@@ -264,7 +265,7 @@ fn a_timeout_counts_with_at_least_the_time_limit() {
         }
     });
     let timeout_ns = 30_000_000;
-    let settings = Settings { pacing: burst(4), timeout_ns, ..settings(server.address) };
+    let settings = EngineSettings { pacing: burst(4), timeout_ns, ..settings(server.address) };
     let recorder = run_keeping_alive(&settings);
     let timeouts = recorder.failures.get(failures::TIMEOUT).copied().unwrap_or_default();
     assert!(timeouts >= 2 && recorder.failed_in_all() == 4, "{:?}", recorder.failures);
@@ -289,9 +290,10 @@ fn what_a_server_cannot_serve_is_unanswered_and_nothing_is_lost() {
         }
     });
     let at = |per_s, duration_ns| {
-        let rate = Rate::constant(per_s);
-        let pacing = Pacing::Open(Arrivals::Drawn { rate, poisson: false, seed: 1 });
-        let settings = Settings { pacing, duration_ns, connections: 2, ..settings(server.address) };
+        let rate = RateProfile::constant(per_s);
+        let pacing = Pacing::Open(SendSchedule::Drawn { rate, poisson: false, seed: 1 });
+        let settings =
+            EngineSettings { pacing, duration_ns, connections: 2, ..settings(server.address) };
         run_keeping_alive(&settings)
     };
     let recorder = at(1000.0, 400_000_000);
@@ -319,7 +321,7 @@ fn a_large_body_is_read_and_not_kept() {
             }
         }
     });
-    let settings = Settings { pacing: burst(4), ..settings(server.address) };
+    let settings = EngineSettings { pacing: burst(4), ..settings(server.address) };
     let recorder = run_keeping_alive(&settings);
     assert_eq!((recorder.completed, recorder.failed_in_all()), (4, 0));
 }
@@ -339,7 +341,7 @@ fn a_mix_takes_rows_in_turn_and_users_keep_their_cookies() {
         }
     });
     let url = Url::parse("http://test/").unwrap();
-    let table = Table::parse("id\n7\n8\n").unwrap();
+    let table = DataTable::parse("id\n7\n8\n").unwrap();
     let columns = table.columns.clone();
     let common =
         Common { url: &url, headers: &[], keeps_alive: true, is_http2: false, columns: &columns };
@@ -349,7 +351,7 @@ fn a_mix_takes_rows_in_turn_and_users_keep_their_cookies() {
         expected.keep_cookies = keep_cookies;
         let expected = Arc::new(expected);
         let pacing = burst(40);
-        let settings = Settings { pacing, connections: 1, ..settings(server.address) };
+        let settings = EngineSettings { pacing, connections: 1, ..settings(server.address) };
         let recorder = run_with(&settings, &|_| Http::new(&mix, &expected, 0, 1, 3));
         let classes: Vec<_> = recorder.classes.iter().map(|times| times.service.len()).collect();
         let wrong = recorder.failures.get("wrong_body").copied().unwrap_or_default();
@@ -363,7 +365,7 @@ fn a_mix_takes_rows_in_turn_and_users_keep_their_cookies() {
 /// Answers every request with OK over TLS, with a certificate for localhost.
 pub fn tls_server(versions: &'static [&'static rustls::SupportedProtocolVersion]) -> Server {
     use rustls::pki_types::{pem::PemObject, CertificateDer, PrivateKeyDer};
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/requests/test_certificates");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/http/requests/test_certificates");
     let certificate = CertificateDer::from_pem_file(format!("{folder}/server.pem")).unwrap();
     let key = PrivateKeyDer::from_pem_file(format!("{folder}/server.key")).unwrap();
     let config =
@@ -390,19 +392,20 @@ pub fn tls_server(versions: &'static [&'static rustls::SupportedProtocolVersion]
 
 #[test]
 fn both_versions_of_tls_are_spoken() {
-    let authority = concat!(env!("CARGO_MANIFEST_DIR"), "/src/requests/test_certificates/ca.pem");
+    let authority =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/src/http/requests/test_certificates/ca.pem");
     for (version, versions) in
         [("1.2", [&rustls::version::TLS12].as_slice()), ("1.3", &[&rustls::version::TLS13])]
     {
         let versions: &'static _ = Box::leak(versions.to_vec().into_boxed_slice());
         let server = tls_server(versions);
         let client = |name, authority, version| {
-            Tls::new(name, authority, version, false, b"http/1.1").unwrap()
+            TlsClient::new(name, authority, version, false, b"http/1.1").unwrap()
         };
         let tls = client("localhost", Some(authority), version);
         tls.check(&server.address).unwrap();
         let tls = Some(tls);
-        let recorder = run_keeping_alive(&Settings { tls, ..settings(server.address) });
+        let recorder = run_keeping_alive(&EngineSettings { tls, ..settings(server.address) });
         assert!(recorder.failures.is_empty() && recorder.completed > 0);
         assert_eq!((recorder.connections, recorder.handshake.len()), (10, 10));
         // The right certificate for another name, and no common version.
@@ -417,7 +420,8 @@ fn both_versions_of_tls_are_spoken() {
         );
         let pacing = burst(10);
         let tls = Some(wrong);
-        let settings = Settings { tls, pacing, connect_ahead: false, ..settings(server.address) };
+        let settings =
+            EngineSettings { tls, pacing, connect_ahead: false, ..settings(server.address) };
         let recorder = run_keeping_alive(&settings);
         assert_eq!(recorder.failures.into_iter().collect::<Vec<_>>(), [(failures::TLS, 10)]);
     }
@@ -425,7 +429,7 @@ fn both_versions_of_tls_are_spoken() {
 
 #[test]
 fn a_server_without_tls_is_named_as_such() {
-    let tls = Tls::new("localhost", None, "auto", false, b"http/1.1").unwrap();
+    let tls = TlsClient::new("localhost", None, "auto", false, b"http/1.1").unwrap();
     let answering = Server::start(|mut stream: TcpStream| {
         let _ = stream.read(&mut [0u8; 1024]);
         let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");

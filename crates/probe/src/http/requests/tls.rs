@@ -1,8 +1,8 @@
 //! TLS 1.2 and 1.3 on the engine's connections, by rustls; cryptography by graviola, which is Rust and
 //! assembly, so that the probe needs no C compiler.
 use super::failures::{self, Failure, TLS};
-use super::socket::Socket;
-use crate::error::{Kind, ProbeError, Result};
+use super::socket::NonblockingSocket;
+use crate::error::{FailureKind, ProbeError, Result};
 use crate::trial::Trial;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::Resumption;
@@ -28,12 +28,12 @@ const AUTHORITIES: [&str; 3] =
 
 /// What the TLS of all connections has in common.
 #[derive(Clone, Debug)]
-pub struct Tls {
+pub struct TlsClient {
     config: Arc<ClientConfig>,
     name: ServerName<'static>,
 }
 
-impl Tls {
+impl TlsClient {
     /// From the parameters of a trial; name: the host that the certificate has to be for.
     pub fn of(trial: &Trial, name: &str) -> Result<Self> {
         let params = &trial.params;
@@ -177,7 +177,7 @@ fn words(error: &std::io::Error) -> String {
 
 fn failed(sentence: &str) -> ProbeError {
     let hint = "Check the name in the URL, `tls_version`, and `tls_ca_file` or `tls_verify`.";
-    ProbeError::new(Kind::Failed, "no_tls", sentence, hint)
+    ProbeError::new(FailureKind::Failed, "no_tls", sentence, hint)
 }
 
 fn read_authorities(path: &str) -> Result<RootCertStore> {
@@ -221,7 +221,7 @@ fn check_cpu() -> Result<()> {
     match missing {
         None => Ok(()),
         Some((feature, _)) => Err(ProbeError::new(
-            Kind::Lacks,
+            FailureKind::Lacks,
             "no_tls_here",
             format!("TLS needs instructions ({feature}) that this CPU does not have."),
             "Load the server without TLS, or from another machine.",
@@ -240,7 +240,10 @@ pub fn failure_of(error: &std::io::Error) -> Failure {
 }
 
 /// Writes what waits to be sent; true when all is sent.
-pub fn write(connection: &mut ClientConnection, socket: &Socket) -> Result<bool, std::io::Error> {
+pub fn write(
+    connection: &mut ClientConnection,
+    socket: &NonblockingSocket,
+) -> Result<bool, std::io::Error> {
     while connection.wants_write() {
         match connection.write_tls(&mut SocketIo(socket)) {
             Ok(_) => {}
@@ -251,7 +254,7 @@ pub fn write(connection: &mut ClientConnection, socket: &Socket) -> Result<bool,
     Ok(true)
 }
 
-struct SocketIo<'a>(&'a Socket);
+struct SocketIo<'a>(&'a NonblockingSocket);
 
 impl Write for SocketIo<'_> {
     fn write(&mut self, bytes: &[u8]) -> Result<usize, std::io::Error> {

@@ -1,5 +1,5 @@
 //! One client's connection: input that is not read to its end, an answer that is not sent to its end.
-use super::records::Times;
+use super::records::RequestTimes;
 use super::routes::Route;
 use crate::http::requests::socket::is_wait;
 use std::io::{Error, IoSlice, Read, Write};
@@ -22,7 +22,7 @@ pub struct Pending {
 }
 
 #[derive(Debug)]
-pub struct Connection {
+pub struct ServerConnection {
     pub stream: TcpStream,
     /// Bytes of a request that is not complete, and of those that follow it.
     pub input: Vec<u8>,
@@ -36,7 +36,7 @@ pub struct Connection {
     /// Part of its body that is not sent yet.
     pub body: std::ops::Range<u64>,
     /// The answer that is being sent: its kind and times.
-    pub sending: Option<(Option<usize>, Times)>,
+    pub sending: Option<(Option<usize>, RequestTimes)>,
     pub closes: bool,
     /// The answer is sent; what still comes is dropped, so that the client can read the answer.
     pub drains: bool,
@@ -47,14 +47,14 @@ pub struct Connection {
     pub watched: u32,
 }
 
-pub enum Input {
+pub enum ReadOutcome {
     Bytes(usize),
     Nothing,
     /// The client has ended or broken the connection.
     End,
 }
 
-impl Connection {
+impl ServerConnection {
     pub fn new(stream: TcpStream, deadline_ns: u64, watched: u32) -> Self {
         Self {
             stream,
@@ -78,12 +78,12 @@ impl Connection {
     }
 
     /// Reads what has come into `buffer`.
-    pub fn read(&mut self, buffer: &mut [u8]) -> Input {
+    pub fn read(&mut self, buffer: &mut [u8]) -> ReadOutcome {
         match self.stream.read(buffer) {
-            Ok(0) => Input::End,
-            Ok(bytes) => Input::Bytes(bytes),
-            Err(error) if is_wait(&error) => Input::Nothing,
-            Err(_) => Input::End,
+            Ok(0) => ReadOutcome::End,
+            Ok(bytes) => ReadOutcome::Bytes(bytes),
+            Err(error) if is_wait(&error) => ReadOutcome::Nothing,
+            Err(_) => ReadOutcome::End,
         }
     }
 

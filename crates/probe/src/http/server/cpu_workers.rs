@@ -1,5 +1,5 @@
 //! Threads that use stated amounts of CPU time, so that the event loop goes on meanwhile.
-use super::queue::{Job, Service};
+use super::queue::{QueuedRequest, WorkKind};
 use crate::error::{ProbeError, Result};
 use crate::threads::workers;
 use crate::trial::affinity;
@@ -12,14 +12,14 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 /// A job that is done, and the CPU time that it used.
 #[derive(Clone, Copy, Debug)]
-pub struct Ended {
-    pub job: Job,
+pub struct CompletedJob {
+    pub job: QueuedRequest,
     pub cpu_ns: u64,
 }
 
 #[derive(Debug)]
 pub struct CpuWorkers {
-    shared: Arc<Shared>,
+    shared: Arc<WorkerQueues>,
     session: Session,
     /// Where the threads are pinned, round robin; nowhere if it is empty.
     cpus: Vec<usize>,
@@ -28,10 +28,10 @@ pub struct CpuWorkers {
 }
 
 #[derive(Debug)]
-struct Shared {
-    jobs: Mutex<VecDeque<Job>>,
+struct WorkerQueues {
+    jobs: Mutex<VecDeque<QueuedRequest>>,
     is_ready: Condvar,
-    ended: Mutex<Vec<Ended>>,
+    ended: Mutex<Vec<CompletedJob>>,
     /// Becomes readable when a job is done.
     wake: OwnedFd,
 }
@@ -44,7 +44,7 @@ impl CpuWorkers {
         if fd < 0 {
             return Err(ProbeError::os("eventfd", &Error::last_os_error()));
         }
-        let shared = Shared {
+        let shared = WorkerQueues {
             jobs: Mutex::default(),
             is_ready: Condvar::new(),
             ended: Mutex::default(),
@@ -59,7 +59,7 @@ impl CpuWorkers {
     }
 
     /// Hands a job to a thread; there are as many as jobs were ever under way at once.
-    pub fn start(&mut self, job: Job) -> Result<()> {
+    pub fn start(&mut self, job: QueuedRequest) -> Result<()> {
         self.busy += 1;
         locked(&self.shared.jobs).push_back(job);
         self.shared.is_ready.notify_one();
@@ -77,7 +77,7 @@ impl CpuWorkers {
     }
 
     /// Returns the jobs that are done.
-    pub fn take_ended(&mut self) -> Vec<Ended> {
+    pub fn take_ended(&mut self) -> Vec<CompletedJob> {
         let mut count = 0u64;
         // SAFETY: reads 8 bytes into our own; nothing is there where it was read before.
         unsafe { libc::read(self.wake_fd(), (&raw mut count).cast(), size_of::<u64>()) };
@@ -87,7 +87,7 @@ impl CpuWorkers {
     }
 }
 
-impl Shared {
+impl WorkerQueues {
     fn work(&self, session: Session) {
         loop {
             let mut jobs = locked(&self.jobs);
@@ -98,11 +98,11 @@ impl Shared {
                 jobs = self.is_ready.wait(jobs).expect("no thread panics while it holds it");
             };
             drop(jobs);
-            let Service::Cpu(wanted_ns) = job.service else { unreachable!("it has no time") };
+            let WorkKind::Cpu(wanted_ns) = job.service else { unreachable!("it has no time") };
             let start_ns = clock::monotonic_ns();
             let cpu_ns = use_cpu(wanted_ns, session);
-            let job = Job { start_ns, end_ns: clock::monotonic_ns(), ..job };
-            locked(&self.ended).push(Ended { job, cpu_ns });
+            let job = QueuedRequest { start_ns, end_ns: clock::monotonic_ns(), ..job };
+            locked(&self.ended).push(CompletedJob { job, cpu_ns });
             let count = 1u64;
             // SAFETY: writes 8 bytes of our own.
             unsafe {

@@ -2,27 +2,27 @@
 //! how long each request had to take.
 mod connection;
 mod cpu_workers;
+mod event_loop;
 mod queue;
 mod records;
 mod request;
 mod routes;
-mod server;
 mod service_times;
 mod stalls;
 
-use crate::error::{Kind, ProbeError, Result};
+use crate::error::{FailureKind, ProbeError, Result};
 use crate::http::requests::limits;
 use crate::net::set_option;
 use crate::trial::affinity;
 use crate::trial::parameters;
 use crate::trial::session::Session;
+use event_loop::HttpServer;
 use nephoscope_linux::scheduling;
 use nephoscope_wire::params::Params;
 use nephoscope_wire::random::Random;
-pub use records::{Counters, Records};
+pub use records::{Records, ServerCounters};
 pub use routes::{BODY_BYTES_MAX, KIND_NAMES};
 use serde::Deserialize;
-use server::Server;
 use service_times::ServiceTimes;
 use std::io::Error;
 use std::net::{IpAddr, SocketAddr, TcpListener};
@@ -35,7 +35,7 @@ const OTHER_FILES: usize = 64;
 
 /// What a server does, by the names of the parameters of `http.serve`.
 #[derive(Deserialize)]
-pub struct Settings {
+pub struct ServerSettings {
     pub body_bytes: u64,
     pub workers: usize,
     pub service: String,
@@ -54,7 +54,7 @@ pub struct Settings {
     pub cpus: Vec<usize>,
 }
 
-impl Settings {
+impl ServerSettings {
     /// Reads the parameters of `http.serve`; the limit on connections is what the system allows.
     pub fn of(id: &str, params: &Params) -> Result<Self> {
         let settings: Self = parameters::fields(params);
@@ -92,7 +92,7 @@ impl Settings {
 
 /// What a server counted.
 pub struct Served {
-    pub counters: Counters,
+    pub counters: ServerCounters,
     pub records: Records,
     /// Seed of the service times.
     pub seed: u64,
@@ -100,7 +100,7 @@ pub struct Served {
 
 /// Serves until `end_ns` (monotonic) or until it is stopped. token: what every request presents.
 pub fn serve(
-    settings: &Settings,
+    settings: &ServerSettings,
     session: Session,
     listener: TcpListener,
     token: Option<String>,
@@ -110,7 +110,7 @@ pub fn serve(
         affinity::pin(*cpu)?;
     }
     scheduling::minimise_timer_slack();
-    let mut server = Server::new(settings, session, listener, token, started_ns)?;
+    let mut server = HttpServer::new(settings, session, listener, token, started_ns)?;
     server.run(end_ns)?;
     Ok(Served { counters: server.counters, records: server.records, seed: settings.seed })
 }
@@ -119,7 +119,7 @@ pub fn serve(
 pub fn listen(address: IpAddr, port: u16) -> Result<(TcpListener, SocketAddr)> {
     let listener = TcpListener::bind((address, port)).map_err(|error| {
         ProbeError::new(
-            Kind::Lacks,
+            FailureKind::Lacks,
             "cannot_listen",
             format!("Nothing can listen on {}: {error}.", SocketAddr::new(address, port)),
             "Name an address of this machine (ip address) and a port that no program uses.",

@@ -7,7 +7,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 /// What a worker does for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Service {
+pub enum WorkKind {
     /// Lasts so long.
     Time(u64),
     /// Uses so much CPU time.
@@ -16,26 +16,26 @@ pub enum Service {
 
 /// A request and its times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Job {
+pub struct QueuedRequest {
     /// The connection that waits for the answer.
     pub connection: u64,
-    pub service: Service,
+    pub service: WorkKind,
     pub arrival_ns: u64,
     pub start_ns: u64,
     pub end_ns: u64,
 }
 
 #[derive(Debug)]
-pub struct Queue {
+pub struct RequestQueue {
     /// Workers without work: since when.
     idle: VecDeque<u64>,
-    waiting: VecDeque<Job>,
+    waiting: VecDeque<QueuedRequest>,
     /// Services that only last, by their end and the order of their start.
-    timed: BinaryHeap<Reverse<(u64, u64, Job)>>,
+    timed: BinaryHeap<Reverse<(u64, u64, QueuedRequest)>>,
     started: u64,
 }
 
-impl Queue {
+impl RequestQueue {
     pub fn new(workers: usize) -> Self {
         Self {
             idle: vec![0; workers].into(),
@@ -45,20 +45,20 @@ impl Queue {
         }
     }
 
-    pub fn push(&mut self, connection: u64, service: Service, arrival_ns: u64) {
-        let job = Job { connection, service, arrival_ns, start_ns: 0, end_ns: 0 };
+    pub fn push(&mut self, connection: u64, service: WorkKind, arrival_ns: u64) {
+        let job = QueuedRequest { connection, service, arrival_ns, start_ns: 0, end_ns: 0 };
         self.waiting.push_back(job);
     }
 
     /// Starts what can be started; returns a job that needs a thread, until there is none.
-    pub fn start(&mut self, stalls: &Stalls) -> Option<Job> {
+    pub fn start(&mut self, stalls: &Stalls) -> Option<QueuedRequest> {
         while !self.waiting.is_empty() {
             let free_ns = self.idle.pop_front()?;
             let mut job = self.waiting.pop_front()?;
             job.start_ns = stalls.resume_at(job.arrival_ns.max(free_ns));
             match job.service {
-                Service::Cpu(_) => return Some(job),
-                Service::Time(ns) => {
+                WorkKind::Cpu(_) => return Some(job),
+                WorkKind::Time(ns) => {
                     job.end_ns = stalls.finish_at(job.start_ns, ns);
                     self.started += 1;
                     self.timed.push(Reverse((job.end_ns, self.started, job)));
@@ -75,7 +75,7 @@ impl Queue {
     }
 
     /// Ends the next service that is over by `now_ns`; its worker is free.
-    pub fn take_ended(&mut self, now_ns: u64) -> Option<Job> {
+    pub fn take_ended(&mut self, now_ns: u64) -> Option<QueuedRequest> {
         self.next_end_ns().filter(|end_ns| *end_ns <= now_ns)?;
         let Reverse((end_ns, _, job)) = self.timed.pop()?;
         self.idle.push_back(end_ns);
@@ -91,7 +91,7 @@ impl Queue {
     pub fn delay(&mut self, by_ns: u64) {
         let delayed = self.timed.drain().map(|Reverse((_, number, job))| {
             let end_ns = job.end_ns + by_ns;
-            Reverse((end_ns, number, Job { end_ns, ..job }))
+            Reverse((end_ns, number, QueuedRequest { end_ns, ..job }))
         });
         self.timed = delayed.collect();
     }
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
     use nephoscope_wire::random::Random;
 
-    fn served(queue: &mut Queue, stalls: &Stalls, until_ns: u64) -> Vec<Job> {
+    fn served(queue: &mut RequestQueue, stalls: &Stalls, until_ns: u64) -> Vec<QueuedRequest> {
         let mut ended = Vec::new();
         assert_eq!(queue.start(stalls), None);
         while let Some(job) = queue.take_ended(until_ns) {
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn one_worker_obeys_the_recursion_of_lindley() {
         let (mut random, stalls) = (Random::new(1), Stalls::new(0, 0, 0));
-        let mut queue = Queue::new(1);
+        let mut queue = RequestQueue::new(1);
         let (mut at_ns, mut free_ns) = (0, 0);
         let mut expected = Vec::new();
         let mut jobs = Vec::new();
@@ -124,7 +124,7 @@ mod tests {
             let service_ns = random.below(80);
             // Timers fire late: at the next arrival.
             jobs.extend(served(&mut queue, &stalls, at_ns));
-            queue.push(connection, Service::Time(service_ns), at_ns);
+            queue.push(connection, WorkKind::Time(service_ns), at_ns);
             assert_eq!(queue.start(&stalls), None);
             let start_ns = at_ns.max(free_ns);
             free_ns = start_ns + service_ns;
@@ -140,9 +140,9 @@ mod tests {
 
     #[test]
     fn a_job_takes_the_worker_that_is_free_first() {
-        let (mut queue, stalls) = (Queue::new(2), Stalls::new(0, 0, 0));
+        let (mut queue, stalls) = (RequestQueue::new(2), Stalls::new(0, 0, 0));
         for (connection, ns) in [(1, 100), (2, 10), (3, 5)] {
-            queue.push(connection, Service::Time(ns), 0);
+            queue.push(connection, WorkKind::Time(ns), 0);
         }
         let ends: Vec<_> = served(&mut queue, &stalls, 1000)
             .iter()
@@ -153,9 +153,9 @@ mod tests {
 
     #[test]
     fn a_thread_occupies_its_worker_until_it_reports() {
-        let (mut queue, stalls) = (Queue::new(1), Stalls::new(0, 0, 0));
-        queue.push(1, Service::Cpu(5), 10);
-        queue.push(2, Service::Time(5), 11);
+        let (mut queue, stalls) = (RequestQueue::new(1), Stalls::new(0, 0, 0));
+        queue.push(1, WorkKind::Cpu(5), 10);
+        queue.push(2, WorkKind::Time(5), 11);
         let job = queue.start(&stalls).unwrap();
         assert_eq!((job.connection, job.start_ns, queue.waiting.len()), (1, 10, 1));
         assert_eq!(queue.start(&stalls), None);
@@ -166,8 +166,8 @@ mod tests {
 
     #[test]
     fn a_delay_moves_services_that_are_under_way() {
-        let (mut queue, stalls) = (Queue::new(1), Stalls::new(0, 0, 0));
-        queue.push(1, Service::Time(5), 10);
+        let (mut queue, stalls) = (RequestQueue::new(1), Stalls::new(0, 0, 0));
+        queue.push(1, WorkKind::Time(5), 10);
         assert_eq!(queue.start(&stalls), None);
         queue.delay(100);
         assert_eq!(queue.take_ended(114), None);

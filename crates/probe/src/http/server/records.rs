@@ -7,7 +7,7 @@ use serde_json::{json, Map, Value};
 
 /// Times of a request on the monotonic clock.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Times {
+pub struct RequestTimes {
     /// When the server saw the end of the request.
     pub arrival_ns: u64,
     pub start_ns: u64,
@@ -16,7 +16,7 @@ pub struct Times {
 }
 
 #[derive(Debug, Default)]
-pub struct Counters {
+pub struct ServerCounters {
     pub accepted: u64,
     /// Connections beyond the limit, which were told so and closed.
     pub refused: u64,
@@ -45,7 +45,7 @@ pub struct Counters {
     pub accept_errors: u64,
 }
 
-impl Counters {
+impl ServerCounters {
     pub fn answered_in_all(&self) -> u64 {
         self.answered.iter().sum()
     }
@@ -98,7 +98,7 @@ impl Counters {
 /// Times of single requests, in the order in which their answers were sent.
 #[derive(Debug)]
 pub struct Records {
-    rows: Vec<(usize, Times, u64)>,
+    rows: Vec<(usize, RequestTimes, u64)>,
     max: usize,
     /// Time that requests waited for a worker.
     pub wait: Histogram<u64>,
@@ -117,7 +117,7 @@ impl Records {
         self.rows.len() < self.max
     }
 
-    pub fn add(&mut self, kind: usize, times: Times, sent_ns: u64) {
+    pub fn add(&mut self, kind: usize, times: RequestTimes, sent_ns: u64) {
         if self.keeps_times() {
             self.rows.push((kind, times, sent_ns));
         }
@@ -130,7 +130,7 @@ impl Records {
             .rows
             .iter()
             .map(|(kind, times, sent_ns)| {
-                let Times { arrival_ns, start_ns, end_ns } = *times;
+                let RequestTimes { arrival_ns, start_ns, end_ns } = *times;
                 json!([
                     KIND_NAMES[*kind],
                     since(arrival_ns),

@@ -5,7 +5,7 @@ use crate::http::decimal;
 pub const HEAD_MAX: usize = 8192;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request<'a> {
+pub struct ReceivedRequest<'a> {
     /// Whether the answer has no body.
     pub head_only: bool,
     pub target: &'a str,
@@ -23,10 +23,10 @@ pub struct Request<'a> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Parsed<'a> {
+pub enum ParsedRequest<'a> {
     /// More bytes are needed.
     Incomplete,
-    Complete(Request<'a>),
+    Complete(ReceivedRequest<'a>),
     Refused(Refusal),
 }
 
@@ -72,16 +72,16 @@ impl Refusal {
 }
 
 /// Reads the head at the beginning of `bytes`. More bytes change only an answer `Incomplete`.
-pub fn parse(bytes: &[u8]) -> Parsed<'_> {
+pub fn parse(bytes: &[u8]) -> ParsedRequest<'_> {
     match read_head(bytes) {
-        Ok(Some(request)) => Parsed::Complete(request),
-        Ok(None) => Parsed::Incomplete,
-        Err(refusal) => Parsed::Refused(refusal),
+        Ok(Some(request)) => ParsedRequest::Complete(request),
+        Ok(None) => ParsedRequest::Incomplete,
+        Err(refusal) => ParsedRequest::Refused(refusal),
     }
 }
 
-fn read_head(bytes: &[u8]) -> Result<Option<Request<'_>>, Refusal> {
-    let mut lines = Lines { bytes, at: 0 };
+fn read_head(bytes: &[u8]) -> Result<Option<ReceivedRequest<'_>>, Refusal> {
+    let mut lines = HeadLines { bytes, at: 0 };
     // Old clients send an empty line after a body.
     while bytes[lines.at..].first().is_some_and(|byte| matches!(byte, b'\r' | b'\n')) {
         lines.at += 1;
@@ -95,7 +95,7 @@ fn read_head(bytes: &[u8]) -> Result<Option<Request<'_>>, Refusal> {
     }
     let Some(line) = lines.next()? else { return Ok(None) };
     let mut request = read_request_line(line)?;
-    let mut fields = Fields::default();
+    let mut fields = FieldsRead::default();
     loop {
         let Some(line) = lines.next()? else { return Ok(None) };
         if line.is_empty() {
@@ -113,12 +113,12 @@ fn read_head(bytes: &[u8]) -> Result<Option<Request<'_>>, Refusal> {
     Ok(Some(request))
 }
 
-struct Lines<'a> {
+struct HeadLines<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> HeadLines<'a> {
     /// Returns the next line without its end; `None` where it has not come yet.
     fn next(&mut self) -> Result<Option<&'a [u8]>, Refusal> {
         let rest = &self.bytes[self.at..];
@@ -142,7 +142,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-fn read_request_line(line: &[u8]) -> Result<Request<'_>, Refusal> {
+fn read_request_line(line: &[u8]) -> Result<ReceivedRequest<'_>, Refusal> {
     let line = std::str::from_utf8(line).map_err(|_| Refusal::Malformed)?;
     let mut words = line.split(' ');
     let (Some(method), Some(target), Some(version), None) =
@@ -162,7 +162,7 @@ fn read_request_line(line: &[u8]) -> Result<Request<'_>, Refusal> {
     if !matches!(method, "GET" | "HEAD" | "POST" | "PUT") {
         return Err(Refusal::UnknownMethod);
     }
-    Ok(Request {
+    Ok(ReceivedRequest {
         head_only: method == "HEAD",
         target,
         keep_alive: !is_old,
@@ -176,14 +176,18 @@ fn read_request_line(line: &[u8]) -> Result<Request<'_>, Refusal> {
 
 /// What the fields that were read so far say about the others.
 #[derive(Default)]
-struct Fields {
+struct FieldsRead {
     has_host: bool,
     has_length: bool,
     is_chunked: bool,
 }
 
-impl Fields {
-    fn read<'a>(&mut self, line: &'a [u8], request: &mut Request<'a>) -> Result<(), Refusal> {
+impl FieldsRead {
+    fn read<'a>(
+        &mut self,
+        line: &'a [u8],
+        request: &mut ReceivedRequest<'a>,
+    ) -> Result<(), Refusal> {
         let colon = line.iter().position(|byte| *byte == b':').ok_or(Refusal::Malformed)?;
         let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
         let is_sound = |byte: &u8| byte.is_ascii_graphic();
@@ -240,14 +244,14 @@ mod tests {
 
     fn refusal(text: &str) -> Option<Refusal> {
         match parse(text.as_bytes()) {
-            Parsed::Refused(refusal) => Some(refusal),
+            ParsedRequest::Refused(refusal) => Some(refusal),
             _ => None,
         }
     }
 
-    fn complete(text: &str) -> Request<'_> {
+    fn complete(text: &str) -> ReceivedRequest<'_> {
         match parse(text.as_bytes()) {
-            Parsed::Complete(request) => request,
+            ParsedRequest::Complete(request) => request,
             other => panic!("{text}: {other:?}"),
         }
     }
@@ -324,10 +328,10 @@ mod tests {
                 }
             }
             let whole = parse(&bytes);
-            complete += u32::from(matches!(whole, Parsed::Complete(_)));
+            complete += u32::from(matches!(whole, ParsedRequest::Complete(_)));
             for end in 0..bytes.len() {
                 let part = parse(&bytes[..end]);
-                assert!(part == Parsed::Incomplete || part == whole, "{end} of {bytes:?}");
+                assert!(part == ParsedRequest::Incomplete || part == whole, "{end} of {bytes:?}");
             }
         }
         assert!(complete > 1000, "{complete}");

@@ -2,7 +2,7 @@
 use nephoscope_wire::random::Random;
 
 #[derive(Clone, Copy, Debug)]
-pub enum Distribution {
+pub enum ServiceDistribution {
     Fixed,
     Exponential,
     /// With the standard deviation of the logarithm.
@@ -14,7 +14,7 @@ pub enum Distribution {
 /// The sequence of service times: the n-th request that enters the queue takes the n-th.
 #[derive(Debug)]
 pub struct ServiceTimes {
-    distribution: Distribution,
+    distribution: ServiceDistribution,
     mean_ns: f64,
     random: Random,
 }
@@ -24,18 +24,18 @@ impl ServiceTimes {
     /// coefficient of variation of the log-normal one.
     pub fn new(distribution: &str, mean_ns: u64, cv: f64, seed: u64) -> Self {
         let distribution = match distribution {
-            "exponential" => Distribution::Exponential,
-            "lognormal" => Distribution::LogNormal { sigma: (cv * cv).ln_1p().sqrt() },
-            _ => Distribution::Fixed,
+            "exponential" => ServiceDistribution::Exponential,
+            "lognormal" => ServiceDistribution::LogNormal { sigma: (cv * cv).ln_1p().sqrt() },
+            _ => ServiceDistribution::Fixed,
         };
         Self { distribution, mean_ns: mean_ns as f64, random: Random::new(seed) }
     }
 
     pub fn draw_ns(&mut self) -> u64 {
         let factor = match self.distribution {
-            Distribution::Fixed => 1.0,
-            Distribution::Exponential => -(1.0 - self.random.uniform()).ln(),
-            Distribution::LogNormal { sigma } => {
+            ServiceDistribution::Fixed => 1.0,
+            ServiceDistribution::Exponential => -(1.0 - self.random.uniform()).ln(),
+            ServiceDistribution::LogNormal { sigma } => {
                 (sigma * self.random.normal() - sigma * sigma / 2.0).exp()
             }
         };
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn drawn_times_have_the_mean_and_variation_that_were_asked_for() {
+    fn drawn_times_have_the_mean_and_variation_that_were_requested() {
         for (distribution, cv) in [("fixed", 0.0), ("exponential", 1.0), ("lognormal", 0.5)] {
             let values = draws(distribution, cv);
             let n = values.len() as f64;

@@ -1,17 +1,17 @@
 //! The account as which a third-party program runs where the probe is root: some servers refuse to run
 //! as root, and none should.
-use crate::error::{Kind, ProbeError, Result};
+use crate::error::{FailureKind, ProbeError, Result};
 use std::fs::{DirBuilder, File, Permissions};
 use std::os::unix::fs::{chown, fchown, DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// A user of this machine.
-pub struct Account {
+pub struct UserAccount {
     pub uid: u32,
     pub gid: u32,
 }
 
-impl Account {
+impl UserAccount {
     /// Returns the account of that name, from /etc/passwd; `None` where the probe's own is to be used:
     /// none is named, or the probe is not root.
     pub fn to_use(name: &str) -> Result<Option<Self>> {
@@ -23,7 +23,7 @@ impl Account {
         let account = table.lines().find_map(|line| parse(line, name));
         account.map(Some).ok_or_else(|| {
             ProbeError::new(
-                Kind::Lacks,
+                FailureKind::Lacks,
                 "no_user",
                 format!("This machine has no user '{name}', as which the program would run."),
                 "Install the program's package, which makes that user, or do not run as root.",
@@ -49,13 +49,13 @@ impl Account {
     }
 }
 
-fn parse(line: &str, name: &str) -> Option<Account> {
+fn parse(line: &str, name: &str) -> Option<UserAccount> {
     let mut fields = line.split(':');
     if fields.next()? != name {
         return None;
     }
     let uid = fields.nth(1)?.parse().ok()?;
-    Some(Account { uid, gid: fields.next()?.parse().ok()? })
+    Some(UserAccount { uid, gid: fields.next()?.parse().ok()? })
 }
 
 #[cfg(test)]

@@ -6,18 +6,22 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Protocol {
+pub enum TransportProtocol {
     #[default]
     Tcp,
     Udp,
 }
 
 /// Returns the addresses on which sockets of this network namespace listen at `port`.
-pub fn addresses(files: &Files, protocol: Protocol, port: u16) -> Result<Vec<IpAddr>, String> {
+pub fn addresses(
+    files: &Files,
+    protocol: TransportProtocol,
+    port: u16,
+) -> Result<Vec<IpAddr>, String> {
     // A datagram socket that is bound has state 7 (closed); 10 is LISTEN.
     let (name, state) = match protocol {
-        Protocol::Tcp => ("tcp", "0A"),
-        Protocol::Udp => ("udp", "07"),
+        TransportProtocol::Tcp => ("tcp", "0A"),
+        TransportProtocol::Udp => ("udp", "07"),
     };
     let mut all = parse(&files.text(format!("/proc/net/{name}"))?, state, port);
     // A kernel without IPv6 has no such table.
@@ -65,12 +69,12 @@ mod tests {
             // A machine without IPv6 has no such address.
             let Ok(listener) = TcpListener::bind((address, 0)) else { continue };
             let port = listener.local_addr().unwrap().port();
-            assert_eq!(addresses(&files, Protocol::Tcp, port).unwrap(), [address]);
+            assert_eq!(addresses(&files, TransportProtocol::Tcp, port).unwrap(), [address]);
             drop(listener);
-            assert!(addresses(&files, Protocol::Tcp, port).unwrap().is_empty());
+            assert!(addresses(&files, TransportProtocol::Tcp, port).unwrap().is_empty());
             let socket = UdpSocket::bind((address, 0)).unwrap();
             let port = socket.local_addr().unwrap().port();
-            assert_eq!(addresses(&files, Protocol::Udp, port).unwrap(), [address]);
+            assert_eq!(addresses(&files, TransportProtocol::Udp, port).unwrap(), [address]);
         }
     }
 }

@@ -9,16 +9,16 @@ mod server;
 
 use crate::disk::folder::Folder;
 use crate::disk::place;
-use crate::error::{Kind, ProbeError, Result};
+use crate::error::{FailureKind, ProbeError, Result};
 use crate::instruments::Instrument;
 use crate::trial::session::Session;
 use crate::trial::Trial;
-use account::Account;
+use account::UserAccount;
 use nephoscope_linux::clock;
 use nephoscope_linux::signals::on_end_of_parent;
 use nephoscope_wire::lines::Peer;
 use nephoscope_wire::spec::{Param, Resource, Spec};
-use program::{input, search_path, Ended, Wrapped};
+use program::{input, search_path, ProgramExit, Wrapped};
 use serde::Deserialize;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -42,7 +42,7 @@ pub const WRAP: Instrument =
 /// A call of a program.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Step {
+struct ProgramStep {
     /// Name of the program; looked for in PATH, then in the job's `paths`.
     program: String,
     /// Its arguments, which no shell reads.
@@ -54,7 +54,7 @@ struct Step {
 /// Program to run.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Job {
+struct WrapJob {
     /// As of a step.
     program: String,
     #[serde(default)]
@@ -69,7 +69,7 @@ struct Job {
     needs_bytes: u64,
     /// Programs that run before it in the scratch folder, untimed; each has to succeed.
     #[serde(default)]
-    prepare: Vec<Step>,
+    prepare: Vec<ProgramStep>,
     /// Folders in which programs are looked for after PATH; the last part but one may be `*`.
     #[serde(default)]
     paths: Vec<String>,
@@ -78,10 +78,10 @@ struct Job {
     user: String,
     /// Of a server: programs that run at `stop` while it still serves; their output follows its own.
     #[serde(default)]
-    closing: Vec<Step>,
+    closing: Vec<ProgramStep>,
     /// The same, after its end; also of a program that runs once.
     #[serde(default)]
-    after: Vec<Step>,
+    after: Vec<ProgramStep>,
     /// Variables of the environment of all of them, besides PATH, HOME, LC_ALL and TMPDIR.
     #[serde(default)]
     environment: BTreeMap<String, String>,
@@ -90,7 +90,7 @@ struct Job {
     port: u16,
     /// Of a server: what its port is for.
     #[serde(default)]
-    protocol: listening::Protocol,
+    protocol: listening::TransportProtocol,
     /// Of a server: it is ready when its output holds this text and it listens; empty waits for its
     /// port alone.
     #[serde(default)]
@@ -100,7 +100,7 @@ struct Job {
 /// Texts that stand for values in arguments and input, with their values.
 type Placeholders = Vec<(&'static str, String)>;
 
-impl Job {
+impl WrapJob {
     fn parse(trial: &Trial) -> Result<Self> {
         serde_json::from_str(trial.params.text("job")).map_err(|error| {
             ProbeError::usage(
@@ -111,8 +111,8 @@ impl Job {
     }
 
     /// The program itself.
-    fn main(&self) -> Step {
-        Step {
+    fn main(&self) -> ProgramStep {
+        ProgramStep {
             program: self.program.clone(),
             arguments: self.arguments.clone(),
             input: self.input.clone(),
@@ -120,7 +120,7 @@ impl Job {
     }
 
     /// All programs of the job, itself included.
-    fn steps(&self) -> Vec<Step> {
+    fn steps(&self) -> Vec<ProgramStep> {
         let others = [&self.prepare, &self.closing, &self.after].into_iter().flatten().cloned();
         std::iter::once(self.main()).chain(others).collect()
     }
@@ -153,7 +153,7 @@ impl Job {
 /// Runs the program once. Where its arguments or input name `{peer_address}`, `{peer_host}`,
 /// `{peer_port}` or `{peer_token}`, the first control line says where the far side is.
 fn run(trial: &mut Trial) -> Result<()> {
-    let job = Job::parse(trial)?;
+    let job = WrapJob::parse(trial)?;
     job.check_secrets()?;
     let mut values = Placeholders::new();
     if job.mentions("{peer_") {
@@ -164,7 +164,7 @@ fn run(trial: &mut Trial) -> Result<()> {
         values.push(("{peer_token}", token));
     }
     let folder = job.folder()?;
-    let result = Place::new(&job, &folder, values).and_then(|place| {
+    let result = StartPlace::new(&job, &folder, values).and_then(|place| {
         place.run_once(&job, trial.session, || {
             trial.prepared()?;
             Ok(trial.started_ns())
@@ -185,17 +185,17 @@ fn url_host(address: IpAddr) -> String {
 }
 
 /// Where programs start: their folder, account and search path, and what placeholders stand for.
-struct Place {
+struct StartPlace {
     folder: PathBuf,
-    account: Option<Account>,
+    account: Option<UserAccount>,
     search_path: OsString,
     values: Placeholders,
     environment: BTreeMap<String, String>,
 }
 
-impl Place {
-    fn new(job: &Job, folder: &Folder, mut values: Placeholders) -> Result<Self> {
-        let account = Account::to_use(&job.user)?;
+impl StartPlace {
+    fn new(job: &WrapJob, folder: &Folder, mut values: Placeholders) -> Result<Self> {
+        let account = UserAccount::to_use(&job.user)?;
         let folder = match &account {
             None => folder.path().to_owned(),
             Some(account) => account.folder_in(folder.path())?,
@@ -213,7 +213,7 @@ impl Place {
         self.values.iter().fold(text.to_owned(), filled)
     }
 
-    fn wrapped(&self, step: &Step) -> Result<Wrapped> {
+    fn wrapped(&self, step: &ProgramStep) -> Result<Wrapped> {
         let mut command = Command::new(&step.program);
         command
             .args(step.arguments.iter().map(|argument| self.filled(argument)))
@@ -242,10 +242,10 @@ impl Place {
     /// is called right before it and returns the moment from which its output is stamped.
     fn run_once(
         &self,
-        job: &Job,
+        job: &WrapJob,
         session: Session,
         start: impl FnOnce() -> Result<u64>,
-    ) -> Result<Ended> {
+    ) -> Result<ProgramExit> {
         self.run_all(&job.prepare, session)?;
         let wrapped = self.wrapped(&job.main())?;
         let started_ns = start()?;
@@ -258,7 +258,7 @@ impl Place {
     }
 
     /// Runs programs in turn, each of which has to succeed; returns what they printed.
-    fn run_all(&self, steps: &[Step], session: Session) -> Result<String> {
+    fn run_all(&self, steps: &[ProgramStep], session: Session) -> Result<String> {
         let mut printed = String::new();
         for step in steps {
             let ended = self.wrapped(step)?.run(session, clock::monotonic_ns())?;
@@ -266,7 +266,7 @@ impl Place {
                 let words = ended.output.first_errors() + &ended.output.stdout();
                 let first = words.lines().map(str::trim).find(|line| !line.is_empty());
                 return Err(ProbeError::new(
-                    Kind::Failed,
+                    FailureKind::Failed,
                     "step_failed",
                     format!("{} failed ({}).", step.program, ended.status),
                     format!("Its output begins with: {}", first.unwrap_or("nothing")),

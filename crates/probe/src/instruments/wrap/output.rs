@@ -1,5 +1,5 @@
 //! Output of a third-party program while it runs: what it printed and when.
-use crate::error::{Kind, ProbeError, Result};
+use crate::error::{FailureKind, ProbeError, Result};
 use nephoscope_linux::clock;
 use std::io::Read;
 use std::os::fd::{AsRawFd, RawFd};
@@ -14,7 +14,7 @@ const MARKS: usize = 20_000;
 /// Of a server's output its end is kept.
 const TAIL_BYTES: usize = 1 << 20;
 
-pub struct Output {
+pub struct ProgramOutput {
     stdout: Option<ChildStdout>,
     stderr: Option<ChildStderr>,
     started_ns: u64,
@@ -25,7 +25,7 @@ pub struct Output {
     marks: Vec<(u64, usize)>,
 }
 
-impl Output {
+impl ProgramOutput {
     /// The outputs of `child`, which was started at `started_ns`.
     pub fn of(child: &mut Child, started_ns: u64) -> Self {
         Self {
@@ -83,7 +83,7 @@ impl Output {
             return Ok(());
         }
         Err(ProbeError::new(
-            Kind::Failed,
+            FailureKind::Failed,
             "too_much_output",
             format!("The program printed more than {OUTPUT_BYTES} bytes."),
             "Take smaller parameters.",

@@ -1,7 +1,7 @@
 //! One program: found, started with its input, read to its end, and ended with all that it started.
-use super::account::Account;
-use super::output::Output;
-use crate::error::{Kind, ProbeError, Result};
+use super::account::UserAccount;
+use super::output::ProgramOutput;
+use crate::error::{FailureKind, ProbeError, Result};
 use crate::trial::session::Session;
 use nephoscope_linux::files;
 use serde_json::json;
@@ -43,13 +43,13 @@ pub(super) struct Wrapped {
 }
 
 /// A program that has ended.
-pub(super) struct Ended {
+pub(super) struct ProgramExit {
     pub(super) program: String,
     pub(super) status: ExitStatus,
-    pub(super) output: Output,
+    pub(super) output: ProgramOutput,
 }
 
-impl Ended {
+impl ProgramExit {
     pub(super) fn report(&self) -> serde_json::Value {
         json!({
             "program": self.program,
@@ -64,13 +64,13 @@ impl Ended {
 }
 
 impl Wrapped {
-    pub(super) fn start(&mut self) -> Result<Group> {
-        self.command.spawn().map(Group).map_err(|error| self.not_started(&error))
+    pub(super) fn start(&mut self) -> Result<ProcessGroup> {
+        self.command.spawn().map(ProcessGroup).map_err(|error| self.not_started(&error))
     }
 
-    pub(super) fn run(mut self, session: Session, started_ns: u64) -> Result<Ended> {
+    pub(super) fn run(mut self, session: Session, started_ns: u64) -> Result<ProgramExit> {
         let mut group = self.start()?;
-        let mut output = Output::of(&mut group.0, started_ns);
+        let mut output = ProgramOutput::of(&mut group.0, started_ns);
         while !output.is_ended() {
             session.check()?;
             output.read(100)?;
@@ -78,20 +78,20 @@ impl Wrapped {
         }
         let status = group.0.wait();
         let status = status.map_err(|error| ProbeError::os("Waiting for the program", &error))?;
-        Ok(Ended { program: self.program, status, output })
+        Ok(ProgramExit { program: self.program, status, output })
     }
 
     fn not_started(&self, error: &Error) -> ProbeError {
         let program = &self.program;
         match error.kind() {
             std::io::ErrorKind::NotFound => ProbeError::new(
-                Kind::Lacks,
+                FailureKind::Lacks,
                 "no_program",
                 format!("There is no program '{program}' in PATH."),
                 "Install it.",
             ),
             std::io::ErrorKind::PermissionDenied => ProbeError::new(
-                Kind::Lacks,
+                FailureKind::Lacks,
                 "no_permission",
                 format!("The program '{program}', or its scratch folder, is closed to its user."),
                 "Make the program executable and the folder's parents searchable, or run as another \
@@ -104,7 +104,7 @@ impl Wrapped {
 
 /// A nameless file with that text, from its start; it is the program's alone, as password files must
 /// be.
-pub(super) fn input(text: &str, account: Option<&Account>) -> Result<Stdio> {
+pub(super) fn input(text: &str, account: Option<&UserAccount>) -> Result<Stdio> {
     let file =
         files::in_memory(c"input").map_err(|error| ProbeError::os("Making the input", &error))?;
     let mut filled = &file;
@@ -120,9 +120,9 @@ pub(super) fn input(text: &str, account: Option<&Account>) -> Result<Stdio> {
 }
 
 /// The program with all that it started; whoever of them still runs is killed.
-pub(super) struct Group(pub(super) Child);
+pub(super) struct ProcessGroup(pub(super) Child);
 
-impl Group {
+impl ProcessGroup {
     pub(super) fn signal(&self, signal: libc::c_int) {
         let group = self.0.id().cast_signed();
         // SAFETY: a signal to the group that this program alone leads; its number is ours until the
@@ -131,7 +131,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         self.signal(libc::SIGKILL);
         let _ = self.0.wait();

@@ -5,10 +5,10 @@
 //! other addresses than the given one is refused. One that can check it finds it as `{token}` in
 //! its `input`.
 use super::listening;
-use super::output::Output;
-use super::program::Group;
-use super::{url_host, Job, Place, Placeholders};
-use crate::error::{Kind, ProbeError, Result};
+use super::output::ProgramOutput;
+use super::program::ProcessGroup;
+use super::{url_host, Placeholders, StartPlace, WrapJob};
+use crate::error::{FailureKind, ProbeError, Result};
 use crate::trial::session::Session;
 use crate::trial::{ListenConfig, Trial};
 use nephoscope_linux::clock;
@@ -29,7 +29,7 @@ const LOOK_MS: libc::c_int = 20;
 /// Runs the program as a server until `stop`; returns how it ended, what it used and what it printed
 /// last.
 pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value> {
-    let job = Job::parse(trial)?;
+    let job = WrapJob::parse(trial)?;
     job.check_secrets()?;
     let address = address(&job, listen.bind)?;
     let values = Placeholders::from([
@@ -39,10 +39,10 @@ pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value> {
         ("{token}", listen.token.clone()),
     ]);
     let folder = job.folder()?;
-    let served = Place::new(&job, &folder, values).and_then(|place| {
+    let served = StartPlace::new(&job, &folder, values).and_then(|place| {
         place.run_all(&job.prepare, trial.session)?;
         let group = place.wrapped(&job.main())?.start()?;
-        let mut server = Server::new(trial.session, &job, address, group);
+        let mut server = WrappedServer::new(trial.session, &job, address, group);
         server.wait_until_ready()?;
         trial.listens_at(address)?;
         let (status, counted) = server.wait_for_stop(&place)?;
@@ -58,7 +58,7 @@ pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value> {
 }
 
 /// Where the server is to listen: a free port where the job names none.
-fn address(job: &Job, bind: IpAddr) -> Result<SocketAddr> {
+fn address(job: &WrapJob, bind: IpAddr) -> Result<SocketAddr> {
     let free = |_| {
         let listener = TcpListener::bind((bind, job.port))?;
         let address = listener.local_addr()?;
@@ -69,7 +69,7 @@ fn address(job: &Job, bind: IpAddr) -> Result<SocketAddr> {
     let bound = attempts.find(Result::is_ok).unwrap_or_else(|| free(0));
     bound.map_err(|error| {
         ProbeError::new(
-            Kind::Lacks,
+            FailureKind::Lacks,
             "no_such_address",
             format!("Nothing can listen on {}: {error}.", SocketAddr::new(bind, job.port)),
             "Name an address that this machine has (ip address), and a port that is free.",
@@ -78,19 +78,24 @@ fn address(job: &Job, bind: IpAddr) -> Result<SocketAddr> {
 }
 
 /// A server that was started.
-struct Server<'a> {
+struct WrappedServer<'a> {
     session: Session,
-    job: &'a Job,
+    job: &'a WrapJob,
     address: SocketAddr,
-    group: Group,
-    output: Output,
-    usage: Usage,
+    group: ProcessGroup,
+    output: ProgramOutput,
+    usage: ProgramUsage,
 }
 
-impl<'a> Server<'a> {
-    fn new(session: Session, job: &'a Job, address: SocketAddr, mut group: Group) -> Self {
-        let output = Output::of(&mut group.0, clock::monotonic_ns());
-        Self { session, job, address, group, output, usage: Usage::default() }
+impl<'a> WrappedServer<'a> {
+    fn new(
+        session: Session,
+        job: &'a WrapJob,
+        address: SocketAddr,
+        mut group: ProcessGroup,
+    ) -> Self {
+        let output = ProgramOutput::of(&mut group.0, clock::monotonic_ns());
+        Self { session, job, address, group, output, usage: ProgramUsage::default() }
     }
 
     fn wait_until_ready(&mut self) -> Result<()> {
@@ -116,12 +121,12 @@ impl<'a> Server<'a> {
         let listening = listening::addresses(&Files::machine(), self.job.protocol, port);
         let listening = listening.map_err(|reason| {
             let hint = "Mount /proc where the probe runs.";
-            ProbeError::new(Kind::Lacks, "no_socket_table", format!("{reason}."), hint)
+            ProbeError::new(FailureKind::Lacks, "no_socket_table", format!("{reason}."), hint)
         })?;
         let wanted = self.address.ip();
         if let Some(other) = listening.iter().find(|ip| ip.is_unspecified() && **ip != wanted) {
             let message = format!(
-                "{} listens on {other}, where strangers reach it, instead of {wanted}.",
+                "{} listens on {other}, where any host reaches it, instead of {wanted}.",
                 self.job.program
             );
             return Err(self.failed("server_listens_elsewhere", message));
@@ -132,7 +137,7 @@ impl<'a> Server<'a> {
 
     /// Waits for `stop` and ends the server; returns how it ended, and what the closing programs
     /// printed while it still served.
-    fn wait_for_stop(&mut self, place: &Place) -> Result<(ExitStatus, String)> {
+    fn wait_for_stop(&mut self, place: &StartPlace) -> Result<(ExitStatus, String)> {
         while !self.session.is_stopped() {
             self.session.check()?;
             if let Some(status) = self.status()? {
@@ -217,19 +222,19 @@ impl<'a> Server<'a> {
             Some(line) => format!("Correct its arguments; its output ends with: {}", line.trim()),
             None => "Correct its arguments; it printed nothing.".to_owned(),
         };
-        ProbeError::new(Kind::Failed, name, message, hint)
+        ProbeError::new(FailureKind::Failed, name, message, hint)
     }
 }
 
 /// What a program has used, with those of its descendants that it waited for.
 #[derive(Default)]
-struct Usage {
+struct ProgramUsage {
     cpu_ns: u64,
     max_rss_bytes: u64,
 }
 
 /// How a child ended and what it used; `None` while it runs. It is waited for here, once.
-fn ended(pid: libc::pid_t) -> Result<Option<(ExitStatus, Usage)>> {
+fn ended(pid: libc::pid_t) -> Result<Option<(ExitStatus, ProgramUsage)>> {
     // SAFETY: fills two plain values.
     let (waited, status, usage) = unsafe {
         let (mut status, mut usage): (libc::c_int, libc::rusage) = (0, std::mem::zeroed());
@@ -241,7 +246,7 @@ fn ended(pid: libc::pid_t) -> Result<Option<(ExitStatus, Usage)>> {
         -1 => return Err(ProbeError::os("Waiting for the server", &Error::last_os_error())),
         _ => {}
     }
-    let usage = Usage {
+    let usage = ProgramUsage {
         cpu_ns: clock::of_timeval_ns(usage.ru_utime) + clock::of_timeval_ns(usage.ru_stime),
         max_rss_bytes: usage.ru_maxrss.cast_unsigned() * 1024,
     };

@@ -1,18 +1,18 @@
 //! Programs under supervision: what comes back, and how they end.
 use super::*;
 
-fn job(program: &str, arguments: &[&str], input: &str) -> Job {
-    Job {
+fn job(program: &str, arguments: &[&str], input: &str) -> WrapJob {
+    WrapJob {
         program: program.to_owned(),
         arguments: arguments.iter().map(|text| (*text).to_owned()).collect(),
         input: input.to_owned(),
-        ..Job::default()
+        ..WrapJob::default()
     }
 }
 
-fn wrapped(job: &Job) -> Result<serde_json::Value> {
+fn wrapped(job: &WrapJob) -> Result<serde_json::Value> {
     let folder = Folder::make(&place::directory("")).unwrap();
-    let place = Place::new(job, &folder, Vec::new())?;
+    let place = StartPlace::new(job, &folder, Vec::new())?;
     let session = Session::detached();
     let report = place.run_once(job, session, || Ok(clock::monotonic_ns()));
     folder.remove().unwrap();
@@ -39,18 +39,19 @@ fn what_it_says_comes_back_with_its_times() {
     assert!(!std::path::Path::new(&folder).exists());
 }
 
-fn step(script: &str) -> Step {
+fn step(script: &str) -> ProgramStep {
     let arguments = ["-c", script].map(str::to_owned).to_vec();
-    Step { program: "sh".to_owned(), arguments, input: "in\n".to_owned() }
+    ProgramStep { program: "sh".to_owned(), arguments, input: "in\n".to_owned() }
 }
 
 #[test]
 fn what_it_needs_is_prepared_in_its_folder() {
     let main = job("sh", &["-c", "cat made; echo $HOME | grep -c .nephoscope-folder-"], "");
-    let prepared = Job { prepare: vec![step("cat >made"), step("echo >>made")], ..main.clone() };
+    let prepared =
+        WrapJob { prepare: vec![step("cat >made"), step("echo >>made")], ..main.clone() };
     assert_eq!(wrapped(&prepared).unwrap()["stdout"], "in\n\n1\n");
     let failing = step("echo no such thing >&2; exit 3");
-    let error = wrapped(&Job { prepare: vec![failing], ..main }).unwrap_err();
+    let error = wrapped(&WrapJob { prepare: vec![failing], ..main }).unwrap_err();
     assert_eq!(error.name, "step_failed");
     assert!(error.hint.contains("no such thing"), "{}", error.hint);
 }
@@ -58,14 +59,14 @@ fn what_it_needs_is_prepared_in_its_folder() {
 #[test]
 fn what_it_has_left_follows_its_output() {
     let main = job("sh", &["-c", "echo left >file; echo said"], "");
-    let followed = Job { after: vec![step("cat file")], ..main.clone() };
+    let followed = WrapJob { after: vec![step("cat file")], ..main.clone() };
     let report = wrapped(&followed).unwrap();
     assert_eq!(report["stdout"], "said\nleft\n");
     assert_eq!(report["marks"].as_array().unwrap().last().unwrap()[1], 10);
     // A program that failed is reported in its own words, without them.
-    let failed = Job { arguments: vec!["-c".to_owned(), "exit 3".to_owned()], ..followed };
+    let failed = WrapJob { arguments: vec!["-c".to_owned(), "exit 3".to_owned()], ..followed };
     assert_eq!(wrapped(&failed).unwrap()["exit"], 3);
-    let error = wrapped(&Job { after: vec![step("cat nothing")], ..main }).unwrap_err();
+    let error = wrapped(&WrapJob { after: vec![step("cat nothing")], ..main }).unwrap_err();
     assert_eq!(error.name, "step_failed");
 }
 
@@ -73,7 +74,7 @@ fn what_it_has_left_follows_its_output() {
 fn variables_reach_it_and_its_steps_with_the_folder_filled_in() {
     let variables = [("SET_HERE", "a b $c"), ("PLACE", "{scratch}/x")];
     let script = "test \"$PLACE\" = \"$HOME/x\" && echo \"$SET_HERE\"";
-    let job = Job {
+    let job = WrapJob {
         environment: variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
         prepare: vec![step(script)],
         ..job("sh", &["-c", script], "")
@@ -96,14 +97,14 @@ fn programs_are_looked_for_in_the_newest_of_more_folders() {
 #[test]
 fn as_root_it_runs_under_the_named_account_with_its_own_folder() {
     let script = "id -u; touch made; cat /dev/stdin; ls -l -L /dev/stdin | cut -c1-10";
-    let main = Job { user: "nobody".to_owned(), ..job("sh", &["-c", script], "in\n") };
+    let main = WrapJob { user: "nobody".to_owned(), ..job("sh", &["-c", script], "in\n") };
     let report = wrapped(&main).unwrap();
     // SAFETY: asks who this process is.
     let own = unsafe { libc::geteuid() };
     let expected = if own == 0 { 65534 } else { own };
     assert_eq!(report["stdout"], format!("{expected}\nin\n-rw-------\n"), "{report}");
     if own == 0 {
-        let error = wrapped(&Job { user: "no-such-user".to_owned(), ..main }).unwrap_err();
+        let error = wrapped(&WrapJob { user: "no-such-user".to_owned(), ..main }).unwrap_err();
         assert_eq!(error.name, "no_user");
     }
 }
@@ -132,8 +133,8 @@ fn a_token_may_stand_in_the_input_only() {
     assert!(job("sh", &["{token}"], "").check_secrets().is_err());
     assert!(job("sh", &["{peer_token}"], "").check_secrets().is_err());
     assert!(job("sh", &["{port}"], "pass {token}").check_secrets().is_ok());
-    let other = Job { closing: vec![step("{token}")], ..Job::default() };
+    let other = WrapJob { closing: vec![step("{token}")], ..WrapJob::default() };
     assert!(other.check_secrets().is_err());
     let environment = [("PASSWORD".to_owned(), "{token}".to_owned())].into();
-    assert!(Job { environment, ..Job::default() }.check_secrets().is_err());
+    assert!(WrapJob { environment, ..WrapJob::default() }.check_secrets().is_err());
 }

@@ -1,10 +1,10 @@
 //! The three arrays of STREAM: placed by first touch, worked on by a team of threads, checked against
 //! plain arithmetic.
-use super::{apply, Element, How, Kernel, SCALAR};
+use super::{apply, Element, How, StreamKernel, SCALAR};
 use crate::error::{wrong_value, Result};
 use crate::memory::buffer::{Buffer, Pages};
 use crate::memory::simd;
-use crate::threads::team::{self, Seats};
+use crate::threads::team::{self, ThreadPlacement};
 use std::ops::Range;
 
 /// A thread looks for cancellation after so many elements (24 MiB moved: a few milliseconds).
@@ -15,7 +15,7 @@ const LINE_ELEMENTS: usize = 8;
 /// How the arrays are laid out and worked on.
 pub struct Layout {
     /// Which thread runs where.
-    pub seats: Seats,
+    pub placement: ThreadPlacement,
     /// Elements of each array.
     pub elements: usize,
     /// Whether stores go past the caches.
@@ -32,7 +32,7 @@ impl Layout {
     /// The elements of one thread: whole lines, so that no line has two writers.
     fn part(&self, thread: usize) -> Range<usize> {
         let lines = self.elements.div_ceil(LINE_ELEMENTS);
-        let threads = self.seats.threads();
+        let threads = self.placement.threads();
         let edge = |thread: usize| (lines * thread / threads * LINE_ELEMENTS).min(self.elements);
         edge(thread)..edge(thread + 1)
     }
@@ -64,7 +64,7 @@ impl Arrays {
 
     /// First touch and first values, each thread its own part: a = base, b = 2 base, c = 0.
     pub fn fill(&self, layout: &Layout, element: Element) -> Result<()> {
-        let session = layout.seats.session;
+        let session = layout.placement.session;
         let touch = |thread: usize| {
             let part = layout.part(thread);
             for array in 0..3 {
@@ -81,15 +81,20 @@ impl Arrays {
             }
             Ok(())
         };
-        team::run(&layout.seats, touch, |_, ()| Ok(())).map(|_| ())
+        team::run(&layout.placement, touch, |_, ()| Ok(())).map(|_| ())
     }
 
     /// One kernel over the whole arrays, `laps` times: its time and when it ended, in ns. Doing a
     /// kernel again changes nothing, because no kernel reads the array that it writes.
-    pub fn pass(&self, layout: &Layout, kernel: Kernel, element: Element) -> Result<(u64, u64)> {
+    pub fn pass(
+        &self,
+        layout: &Layout,
+        kernel: StreamKernel,
+        element: Element,
+    ) -> Result<(u64, u64)> {
         let how = How { kernel, element, streaming: layout.streaming, level: layout.level };
         let (to, first, second) = kernel.roles();
-        let session = layout.seats.session;
+        let session = layout.placement.session;
         let work = |thread: usize, (): &mut ()| {
             for block in (0..layout.laps).flat_map(|_| blocks(layout.part(thread))) {
                 session.check()?;
@@ -103,15 +108,15 @@ impl Arrays {
             simd::store_fence();
             Ok(())
         };
-        let members = team::run(&layout.seats, |_| Ok(()), work)?;
+        let members = team::run(&layout.placement, |_| Ok(()), work)?;
         let started_ns = members.iter().map(|member| member.started_ns).min().unwrap_or(0);
         let ended_ns = members.iter().map(|member| member.ended_ns).max().unwrap_or(0);
         Ok(((ended_ns - started_ns).max(1), ended_ns))
     }
 
     /// Compares elements all over the arrays with what `done` passes make of their first values.
-    pub fn verify(&self, layout: &Layout, element: Element, done: &[Kernel]) -> Result<()> {
-        for thread in 0..layout.seats.threads() {
+    pub fn verify(&self, layout: &Layout, element: Element, done: &[StreamKernel]) -> Result<()> {
+        for thread in 0..layout.placement.threads() {
             for index in samples(layout.part(thread)) {
                 let truth = expected(element, first_values(element, index), done);
                 for (array, truth) in truth.into_iter().enumerate() {
@@ -160,7 +165,7 @@ fn first_values(element: Element, index: usize) -> [u64; 3] {
 }
 
 /// The three values after the kernels in `done`, in plain scalar arithmetic.
-fn expected(element: Element, first: [u64; 3], done: &[Kernel]) -> [u64; 3] {
+fn expected(element: Element, first: [u64; 3], done: &[StreamKernel]) -> [u64; 3] {
     match element {
         Element::Int64 => {
             let triple = |x: u64| x.wrapping_mul(SCALAR.cast_unsigned());
@@ -175,7 +180,7 @@ fn expected(element: Element, first: [u64; 3], done: &[Kernel]) -> [u64; 3] {
 
 fn after<T: Copy>(
     mut values: [T; 3],
-    done: &[Kernel],
+    done: &[StreamKernel],
     triple: fn(T) -> T,
     plus: fn(T, T) -> T,
 ) -> [T; 3] {
@@ -183,22 +188,22 @@ fn after<T: Copy>(
         let (to, x, y) = kernel.roles();
         let (x, y) = (values[x], values[y]);
         values[to] = match kernel {
-            Kernel::Copy => x,
-            Kernel::Scale => triple(x),
-            Kernel::Add => plus(x, y),
-            Kernel::Triad => plus(x, triple(y)),
+            StreamKernel::Copy => x,
+            StreamKernel::Scale => triple(x),
+            StreamKernel::Add => plus(x, y),
+            StreamKernel::Triad => plus(x, triple(y)),
         };
     }
     values
 }
 
-fn equal(element: Element, found: u64, truth: u64) -> bool {
+fn equal(element: Element, value: u64, truth: u64) -> bool {
     match element {
-        Element::Int64 => found == truth,
+        Element::Int64 => value == truth,
         // A fused multiply-add rounds once where the scalar form rounds twice: 2^-53 each, over at
         // most 804 passes, far below 1e-12. A missing pass is off by a factor.
         Element::Double => {
-            let (found, truth) = (f64::from_bits(found), f64::from_bits(truth));
+            let (found, truth) = (f64::from_bits(value), f64::from_bits(truth));
             (found - truth).abs() <= 1e-12 * truth.abs()
         }
     }
@@ -208,11 +213,13 @@ fn equal(element: Element, found: u64, truth: u64) -> bool {
 mod tests {
     use super::*;
 
-    const KERNELS: [Kernel; 4] = [Kernel::Copy, Kernel::Scale, Kernel::Add, Kernel::Triad];
+    const KERNELS: [StreamKernel; 4] =
+        [StreamKernel::Copy, StreamKernel::Scale, StreamKernel::Add, StreamKernel::Triad];
 
     fn layout(threads: usize, elements: usize, streaming: bool, level: simd::Level) -> Layout {
         Layout {
-            seats: Seats::choose(crate::trial::session::Session::detached(), threads).unwrap(),
+            placement: ThreadPlacement::choose(crate::trial::session::Session::detached(), threads)
+                .unwrap(),
             elements,
             streaming,
             pages: Pages::Huge,
@@ -226,7 +233,7 @@ mod tests {
         arrays: &Arrays,
         layout: &Layout,
         element: Element,
-        done: &[Kernel],
+        done: &[StreamKernel],
     ) -> usize {
         let right = |index: &usize| {
             let truth = expected(element, first_values(element, *index), done);

@@ -14,7 +14,7 @@ pub const SCALAR: i64 = 3;
 /// One of STREAM's kernels, in its order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kernel {
+pub enum StreamKernel {
     /// c = a
     Copy,
     /// b = 3 c
@@ -25,7 +25,7 @@ pub enum Kernel {
     Triad,
 }
 
-impl Kernel {
+impl StreamKernel {
     /// Bytes that one element moves, counted as STREAM does: what the kernel reads and writes, and
     /// not the line that an ordinary store fetches first.
     pub fn bytes_per_element(self) -> usize {
@@ -70,7 +70,7 @@ impl Element {
 #[derive(Clone, Copy, Debug)]
 pub struct How {
     /// Which kernel.
-    pub kernel: Kernel,
+    pub kernel: StreamKernel,
     /// On which elements.
     pub element: Element,
     /// Whether stores go past the caches.
@@ -109,34 +109,34 @@ trait Lanes: Copy {
     /// Stores it past the caches, where the CPU can; `to` is aligned to the register.
     unsafe fn stream(self, to: *mut u8);
     /// Sum of two.
-    unsafe fn plus(self, other: Self) -> Self;
+    unsafe fn plus(self, addend: Self) -> Self;
     /// Three times itself.
     unsafe fn triple(self) -> Self;
-    /// `other` plus three times itself.
+    /// `addend` plus three times itself.
     #[inline(always)]
-    unsafe fn triple_plus(self, other: Self) -> Self {
+    unsafe fn triple_plus(self, addend: Self) -> Self {
         // SAFETY: the caller's contract: the CPU has the instructions.
-        unsafe { self.triple().plus(other) }
+        unsafe { self.triple().plus(addend) }
     }
 }
 
 #[inline(always)]
 unsafe fn dispatch<L: Lanes>(how: How, to: *mut u8, first: *const u8, second: *const u8, n: usize) {
-    const COPY: u8 = Kernel::Copy as u8;
-    const SCALE: u8 = Kernel::Scale as u8;
-    const ADD: u8 = Kernel::Add as u8;
-    const TRIAD: u8 = Kernel::Triad as u8;
+    const COPY: u8 = StreamKernel::Copy as u8;
+    const SCALE: u8 = StreamKernel::Scale as u8;
+    const ADD: u8 = StreamKernel::Add as u8;
+    const TRIAD: u8 = StreamKernel::Triad as u8;
     // SAFETY: the caller's contract is `sweep`'s.
     unsafe {
         match (how.kernel, how.streaming) {
-            (Kernel::Copy, false) => sweep::<L, COPY, false>(to, first, second, n),
-            (Kernel::Copy, true) => sweep::<L, COPY, true>(to, first, second, n),
-            (Kernel::Scale, false) => sweep::<L, SCALE, false>(to, first, second, n),
-            (Kernel::Scale, true) => sweep::<L, SCALE, true>(to, first, second, n),
-            (Kernel::Add, false) => sweep::<L, ADD, false>(to, first, second, n),
-            (Kernel::Add, true) => sweep::<L, ADD, true>(to, first, second, n),
-            (Kernel::Triad, false) => sweep::<L, TRIAD, false>(to, first, second, n),
-            (Kernel::Triad, true) => sweep::<L, TRIAD, true>(to, first, second, n),
+            (StreamKernel::Copy, false) => sweep::<L, COPY, false>(to, first, second, n),
+            (StreamKernel::Copy, true) => sweep::<L, COPY, true>(to, first, second, n),
+            (StreamKernel::Scale, false) => sweep::<L, SCALE, false>(to, first, second, n),
+            (StreamKernel::Scale, true) => sweep::<L, SCALE, true>(to, first, second, n),
+            (StreamKernel::Add, false) => sweep::<L, ADD, false>(to, first, second, n),
+            (StreamKernel::Add, true) => sweep::<L, ADD, true>(to, first, second, n),
+            (StreamKernel::Triad, false) => sweep::<L, TRIAD, false>(to, first, second, n),
+            (StreamKernel::Triad, true) => sweep::<L, TRIAD, true>(to, first, second, n),
         }
     }
 }
@@ -164,14 +164,14 @@ unsafe fn sweep<L: Lanes, const KERNEL: u8, const STREAM: bool>(
         while at < turns_end {
             if STREAM {
                 ahead(first.wrapping_add(at));
-                if KERNEL >= Kernel::Add as u8 {
+                if KERNEL >= StreamKernel::Add as u8 {
                     ahead(second.wrapping_add(at));
                 }
             }
             let mut offset = 0;
             while offset < TURN_BYTES {
                 let here = at + offset;
-                let value = one::<L, KERNEL>(first.add(here), second.add(here));
+                let value = compute_lanes::<L, KERNEL>(first.add(here), second.add(here));
                 if STREAM {
                     value.stream(to.add(here));
                 } else {
@@ -182,7 +182,7 @@ unsafe fn sweep<L: Lanes, const KERNEL: u8, const STREAM: bool>(
             at += TURN_BYTES;
         }
         while at < bytes {
-            one::<L::One, KERNEL>(first.add(at), second.add(at)).store(to.add(at));
+            compute_lanes::<L::One, KERNEL>(first.add(at), second.add(at)).store(to.add(at));
             at += 8;
         }
     }
@@ -198,7 +198,7 @@ fn ahead(turn: *const u8) {
 }
 
 #[inline(always)]
-unsafe fn one<L: Lanes, const KERNEL: u8>(first: *const u8, second: *const u8) -> L {
+unsafe fn compute_lanes<L: Lanes, const KERNEL: u8>(first: *const u8, second: *const u8) -> L {
     // SAFETY: the caller's contract: one register can be read at each source that is used.
     unsafe {
         let x = L::load(first);
@@ -231,8 +231,8 @@ macro_rules! single {
                 unsafe { self.store(to) }
             }
             #[inline(always)]
-            unsafe fn plus(self, other: Self) -> Self {
-                $plus(self, other)
+            unsafe fn plus(self, addend: Self) -> Self {
+                $plus(self, addend)
             }
             #[inline(always)]
             unsafe fn triple(self) -> Self {
@@ -255,24 +255,24 @@ mod tests {
     #[derive(Clone)]
     struct Array([u64; 1024]);
 
-    fn scalar(kernel: Kernel, element: Element, x: u64, y: u64) -> u64 {
+    fn scalar(kernel: StreamKernel, element: Element, x: u64, y: u64) -> u64 {
         match element {
             Element::Double => {
                 let (x, y) = (f64::from_bits(x), f64::from_bits(y));
                 // Small whole numbers: fused or not, the result is exact.
                 match kernel {
-                    Kernel::Copy => x,
-                    Kernel::Scale => 3.0 * x,
-                    Kernel::Add => x + y,
-                    Kernel::Triad => x + 3.0 * y,
+                    StreamKernel::Copy => x,
+                    StreamKernel::Scale => 3.0 * x,
+                    StreamKernel::Add => x + y,
+                    StreamKernel::Triad => x + 3.0 * y,
                 }
                 .to_bits()
             }
             Element::Int64 => match kernel {
-                Kernel::Copy => x,
-                Kernel::Scale => x.wrapping_mul(3),
-                Kernel::Add => x.wrapping_add(y),
-                Kernel::Triad => x.wrapping_add(y.wrapping_mul(3)),
+                StreamKernel::Copy => x,
+                StreamKernel::Scale => x.wrapping_mul(3),
+                StreamKernel::Add => x.wrapping_add(y),
+                StreamKernel::Triad => x.wrapping_add(y.wrapping_mul(3)),
             },
         }
     }
@@ -296,7 +296,12 @@ mod tests {
         let mut checked = 0u64;
         for level in simd::supported() {
             for element in [Element::Double, Element::Int64] {
-                for kernel in [Kernel::Copy, Kernel::Scale, Kernel::Add, Kernel::Triad] {
+                for kernel in [
+                    StreamKernel::Copy,
+                    StreamKernel::Scale,
+                    StreamKernel::Add,
+                    StreamKernel::Triad,
+                ] {
                     for streaming in [false, true] {
                         // Whole turns, odd tails, less than a register, nothing.
                         for count in [0, 1, 7, 8, 31, 32, 33, 63, 100, 997, 1000] {
@@ -324,11 +329,11 @@ mod tests {
     #[test]
     fn names_and_bytes_are_those_of_stream() {
         for (name, bytes) in [("copy", 16), ("scale", 16), ("add", 24), ("triad", 24)] {
-            let kernel: Kernel = serde_json::from_value(json!(name)).unwrap();
+            let kernel: StreamKernel = serde_json::from_value(json!(name)).unwrap();
             assert_eq!((json!(kernel), kernel.bytes_per_element()), (json!(name), bytes));
             let (to, first, second) = kernel.roles();
             assert!(to != first && to != second);
         }
-        assert!(serde_json::from_value::<Kernel>(json!("triade")).is_err());
+        assert!(serde_json::from_value::<StreamKernel>(json!("triade")).is_err());
     }
 }

@@ -66,9 +66,9 @@ macro_rules! lanes {
                 unsafe { $stream(to.cast(), self.0) }
             }
             #[inline(always)]
-            unsafe fn plus(self, other: Self) -> Self {
+            unsafe fn plus(self, addend: Self) -> Self {
                 // SAFETY: the caller vouches for the CPU.
-                unsafe { Self($plus(self.0, other.0)) }
+                unsafe { Self($plus(self.0, addend.0)) }
             }
             #[inline(always)]
             unsafe fn triple(self) -> Self {
@@ -77,8 +77,8 @@ macro_rules! lanes {
                 unsafe { Self($triple) }
             }
             $(#[inline(always)]
-            unsafe fn triple_plus(self, other: Self) -> Self {
-                let ($a, $b) = (self.0, other.0);
+            unsafe fn triple_plus(self, addend: Self) -> Self {
+                let ($a, $b) = (self.0, addend.0);
                 // SAFETY: the caller vouches for the CPU.
                 unsafe { Self($fused) }
             })?

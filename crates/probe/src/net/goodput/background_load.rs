@@ -6,7 +6,7 @@ use crate::net::goodput::datagrams::{loss_ratio, UdpTransferStats};
 use crate::net::goodput::paced_sender::SendingPace;
 use crate::net::goodput::samples::{emit_intervals, emit_used_cpus};
 use crate::net::goodput::tcp_streams::TcpTransferStats;
-use crate::net::goodput::Task;
+use crate::net::goodput::TransferTask;
 use crate::trial::factors;
 use crate::trial::Trial;
 use nephoscope_wire::spec::{Metric, Param};
@@ -30,13 +30,13 @@ pub const DROPS: Metric = Metric::neutral("receiver_drops_count")
 
 /// What is to be carried. `rate` is what a second is to carry, 0 for as much as goes: bytes of TCP,
 /// datagrams of UDP.
-pub fn task(trial: &Trial, tcp: bool, packet_bytes: usize, rate: f64) -> Result<Task> {
+pub fn task(trial: &Trial, tcp: bool, packet_bytes: usize, rate: f64) -> Result<TransferTask> {
     let params = &trial.params;
     let ns = |id| params.u64(id);
     let up = params.text("direction") == "send";
     let intensity_ratio = params.float("intensity_ratio");
     let bytes_per_s = if tcp { rate } else { 0.0 };
-    Ok(Task {
+    Ok(TransferTask {
         tcp,
         up,
         down: !up,
@@ -48,28 +48,28 @@ pub fn task(trial: &Trial, tcp: bool, packet_bytes: usize, rate: f64) -> Result<
         // Of no datagrams a second there is no schedule: such a load waits as its share says.
         per_s: if tcp || intensity_ratio == 0.0 { 0.0 } else { rate },
         wait_ns: WAIT_NS,
-        press: Some(SendingPace { intensity_ratio, period_ns: ns("period_ns"), bytes_per_s }),
-        ..Task::default()
+        pace: Some(SendingPace { intensity_ratio, period_ns: ns("period_ns"), bytes_per_s }),
+        ..TransferTask::default()
     })
 }
 
 /// Which of both sent and which received.
-pub fn sides<'a, T>(task: &Task, both: &'a Both<T>) -> (&'a T, &'a T) {
+pub fn sides<'a, T>(task: &TransferTask, ends: &'a Both<T>) -> (&'a T, &'a T) {
     if task.up {
-        (&both.near, &both.far)
+        (&ends.near, &ends.far)
     } else {
-        (&both.far, &both.near)
+        (&ends.far, &ends.near)
     }
 }
 
 /// Emits what TCP transferred; `rate` is the wanted one in bytes per second, 0 for none.
 pub fn emit_streams(
     trial: &mut Trial,
-    task: &Task,
-    both: &Both<TcpTransferStats>,
+    task: &TransferTask,
+    ends: &Both<TcpTransferStats>,
     rate: f64,
 ) -> Result<()> {
-    let (sender, receiver) = sides(task, both);
+    let (sender, receiver) = sides(task, ends);
     let per_s = receiver.bytes_per_s;
     trial.out.emit("load_bytes_per_s", per_s, factors! {})?;
     trial.out.emit("sent_bytes_per_s", per_s, factors! {})?;
@@ -79,12 +79,12 @@ pub fn emit_streams(
     } else {
         emit_intensity(trial, sender.busy_ratio.unwrap_or(0.0), &sender.busy_intervals, 1.0)?;
     }
-    emit_used_cpus(trial, both)
+    emit_used_cpus(trial, ends)
 }
 
 /// Names of the metrics of datagrams, and what one datagram is worth in their unit.
 pub struct Names {
-    pub carried: &'static str,
+    pub rate_metric: &'static str,
     /// The same by intervals.
     pub interval: &'static str,
     pub sent: &'static str,
@@ -95,17 +95,17 @@ pub struct Names {
 /// Emits what UDP transferred; `rate` is the wanted one in datagrams per second, 0 for none.
 pub fn emit_datagrams(
     trial: &mut Trial,
-    task: &Task,
-    both: &Both<UdpTransferStats>,
+    task: &TransferTask,
+    ends: &Both<UdpTransferStats>,
     rate: f64,
     names: &Names,
 ) -> Result<()> {
-    let (sender, receiver) = sides(task, both);
+    let (sender, receiver) = sides(task, ends);
     let (sent, received) = (&sender.sent, &receiver.received);
     let seconds = sent.elapsed_ns.max(1) as f64 / 1e9;
     let sent_per_s = sent.packets as f64 / seconds;
-    let carried = received.packets as f64 * names.each / seconds;
-    trial.out.emit(names.carried, carried, factors! {})?;
+    let counted_rate = received.packets as f64 * names.each / seconds;
+    trial.out.emit(names.rate_metric, counted_rate, factors! {})?;
     trial.out.emit(names.sent, sent_per_s * names.each, factors! {})?;
     let of_a_byte = names.each / task.packet_bytes as f64;
     emit_series(trial, names.interval, &received.intervals, of_a_byte)?;
@@ -119,7 +119,7 @@ pub fn emit_datagrams(
         ("receiver_drops_count", received.drops.map(|drops| drops as f64)),
     ];
     trial.out.emit_known(&losses, &factors! {})?;
-    emit_used_cpus(trial, both)
+    emit_used_cpus(trial, ends)
 }
 
 fn emit_intensity(

@@ -1,8 +1,8 @@
 //! The running side of `net.throughput` and of the loads.
-use super::datagrams::{self, UdpTransferStats, Way};
+use super::datagrams::{self, DatagramPath, UdpTransferStats};
 use super::tcp_streams::{self, TcpTransferStats};
-use super::{StreamRole, Task};
-use crate::error::{Kind, ProbeError, Result};
+use super::{StreamRole, TransferTask};
+use crate::error::{FailureKind, ProbeError, Result};
 use crate::net::client::reach;
 use crate::net::connection::End;
 use crate::net::messages::{receive_message, send_message, Signal, UdpPort};
@@ -26,7 +26,11 @@ pub struct Both<T> {
 }
 
 /// TCP streams; `trial`'s gate opens when all are connected.
-pub fn streams(trial: &mut Trial, task: &Task, peer: &Peer) -> Result<Both<TcpTransferStats>> {
+pub fn streams(
+    trial: &mut Trial,
+    task: &TransferTask,
+    peer: &Peer,
+) -> Result<Both<TcpTransferStats>> {
     let session = trial.session;
     let mut far = reach(session, peer)?.patient();
     agree(&mut far, task, peer)?;
@@ -44,7 +48,7 @@ pub fn streams(trial: &mut Trial, task: &Task, peer: &Peer) -> Result<Both<TcpTr
     trial.prepared()?;
     send_message(&mut far, &Signal::Go)?;
     // A load of intensity 0 sends no first byte.
-    let silent = task.press.is_some_and(|press| press.intensity_ratio == 0.0);
+    let silent = task.pace.is_some_and(|pace| pace.intensity_ratio == 0.0);
     let wanted = if silent { 0 } else { receivers.len() };
     let threads = senders.len() + receivers.len();
     let over = |progress: &tcp_streams::Progress, elapsed_ns: u64| {
@@ -85,7 +89,11 @@ impl UdpSession {
     }
 
     /// Sends and receives datagrams; `trial`'s gate opens when one has gone there and back.
-    pub fn carry(&mut self, trial: &mut Trial, task: &Task) -> Result<Both<UdpTransferStats>> {
+    pub fn carry(
+        &mut self,
+        trial: &mut Trial,
+        task: &TransferTask,
+    ) -> Result<Both<UdpTransferStats>> {
         let session = trial.session;
         let (far, socket) = (&mut self.far, &self.socket);
         let to = agree(far, task, &self.peer)?;
@@ -95,15 +103,15 @@ impl UdpSession {
         receive_message::<Signal>(far)?;
         trial.prepared()?;
         send_message(far, &Signal::Go)?;
-        let way = Way { socket, flow_id, far: to, sends: task.up };
-        let near = datagrams::run(session, task, &way, |receiving, sender_ended| {
+        let path = DatagramPath { socket, flow_id, far: to, sends: task.up };
+        let near = datagrams::run(session, task, &path, |receiving, sender_ended| {
             let end_ns = clock::monotonic_ns() + task.duration_ns;
             loop {
                 session.check()?;
                 let time_over = task.duration_ns > 0 && clock::monotonic_ns() >= end_ns;
                 let all_sent = receiving.all_sent.load(Ordering::Relaxed);
                 // What is late at the end of the time is still sent where its number was promised.
-                if session.is_stopped() || time_over && (all_sent || task.press.is_some()) {
+                if session.is_stopped() || time_over && (all_sent || task.pace.is_some()) {
                     break;
                 }
                 std::thread::sleep(Duration::from_millis(5));
@@ -122,12 +130,16 @@ impl UdpSession {
 }
 
 /// One task of datagrams.
-pub fn datagrams(trial: &mut Trial, task: &Task, peer: Peer) -> Result<Both<UdpTransferStats>> {
+pub fn datagrams(
+    trial: &mut Trial,
+    task: &TransferTask,
+    peer: Peer,
+) -> Result<Both<UdpTransferStats>> {
     UdpSession::open(trial.session, peer)?.carry(trial, task)
 }
 
 /// Sends the task; returns the address of the far side's socket for datagrams.
-fn agree(far: &mut End, task: &Task, peer: &Peer) -> Result<SocketAddr> {
+fn agree(far: &mut End, task: &TransferTask, peer: &Peer) -> Result<SocketAddr> {
     send_message(far, task)?;
     let UdpPort { udp_port } = receive_message(far)?;
     Ok(SocketAddr::new(peer.address, udp_port))
@@ -139,7 +151,7 @@ fn check_counts(what: &str, sent: u64, received: u64, may_lose: bool) -> Result<
         return Ok(());
     }
     Err(ProbeError::new(
-        Kind::Failed,
+        FailureKind::Failed,
         "counts_disagree",
         format!(
             "The counts of both sides disagree: {sent} {what} were sent and {received} arrived."

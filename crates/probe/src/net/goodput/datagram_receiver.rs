@@ -1,13 +1,13 @@
 //! The receiving end of datagrams; the same code on both sides.
 use super::blocks::{BlockRates, Blocks};
-use super::datagrams::{Receiving, Way};
-use super::{Intervals, Task};
+use super::datagrams::{DatagramPath, Receiving};
+use super::{Intervals, TransferTask};
 use crate::error::Result;
-use crate::net::udp::batch::{self, Batch, LONGEST_BYTES, SLOTS};
+use crate::net::udp::batch::{self, DatagramBatch, LONGEST_BYTES, SLOTS};
 use crate::net::udp::losses::{Arrived, Losses};
 use crate::net::udp::packet::{Header, HELLO};
 use crate::net::udp::tracker::Tracker;
-use crate::net::variation::{Jitter, Variation};
+use crate::net::variation::{DelayVariation, Jitter};
 use crate::timing::closed_loop::pairs;
 use crate::trial::session::Session;
 use nephoscope_linux::clock;
@@ -31,7 +31,7 @@ pub struct ReceivedStats {
     /// Datagrams that arrived after a later one.
     pub reordered: u64,
     /// Datagrams of other programs.
-    pub strangers: u64,
+    pub unauthenticated_peers: u64,
     /// Datagrams that found the socket's buffer full; `None` if the kernel does not count them.
     pub drops: Option<u64>,
     /// RFC 3550.
@@ -48,54 +48,54 @@ pub struct ReceivedStats {
 }
 
 /// What has arrived, and when.
-struct Arrivals<'a> {
-    way: &'a Way<'a>,
+struct ReceivedDatagrams<'a> {
+    path: &'a DatagramPath<'a>,
     tracker: Tracker,
     /// `None` of a flood: what it delivers is not timed datagram by datagram.
-    times: Option<Times>,
+    times: Option<ArrivalTiming>,
     blocks: Blocks,
     bytes: u64,
-    strangers: u64,
+    unauthenticated_peers: u64,
     /// Time, bytes and datagrams at the first arrival, which begins the time and is no part of it.
     first: Option<(u64, u64, u64)>,
     last_ns: u64,
 }
 
-struct Times {
+struct ArrivalTiming {
     jitter: Jitter,
-    variation: Variation,
+    variation: DelayVariation,
     arrived: Arrived,
 }
 
-impl<'a> Arrivals<'a> {
-    fn new(task: &Task, way: &'a Way<'a>) -> Self {
-        let times = task.press.is_none().then(|| Times {
+impl<'a> ReceivedDatagrams<'a> {
+    fn new(task: &TransferTask, path: &'a DatagramPath<'a>) -> Self {
+        let times = task.pace.is_none().then(|| ArrivalTiming {
             jitter: Jitter::default(),
-            variation: Variation::new(task.packets().unwrap_or(0)),
+            variation: DelayVariation::new(task.packets().unwrap_or(0)),
             arrived: Arrived::default(),
         });
         Self {
-            way,
+            path,
             tracker: Tracker::new(),
             times,
             blocks: Blocks::new(task.block_bytes, 1, clock::monotonic_ns()),
             bytes: 0,
-            strangers: 0,
+            unauthenticated_peers: 0,
             first: None,
             last_ns: 0,
         }
     }
 
     /// Takes note of the slots of a batch that were received.
-    fn note_batch(&mut self, batch: &Batch, slots: usize, now_ns: u64) {
+    fn note_batch(&mut self, batch: &DatagramBatch, slots: usize, now_ns: u64) {
         let (now_wall_ns, before_bytes) = (clock::realtime_ns(), self.bytes);
         for slot in 0..slots {
-            let known = batch.source(slot).is_some_and(|source| source.ip() == self.way.far.ip());
+            let known = batch.source(slot).is_some_and(|source| source.ip() == self.path.far.ip());
             for datagram in batch.datagrams(slot) {
                 let header = Header::read(datagram).filter(|_| known);
-                match header.filter(|header| header.flow_id == self.way.flow_id) {
+                match header.filter(|header| header.flow_id == self.path.flow_id) {
                     Some(header) => self.note(&header, datagram.len(), now_wall_ns),
-                    None => self.strangers += 1,
+                    None => self.unauthenticated_peers += 1,
                 }
             }
         }
@@ -123,7 +123,7 @@ impl<'a> Arrivals<'a> {
     }
 
     /// sent: how many were, where that is known.
-    fn stats(self, task: &Task, sent: Option<u64>, intervals: Intervals) -> ReceivedStats {
+    fn stats(self, task: &TransferTask, sent: Option<u64>, intervals: Intervals) -> ReceivedStats {
         let (first_ns, first_bytes, first_packets) = self.first.unwrap_or_default();
         let rate = |sum: u64| {
             let ns = self.last_ns.saturating_sub(first_ns);
@@ -142,7 +142,7 @@ impl<'a> Arrivals<'a> {
             bytes_per_s: rate(self.bytes - first_bytes),
             duplicates: self.tracker.duplicates,
             reordered: self.tracker.reordered,
-            strangers: self.strangers,
+            unauthenticated_peers: self.unauthenticated_peers,
             drops: None,
             jitter_ns: times.and_then(|times| times.jitter.value_ns()),
             blocks: Blocks::joined(&[self.blocks]),
@@ -155,26 +155,26 @@ impl<'a> Arrivals<'a> {
 /// Receives until all that `shared` wants has come, or until its time is over.
 pub fn receive(
     session: Session,
-    task: &Task,
-    way: &Way<'_>,
+    task: &TransferTask,
+    path: &DatagramPath<'_>,
     shared: &Receiving,
 ) -> Result<ReceivedStats> {
-    let is_flood = task.press.is_some();
+    let is_flood = task.pace.is_some();
     let slot_bytes = if task.segmentation_offload {
-        batch::join_received(way.socket);
+        batch::join_received(path.socket);
         LONGEST_BYTES
     } else {
         task.packet_bytes.max(64)
     };
-    let mut batch = Batch::new(session, slot_bytes);
-    let first_drops = batch::drops(way.socket);
+    let mut batch = DatagramBatch::new(session, slot_bytes);
+    let first_drops = batch::drops(path.socket);
     let mut intervals = Intervals::new(task.interval_ns);
-    let mut arrivals = Arrivals::new(task, way);
+    let mut arrivals = ReceivedDatagrams::new(task, path);
     loop {
         let got = if is_flood {
-            batch.receive_up_to(way.socket, SLOTS)?
+            batch.receive_up_to(path.socket, SLOTS)?
         } else {
-            batch.receive(way.socket)?
+            batch.receive(path.socket)?
         };
         let now_ns = clock::monotonic_ns();
         arrivals.note_batch(&batch, got, now_ns);
@@ -189,7 +189,7 @@ pub fn receive(
     }
     let sent = Some(shared.wanted.load(Ordering::Relaxed)).filter(|sent| *sent < u64::MAX);
     // An earlier task of the same connection may have lost some, too.
-    let last_drops = batch::drops(way.socket);
+    let last_drops = batch::drops(path.socket);
     let drops = first_drops.zip(last_drops).map(|(first, last)| drops_between(first, last));
     Ok(ReceivedStats { drops, ..arrivals.stats(task, sent, intervals) })
 }

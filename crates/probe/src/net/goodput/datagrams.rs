@@ -1,13 +1,13 @@
 //! Datagrams at a set rate; the same code on both sides.
 use super::datagram_receiver::{receive, ReceivedStats};
 use super::paced_sender::{PacedSender, SendingPace};
-use super::{Intervals, Task};
+use super::{Intervals, TransferTask};
 use crate::error::Result;
 use crate::load::busy_time::Busy;
-use crate::net::udp::batch::Batch;
+use crate::net::udp::batch::DatagramBatch;
 use crate::net::udp::pace::Pace;
 use crate::net::udp::packet::Header;
-use crate::net::udp::sender::{self, Flood, Stream};
+use crate::net::udp::sender::{self, DatagramStream, Flood};
 use crate::threads::workers;
 use crate::trial::idle_cpu;
 use crate::trial::session::Session;
@@ -49,8 +49,8 @@ pub fn loss_ratio(sent: &SentStats, received: &ReceivedStats) -> Option<f64> {
     (sent.packets > 0).then(|| lost as f64 / sent.packets as f64)
 }
 
-/// The way of one side's datagrams.
-pub struct Way<'a> {
+/// The path of one side's datagrams.
+pub struct DatagramPath<'a> {
     pub socket: &'a UdpSocket,
     pub flow_id: u64,
     /// Where to, and where from.
@@ -71,23 +71,23 @@ pub struct Receiving {
 /// `until_ns`; it is given the number sent when it asks for it.
 pub fn run(
     session: Session,
-    task: &Task,
-    way: &Way<'_>,
+    task: &TransferTask,
+    path: &DatagramPath<'_>,
     conduct: impl FnOnce(&Receiving, &mut dyn FnMut() -> Result<u64>) -> Result<()>,
 ) -> Result<UdpTransferStats> {
     let receiving = Receiving {
         wanted: AtomicU64::new(u64::MAX),
         until_ns: AtomicU64::new(u64::MAX),
         stop: AtomicBool::new(false),
-        all_sent: AtomicBool::new(!way.sends),
+        all_sent: AtomicBool::new(!path.sends),
     };
     let shared = &receiving;
     let first_cpu_ns = idle_cpu::benchmark_cpu_ns();
     std::thread::scope(|scope| {
-        let receiver = workers::start(scope, None, || receive(session, task, way, shared))?;
+        let receiver = workers::start(scope, None, || receive(session, task, path, shared))?;
         let mut sender = None;
-        if way.sends {
-            let started = workers::start(scope, None, || send(session, task, way, shared));
+        if path.sends {
+            let started = workers::start(scope, None, || send(session, task, path, shared));
             if started.is_err() {
                 shared.until_ns.store(0, Ordering::Relaxed);
             }
@@ -112,15 +112,18 @@ pub fn run(
     })
 }
 
-fn send(session: Session, task: &Task, way: &Way<'_>, shared: &Receiving) -> Result<SentStats> {
+fn send(
+    session: Session,
+    task: &TransferTask,
+    path: &DatagramPath<'_>,
+    shared: &Receiving,
+) -> Result<SentStats> {
     let mut intervals = Intervals::new(task.interval_ns);
-    let mut all = match &task.press {
-        Some(press) if task.per_s == 0.0 => {
-            flood(session, task, press, way, shared, &mut intervals)
-        }
-        press => {
-            let per_s = task.per_s * press.map_or(1.0, |press| press.intensity_ratio);
-            paced(session, task, per_s, way, shared, &mut intervals)
+    let mut all = match &task.pace {
+        Some(pace) if task.per_s == 0.0 => flood(session, task, pace, path, shared, &mut intervals),
+        pace => {
+            let per_s = task.per_s * pace.map_or(1.0, |pace| pace.intensity_ratio);
+            paced(session, task, per_s, path, shared, &mut intervals)
         }
     }?;
     shared.all_sent.store(true, Ordering::Relaxed);
@@ -131,21 +134,21 @@ fn send(session: Session, task: &Task, way: &Way<'_>, shared: &Receiving) -> Res
 
 fn paced(
     session: Session,
-    task: &Task,
+    task: &TransferTask,
     per_s: f64,
-    way: &Way<'_>,
+    path: &DatagramPath<'_>,
     shared: &Receiving,
     intervals: &mut Intervals,
 ) -> Result<SentStats> {
-    let stream = Stream {
-        flow_id: way.flow_id,
-        to: way.far,
+    let stream = DatagramStream {
+        flow_id: path.flow_id,
+        to: path.far,
         packet_bytes: task.packet_bytes,
         pace: Pace::new(clock::monotonic_ns() + sender::LATE_NS / 2, per_s),
         slots: task.slots(),
         spin_ns: 50_000,
     };
-    let sent = sender::send(session, way.socket, &stream, |sent| {
+    let sent = sender::send(session, path.socket, &stream, |sent| {
         intervals.note(clock::monotonic_ns(), sent.packets);
         session.check().map(|()| shared.stop.load(Ordering::Relaxed))
     })?;
@@ -155,24 +158,24 @@ fn paced(
 
 fn flood(
     session: Session,
-    task: &Task,
-    press: &SendingPace,
-    way: &Way<'_>,
+    task: &TransferTask,
+    pace: &SendingPace,
+    path: &DatagramPath<'_>,
     shared: &Receiving,
     intervals: &mut Intervals,
 ) -> Result<SentStats> {
     scheduling::minimise_timer_slack();
     let (busy, mut shares) = (Busy::default(), Intervals::new(task.interval_ns));
-    let fd = way.socket.as_raw_fd();
-    let mut presser =
-        PacedSender::new(session, press, fd, task.packet_bytes, 1, task.interval_ns, &busy);
-    let mut flood = Flood::new(session, way.flow_id, way.socket, way.far, task.packet_bytes)?;
+    let fd = path.socket.as_raw_fd();
+    let mut sender =
+        PacedSender::new(session, pace, fd, task.packet_bytes, 1, task.interval_ns, &busy);
+    let mut flood = Flood::new(session, path.flow_id, path.socket, path.far, task.packet_bytes)?;
     if task.segmentation_offload {
-        flood.offload_segmentation(way.socket)?;
+        flood.offload_segmentation(path.socket)?;
     }
     let over = || shared.stop.load(Ordering::Relaxed);
     while !over() {
-        presser.turn(|| flood.send(way.socket), over)?;
+        sender.turn(|| flood.send(path.socket), over)?;
         let now_ns = clock::monotonic_ns();
         intervals.note(now_ns, flood.sent.packets);
         shares.note(now_ns, busy.ns(now_ns));
@@ -195,12 +198,12 @@ pub fn answer_hellos(
     from: IpAddr,
     mut over: impl FnMut() -> Result<bool>,
 ) -> Result<Option<SocketAddr>> {
-    let mut batch = Batch::new(session, 64);
+    let mut batch = DatagramBatch::new(session, 64);
     let mut source = None;
     while !over()? {
         for slot in 0..batch.receive(socket)? {
-            let ours = Header::read(batch.received(slot)).is_some_and(|h| h.flow_id == flow_id);
-            let known = batch.source(slot).filter(|address| address.ip() == from && ours);
+            let is_own = Header::read(batch.received(slot)).is_some_and(|h| h.flow_id == flow_id);
+            let known = batch.source(slot).filter(|address| address.ip() == from && is_own);
             if let Some(address) = known {
                 source = Some(address);
                 batch.answer(slot, 0);

@@ -15,7 +15,7 @@ pub mod udp_samples;
 use super::congestion_control::CongestionControl;
 use super::messages::not_understood;
 use super::udp::packet::HEADER_BYTES;
-use super::udp::slots::{PairSelection, Slots};
+use super::udp::slots::{PairSelection, SendSlots};
 use crate::error::Result;
 use crate::load::{DURATION, INTENSITY, INTERVAL, PERIOD};
 use nephoscope_linux::clock;
@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 /// What is to be carried; the near side tells it to the far side.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub struct Task {
+pub struct TransferTask {
     /// TCP streams, else datagrams.
     pub tcp: bool,
     pub up: bool,
@@ -62,8 +62,9 @@ pub struct Task {
     pub pairs: Option<PairSelection>,
     /// How long the last datagrams are awaited.
     pub wait_ns: u64,
-    /// How hard a load presses; `None` for a measurement.
-    pub press: Option<SendingPace>,
+    /// The pace of a load; `None` for a measurement. The far side knows it by its former name.
+    #[serde(rename = "press")]
+    pub pace: Option<SendingPace>,
 }
 
 pub const STREAMS: Param = Param::count("streams", 1, 1..=128);
@@ -81,7 +82,7 @@ const PER_S: Param = Param::float("per_s", 0.0, 0.0..=RATE_BITS_PER_S_MAX / 8.0)
 /// A measurement has a schedule, of a thousand bits a second at least.
 const MEASURED_PER_S: Param = Param::float("per_s", 1.0, 1e-3..=RATE_BITS_PER_S_MAX / 8.0);
 
-impl Task {
+impl TransferTask {
     /// Returns a task that another machine sent, if its numbers lie in the bounds of the parameters.
     pub fn checked(self) -> Result<Self> {
         let mut numbers = vec![
@@ -97,7 +98,7 @@ impl Task {
             (INTERVAL, self.interval_ns as f64),
             (PER_S, self.per_s),
         ];
-        if let Some(pace) = &self.press {
+        if let Some(pace) = &self.pace {
             numbers.push((INTENSITY, pace.intensity_ratio));
             numbers.push((PERIOD, pace.period_ns as f64));
             numbers.push((PER_S, pace.bytes_per_s));
@@ -116,7 +117,7 @@ impl Task {
 
     /// Slots of the schedule each way; `None` where the time says when it is over, or a word.
     pub fn packets(&self) -> Option<u64> {
-        if self.press.is_some() {
+        if self.pace.is_some() {
             return None;
         }
         let packets = (self.duration_ns as f64 * self.per_s / 1e9).round() as u64;
@@ -124,8 +125,8 @@ impl Task {
     }
 
     /// The slots in which datagrams leave; the same on both sides.
-    pub fn slots(&self) -> Slots {
-        Slots::new(self.packets(), self.pairs)
+    pub fn slots(&self) -> SendSlots {
+        SendSlots::new(self.packets(), self.pairs)
     }
 }
 
@@ -178,39 +179,39 @@ mod tests {
     #[test]
     fn tasks_out_of_the_bounds_are_refused() {
         let pace = SendingPace { intensity_ratio: 0.5, period_ns: 10_000_000, bytes_per_s: 0.0 };
-        let task = Task {
+        let task = TransferTask {
             up: true,
             streams: 1,
             send_bytes: 1,
             interval_ns: 100_000_000,
             packet_bytes: 64,
             per_s: 10.0,
-            ..Task::default()
+            ..TransferTask::default()
         };
         assert!(task.checked().is_ok());
-        assert!(Task { press: Some(pace), per_s: 0.0, ..task }.checked().is_ok());
-        let press = |pace| Some(pace);
+        assert!(TransferTask { pace: Some(pace), per_s: 0.0, ..task }.checked().is_ok());
+        let with_pace = |pace| Some(pace);
         for wrong in [
-            Task { streams: 0, ..task },
-            Task { streams: 1 << 40, ..task },
-            Task { send_bytes: 0, ..task },
-            Task { send_bytes: 2 << 30, ..task },
-            Task { packet_bytes: 1 << 58, ..task },
-            Task { packet_bytes: 0, ..task },
-            Task { interval_ns: 0, ..task },
-            Task { duration_ns: u64::MAX, ..task },
-            Task { wait_ns: u64::MAX, ..task },
-            Task { block_bytes: u64::MAX, ..task },
-            Task { receive_buffer_bytes: usize::MAX, ..task },
-            Task { stream_bytes: u64::MAX, ..task },
-            Task { per_s: 0.0, ..task },
-            Task { per_s: -1.0, ..task },
-            Task { per_s: 1e300, ..task },
-            Task { per_s: f64::NAN, ..task },
-            Task { pairs: Some(PairSelection { start_ratio: 0.0, seed: 1 }), ..task },
-            Task { press: press(SendingPace { intensity_ratio: -1.0, ..pace }), ..task },
-            Task { press: press(SendingPace { period_ns: 0, ..pace }), ..task },
-            Task { press: press(SendingPace { bytes_per_s: 1e300, ..pace }), ..task },
+            TransferTask { streams: 0, ..task },
+            TransferTask { streams: 1 << 40, ..task },
+            TransferTask { send_bytes: 0, ..task },
+            TransferTask { send_bytes: 2 << 30, ..task },
+            TransferTask { packet_bytes: 1 << 58, ..task },
+            TransferTask { packet_bytes: 0, ..task },
+            TransferTask { interval_ns: 0, ..task },
+            TransferTask { duration_ns: u64::MAX, ..task },
+            TransferTask { wait_ns: u64::MAX, ..task },
+            TransferTask { block_bytes: u64::MAX, ..task },
+            TransferTask { receive_buffer_bytes: usize::MAX, ..task },
+            TransferTask { stream_bytes: u64::MAX, ..task },
+            TransferTask { per_s: 0.0, ..task },
+            TransferTask { per_s: -1.0, ..task },
+            TransferTask { per_s: 1e300, ..task },
+            TransferTask { per_s: f64::NAN, ..task },
+            TransferTask { pairs: Some(PairSelection { start_ratio: 0.0, seed: 1 }), ..task },
+            TransferTask { pace: with_pace(SendingPace { intensity_ratio: -1.0, ..pace }), ..task },
+            TransferTask { pace: with_pace(SendingPace { period_ns: 0, ..pace }), ..task },
+            TransferTask { pace: with_pace(SendingPace { bytes_per_s: 1e300, ..pace }), ..task },
         ] {
             let refused = wrong.checked().unwrap_err();
             assert!(refused.message.contains("out of the bounds"), "{wrong:?}: {refused:?}");

@@ -1,8 +1,8 @@
 //! How hard a load presses on the network: during a set share of the time, or at a set rate.
 use crate::error::Result;
 use crate::load::busy_time::Busy;
-use crate::load::duty_cycle::{Duty, Step};
-use crate::load::even_rate::Beat;
+use crate::load::duty_cycle::{CycleStep, DutyCycle};
+use crate::load::even_rate::Pacer;
 use crate::net::set_option;
 use crate::trial::session::Session;
 use nephoscope_linux::clock;
@@ -46,8 +46,8 @@ pub struct PacedSender<'a> {
     socket: RawFd,
     busy: &'a Busy,
     busy_ns: u64,
-    duty: Duty,
-    beat: Option<Beat>,
+    duty_cycle: DutyCycle,
+    pacer: Option<Pacer>,
     /// Something may be left in the socket.
     undrained: bool,
     drains: bool,
@@ -57,7 +57,7 @@ impl<'a> PacedSender<'a> {
     /// For a sender on the `socket`, whose writes are of `write_bytes`.
     pub fn new(
         session: Session,
-        press: &SendingPace,
+        pace: &SendingPace,
         socket: RawFd,
         write_bytes: usize,
         streams: usize,
@@ -65,16 +65,16 @@ impl<'a> PacedSender<'a> {
         busy: &'a Busy,
     ) -> Self {
         let now_ns = clock::monotonic_ns();
-        let per_s = press.bytes_per_s * press.intensity_ratio / (streams * write_bytes) as f64;
-        let paced = press.bytes_per_s > 0.0;
-        let drains = !paced && press.intensity_ratio < 1.0;
+        let per_s = pace.bytes_per_s * pace.intensity_ratio / (streams * write_bytes) as f64;
+        let paced = pace.bytes_per_s > 0.0;
+        let drains = !paced && pace.intensity_ratio < 1.0;
         Self {
             session,
             socket,
             busy,
             busy_ns: 0,
-            duty: Duty::begin(press.intensity_ratio, press.period_ns, now_ns, 0),
-            beat: paced.then(|| Beat::begin(per_s, patience_ns, now_ns)),
+            duty_cycle: DutyCycle::begin(pace.intensity_ratio, pace.period_ns, now_ns, 0),
+            pacer: paced.then(|| Pacer::begin(per_s, patience_ns, now_ns)),
             undrained: false,
             drains,
         }
@@ -97,19 +97,19 @@ impl<'a> PacedSender<'a> {
     ) -> Result<u64> {
         self.session.check()?;
         let now_ns = clock::monotonic_ns();
-        let step = match &mut self.beat {
-            Some(beat) => beat.next(now_ns),
-            None => self.duty.next(now_ns, self.busy_ns),
+        let step = match &mut self.pacer {
+            Some(pacer) => pacer.next(now_ns),
+            None => self.duty_cycle.next(now_ns, self.busy_ns),
         };
         match step {
-            Step::Work => {
+            CycleStep::Work => {
                 self.busy.begin(now_ns);
                 let sent = send();
                 self.busy_ns = self.busy.end(clock::monotonic_ns());
                 self.undrained = self.drains;
                 sent
             }
-            Step::SleepUntil(_) if self.undrained => {
+            CycleStep::SleepUntil(_) if self.undrained => {
                 // Until all has left the way is in use.
                 self.busy.begin(now_ns);
                 while waiting_bytes(self.socket) > 0 && !over() && !self.session.is_cancelled() {
@@ -119,7 +119,7 @@ impl<'a> PacedSender<'a> {
                 self.undrained = false;
                 Ok(0)
             }
-            Step::SleepUntil(at_ns) => {
+            CycleStep::SleepUntil(at_ns) => {
                 let left_ns = at_ns.saturating_sub(now_ns).min(LOOK_AROUND_NS);
                 std::thread::sleep(Duration::from_nanos(left_ns));
                 Ok(0)
@@ -145,42 +145,42 @@ mod tests {
     use super::*;
     use crate::trial::attempts::{attempt, holds};
 
-    fn press(intensity_ratio: f64, bytes_per_s: f64) -> SendingPace {
+    fn sending_pace(intensity_ratio: f64, bytes_per_s: f64) -> SendingPace {
         SendingPace { intensity_ratio, period_ns: 10_000_000, bytes_per_s }
     }
 
     #[test]
     fn a_slow_rate_is_written_in_small_pieces() {
-        assert_eq!(press(1.0, 0.0).write_bytes(1 << 17, 4), 1 << 17);
-        assert_eq!(press(1.0, 1e6).write_bytes(1 << 17, 1), 5000);
-        assert_eq!(press(0.5, 1e6).write_bytes(1 << 17, 2), 1250);
-        assert_eq!(press(1.0, 1e9).write_bytes(1 << 17, 1), 1 << 17);
-        assert_eq!(press(0.0, 1e6).write_bytes(1 << 17, 1), 1);
+        assert_eq!(sending_pace(1.0, 0.0).write_bytes(1 << 17, 4), 1 << 17);
+        assert_eq!(sending_pace(1.0, 1e6).write_bytes(1 << 17, 1), 5000);
+        assert_eq!(sending_pace(0.5, 1e6).write_bytes(1 << 17, 2), 1250);
+        assert_eq!(sending_pace(1.0, 1e9).write_bytes(1 << 17, 1), 1 << 17);
+        assert_eq!(sending_pace(0.0, 1e6).write_bytes(1 << 17, 1), 1);
     }
 
     #[test]
     fn turns_keep_the_share_and_the_rate() {
         let busy = Busy::default();
-        let spent = |press: SendingPace, work_ns: u64| {
-            let mut presser =
-                PacedSender::new(Session::detached(), &press, -1, 1000, 1, 100_000_000, &busy);
+        let spent = |pace: SendingPace, work_ns: u64| {
+            let mut sender =
+                PacedSender::new(Session::detached(), &pace, -1, 1000, 1, 100_000_000, &busy);
             let (started_ns, mut sent) = (clock::monotonic_ns(), 0);
             while clock::monotonic_ns() - started_ns < 300_000_000 {
                 let work = || {
                     std::thread::sleep(Duration::from_nanos(work_ns));
                     Ok(1000)
                 };
-                sent += presser.turn(work, || false).unwrap();
+                sent += sender.turn(work, || false).unwrap();
             }
-            (presser.busy_ns as f64 / (clock::monotonic_ns() - started_ns) as f64, sent)
+            (sender.busy_ns as f64 / (clock::monotonic_ns() - started_ns) as f64, sent)
         };
         attempt("a share of 0.3", || {
-            let (share, _) = spent(press(0.3, 0.0), 200_000);
+            let (share, _) = spent(sending_pace(0.3, 0.0), 200_000);
             // The last piece and the last sleep of thirty periods.
             holds((share - 0.3).abs() < 0.03, share.to_string())
         });
         attempt("200 kB a second", || {
-            let (_, sent) = spent(press(0.5, 400_000.0), 1000);
+            let (_, sent) = spent(sending_pace(0.5, 400_000.0), 1000);
             // For 0.3 s; 15 ms of them late.
             holds(sent.abs_diff(60_000) <= 3_000, sent.to_string())
         });

@@ -1,8 +1,8 @@
 //! The highest rate of datagrams without loss, by bisection (RFC 2544, section 26.1).
 use super::client::{Both, UdpSession};
 use super::datagrams::{loss_ratio, UdpTransferStats};
-use super::samples::ways;
-use super::Task;
+use super::samples::directions;
+use super::TransferTask;
 use crate::error::Result;
 use crate::trial::Trial;
 use nephoscope_wire::lines::Peer;
@@ -12,7 +12,7 @@ const REACHED_RATIO: f64 = 0.98;
 
 /// One trial of the search.
 #[derive(Clone, Copy, Debug)]
-pub struct Step {
+pub struct SearchStep {
     pub end_ns: u64,
     /// Datagrams per second that left, of the slower direction.
     pub offered_per_s: f64,
@@ -20,10 +20,10 @@ pub struct Step {
     pub loss_ratio: f64,
 }
 
-pub struct SearchResult {
-    pub steps: Vec<Step>,
+pub struct RateSearchResult {
+    pub steps: Vec<SearchStep>,
     /// The fastest step without loss, and what both sides saw in it.
-    pub best: Option<(Step, Both<UdpTransferStats>)>,
+    pub best: Option<(SearchStep, Both<UdpTransferStats>)>,
     /// Why the search ended before the rate that is the first with loss was found.
     pub note: Option<String>,
 }
@@ -53,21 +53,21 @@ impl Bisection {
 /// `goal_ratio` counts as none.
 pub fn search(
     trial: &mut Trial,
-    task: &Task,
+    task: &TransferTask,
     peer: Peer,
     steps: u64,
     goal_ratio: f64,
-) -> Result<SearchResult> {
+) -> Result<RateSearchResult> {
     let mut path = UdpSession::open(trial.session, peer)?;
     let mut bounds = Bisection { lossless_per_s: 0.0, lossy_per_s: task.per_s };
-    let mut result = SearchResult { steps: Vec::new(), best: None, note: None };
+    let mut result = RateSearchResult { steps: Vec::new(), best: None, note: None };
     for number in 0..steps {
         if trial.session.is_stopped() {
             break;
         }
         let per_s = if number == 0 { task.per_s } else { bounds.middle() };
         let more_follow = number + 1 < steps;
-        let transfer = path.carry(trial, &Task { per_s, number, more_follow, ..*task })?;
+        let transfer = path.carry(trial, &TransferTask { per_s, number, more_follow, ..*task })?;
         let Some(step) = judge(trial.out.at_ns(), task, &transfer) else { break };
         result.steps.push(step);
         let is_lossless = step.loss_ratio <= goal_ratio;
@@ -91,13 +91,17 @@ pub fn search(
 }
 
 /// `None` where a direction sent nothing.
-fn judge(end_ns: u64, task: &Task, transfer: &Both<UdpTransferStats>) -> Option<Step> {
+fn judge(
+    end_ns: u64,
+    task: &TransferTask,
+    transfer: &Both<UdpTransferStats>,
+) -> Option<SearchStep> {
     let (mut offered_per_s, mut worst) = (f64::INFINITY, 0.0_f64);
-    for (_, sender, receiver) in ways(task, transfer) {
+    for (_, sender, receiver) in directions(task, transfer) {
         offered_per_s = offered_per_s.min(sender.sent.per_s?);
         worst = worst.max(loss_ratio(&sender.sent, &receiver.received)?);
     }
-    Some(Step { end_ns, offered_per_s, loss_ratio: worst })
+    Some(SearchStep { end_ns, offered_per_s, loss_ratio: worst })
 }
 
 #[cfg(test)]

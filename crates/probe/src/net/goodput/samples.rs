@@ -2,7 +2,7 @@
 use super::client::Both;
 use super::datagrams::UdpTransferStats;
 use super::tcp_streams::TcpTransferStats;
-use super::Task;
+use super::TransferTask;
 use crate::error::Result;
 use crate::trial::{factors, Factors, Trial};
 
@@ -24,19 +24,24 @@ impl CpuUse for UdpTransferStats {
     }
 }
 
-pub fn way(direction: &str) -> Factors {
+pub fn direction_factors(direction: &str) -> Factors {
     factors! {"direction": direction}
 }
 
 /// (name, sender, receiver) of each direction that was asked for.
-pub fn ways<'a, T>(task: &Task, both: &'a Both<T>) -> Vec<(&'static str, &'a T, &'a T)> {
-    let all =
-        [(task.up, ("up", &both.near, &both.far)), (task.down, ("down", &both.far, &both.near))];
-    all.into_iter().filter(|(wanted, _)| *wanted).map(|(_, way)| way).collect()
+pub fn directions<'a, T>(
+    task: &TransferTask,
+    sides: &'a Both<T>,
+) -> Vec<(&'static str, &'a T, &'a T)> {
+    let all = [
+        (task.up, ("up", &sides.near, &sides.far)),
+        (task.down, ("down", &sides.far, &sides.near)),
+    ];
+    all.into_iter().filter(|(wanted, _)| *wanted).map(|(_, direction)| direction).collect()
 }
 
-pub fn emit_used_cpus(trial: &mut Trial, both: &Both<impl CpuUse>) -> Result<()> {
-    for (side, stats) in [("near", &both.near), ("far", &both.far)] {
+pub fn emit_used_cpus(trial: &mut Trial, sides: &Both<impl CpuUse>) -> Result<()> {
+    for (side, stats) in [("near", &sides.near), ("far", &sides.far)] {
         let (cpu_ns, elapsed_ns) = stats.cpu_and_elapsed_ns();
         let cpus = cpu_ns as f64 / elapsed_ns.max(1) as f64;
         trial.out.emit("used_cpus", cpus, factors! {"side": side})?;

@@ -1,6 +1,6 @@
 //! The far side of `net.throughput` and of the loads.
-use super::datagrams::{self, Way};
-use super::{tcp_streams, StreamRole, Task};
+use super::datagrams::{self, DatagramPath};
+use super::{tcp_streams, StreamRole, TransferTask};
 use crate::error::Result;
 use crate::net::connection::{readable, End};
 use crate::net::messages::{gone, receive_message, send_message, Signal, UdpPort};
@@ -22,7 +22,7 @@ pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value> {
     };
     let mut peer = peer.patient();
     loop {
-        let task = receive_message::<Task>(&mut peer)?.checked()?;
+        let task = receive_message::<TransferTask>(&mut peer)?.checked()?;
         send_message(&mut peer, &UdpPort { udp_port: address.port() })?;
         if task.tcp {
             return streams(&task, &mut reception, &mut peer);
@@ -39,7 +39,7 @@ fn nothing() -> Value {
     json!({"sent_bytes": 0, "received_bytes": 0})
 }
 
-fn streams(task: &Task, reception: &mut Reception, peer: &mut End) -> Result<Value> {
+fn streams(task: &TransferTask, reception: &mut Reception, peer: &mut End) -> Result<Value> {
     let (mut senders, mut receivers) = (Vec::new(), Vec::new());
     let wanted = task.streams * (usize::from(task.up) + usize::from(task.down));
     while senders.len() + receivers.len() < wanted {
@@ -61,7 +61,12 @@ fn streams(task: &Task, reception: &mut Reception, peer: &mut End) -> Result<Val
     Ok(json!({"sent_bytes": stats.sent_bytes, "received_bytes": stats.received_bytes}))
 }
 
-fn carry(task: &Task, socket: &UdpSocket, listen: &ListenConfig, peer: &mut End) -> Result<Value> {
+fn carry(
+    task: &TransferTask,
+    socket: &UdpSocket,
+    listen: &ListenConfig,
+    peer: &mut End,
+) -> Result<Value> {
     let flow_id = flow_id(&listen.token).wrapping_add(task.number);
     let session = peer.session();
     let over =
@@ -75,8 +80,8 @@ fn carry(task: &Task, socket: &UdpSocket, listen: &ListenConfig, peer: &mut End)
         return Ok(nothing());
     }
     let far = source.ok_or_else(gone)?;
-    let way = Way { socket, flow_id, far, sends: task.down };
-    let stats = datagrams::run(session, task, &way, |receiving, sender_ended| {
+    let path = DatagramPath { socket, flow_id, far, sends: task.down };
+    let stats = datagrams::run(session, task, &path, |receiving, sender_ended| {
         if !wait_for_message(peer)? {
             receiving.until_ns.store(0, Ordering::Relaxed);
             return Ok(());

@@ -1,8 +1,8 @@
 //! The samples of `net.throughput` over TCP.
 use super::client::Both;
-use super::samples::{emit_intervals, emit_used_cpus, way, ways};
+use super::samples::{direction_factors, directions, emit_intervals, emit_used_cpus};
 use super::tcp_streams::TcpTransferStats;
-use super::Task;
+use super::TransferTask;
 use crate::error::Result;
 use crate::net::tcp_info::TcpInfo;
 use crate::trial::{factors, Trial};
@@ -10,42 +10,53 @@ use crate::trial::{factors, Trial};
 /// bottleneck_bits_per_s: rate of the slowest link; 0 if it is not known.
 pub fn emit(
     trial: &mut Trial,
-    task: &Task,
-    both: &Both<TcpTransferStats>,
+    task: &TransferTask,
+    sides: &Both<TcpTransferStats>,
     bottleneck_bits_per_s: f64,
 ) -> Result<()> {
-    for (direction, sender, receiver) in ways(task, both) {
+    for (direction, sender, receiver) in directions(task, sides) {
         let goodput: f64 = receiver.rates.iter().sum();
-        trial.out.emit("goodput_bytes_per_s", goodput, way(direction))?;
+        trial.out.emit("goodput_bytes_per_s", goodput, direction_factors(direction))?;
         for (stream, rate) in receiver.rates.iter().enumerate() {
             let factors = factors! {"direction": direction, "stream": stream};
             trial.out.emit("stream_goodput_bytes_per_s", *rate, factors)?;
         }
         let intervals = &receiver.intervals;
-        emit_intervals(trial, "interval_goodput_bytes_per_s", intervals, &way(direction))?;
+        emit_intervals(
+            trial,
+            "interval_goodput_bytes_per_s",
+            intervals,
+            &direction_factors(direction),
+        )?;
         trial.out.emit_pairs(
             "block_goodput_bytes_per_s",
             receiver.blocks.rates.iter().copied(),
-            &way(direction),
+            &direction_factors(direction),
         )?;
         let variation = receiver.blocks.variation();
-        trial.out.emit_known(&[("block_goodput_cv_ratio", variation)], &way(direction))?;
+        trial
+            .out
+            .emit_known(&[("block_goodput_cv_ratio", variation)], &direction_factors(direction))?;
         for (stream, series) in receiver.blocks.series.iter().enumerate() {
             let factors = factors! {"direction": direction, "stream": stream};
             emit_intervals(trial, "timed_block_goodput_bytes_per_s", series, &factors)?;
         }
-        trial.out.emit("sent_bytes", sender.sent_bytes as f64, way(direction))?;
+        trial.out.emit("sent_bytes", sender.sent_bytes as f64, direction_factors(direction))?;
         if task.stream_bytes > 0 {
-            trial.out.emit("transfer_ns", receiver.transfer_ns as f64, way(direction))?;
+            trial.out.emit(
+                "transfer_ns",
+                receiver.transfer_ns as f64,
+                direction_factors(direction),
+            )?;
         }
         let Some(info) = sender.info else { continue };
         emit_info(trial, direction, &info)?;
         emit_info_intervals(trial, direction, &sender.info_intervals)?;
         let ideal = info.ideal_bytes_per_s(bottleneck_bits_per_s).filter(|ideal| *ideal > 0.0);
         let ratio = ideal.filter(|_| goodput > 0.0).map(|ideal| ideal / goodput);
-        trial.out.emit_known(&[("transfer_time_ratio", ratio)], &way(direction))?;
+        trial.out.emit_known(&[("transfer_time_ratio", ratio)], &direction_factors(direction))?;
     }
-    emit_used_cpus(trial, both)
+    emit_used_cpus(trial, sides)
 }
 
 fn emit_info(trial: &mut Trial, direction: &str, info: &TcpInfo) -> Result<()> {
@@ -61,7 +72,7 @@ fn emit_info(trial: &mut Trial, direction: &str, info: &TcpInfo) -> Result<()> {
         ("receiver_limited_ratio", limits.map(|ratios| ratios.by_receiver)),
         ("sender_limited_ratio", limits.map(|ratios| ratios.by_sender)),
     ];
-    trial.out.emit_known(&values, &way(direction))
+    trial.out.emit_known(&values, &direction_factors(direction))
 }
 
 fn emit_info_intervals(
@@ -81,7 +92,7 @@ fn emit_info_intervals(
         ];
         for (metric, value) in values {
             if let Some(value) = value {
-                trial.out.emit_at(metric, value, 1, *at_ns, way(direction))?;
+                trial.out.emit_at(metric, value, 1, *at_ns, direction_factors(direction))?;
             }
         }
     }

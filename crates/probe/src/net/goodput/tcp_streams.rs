@@ -1,14 +1,14 @@
 //! TCP streams, each with a thread at either end; the same code on both sides.
 use super::blocks::{BlockRates, Blocks};
 use super::paced_sender::PacedSender;
-use super::{Intervals, Task};
+use super::{Intervals, TransferTask};
 use crate::error::{ProbeError, Result};
 use crate::load::busy_time::Busy;
 use crate::memory::buffer::{Buffer, Pages};
 use crate::net::connection::End;
-use crate::net::meter::Meter;
+use crate::net::meter::ByteMeter;
 use crate::net::tcp_info::TcpInfo;
-use crate::threads::workers::{self, Worker};
+use crate::threads::workers::{self, JoinedWorker};
 use crate::trial::idle_cpu;
 use nephoscope_linux::clock;
 use nephoscope_linux::files;
@@ -59,7 +59,7 @@ pub struct Progress {
 /// Sends on some connections and receives on others until `over` says so, then until the far side
 /// ends too. `finish` is called once in between.
 pub fn run(
-    task: &Task,
+    task: &TransferTask,
     senders: Vec<End>,
     receivers: Vec<End>,
     mut over: impl FnMut(&Progress, u64) -> Result<bool>,
@@ -132,18 +132,18 @@ pub fn run(
         let finished = ended.and_then(|()| finish());
         let mut infos = Vec::new();
         for thread in sending {
-            let (bytes, end) = thread.and_then(Worker::join)?;
+            let (bytes, end) = thread.and_then(JoinedWorker::join)?;
             stats.sent_bytes += bytes;
             infos.extend(TcpInfo::settled(&end)?);
         }
         let mut blocks = Vec::new();
         for thread in receiving {
-            let (meter, of_stream) = thread.and_then(Worker::join)?;
+            let (meter, of_stream) = thread.and_then(JoinedWorker::join)?;
             blocks.push(of_stream);
             stats.transfer_ns = stats.transfer_ns.max(meter.elapsed_ns());
             stats.received_bytes += meter.total_bytes;
             // A load may have had nothing to carry.
-            match task.press {
+            match task.pace {
                 Some(_) => stats.rates.push(meter.total_bytes as f64 * 1e9 / elapsed_ns as f64),
                 None => stats.rates.push(meter.bytes_per_s()?),
             }
@@ -164,8 +164,8 @@ pub fn run(
 }
 
 /// What the kernel knows of all `sockets` now; nothing of a load, which nobody asks about.
-fn read_together(task: &Task, sockets: &[RawFd]) -> Option<TcpInfo> {
-    if task.press.is_some() {
+fn read_together(task: &TransferTask, sockets: &[RawFd]) -> Option<TcpInfo> {
+    if task.pace.is_some() {
         return None;
     }
     let infos: Vec<_> = sockets.iter().filter_map(|socket| TcpInfo::read(*socket)).collect();
@@ -197,28 +197,28 @@ fn memory_file(data: &[u8]) -> Result<File> {
 }
 
 /// Sends until it is told to stop; the bytes sent.
-fn send(mut end: End, task: &Task, progress: &Progress, busy: &Busy) -> Result<(u64, End)> {
+fn send(mut end: End, task: &TransferTask, progress: &Progress, busy: &Busy) -> Result<(u64, End)> {
     let write_bytes =
-        task.press.map_or(task.send_bytes, |p| p.write_bytes(task.send_bytes, task.streams));
+        task.pace.map_or(task.send_bytes, |p| p.write_bytes(task.send_bytes, task.streams));
     let buffer = buffer(write_bytes)?;
     let data = &buffer.as_slice()[..write_bytes];
     let session = end.session();
     let over = || progress.stop.load(Ordering::Relaxed);
     let mut sent_bytes = 0;
-    if let Some(press) = &task.press {
+    if let Some(pace) = &task.pace {
         let socket = end.as_raw_fd();
-        let mut presser = PacedSender::new(
+        let mut sender = PacedSender::new(
             session,
-            press,
+            pace,
             socket,
             write_bytes,
             task.streams,
             task.interval_ns,
             busy,
         );
-        presser.limit_unsent_bytes();
+        sender.limit_unsent_bytes();
         while !over() {
-            sent_bytes += presser.turn(|| end.write(data).map(|bytes| bytes as u64), over)?;
+            sent_bytes += sender.turn(|| end.write(data).map(|bytes| bytes as u64), over)?;
         }
     }
     let file = task.zero_copy.then(|| memory_file(data)).transpose()?;
@@ -237,11 +237,11 @@ fn send(mut end: End, task: &Task, progress: &Progress, busy: &Busy) -> Result<(
 }
 
 /// Receives until the far side ends.
-fn receive(mut end: End, task: &Task, progress: &Progress) -> Result<(Meter, Blocks)> {
+fn receive(mut end: End, task: &TransferTask, progress: &Progress) -> Result<(ByteMeter, Blocks)> {
     let mut buffer = buffer(task.send_bytes)?;
     let space = &mut buffer.as_mut_slice()[..task.send_bytes];
     let is_by_time = task.stream_bytes == 0;
-    let mut meter = Meter::open(u64::MAX, if is_by_time { task.duration_ns } else { 0 });
+    let mut meter = ByteMeter::open(u64::MAX, if is_by_time { task.duration_ns } else { 0 });
     let mut blocks = Blocks::new(task.block_bytes, task.streams, clock::monotonic_ns());
     let session = end.session();
     let (mut begun, mut complete) = (false, false);

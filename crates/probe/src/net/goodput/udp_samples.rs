@@ -2,16 +2,16 @@
 use super::client::Both;
 use super::datagram_receiver::ReceivedStats;
 use super::datagrams::{loss_ratio, UdpTransferStats};
-use super::rate_search::SearchResult;
-use super::samples::{emit_intervals, emit_used_cpus, way, ways};
-use super::Task;
+use super::rate_search::RateSearchResult;
+use super::samples::{direction_factors, directions, emit_intervals, emit_used_cpus};
+use super::TransferTask;
 use crate::error::Result;
 use crate::net::udp::losses::wilson;
 use crate::net::variation::KEPT;
 use crate::trial::{factors, Trial};
 
-pub fn emit(trial: &mut Trial, task: &Task, both: &Both<UdpTransferStats>) -> Result<()> {
-    for (direction, sender, receiver) in ways(task, both) {
+pub fn emit(trial: &mut Trial, task: &TransferTask, sides: &Both<UdpTransferStats>) -> Result<()> {
+    for (direction, sender, receiver) in directions(task, sides) {
         let (sent, received) = (&sender.sent, &receiver.received);
         let interval = wilson(sent.packets - received.packets, sent.packets);
         let values = [
@@ -27,18 +27,23 @@ pub fn emit(trial: &mut Trial, task: &Task, both: &Both<UdpTransferStats>) -> Re
             ("duplicates_count", Some(received.duplicates as f64)),
             ("reordered_count", Some(received.reordered as f64)),
             ("late_sends_ratio", Some(sent.late_ratio)),
-            ("strangers_count", Some(received.strangers as f64)),
+            ("strangers_count", Some(received.unauthenticated_peers as f64)),
             ("receiver_drops_count", received.drops.map(|drops| drops as f64)),
         ];
-        trial.out.emit_known(&values, &way(direction))?;
+        trial.out.emit_known(&values, &direction_factors(direction))?;
         let intervals = &received.intervals;
-        emit_intervals(trial, "interval_goodput_bytes_per_s", intervals, &way(direction))?;
+        emit_intervals(
+            trial,
+            "interval_goodput_bytes_per_s",
+            intervals,
+            &direction_factors(direction),
+        )?;
         emit_distributions(trial, direction, received)?;
         // With pairs at random the slots are more than the datagrams.
         let slots_per_s = task.pairs.map_or(sent.per_s, |_| Some(task.per_s));
         emit_losses(trial, direction, slots_per_s, received)?;
     }
-    emit_used_cpus(trial, both)
+    emit_used_cpus(trial, sides)
 }
 
 fn emit_distributions(trial: &mut Trial, direction: &str, received: &ReceivedStats) -> Result<()> {
@@ -47,15 +52,22 @@ fn emit_distributions(trial: &mut Trial, direction: &str, received: &ReceivedSta
         ("pdv_ns", &received.pdv),
         ("block_goodput_bytes_per_s", &received.blocks.rates),
     ] {
-        trial.out.emit_pairs(metric, pairs.iter().copied(), &way(direction))?;
+        trial.out.emit_pairs(metric, pairs.iter().copied(), &direction_factors(direction))?;
     }
     if !received.pdv.is_empty() && received.packets > KEPT as u64 {
         trial.out.note(format!("pdv_ns has the first {KEPT} datagrams of each direction."));
     }
     let variation = received.blocks.variation();
-    trial.out.emit_known(&[("block_goodput_cv_ratio", variation)], &way(direction))?;
+    trial
+        .out
+        .emit_known(&[("block_goodput_cv_ratio", variation)], &direction_factors(direction))?;
     for series in &received.blocks.series {
-        emit_intervals(trial, "timed_block_goodput_bytes_per_s", series, &way(direction))?;
+        emit_intervals(
+            trial,
+            "timed_block_goodput_bytes_per_s",
+            series,
+            &direction_factors(direction),
+        )?;
     }
     Ok(())
 }
@@ -68,7 +80,7 @@ fn emit_losses(
 ) -> Result<()> {
     let losses = &received.losses;
     let Some(slot_ns) = slots_per_s.map(|per_s| 1e9 / per_s) else { return Ok(()) };
-    losses.emit(trial, slot_ns, &way(direction))?;
+    losses.emit(trial, slot_ns, &direction_factors(direction))?;
     if !losses.pairs.is_symmetric() {
         let (starts, ends) = (losses.pairs.only_second, losses.pairs.only_first);
         trial.out.note(format!("The numbers of starts ({starts}) and ends ({ends}) of loss differ by more than by coincidence: the datagrams themselves may cause it."));
@@ -76,16 +88,16 @@ fn emit_losses(
     Ok(())
 }
 
-pub fn emit_search(trial: &mut Trial, task: &Task, found: SearchResult) -> Result<()> {
-    for step in &found.steps {
+pub fn emit_search(trial: &mut Trial, task: &TransferTask, search: RateSearchResult) -> Result<()> {
+    for step in &search.steps {
         let (offered, loss) = (step.offered_per_s, step.loss_ratio);
         trial.out.emit_at("search_offered_per_s", offered, 1, step.end_ns, factors! {})?;
         trial.out.emit_at("search_loss_ratio", loss, 1, step.end_ns, factors! {})?;
     }
-    if let Some(note) = found.note {
+    if let Some(note) = search.note {
         trial.out.note(note);
     }
-    let Some((step, both)) = found.best else {
+    let Some((step, both)) = search.best else {
         trial
             .out
             .note("Every step of the search lost datagrams, so no rate without loss is known.");

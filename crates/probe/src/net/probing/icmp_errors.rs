@@ -25,7 +25,7 @@ struct ExtendedError {
 
 /// Why a packet did not arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failure {
+pub enum DeliveryFailure {
     /// Its hops were used up.
     HopsUsedUp,
     /// It is longer than the next link carries: so many bytes.
@@ -40,7 +40,7 @@ pub enum Failure {
 pub struct Report {
     pub sequence: Option<u16>,
     pub router: Option<IpAddr>,
-    pub failure: Failure,
+    pub failure: DeliveryFailure,
 }
 
 impl IcmpSocket {
@@ -80,15 +80,15 @@ impl IcmpSocket {
     }
 }
 
-fn failure(error: &ExtendedError) -> Failure {
+fn failure(error: &ExtendedError) -> DeliveryFailure {
     const ORIGIN_ICMP: u8 = 2;
     const ORIGIN_ICMP6: u8 = 3;
     if error.errno == libc::EMSGSIZE as u32 {
-        return Failure::TooLong { mtu_bytes: u64::from(error.info) };
+        return DeliveryFailure::TooLong { mtu_bytes: u64::from(error.info) };
     }
     match (error.origin, error.icmp_type) {
-        (ORIGIN_ICMP, 11) | (ORIGIN_ICMP6, 3) => Failure::HopsUsedUp,
-        _ => Failure::Unreachable,
+        (ORIGIN_ICMP, 11) | (ORIGIN_ICMP6, 3) => DeliveryFailure::HopsUsedUp,
+        _ => DeliveryFailure::Unreachable,
     }
 }
 
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reports_are_told_apart() {
+    fn reports_are_distinguished() {
         let report = |errno: i32, origin, icmp_type, info| ExtendedError {
             errno: errno as u32,
             origin,
@@ -136,9 +136,9 @@ mod tests {
             data: 0,
         };
         let too_long = failure(&report(libc::EMSGSIZE, 2, 3, 1400));
-        assert_eq!(too_long, Failure::TooLong { mtu_bytes: 1400 });
-        assert_eq!(failure(&report(libc::EHOSTUNREACH, 2, 11, 0)), Failure::HopsUsedUp);
-        assert_eq!(failure(&report(libc::EHOSTUNREACH, 3, 3, 0)), Failure::HopsUsedUp);
-        assert_eq!(failure(&report(libc::EHOSTUNREACH, 2, 3, 0)), Failure::Unreachable);
+        assert_eq!(too_long, DeliveryFailure::TooLong { mtu_bytes: 1400 });
+        assert_eq!(failure(&report(libc::EHOSTUNREACH, 2, 11, 0)), DeliveryFailure::HopsUsedUp);
+        assert_eq!(failure(&report(libc::EHOSTUNREACH, 3, 3, 0)), DeliveryFailure::HopsUsedUp);
+        assert_eq!(failure(&report(libc::EHOSTUNREACH, 2, 3, 0)), DeliveryFailure::Unreachable);
     }
 }

@@ -1,5 +1,5 @@
 //! A socket for ICMP echo: the kernel's ping socket where it is allowed, else a raw one.
-use crate::error::{Kind, ProbeError, Result};
+use crate::error::{FailureKind, ProbeError, Result};
 use crate::net::udp::batch::{ask_for_kernel_times, wall_ns_of};
 use crate::net::udp::socket_address::to_storage;
 use std::io::{Error, ErrorKind};
@@ -19,7 +19,7 @@ pub struct IcmpSocket {
 }
 
 /// An echo reply.
-pub struct Reply {
+pub struct EchoReply {
     pub sequence: u16,
     /// Payload, at the beginning of the buffer.
     pub bytes: usize,
@@ -96,7 +96,7 @@ impl IcmpSocket {
 
     /// Receives an echo reply into `buffer`, payload first, without waiting; `None` when nothing is
     /// there. What is no reply to this socket is skipped.
-    pub fn receive(&self, buffer: &mut [u8]) -> Result<Option<Reply>, Error> {
+    pub fn receive(&self, buffer: &mut [u8]) -> Result<Option<EchoReply>, Error> {
         loop {
             let mut control = [0u64; CONTROL_WORDS];
             let (bytes, message) = match self.receive_message(buffer, &mut control, 0) {
@@ -114,7 +114,7 @@ impl IcmpSocket {
                 let payload = start + HEADER_BYTES;
                 buffer.copy_within(payload..bytes, 0);
                 let kernel_wall_ns = wall_ns_of(&message);
-                return Ok(Some(Reply { sequence, bytes: bytes - payload, kernel_wall_ns }));
+                return Ok(Some(EchoReply { sequence, bytes: bytes - payload, kernel_wall_ns }));
             }
         }
     }
@@ -184,7 +184,7 @@ fn checksum(packet: &[u8]) -> u16 {
 
 fn not_permitted(error: &Error) -> ProbeError {
     ProbeError::new(
-        Kind::Lacks,
+        FailureKind::Lacks,
         "icmp_not_permitted",
         format!("This user may not send ICMP echo requests: {error}."),
         "Run it as root, or permit it: sysctl net.ipv4.ping_group_range='0 2147483647'.",
@@ -194,7 +194,7 @@ fn not_permitted(error: &Error) -> ProbeError {
 /// The sentence for a host to which no packet can leave.
 pub fn unreachable(to: IpAddr, error: &Error) -> ProbeError {
     ProbeError::new(
-        Kind::Failed,
+        FailureKind::Failed,
         "unreachable",
         format!("No packet can be sent to {to}: {error}."),
         "See whether this host has a route there (ip route get).",

@@ -1,7 +1,7 @@
 //! Probes with a socket each: TCP connections, and datagrams whose answers carry no number.
 use super::icmp_socket::unreachable;
 use super::Prober;
-use crate::error::{Kind, ProbeError, Result};
+use crate::error::{FailureKind, ProbeError, Result};
 use crate::net::round_trips::Arrival;
 use crate::net::set_option;
 use crate::net::udp::socket_address::to_storage;
@@ -17,7 +17,7 @@ const EVENTS: usize = 64;
 
 /// What a probe does, and what answers it.
 #[derive(Clone, Debug)]
-pub enum Exchange {
+pub enum ProbeExchange {
     /// A TCP connection that is established, and reset at once.
     Connect,
     /// A datagram, answered by any datagram that begins with `answer`.
@@ -26,7 +26,7 @@ pub enum Exchange {
 
 pub struct OneSocketEach {
     to: SocketAddr,
-    exchange: Exchange,
+    exchange: ProbeExchange,
     epoll: OwnedFd,
     open: BTreeMap<u64, OwnedFd>,
     /// Probes that the far side refused.
@@ -35,7 +35,7 @@ pub struct OneSocketEach {
 }
 
 impl OneSocketEach {
-    pub fn new(to: SocketAddr, exchange: Exchange) -> Result<Self> {
+    pub fn new(to: SocketAddr, exchange: ProbeExchange) -> Result<Self> {
         // SAFETY: a plain system call that returns a new descriptor or -1.
         let epoll = match unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) } {
             -1 => return Err(ProbeError::os("epoll_create1", &Error::last_os_error())),
@@ -48,7 +48,7 @@ impl OneSocketEach {
     /// A new socket that waits for no call and leaves nothing behind when it is closed.
     fn socket(&self) -> Result<OwnedFd, Error> {
         let family = if self.to.is_ipv6() { libc::AF_INET6 } else { libc::AF_INET };
-        let is_tcp = matches!(self.exchange, Exchange::Connect);
+        let is_tcp = matches!(self.exchange, ProbeExchange::Connect);
         let kind = if is_tcp { libc::SOCK_STREAM } else { libc::SOCK_DGRAM };
         let flags = libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
         // SAFETY: a plain system call that returns a new descriptor or -1.
@@ -74,8 +74,8 @@ impl OneSocketEach {
 
     fn watch(&self, fd: &OwnedFd, sequence: u64) -> Result<(), Error> {
         let ready = match self.exchange {
-            Exchange::Connect => libc::EPOLLOUT,
-            Exchange::Datagram { .. } => libc::EPOLLIN,
+            ProbeExchange::Connect => libc::EPOLLOUT,
+            ProbeExchange::Datagram { .. } => libc::EPOLLIN,
         };
         let mut event = libc::epoll_event { events: ready as u32, u64: sequence };
         let (epoll, fd) = (self.epoll.as_raw_fd(), fd.as_raw_fd());
@@ -90,8 +90,8 @@ impl OneSocketEach {
     fn finish(&mut self, sequence: u64) -> Result<bool> {
         let Some(fd) = self.open.remove(&sequence) else { return Ok(false) };
         let is_answered = match &self.exchange {
-            Exchange::Connect => take_error(&fd).is_none(),
-            Exchange::Datagram { answer, .. } => {
+            ProbeExchange::Connect => take_error(&fd).is_none(),
+            ProbeExchange::Datagram { answer, .. } => {
                 receive_datagram(&fd).is_some_and(|datagram| datagram.starts_with(answer))
             }
         };
@@ -108,7 +108,7 @@ impl OneSocketEach {
 
     fn closed(&self) -> ProbeError {
         ProbeError::new(
-            Kind::Failed,
+            FailureKind::Failed,
             "closed_port",
             format!("Port {} of {} is closed: it refused the probe.", self.to.port(), self.to.ip()),
             "Start the server there, or set the port on which it listens.",
@@ -123,7 +123,7 @@ impl Prober for OneSocketEach {
         }
         let sent = self.socket().and_then(|fd| {
             self.watch(&fd, sequence)?;
-            if let Exchange::Datagram { question, .. } = &self.exchange {
+            if let ProbeExchange::Datagram { question, .. } = &self.exchange {
                 send_datagram(&fd, question)?;
             }
             Ok(fd)
@@ -196,7 +196,7 @@ mod tests {
     fn a_connection_is_an_answer_and_a_closed_port_a_sentence() {
         let listener = TcpListener::bind(local(0)).unwrap();
         let address = listener.local_addr().unwrap();
-        let mut prober = OneSocketEach::new(address, Exchange::Connect).unwrap();
+        let mut prober = OneSocketEach::new(address, ProbeExchange::Connect).unwrap();
         let mut answers = Vec::new();
         assert!(prober.send(7).unwrap());
         while answers.is_empty() {
@@ -204,7 +204,7 @@ mod tests {
         }
         assert_eq!(answers[0].0, 7);
         drop(listener);
-        let mut closed = OneSocketEach::new(address, Exchange::Connect).unwrap();
+        let mut closed = OneSocketEach::new(address, ProbeExchange::Connect).unwrap();
         let refused = loop {
             let sent = closed.send(0).map(|_| ());
             let received =
@@ -219,7 +219,8 @@ mod tests {
     #[test]
     fn a_datagram_is_answered_by_one_that_begins_as_it_should() {
         let far = UdpSocket::bind(local(0)).unwrap();
-        let exchange = Exchange::Datagram { question: b"ask".to_vec(), answer: b"yes".to_vec() };
+        let exchange =
+            ProbeExchange::Datagram { question: b"ask".to_vec(), answer: b"yes".to_vec() };
         let mut prober = OneSocketEach::new(far.local_addr().unwrap(), exchange).unwrap();
         let mut answers = Vec::new();
         let mut buffer = [0u8; 10];

@@ -1,5 +1,5 @@
 //! The path to a host: its hops, and the longest packet that it carries whole.
-use super::icmp_errors::Failure;
+use super::icmp_errors::DeliveryFailure;
 use super::icmp_socket::{unreachable, IcmpSocket, HEADER_BYTES};
 use super::wait_readable;
 use crate::error::{ProbeError, Result};
@@ -18,7 +18,7 @@ const LONGEST_BYTES: u64 = 65_535;
 
 /// What became of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Answer {
+enum HopResponse {
     Destination { rtt_ns: u64 },
     Router { address: IpAddr, rtt_ns: u64 },
     TooLong { mtu_bytes: u64 },
@@ -33,7 +33,7 @@ pub struct Hop {
     pub sent: u64,
 }
 
-pub struct Path {
+pub struct ProbedPath {
     session: Session,
     socket: IcmpSocket,
     to: IpAddr,
@@ -56,7 +56,7 @@ pub struct PathMtu {
     pub is_silent: bool,
 }
 
-impl Path {
+impl ProbedPath {
     pub fn open(session: Session, to: IpAddr, wait_ns: u64) -> Result<Self> {
         let socket = IcmpSocket::open(to)?;
         socket.ask_for_reports().map_err(|error| ProbeError::os("Setting up a socket", &error))?;
@@ -70,13 +70,13 @@ impl Path {
             let mut hop = Hop { answers: Vec::new(), sent: probes };
             for _ in 0..probes {
                 match self.exchange(self.shortest_bytes(), hop_limit)? {
-                    Answer::Destination { rtt_ns } => {
+                    HopResponse::Destination { rtt_ns } => {
                         hop.answers.push((self.to, rtt_ns));
                         path.is_complete = true;
                     }
-                    Answer::Router { address, rtt_ns } => hop.answers.push((address, rtt_ns)),
-                    Answer::Unreachable { address } => path.refused_by = address,
-                    Answer::TooLong { .. } | Answer::Silence => {}
+                    HopResponse::Router { address, rtt_ns } => hop.answers.push((address, rtt_ns)),
+                    HopResponse::Unreachable { address } => path.refused_by = address,
+                    HopResponse::TooLong { .. } | HopResponse::Silence => {}
                 }
             }
             path.hops.push(hop);
@@ -99,8 +99,8 @@ impl Path {
     fn try_length(&mut self, bytes: u64) -> Result<Length> {
         for _ in 0..ATTEMPTS {
             match self.exchange(bytes, HOPS_MAX)? {
-                Answer::Destination { .. } => return Ok(Length::Passes),
-                Answer::TooLong { mtu_bytes } => return Ok(Length::Refused { mtu_bytes }),
+                HopResponse::Destination { .. } => return Ok(Length::Passes),
+                HopResponse::TooLong { mtu_bytes } => return Ok(Length::Refused { mtu_bytes }),
                 _ => {}
             }
         }
@@ -121,7 +121,7 @@ impl Path {
     }
 
     /// Sends a packet of `bytes`, headers included, and waits for what becomes of it.
-    fn exchange(&mut self, bytes: u64, hop_limit: u8) -> Result<Answer> {
+    fn exchange(&mut self, bytes: u64, hop_limit: u8) -> Result<HopResponse> {
         self.session.check()?;
         self.sequence = self.sequence.wrapping_add(1);
         let mut packet = vec![0u8; (bytes - self.ip_header_bytes()) as usize];
@@ -135,8 +135,8 @@ impl Path {
             }
             let own = std::iter::from_fn(|| self.socket.next_report()).last();
             return Ok(match own.map(|report| report.failure) {
-                Some(Failure::TooLong { mtu_bytes }) => Answer::TooLong { mtu_bytes },
-                _ => Answer::TooLong { mtu_bytes: bytes - 1 },
+                Some(DeliveryFailure::TooLong { mtu_bytes }) => HopResponse::TooLong { mtu_bytes },
+                _ => HopResponse::TooLong { mtu_bytes: bytes - 1 },
             });
         }
         let until_ns = sent_ns + self.wait_ns;
@@ -149,7 +149,7 @@ impl Path {
                 }
             }
         }
-        Ok(Answer::Silence)
+        Ok(HopResponse::Silence)
     }
 
     fn send(&self, packet: &[u8]) -> Result<(), Error> {
@@ -166,21 +166,23 @@ impl Path {
     }
 
     /// The answer to the latest packet, if it is there.
-    fn take_answer(&self, buffer: &mut [u8], sent_ns: u64) -> Option<Answer> {
+    fn take_answer(&self, buffer: &mut [u8], sent_ns: u64) -> Option<HopResponse> {
         let reply = self.socket.receive(buffer);
         let rtt_ns = clock::monotonic_ns() - sent_ns;
         if reply.ok().flatten().is_some_and(|reply| reply.sequence == self.sequence) {
-            return Some(Answer::Destination { rtt_ns });
+            return Some(HopResponse::Destination { rtt_ns });
         }
         while let Some(report) = self.socket.next_report() {
             if report.sequence != Some(self.sequence) {
                 continue;
             }
             return Some(match (report.failure, report.router) {
-                (Failure::HopsUsedUp, Some(address)) => Answer::Router { address, rtt_ns },
-                (Failure::HopsUsedUp, None) => Answer::Silence,
-                (Failure::TooLong { mtu_bytes }, _) => Answer::TooLong { mtu_bytes },
-                (Failure::Unreachable, address) => Answer::Unreachable { address },
+                (DeliveryFailure::HopsUsedUp, Some(address)) => {
+                    HopResponse::Router { address, rtt_ns }
+                }
+                (DeliveryFailure::HopsUsedUp, None) => HopResponse::Silence,
+                (DeliveryFailure::TooLong { mtu_bytes }, _) => HopResponse::TooLong { mtu_bytes },
+                (DeliveryFailure::Unreachable, address) => HopResponse::Unreachable { address },
             });
         }
         None

@@ -2,7 +2,7 @@
 //!
 //! The calls are made directly: musl's `sendmmsg` sends one at a time.
 use super::socket_address::{from_storage, to_storage};
-use crate::error::{Kind, ProbeError, Result};
+use crate::error::{FailureKind, ProbeError, Result};
 use crate::net::{read_option, set_option};
 use crate::trial::session::Session;
 use std::io::{Error, ErrorKind};
@@ -26,7 +26,7 @@ const UDP_GRO: libc::c_int = 104;
 const SINGLES_IN_A_ROW: usize = 16;
 
 /// Room for datagrams and their addresses.
-pub struct Batch {
+pub struct DatagramBatch {
     session: Session,
     slot_bytes: usize,
     data: Vec<u8>,
@@ -42,9 +42,9 @@ pub struct Batch {
 }
 
 // SAFETY: the pointers inside lead into the batch's own vectors, whose contents stay where they are.
-unsafe impl Send for Batch {}
+unsafe impl Send for DatagramBatch {}
 
-impl Batch {
+impl DatagramBatch {
     /// Room for [`SLOTS`] datagrams of at most `slot_bytes`.
     pub fn new(session: Session, slot_bytes: usize) -> Self {
         // SAFETY: plain C structs, for which all zero is valid.
@@ -305,7 +305,7 @@ pub fn set_segment_bytes(socket: &UdpSocket, bytes: usize) -> Result<()> {
     let bytes = bytes as libc::c_int;
     set_option(socket.as_raw_fd(), libc::SOL_UDP, UDP_SEGMENT, bytes).map_err(|error| {
         ProbeError::new(
-            Kind::Lacks,
+            FailureKind::Lacks,
             "no_segmentation_offload",
             format!("This kernel cannot cut a message into datagrams (UDP_SEGMENT): {error}."),
             "Set segmentation_offload to false.",
@@ -338,15 +338,15 @@ mod tests {
     fn a_batch_goes_through_and_comes_back() {
         let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let (near, far) = (socket(any).unwrap(), socket(any).unwrap());
-        let mut batch = Batch::new(Session::detached(), 100);
+        let mut batch = DatagramBatch::new(Session::detached(), 100);
         batch.address(far.local_addr().unwrap(), 60);
         for slot in 0..5 {
             batch.slot(slot)[0] = slot as u8;
         }
         assert_eq!(batch.send(&near, 5).unwrap(), 5);
-        let mut there = Batch::new(Session::detached(), 100);
-        let mut seen = 0;
-        while seen < 5 {
+        let mut there = DatagramBatch::new(Session::detached(), 100);
+        let mut received = 0;
+        while received < 5 {
             let got = there.receive(&far).unwrap();
             for slot in 0..got {
                 assert_eq!(there.source(slot), Some(near.local_addr().unwrap()));
@@ -354,7 +354,7 @@ mod tests {
                 there.answer(slot, slot);
             }
             assert_eq!(there.send(&far, got).unwrap(), got);
-            seen += got;
+            received += got;
         }
         ask_for_kernel_times(&near).unwrap();
         let got = batch.receive(&near).unwrap();
@@ -367,7 +367,7 @@ mod tests {
     fn joined_slots_arrive(bytes: usize, messages: usize, joined: bool) {
         let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let (near, far) = (socket(any).unwrap(), socket(any).unwrap());
-        let mut batch = Batch::new(Session::detached(), bytes);
+        let mut batch = DatagramBatch::new(Session::detached(), bytes);
         batch.address(far.local_addr().unwrap(), bytes);
         (0..SLOTS).for_each(|slot| batch.slot(slot)[0] = slot as u8);
         set_segment_bytes(&near, bytes).unwrap();
@@ -376,18 +376,19 @@ mod tests {
         }
         assert_eq!(batch.join_slots(), messages);
         assert_eq!(batch.send(&near, messages).unwrap(), messages);
-        let mut there = Batch::new(Session::detached(), if joined { LONGEST_BYTES } else { 2000 });
-        let mut seen = Vec::new();
-        while seen.len() < SLOTS {
+        let mut there =
+            DatagramBatch::new(Session::detached(), if joined { LONGEST_BYTES } else { 2000 });
+        let mut received = Vec::new();
+        while received.len() < SLOTS {
             for slot in 0..there.receive_up_to(&far, SLOTS).unwrap() {
                 assert!(joined || there.received(slot).len() == bytes);
                 for datagram in there.datagrams(slot) {
                     assert_eq!(datagram.len(), bytes);
-                    seen.push(usize::from(datagram[0]));
+                    received.push(usize::from(datagram[0]));
                 }
             }
         }
-        assert!(seen.iter().copied().eq(0..SLOTS));
+        assert!(received.iter().copied().eq(0..SLOTS));
     }
 
     #[test]

@@ -51,7 +51,8 @@ pub struct EpisodePairs {
     pub all: u64,
     pub only_first: u64,
     pub only_second: u64,
-    pub both: u64,
+    #[serde(rename = "both")]
+    pub both_lost: u64,
 }
 
 impl Arrived {
@@ -113,7 +114,7 @@ impl EpisodePairs {
     fn add(&mut self, first_lost: bool, second_lost: bool) {
         self.all += 1;
         match (first_lost, second_lost) {
-            (true, true) => self.both += 1,
+            (true, true) => self.both_lost += 1,
             (true, false) => self.only_first += 1,
             (false, true) => self.only_second += 1,
             (false, false) => {}
@@ -122,14 +123,14 @@ impl EpisodePairs {
 
     /// Returns the share of the time that lies in loss episodes; `None` without a pair.
     pub fn episode_ratio(&self) -> Option<f64> {
-        (self.all > 0).then(|| (self.only_first + self.both) as f64 / self.all as f64)
+        (self.all > 0).then(|| (self.only_first + self.both_lost) as f64 / self.all as f64)
     }
 
     /// Returns the mean length of an episode, in distances between datagrams; `None` where no
     /// episode begins or ends.
     pub fn episode_slots(&self) -> Option<f64> {
         let edges = self.only_first + self.only_second;
-        let touched = edges + self.both;
+        let touched = edges + self.both_lost;
         (edges > 0).then(|| 2.0 * (touched as f64 / edges as f64 - 1.0) + 1.0)
     }
 
@@ -161,7 +162,7 @@ pub fn wilson(lost: u64, sent: u64) -> Option<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::udp::slots::{PairSelection, Slots};
+    use crate::net::udp::slots::{PairSelection, SendSlots};
     use nephoscope_wire::random::Random;
     use std::collections::HashSet;
 
@@ -182,7 +183,7 @@ mod tests {
 
     #[test]
     fn the_estimates_of_a_worked_example() {
-        let pairs = EpisodePairs { all: 1000, only_first: 5, only_second: 5, both: 10 };
+        let pairs = EpisodePairs { all: 1000, only_first: 5, only_second: 5, both_lost: 10 };
         assert_eq!((pairs.episode_ratio(), pairs.episode_slots()), (Some(0.015), Some(3.0)));
         assert_eq!(EpisodePairs::default().episode_ratio(), None);
         assert_eq!(EpisodePairs { all: 9, ..EpisodePairs::default() }.episode_slots(), None);
@@ -208,7 +209,7 @@ mod tests {
             slot += length;
         }
         let lossy: HashSet<u64> = starts.iter().flat_map(|(at, len)| *at..at + len).collect();
-        let slots = Slots::new(Some(slot), Some(PairSelection { start_ratio, seed: seed + 1 }));
+        let slots = SendSlots::new(Some(slot), Some(PairSelection { start_ratio, seed: seed + 1 }));
         let mut arrived = Arrived::default();
         for (sequence, at) in (0..).zip(slots.clone()) {
             if !lossy.contains(&at) {
@@ -238,7 +239,7 @@ mod tests {
         [0, 4].into_iter().for_each(|sequence| arrived.see(sequence));
         let losses = arrived.losses([3, 4, 9, 10, 11].into_iter());
         assert_eq!((losses.runs.as_slice(), losses.all_runs), ([(4, 3)].as_slice(), 1));
-        let pairs = EpisodePairs { all: 3, only_first: 1, only_second: 1, both: 1 };
+        let pairs = EpisodePairs { all: 3, only_first: 1, only_second: 1, both_lost: 1 };
         assert_eq!(losses.pairs, pairs);
         assert!(pairs.is_symmetric());
         assert!(!EpisodePairs { only_first: 30, only_second: 10, ..pairs }.is_symmetric());

@@ -1,8 +1,8 @@
 //! Sends datagrams as the schedule says, many at a time where they are due together.
-use super::batch::{self, Batch, SLOTS};
+use super::batch::{self, DatagramBatch, SLOTS};
 use super::pace::Pace;
 use super::packet::Header;
-use super::slots::Slots;
+use super::slots::SendSlots;
 use crate::error::{ProbeError, Result};
 use crate::trial::session::Session;
 use nephoscope_linux::clock;
@@ -17,14 +17,14 @@ pub const LATE_NS: u64 = 1_000_000;
 const LOOK_AROUND_NS: u64 = 20_000_000;
 
 #[derive(Clone, Debug)]
-pub struct Stream {
+pub struct DatagramStream {
     pub flow_id: u64,
     pub to: SocketAddr,
     pub packet_bytes: usize,
     /// When each slot is.
     pub pace: Pace,
     /// The slots in which a datagram leaves.
-    pub slots: Slots,
+    pub slots: SendSlots,
     /// Before a datagram is due the last bit of waiting is spent looking at the clock.
     pub spin_ns: u64,
 }
@@ -56,11 +56,11 @@ impl Sent {
 pub fn send(
     session: Session,
     socket: &UdpSocket,
-    stream: &Stream,
+    stream: &DatagramStream,
     mut over: impl FnMut(&Sent) -> Result<bool>,
 ) -> Result<Sent> {
     scheduling::minimise_timer_slack();
-    let mut batch = Batch::new(session, stream.packet_bytes);
+    let mut batch = DatagramBatch::new(session, stream.packet_bytes);
     batch.address(stream.to, stream.packet_bytes);
     let mut sent = Sent::default();
     let mut times = stream.slots.clone().map(|slot| stream.pace.due_ns(slot)).peekable();
@@ -103,7 +103,7 @@ pub fn send(
 
 /// Datagrams that follow one another as fast as they go, a batch at a time.
 pub struct Flood {
-    batch: Batch,
+    batch: DatagramBatch,
     flow_id: u64,
     packet_bytes: usize,
     /// Messages of a batch: one for each datagram, or fewer that the kernel cuts into datagrams.
@@ -122,7 +122,7 @@ impl Flood {
     ) -> Result<Self> {
         // The kernel looks up the route of a connected socket once, not for every datagram.
         socket.connect(to).map_err(|error| ProbeError::os("Connecting a socket", &error))?;
-        let mut batch = Batch::new(session, packet_bytes);
+        let mut batch = DatagramBatch::new(session, packet_bytes);
         batch.address(to, packet_bytes);
         batch.send_connected();
         Ok(Self { batch, flow_id, packet_bytes, messages: SLOTS, sent: Sent::default() })
@@ -181,17 +181,17 @@ mod tests {
     fn what_is_due_is_sent_in_order_and_counted() {
         let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let (near, far) = (socket(any).unwrap(), socket(any).unwrap());
-        let stream = Stream {
+        let stream = DatagramStream {
             flow_id: 5,
             to: far.local_addr().unwrap(),
             packet_bytes: 70,
             pace: Pace::new(clock::monotonic_ns(), 20_000.0),
-            slots: Slots::new(Some(100), None),
+            slots: SendSlots::new(Some(100), None),
             spin_ns: 50_000,
         };
         let sent = send(Session::detached(), &near, &stream, |_| Ok(false)).unwrap();
         assert_eq!(sent.packets, 100);
-        let mut batch = Batch::new(Session::detached(), 70);
+        let mut batch = DatagramBatch::new(Session::detached(), 70);
         let mut next = 0;
         while next < 100 {
             for slot in 0..batch.receive(&far).unwrap() {
@@ -201,7 +201,7 @@ mod tests {
                 next += 1;
             }
         }
-        let endless = Stream { slots: Slots::new(None, None), ..stream };
+        let endless = DatagramStream { slots: SendSlots::new(None, None), ..stream };
         let over = send(Session::detached(), &near, &endless, |_| Ok(true)).unwrap();
         assert_eq!((over.packets, over.per_s()), (0, None));
     }

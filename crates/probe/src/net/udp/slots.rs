@@ -13,7 +13,7 @@ pub struct PairSelection {
 
 /// The numbers of the slots in which datagrams leave, in their order.
 #[derive(Clone, Debug)]
-pub struct Slots {
+pub struct SendSlots {
     next: u64,
     end: u64,
     pairs: Option<(PairSelection, Random)>,
@@ -21,7 +21,7 @@ pub struct Slots {
     is_second: bool,
 }
 
-impl Slots {
+impl SendSlots {
     /// The slots below `end` (`None`: without an end), all of them or those of `pairs`.
     pub fn new(end: Option<u64>, pairs: Option<PairSelection>) -> Self {
         let random = |pairs: PairSelection| (pairs, Random::new(pairs.seed));
@@ -29,7 +29,7 @@ impl Slots {
     }
 }
 
-impl Iterator for Slots {
+impl Iterator for SendSlots {
     type Item = u64;
 
     #[inline]
@@ -39,7 +39,7 @@ impl Iterator for Slots {
             self.next += 1;
             let Some((pairs, random)) = &mut self.pairs else { return Some(slot) };
             // The last slot has no neighbour with which it could be a pair.
-            let is_first = random.chance(pairs.start_ratio) && self.next < self.end;
+            let is_first = random.bernoulli(pairs.start_ratio) && self.next < self.end;
             let is_chosen = is_first || self.is_second;
             self.is_second = is_first;
             if is_chosen {
@@ -55,14 +55,14 @@ mod tests {
     use super::*;
 
     fn paired(start_ratio: f64, seed: u64, end: u64) -> Vec<u64> {
-        Slots::new(Some(end), Some(PairSelection { start_ratio, seed })).collect()
+        SendSlots::new(Some(end), Some(PairSelection { start_ratio, seed })).collect()
     }
 
     #[test]
     fn without_pairs_every_slot_is_used() {
-        assert!(Slots::new(Some(5), None).eq(0..5));
-        assert_eq!(Slots::new(None, None).nth(1000), Some(1000));
-        assert_eq!(Slots::new(Some(0), None).next(), None);
+        assert!(SendSlots::new(Some(5), None).eq(0..5));
+        assert_eq!(SendSlots::new(None, None).nth(1000), Some(1000));
+        assert_eq!(SendSlots::new(Some(0), None).next(), None);
         assert_eq!(paired(1.0, 7, 5), [0, 1, 2, 3, 4]);
     }
 

@@ -51,10 +51,10 @@ impl Tracker {
         self.bits[(at / 64) as usize] >> (at % 64) & 1 == 1
     }
 
-    fn set(&mut self, sequence: u64, seen: bool) {
+    fn set(&mut self, sequence: u64, is_received: bool) {
         let at = sequence % WINDOW;
         let word = &mut self.bits[(at / 64) as usize];
-        *word = *word & !(1 << (at % 64)) | u64::from(seen) << (at % 64);
+        *word = *word & !(1 << (at % 64)) | u64::from(is_received) << (at % 64);
     }
 }
 
@@ -62,7 +62,7 @@ impl Tracker {
 mod tests {
     use super::*;
 
-    fn seen(sequences: &[u64]) -> (u64, u64, u64) {
+    fn counts_after(sequences: &[u64]) -> (u64, u64, u64) {
         let mut tracker = Tracker::new();
         for sequence in sequences {
             tracker.see(*sequence);
@@ -71,19 +71,19 @@ mod tests {
     }
 
     #[test]
-    fn loss_duplicates_and_disorder_are_told_apart() {
-        assert_eq!(seen(&[0, 1, 2, 3]), (4, 0, 0));
-        assert_eq!(seen(&[0, 3, 3, 4]), (3, 1, 0));
-        assert_eq!(seen(&[0, 2, 1, 3]), (4, 0, 1));
-        assert_eq!(seen(&[1, 0, 0, 1]), (2, 2, 1));
-        assert_eq!(seen(&[5, 4, 3]), (3, 0, 2));
+    fn loss_duplicates_and_disorder_are_distinguished() {
+        assert_eq!(counts_after(&[0, 1, 2, 3]), (4, 0, 0));
+        assert_eq!(counts_after(&[0, 3, 3, 4]), (3, 1, 0));
+        assert_eq!(counts_after(&[0, 2, 1, 3]), (4, 0, 1));
+        assert_eq!(counts_after(&[1, 0, 0, 1]), (2, 2, 1));
+        assert_eq!(counts_after(&[5, 4, 3]), (3, 0, 2));
     }
 
     #[test]
     fn old_marks_do_not_count_for_new_numbers() {
-        assert_eq!(seen(&[0, WINDOW, WINDOW - 1, 1]), (4, 0, 2));
-        assert_eq!(seen(&[0, 5 * WINDOW + 3, 5 * WINDOW]), (3, 0, 1));
+        assert_eq!(counts_after(&[0, WINDOW, WINDOW - 1, 1]), (4, 0, 2));
+        assert_eq!(counts_after(&[0, 5 * WINDOW + 3, 5 * WINDOW]), (3, 0, 1));
         // Beyond the window a number may have been seen: it is not counted as new.
-        assert_eq!(seen(&[0, 2 * WINDOW, 1]), (2, 1, 0));
+        assert_eq!(counts_after(&[0, 2 * WINDOW, 1]), (2, 1, 0));
     }
 }

@@ -1,6 +1,6 @@
 //! Errors of services as sentences: what was refused, where, and what to do next.
 use super::credentials::Credentials;
-use crate::error::{Kind, ProbeError, Result};
+use crate::error::{FailureKind, ProbeError, Result};
 use opendal_core::{Error, ErrorKind};
 use std::error::Error as _;
 
@@ -45,7 +45,7 @@ impl Failures {
         let at = format!("{what} at {}", self.place);
         let (kind, name, why, hint) = if has(&TLS) {
             (
-                Kind::Failed,
+                FailureKind::Failed,
                 "no_tls",
                 format!("the TLS connection failed ({})", self.words(error)),
                 "Name the host as its certificate does, and set `tls_ca_file` for an authority of your own.",
@@ -59,7 +59,7 @@ impl Failures {
             "507",
         ]) {
             (
-                Kind::Lacks,
+                FailureKind::Lacks,
                 "store_full",
                 "the store has no space left".to_owned(),
                 "Free space there, or set smaller `object_bytes` or `objects`.",
@@ -74,7 +74,7 @@ impl Failures {
             ])
         {
             (
-                Kind::Failed,
+                FailureKind::Failed,
                 "access_denied",
                 "the credentials are wrong or do not allow it".to_owned(),
                 "Check the credentials and their rights to list, read, write and remove objects.",
@@ -92,14 +92,14 @@ impl Failures {
             "timeout",
         ]) {
             (
-                Kind::Failed,
+                FailureKind::Failed,
                 "no_server",
                 format!("the server does not answer ({})", self.words(error)),
                 "Check that it runs; raise `retries` or `timeout_ns` if it comes back by itself.",
             )
         } else {
             (
-                Kind::Failed,
+                FailureKind::Failed,
                 "store_failed",
                 self.words(error),
                 "See the log of the service, or try the same by its own client.",

@@ -5,7 +5,7 @@ mod prefix;
 mod services;
 
 use super::content::{Content, Object};
-use super::settings::Settings;
+use super::settings::StorageSettings;
 use super::{vanished, Store};
 use crate::error::{ProbeError, Result};
 use crate::trial::session::Session;
@@ -29,20 +29,20 @@ use tokio::runtime::{Builder, Runtime};
 const CANCELLED_WITHIN: Duration = Duration::from_millis(50);
 
 /// A name of the trial's own in a service, and the way to it.
-pub struct Place {
+pub struct RemoteStore {
     access: Access,
     session: Session,
-    client: Client,
+    client: RemoteClient,
     prefix: String,
 }
 
-impl Place {
+impl RemoteStore {
     /// Makes the place: checks access by an object of one byte, and removes what killed trials left.
-    pub fn make(trial: &mut Trial, settings: &Settings) -> Result<Self> {
+    pub fn make(trial: &mut Trial, settings: &StorageSettings) -> Result<Self> {
         let credentials = Credentials::read(trial)?;
         let access = Access::of(trial, settings, credentials)?;
         let prefix = Prefix::draw(trial.session.time_left())?;
-        let mut client = Client::connect(&access, trial.session, String::new())?;
+        let mut client = RemoteClient::connect(&access, trial.session, String::new())?;
         for left in client.abandoned(&prefix)? {
             client.remove_all(&left)?;
         }
@@ -67,7 +67,8 @@ impl Place {
     }
 
     pub fn connect(&self) -> Result<Box<dyn Store>> {
-        let client = Client::connect(&self.access, self.session, format!("{}/", self.prefix))?;
+        let client =
+            RemoteClient::connect(&self.access, self.session, format!("{}/", self.prefix))?;
         Ok(Box::new(client))
     }
 
@@ -77,7 +78,7 @@ impl Place {
 }
 
 /// One client: connections and an event loop of its own.
-struct Client {
+struct RemoteClient {
     runtime: Runtime,
     operator: Operator,
     session: Session,
@@ -91,7 +92,7 @@ struct Client {
     folder: String,
 }
 
-impl Client {
+impl RemoteClient {
     fn connect(access: &Access, session: Session, folder: String) -> Result<Self> {
         let retries = Arc::new(AtomicU64::new(0));
         let built = Builder::new_current_thread().enable_all().build();
@@ -164,7 +165,7 @@ impl Client {
     }
 }
 
-impl Client {
+impl RemoteClient {
     /// Runs an operation to its end, or until the trial is cancelled.
     fn wait<T>(
         &self,
@@ -210,7 +211,7 @@ async fn until_ended(session: Session) {
     }
 }
 
-impl Store for Client {
+impl Store for RemoteClient {
     fn write(&mut self, content: &Content, object: &Object) -> Result<()> {
         let path = self.path(object);
         let in_parts = self.takes_parts && object.bytes > self.part_bytes as u64;

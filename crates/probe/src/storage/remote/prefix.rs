@@ -43,11 +43,11 @@ impl Prefix {
     }
 
     fn is_abandoned_at(&self, name: &str, now_s: u64, runs: impl Fn(u32) -> bool) -> bool {
-        let Some(other) = parse(name) else { return false };
-        if other.owner == self.owner && other.pid != self.pid && !runs(other.pid) {
+        let Some(prefix) = parse(name) else { return false };
+        if prefix.owner == self.owner && prefix.pid != self.pid && !runs(prefix.pid) {
             return true;
         }
-        other.until_s + CLOCKS_DIFFER_S < now_s
+        prefix.until_s + CLOCKS_DIFFER_S < now_s
     }
 }
 

@@ -1,10 +1,11 @@
 //! How each service is reached.
 use super::credentials::Credentials;
 use super::failures::Failures;
-use crate::error::{Kind, ProbeError, Result};
+use crate::error::{FailureKind, ProbeError, Result};
 use crate::http::http1::url::Url;
-use crate::http::requests::{target, tls};
-use crate::storage::settings::{Service, Settings};
+use crate::http::requests::tls;
+use crate::net::target;
+use crate::storage::settings::{StorageService, StorageSettings};
 use crate::trial::Trial;
 use opendal_core::{HttpTransporter, Operator};
 use opendal_http_transport_reqwest::ReqwestTransport;
@@ -20,7 +21,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from
 
 /// Everything that a client needs to reach a service.
 pub struct Access {
-    service: Service,
+    service: StorageService,
     /// The library's own settings, credentials among them.
     values: HashMap<String, String>,
     tls: rustls::ClientConfig,
@@ -33,7 +34,7 @@ pub struct Access {
 
 impl Access {
     /// From the parameters of a trial; refuses servers that nobody has named as their own.
-    pub fn of(trial: &Trial, settings: &Settings, credentials: Credentials) -> Result<Self> {
+    pub fn of(trial: &Trial, settings: &StorageSettings, credentials: Credentials) -> Result<Self> {
         let (params, service) = (&trial.params, settings.service);
         let endpoint = endpoint(service, params.text("endpoint"), params.text("region"))?;
         let (host, port) = address(service, &endpoint)?;
@@ -43,28 +44,28 @@ impl Access {
         target::reach(&host, port, &params.texts("authorised_hosts"))?;
         let mut set = |name: &str, value: &str| values.insert(name.to_owned(), value.to_owned());
         // Without a directory, files over SFTP are in the home of the account.
-        if service != Service::Sftp || !settings.directory.is_empty() {
+        if service != StorageService::Sftp || !settings.directory.is_empty() {
             set("root", &format!("/{}/", settings.directory.trim_matches('/')));
         }
         set("endpoint", &endpoint);
         match service {
-            Service::S3 => {
+            StorageService::S3 => {
                 set("bucket", &bucket);
                 set("region", params.text("region"));
                 set("disable_config_load", "true");
             }
-            Service::Gcs => {
+            StorageService::Gcs => {
                 set("bucket", &bucket);
                 set("disable_config_load", "true");
                 set("disable_vm_metadata", "true");
             }
-            Service::Azblob => {
+            StorageService::Azblob => {
                 set("container", &bucket);
             }
-            Service::Sftp => {
+            StorageService::Sftp => {
                 set("known_hosts_strategy", params.text("ssh_host_keys"));
             }
-            Service::Local | Service::Webdav | Service::Webhdfs => {}
+            StorageService::Local | StorageService::Webdav | StorageService::Webhdfs => {}
         }
         let authorities = endpoint.starts_with("https:").then(|| params.text("tls_ca_file"));
         let place = format!("{} at {endpoint}", service.name());
@@ -83,19 +84,19 @@ impl Access {
     /// Returns whether objects can be removed many at once. The library leaves a shared access signature
     /// out of the requests inside a batch, so that Azure refuses them.
     pub fn removes_in_batches(&self) -> bool {
-        self.service != Service::Azblob || !self.values.contains_key("sas_token")
+        self.service != StorageService::Azblob || !self.values.contains_key("sas_token")
     }
 
     /// Returns the library's access for one client. retries: where it counts requests sent again.
     pub fn operator(&self, retries: Arc<AtomicU64>) -> Result<Operator> {
         let values = self.values.clone();
         let made = match self.service {
-            Service::S3 => Operator::from_iter::<opendal_service_s3::S3>(values),
-            Service::Webdav => Operator::from_iter::<opendal_service_webdav::Webdav>(values),
-            Service::Sftp => Operator::from_iter::<opendal_service_sftp::Sftp>(values),
-            Service::Azblob => Operator::from_iter::<opendal_service_azblob::Azblob>(values),
-            Service::Gcs => Operator::from_iter::<opendal_service_gcs::Gcs>(values),
-            Service::Local | Service::Webhdfs => {
+            StorageService::S3 => Operator::from_iter::<opendal_service_s3::S3>(values),
+            StorageService::Webdav => Operator::from_iter::<opendal_service_webdav::Webdav>(values),
+            StorageService::Sftp => Operator::from_iter::<opendal_service_sftp::Sftp>(values),
+            StorageService::Azblob => Operator::from_iter::<opendal_service_azblob::Azblob>(values),
+            StorageService::Gcs => Operator::from_iter::<opendal_service_gcs::Gcs>(values),
+            StorageService::Local | StorageService::Webhdfs => {
                 Operator::from_iter::<opendal_service_webhdfs::Webhdfs>(values)
             }
         };
@@ -107,7 +108,7 @@ impl Access {
             .build()
             .map_err(|error| {
                 let sentence = format!("The HTTP client cannot be made: {error}.");
-                ProbeError::new(Kind::Failed, "no_client", sentence, "Report this.")
+                ProbeError::new(FailureKind::Failed, "no_client", sentence, "Report this.")
             })?;
         let transport = HttpTransporter::new(ReqwestTransport::new(client));
         let context = operator.context().with_http_transport(transport);
@@ -124,21 +125,21 @@ impl Access {
     }
 }
 
-fn endpoint(service: Service, given: &str, region: &str) -> Result<String> {
-    match (service, given) {
-        (Service::S3, "") => Ok(format!("https://s3.{region}.amazonaws.com")),
-        (Service::Gcs, "") => Ok("https://storage.googleapis.com".to_owned()),
+fn endpoint(service: StorageService, address: &str, region: &str) -> Result<String> {
+    match (service, address) {
+        (StorageService::S3, "") => Ok(format!("https://s3.{region}.amazonaws.com")),
+        (StorageService::Gcs, "") => Ok("https://storage.googleapis.com".to_owned()),
         (_, "") => Err(ProbeError::usage(
             format!("storage.transfer: {} needs an endpoint.", service.name()),
             "Set `endpoint` to the URL of the service, or to USER@HOST:PORT for SFTP.",
         )),
-        (Service::Sftp, given) if !given.contains("://") => Ok(format!("ssh://{given}")),
-        (_, given) => Ok(given.trim_end_matches('/').to_owned()),
+        (StorageService::Sftp, _) if !address.contains("://") => Ok(format!("ssh://{address}")),
+        _ => Ok(address.trim_end_matches('/').to_owned()),
     }
 }
 
 /// Returns host and port of an endpoint.
-fn address(service: Service, endpoint: &str) -> Result<(String, u16)> {
+fn address(service: StorageService, endpoint: &str) -> Result<(String, u16)> {
     let refused = |why: &str| {
         // A password may stand in it.
         let shown = endpoint.rsplit('@').next().unwrap_or_default();
@@ -147,7 +148,7 @@ fn address(service: Service, endpoint: &str) -> Result<(String, u16)> {
             "Write http://HOST:PORT or https://HOST, or USER@HOST:PORT for SFTP.",
         )
     };
-    if service != Service::Sftp {
+    if service != StorageService::Sftp {
         let url = Url::parse(endpoint).map_err(refused)?;
         return Ok((url.host, url.port));
     }
@@ -161,8 +162,9 @@ fn address(service: Service, endpoint: &str) -> Result<(String, u16)> {
     Ok((url.host, if has_port { url.port } else { 22 }))
 }
 
-fn check_bucket(service: Service, bucket: &str) -> Result<()> {
-    let needed = matches!(service, Service::S3 | Service::Gcs | Service::Azblob);
+fn check_bucket(service: StorageService, bucket: &str) -> Result<()> {
+    let needed =
+        matches!(service, StorageService::S3 | StorageService::Gcs | StorageService::Azblob);
     if needed != bucket.is_empty() {
         return Ok(());
     }
@@ -175,7 +177,7 @@ fn check_bucket(service: Service, bucket: &str) -> Result<()> {
 }
 
 /// Returns the credentials of a service by the library's names; refuses where some are missing.
-fn keys(service: Service, credentials: &Credentials) -> Result<HashMap<String, String>> {
+fn keys(service: StorageService, credentials: &Credentials) -> Result<HashMap<String, String>> {
     let mut keys = HashMap::new();
     let mut optional = |pairs: &[(&str, &str)]| {
         for (key, name) in pairs {
@@ -186,7 +188,7 @@ fn keys(service: Service, credentials: &Credentials) -> Result<HashMap<String, S
     };
     let name = service.name();
     match service {
-        Service::S3 => {
+        StorageService::S3 => {
             credentials.require(name, ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"])?;
             optional(&[
                 ("access_key_id", "AWS_ACCESS_KEY_ID"),
@@ -194,7 +196,7 @@ fn keys(service: Service, credentials: &Credentials) -> Result<HashMap<String, S
                 ("session_token", "AWS_SESSION_TOKEN"),
             ]);
         }
-        Service::Azblob => {
+        StorageService::Azblob => {
             credentials.require(name, ["AZURE_STORAGE_ACCOUNT_NAME"])?;
             if credentials.get("AZURE_STORAGE_SAS_TOKEN").is_none() {
                 credentials.require(name, ["AZURE_STORAGE_ACCOUNT_KEY"])?;
@@ -205,7 +207,7 @@ fn keys(service: Service, credentials: &Credentials) -> Result<HashMap<String, S
                 ("sas_token", "AZURE_STORAGE_SAS_TOKEN"),
             ]);
         }
-        Service::Gcs => {
+        StorageService::Gcs => {
             if credentials.get("GOOGLE_OAUTH_TOKEN").is_none() {
                 credentials.require(name, ["GOOGLE_APPLICATION_CREDENTIALS"])?;
             }
@@ -215,13 +217,13 @@ fn keys(service: Service, credentials: &Credentials) -> Result<HashMap<String, S
             ]);
         }
         // Servers of these may ask for none.
-        Service::Webdav => optional(&[
+        StorageService::Webdav => optional(&[
             ("username", "WEBDAV_USERNAME"),
             ("password", "WEBDAV_PASSWORD"),
             ("token", "WEBDAV_TOKEN"),
         ]),
-        Service::Sftp => optional(&[("key", "SFTP_KEY_FILE")]),
-        Service::Local | Service::Webhdfs => optional(&[
+        StorageService::Sftp => optional(&[("key", "SFTP_KEY_FILE")]),
+        StorageService::Local | StorageService::Webhdfs => optional(&[
             ("user_name", "HADOOP_USER_NAME"),
             ("delegation", "HADOOP_DELEGATION_TOKEN"),
         ]),
@@ -235,29 +237,36 @@ mod tests {
 
     #[test]
     fn endpoints_have_a_host_and_a_port_and_no_password() {
-        let of = |service, given: &str| {
-            endpoint(service, given, "eu-west-1").and_then(|whole| address(service, &whole))
+        let of = |service, address_text: &str| {
+            endpoint(service, address_text, "eu-west-1").and_then(|whole| address(service, &whole))
         };
-        assert_eq!(of(Service::S3, "").unwrap(), ("s3.eu-west-1.amazonaws.com".to_owned(), 443));
-        assert_eq!(of(Service::Webdav, "http://h:81/x").unwrap(), ("h".to_owned(), 81));
-        assert_eq!(of(Service::Sftp, "me@h:2022").unwrap(), ("h".to_owned(), 2022));
-        assert_eq!(of(Service::Sftp, "ssh://h").unwrap(), ("h".to_owned(), 22));
-        for (service, given) in [
-            (Service::Webdav, ""),
-            (Service::S3, "http://id:secret@h"),
-            (Service::Sftp, "me:secret@h"),
-            (Service::S3, "h:9000"),
+        assert_eq!(
+            of(StorageService::S3, "").unwrap(),
+            ("s3.eu-west-1.amazonaws.com".to_owned(), 443)
+        );
+        assert_eq!(of(StorageService::Webdav, "http://h:81/x").unwrap(), ("h".to_owned(), 81));
+        assert_eq!(of(StorageService::Sftp, "me@h:2022").unwrap(), ("h".to_owned(), 2022));
+        assert_eq!(of(StorageService::Sftp, "ssh://h").unwrap(), ("h".to_owned(), 22));
+        for (service, address_text) in [
+            (StorageService::Webdav, ""),
+            (StorageService::S3, "http://id:secret@h"),
+            (StorageService::Sftp, "me:secret@h"),
+            (StorageService::S3, "h:9000"),
         ] {
-            let error = of(service, given).unwrap_err();
+            let error = of(service, address_text).unwrap_err();
             assert!(!error.message.contains("secret"), "{}", error.message);
         }
     }
 
     #[test]
     fn services_with_buckets_need_one() {
-        assert!(check_bucket(Service::S3, "b").is_ok() && check_bucket(Service::Sftp, "").is_ok());
         assert!(
-            check_bucket(Service::S3, "").is_err() && check_bucket(Service::Sftp, "b").is_err()
+            check_bucket(StorageService::S3, "b").is_ok()
+                && check_bucket(StorageService::Sftp, "").is_ok()
+        );
+        assert!(
+            check_bucket(StorageService::S3, "").is_err()
+                && check_bucket(StorageService::Sftp, "b").is_err()
         );
     }
 }

@@ -1,6 +1,6 @@
 //! Figures that a program prints, read from its standard output by a regular expression or by the
 //! path of a value in a JSON document.
-use crate::error::{Kind, ProbeError, Result};
+use crate::error::{FailureKind, ProbeError, Result};
 use nephoscope_wire::spec::Better;
 use regex_lite::{Regex, RegexBuilder};
 use serde_json::Value;
@@ -10,11 +10,11 @@ use serde_json::Value;
 pub struct Figure {
     pub name: String,
     pub better: Better,
-    reader: Reader,
+    reader: FigurePattern,
 }
 
 #[derive(Debug)]
-enum Reader {
+enum FigurePattern {
     Expression(Regex),
     /// Keys and indices of a JSON document, from the outside in.
     Path(Vec<String>),
@@ -42,14 +42,14 @@ impl Figure {
             return Err(refused("it has no name"));
         }
         let reader = if pattern.starts_with('$') {
-            Reader::Path(path(pattern).ok_or_else(|| refused("this is no path of JSON"))?)
+            FigurePattern::Path(path(pattern).ok_or_else(|| refused("this is no path of JSON"))?)
         } else {
             let expression = RegexBuilder::new(pattern).multi_line(true).build();
             let expression = expression.map_err(|error| refused(&error.to_string()))?;
             if expression.captures_len() != 2 {
                 return Err(refused("the expression needs exactly one group, around the number"));
             }
-            Reader::Expression(expression)
+            FigurePattern::Expression(expression)
         };
         Ok(Self { name: name.to_owned(), better, reader })
     }
@@ -57,8 +57,8 @@ impl Figure {
     /// The figure in an output. An error says what is missing; a figure is never assumed.
     pub fn read(&self, output: &str) -> Result<f64> {
         match &self.reader {
-            Reader::Expression(expression) => self.match_once(expression, output),
-            Reader::Path(path) => self.look_up(path, output),
+            FigurePattern::Expression(expression) => self.match_once(expression, output),
+            FigurePattern::Path(path) => self.read_value(path, output),
         }
     }
 
@@ -74,7 +74,7 @@ impl Figure {
         self.finite(text.as_str())
     }
 
-    fn look_up(&self, path: &[String], output: &str) -> Result<f64> {
+    fn read_value(&self, path: &[String], output: &str) -> Result<f64> {
         let document: Value = serde_json::from_str(output)
             .map_err(|error| self.failed(&format!("the output is no JSON ({error})")))?;
         let mut value = &document;
@@ -99,7 +99,7 @@ impl Figure {
 
     fn failed(&self, why: &str) -> ProbeError {
         ProbeError::new(
-            Kind::Failed,
+            FailureKind::Failed,
             "no_figure",
             format!("The figure '{}' cannot be read: {why}.", self.name),
             "Run the command by itself and correct the pattern (--figure, `figures` in a plan).",

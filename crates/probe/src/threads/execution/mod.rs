@@ -10,7 +10,7 @@ mod streams;
 
 pub use figures::Figure;
 pub use program::{first_line, Program};
-pub use streams::{Streams, COLLECTED};
+pub use streams::{StandardStreams, COLLECTED};
 
 use crate::error::{ProbeError, Result};
 use crate::trial::session::Session;
@@ -72,12 +72,12 @@ impl std::fmt::Display for Ending {
 pub struct Executor {
     stack: Vec<u8>,
     /// What the last program wrote is read from them.
-    pub streams: Streams,
+    pub streams: StandardStreams,
 }
 
 /// What the child needs, prepared before it exists: it shares the probe's memory and may neither
 /// allocate nor take a lock.
-struct Start {
+struct ChildStart {
     path: *const c_char,
     argv: *const *const c_char,
     environment: *const *const c_char,
@@ -86,7 +86,7 @@ struct Start {
 }
 
 impl Executor {
-    pub fn new(streams: Streams) -> Self {
+    pub fn new(streams: StandardStreams) -> Self {
         Self { stack: vec![0; STACK_BYTES], streams }
     }
 
@@ -94,7 +94,7 @@ impl Executor {
     pub fn execute(&mut self, session: Session, program: &Program) -> Result<Execution> {
         session.check()?;
         let mut pipe = self.streams.prepare()?;
-        let mut start = Start {
+        let mut start = ChildStart {
             path: program.path(),
             argv: program.argv(),
             environment: program.environment(),
@@ -118,7 +118,7 @@ impl Executor {
         })
     }
 
-    fn start(&mut self, start: &mut Start) -> Result<libc::pid_t, Error> {
+    fn start(&mut self, start: &mut ChildStart) -> Result<libc::pid_t, Error> {
         let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
         // SAFETY: the stack grows down from its aligned end and is used by the child alone; the
         // parent goes on when the child has executed the program or ended, so that `start` outlives
@@ -145,7 +145,7 @@ extern "C" fn become_program(start: *mut c_void) -> c_int {
     // SAFETY: the parent waits with `start` intact. Every call is a system call on the child's own
     // state; signal dispositions are not shared (no CLONE_SIGHAND).
     unsafe {
-        let start = &mut *start.cast::<Start>();
+        let start = &mut *start.cast::<ChildStart>();
         let _ = on_end_of_parent(libc::SIGKILL);
         libc::setpgid(0, 0);
         for (descriptor, file) in (0..).zip(start.files) {
@@ -196,26 +196,26 @@ fn kill(child: libc::pid_t) {
 mod tests {
     use super::*;
 
-    fn executed(argv: &[&str], streams: Streams) -> (Execution, String) {
+    fn executed(argv: &[&str], streams: StandardStreams) -> (Execution, String) {
         let program = Program::find(argv, &[]).unwrap();
         let mut executor = Executor::new(streams);
         let execution = executor.execute(Session::detached(), &program).unwrap();
         (execution, executor.streams.last_error_line())
     }
 
-    fn quiet() -> Streams {
-        Streams::open("", "null").unwrap()
+    fn discarded_streams() -> StandardStreams {
+        StandardStreams::open("", "null").unwrap()
     }
 
     #[test]
-    fn exit_codes_and_signals_are_told_apart() {
+    fn exit_codes_and_signals_are_distinguished() {
         for (script, ending) in [
             ("exit 0", Ending::Exit(0)),
             ("exit 7", Ending::Exit(7)),
             ("kill -9 $$", Ending::Signal(9)),
             ("kill -PIPE $$", Ending::Signal(libc::SIGPIPE)),
         ] {
-            let (execution, _) = executed(&["sh", "-c", script], quiet());
+            let (execution, _) = executed(&["sh", "-c", script], discarded_streams());
             assert_eq!(execution.ending, ending, "{script}");
         }
     }
@@ -224,7 +224,7 @@ mod tests {
     fn the_last_line_of_standard_error_is_that_of_the_last_execution() {
         let program = Program::find(&["sh", "-c", "echo first >&2; echo last >&2"], &[]);
         let silent = Program::find(&["true"], &[]).unwrap();
-        let mut executor = Executor::new(quiet());
+        let mut executor = Executor::new(discarded_streams());
         executor.execute(Session::detached(), &program.unwrap()).unwrap();
         assert_eq!(executor.streams.last_error_line(), "last");
         executor.execute(Session::detached(), &silent).unwrap();
@@ -237,7 +237,8 @@ mod tests {
         std::fs::write(&path, vec![b'x'; 300_000]).unwrap();
         let script = "test $(wc -c) = 300000 && head -c 300000 /dev/zero";
         let program = Program::find(&["sh", "-c", script], &[]).unwrap();
-        let mut executor = Executor::new(Streams::open(path.to_str().unwrap(), "pipe").unwrap());
+        let mut executor =
+            Executor::new(StandardStreams::open(path.to_str().unwrap(), "pipe").unwrap());
         for _ in 0..2 {
             let execution = executor.execute(Session::detached(), &program).unwrap();
             assert_eq!(execution.ending, Ending::Exit(0));
@@ -249,7 +250,7 @@ mod tests {
     fn variables_are_those_that_are_given() {
         let script = "test \"$COLOUR\" = 'dark red'";
         let program = Program::find(&["sh", "-c", script], &["COLOUR=dark red"]).unwrap();
-        let mut executor = Executor::new(quiet());
+        let mut executor = Executor::new(discarded_streams());
         let execution = executor.execute(Session::detached(), &program).unwrap();
         assert_eq!(execution.ending, Ending::Exit(0));
     }

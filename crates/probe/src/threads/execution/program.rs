@@ -1,5 +1,5 @@
 //! A program that is ready to be executed: where it lies, its arguments and environment.
-use crate::error::{Kind, ProbeError, Result};
+use crate::error::{FailureKind, ProbeError, Result};
 use std::ffi::{c_char, CString, OsStr, OsString};
 use std::io::Error;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -96,14 +96,14 @@ impl Program {
         let words = &self.words;
         if error.raw_os_error() == Some(libc::ENOEXEC) {
             return ProbeError::new(
-                Kind::Lacks,
+                FailureKind::Lacks,
                 "not_executable",
                 format!("'{words}' is neither a program for this machine nor begins with #!."),
                 "Begin a script with a line such as #!/bin/sh.",
             );
         }
         ProbeError::new(
-            Kind::Lacks,
+            FailureKind::Lacks,
             "not_started",
             format!("'{words}' cannot be started: {error}."),
             "Check that the file, and the interpreter in its #! line, may be run by this user.",
@@ -137,7 +137,7 @@ fn locate(name: &str, search: &OsStr) -> Result<PathBuf> {
     }
     if let Some(path) = others.first() {
         return Err(ProbeError::new(
-            Kind::Lacks,
+            FailureKind::Lacks,
             "not_executable",
             format!("'{}' is a file that may not be executed.", path.display()),
             "Make it executable (chmod +x).",
@@ -149,7 +149,7 @@ fn locate(name: &str, search: &OsStr) -> Result<PathBuf> {
         _ => String::new(),
     };
     Err(ProbeError::new(
-        Kind::Lacks,
+        FailureKind::Lacks,
         "no_program",
         format!("There is no program '{}'{place}.", first_line(name)),
         "Install it or correct the name; what only a shell knows needs a shell.",

@@ -1,5 +1,5 @@
 //! Standard input, output and error of the programs that are executed.
-use crate::error::{Kind, ProbeError, Result};
+use crate::error::{FailureKind, ProbeError, Result};
 use crate::trial::session::Session;
 use nephoscope_linux::files;
 use std::ffi::CStr;
@@ -20,14 +20,14 @@ pub const COLLECTED: &str = "collected";
 
 const NULL: &str = "/dev/null";
 
-pub struct Streams {
+pub struct StandardStreams {
     input: File,
-    output: Output,
+    output: OutputTarget,
     /// A file in memory: writing to it costs a program less than a pipe that somebody has to read.
     errors: File,
 }
 
-enum Output {
+enum OutputTarget {
     /// Dropped by the kernel.
     Null(File),
     /// Written to a file, which holds the output of the last execution.
@@ -44,16 +44,16 @@ pub struct Pipe {
     writer: Option<PipeWriter>,
 }
 
-impl Streams {
+impl StandardStreams {
     /// input: a file; empty for none. output: `null`, `pipe`, `COLLECTED`, or a file.
     pub fn open(input: &str, output: &str) -> Result<Self> {
         let path = if input.is_empty() { NULL } else { input };
         let input = File::open(path).map_err(|error| unusable("input", path, &error))?;
         let output = match output {
-            "" | "null" => Output::Null(writable("output", NULL)?),
-            "pipe" => Output::Pipe,
-            COLLECTED => Output::Collected(in_memory(c"output")?),
-            path => Output::File(writable("output", path)?),
+            "" | "null" => OutputTarget::Null(writable("output", NULL)?),
+            "pipe" => OutputTarget::Pipe,
+            COLLECTED => OutputTarget::Collected(in_memory(c"output")?),
+            path => OutputTarget::File(writable("output", path)?),
         };
         let errors = in_memory(c"errors")?;
         Ok(Self { input, output, errors })
@@ -62,13 +62,13 @@ impl Streams {
     /// Makes them ready for one execution; returns the pipe of its output where there is one.
     pub fn prepare(&mut self) -> Result<Option<Pipe>> {
         let mut made = emptied(&mut self.errors);
-        if let Output::File(file) | Output::Collected(file) = &mut self.output {
+        if let OutputTarget::File(file) | OutputTarget::Collected(file) = &mut self.output {
             made = made.and_then(|()| emptied(file));
         }
         // What cannot be rewound is a device, which has no start.
         let _ = self.input.rewind();
         let pipe = match self.output {
-            Output::Pipe => {
+            OutputTarget::Pipe => {
                 std::io::pipe().map(|(reader, writer)| Some(Pipe { reader, writer: Some(writer) }))
             }
             _ => Ok(None),
@@ -79,21 +79,22 @@ impl Streams {
     /// The descriptors of standard input, output and error.
     pub fn files(&self, pipe: Option<&Pipe>) -> [RawFd; 3] {
         let output = match (&self.output, pipe.and_then(|pipe| pipe.writer.as_ref())) {
-            (Output::Null(file) | Output::File(file) | Output::Collected(file), _) => {
-                file.as_raw_fd()
-            }
-            (Output::Pipe, writer) => writer.map_or(-1, AsRawFd::as_raw_fd),
+            (
+                OutputTarget::Null(file) | OutputTarget::File(file) | OutputTarget::Collected(file),
+                _,
+            ) => file.as_raw_fd(),
+            (OutputTarget::Pipe, writer) => writer.map_or(-1, AsRawFd::as_raw_fd),
         };
         [self.input.as_raw_fd(), output, self.errors.as_raw_fd()]
     }
 
     /// Returns the collected output of the last program; empty where none is collected.
     pub fn output(&self) -> Result<String> {
-        let Output::Collected(file) = &self.output else { return Ok(String::new()) };
+        let OutputTarget::Collected(file) = &self.output else { return Ok(String::new()) };
         let length = file.metadata().map_or(0, |file| file.len());
         if length > OUTPUT_BYTES {
             return Err(ProbeError::new(
-                Kind::Failed,
+                FailureKind::Failed,
                 "output_too_large",
                 format!("The command writes {length} bytes to standard output; 16 MiB are read."),
                 "Let the command write less, or give no `figures`.",
@@ -155,7 +156,7 @@ fn writable(param: &str, path: &str) -> Result<File> {
 
 fn unusable(param: &str, path: &str, error: &Error) -> ProbeError {
     ProbeError::new(
-        Kind::Lacks,
+        FailureKind::Lacks,
         "no_file",
         format!("`{param}` names '{path}', which cannot be opened: {error}."),
         "Name a file of the machine that is measured, which this user may use.",

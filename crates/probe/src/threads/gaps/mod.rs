@@ -1,7 +1,7 @@
 //! The scheduling-gap meter: a tight loop that looks at a clock and keeps what it missed.
 pub mod cause;
-pub mod looks;
 pub mod processes;
+pub mod read_intervals;
 pub mod record;
 pub mod start;
 pub mod watch;
@@ -10,7 +10,7 @@ use crate::trial::session::Session;
 pub use record::Record;
 
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct GapMeterSettings {
     pub duration_ns: u64,
     /// A look that took at least this long is a gap.
     pub threshold_ns: u64,
@@ -24,7 +24,7 @@ pub struct Settings {
     pub session: Session,
 }
 
-impl Settings {
+impl GapMeterSettings {
     /// Most sleeps in the window.
     pub fn sleeps_max(&self) -> usize {
         match self.sleep_ns {
@@ -35,7 +35,7 @@ impl Settings {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct LoopPlacement {
     /// The CPU to pin to; `None` leaves it free.
     pub cpu: Option<usize>,
     /// Number of the loop among those of its CPU (among all where it is not pinned).

@@ -5,8 +5,8 @@
 //! a CPU comparable.
 use super::record::Record;
 use super::watch::Watch;
-use super::{Place, Settings};
-use crate::error::{Kind, ProbeError, Result};
+use super::{GapMeterSettings, LoopPlacement};
+use crate::error::{FailureKind, ProbeError, Result};
 use crate::timing::ticks::Ticks;
 use crate::timing::timed;
 use crate::timing::touch;
@@ -27,19 +27,19 @@ const RECORD_BYTES: usize = 4 << 20;
 const EVENT_BYTES: usize = 96;
 
 /// The head of the mapping.
-struct Head {
+struct MappingHead {
     arrived: AtomicUsize,
     start_ns: AtomicU64,
 }
 
 /// The mapping: the head in its first page, then one place per process.
-struct Shared {
+struct SharedMapping {
     start: *mut u8,
     bytes: usize,
     place_bytes: usize,
 }
 
-impl Shared {
+impl SharedMapping {
     fn map(processes: usize, place_bytes: usize) -> Result<Self> {
         let bytes = 4096 + processes * place_bytes;
         // SAFETY: a fresh anonymous mapping, zero-filled, which is a valid `Head`. Pages that
@@ -60,9 +60,9 @@ impl Shared {
         Ok(Self { start: start.cast(), bytes, place_bytes })
     }
 
-    fn head(&self) -> &Head {
+    fn head(&self) -> &MappingHead {
         // SAFETY: the first page holds the head for as long as the mapping lives.
-        unsafe { &*self.start.cast::<Head>() }
+        unsafe { &*self.start.cast::<MappingHead>() }
     }
 
     /// The place of one process: eight bytes of length, then JSON.
@@ -94,7 +94,7 @@ impl Shared {
     }
 }
 
-impl Drop for Shared {
+impl Drop for SharedMapping {
     fn drop(&mut self) {
         // SAFETY: mapped by us.
         unsafe { libc::munmap(self.start.cast(), self.bytes) };
@@ -119,11 +119,11 @@ impl Drop for Children {
 /// Runs a loop at each place in a process of its own; records in the order of the places.
 pub fn run<C: Ticks>(
     trial: &mut Trial,
-    settings: &Settings,
-    places: &[Place],
+    settings: &GapMeterSettings,
+    places: &[LoopPlacement],
 ) -> Result<Vec<Record>> {
     let place_bytes = RECORD_BYTES + (settings.events_max + settings.sleeps_max()) * EVENT_BYTES;
-    let shared = Shared::map(places.len(), place_bytes.next_multiple_of(4096))?;
+    let shared = SharedMapping::map(places.len(), place_bytes.next_multiple_of(4096))?;
     let mut children = Children(Vec::with_capacity(places.len()));
     // SAFETY: asks for our own process id.
     let parent = unsafe { libc::getpid() };
@@ -151,7 +151,7 @@ pub fn run<C: Ticks>(
 
 fn start_together(
     trial: &mut Trial,
-    shared: &Shared,
+    shared: &SharedMapping,
     children: &mut Children,
     processes: usize,
     reserved: bool,
@@ -177,7 +177,7 @@ fn start_together(
 /// Every wake-up here takes the CPU from a loop: few of them until the window is over.
 fn wait_for_all(
     session: Session,
-    shared: &Shared,
+    shared: &SharedMapping,
     duration_ns: u64,
     children: &mut Children,
 ) -> Result<()> {
@@ -214,9 +214,9 @@ fn reap(children: &mut Children) -> Result<()> {
 
 /// One loop; the process's exit code. reserved: whether it is to wait for a reservation of its own.
 fn child<C: Ticks>(
-    settings: &Settings,
-    shared: &Shared,
-    place: Place,
+    settings: &GapMeterSettings,
+    shared: &SharedMapping,
+    place: LoopPlacement,
     parent: libc::pid_t,
     reserved: bool,
 ) -> i32 {
@@ -241,7 +241,7 @@ fn child<C: Ticks>(
             }
         };
         let section = timed::start();
-        watch.look::<C>(Some(start_ns));
+        watch.watch_clock::<C>(Some(start_ns));
         section.stop();
         let text = watch.record().ok().and_then(|record| serde_json::to_vec(&record).ok());
         text.is_some_and(|text| shared.write(place.number, &text))
@@ -257,7 +257,7 @@ fn child<C: Ticks>(
 fn refused(number: usize, processes: usize) -> ProbeError {
     let error = std::io::Error::last_os_error();
     ProbeError::new(
-        Kind::Lacks,
+        FailureKind::Lacks,
         "no_more_processes",
         format!("Process {} of {processes} could not be started: {error}.", number + 1),
         "Raise the limit on processes (ulimit -u, pids.max), or ask for fewer per CPU.",
@@ -266,7 +266,7 @@ fn refused(number: usize, processes: usize) -> ProbeError {
 
 fn unreserved(processes: usize) -> ProbeError {
     ProbeError::new(
-        Kind::Lacks,
+        FailureKind::Lacks,
         "no_reservation",
         format!("Not every one of {processes} loops got a reservation within 2 s."),
         "Give smaller slices: all loops' reservations together may take 95 % of the CPUs.",
@@ -275,7 +275,7 @@ fn unreserved(processes: usize) -> ProbeError {
 
 fn broken(how: &str) -> ProbeError {
     ProbeError::new(
-        Kind::Failed,
+        FailureKind::Failed,
         "loop_process_failed",
         format!("One of the looping processes {how}."),
         "Run it again; if it happens again, look for a memory limit or a killer of processes.",

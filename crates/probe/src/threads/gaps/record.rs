@@ -6,7 +6,7 @@ use nephoscope_wire::gap_cycles::{self, LoopGaps};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Event {
+pub struct GapEvent {
     /// When it began, in ticks while the loop runs, on the monotonic clock in a [`Record`].
     pub start: u64,
     /// Its length, in the same unit.
@@ -34,7 +34,7 @@ pub struct Record {
     /// Share of the CPU over whole cycles, from the first long gap's start to the last one's.
     pub cycles_share: Option<f64>,
     /// Looks, gaps among them.
-    pub looks: u64,
+    pub clock_reads: u64,
     pub gaps: u64,
     pub look_min_ns: f64,
     /// 99.9th percentile of the looks below the threshold.
@@ -48,9 +48,9 @@ pub struct Record {
     /// Time that the loop slept because it was told to.
     pub slept_ns: f64,
     /// Every sleep, one by one; the cause says nothing.
-    pub sleeps: Vec<Event>,
+    pub sleeps: Vec<GapEvent>,
     /// The first gaps, one by one.
-    pub events: Vec<Event>,
+    pub events: Vec<GapEvent>,
     /// Gaps that did not fit into `events`.
     pub events_left_out: u64,
     /// Lengths of complete runs, as (value, count).
@@ -78,9 +78,9 @@ impl Record {
     }
 
     /// Mean time of one look while nothing disturbed.
-    pub fn look_cost_ns(&self) -> f64 {
+    pub fn mean_read_ns(&self) -> f64 {
         let undisturbed = self.awake_ns() - self.gaps_ns - self.asking_ns;
-        undisturbed.max(0.0) / self.looks.saturating_sub(self.gaps).max(1) as f64
+        undisturbed.max(0.0) / self.clock_reads.saturating_sub(self.gaps).max(1) as f64
     }
 }
 
@@ -121,7 +121,7 @@ mod tests {
 
     fn record(gaps: &[(u64, u64)]) -> Record {
         let event =
-            |gap: &(u64, u64)| Event { start: gap.0, length: gap.1, cause: Cause::Preempted };
+            |gap: &(u64, u64)| GapEvent { start: gap.0, length: gap.1, cause: Cause::Preempted };
         Record {
             cpu: None,
             process: 0,
@@ -132,7 +132,7 @@ mod tests {
             asking_ns: 0.0,
             thread_cpu_ratio: 1.0,
             cycles_share: None,
-            looks: 1,
+            clock_reads: 1,
             gaps: gaps.len() as u64,
             look_min_ns: 1.0,
             look_floor_ns: 1.0,

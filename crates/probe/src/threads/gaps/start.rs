@@ -1,8 +1,8 @@
 //! What precedes the loops: which clock, which CPUs, and a thread for each.
 use super::watch::Watch;
-use super::{Place, Record, Settings};
-use crate::error::{Kind, ProbeError, Result};
-use crate::threads::team::{self, Seats};
+use super::{GapMeterSettings, LoopPlacement, Record};
+use crate::error::{FailureKind, ProbeError, Result};
+use crate::threads::team::{self, ThreadPlacement};
 use crate::timing::ticks::{self, Ticks};
 use crate::trial::affinity;
 use crate::trial::Trial;
@@ -12,19 +12,19 @@ use nephoscope_linux::scheduling;
 /// One loop per place, each in a thread.
 pub fn threads<C: Ticks>(
     trial: &mut Trial,
-    settings: &Settings,
-    places: &[Place],
+    settings: &GapMeterSettings,
+    places: &[LoopPlacement],
 ) -> Result<Vec<Record>> {
-    let seats = Seats::free(trial.session, places.len())?;
-    for note in &seats.notes {
+    let placement = ThreadPlacement::free(trial.session, places.len())?;
+    for note in &placement.notes {
         trial.out.note(note);
     }
     let prepare = |thread: usize| Ok(Watch::prepare::<C>(settings, places[thread]));
-    let look = |_, watch: &mut Watch| {
-        watch.look::<C>(None);
+    let watch_one = |_, watch: &mut Watch| {
+        watch.watch_clock::<C>(None);
         Ok(())
     };
-    let members = team::run_behind(|| trial.prepared(), &seats, prepare, look)?;
+    let members = team::run_behind(|| trial.prepared(), &placement, prepare, watch_one)?;
     members.into_iter().map(|member| member.state.record()).collect()
 }
 
@@ -37,13 +37,13 @@ pub fn reads_tsc(trial: &mut Trial) -> Result<bool> {
     let Err(reason) = ticks::tsc_usable() else { return Ok(true) };
     if wanted == "tsc" {
         return Err(ProbeError::new(
-            Kind::Lacks,
+            FailureKind::Lacks,
             "no_tsc_clock",
             format!("The time-stamp counter is no clock here: {reason}."),
             "Set clock to auto or monotonic.",
         ));
     }
-    trial.out.note(format!("The loops looked at CLOCK_MONOTONIC, because {reason}."));
+    trial.out.note(format!("The loops read CLOCK_MONOTONIC, because {reason}."));
     Ok(false)
 }
 
@@ -59,7 +59,7 @@ pub fn calibrate<C: Ticks>() -> f64 {
 }
 
 /// Where the loops run.
-pub fn places(trial: &mut Trial) -> Result<Vec<Place>> {
+pub fn places(trial: &mut Trial) -> Result<Vec<LoopPlacement>> {
     let per_cpu = trial.params.size("processes_per_cpu");
     let mut cpus = affinity::named("cpu.gaps", &trial.params)?;
     cpus.sort_unstable();
@@ -78,7 +78,7 @@ pub fn places(trial: &mut Trial) -> Result<Vec<Place>> {
                 "{loops} processes, each unpinned and under a reservation of its own: \
                  SCHED_DEADLINE allows no pinning."
             ));
-            let place = |number| Place { cpu: None, process: number, number };
+            let place = |number| LoopPlacement { cpu: None, process: number, number };
             return Ok((0..loops).map(place).collect());
         }
         if loops > 1 {
@@ -87,13 +87,13 @@ pub fn places(trial: &mut Trial) -> Result<Vec<Place>> {
                 cpus.len() * per_cpu
             ));
         }
-        return Ok(vec![Place { cpu: None, process: 0, number: 0 }]);
+        return Ok(vec![LoopPlacement { cpu: None, process: 0, number: 0 }]);
     }
     let pin = trial.params.bool("pin");
     let loops = cpus.iter().flat_map(|cpu| (0..per_cpu).map(move |process| (*cpu, process)));
     let place = |(number, (cpu, process))| match pin {
-        true => Place { cpu: Some(cpu), process, number },
-        false => Place { cpu: None, process: number, number },
+        true => LoopPlacement { cpu: Some(cpu), process, number },
+        false => LoopPlacement { cpu: None, process: number, number },
     };
     Ok(loops.enumerate().map(place).collect())
 }

@@ -1,12 +1,12 @@
 //! The loop itself: it looks at the clock again and again, and what lies between two looks is
 //! either the cost of a look or a gap.
 use super::cause::{Cause, Causes};
-use super::looks::Looks;
-use super::record::{histogram, Event, Record};
-use super::{Place, Settings};
+use super::read_intervals::ReadIntervals;
+use super::record::{histogram, GapEvent, Record};
+use super::{GapMeterSettings, LoopPlacement};
 use crate::error::Result;
 use crate::timing::closed_loop::buckets;
-use crate::timing::ticks::{Pair, Ticks};
+use crate::timing::ticks::{TickReading, Ticks};
 use crate::trial::affinity;
 use hdrhistogram::Histogram;
 use nephoscope_linux::clock;
@@ -14,26 +14,26 @@ use nephoscope_wire::gap_cycles::LONG_SHARE;
 
 /// A loop with its memory, ready to look.
 pub struct Watch {
-    settings: Settings,
-    place: Place,
+    settings: GapMeterSettings,
+    place: LoopPlacement,
     pin_refused: Option<String>,
     threshold: u64,
     long: u64,
     causes: Causes,
-    looks: Looks,
-    seen: Seen,
+    intervals: ReadIntervals,
+    counts: LoopCounts,
     runs: Histogram<u64>,
     lengths: Histogram<u64>,
     periods: Histogram<u64>,
-    events: Vec<Event>,
-    sleeps: Vec<Event>,
+    events: Vec<GapEvent>,
+    sleeps: Vec<GapEvent>,
     began: Moment,
     ended: Moment,
 }
 
 /// What was counted; times in ticks.
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
+struct LoopCounts {
     start: u64,
     end: u64,
     gaps: u64,
@@ -53,7 +53,7 @@ struct Seen {
 /// Clocks and counters at one end of the window.
 #[derive(Clone, Copy, Debug, Default)]
 struct Moment {
-    pair: Pair,
+    pair: TickReading,
     cpu_ns: u64,
     involuntary: Option<i64>,
 }
@@ -61,15 +61,15 @@ struct Moment {
 impl Watch {
     /// Pins this thread, allocates, touches and practises: nothing in [`Self::look`] then allocates
     /// or faults.
-    pub fn prepare<C: Ticks>(settings: &Settings, place: Place) -> Self {
+    pub fn prepare<C: Ticks>(settings: &GapMeterSettings, place: LoopPlacement) -> Self {
         let pinned = place.cpu.map_or(Ok(()), affinity::pin);
         // A loop that could not be pinned is known by its number among all.
         let place = match pinned {
             Ok(()) => place,
-            Err(_) => Place { cpu: None, process: place.number, ..place },
+            Err(_) => LoopPlacement { cpu: None, process: place.number, ..place },
         };
         let ticks = |ns: f64| (ns / settings.ns_per_tick).round() as u64;
-        let empty = Event { start: 1, length: 1, cause: Cause::Unexplained };
+        let empty = GapEvent { start: 1, length: 1, cause: Cause::Unexplained };
         let mut watch = Self {
             settings: settings.clone(),
             place,
@@ -77,8 +77,8 @@ impl Watch {
             threshold: ticks(settings.threshold_ns as f64).max(1),
             long: ticks(settings.duration_ns as f64 * LONG_SHARE),
             causes: Causes::open(place.cpu),
-            looks: Looks::default(),
-            seen: Seen::default(),
+            intervals: ReadIntervals::default(),
+            counts: LoopCounts::default(),
             runs: histogram(),
             lengths: histogram(),
             periods: histogram(),
@@ -102,7 +102,7 @@ impl Watch {
         self.watch::<C>(start, start + ticks, u64::MAX);
         self.threshold = threshold;
         self.began = self.moment::<C>();
-        self.looks.clear();
+        self.intervals.clear();
         self.events.clear();
         for histogram in [&mut self.runs, &mut self.lengths, &mut self.periods] {
             histogram.reset();
@@ -110,13 +110,13 @@ impl Watch {
     }
 
     /// Looks for the whole duration, from `start_ns` on the monotonic clock or from now on.
-    pub fn look<C: Ticks>(&mut self, start_ns: Option<u64>) {
+    pub fn watch_clock<C: Ticks>(&mut self, start_ns: Option<u64>) {
         let per_tick = self.settings.ns_per_tick;
         let ticks = |ns: u64| (ns as f64 / per_tick) as u64;
         self.causes.restart();
         self.began = self.moment::<C>();
         let start = start_ns.map_or_else(C::now, |ns| {
-            let Pair { ticks: now, monotonic_ns } = self.began.pair;
+            let TickReading { ticks: now, monotonic_ns } = self.began.pair;
             let start = now + ticks(ns.saturating_sub(monotonic_ns));
             // With a common start the loops of one CPU contend already when the window opens.
             while C::now() < start && !self.settings.session.is_cancelled() {}
@@ -132,7 +132,7 @@ impl Watch {
 
     /// Looks from `start` to `end`, asleep now and then after `busy` ticks.
     fn watch<C: Ticks>(&mut self, start: u64, end: u64, busy: u64) {
-        self.seen = Seen { start, end, run_start: start, ..Seen::default() };
+        self.counts = LoopCounts { start, end, run_start: start, ..LoopCounts::default() };
         let threshold = self.threshold;
         let mut last = start;
         loop {
@@ -144,7 +144,7 @@ impl Watch {
                 if length >= threshold {
                     last = self.gap::<C>(last, now);
                 } else {
-                    self.looks.count(length);
+                    self.intervals.count(length);
                     last = now;
                 }
             }
@@ -159,18 +159,18 @@ impl Watch {
     #[cold]
     #[inline(never)]
     fn sleep<C: Ticks>(&mut self, from: u64) -> u64 {
-        let left_ns = self.seen.end.saturating_sub(from) as f64 * self.settings.ns_per_tick;
+        let left_ns = self.counts.end.saturating_sub(from) as f64 * self.settings.ns_per_tick;
         clock::nap(self.settings.sleep_ns.min(left_ns as u64));
         self.causes.forget_own_sleep();
         let after = C::now();
-        let seen = &mut self.seen;
-        seen.slept += after.min(seen.end).saturating_sub(from.min(seen.end));
-        seen.run_start = after;
+        let counts = &mut self.counts;
+        counts.slept += after.min(counts.end).saturating_sub(from.min(counts.end));
+        counts.run_start = after;
         // No run and no cycle reaches over a sleep.
-        seen.last_gap_start = None;
+        counts.last_gap_start = None;
         if self.sleeps.len() < self.sleeps.capacity() {
             let length = after.saturating_sub(from);
-            self.sleeps.push(Event { start: from, length, cause: Cause::Stopped });
+            self.sleeps.push(GapEvent { start: from, length, cause: Cause::Stopped });
         }
         after
     }
@@ -181,50 +181,50 @@ impl Watch {
     fn gap<C: Ticks>(&mut self, from: u64, to: u64) -> u64 {
         let (mut from, mut to) = (from, to);
         loop {
-            let usual = self.keep(from, to);
+            let usual = self.record_gap(from, to);
             let after = C::now();
-            let asked = after.saturating_sub(to);
-            if asked < 4 * usual + self.threshold {
-                self.seen.asking += asked;
-                self.seen.run_start = after;
+            let asking_ticks = after.saturating_sub(to);
+            if asking_ticks < 4 * usual + self.threshold {
+                self.counts.asking += asking_ticks;
+                self.counts.run_start = after;
                 return after;
             }
             // Asking took far longer than it does: a gap fell into it.
-            self.seen.asking += usual;
-            self.seen.run_start = to;
+            self.counts.asking += usual;
+            self.counts.run_start = to;
             (from, to) = (to + usual, after);
         }
     }
 
     /// Keeps one gap; gives the ticks that asking for its cause should have taken.
-    fn keep(&mut self, from: u64, to: u64) -> u64 {
+    fn record_gap(&mut self, from: u64, to: u64) -> u64 {
         let scale = self.settings.ns_per_tick;
         let ns = |ticks: u64| ((ticks as f64 * scale).round() as u64).max(1);
         let length = to - from;
-        let seen = &mut self.seen;
+        let counts = &mut self.counts;
         if length >= self.long {
-            seen.last_long = (from, seen.gap_ticks);
-            if seen.long_gaps == 0 {
-                seen.first_long = seen.last_long;
+            counts.last_long = (from, counts.gap_ticks);
+            if counts.long_gaps == 0 {
+                counts.first_long = counts.last_long;
             }
-            seen.long_gaps += 1;
+            counts.long_gaps += 1;
         }
-        seen.gaps += 1;
-        seen.longest = seen.longest.max(length);
+        counts.gaps += 1;
+        counts.longest = counts.longest.max(length);
         // Only what lies inside the window counts as lost.
-        seen.gap_ticks += to.min(seen.end).saturating_sub(from.min(seen.end));
+        counts.gap_ticks += to.min(counts.end).saturating_sub(from.min(counts.end));
         self.lengths.saturating_record(ns(length));
-        if let Some(last) = seen.last_gap_start {
+        if let Some(last) = counts.last_gap_start {
             // The first run began before the window: its length is not known.
-            self.runs.saturating_record(ns(from.saturating_sub(seen.run_start)));
+            self.runs.saturating_record(ns(from.saturating_sub(counts.run_start)));
             self.periods.saturating_record(ns(from - last));
         }
-        seen.last_gap_start = Some(from);
+        counts.last_gap_start = Some(from);
         let cause = self.causes.find(ns(length));
         if self.events.len() < self.settings.events_max {
-            self.events.push(Event { start: from, length, cause });
+            self.events.push(GapEvent { start: from, length, cause });
         } else {
-            self.seen.left_out += 1;
+            self.counts.left_out += 1;
         }
         self.causes.usual_ticks(ns(length))
     }
@@ -237,39 +237,39 @@ impl Watch {
     /// What was seen, in nanoseconds by the rate of the counter over the window itself.
     pub fn record(self) -> Result<Record> {
         self.settings.session.check()?;
-        let (seen, began, ended) = (self.seen, self.began, self.ended);
+        let (counts, began, ended) = (self.counts, self.began, self.ended);
         let scale = ended.pair.ns_per_tick(&began.pair);
         let ns = |ticks: u64| ticks as f64 * scale;
         let wall_ns = ended.pair.monotonic_ns - began.pair.monotonic_ns;
         let moment_ns = |at: u64| began.pair.monotonic_ns + ns(at - began.pair.ticks) as u64;
-        let event = |event: &Event| Event {
+        let event = |event: &GapEvent| GapEvent {
             start: moment_ns(event.start),
             length: ns(event.length).round() as u64,
             ..*event
         };
         let involuntary = ended.involuntary.zip(began.involuntary);
-        let awake_ns = (wall_ns as f64 - ns(seen.slept)).max(1.0);
+        let awake_ns = (wall_ns as f64 - ns(counts.slept)).max(1.0);
         Ok(Record {
             cpu: self.place.cpu,
             process: self.place.process,
             pin_refused: self.pin_refused,
-            start_ns: moment_ns(seen.start),
-            window_ns: ns(seen.end - seen.start),
-            gaps_ns: ns(seen.gap_ticks),
-            asking_ns: ns(seen.asking),
+            start_ns: moment_ns(counts.start),
+            window_ns: ns(counts.end - counts.start),
+            gaps_ns: ns(counts.gap_ticks),
+            asking_ns: ns(counts.asking),
             thread_cpu_ratio: (ended.cpu_ns - began.cpu_ns) as f64 / awake_ns,
-            slept_ns: ns(seen.slept),
+            slept_ns: ns(counts.slept),
             sleeps: self.sleeps.iter().map(event).collect(),
-            cycles_share: cycles_share(&seen),
-            looks: self.looks.total() + seen.gaps,
-            gaps: seen.gaps,
-            look_min_ns: ns(self.looks.shortest().unwrap_or(seen.longest)),
-            look_floor_ns: ns(self.looks.quantile(0.999).unwrap_or(seen.longest)),
-            longest_ns: ns(self.looks.longest().max(seen.longest)),
+            cycles_share: cycles_share(&counts),
+            clock_reads: self.intervals.total() + counts.gaps,
+            gaps: counts.gaps,
+            look_min_ns: ns(self.intervals.shortest().unwrap_or(counts.longest)),
+            look_floor_ns: ns(self.intervals.quantile(0.999).unwrap_or(counts.longest)),
+            longest_ns: ns(self.intervals.longest().max(counts.longest)),
             involuntary: involuntary.and_then(|(now, then)| u64::try_from(now - then).ok()),
             rate_drift: scale / self.settings.ns_per_tick - 1.0,
             events: self.events.iter().map(event).collect(),
-            events_left_out: seen.left_out,
+            events_left_out: counts.left_out,
             runs: buckets(&self.runs).collect(),
             lengths: buckets(&self.lengths).collect(),
             periods: buckets(&self.periods).collect(),
@@ -280,10 +280,10 @@ impl Watch {
 /// Share between the first and the last start of a long gap: whole cycles of gap and run only, so
 /// that the part of a cycle that the window cuts off does not count. Needs three long gaps, that
 /// is, two cycles.
-fn cycles_share(seen: &Seen) -> Option<f64> {
-    let ((first, lost_before), (last, lost_after)) = (seen.first_long, seen.last_long);
+fn cycles_share(counts: &LoopCounts) -> Option<f64> {
+    let ((first, lost_before), (last, lost_after)) = (counts.first_long, counts.last_long);
     let whole = last.saturating_sub(first) as f64;
-    (seen.long_gaps >= 3 && whole > 0.0 && seen.slept == 0)
+    (counts.long_gaps >= 3 && whole > 0.0 && counts.slept == 0)
         .then(|| 1.0 - lost_after.saturating_sub(lost_before) as f64 / whole)
 }
 
@@ -294,7 +294,7 @@ mod tests {
 
     fn watch(duration_ns: u64) -> Watch {
         let (threshold_ns, events_max, ns_per_tick) = (100_000, 3, 1.0);
-        let settings = Settings {
+        let settings = GapMeterSettings {
             duration_ns,
             threshold_ns,
             events_max,
@@ -303,7 +303,7 @@ mod tests {
             ns_per_tick,
             session: crate::trial::session::Session::detached(),
         };
-        Watch::prepare::<Monotonic>(&settings, Place { cpu: None, process: 0, number: 0 })
+        Watch::prepare::<Monotonic>(&settings, LoopPlacement { cpu: None, process: 0, number: 0 })
     }
 
     /// 30 run, 10 off, and a window that cuts the cycles: the share over whole cycles is exact
@@ -312,18 +312,18 @@ mod tests {
     fn whole_cycles_have_no_edges() {
         let mut watch = watch(205_000_000);
         let base = 1_000_000_000;
-        watch.seen = Seen { start: base, end: base + 205_000_000, ..Seen::default() };
-        watch.seen.run_start = base;
+        watch.counts = LoopCounts { start: base, end: base + 205_000_000, ..LoopCounts::default() };
+        watch.counts.run_start = base;
         for cycle in 0..6 {
             let from = base + 5_000_000 + cycle * 40_000_000;
-            watch.keep(from, from + 10_000_000);
-            watch.seen.run_start = from + 10_000_000;
+            watch.record_gap(from, from + 10_000_000);
+            watch.counts.run_start = from + 10_000_000;
         }
-        let share = cycles_share(&watch.seen).unwrap();
+        let share = cycles_share(&watch.counts).unwrap();
         assert!((share - 0.75).abs() < 1e-12, "{share}");
         // The sixth gap began as the window ended.
-        assert_eq!(watch.seen.gap_ticks, 50_000_000);
-        assert_eq!((watch.events.len(), watch.seen.left_out), (3, 3));
+        assert_eq!(watch.counts.gap_ticks, 50_000_000);
+        assert_eq!((watch.events.len(), watch.counts.left_out), (3, 3));
         let near = |pairs: Vec<(u64, u64)>, length: f64| {
             assert_eq!(pairs.iter().map(|(_, count)| count).sum::<u64>(), 5);
             let close = |(value, _): &(u64, u64)| (*value as f64 / length - 1.0).abs() < 1e-3;
@@ -339,7 +339,7 @@ mod tests {
         watch.settings.sleep_ns = 10_000_000;
         watch.settings.busy_ns = 10_000_000;
         watch.sleeps = Vec::with_capacity(watch.settings.sleeps_max());
-        watch.look::<Monotonic>(None);
+        watch.watch_clock::<Monotonic>(None);
         let record = watch.record().unwrap();
         // Busy, asleep, busy, asleep, busy, asleep; each may be longer on a busy machine.
         assert!((1..=3).contains(&record.sleeps.len()), "{:?}", record.sleeps);
@@ -355,10 +355,10 @@ mod tests {
     #[test]
     fn a_window_adds_up() {
         let mut watch = watch(20_000_000);
-        watch.look::<Monotonic>(None);
+        watch.watch_clock::<Monotonic>(None);
         let record = watch.record().unwrap();
         assert!((record.window_ns - 20e6).abs() < 2e3, "{record:?}");
-        assert!(record.looks > 1000, "{record:?}");
+        assert!(record.clock_reads > 1000, "{record:?}");
         assert_eq!(record.gaps, record.lengths.iter().map(|(_, count)| count).sum::<u64>());
         assert_eq!(record.gaps, record.events.len() as u64 + record.events_left_out);
         assert!(record.look_min_ns <= record.look_floor_ns, "{record:?}");

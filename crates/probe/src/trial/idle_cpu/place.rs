@@ -50,7 +50,7 @@ fn free_besides(
 
 /// Whether a thread of the trial itself runs, or waits to run, on that CPU: an unpinned one may
 /// have come there, and what it takes is no gap. Only asked when there is a gap.
-pub fn ours_runs_on(cpu: usize, besides: i32) -> bool {
+pub fn own_thread_runs_on(cpu: usize, besides: i32) -> bool {
     let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return false };
     let others = threads.flatten().filter(|thread| *thread.file_name() != *besides.to_string());
     let stats =
@@ -74,9 +74,9 @@ mod tests {
 
     fn free(id: &str, params: &str, allowed: &[usize]) -> Result<usize, String> {
         let spec = instruments::find(id).unwrap().spec;
-        let given = serde_json::from_str(params).unwrap();
+        let parameters = serde_json::from_str(params).unwrap();
         // Other tests of this process pin threads too.
-        free_besides(Vec::new(), spec, &Params::check(spec, &given).unwrap(), allowed)
+        free_besides(Vec::new(), spec, &Params::check(spec, &parameters).unwrap(), allowed)
     }
 
     #[test]

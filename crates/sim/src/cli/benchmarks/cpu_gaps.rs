@@ -17,21 +17,21 @@
 //!
 //! # Caveats
 //! Nothing but the scheduler disturbs the loops, and the cause of a gap is unknown.
-use crate::cli::trial::Trial;
+use crate::cli::trial::SimulationTrial;
 use nephoscope_sim::scenarios;
 use nephoscope_sim::scheduler::gaps::{self, GapConfig};
-use nephoscope_sim::scheduler::scenario::Scenario;
+use nephoscope_sim::scheduler::scenario::SchedulerScenario;
 use nephoscope_wire::error::Error;
 pub use nephoscope_wire::specs::cpu_gaps::SPEC;
 
-pub fn run(trial: &mut Trial) -> Result<(), Error> {
+pub fn run(trial: &mut SimulationTrial) -> Result<(), Error> {
     let Some(machine) = trial.request.machine.take() else {
         return Err(Error::usage(
             "cpu.gaps needs a simulated machine.",
             "Name a scheduler scenario: a target sim:SCENARIO.",
         ));
     };
-    let scenario: Scenario = scenarios::parse(&machine.to_string())?;
+    let scenario: SchedulerScenario = scenarios::parse(&machine.to_string())?;
     scenario.check()?;
     let params = &trial.params;
     let config = GapConfig {

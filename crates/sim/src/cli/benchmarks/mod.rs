@@ -1,6 +1,6 @@
 //! The table of benchmarks. To add one: a file named like its id, with its SPEC, its code and its manual
 //! page as `//!` text, and a line in [`ALL`].
-use super::trial::Trial;
+use super::trial::SimulationTrial;
 use nephoscope_sim::scenarios::{self, BuiltIn};
 use nephoscope_wire::error::Error;
 use nephoscope_wire::spec::{self, Param, Spec};
@@ -20,7 +20,7 @@ pub struct Benchmark {
     pub spec: &'static Spec,
     /// Source text of the file; its `//!` lines are the manual page.
     source: &'static str,
-    pub run: fn(&mut Trial) -> Result<(), Error>,
+    pub run: fn(&mut SimulationTrial) -> Result<(), Error>,
 }
 
 macro_rules! benchmark {
@@ -84,16 +84,16 @@ const SCENARIO: Param = Param::text("scenario", "")
     .doc("Scenario as JSON (in a plan also YAML), or the name of a built-in one.");
 
 /// Returns the scenario of a trial, which is a built-in one or JSON.
-fn scenario<S: DeserializeOwned>(trial: &Trial, known: BuiltIn) -> Result<S, Error> {
-    let given = trial.params.text("scenario").trim();
-    if given.starts_with('{') {
-        return scenarios::parse(given);
+fn scenario<S: DeserializeOwned>(trial: &SimulationTrial, known: BuiltIn) -> Result<S, Error> {
+    let text = trial.params.text("scenario").trim();
+    if text.starts_with('{') {
+        return scenarios::parse(text);
     }
-    scenarios::built_in(known, given).ok_or_else(|| {
+    scenarios::built_in(known, text).ok_or_else(|| {
         let id = trial.writer.spec().id;
         let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
         Error::usage(
-            match given {
+            match text {
                 "" => format!("{id} needs a scenario."),
                 name => format!("{id}: there is no scenario '{name}'."),
             },

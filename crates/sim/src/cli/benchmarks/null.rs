@@ -18,19 +18,19 @@
 //!
 //! # Caveats
 //! It says nothing about any model, and has no far side here.
-use crate::cli::trial::Trial;
-use nephoscope_sim::random::Stream;
-use nephoscope_wire::error::{Error, Kind};
+use crate::cli::trial::SimulationTrial;
+use nephoscope_sim::random::RandomStream;
+use nephoscope_wire::error::{Error, FailureKind};
 pub use nephoscope_wire::specs::null::SPEC;
 use nephoscope_wire::writer::Factors;
 use rand_distr::StandardNormal;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-pub fn run(trial: &mut Trial) -> Result<(), Error> {
+pub fn run(trial: &mut SimulationTrial) -> Result<(), Error> {
     let value = trial.params.float("value");
     let noise = trial.params.float("noise_ratio");
-    let mut stream = Stream::new(trial.seed(), 0, 0);
+    let mut stream = RandomStream::new(trial.seed(), 0, 0);
     trial.start()?;
     std::thread::sleep(Duration::from_nanos(trial.params.size("wait_ns") as u64));
     let mut draw = || {
@@ -50,12 +50,12 @@ pub fn run(trial: &mut Trial) -> Result<(), Error> {
     fail(trial, &failure)
 }
 
-fn fail(trial: &mut Trial, failure: &str) -> Result<(), Error> {
+fn fail(trial: &mut SimulationTrial, failure: &str) -> Result<(), Error> {
     let error =
         |kind, name| Err(Error::new(kind, name, "null was told to fail.", "Set failure to none."));
     match failure {
-        "error" => error(Kind::Failed, "told_to_fail"),
-        "lacks" => error(Kind::Lacks, "told_to_lack"),
+        "error" => error(FailureKind::Failed, "told_to_fail"),
+        "lacks" => error(FailureKind::Lacks, "told_to_lack"),
         "exit" | "truncated" => {
             trial.writer.flush()?;
             std::process::exit(if failure == "exit" { 7 } else { 0 })

@@ -23,8 +23,8 @@
 //! The model has no packet loss and no queues inside the network. An overloaded site is refused before the
 //! run, unless the scenario allows it.
 use super::{scenario, SCENARIO, SEED};
-use crate::cli::trial::Trial;
-use nephoscope_sim::geo::{self, Scenario};
+use crate::cli::trial::SimulationTrial;
+use nephoscope_sim::geo::{self, GeoScenario};
 use nephoscope_sim::scenarios::GEO;
 use nephoscope_wire::error::Error;
 use nephoscope_wire::meaning::{Headline, Shown};
@@ -67,8 +67,8 @@ pub const SPEC: Spec = Spec {
     ..Spec::about(Resource::None)
 };
 
-pub fn run(trial: &mut Trial) -> Result<(), Error> {
-    let scenario: Scenario = scenario(trial, GEO)?;
+pub fn run(trial: &mut SimulationTrial) -> Result<(), Error> {
+    let scenario: GeoScenario = scenario(trial, GEO)?;
     scenario.check()?;
     geo::load::check(&scenario, &geo::Topology::new(&scenario)?)?;
     trial.start()?;

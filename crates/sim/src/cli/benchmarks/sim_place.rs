@@ -20,8 +20,8 @@
 //! # Caveats
 //! The closed form takes each hour as stationary. Only the best sets are simulated.
 use super::{scenario, SCENARIO, SEED};
-use crate::cli::trial::Trial;
-use nephoscope_sim::geo::{place, Scenario};
+use crate::cli::trial::SimulationTrial;
+use nephoscope_sim::geo::{place, GeoScenario};
 use nephoscope_sim::scenarios::GEO;
 use nephoscope_wire::error::Error;
 use nephoscope_wire::meaning::{Headline, Shown};
@@ -54,8 +54,8 @@ pub const SPEC: Spec = Spec {
     ..Spec::about(Resource::None)
 };
 
-pub fn run(trial: &mut Trial) -> Result<(), Error> {
-    let scenario: Scenario = scenario(trial, GEO)?;
+pub fn run(trial: &mut SimulationTrial) -> Result<(), Error> {
+    let scenario: GeoScenario = scenario(trial, GEO)?;
     scenario.check()?;
     scenario.place.clone().unwrap_or_default().check(&scenario)?;
     trial.start()?;

@@ -26,7 +26,7 @@
 //! It starts empty, so that a run of few requests close to saturation underestimates the mean. A queue that
 //! is offered more than its capacity is refused before it runs.
 use super::SEED;
-use crate::cli::trial::Trial;
+use crate::cli::trial::SimulationTrial;
 use nephoscope_sim::arrivals::Arrivals;
 use nephoscope_sim::queue::{Discipline, Queue};
 use nephoscope_sim::random::Distribution;
@@ -80,7 +80,7 @@ const STAGES: u32 = 4;
 /// `hyper`: share of long requests, and their length relative to the others.
 const LONG: (f64, f64) = (0.1, 11.0);
 
-pub fn run(trial: &mut Trial) -> Result<(), Error> {
+pub fn run(trial: &mut SimulationTrial) -> Result<(), Error> {
     let queue = queue(&trial.params)?;
     queue.check()?;
     trial.start()?;
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn given(values: serde_json::Value) -> (Params, Queue) {
+    fn parsed_queue(values: serde_json::Value) -> (Params, Queue) {
         let params = Params::check(&SPEC, values.as_object().unwrap()).unwrap();
         let queue = queue(&params).unwrap();
         (params, queue)
@@ -170,7 +170,7 @@ mod tests {
             (json!({"service": "constant", "servers": 2}), None),
             (json!({"arrivals": "bursts"}), None),
         ] {
-            let (params, queue) = given(values.clone());
+            let (params, queue) = parsed_queue(values.clone());
             let exact = exact_ns(&params, &queue);
             assert_eq!(exact.map(|ns| ns.round()), wanted, "{values}");
         }
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn every_service_has_the_given_mean() {
         for word in ["exponential", "constant", "erlang", "hyper", "log_normal"] {
-            let (_, queue) = given(json!({"service": word, "service_ns": 7e5}));
+            let (_, queue) = parsed_queue(json!({"service": word, "service_ns": 7e5}));
             assert!((queue.service.mean_ns() - 7e5).abs() < 1e-6, "{word}");
         }
     }

@@ -23,9 +23,9 @@
 //! # Caveats
 //! Nothing but the scheduler disturbs: there are no interrupts, no caches, no cost of a context switch.
 use super::{scenario, SCENARIO, SEED};
-use crate::cli::trial::Trial;
+use crate::cli::trial::SimulationTrial;
 use nephoscope_sim::scenarios::SCHEDULER;
-use nephoscope_sim::scheduler::scenario::{run as simulate, Scenario};
+use nephoscope_sim::scheduler::scenario::{run as simulate, SchedulerScenario};
 use nephoscope_wire::error::Error;
 use nephoscope_wire::meaning::{Headline, Shown};
 use nephoscope_wire::spec::{Metric, Resource, Spec, Unit};
@@ -62,8 +62,8 @@ pub const SPEC: Spec = Spec {
     ..Spec::about(Resource::None)
 };
 
-pub fn run(trial: &mut Trial) -> Result<(), Error> {
-    let scenario: Scenario = scenario(trial, SCHEDULER)?;
+pub fn run(trial: &mut SimulationTrial) -> Result<(), Error> {
+    let scenario: SchedulerScenario = scenario(trial, SCHEDULER)?;
     scenario.check()?;
     trial.start()?;
     let outcome = simulate(&scenario, trial.seed())?;

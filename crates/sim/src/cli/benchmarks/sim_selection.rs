@@ -26,9 +26,9 @@
 //! # Caveats
 //! Shares are taken as known. Those of a small sample are uncertain: vary them with `--set`.
 use super::{scenario, SCENARIO, SEED};
-use crate::cli::trial::Trial;
+use crate::cli::trial::SimulationTrial;
 use nephoscope_sim::scenarios::SELECTION;
-use nephoscope_sim::selection::{self, formulas, Scenario};
+use nephoscope_sim::selection::{self, formulas, SelectionScenario};
 use nephoscope_wire::error::Error;
 use nephoscope_wire::meaning::{Headline, Shown};
 use nephoscope_wire::spec::{Metric, Resource, Spec, Unit};
@@ -73,8 +73,8 @@ pub const SPEC: Spec = Spec {
     ..Spec::about(Resource::None)
 };
 
-pub fn run(trial: &mut Trial) -> Result<(), Error> {
-    let scenario: Scenario = scenario(trial, SELECTION)?;
+pub fn run(trial: &mut SimulationTrial) -> Result<(), Error> {
+    let scenario: SelectionScenario = scenario(trial, SELECTION)?;
     scenario.check()?;
     trial.start()?;
     let outcome = selection::run(&scenario, trial.seed())?;

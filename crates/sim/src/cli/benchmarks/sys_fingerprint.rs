@@ -15,13 +15,13 @@
 //!
 //! # Caveats
 //! `clock_read_ns` is 0: reading simulated time costs nothing.
-use crate::cli::trial::Trial;
+use crate::cli::trial::SimulationTrial;
 use nephoscope_wire::error::Error;
 pub use nephoscope_wire::specs::sys_fingerprint::SPEC;
 use nephoscope_wire::writer::Factors;
 use serde_json::json;
 
-pub fn run(trial: &mut Trial) -> Result<(), Error> {
+pub fn run(trial: &mut SimulationTrial) -> Result<(), Error> {
     trial.start()?;
     trial.writer.emit("clock_read_ns", 0.0, Factors::new())?;
     let version = env!("CARGO_PKG_VERSION");

@@ -145,8 +145,8 @@ impl RelaxedProblem {
             .collect();
         // Kept sites come first, whatever they are worth.
         sites.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)));
-        let kept = self.is_kept.iter().filter(|kept| **kept).count();
-        let max = self.sites_max.max(kept);
+        let kept_sites = self.is_kept.iter().filter(|kept| **kept).count();
+        let max = self.sites_max.max(kept_sites);
         let mut solution = Relaxation {
             rest: prices.bases.iter().sum(),
             served: vec![0.0; prices.bases.len()],

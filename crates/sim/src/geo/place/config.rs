@@ -1,6 +1,6 @@
 //! Keys of a placement: which sites to choose, within which limits.
 use crate::error::{positive, refuse, within, Result};
-use crate::geo::scenario::Scenario;
+use crate::geo::scenario::GeoScenario;
 use serde::Deserialize;
 
 /// Placement: which of the sites to choose. With `within_ratio` the cheapest that answer this share of
@@ -48,7 +48,7 @@ impl Default for PlacementConfig {
 impl PlacementConfig {
     /// Returns an error for values out of bounds, unknown sites, more sites kept than allowed, and a
     /// scenario without an objective or in compatibility mode.
-    pub fn check(&self, scenario: &Scenario) -> Result<()> {
+    pub fn check(&self, scenario: &GeoScenario) -> Result<()> {
         if scenario.objective_ms.is_none() {
             return refuse(
                 "The scenario has no objective_ms, by which sites could be compared.",
@@ -82,22 +82,22 @@ impl PlacementConfig {
             let hint = format!("Its sites are {}.", known.join(", "));
             return refuse(format!("place: the scenario has no site `{name}`."), hint);
         }
-        let (max, kept) = (self.max_sites(scenario), self.keep.len());
-        if max == 0 || kept > max {
+        let (max, kept_sites) = (self.max_sites(scenario), self.keep.len());
+        if max == 0 || kept_sites > max {
             return refuse(
-                format!("place.sites_max is {max}, and {kept} sites are kept."),
+                format!("place.sites_max is {max}, and {kept_sites} sites are kept."),
                 "Raise sites_max to at least 1 and to the number of sites in keep.",
             );
         }
         Ok(())
     }
 
-    pub(super) fn max_sites(&self, scenario: &Scenario) -> usize {
+    pub(super) fn max_sites(&self, scenario: &GeoScenario) -> usize {
         self.sites_max.map_or(scenario.sites.len(), |max| max as usize)
     }
 
     /// Returns the names of the sites that can be chosen, in the scenario's order.
-    pub(super) fn names<'a>(&self, scenario: &'a Scenario) -> Vec<&'a str> {
+    pub(super) fn names<'a>(&self, scenario: &'a GeoScenario) -> Vec<&'a str> {
         let is_listed = |name: &str| self.candidates.iter().chain(&self.keep).any(|n| n == name);
         let all = self.candidates.is_empty();
         scenario.sites.names().filter(|name| all || is_listed(name)).collect()

@@ -15,6 +15,6 @@ mod tests;
 
 pub use config::PlacementConfig;
 pub use placement::{run, Change, Choice, Placement, Simulated};
-pub use problem::{Base, Candidate, Evaluation, Instances, Path, Problem, HOURS};
+pub use problem::{Candidate, Evaluation, Instances, PlacementUsers, Problem, ResponsePath, HOURS};
 pub use problem_from_scenario::Scaling;
 pub use search::{search, Goal, SearchResult};

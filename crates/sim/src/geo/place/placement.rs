@@ -4,7 +4,7 @@ use super::problem::{Evaluation, Problem};
 use super::problem_from_scenario::Scaling;
 use super::search::{search, Goal, SearchResult};
 use crate::error::{refuse, Result};
-use crate::geo::scenario::Scenario;
+use crate::geo::scenario::GeoScenario;
 use crate::samples::Sink;
 use serde::Serialize;
 use serde_json::{json, Value};
@@ -63,7 +63,7 @@ pub struct Placement {
 
 /// Chooses sites as the key `place` of a scenario asks for, with the default limits if it is left out.
 /// Returns an error for a load that no set of sites can serve.
-pub fn run(scenario: &Scenario, seed: u64) -> Result<Placement> {
+pub fn run(scenario: &GeoScenario, seed: u64) -> Result<Placement> {
     let config = &scenario.place.clone().unwrap_or_default();
     config.check(scenario)?;
     let goal = Goal {
@@ -118,7 +118,7 @@ fn holds(goal: &Goal, simulated: &Simulated) -> bool {
 /// Simulates the best sets of the front. Returns the first that reaches the goal in the simulation, else
 /// the best.
 fn confirm(
-    scenario: &Scenario,
+    scenario: &GeoScenario,
     config: &PlacementConfig,
     goal: &Goal,
     names: &[String],
@@ -141,7 +141,7 @@ fn confirm(
 
 /// Simulates the scenario with a set of its sites.
 fn simulate(
-    scenario: &Scenario,
+    scenario: &GeoScenario,
     config: &PlacementConfig,
     names: &[String],
     set: &Evaluation,
@@ -167,7 +167,7 @@ fn simulate(
 }
 
 fn sensitivity(
-    scenario: &Scenario,
+    scenario: &GeoScenario,
     config: &PlacementConfig,
     goal: &Goal,
     chosen: &[usize],

@@ -10,7 +10,7 @@ use crate::closed_forms;
 pub const HOURS: usize = 24;
 
 #[derive(Clone, Debug)]
-pub struct Base {
+pub struct PlacementUsers {
     /// Responses in each hour (a page counts once).
     pub responses: [f64; HOURS],
     /// Requests to a site for each response.
@@ -21,7 +21,7 @@ pub struct Base {
 
 /// The network between users and a site, for one response.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Path {
+pub struct ResponsePath {
     /// One-way latency in ms; infinite if there is no path.
     pub latency_ms: f64,
     /// Mean network time of a response.
@@ -36,7 +36,7 @@ pub struct Path {
     pub parallel: f64,
 }
 
-impl Path {
+impl ResponsePath {
     /// No path.
     pub const NONE: Self = Self::single(f64::INFINITY, f64::INFINITY, 0.0);
 
@@ -88,10 +88,10 @@ pub struct Candidate {
 /// A placement problem.
 #[derive(Clone, Debug)]
 pub struct Problem {
-    pub bases: Vec<Base>,
+    pub bases: Vec<PlacementUsers>,
     pub candidates: Vec<Candidate>,
     /// By base and candidate.
-    pub paths: Vec<Vec<Path>>,
+    pub paths: Vec<Vec<ResponsePath>>,
     pub objective_ms: f64,
 }
 
@@ -244,7 +244,7 @@ struct Day {
 
 /// Returns the probability that network time (normal), service (constant) and wait (exponential, with the
 /// probability that the instance is busy) are within the objective.
-fn within(objective_ms: f64, path: &Path, services: f64, site: SiteHour) -> f64 {
+fn within(objective_ms: f64, path: &ResponsePath, services: f64, site: SiteHour) -> f64 {
     if !path.mean_ms.is_finite() || (services > 0.0 && !site.wait_ms.is_finite()) {
         return 0.0;
     }
@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn a_wait_is_added_to_the_way() {
-        let way = |deviation_ms| Path::single(50.0, 100.0, deviation_ms);
+        let way = |deviation_ms| ResponsePath::single(50.0, 100.0, deviation_ms);
         // M/M/1 in order of arrival, utilisation 0.5, service 10: a wait of 10 in the mean, above t
         // with probability 0.5 exp(-t / 20).
         let busy = SiteHour { service_ms: 10.0, wait_ms: 10.0, utilisation: 0.5 };
@@ -339,6 +339,6 @@ mod tests {
             // The mean moves by the wait, the density there is 0.00044 a ms, and steeper to the left.
             assert!((0.0..=0.001 * wait_ms + 1e-12).contains(&off), "{wait_ms}: {off}");
         }
-        assert_eq!(within(140.0, &Path::NONE, 1.0, busy), 0.0);
+        assert_eq!(within(140.0, &ResponsePath::NONE, 1.0, busy), 0.0);
     }
 }

@@ -3,11 +3,11 @@
 //! Only the subsequent simulation considers failures, shared bandwidth, and brokers other than the closest.
 //! Users with a think time are assumed to send as often as if responses took no time.
 use super::config::PlacementConfig;
-use super::problem::{Base, Candidate, Instances, Path, Problem, HOURS};
+use super::problem::{Candidate, Instances, PlacementUsers, Problem, ResponsePath, HOURS};
 use crate::error::Result;
 use crate::geo::network::{Delay, MS};
 use crate::geo::profile::HOUR;
-use crate::geo::scenario::{Discipline, Scenario, Site, Spread};
+use crate::geo::scenario::{Discipline, GeoScenario, Site, Spread};
 use crate::geo::topology::{self, Topology};
 
 /// Number of times in an hour at which users are counted: zones and peaks start at whole quarters.
@@ -30,7 +30,7 @@ impl Scaling {
 
 impl Problem {
     /// config: accepted by [`PlacementConfig::check`].
-    pub fn new(scenario: &Scenario, config: &PlacementConfig, scaling: Scaling) -> Result<Self> {
+    pub fn new(scenario: &GeoScenario, config: &PlacementConfig, scaling: Scaling) -> Result<Self> {
         let mut part = scenario.clone();
         let names = config.names(scenario);
         part.sites.0.retain(|(name, _)| names.contains(&name.as_str()));
@@ -52,7 +52,7 @@ impl Problem {
     /// Adds a user base; with a cache two: one for the hits, one for the misses.
     fn add_base(
         &mut self,
-        scenario: &Scenario,
+        scenario: &GeoScenario,
         topology: &Topology,
         base: &topology::Base,
         scaling: Scaling,
@@ -65,14 +65,18 @@ impl Problem {
         let sites = 0..topology.sites.len();
         if let Some((cache, first)) = base.cache.as_ref().filter(|_| hit_ratio > 0.0) {
             let service_ms = scenario.caches.0[*cache].1.service_ms;
-            self.bases.push(Base { responses: share(hit_ratio), requests: 0.0, gigabytes: 0.0 });
+            self.bases.push(PlacementUsers {
+                responses: share(hit_ratio),
+                requests: 0.0,
+                gigabytes: 0.0,
+            });
             let mean = scaling.latency * 2.0 * first.mean_ns() / MS + service_ms;
             let deviation = scaling.latency * deviation_ms(std::slice::from_ref(first), variation);
-            let path = Path { visits: 0.0, ..Path::single(0.0, mean, deviation) };
+            let path = ResponsePath { visits: 0.0, ..ResponsePath::single(0.0, mean, deviation) };
             // Hits do not depend on a site, but have to be assigned to one: any will do.
             self.paths.push(sites.clone().map(|_| path).collect());
         }
-        self.bases.push(Base {
+        self.bases.push(PlacementUsers {
             responses: share(1.0 - hit_ratio),
             requests: base.requests_per_response(),
             gigabytes: (base.up_bytes() + base.down_bytes()) / GIBIBYTE,
@@ -108,13 +112,13 @@ fn deviation_ms(legs: &[Delay], variation: f64) -> f64 {
     (2.0 * legs.iter().map(variance).sum::<f64>()).sqrt() / MS
 }
 
-fn path(base: &topology::Base, site: usize, variation: f64, factor: f64) -> Path {
-    let Some(path) = &base.paths[site] else { return Path::NONE };
+fn path(base: &topology::Base, site: usize, variation: f64, factor: f64) -> ResponsePath {
+    let Some(path) = &base.paths[site] else { return ResponsePath::NONE };
     let one_way_ns = path.mean_ns * factor;
     let Some(page) = &base.config.page else {
         let bytes_ns = (base.up_bytes() + base.down_bytes()) * base.access_ns_per_byte;
         let mean_ms = (2.0 * one_way_ns + bytes_ns) / MS;
-        return Path::single(
+        return ResponsePath::single(
             one_way_ns / MS,
             mean_ms,
             deviation_ms(&path.legs, variation) * factor,
@@ -126,7 +130,7 @@ fn path(base: &topology::Base, site: usize, variation: f64, factor: f64) -> Path
     // Parallel are the exchanges of all chains, or the requests of one exchange.
     let first = exchanges.chains.first().and_then(|chain| chain.first());
     let requests = first.map_or(0.0, |exchange| f64::from(exchange.requests));
-    Path {
+    ResponsePath {
         latency_ms: one_way_ns / MS,
         mean_ms: alone_ms,
         // All latencies of a load vary together.
@@ -137,7 +141,12 @@ fn path(base: &topology::Base, site: usize, variation: f64, factor: f64) -> Path
     }
 }
 
-fn candidate(name: &str, site: &Site, scenario: &Scenario, config: &PlacementConfig) -> Candidate {
+fn candidate(
+    name: &str,
+    site: &Site,
+    scenario: &GeoScenario,
+    config: &PlacementConfig,
+) -> Candidate {
     let processors = f64::from(site.hosts) * f64::from(site.processors);
     let instances = match (config.size_for_utilisation, &site.autoscaling) {
         (Some(utilisation), _) => Instances::Sized { max: processors, utilisation },

@@ -1,6 +1,6 @@
 //! PlacementConfigs about whole scenarios: closed form beside simulation, refusals, documents.
 use super::*;
-use crate::geo::Scenario;
+use crate::geo::GeoScenario;
 use serde_json::{json, Value};
 
 /// Three regions far from each other, a site in each; the objective is met within a region only.
@@ -33,7 +33,7 @@ fn islands() -> Value {
     })
 }
 
-fn scenario(value: &Value) -> Scenario {
+fn scenario(value: &Value) -> GeoScenario {
     serde_json::from_value(value.clone()).unwrap()
 }
 
@@ -68,13 +68,13 @@ fn the_closed_form_is_near_the_simulation() {
             }
         }
         let answer = run(&scenario(&value), 3).unwrap();
-        for one in &answer.front {
-            let (seen, expected) = (one.simulated.unwrap(), &one.expected);
-            eprintln!("{seen:?} {expected:?}");
+        for entry in &answer.front {
+            let (simulated, expected) = (entry.simulated.unwrap(), &entry.expected);
+            eprintln!("{simulated:?} {expected:?}");
             // What the closed form leaves out: users who vary (10 %), waits of several visits at once.
-            assert!((seen.within_ratio - expected.within_ratio).abs() <= 0.03, "{one:?}");
-            let ratio = seen.response_time_mean_ns / 1e6 / expected.response_ms.unwrap();
-            assert!((ratio - 1.0).abs() <= 0.05, "{ratio}: {one:?}");
+            assert!((simulated.within_ratio - expected.within_ratio).abs() <= 0.03, "{entry:?}");
+            let ratio = simulated.response_time_mean_ns / 1e6 / expected.response_ms.unwrap();
+            assert!((ratio - 1.0).abs() <= 0.05, "{ratio}: {entry:?}");
         }
     }
 }
@@ -100,7 +100,7 @@ fn other_latencies_and_users_are_looked_at() {
 }
 
 #[test]
-fn what_is_told() {
+fn what_is_reported() {
     let answer = run(&scenario(&islands()), 1).unwrap();
     let documents: std::collections::BTreeMap<_, _> = answer.documents().into_iter().collect();
     assert_eq!(documents["chosen"]["sites"], json!(["in_a", "in_b"]));
@@ -141,13 +141,16 @@ fn what_cannot_be_asked_is_refused() {
         (|it| it["instructions"] = json!(1e7), "times its capacity"),
         (|it| it["user_bases"]["a"]["zone"] = json!("Mars"), "Mars"),
     ];
-    for (change, says) in cases {
+    for (change, message) in cases {
         let mut value = islands();
         change(&mut value);
-        let told = run(&scenario(&value), 1).unwrap_err().to_string();
-        assert!(told.contains(says) && told.ends_with('.') && !told.contains('\n'), "{told}");
+        let sentence = run(&scenario(&value), 1).unwrap_err().to_string();
+        assert!(
+            sentence.contains(message) && sentence.ends_with('.') && !sentence.contains('\n'),
+            "{sentence}"
+        );
     }
-    let unknown = serde_json::from_value::<Scenario>({
+    let unknown = serde_json::from_value::<GeoScenario>({
         let mut value = islands();
         value["place"]["colour"] = json!(1);
         value

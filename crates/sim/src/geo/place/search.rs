@@ -80,16 +80,16 @@ pub fn search(problem: &Problem, goal: &Goal) -> SearchResult {
 
 /// Searches exhaustively only if that takes at most `max_work` evaluations of a base's hour.
 pub(super) fn search_within(problem: &Problem, goal: &Goal, max_work: f64) -> SearchResult {
-    let (kept, free): (Vec<usize>, Vec<usize>) =
+    let (kept_sites, free): (Vec<usize>, Vec<usize>) =
         (0..problem.candidates.len()).partition(|site| problem.candidates[*site].is_kept);
-    let more = goal.sites_max.saturating_sub(kept.len()).min(free.len());
+    let more = goal.sites_max.saturating_sub(kept_sites.len()).min(free.len());
     let work = sets(free.len(), more) * (problem.bases.len() * HOURS) as f64;
     let mut search = Search { problem, goal, best: None, front: Vec::new(), evaluated: 0 };
     let is_exact = work <= max_work;
     if is_exact {
-        search.try_all(&mut kept.clone(), &free, more);
+        search.try_all(&mut kept_sites.clone(), &free, more);
     } else {
-        search.search_locally(&kept, &free, more);
+        search.search_locally(&kept_sites, &free, more);
     }
     let Search { best, front, evaluated, .. } = search;
     let chosen = best.expect("a set of one site was tried");
@@ -139,7 +139,7 @@ impl Search<'_> {
             a.cost_usd_per_h <= b.cost_usd_per_h * (1.0 + TOLERANCE)
                 && a.within_ratio >= b.within_ratio - TOLERANCE
         };
-        if self.front.iter().any(|other| dominates(other, set)) {
+        if self.front.iter().any(|member| dominates(member, set)) {
             return;
         }
         self.front.retain(|other| !dominates(set, other));
@@ -166,9 +166,9 @@ impl Search<'_> {
 
     /// Adds the best site repeatedly, once by its gain and once by its gain per cost; then, from the best of
     /// these sets, changes one site as long as that helps. Every set on the way may join the front.
-    fn search_locally(&mut self, kept: &[usize], free: &[usize], more: usize) {
-        let mut starts = self.grow(kept, free, more, |gain, _| gain);
-        starts.extend(self.grow(kept, free, more, |gain, cost| {
+    fn search_locally(&mut self, kept_sites: &[usize], free: &[usize], more: usize) {
+        let mut starts = self.grow(kept_sites, free, more, |gain, _| gain);
+        starts.extend(self.grow(kept_sites, free, more, |gain, cost| {
             if gain > 0.0 {
                 gain / cost.max(TOLERANCE)
             } else {
@@ -177,25 +177,29 @@ impl Search<'_> {
         }));
         if starts.is_empty() {
             // No site more is within the budget; no set is without a site.
-            let start = if kept.is_empty() { self.best.clone() } else { Some(self.evaluate(kept)) };
+            let start = if kept_sites.is_empty() {
+                self.best.clone()
+            } else {
+                Some(self.evaluate(kept_sites))
+            };
             starts.extend(start);
         }
         starts.sort_by(|a, b| self.goal.compare(a, b));
         // Others lead to the same local optima.
         for start in starts.into_iter().take(STARTS) {
-            self.climb(start, kept, free, more + kept.len());
+            self.climb(start, kept_sites, free, more + kept_sites.len());
         }
     }
 
     /// Returns the sets on the way from the kept sites to a full one. value: of more users and more cost.
     fn grow(
         &mut self,
-        kept: &[usize],
+        kept_sites: &[usize],
         free: &[usize],
         more: usize,
         value: impl Fn(f64, f64) -> f64,
     ) -> Vec<Evaluation> {
-        let mut sites = kept.to_vec();
+        let mut sites = kept_sites.to_vec();
         let (mut users, mut cost) = (0.0, 0.0);
         let mut grown = Vec::new();
         for _ in 0..more {
@@ -220,11 +224,11 @@ impl Search<'_> {
         grown
     }
 
-    fn climb(&mut self, start: Evaluation, kept: &[usize], free: &[usize], max: usize) {
+    fn climb(&mut self, start: Evaluation, kept_sites: &[usize], free: &[usize], max: usize) {
         let mut current = start;
         loop {
             let mut next: Option<Evaluation> = None;
-            for sites in changes(&current.sites, kept, free, max) {
+            for sites in changes(&current.sites, kept_sites, free, max) {
                 let set = self.evaluate(&sites);
                 let than = next.as_ref().unwrap_or(&current);
                 if self.goal.compare(&set, than) == Ordering::Less {
@@ -246,13 +250,13 @@ fn with(sites: &[usize], site: usize) -> Vec<usize> {
 }
 
 /// Returns the sets that differ by one site, which is removed, added or exchanged.
-fn changes(sites: &[usize], kept: &[usize], free: &[usize], max: usize) -> Vec<Vec<usize>> {
+fn changes(sites: &[usize], kept_sites: &[usize], free: &[usize], max: usize) -> Vec<Vec<usize>> {
     let others: Vec<usize> = free.iter().copied().filter(|site| !sites.contains(site)).collect();
     let without = |site: &usize| -> Vec<usize> {
         sites.iter().copied().filter(|other| other != site).collect()
     };
     let mut all = Vec::new();
-    for site in sites.iter().filter(|site| !kept.contains(site)) {
+    for site in sites.iter().filter(|site| !kept_sites.contains(site)) {
         let fewer = without(site);
         all.extend(others.iter().map(|other| with(&fewer, *other)));
         if !fewer.is_empty() {

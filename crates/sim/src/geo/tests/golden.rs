@@ -1,26 +1,26 @@
 //! CloudAnalyst's figures, as the tool gave them, from its model with all its quirks.
 //!
 //! Ours differ by chance (another generator) and by nothing else.
-use crate::geo::{run, Outcome, Scenario};
+use crate::geo::{run, GeoOutcome, GeoScenario};
 use crate::scenarios::{built_in, GEO};
 
-fn named(name: &str) -> Scenario {
-    built_in::<Scenario>(GEO, name).unwrap()
+fn named(name: &str) -> GeoScenario {
+    built_in::<GeoScenario>(GEO, name).unwrap()
 }
 
-fn overall_ms(seen: &Outcome) -> f64 {
-    seen.mean_ns(|_| true).unwrap() / 1e6
+fn overall_ms(outcome: &GeoOutcome) -> f64 {
+    outcome.mean_ns(|_| true).unwrap() / 1e6
 }
 
-fn region_ms(seen: &Outcome, region: &str) -> f64 {
-    let number = seen.regions.iter().position(|one| one.name == region).unwrap();
-    seen.mean_ns(|base| base.region == number).unwrap() / 1e6
+fn region_ms(outcome: &GeoOutcome, region: &str) -> f64 {
+    let number = outcome.regions.iter().position(|one| one.name == region).unwrap();
+    outcome.mean_ns(|base| base.region == number).unwrap() / 1e6
 }
 
-fn near(what: &str, ours: f64, wanted: f64, tolerance: f64) {
-    let off = (ours / wanted - 1.0).abs();
-    eprintln!("{what}: {ours:.3} against {wanted:.3}, off by {:.2} %", 100.0 * off);
-    assert!(off <= tolerance, "{what}: {ours} against {wanted}");
+fn near(what: &str, simulated: f64, wanted: f64, tolerance: f64) {
+    let off = (simulated / wanted - 1.0).abs();
+    eprintln!("{what}: {simulated:.3} against {wanted:.3}, off by {:.2} %", 100.0 * off);
+    assert!(off <= tolerance, "{what}: {simulated} against {wanted}");
 }
 
 #[test]
@@ -28,24 +28,25 @@ fn what_comes_with_the_program_can_be_run() {
     for (name, _) in GEO {
         let scenario = named(name);
         assert_eq!(scenario.name, *name);
-        assert!(run(&Scenario { duration_h: 0.1, ..scenario }, 1).unwrap().requests() > 0);
+        assert!(run(&GeoScenario { duration_h: 0.1, ..scenario }, 1).unwrap().requests() > 0);
     }
-    assert!(built_in::<Scenario>(GEO, "facebook-9").is_none());
+    assert!(built_in::<GeoScenario>(GEO, "facebook-9").is_none());
 }
 
 #[test]
 fn the_default_scenario() {
     // One hour has some 630 messages: the standard error of its mean is 0.2 %. Ten seeds.
     let scenario = named("cloudanalyst-default");
-    let runs: Vec<Outcome> = (0..10).map(|seed| run(&scenario, seed).unwrap()).collect();
-    let mean = |of: &dyn Fn(&Outcome) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
+    let runs: Vec<GeoOutcome> = (0..10).map(|seed| run(&scenario, seed).unwrap()).collect();
+    let mean =
+        |of: &dyn Fn(&GeoOutcome) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
     near("response", mean(&overall_ms), 300.06, 0.005);
-    let processing = |seen: &Outcome| seen.sites[0].processing.mean().unwrap() / 1e6;
+    let processing = |outcome: &GeoOutcome| outcome.sites[0].processing.mean().unwrap() / 1e6;
     // Given to 0.01 ms, which is 3 %.
     near("processing", mean(&processing), 0.34, 0.03);
-    let least = |seen: &Outcome| seen.overall().moments().range().unwrap().0 / 1e6;
-    let largest = |seen: &Outcome| seen.overall().moments().range().unwrap().1 / 1e6;
-    near("least", mean(&least), 237.06, 0.03);
+    let minimum = |outcome: &GeoOutcome| outcome.overall().moments().range().unwrap().0 / 1e6;
+    let largest = |outcome: &GeoOutcome| outcome.overall().moments().range().unwrap().1 / 1e6;
+    near("least", mean(&minimum), 237.06, 0.03);
     near("largest", mean(&largest), 369.12, 0.03);
     // Users vary by a tenth with each of 60 bursts: 1.3 %, over ten seeds 0.4 %; four of them, and
     // the 1.7 % by which the published run may lie off itself.
@@ -56,9 +57,9 @@ fn the_default_scenario() {
 
 /// The tool's figure is of one seed: it may lie as far from ours as the next seed would, three
 /// deviations. These are bounded, so that a model that is off cannot hide behind them.
-fn as_a_seed(what: &str, ours: &[f64], wanted: f64, most: f64) {
+fn as_a_seed(what: &str, simulated: &[f64], wanted: f64, most: f64) {
     let mut all = crate::statistics::Moments::default();
-    ours.iter().for_each(|mean| all.add(*mean));
+    simulated.iter().for_each(|mean| all.add(*mean));
     let (mean, deviation) = (all.mean().unwrap(), all.variance().unwrap().sqrt());
     let off = 100.0 * (mean / wanted - 1.0);
     eprintln!("{what}: {mean:.2} +- {deviation:.2} against {wanted}, off by {off:.2} %");
@@ -78,11 +79,11 @@ fn four_deployments_of_a_social_network() {
         ("facebook-4", 156.51),
     ] {
         let scenario = named(name);
-        let runs: Vec<Outcome> = (0..10).map(|seed| run(&scenario, seed).unwrap()).collect();
+        let runs: Vec<GeoOutcome> = (0..10).map(|seed| run(&scenario, seed).unwrap()).collect();
         let means: Vec<f64> = runs.iter().map(overall_ms).collect();
         as_a_seed(name, &means, wanted, 0.02);
         if name == "facebook-1" {
-            let processing = |seen: &Outcome| seen.sites[0].processing.mean().unwrap() / 1e6;
+            let processing = |seen: &GeoOutcome| seen.sites[0].processing.mean().unwrap() / 1e6;
             let means: Vec<f64> = runs.iter().map(processing).collect();
             as_a_seed("processing", &means, 46.78, 0.05);
         }
@@ -98,12 +99,12 @@ fn a_micro_blogging_service_as_printed() {
         ("eu", 309.54, [262.36, 503.40, 60.54, 624.96], [261.97, 502.97, 60.49, 623.44]),
         ("two", 143.51, [101.83, 203.44, 68.84, 305.87], [101.09, 203.57, 68.78, 305.59]),
     ] {
-        let seen = run(&named(&format!("twitter-2008-as-printed-{name}")), 1).unwrap();
-        near(name, overall_ms(&seen), overall, 0.005);
+        let outcome = run(&named(&format!("twitter-2008-as-printed-{name}")), 1).unwrap();
+        near(name, overall_ms(&outcome), overall, 0.005);
         for ((region, printed), tool) in regions.iter().zip(printed).zip(tool) {
-            let ours = region_ms(&seen, region);
-            near(&format!("{name}, {region}, printed"), ours, printed, 0.02);
-            near(&format!("{name}, {region}, tool"), ours, tool, 0.01);
+            let simulated = region_ms(&outcome, region);
+            near(&format!("{name}, {region}, printed"), simulated, printed, 0.02);
+            near(&format!("{name}, {region}, tool"), simulated, tool, 0.01);
         }
     }
 }

@@ -1,5 +1,5 @@
 //! What holds for every scenario.
-use crate::geo::{run, Outcome, Scenario};
+use crate::geo::{run, GeoOutcome, GeoScenario};
 use proptest::prelude::*;
 use serde_json::{json, Value};
 
@@ -58,16 +58,16 @@ fn drawn() -> impl Strategy<Value = Value> {
     )
 }
 
-fn seen(scenario: &Value, seed: u64) -> (Scenario, Outcome) {
-    let scenario = crate::scenarios::parse::<Scenario>(&scenario.to_string()).unwrap();
+fn simulate_scenario(scenario: &Value, seed: u64) -> (GeoScenario, GeoOutcome) {
+    let scenario = crate::scenarios::parse::<GeoScenario>(&scenario.to_string()).unwrap();
     let seen = run(&scenario, seed).unwrap();
     (scenario, seen)
 }
 
 /// All samples, as bytes.
-fn bytes(seen: &Outcome) -> String {
+fn bytes(outcome: &GeoOutcome) -> String {
     let mut text = String::new();
-    seen.emit(&mut crate::samples::Sink(&mut |metric, factors, value, count, _| {
+    outcome.emit(&mut crate::samples::Sink(&mut |metric, factors, value, count, _| {
         text.push_str(&format!("{metric} {factors:?} {:x} {count}\n", value.to_bits()));
     }));
     text
@@ -78,21 +78,21 @@ proptest! {
 
     #[test]
     fn counts_add_up_and_what_is_inside_obeys_littles_law(scenario in drawn(), seed in 0u64..1000) {
-        let (_, seen) = seen(&scenario, seed);
-        let requests = seen.requests();
+        let (_, outcome) = simulate_scenario(&scenario, seed);
+        let requests = outcome.requests();
         prop_assert!(requests > 1000, "{requests}");
-        let by_site: u64 = seen.sites.iter().flat_map(|site| site.by_hour).sum();
-        let by_base: u64 = seen.bases.iter().map(|base| base.requests).sum();
-        let by_time: u64 = seen.hours.iter().map(|hour| hour.count()).sum();
+        let by_site: u64 = outcome.sites.iter().flat_map(|site| site.by_hour).sum();
+        let by_base: u64 = outcome.bases.iter().map(|base| base.requests).sum();
+        let by_time: u64 = outcome.hours.iter().map(|hour| hour.count()).sum();
         prop_assert_eq!([by_site, by_base, by_time], [requests; 3]);
-        prop_assert_eq!(seen.overall().histogram().len(), requests);
-        for site in &seen.sites {
+        prop_assert_eq!(outcome.overall().histogram().len(), requests);
+        for site in &outcome.sites {
             // Both sides are whole nanoseconds.
             let ratio = site.little_ratio.unwrap_or(1.0);
             prop_assert!((ratio - 1.0).abs() < 1e-9, "{}: {ratio}", site.name);
             prop_assert!(site.utilisation.is_none_or(|share| (0.0..=1.0).contains(&share)));
         }
-        for region in &seen.regions {
+        for region in &outcome.regions {
             prop_assert!(region.within <= region.requests);
         }
     }
@@ -104,7 +104,7 @@ proptest! {
 
     #[test]
     fn the_same_seed_gives_the_same_bytes(scenario in drawn()) {
-        let (scenario, first) = seen(&scenario, 5);
+        let (scenario, first) = simulate_scenario(&scenario, 5);
         prop_assert_eq!(bytes(&first), bytes(&run(&scenario, 5).unwrap()));
         prop_assert_ne!(bytes(&first), bytes(&run(&scenario, 6).unwrap()));
     }

@@ -1,6 +1,6 @@
 //! Each part of the model against what can be said of it by hand.
 use crate::closed_forms;
-use crate::geo::{run, Outcome, Scenario};
+use crate::geo::{run, GeoOutcome, GeoScenario};
 use serde_json::{json, Value};
 
 /// One base and one site 40 ms apart, nothing by chance but when requests come.
@@ -24,29 +24,29 @@ fn with(mut scenario: Value, changes: &[(&str, Value)]) -> Value {
     scenario
 }
 
-fn read(scenario: &Value) -> Scenario {
+fn read(scenario: &Value) -> GeoScenario {
     crate::scenarios::parse(&scenario.to_string()).unwrap()
 }
 
-fn seen(scenario: &Value) -> Outcome {
+fn simulate_once(scenario: &Value) -> GeoOutcome {
     run(&read(scenario), 3).unwrap()
 }
 
-fn mean_ms(seen: &Outcome) -> f64 {
-    seen.mean_ns(|_| true).unwrap() / 1e6
+fn mean_ms(outcome: &GeoOutcome) -> f64 {
+    outcome.mean_ns(|_| true).unwrap() / 1e6
 }
 
-fn range_ms(seen: &Outcome) -> (f64, f64) {
-    let (least, largest) = seen.overall().moments().range().unwrap();
+fn range_ms(outcome: &GeoOutcome) -> (f64, f64) {
+    let (least, largest) = outcome.overall().moments().range().unwrap();
     (least / 1e6, largest / 1e6)
 }
 
-fn served(seen: &Outcome, site: &str) -> u64 {
-    seen.sites.iter().find(|one| one.name == site).unwrap().by_hour.iter().sum()
+fn served(outcome: &GeoOutcome, site: &str) -> u64 {
+    outcome.sites.iter().find(|one| one.name == site).unwrap().by_hour.iter().sum()
 }
 
-fn unserved(seen: &Outcome) -> u64 {
-    seen.regions.iter().map(|region| region.unserved).sum()
+fn unserved(outcome: &GeoOutcome) -> u64 {
+    outcome.regions.iter().map(|region| region.unserved).sum()
 }
 
 fn refusal(scenario: &Value) -> String {
@@ -58,14 +58,14 @@ fn refusal(scenario: &Value) -> String {
 
 #[test]
 fn an_idle_site_answers_after_the_way_there_the_work_and_the_way_back() {
-    let quiet = with(
+    let baseline = with(
         plain(),
         &[("user_bases.home.users.peak", json!(1)), ("user_bases.home.users.off_peak", json!(1))],
     );
-    let seen = seen(&quiet);
+    let outcome = simulate_once(&baseline);
     // 10,000 instructions at 1000 a millisecond.
-    assert!((range_ms(&seen).0 - 90.0).abs() < 1e-5, "{:?}", range_ms(&seen));
-    assert!((mean_ms(&seen) - 90.0).abs() < 0.2, "{}", mean_ms(&seen));
+    assert!((range_ms(&outcome).0 - 90.0).abs() < 1e-5, "{:?}", range_ms(&outcome));
+    assert!((mean_ms(&outcome) - 90.0).abs() < 0.2, "{}", mean_ms(&outcome));
 }
 
 #[test]
@@ -135,13 +135,13 @@ fn users_who_wait_for_their_answers_ask_less() {
     );
     let mut slow = with(thinks, &[("overload", json!("run")), ("sites.near.instances", json!(1))]);
     slow["instructions"] = json!(100_000);
-    let seen = seen(&slow);
+    let outcome = simulate_once(&slow);
     // One instance at 100 ms a request can do 10 a second; it is always busy, and Little's law of
     // the closed system says: 100 users = 10/s x (1 s of thinking + the response).
-    let per_s = seen.requests() as f64 / 7200.0;
+    let per_s = outcome.requests() as f64 / 7200.0;
     assert!((per_s - 10.0).abs() < 0.05, "{per_s}");
-    assert!((mean_ms(&seen) / 1e3 - 9.0).abs() < 0.15, "{}", mean_ms(&seen));
-    assert!(seen.in_flight <= 100);
+    assert!((mean_ms(&outcome) / 1e3 - 9.0).abs() < 0.15, "{}", mean_ms(&outcome));
+    assert!(outcome.in_flight <= 100);
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn groups_are_answered_when_their_last_part_is() {
         ],
     );
     // Four parts of 10 ms on two instances: two of each share one.
-    assert!((range_ms(&seen(&grouped)).0 - 100.0).abs() < 1e-5);
+    assert!((range_ms(&simulate_once(&grouped)).0 - 100.0).abs() < 1e-5);
 }
 
 #[test]
@@ -172,7 +172,11 @@ fn a_link_sends_one_after_the_other() {
         ],
     );
     // 20 kB are 20 ms on the link and 100 ms on the user's own line.
-    assert!((range_ms(&seen(&bytes)).0 - 210.0).abs() < 1e-5, "{:?}", range_ms(&seen(&bytes)));
+    assert!(
+        (range_ms(&simulate_once(&bytes)).0 - 210.0).abs() < 1e-5,
+        "{:?}",
+        range_ms(&simulate_once(&bytes))
+    );
 }
 
 #[test]
@@ -190,15 +194,15 @@ fn a_cache_answers_its_part() {
             ),
         ],
     );
-    let seen = seen(&cached);
-    let part = served(&seen, "edge") as f64 / seen.requests() as f64;
+    let outcome = simulate_once(&cached);
+    let part = served(&outcome, "edge") as f64 / outcome.requests() as f64;
     // 1200 requests a minute for two hours: five standard errors of a share are 0.8 %.
     assert!((part - 0.75).abs() < 0.008, "{part}");
-    assert!((range_ms(&seen).0 - 12.0).abs() < 1e-5);
-    let least = seen.sites[0].times.moments().range().unwrap().0 / 1e6;
+    assert!((range_ms(&outcome).0 - 12.0).abs() < 1e-5);
+    let least = outcome.sites[0].times.moments().range().unwrap().0 / 1e6;
     assert!((least - (2.0 * 35.0 + 2.0 + 10.0)).abs() < 1e-5, "{least}");
-    let usd = served(&seen, "edge") as f64 * 100.0 / (1u64 << 30) as f64;
-    assert!((seen.sites[1].transfer_usd / usd - 1.0).abs() < 1e-9);
+    let usd = served(&outcome, "edge") as f64 * 100.0 / (1u64 << 30) as f64;
+    assert!((outcome.sites[1].transfer_usd / usd - 1.0).abs() < 1e-9);
 }
 
 #[test]
@@ -218,11 +222,15 @@ fn a_page_takes_its_exchanges() {
     );
     paged["instructions"] = json!(1000);
     let scenario = read(&paged);
-    let seen = run(&scenario, 1).unwrap();
+    let outcome = run(&scenario, 1).unwrap();
     let page = scenario.user_bases.get("home").unwrap().page.clone().unwrap();
     let wanted = page.exchanges(80e6, f64::INFINITY).load_ns(1e6) / 1e6;
-    assert!((range_ms(&seen).0 - wanted).abs() < 1e-5, "{:?} against {wanted}", range_ms(&seen));
-    assert!(unserved(&seen) == 0 && seen.requests() > 50);
+    assert!(
+        (range_ms(&outcome).0 - wanted).abs() < 1e-5,
+        "{:?} against {wanted}",
+        range_ms(&outcome)
+    );
+    assert!(unserved(&outcome) == 0 && outcome.requests() > 50);
 }
 
 #[test]
@@ -235,10 +243,14 @@ fn a_failed_site_is_noticed_and_left() {
             ("failover_s", json!(60)),
         ],
     );
-    let seen = seen(&two);
+    let outcome = simulate_once(&two);
     // 10 a second are lost for a minute; for half an hour, shifted by a minute, the other answers.
-    assert!((unserved(&seen) as f64 - 600.0).abs() < 130.0, "{}", unserved(&seen));
-    assert!((served(&seen, "other") as f64 - 18_000.0).abs() < 700.0, "{}", served(&seen, "other"));
+    assert!((unserved(&outcome) as f64 - 600.0).abs() < 130.0, "{}", unserved(&outcome));
+    assert!(
+        (served(&outcome, "other") as f64 - 18_000.0).abs() < 700.0,
+        "{}",
+        served(&outcome, "other")
+    );
 }
 
 #[test]
@@ -250,7 +262,7 @@ fn a_broken_way_is_noticed_and_left() {
             ("link_failures", json!([{"between": ["there", "home"], "from_h": 0.5, "to_h": 1.0}])),
         ],
     );
-    let seen = seen(&two);
+    let seen = simulate_once(&two);
     assert!((unserved(&seen) as f64 - 300.0).abs() < 90.0, "{}", unserved(&seen));
     assert!((served(&seen, "other") as f64 - 18_000.0).abs() < 700.0);
 }
@@ -267,7 +279,7 @@ fn a_site_down_by_chance_is_down_for_its_part() {
             ("sites.near.reliability", json!({"up_h": 3, "down_h": 1})),
         ],
     );
-    let seen = seen(&fails);
+    let seen = simulate_once(&fails);
     let part = unserved(&seen) as f64 / (unserved(&seen) + seen.requests()) as f64;
     // 500 failures: the standard error is about 0.25 x 1.1/sqrt(500) x 0.75 = 0.009.
     assert!((part - 0.25).abs() < 0.045, "{part}");
@@ -291,9 +303,9 @@ fn instances_follow_the_load_after_a_delay() {
             ("overload", json!("run")),
         ],
     );
-    let seen = seen(&scaled);
+    let seen = simulate_once(&scaled);
     let site = &seen.sites[0];
-    let at = |hour: usize| site.instances.iter().find(|one| one.0 == hour).unwrap().1;
+    let at = |hour: usize| site.instances.iter().find(|instance| instance.0 == hour).unwrap().1;
     // 400 requests a second are 4 instances' work, of which each may be used by 0.7.
     assert!((4.0..8.0).contains(&at(1)), "{:?}", site.instances);
     assert!(at(0) < 2.1 && at(3) < 2.1, "{:?}", site.instances);
@@ -316,7 +328,7 @@ fn brokers_choose_as_they_say() {
                 ("broker", broker),
             ],
         );
-        let seen = seen(&two);
+        let seen = simulate_once(&two);
         served(&seen, "near") as f64 / seen.requests() as f64
     };
     assert_eq!(two(json!("closest")), 1.0);
@@ -339,14 +351,14 @@ fn measured_round_trips_are_drawn_as_they_are() {
             ("user_bases.home.users.off_peak", json!(1)),
         ],
     );
-    let seen = seen(&drawn);
+    let seen = simulate_once(&drawn);
     // There and back each half of either: 60, 80 or 100 ms, and 10 of work.
     assert_eq!(range_ms(&seen), (70.0, 110.0));
 }
 
 #[test]
 fn what_cannot_be_is_refused_in_a_sentence() {
-    for (changes, says) in [
+    for (changes, message) in [
         (vec![("sites.near.instances", json!(1)), ("instructions", json!(1e8))], "is offered"),
         (vec![("latency", json!({"matrix": {"here": {"there": -3}}}))], "is -3 ms"),
         (vec![("latency", json!({"matrix": {"here": {"far": 3}}}))], "no network path to any site"),
@@ -381,7 +393,7 @@ fn what_cannot_be_is_refused_in_a_sentence() {
         ),
     ] {
         let sentence = refusal(&with(plain(), &changes));
-        assert!(sentence.contains(says), "{sentence} does not say {says}");
+        assert!(sentence.contains(message), "{sentence} does not say {message}");
     }
 }
 

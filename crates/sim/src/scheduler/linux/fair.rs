@@ -12,7 +12,7 @@ use crate::Nanos;
 
 /// A machine's virtual CPUs on one processor (a task group).
 #[derive(Clone, Debug)]
-struct Group {
+struct TaskGroup {
     vm: usize,
     home: usize,
     /// Number in the run queue of its processor.
@@ -23,11 +23,11 @@ struct Group {
     pool: LocalPool,
 }
 
-impl Group {
+impl TaskGroup {
     /// Dequeues the group if none of its virtual CPUs is queued. Returns its machine if runtime that
     /// this returns has to be distributed.
     #[inline]
-    fn sleep_if_empty(&mut self, queue: &mut RunQueue, vms: &mut [Vm]) -> Option<usize> {
+    fn sleep_if_empty(&mut self, queue: &mut RunQueue, vms: &mut [FairVm]) -> Option<usize> {
         if self.queue.len() > 0 {
             return None;
         }
@@ -41,7 +41,7 @@ impl Group {
 
 /// A machine on all processors.
 #[derive(Clone, Debug)]
-struct Vm {
+struct FairVm {
     weight: i64,
     pool: Option<GlobalPool>,
     groups: Vec<usize>,
@@ -49,7 +49,7 @@ struct Vm {
 }
 
 #[derive(Clone, Debug)]
-struct Processor {
+struct FairProcessor {
     queue: RunQueue,
     /// Group of each number in the run queue.
     groups: Vec<usize>,
@@ -60,11 +60,11 @@ type Address = (usize, usize, usize);
 
 #[derive(Clone, Debug)]
 pub struct Fair {
-    processors: Vec<Processor>,
+    processors: Vec<FairProcessor>,
     /// Groups of all processors.
-    groups: Vec<Group>,
+    groups: Vec<TaskGroup>,
     addresses: Vec<Option<Address>>,
-    vms: Vec<Vm>,
+    vms: Vec<FairVm>,
     /// Divisors from 0 to the largest number of virtual CPUs of a machine.
     divisors: Vec<Divisor>,
 }
@@ -73,8 +73,8 @@ impl Fair {
     /// Returns all virtual CPUs without a reservation, asleep.
     pub fn new(host: &Host, settings: LinuxSettings) -> Self {
         let (slice, tick) = (settings.base_slice_ns, settings.tick_ns);
-        let empty = Processor { queue: RunQueue::new(0, slice, tick), groups: Vec::new() };
-        let vm = |domain: &super::super::Domain| Vm {
+        let empty = FairProcessor { queue: RunQueue::new(0, slice, tick), groups: Vec::new() };
+        let vm = |domain: &super::super::Domain| FairVm {
             weight: i64::from(domain.weight) * 1024,
             pool: domain.quota.map(|quota| GlobalPool::new(quota, settings.bandwidth_slice_ns)),
             groups: Vec::new(),
@@ -110,7 +110,7 @@ impl Fair {
             let (members, pool) = (Vec::new(), LocalPool::default());
             processor.groups.push(self.groups.len());
             self.vms[vm].groups.push(self.groups.len());
-            self.groups.push(Group { vm, home, number, members, queue, runnable: 0, pool });
+            self.groups.push(TaskGroup { vm, home, number, members, queue, runnable: 0, pool });
             self.groups.len() - 1
         });
         let members = &mut self.groups[group].members;
@@ -267,7 +267,7 @@ impl Fair {
     /// again.
     pub fn distribute(&mut self, vm: usize) -> Vec<usize> {
         let mut unthrottled = Vec::new();
-        let Vm { pool: Some(pool), groups, .. } = &mut self.vms[vm] else { return unthrottled };
+        let FairVm { pool: Some(pool), groups, .. } = &mut self.vms[vm] else { return unthrottled };
         pool.is_distributing = false;
         for _ in 0..pool.throttled.len() {
             let Some(home) = pool.throttled.pop_front().filter(|_| pool.has_runtime()) else {

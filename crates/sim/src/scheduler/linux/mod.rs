@@ -18,7 +18,7 @@ pub use settings::LinuxSettings;
 use super::host::Host;
 use super::policy::{Decision, Policy, Processor};
 use crate::error::{refuse, Result};
-use crate::random::Stream;
+use crate::random::RandomStream;
 use crate::Nanos;
 use deadline::DeadlineServer;
 use fair::Fair;
@@ -49,9 +49,9 @@ pub struct Linux {
     vms: usize,
     /// Processors tick at the same time; their order is random.
     tick_order: Vec<usize>,
-    tick_stream: Stream,
-    wakeup_stream: Stream,
-    interruption_stream: Stream,
+    tick_stream: RandomStream,
+    wakeup_stream: RandomStream,
+    interruption_stream: RandomStream,
 }
 
 impl Linux {
@@ -79,9 +79,9 @@ impl Linux {
             timers,
             vms,
             tick_order: (0..host.processors).collect(),
-            tick_stream: Stream::new(seed, 0, TICK_ORDER),
-            wakeup_stream: Stream::new(seed, 0, WAKEUPS),
-            interruption_stream: Stream::new(seed, 0, INTERRUPTIONS),
+            tick_stream: RandomStream::new(seed, 0, TICK_ORDER),
+            wakeup_stream: RandomStream::new(seed, 0, WAKEUPS),
+            interruption_stream: RandomStream::new(seed, 0, INTERRUPTIONS),
         })
     }
 
@@ -269,9 +269,11 @@ fn check(host: &Host) -> Result<()> {
                 return refuse("a burst above its quota".to_owned(), "Give a smaller burst.");
             }
         }
-        if let Some(given) = domain.reservation {
-            let (slice, period) = (given.slice_ns as f64 / 1e6, given.period_ns as f64 / 1e6);
-            if slice > period || given.slice_ns < 1024 || !(0.1..=4194.304).contains(&period) {
+        if let Some(reservation) = domain.reservation {
+            let (slice, period) =
+                (reservation.slice_ns as f64 / 1e6, reservation.period_ns as f64 / 1e6);
+            if slice > period || reservation.slice_ns < 1024 || !(0.1..=4194.304).contains(&period)
+            {
                 return refuse(
                     format!("a reservation of {slice} ms in {period} ms"),
                     "Linux takes a slice of 0.001 ms up to its period, and a period of 0.1 ms to \

@@ -31,7 +31,7 @@ fn limited(cap: f64, period_ms: u64, phase_ms: u64, cpus: &[usize]) -> Domain {
 }
 
 /// What each virtual CPU sees of ten seconds, after one.
-fn seen(host: &Host) -> Vec<VcpuObserver> {
+fn observe_host(host: &Host) -> Vec<VcpuObserver> {
     let vcpus: usize = host.domains.iter().map(|domain| domain.vcpus.len()).sum();
     let (from, to) = (SECOND, 11 * SECOND);
     let mut all: Vec<VcpuObserver> = vec![VcpuObserver::new(from, to, MS / 10); vcpus];
@@ -41,11 +41,11 @@ fn seen(host: &Host) -> Vec<VcpuObserver> {
 
 /// Distribution of its runs in ms, and how often.
 fn runs(host: &Host) -> Vec<(u64, u64)> {
-    seen(host)[0].runs.pairs().map(|(length, count)| (length / MS, count)).collect()
+    observe_host(host)[0].runs.pairs().map(|(length, count)| (length / MS, count)).collect()
 }
 
 fn close(host: &Host, wanted: &[f64], off: f64) {
-    let shares: Vec<f64> = seen(host).iter().map(VcpuObserver::share).collect();
+    let shares: Vec<f64> = observe_host(host).iter().map(VcpuObserver::share).collect();
     assert!(shares.len() >= wanted.len());
     for (share, wanted) in shares.iter().zip(wanted) {
         assert!((share - wanted).abs() <= off, "{shares:?}, not {wanted:?}");
@@ -80,7 +80,7 @@ fn a_quota_holds_for_all_virtual_cpus_together() {
     for (cap, period) in [(1.33, 31), (1.07, 28), (0.5, 20), (1.9, 100)] {
         for phase in [0, 1, 5] {
             let host = host(2, vec![limited(cap, period, phase, &[0, 1])]);
-            let total: f64 = seen(&host).iter().map(VcpuObserver::share).sum();
+            let total: f64 = observe_host(&host).iter().map(VcpuObserver::share).sum();
             // A period more or less of ten seconds, and what each processor has taken ahead.
             let off = cap * period as f64 / 1e4 + 2.0 * 5.0 / 1e4;
             assert!((total - cap).abs() <= off, "{total} of {cap}");
@@ -98,12 +98,12 @@ fn other_wake_ups_even_out_the_rest_of_a_quota() {
         host.scheduler = Scheduler::Linux(settings);
         let mut ends = [Vec::new(), Vec::new()];
         let mut last = [0; 2];
-        simulate(&host, 1, 60 * SECOND, 0, |one| {
-            let mine: &mut Vec<Nanos> = &mut ends[one.vcpu];
-            if one.from > last[one.vcpu] {
-                mine.push(last[one.vcpu]);
+        simulate(&host, 1, 60 * SECOND, 0, |step| {
+            let own_ends: &mut Vec<Nanos> = &mut ends[step.vcpu];
+            if step.from > last[step.vcpu] {
+                own_ends.push(last[step.vcpu]);
             }
-            last[one.vcpu] = one.to;
+            last[step.vcpu] = step.to;
         })
         .unwrap();
         let pairs = ends[0].iter().zip(&ends[1]);
@@ -137,7 +137,7 @@ fn what_something_else_takes_is_charged_to_nobody() {
     close(&taking(vec![reserved(30, 40, 1)]), &[0.75], 0.0011);
     let limited = taking(vec![limited(0.5, 100, 3, &[0])]);
     close(&limited, &[0.5], 0.003);
-    let seen = seen(&limited);
+    let seen = observe_host(&limited);
     let stops = seen[0].waits.pairs().filter(|(length, _)| *length > 30 * MS);
     let (total, count) =
         stops.fold((0, 0), |(total, all), (length, count)| (total + length * count, all + count));
@@ -170,11 +170,11 @@ fn what_a_quota_has_not_used_is_saved_for_a_burst() {
     // 5 of 100 ms on average, in pieces of 40 ms every 800: within a quota of 10 and a burst of 10.
     let work = Workload::Periodic { period_ns: 800 * MS, work_ns: 40 * MS };
     let with = |burst_ms: u64| {
-        let mut one = limited(0.1, 100, 0, &[0]);
-        one.quota = one.quota.map(|quota| Quota { burst_ns: burst_ms * MS, ..quota });
-        one.vcpus = vec![work.clone()];
+        let mut domain = limited(0.1, 100, 0, &[0]);
+        domain.quota = domain.quota.map(|quota| Quota { burst_ns: burst_ms * MS, ..quota });
+        domain.vcpus = vec![work.clone()];
         let mut ran = Vec::new();
-        simulate(&host(1, vec![one]), 1, 8 * SECOND, 0, |run| {
+        simulate(&host(1, vec![domain]), 1, 8 * SECOND, 0, |run| {
             ran.push((run.from, run.to));
         })
         .unwrap();
@@ -188,7 +188,7 @@ fn what_a_quota_has_not_used_is_saved_for_a_burst() {
 
 #[test]
 fn weights_divide_a_processor() {
-    let two = |mine, other| host(1, vec![domain(mine, &[0]), domain(other, &[0])]);
+    let two = |first, second| host(1, vec![domain(first, &[0]), domain(second, &[0])]);
     close(&two(100, 100), &[0.5, 0.5], 0.001);
     close(&two(300, 100), &[0.75, 0.25], 0.001);
     let three = host(1, vec![domain(300, &[0]), domain(50, &[0]), domain(50, &[0])]);
@@ -268,13 +268,13 @@ fn any_domain() -> impl Strategy<Value = Domain> {
     let reservation = prop::option::weighted(0.2, (1u64..5, 10u64..60));
     (1u32..1000, prop::collection::vec(workload(), 1..3), quota, reservation).prop_map(
         |(weight, vcpus, quota, reservation)| {
-            let mut one = match (quota, reservation) {
+            let mut drawn = match (quota, reservation) {
                 (_, Some((slice, period))) => reserved(slice, period, slice),
                 (Some((cap, period, phase)), _) => limited(cap.max(0.3), period, phase, &[0]),
                 _ => domain(weight, &[0]),
             };
-            one.cpus = Vec::new();
-            Domain { weight, vcpus, ..one }
+            drawn.cpus = Vec::new();
+            Domain { weight, vcpus, ..drawn }
         },
     )
 }
@@ -316,10 +316,10 @@ proptest! {
         }
         for (number, domain) in host.domains.iter().enumerate() {
             let Some(quota) = domain.quota else { continue };
-            let mine: u64 = (0..ran.len()).filter(|vcpu| of[*vcpu] == number).map(|vcpu| ran[vcpu]).sum();
+            let machine_ns: u64 = (0..ran.len()).filter(|vcpu| of[*vcpu] == number).map(|vcpu| ran[vcpu]).sum();
             // Each period's quota, the one at the beginning too, and a tick too much on each processor.
             let periods = length / quota.period_ns + 2;
-            prop_assert!(mine <= periods * quota.quota_ns + processors as u64 * 4 * MS);
+            prop_assert!(machine_ns <= periods * quota.quota_ns + processors as u64 * 4 * MS);
         }
     }
 }

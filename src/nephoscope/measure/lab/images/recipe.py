@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
+from nephoscope.core.format_versions import LAB_IMAGE
 from nephoscope.measure.lab import commands
 from nephoscope.measure.lab.images.initramfs import DRIVERS
 
@@ -31,8 +32,6 @@ EXCLUDED = (
 """Files of packages that no guest of ours reads."""
 
 SCRIPTS = ("init", "initramfs-init", "container-init", "clock", "offloads")
-_FORMAT = 1
-"""Raised when the way an image is made changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,7 @@ class Recipe:
     def key(self) -> str:
         """Hexadecimal digest of all of it: the name of the image's folder."""
         content = [
-            _FORMAT,
+            LAB_IMAGE.version,
             self.machine,
             [hashlib.sha256(text.encode()).hexdigest() for _, text in self.sources],
             sorted(self.versions.items()),

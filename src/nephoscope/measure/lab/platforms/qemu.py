@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
+from nephoscope.core.format_versions import ACCELERATORS
 from nephoscope.measure.lab import commands, images
 from nephoscope.measure.lab.boot import KERNEL_MARK
 from nephoscope.measure.lab.commands import entering
@@ -135,11 +136,14 @@ async def find_accelerator(kernel: Path, say: Say) -> tuple[str, str]:
         return "tcg", "there is no /dev/kvm that we may use"
     key = f"{platform.release()} {await asyncio.to_thread(_version)}"
     memory = images.cache().parent / "accelerators.json"
-    known = commands.read_json(memory) or {}
+    stored = commands.read_json(memory) or {}
+    is_known = ACCELERATORS.is_readable(stored.get("version"))
+    known = stored.get("accelerators", {}) if is_known else {}
     if key not in known:
         say("qemu: trying whether guests boot on /dev/kvm (once, 5 s at most)")
         known[key] = "kvm" if await _boots(kernel) else "tcg"
-        commands.write_json(memory, known)
+        document = {"version": ACCELERATORS.version, "accelerators": known}
+        commands.write_json(memory, document)
     if known[key] == "kvm":
         return "kvm", "a kernel boots on /dev/kvm"
     return "tcg", f"no kernel boots on /dev/kvm within {_TRIAL_S:.0f} s"

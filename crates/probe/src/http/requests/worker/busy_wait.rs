@@ -56,8 +56,8 @@ impl BusyWait {
     }
 
     /// Makes the next attempts rarer after one in vain.
-    fn end(&mut self, found: bool) {
-        self.vain = if found { 0 } else { (self.vain + 1).min(DOUBLINGS_MAX) };
+    fn end(&mut self, is_event_ready: bool) {
+        self.vain = if is_event_ready { 0 } else { (self.vain + 1).min(DOUBLINGS_MAX) };
         self.skipped = (1 << self.vain) - 1;
     }
 }
@@ -67,11 +67,11 @@ mod tests {
     use super::*;
 
     /// Number of attempts in so many waits of which all are in vain, or none.
-    fn attempts(busy: &mut BusyWait, waits: usize, found: bool) -> usize {
+    fn attempts(busy: &mut BusyWait, waits: usize, is_event_ready: bool) -> usize {
         let mut attempt = |_: &usize| {
             let is_due = busy.is_due();
             if is_due {
-                busy.end(found);
+                busy.end(is_event_ready);
             }
             is_due
         };
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_ends_the_wait_and_silence_lasts_as_long_as_asked() {
+    fn an_event_ends_the_wait_and_silence_lasts_as_long_as_requested() {
         use crate::http::requests::epoll::READ;
         use std::io::Write;
         use std::os::fd::AsRawFd;

@@ -1,6 +1,6 @@
 //! When the next request is sent: by the schedule of an open loop, or after a response and the time that
 //! a user thinks.
-use super::Worker;
+use super::EngineWorker;
 use crate::error::Result;
 use crate::http::requests::{Protocol, Think};
 use nephoscope_linux::clock;
@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 /// Requests that are due together are sent so many at a time; then responses are read.
 const BURST: usize = 64;
 
-impl<P: Protocol> Worker<'_, P> {
+impl<P: Protocol> EngineWorker<'_, P> {
     pub(super) fn advance_schedule(&mut self) {
         let next_ns = self.schedule.as_mut().and_then(Iterator::next);
         let start_ns = self.recorder.window.start_ns;

@@ -1,7 +1,7 @@
 //! Requests that fail, and those whose time is over.
-use super::Worker;
+use super::EngineWorker;
 use crate::error::Result;
-use crate::http::requests::connection::State;
+use crate::http::requests::connection::ConnectionState;
 use crate::http::requests::failures::{Failure, TIMEOUT, WRONG_LENGTH};
 use crate::http::requests::{limits, Protocol};
 use std::mem::take;
@@ -11,7 +11,7 @@ const RETRY_NS: u64 = 10_000_000;
 /// Requests that took too long are looked for a hundred times per time limit, within these bounds.
 const SWEEP_NS: std::ops::RangeInclusive<u64> = 1_000_000..=100_000_000;
 
-impl<P: Protocol> Worker<'_, P> {
+impl<P: Protocol> EngineWorker<'_, P> {
     /// Closes a connection that failed, and its requests with it.
     #[cold]
     pub(super) fn fail(&mut self, slot: usize, failure: Failure, now_ns: u64) -> Result<()> {
@@ -29,7 +29,7 @@ impl<P: Protocol> Worker<'_, P> {
             self.recorder.failed(request, failure, now_ns);
         }
         if failure == WRONG_LENGTH && requests.is_empty() {
-            self.recorder.unasked();
+            self.recorder.count_unrequested();
         }
         self.follow(slot, requests.len(), now_ns, RETRY_NS);
         Ok(())
@@ -55,7 +55,7 @@ impl<P: Protocol> Worker<'_, P> {
 
     fn give_up_oldest(&mut self, slot: usize, now_ns: u64) -> Result<()> {
         let connection = &mut self.connections[slot];
-        let shares = connection.state == State::Open && connection.written > 1;
+        let shares = connection.state == ConnectionState::Open && connection.written > 1;
         if !shares || !self.protocol.cancel_oldest(&mut connection.parser) {
             return self.fail(slot, TIMEOUT, now_ns);
         }

@@ -1,7 +1,7 @@
 //! Requests and responses on a connection that is open.
-use super::Worker;
+use super::EngineWorker;
 use crate::error::{ProbeError, Result};
-use crate::http::requests::connection::{Standing, State};
+use crate::http::requests::connection::{ConnectionState, Standing};
 use crate::http::requests::epoll::{READ, WRITE};
 use crate::http::requests::failures::{self, CLOSED_EARLY};
 use crate::http::requests::in_flight::InFlight;
@@ -9,7 +9,7 @@ use crate::http::requests::socket::is_wait;
 use crate::http::requests::{tls, Protocol};
 use nephoscope_linux::clock;
 
-impl<P: Protocol> Worker<'_, P> {
+impl<P: Protocol> EngineWorker<'_, P> {
     /// Gives a request to a connection; `flush` sends it.
     #[inline]
     pub(super) fn begin(&mut self, slot: usize, intended_ns: u64, now_ns: u64) {
@@ -22,9 +22,9 @@ impl<P: Protocol> Worker<'_, P> {
     pub(super) fn flush(&mut self, slot: usize, now_ns: u64) -> Result<()> {
         let connection = &mut self.connections[slot];
         match connection.state {
-            State::Closed => return self.connect(slot, now_ns),
-            State::Connecting | State::Handshaking => return Ok(()),
-            State::Open => {}
+            ConnectionState::Closed => return self.connect(slot, now_ns),
+            ConnectionState::Connecting | ConnectionState::Handshaking => return Ok(()),
+            ConnectionState::Open => {}
         }
         self.output.clear();
         self.protocol.write_pending(&mut connection.parser, &mut self.output);
@@ -106,12 +106,12 @@ impl<P: Protocol> Worker<'_, P> {
         let answered = before - connection.in_flight.len();
         self.in_flight -= answered;
         match standing {
-            Standing::Open if connection.state == State::Handshaking => {
+            Standing::Open if connection.state == ConnectionState::Handshaking => {
                 return self.shake_hands(slot);
             }
             Standing::Open => {}
             // Whoever waits for the handshake waits in vain.
-            Standing::Ended if connection.state == State::Handshaking => {
+            Standing::Ended if connection.state == ConnectionState::Handshaking => {
                 self.fail(slot, CLOSED_EARLY, now_ns)?;
             }
             Standing::Ended => connection.close(),
@@ -122,7 +122,7 @@ impl<P: Protocol> Worker<'_, P> {
         }
         let connection = &self.connections[slot];
         let has_more = connection.written < connection.in_flight.len();
-        if has_more || (P::MULTIPLEXED && connection.state == State::Open) {
+        if has_more || (P::MULTIPLEXED && connection.state == ConnectionState::Open) {
             self.unflushed.push(slot);
         }
         Ok(())

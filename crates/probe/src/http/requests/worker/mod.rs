@@ -7,12 +7,12 @@ mod opening;
 mod usage;
 
 use super::arrivals::Schedule;
-use super::connection::{Connection, State};
+use super::connection::{ConnectionState, EngineConnection};
 use super::epoll::{Epoll, WRITE};
 use super::gate::Gate;
-use super::recorder::{Interval, Recorder, Window};
-use super::{Pacing, Protocol, Settings, Think};
-use crate::error::{Kind, ProbeError, Result};
+use super::recorder::{MeasuredWindow, Recorder, RequestInterval};
+use super::{EngineSettings, Pacing, Protocol, Think};
+use crate::error::{FailureKind, ProbeError, Result};
 use crate::trial::session::Session;
 use busy_wait::BusyWait;
 use nephoscope_linux::clock;
@@ -21,7 +21,7 @@ use nephoscope_wire::random::Random;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::mpsc::Sender;
-use usage::Usage;
+use usage::ThreadUsage;
 
 /// Bytes read at once.
 const INPUT_BYTES: usize = 64 << 10;
@@ -31,13 +31,13 @@ const LOOK_AROUND_NS: u64 = 20_000_000;
 /// has answered them by then, so that what stays unsent is a queue that grew.
 const BACKLOG_NS: u64 = 100_000_000;
 
-pub struct Worker<'a, P: Protocol> {
-    settings: &'a Settings,
+pub struct EngineWorker<'a, P: Protocol> {
+    settings: &'a EngineSettings,
     session: Session,
     protocol: P,
-    intervals: Sender<Interval>,
+    intervals: Sender<RequestInterval>,
     epoll: Epoll,
-    connections: Vec<Connection<P::Parser>>,
+    connections: Vec<EngineConnection<P::Parser>>,
     recorder: Recorder,
     /// Think time of a closed loop; `None` in an open one.
     think: Option<Think>,
@@ -56,19 +56,19 @@ pub struct Worker<'a, P: Protocol> {
     unflushed: Vec<usize>,
     next_sweep_ns: u64,
     interval_ends_ns: u64,
-    usage: Option<Usage>,
+    usage: Option<ThreadUsage>,
     measured: bool,
     input: Vec<u8>,
     output: Vec<u8>,
 }
 
-impl<'a, P: Protocol> Worker<'a, P> {
+impl<'a, P: Protocol> EngineWorker<'a, P> {
     pub fn new(
-        settings: &'a Settings,
+        settings: &'a EngineSettings,
         session: Session,
         number: usize,
         protocol: P,
-        intervals: Sender<Interval>,
+        intervals: Sender<RequestInterval>,
     ) -> Result<Self> {
         let threads = settings.threads.len();
         let own = (settings.connections + threads - 1 - number) / threads;
@@ -83,7 +83,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
             session,
             intervals,
             epoll: Epoll::new().map_err(|error| ProbeError::os("epoll_create1", &error))?,
-            connections: (0..own).map(|_| Connection::default()).collect(),
+            connections: (0..own).map(|_| EngineConnection::default()).collect(),
             recorder: Recorder::new(protocol.classes(), settings.timeout_ns),
             protocol,
             think,
@@ -142,10 +142,10 @@ impl<'a, P: Protocol> Worker<'a, P> {
     }
 
     fn begin_schedule(&mut self, start_ns: u64) {
-        let Settings { warmup_ns, duration_ns, interval_ns, .. } = *self.settings;
+        let EngineSettings { warmup_ns, duration_ns, interval_ns, .. } = *self.settings;
         let warm_ns = start_ns + warmup_ns;
         let end_ns = if duration_ns == 0 { u64::MAX } else { warm_ns + duration_ns };
-        self.recorder.window = Window { start_ns, warm_ns, end_ns };
+        self.recorder.window = MeasuredWindow { start_ns, warm_ns, end_ns };
         self.interval_ends_ns = start_ns + interval_ns;
         for slot in 0..self.connections.len() as u32 {
             match self.think {
@@ -164,13 +164,13 @@ impl<'a, P: Protocol> Worker<'a, P> {
         if self.session.is_stopped() && now_ns < self.recorder.window.end_ns {
             self.recorder.window.end_ns = now_ns;
         }
-        let Window { warm_ns, end_ns, .. } = self.recorder.window;
+        let MeasuredWindow { warm_ns, end_ns, .. } = self.recorder.window;
         if self.usage.is_none() && now_ns >= warm_ns {
-            self.usage = Some(Usage::read(self.busy_wait.spent_ns));
+            self.usage = Some(ThreadUsage::read(self.busy_wait.spent_ns));
         }
         if now_ns >= end_ns && !self.measured {
             self.measured = true;
-            let now = Usage::read(self.busy_wait.spent_ns);
+            let now = ThreadUsage::read(self.busy_wait.spent_ns);
             self.recorder.used(&now, self.usage.get_or_insert(now));
         }
         while now_ns >= self.interval_ends_ns && self.interval_ends_ns <= end_ns {
@@ -214,9 +214,9 @@ impl<'a, P: Protocol> Worker<'a, P> {
             let (token, ready) = self.epoll.event(index);
             let slot = token as usize;
             match self.connections[slot].state {
-                State::Closed => {}
-                State::Connecting => self.on_connected(slot)?,
-                State::Open | State::Handshaking => {
+                ConnectionState::Closed => {}
+                ConnectionState::Connecting => self.on_connected(slot)?,
+                ConnectionState::Open | ConnectionState::Handshaking => {
                     if ready & WRITE != 0 {
                         let written = self.connections[slot].write_unsent();
                         self.after_write(slot, written, true)?;
@@ -238,7 +238,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
 
 fn abandoned() -> ProbeError {
     ProbeError::new(
-        Kind::Cancelled,
+        FailureKind::Cancelled,
         "cancelled",
         "The threads were stopped.",
         "See the first error.",

@@ -1,26 +1,26 @@
 //! Connections that are being opened, and their TLS handshakes.
-use super::{Worker, LOOK_AROUND_NS};
+use super::{EngineWorker, LOOK_AROUND_NS};
 use crate::error::Result;
-use crate::http::requests::connection::{Connection, State};
+use crate::http::requests::connection::{ConnectionState, EngineConnection};
 use crate::http::requests::epoll::{READ, WRITE};
 use crate::http::requests::failures;
 use crate::http::requests::gate::Gate;
-use crate::http::requests::socket::Socket;
+use crate::http::requests::socket::NonblockingSocket;
 use crate::http::requests::Protocol;
 use nephoscope_linux::clock;
 
 /// Connections that are being opened at once, so that the server's queue does not overflow.
 const CONNECTING_MAX: usize = 128;
 
-impl<P: Protocol> Worker<'_, P> {
+impl<P: Protocol> EngineWorker<'_, P> {
     /// Opens all connections, not too many at once.
     pub(super) fn connect_ahead(&mut self, gate: &Gate) -> Result<()> {
         let until_ns = clock::monotonic_ns() + self.settings.timeout_ns;
         let (mut next, count) = (0, self.connections.len());
         loop {
             self.session.check()?;
-            let connecting = |c: &&Connection<P::Parser>| {
-                matches!(c.state, State::Connecting | State::Handshaking)
+            let connecting = |c: &&EngineConnection<P::Parser>| {
+                matches!(c.state, ConnectionState::Connecting | ConnectionState::Handshaking)
             };
             let mut now_connecting = self.connections[..next].iter().filter(connecting).count();
             while next < count && now_connecting < CONNECTING_MAX {
@@ -37,7 +37,7 @@ impl<P: Protocol> Worker<'_, P> {
     }
 
     pub(super) fn connect(&mut self, slot: usize, now_ns: u64) -> Result<()> {
-        let opened = Socket::connect(&self.settings.address).and_then(|socket| {
+        let opened = NonblockingSocket::connect(&self.settings.address).and_then(|socket| {
             self.epoll.add(socket.fd(), READ | WRITE, slot as u32).map(|()| socket)
         });
         match opened {
@@ -62,12 +62,12 @@ impl<P: Protocol> Worker<'_, P> {
         self.recorder.connect.saturating_record(taken_ns.max(1));
         self.recorder.connections += 1;
         let Some(tls) = &self.settings.tls else {
-            connection.state = State::Open;
+            connection.state = ConnectionState::Open;
             self.watch(slot, READ)?;
             return self.flush(slot, now_ns);
         };
         let client = tls.connection().map_err(std::io::Error::other);
-        connection.state = State::Handshaking;
+        connection.state = ConnectionState::Handshaking;
         connection.connecting_since_ns = now_ns;
         let written = client.and_then(|client| {
             connection.tls = Some(Box::new(client));
@@ -82,7 +82,7 @@ impl<P: Protocol> Worker<'_, P> {
         let is_over = connection.tls.as_ref().is_some_and(|tls| !tls.is_handshaking());
         let now_ns = clock::monotonic_ns();
         if is_over {
-            connection.state = State::Open;
+            connection.state = ConnectionState::Open;
             let taken_ns = now_ns.saturating_sub(connection.connecting_since_ns);
             self.recorder.handshake.saturating_record(taken_ns.max(1));
             if P::MULTIPLEXED || !connection.in_flight.is_empty() {

@@ -5,14 +5,14 @@ use nephoscope_linux::proc;
 
 /// What a thread used so far.
 #[derive(Clone, Copy)]
-pub struct Usage {
+pub struct ThreadUsage {
     at_ns: u64,
     cpu_ns: u64,
     cpu_wait_ns: Option<u64>,
     busy_wait_ns: u64,
 }
 
-impl Usage {
+impl ThreadUsage {
     pub fn read(busy_wait_ns: u64) -> Self {
         let stat = std::fs::read_to_string("/proc/thread-self/schedstat");
         Self {
@@ -25,7 +25,7 @@ impl Usage {
 }
 
 impl Recorder {
-    pub fn used(&mut self, now: &Usage, before: &Usage) {
+    pub fn used(&mut self, now: &ThreadUsage, before: &ThreadUsage) {
         self.cpu_ns = now.cpu_ns - before.cpu_ns;
         let elapsed_ns = now.at_ns.saturating_sub(before.at_ns).max(1);
         let waited_ns = now.busy_wait_ns - before.busy_wait_ns;
