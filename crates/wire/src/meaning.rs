@@ -122,7 +122,7 @@ pub struct Victim {
 /// Which settings of a metric stand in a summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Shown {
+pub enum SummarySettings {
     /// The first one.
     First,
     /// The one with the fewest factors, which includes the others.
@@ -144,12 +144,12 @@ pub struct Headline {
     /// Factors that the title states already, or that few readers need there.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub without: &'static [&'static str],
-    pub shown: Shown,
+    pub settings: SummarySettings,
 }
 
 impl Headline {
     pub const fn of(title: &'static str) -> Self {
-        Self { title, statistic: "", prefer: &[], without: &[], shown: Shown::First }
+        Self { title, statistic: "", prefer: &[], without: &[], settings: SummarySettings::First }
     }
 
     pub const fn statistic(self, statistic: &'static str) -> Self {
@@ -164,8 +164,8 @@ impl Headline {
         Self { without, ..self }
     }
 
-    pub const fn shown(self, shown: Shown) -> Self {
-        Self { shown, ..self }
+    pub const fn settings(self, settings: SummarySettings) -> Self {
+        Self { settings, ..self }
     }
 }
 
@@ -185,12 +185,12 @@ mod tests {
                 "title": "Random read IOPS",
                 "prefer": {"operation": "randread"},
                 "without": ["engine"],
-                "shown": "first",
+                "settings": "first",
             })
         );
         assert_eq!(
-            json!(Headline::of("Saving").shown(Shown::Whole)),
-            json!({"title": "Saving", "shown": "whole"})
+            json!(Headline::of("Saving").settings(SummarySettings::Whole)),
+            json!({"title": "Saving", "settings": "whole"})
         );
     }
 

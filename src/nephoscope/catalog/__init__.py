@@ -293,8 +293,8 @@ def check_resource(spec: BenchmarkSpec) -> None:
     """Raises ValueError for a benchmark that states no resource: `rank` would leave it out."""
     if spec.resource is None:
         raise ValueError(
-            f"The benchmark {spec.id} states no resource. Add `resource` to its declaration, one of "
-            f"{', '.join(Resource)}; `none` is for facts and simulations."
+            f"The benchmark {spec.id} states no resource. Add `resource` to its declaration: "
+            f"{', '.join(Resource)}. `none` is for facts and simulations."
         )
 
 

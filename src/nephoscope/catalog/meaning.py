@@ -95,7 +95,7 @@ class Victim:
     params: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Shown(StrEnum):
+class SummarySettings(StrEnum):
     """Which settings of a metric stand in a summary."""
 
     FIRST = "first"
@@ -119,15 +119,15 @@ class Headline:
     statistic: str = ""
     prefer: Mapping[str, Any] = field(default_factory=dict)
     without: tuple[str, ...] = ()
-    shown: Shown = Shown.FIRST
+    settings: SummarySettings = SummarySettings.FIRST
 
 
 def parse_headline(item: Mapping[str, Any] | None) -> Headline | None:
     """Returns a headline from its JSON; None for None."""
     if item is None:
         return None
-    shown, without = Shown(item["shown"]), tuple(item.get("without", ()))
-    return Headline(**{**item, "shown": shown, "without": without})
+    settings, without = SummarySettings(item["settings"]), tuple(item.get("without", ()))
+    return Headline(**{**item, "settings": settings, "without": without})
 
 
 def parse_meaning(item: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from nephoscope import catalog
 from nephoscope.catalog import MetricSpec
-from nephoscope.catalog.meaning import Headline, Shown
+from nephoscope.catalog.meaning import Headline, SummarySettings
 from nephoscope.core import units
 from nephoscope.core.grouping import group_by
 from nephoscope.core.model import BUSY_MACHINE, MetricResult, RunResult
@@ -217,12 +217,12 @@ def choose(metrics: Sequence[MetricResult]) -> list[tuple[str, str, MetricResult
         ]
         for factor, level in headline.prefer.items():
             candidates = _narrowed(candidates, factor, level)
-        if headline.shown is Shown.WHOLE:
+        if headline.settings is SummarySettings.WHOLE:
             candidates = sorted(candidates, key=lambda metric: len(metric.factors))
         if candidates:
             setting = wording.factors_text(candidates[0].factors, leave_out=headline.without)
             out.append((headline.title, setting, candidates[0]))
-        for metric in candidates[1:] if headline.shown is Shown.EACH else ():
+        for metric in candidates[1:] if headline.settings is SummarySettings.EACH else ():
             out.append((headline.title, wording.factors_text(metric.factors), metric))
     used = {metric.benchmark for _, _, metric in out}
     chosen = {id(metric) for _, _, metric in out}

@@ -27,7 +27,7 @@ use crate::cli::trial::SimulationTrial;
 use nephoscope_sim::geo::{self, GeoScenario};
 use nephoscope_sim::scenarios::GEO;
 use nephoscope_wire::error::Error;
-use nephoscope_wire::meaning::{Headline, Shown};
+use nephoscope_wire::meaning::{Headline, SummarySettings};
 use nephoscope_wire::spec::{Metric, Resource, Spec, Unit};
 
 pub const SPEC: Spec = Spec {
@@ -37,9 +37,9 @@ pub const SPEC: Spec = Spec {
     metrics: &[
         Metric::lower("response_time_mean_ns")
             .headline()
-            .in_summary(Headline::of("Response time, mean").shown(Shown::Whole))
+            .in_summary(Headline::of("Response time, mean").settings(SummarySettings::Whole))
             .doc("Mean response time: overall, by region, user_base, site or hour (UTC)."),
-        Metric::higher("within_objective_ratio").share().headline().in_summary(Headline::of("Requests within objective").shown(Shown::Whole)).doc(
+        Metric::higher("within_objective_ratio").share().headline().in_summary(Headline::of("Requests within objective").settings(SummarySettings::Whole)).doc(
             "Share of all requests with a response within the objective; overall and by region.",
         ),
         Metric::lower("response_time_ns")

@@ -24,7 +24,7 @@ use crate::cli::trial::SimulationTrial;
 use nephoscope_sim::geo::{place, GeoScenario};
 use nephoscope_sim::scenarios::GEO;
 use nephoscope_wire::error::Error;
-use nephoscope_wire::meaning::{Headline, Shown};
+use nephoscope_wire::meaning::{Headline, SummarySettings};
 use nephoscope_wire::spec::{Metric, Resource, Spec};
 
 pub const SPEC: Spec = Spec {
@@ -35,7 +35,7 @@ pub const SPEC: Spec = Spec {
         Metric::higher("within_objective_ratio")
             .share()
             .headline()
-            .in_summary(Headline::of("Requests within objective").shown(Shown::Whole))
+            .in_summary(Headline::of("Requests within objective").settings(SummarySettings::Whole))
             .doc("Share of the responses within the objective with the chosen sites."),
         Metric::lower("cost_usd_per_h")
             .headline()

@@ -27,7 +27,7 @@ use crate::cli::trial::SimulationTrial;
 use nephoscope_sim::scenarios::SCHEDULER;
 use nephoscope_sim::scheduler::scenario::{run as simulate, SchedulerScenario};
 use nephoscope_wire::error::Error;
-use nephoscope_wire::meaning::{Headline, Shown};
+use nephoscope_wire::meaning::{Headline, SummarySettings};
 use nephoscope_wire::spec::{Metric, Resource, Spec, Unit};
 
 pub const SPEC: Spec = Spec {
@@ -38,7 +38,7 @@ pub const SPEC: Spec = Spec {
         Metric::higher("cpu_share_ratio")
             .share()
             .headline()
-            .in_summary(Headline::of("CPU share").shown(Shown::Each))
+            .in_summary(Headline::of("CPU share").settings(SummarySettings::Each))
             .doc("CPU share of a virtual CPU; factors vm and vcpu."),
         Metric::higher("run_ns").histogram().doc("Lengths of complete runs."),
         Metric::lower("wait_ns").histogram().doc("Lengths of complete waits."),

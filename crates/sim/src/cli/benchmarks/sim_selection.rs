@@ -30,7 +30,7 @@ use crate::cli::trial::SimulationTrial;
 use nephoscope_sim::scenarios::SELECTION;
 use nephoscope_sim::selection::{self, formulas, SelectionScenario};
 use nephoscope_wire::error::Error;
-use nephoscope_wire::meaning::{Headline, Shown};
+use nephoscope_wire::meaning::{Headline, SummarySettings};
 use nephoscope_wire::spec::{Metric, Resource, Spec, Unit};
 use serde_json::json;
 
@@ -41,7 +41,7 @@ pub const SPEC: Spec = Spec {
     metrics: &[
         Metric::higher("saving_ratio")
             .headline()
-            .in_summary(Headline::of("Saving").shown(Shown::Whole))
+            .in_summary(Headline::of("Saving").settings(SummarySettings::Whole))
             .doc("Mean saving relative to the cost without selection."),
         Metric::higher("fleet_saving_ratio").histogram().doc("Savings of the fleets."),
         Metric::lower("losing_fleets_ratio")
