@@ -6,9 +6,12 @@ import ast
 from collections.abc import Iterable, Mapping
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+from nephoscope.results.feature import Feature
 
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "nephoscope"
 
@@ -124,6 +127,27 @@ def test_no_packages_import_each_other_in_a_cycle() -> None:
 
 def test_no_modules_import_each_other_in_a_cycle() -> None:
     assert not cycle_of(imports())
+
+
+def test_a_feature_imports_those_that_its_record_needs_and_no_other() -> None:
+    imported: dict[str, set[str]] = {}
+    for module, found in imports().items():
+        own = package_of(module)
+        if own.startswith("features."):
+            others = {package_of(name) for name in found if name.startswith("features.")} - {own}
+            imported.setdefault(own, set()).update(others)
+    needed: dict[str, set[str]] = {name: set() for name in imported}
+    for name in imported:
+        for entry in vars(import_module(f"nephoscope.{name}.feature")).values():
+            if isinstance(entry, Feature):
+                needed[name].update(f"features.{other}" for other in entry.needs)
+    assert needed == imported
+
+
+def test_a_record_of_a_feature_imports_no_code_of_it() -> None:
+    for module, found in imports().items():
+        if module.endswith(".feature") and module != "results.feature":
+            assert found <= {"results.feature", "results.run_data", "catalog"}, module
 
 
 def test_statistics_neither_read_nor_write() -> None:

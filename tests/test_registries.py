@@ -27,16 +27,17 @@ def test_every_analysis_has_a_test_file_and_a_docstring() -> None:
         assert ast.get_docstring(ast.parse((PACKAGE / path).read_text(encoding="utf-8"))), path
 
 
-def test_every_capability_has_tests_of_its_results_and_findings() -> None:
-    modules = [entry.analyse.partition(":")[0].split(".")[1:-1] for entry in FEATURES]
-    folders = {"/".join(parts) for parts in modules}
+def test_every_feature_has_tests_of_its_results_and_findings() -> None:
+    records = [entry.analyse for entry in FEATURES if entry.analyse.startswith(".features.")]
+    folders = {PACKAGE / "features" / reference.split(".")[2] for reference in records}
     assert len(folders) >= 10
-    for name in folders:
-        tests = list((ROOT / "tests" / name).rglob("test_*.py"))
+    for folder in sorted(folders):
+        name = folder.name
+        tests = list((ROOT / "tests" / "features" / name).rglob("test_*.py"))
         assert tests, name
-        if (PACKAGE / name / "result.py").is_file():
+        if (folder / "result.py").is_file():
             assert "test_result" in {path.stem for path in tests}, name
-        if (PACKAGE / name / "findings.py").is_file():
+        if (folder / "findings.py").is_file():
             assert any("findings" in path.read_text(encoding="utf-8") for path in tests), name
 
 

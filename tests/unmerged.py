@@ -8,14 +8,15 @@ import pyarrow.parquet as pq
 
 from nephoscope.store import StoredRun, merged_trials
 from nephoscope.store.journal import stored_event
-from nephoscope.store.manifest import write_manifest
+from nephoscope.store.manifest import RunManifest, write_manifest
 from nephoscope.store.trialfile import RECORD_KEY, record_values
 
 
 def unmerge(run: StoredRun) -> StoredRun:
     """Gives each trial its file back, and returns the run. The state stays as it is."""
     trials = list(run.tables())
-    manifest = {key: value for key, value in run.manifest.items() if key != "merged_trials"}
+    stored = run.manifest.stored
+    manifest = {key: value for key, value in stored.items() if key != "merged_trials"}
     for path in merged_trials.paths(run.trials_path):
         path.unlink()
     files = {}
@@ -25,6 +26,6 @@ def unmerge(run: StoredRun) -> StoredRun:
         pq.write_table(table.replace_schema_metadata(metadata), path, write_page_checksum=True)
         files[path.name] = path.read_bytes()
     run.event(stored_event(files))
-    write_manifest(run.path, manifest)
+    write_manifest(run.path, RunManifest.of(manifest))
     run.release()
     return run

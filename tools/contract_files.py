@@ -47,7 +47,7 @@ def known(programs: Mapping[str, Any]) -> catalog.Catalog:
 def contracts(programs: Mapping[str, Any]) -> dict[str, Any]:
     """Every contract by the name of its file."""
     from nephoscope.catalog import adapters
-    from nephoscope.cli.commands.json_documents import commands_schema
+    from nephoscope.cli.kit.documents import commands_schema
     from nephoscope.core.documents import schema_of
     from nephoscope.features.census.records import Census
     from nephoscope.features.comparison.repeats import RepeatedRuns

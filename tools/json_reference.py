@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from nephoscope.cli.kit.command import Document
+
 SCHEMAS = "../../../src/nephoscope/_contracts"
 """Folder of the schemas from the folder of the page."""
 
@@ -23,7 +25,7 @@ FILES = {
 
 def page(commands_schema: Mapping[str, Any]) -> str:
     """The reference page of JSON documents: the document of each command, and the keys of each."""
-    from nephoscope.cli.commands import json_documents
+    from nephoscope.cli.kit import command, documents, registered
     from nephoscope.core.format_versions import DOCUMENT
 
     lines = [
@@ -35,16 +37,16 @@ def page(commands_schema: Mapping[str, Any]) -> str:
         "",
     ]
     lines += ["| command | with | document |", "|---|---|---|"]
-    for command, variants in json_documents.COMMANDS.items():
-        for option, name in variants.items():
+    for name, record in command.records(registered.program()).items():
+        for option, document in record.prints.items():
             given = f"`{option}`" if option else ""
-            lines.append(f"| `nephoscope {command} --json` | {given} | {document_link(name)} |")
+            lines.append(f"| `nephoscope {name} --json` | {given} | {document_link(document)} |")
     lines += ["", "## Files", "", "| schema | describes |", "|---|---|"]
     lines += [
         f"| [{name}]({SCHEMAS}/{name}.schema.json) | {meaning} |" for name, meaning in FILES.items()
     ]
     definitions = commands_schema["$defs"]
-    for name in json_documents.RECORDS:
+    for name in (one.name for one in documents.documents().values() if not one.title):
         lines += ["", f"## {name}", "", definitions[name].get("description", ""), ""]
         lines += ["| key | type |", "|---|---|"]
         properties = definitions[name]["properties"].items()
@@ -52,12 +54,10 @@ def page(commands_schema: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def document_link(name: str) -> str:
+def document_link(document: Document) -> str:
     """Returns the link to the schema of a document."""
-    from nephoscope.cli.commands.json_documents import CONTRACTS
-
-    target = f"{SCHEMAS}/{name}.schema.json" if name in CONTRACTS else f"#{name}"
-    return f"[{name}]({target})"
+    name = document.name
+    return f"[{name}]({f'{SCHEMAS}/{name}.schema.json' if document.title else f'#{name}'})"
 
 
 def json_type(schema: Mapping[str, Any]) -> str:

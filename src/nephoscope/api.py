@@ -102,7 +102,7 @@ class Run:
     @property
     def manifest(self) -> Mapping[str, Any]:
         """Returns the plan, seed, versions, targets and settings of the run."""
-        return self._stored.manifest
+        return self._stored.manifest.stored
 
     def samples(self) -> pa.Table:
         """Returns every sample in the order of execution, as `nephoscope export` writes them.
@@ -127,7 +127,7 @@ class Run:
                 "status": record.status.value,
                 "started_at": round(record.started_at * 1e6),
                 "elapsed_s": record.elapsed_ns / 1e9,
-                "counters": json.dumps(dict(record.beside), sort_keys=True),
+                "counters": json.dumps(dict(record.counters), sort_keys=True),
             }
             for record in records
         ]
@@ -318,16 +318,16 @@ _COMPARED = _schema(
 
 def _run_row(run: StoredRun) -> dict[str, Any]:
     manifest = run.manifest
-    finished = manifest.get("finished_at")
+    finished = manifest.finished_at
     return {
         "id": run.id,
-        "plan": str(manifest.get("plan_name") or ""),
-        "question": str(manifest.get("question") or ""),
+        "plan": str(manifest.plan_name or ""),
+        "question": str(manifest.question or ""),
         "state": run.status,
-        "created_at": round(float(manifest.get("created_at") or 0) * 1e6),
+        "created_at": round(float(manifest.created_at or 0) * 1e6),
         "finished_at": None if finished is None else round(float(finished) * 1e6),
-        "targets": [str(target["name"]) for target in manifest["targets"]],
-        "benchmarks": sorted({str(setting["benchmark"]) for setting in manifest["settings"]}),
+        "targets": list(manifest.target_names),
+        "benchmarks": sorted(manifest.benchmarks),
     }
 
 

@@ -1,4 +1,4 @@
-"""The command line: the commands of app.py, exit codes, errors.
+"""The command line: the commands of the features, exit codes, errors.
 
 A command is imported when it is called, and what is heavy when it runs. Data goes to
 stdout, progress and errors to stderr. Exit codes: 0 success, 1 an objective was missed, 2 usage
@@ -8,28 +8,33 @@ error, 3 a run failed, 4 a requirement is missing, 130 interrupted.
 from __future__ import annotations
 
 import gc
-import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, cast
 
 import click
 
 from nephoscope import __version__
-from nephoscope.app import COMMANDS
+from nephoscope.app import FEATURES
+from nephoscope.cli.kit.summaries import summary_of
 from nephoscope.core.errors import NephoscopeError
-from nephoscope.results.feature import load
+from nephoscope.results.feature import Feature, command_name, features, load
 
 SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 80}
+
+
+def _references(entries: Iterable[Feature]) -> dict[str, str]:
+    return {command_name(one): one for entry in entries for one in entry.commands}
 
 
 class OnDemand(Mapping[str, click.Command]):
     """The commands by name, each imported when it is looked up."""
 
-    references: ClassVar = {command.name: command.reference for command in COMMANDS}
+    own: ClassVar = _references(FEATURES)
 
     def __getitem__(self, name: str) -> click.Command:
-        return cast(click.Command, load(self.references[name]))
+        # Other packages are searched where the name is none of this one's.
+        return cast(click.Command, load(self.own.get(name) or self.references[name]))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.references)
@@ -37,18 +42,24 @@ class OnDemand(Mapping[str, click.Command]):
     def __len__(self) -> int:
         return len(self.references)
 
+    @property
+    def references(self) -> dict[str, str]:
+        """Returns name -> `module:name` of every command."""
+        return _references(features())
+
 
 class App(click.Group):
     """The program, whose help lists the commands without importing them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Returns the names in order of the table."""
-        return [command.name for command in COMMANDS]
+        """Returns the names in order of the features."""
+        return list(self.commands)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the list of commands."""
         with formatter.section("Commands"):
-            formatter.write_dl([(command.name, command.summary) for command in COMMANDS])
+            references = _references(features()).items()
+            formatter.write_dl([(name, summary_of(one)) for name, one in references])
 
 
 @click.group(
@@ -90,10 +101,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     gc.set_threshold(50_000, 20, 20)
     output.prepare_streams()
     output.refuse_libraries_without_memory()
-    if output.COMPLETION_VARIABLE in os.environ:
-        from nephoscope.cli.commands import completion
-
-        completion.attach(program)
     try:
         output.refuse_undecodable(sys.argv[1:] if argv is None else argv)
         code = program.main(

@@ -35,9 +35,6 @@ def literals(path: Path) -> Iterator[str]:
 def owner(path: Path) -> str:
     """Returns the folder of a feature that a file lies in; '' outside of all features."""
     parts = path.relative_to(SOURCE).parts
-    # The tuple of features is the record of each of them.
-    if parts == ("app.py",):
-        return "app"
     return parts[1] if parts[0] == "features" else ""
 
 

@@ -14,9 +14,12 @@ from pathlib import Path
 import pytest
 
 from nephoscope import catalog, command_line
+from nephoscope.app import FEATURES
 from nephoscope.cli.commands import export
 from nephoscope.cli.kit import output
+from nephoscope.cli.kit.summaries import summary_of
 from nephoscope.core.errors import Lacking, StoreError
+from nephoscope.results.feature import command_name
 from nephoscope.store.export import FORMATS
 
 PACKAGE = Path(command_line.__file__).parent
@@ -95,7 +98,7 @@ def test_every_verb_has_help_and_a_file(verb: str, capsys: pytest.CaptureFixture
     assert verb in out
     assert "..." not in out.partition("\nCommands:\n")[2], "a summary was cut off"
     names = [COMMANDS / f"{verb}.py", COMMANDS / f"{verb}_.py"]
-    names += sorted([*PACKAGE.glob("features/*/*command.py"), PACKAGE / "serve" / "command.py"])
+    names += sorted(PACKAGE.rglob("*command.py"))
     files = [path for path in names if path.is_file()]
     texts = [docstring_of(path) for path in files]
     assert sum(text.startswith(f"`nephoscope {verb}") for text in texts) == 1
@@ -261,10 +264,10 @@ def test_help_and_list_load_no_heavy_library(words: list[str]) -> None:
 
 
 def test_the_summary_of_each_command_is_the_first_sentence_of_its_help() -> None:
-    for command in command_line.COMMANDS:
-        assert (
-            command_line.program.commands[command.name].get_short_help_str(200) == command.summary
-        )
+    for entry in FEATURES:
+        for reference in entry.commands:
+            command = command_line.program.commands[command_name(reference)]
+            assert command.get_short_help_str(200) == summary_of(reference)
 
 
 def test_only_the_called_command_is_imported() -> None:

@@ -7,12 +7,14 @@ import re
 from dataclasses import replace
 from typing import Any, get_args
 
+import click
 import pytest
 
 from nephoscope import catalog
 from nephoscope.cli.commands.command_lines import executions, plan, text
 from nephoscope.cli.commands.command_lines import options as command_options
 from nephoscope.cli.commands.command_lines.options import CommandOptions
+from nephoscope.cli.kit import command
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Better, VerdictWord
 from nephoscope.features.experiments.records import Against
@@ -22,7 +24,8 @@ from nephoscope.stats import compare
 
 
 def planned(**options: Any) -> tuple[list[plan.CommandLine], plans.Plan]:
-    given = CommandOptions(**options)
+    declared = click.Command("bench", params=list(command.parameters(CommandOptions)))
+    given = command.filled(CommandOptions, {**declared.make_context("bench", []).params, **options})
     lines = plan.expand_commands(given)
     return lines, plan.plan_of(given, lines, {}, LocalRecord())
 

@@ -13,13 +13,7 @@ from tests.store.factory import filled
 from tests.tools import needs
 
 from nephoscope import command_line
-from nephoscope.cli.commands import completion
 from nephoscope.cli.kit import output
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _attached() -> None:
-    completion.attach(command_line.program)
 
 
 def completed(*words: str) -> list[str]:

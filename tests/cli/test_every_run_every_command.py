@@ -92,7 +92,9 @@ def commands(
 
 def takes_a_run(name: str, command: click.Command) -> bool:
     sides = name == "compare"  # whose A and B are runs or files
-    return sides or any(re.search(r"\bRUN\b", str(one.metavar or "")) for one in command.params)
+    return sides or any(
+        getattr(one.type, "kind", "") in ("run", "source") for one in command.params
+    )
 
 
 def test_the_table_has_every_command_that_takes_a_run() -> None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 import yaml
 from tests import schemas
@@ -18,8 +17,8 @@ from tests.features.traffic.made import pcap
 from tests.results.made import NULL_PLAN, TWO_TARGETS, make_run
 
 from nephoscope import catalog, command_line
-from nephoscope.cli.commands import json_documents
-from nephoscope.cli.kit import measuring
+from nephoscope.cli.kit import command as kit
+from nephoscope.cli.kit import documents, measuring
 from nephoscope.core.format_versions import DOCUMENT
 from nephoscope.core.model import Sample, Setting
 from nephoscope.features.load import capacity_command
@@ -33,18 +32,24 @@ from nephoscope.store import Store, StoredRun
 PKB = Path(__file__).resolve().parents[1] / "golden" / "pkb"
 
 
-def with_json(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[str]:
-    """Yields the commands that have `--json`."""
-    if any("--json" in option.opts for option in command.params):
-        yield " ".join(path)
-    for name, inner in command.commands.items() if isinstance(command, click.Group) else ():
-        yield from with_json(inner, (*path, name))
+RECORDS = kit.records(command_line.program)
 
 
-def test_the_table_has_every_command_with_json() -> None:
-    assert sorted(with_json(command_line.program)) == sorted(json_documents.COMMANDS)
-    names = {name for one in json_documents.COMMANDS.values() for name in one.values()}
-    assert names == {*json_documents.CONTRACTS, *json_documents.RECORDS}
+def test_every_command_with_json_states_its_documents_and_what_requests_may_do() -> None:
+    with_json = [
+        name
+        for name, command in kit.walk(command_line.program)
+        if any("--json" in option.opts for option in command.params)
+    ]
+    assert with_json == list(RECORDS)
+    assert all(record.requests is not None for record in RECORDS.values())
+
+
+def test_a_document_has_one_definition() -> None:
+    every = [one for record in RECORDS.values() for one in record.prints.values()]
+    assert len({(one.name, str(one.record), one.title) for one in every}) == len(
+        {one.name for one in every}
+    )
 
 
 def noisy(setting: Setting, number: int, target: str) -> Sequence[Sample]:
@@ -183,14 +188,15 @@ CASES = [
 
 
 def test_every_variant_of_every_command_has_a_case() -> None:
-    table = json_documents.COMMANDS.items()
-    variants = [(command, option) for command, options in table for option in options]
-    assert [case[:2] for case in CASES] == [one for one in variants if one[0][:3] != "lab"]
+    variants = [(name, option) for name, record in RECORDS.items() for option in record.prints]
+    assert sorted(case[:2] for case in CASES) == sorted(
+        one for one in variants if one[0][:3] != "lab"
+    )
 
 
 def schema_of(name: str) -> dict[str, Any]:
     """The schema of a document as the package has it."""
-    file = name if name in json_documents.CONTRACTS else "commands"
+    file = name if documents.documents()[name].title else "commands"
     path = catalog.contract_path(f"{file}.schema.json")
     schema: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return schema if file == name else {**schema, "$ref": f"#/$defs/{name}"}
@@ -223,7 +229,7 @@ def test_a_document_has_its_version_and_follows_its_schema(
     assert code == 0, captured.err
     document = json.loads(captured.out)
     assert document["schema_version"] == DOCUMENT.version
-    name = json_documents.COMMANDS[command][option]
+    name = RECORDS[command].prints[option].name
     schemas.validate(document, schema_of(name))
 
 

@@ -148,7 +148,7 @@ def test_an_adapter_s_tool_is_asked_for_and_runs_there(
     assert trial.failure is None, trial.failure
     assert trial.documents["tool"]["version"] == version
     assert {"transactions_per_s", "elapsed_ns"} <= {sample.metric for sample in trial.samples}
-    assert "psi_io_some_ratio" in trial.done.beside
+    assert "psi_io_some_ratio" in trial.done.counters
 
 
 @needs("postmark")

@@ -22,7 +22,9 @@ from tests.e2e.conftest import PROGRAM, Run, mounted
 from tests.profiles import by_profile
 from tests.tools import needs
 
-from nephoscope.cli.commands.json_documents import COMMANDS, commands_schema
+from nephoscope import command_line
+from nephoscope.cli.kit.command import records
+from nephoscope.cli.kit.documents import commands_schema
 from nephoscope.measure.lab import names
 from nephoscope.measure.lab.limits import cgroups
 from nephoscope.measure.lab.provisioner import LABS
@@ -274,5 +276,5 @@ def test_every_command_prints_json_alone(nephoscope: Run, office: Path, lab_name
     for words in (("up", str(office)), ("list",), ("down", lab_name)):
         done = nephoscope("lab", *words, "--json")
         assert done.code == 0, done.err
-        name = COMMANDS[f"lab {words[0]}"][""]
+        name = records(command_line.program)[f"lab {words[0]}"].prints[""].name
         schemas.validate(json.loads(done.out), {**schema, "$ref": f"#/$defs/{name}"})

@@ -40,7 +40,7 @@ def test_was_something_else_running(ask: Asking) -> None:
         NULL_PLAN,
         around(100, 0.01),
         rounds=12,
-        beside=counters,  # type: ignore[arg-type]
+        counters=counters,  # type: ignore[arg-type]
     )
     answer = ask("nephoscope show latest")
     answer.says(r"Measured on a busy machine: other programs used 0\.800 CPUs \[.*\] \(n = 12\)")

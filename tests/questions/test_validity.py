@@ -90,7 +90,7 @@ def test_which_server_of_the_fleet_is_slow_when_its_slow_trials_were_excluded(as
 def test_what_does_the_neighbour_cost_me(ask: Asking) -> None:
     """My VM costs 0.20 USD an hour: what does a neighbour that loads the memory cost me?"""
     run = make(ask.folder / "store", Truth(rounds=8, intensities=(1.0,)))
-    targets = [dict(one) for one in run.manifest["targets"]]
+    targets = [dict(one) for one in run.manifest.targets]
     targets[0]["per_hour"] = 0.2
     run.update(targets=targets)
     document = ask(f"nephoscope show {run.id} --json").json()

@@ -47,9 +47,9 @@ class Drawn:
     def counted(self, key: str) -> list[tuple[float, float]]:
         """(duration, counter) of the trials that show the counter."""
         return [
-            (float(one.beside["elapsed_ns"]), float(one.beside[key]))
+            (float(one.counters["elapsed_ns"]), float(one.counters[key]))
             for one in self.records
-            if one.key.round > 0 and one.beside.get(key) is not None
+            if one.key.round > 0 and one.counters.get(key) is not None
         ]
 
 
@@ -195,7 +195,7 @@ def _throttled(drawn: Drawn, finding: Finding | None) -> dict[str, bool]:
 
 
 def _swapping(drawn: Drawn, finding: Finding | None) -> dict[str, bool]:
-    moved = sum(one.beside["swap_in_count"] > 0 for one in drawn.records if one.key.round > 0)
+    moved = sum(one.counters["swap_in_count"] > 0 for one in drawn.records if one.key.round > 0)
     total = sum(one.key.round > 0 for one in drawn.records)
     if finding is None:
         return {"is missing": moved == 0}

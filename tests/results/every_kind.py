@@ -161,8 +161,8 @@ def make_all(store: Path) -> dict[str, str]:
     for number, (kind, make) in enumerate(KINDS.items()):
         run = make(store)
         if kind not in ("older layout", "compacted") and not kind.startswith("imported"):
-            known = run.manifest.get("fingerprints") or {}
-            names = [str(target["name"]) for target in run.manifest["targets"]]
+            known = run.manifest.fingerprints
+            names = [str(target["name"]) for target in run.manifest.targets]
             # Machines of their own, so that no run is part of another's history.
             own = {
                 name: {**known.get(name, {}), "identity": {"machine_id_hash": f"m{number}"}}

@@ -16,7 +16,7 @@ from nephoscope.core.model import Sample, Setting, TrialKey, TrialRecord, TrialS
 from nephoscope.measure import plans
 from nephoscope.measure.plans.files.load import from_text
 from nephoscope.store import FINISHED, Store, StoredRun
-from nephoscope.store.trialfile import Beside
+from nephoscope.store.trialfile import AuxiliarySamples
 
 PLAN = """
 name: iso
@@ -89,7 +89,9 @@ def make(store: Path, truth: Truth) -> StoredRun:
     quiet = plans.baseline_of(plan, settings)
     active = [(setting.index, target) for setting in settings for target in setting.targets]
     total = 0
-    trials: list[tuple[TrialRecord, list[Sample], catalog.BenchmarkSpec, list[Beside]]] = []
+    trials: list[
+        tuple[TrialRecord, list[Sample], catalog.BenchmarkSpec, list[AuxiliarySamples]]
+    ] = []
     for number in range(1, truth.rounds + 1):
         steps = plans.order_aba_round(7, number, active, quiet, {})
         total = total or len(steps) * truth.rounds
@@ -98,7 +100,7 @@ def make(store: Path, truth: Truth) -> StoredRun:
         for step in steps:
             position = len(trials)
             setting, target = settings[step.pair[0]], step.pair[1]
-            key = TrialKey(number, setting.index, target, step.turn)
+            key = TrialKey(number, setting.index, target, step.repeat_index)
             around = {}
             if step.quiet is not None:
                 around = {
@@ -115,7 +117,7 @@ def make(store: Path, truth: Truth) -> StoredRun:
             record = _record(key, setting, around, position, truth)
             spec = known.benchmark(setting.benchmark)
             samples = _samples(setting, time, truth.noise, rng)
-            trials.append((record, samples, spec, _beside(setting, known, rng)))
+            trials.append((record, samples, spec, _auxiliary(setting, known, rng)))
     run.store_all(trials)
     run.update(fingerprints={})
     run.finish(FINISHED)
@@ -126,11 +128,11 @@ def _record(
     key: TrialKey, setting: Setting, around: Mapping[str, str], position: int, truth: Truth
 ) -> TrialRecord:
     lost = key.name in truth.lost
-    beside: dict[str, Any] = {"steal_ratio": 0.0, "throttled_ratio": 0.0}
+    counters: dict[str, Any] = {"steal_ratio": 0.0, "throttled_ratio": 0.0}
     if truth.others is not None:
-        beside |= {"others_busy_cpus": truth.others, "others_io_bytes_per_s": 0.0}
+        counters |= {"others_busy_cpus": truth.others, "others_io_bytes_per_s": 0.0}
     if setting.factors["resource"] == "memory":
-        beside["steal_ratio"] = truth.steal
+        counters["steal_ratio"] = truth.steal
     return record(
         setting,
         key.round,
@@ -139,7 +141,7 @@ def _record(
         status=TrialStatus.INVALID if lost else TrialStatus.VALID,
         reasons=("the test says so",) if lost else (),
         started_at=1000.0 + position,
-        beside=beside,
+        counters=counters,
         around=around,
     )
 
@@ -157,7 +159,9 @@ def _samples(setting: Setting, time: float, noise: float, rng: random.Random) ->
     return samples
 
 
-def _beside(setting: Setting, known: catalog.Catalog, rng: random.Random) -> list[Beside]:
+def _auxiliary(
+    setting: Setting, known: catalog.Catalog, rng: random.Random
+) -> list[AuxiliarySamples]:
     out = []
     for load in setting.backgrounds:
         reached = REACHED * float(setting.factors["intensity"]) * math.exp(rng.gauss(0, 0.01))
@@ -165,5 +169,7 @@ def _beside(setting: Setting, known: catalog.Catalog, rng: random.Random) -> lis
             reached = 0.0
         spec = known.benchmark(load.benchmark)
         samples = [Sample("load_intensity_ratio", reached)]
-        out += [Beside(spec, target, {"load": load.name}, samples) for target in load.targets]
+        out += [
+            AuxiliarySamples(spec, target, {"load": load.name}, samples) for target in load.targets
+        ]
     return out

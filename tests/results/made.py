@@ -15,7 +15,7 @@ from nephoscope.measure import plans
 from nephoscope.measure.plans import Plan
 from nephoscope.measure.plans.files.load import from_text
 from nephoscope.results.run_data import RunData
-from nephoscope.store import FINISHED, Store, StoredRun
+from nephoscope.store import FINISHED, RunManifest, Store, StoredRun
 
 Sampler = Callable[[Setting, int, str], Sequence[Sample]]
 """(setting, round, target) -> what the trial observed."""
@@ -32,7 +32,7 @@ def make_run(
     machine: str = "abc",
     state: str = FINISHED,
     one_by_one: bool = False,
-    beside: Mapping[str, Any] | None = None,
+    counters: Mapping[str, Any] | None = None,
 ) -> StoredRun:
     """A run with one warm-up round and so many rounds; `invalid` rounds do not count.
 
@@ -40,7 +40,7 @@ def make_run(
     does. A trial over its deadline has no samples.
 
     one_by_one: whether its trials are stored with their events, as while a run is measured, which
-    takes longer. beside: counters of each trial.
+    takes longer. counters: of each trial.
     """
     known = catalog.load()
     is_text = isinstance(plan_text, str)
@@ -66,7 +66,7 @@ def make_run(
                     reason_codes=(cause,) if cause else (),
                     failure_name=cause if cause == "deadline" else "",
                     started_at=float(len(trials)),
-                    beside=beside or {},
+                    counters=counters or {},
                 )
                 trials.append((trial, samples, known.benchmark(setting.benchmark), ()))
     if one_by_one:
@@ -100,6 +100,13 @@ targets:
 )
 
 
+def manifest_of(values: Mapping[str, Any]) -> RunManifest:
+    """A manifest with these values, the others those of a finished run of nothing."""
+    empty: dict[str, Any] = {"plan": {}, "settings": [], "specs": [], "targets": []}
+    known = {"version": 2, "id": "made", "state": "finished", "plan_hash": ""}
+    return RunManifest.of({**known, **empty, **values})
+
+
 def run_data(
     records: Sequence[TrialRecord] = (),
     metrics: Sequence[MetricResult] = (),
@@ -110,5 +117,5 @@ def run_data(
     fingerprints: Mapping[str, Any] | None = None,
 ) -> RunData:
     """The data of a run that is not stored, without the rows of its trials."""
-    run = cast(StoredRun, SimpleNamespace(manifest=manifest or {}))
+    run = cast(StoredRun, SimpleNamespace(manifest=manifest_of(manifest or {})))
     return RunData(run, records, metrics, (), (), histograms or {}, fingerprints or {}, confidence)

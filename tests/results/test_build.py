@@ -299,7 +299,7 @@ def test_only_the_interval_of_a_declared_share_ends_at_1(tmp_path: Path) -> None
 def test_a_run_that_was_stored_without_declared_shares_has_no_upper_limits(tmp_path: Path) -> None:
     plan = NULL_PLAN.replace('"null"', "cpu.gaps")
     run = make_run(tmp_path, plan, drifting_shares, rounds=len(SHARES))
-    (spec,) = run.manifest["specs"]
+    (spec,) = run.manifest.specs
     metrics = [{k: v for k, v in one.items() if k != "share"} for one in spec["metrics"]]
     run.update(specs=[{**spec, "metrics": metrics}])
     (again,) = Store(tmp_path).runs()

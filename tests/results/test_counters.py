@@ -13,8 +13,8 @@ from nephoscope.core.model import TrialRecord
 from nephoscope.results.counters import CounterLine, analyse
 
 
-def record(number: int, **beside: Any) -> TrialRecord:
-    return trial_record(number, beside=beside)
+def record(number: int, **values: Any) -> TrialRecord:
+    return trial_record(number, counters=values)
 
 
 def counters(records: list[TrialRecord]) -> tuple[CounterLine, ...]:
@@ -46,6 +46,6 @@ def test_what_is_hidden_is_null_with_its_reason() -> None:
 
 def test_warm_up_does_not_count_and_nothing_gives_nothing() -> None:
     assert counters([record(0, steal_ratio=0.5)]) == ()
-    assert counters([replace(record(1), beside={})]) == ()
+    assert counters([replace(record(1), counters={})]) == ()
     lines = counters([record(0, steal_ratio=0.5), record(1, steal_ratio=0.0)])
     assert lines[0].maximum == 0.0

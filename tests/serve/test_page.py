@@ -138,11 +138,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     changed = make_run(store, NULL_PLAN, sampler_of(3.0))
     for run in (isolation, quiet, changed):
         fingerprint = {"identity": {"machine_id_hash": "abc"}, "cpu": {"model": "A CPU"}}
-        names = [target["name"] for target in run.manifest["targets"]]
+        names = [target["name"] for target in run.manifest.targets]
         run.update(fingerprints=dict.fromkeys(names, fingerprint))
         report_files.write(analyse_run.build(run), run.report_path)
     hostile = make_run(store, NULL_PLAN, sampler_of(1.0), rounds=1, state="failed")
-    targets = [{**target, "name": HOSTILE} for target in hostile.manifest["targets"]]
+    targets = [{**target, "name": HOSTILE} for target in hostile.manifest.targets]
     hostile.update(targets=targets, labels={"rack": HOSTILE}, plan_name=HOSTILE)
     with running(store, f"--data={data}", log=folder / "log") as server:
         yield Site(server, store, quiet.id, changed.id, isolation.id, step, old)
@@ -349,7 +349,7 @@ def test_colours_are_chosen_and_remembered(view: Watched) -> None:
 
 def store_trial(run: StoredRun, number: int) -> None:
     """Stores one more trial of a run, as a run in progress does."""
-    record = trial_record(number, beside={"spare_gap_ratio": 0.01 * number})
+    record = trial_record(number, counters={"spare_gap_ratio": 0.01 * number})
     run.append(record, [Sample("null_ns", 100.0 + number)], run.spec("null"))
 
 

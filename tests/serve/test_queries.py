@@ -8,11 +8,9 @@ import click
 import pytest
 from tests.results.made import NULL_PLAN, make_run
 
-from nephoscope.cli.commands import json_documents
 from nephoscope.core.errors import UnknownName, UsageError
 from nephoscope.core.model import Sample
 from nephoscope.serve import queries
-from nephoscope.serve.queries import ELSEWHERE, EXCLUDED, QUERIES
 
 
 @pytest.fixture
@@ -31,12 +29,7 @@ def words(name: str, *values: tuple[str, str], store: Path, data: Path | None = 
     return queries.words_of(name, values, store, data)
 
 
-def test_every_command_with_a_document_can_be_called_or_says_why_not() -> None:
-    tables = [*QUERIES, *ELSEWHERE, *EXCLUDED]
-    assert sorted(tables) == sorted(json_documents.COMMANDS)
-
-
-@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize("name", queries.queries())
 def test_no_query_writes_measures_or_takes_a_path_of_its_own(name: str) -> None:
     parameters = queries.parameters_of(name)
     own_paths = {"output", "target", "store", "json", "command", "pid"}
@@ -47,11 +40,8 @@ def test_no_query_writes_measures_or_takes_a_path_of_its_own(name: str) -> None:
     for parameter in command.params:
         if isinstance(parameter.type, click.Path) and parameter.name in parameters:
             assert parameters[str(parameter.name)] == "file"
-    named = {*QUERIES[name].arguments, *QUERIES[name].runs, *QUERIES[name].without}
-    known = {str(one.name) for one in command.params} | {
-        option[2:] for one in command.params for option in one.opts if option.startswith("--")
-    }
-    assert named <= known, "the table names a parameter that the command does not have"
+    needed = {*queries.query_of(name).needs}
+    assert needed <= parameters.keys(), "the record needs a parameter that requests cannot name"
 
 
 def test_words_are_those_of_the_command_line(tmp_path: Path, data: Path) -> None:

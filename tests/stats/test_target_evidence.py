@@ -21,7 +21,9 @@ def test_an_estimate_without_interval_says_so() -> None:
 
 
 def test_readings_leave_out_what_is_null_or_no_number() -> None:
-    trials = Trials(beside=({"steal_ratio": None}, {}, {"steal_ratio": True}, {"steal_ratio": 0.5}))
+    trials = Trials(
+        counters=({"steal_ratio": None}, {}, {"steal_ratio": True}, {"steal_ratio": 0.5})
+    )
     assert trials.readings("steal_ratio") == [0.5]
 
 

@@ -37,7 +37,7 @@ def trial_record(
         "position": round_number,
         "started_at": float(round_number),
         "elapsed_ns": 10,
-        "beside": {},
+        "counters": {},
     }
     return TrialRecord(**{**fields, **more})
 
@@ -52,7 +52,7 @@ def record(
         "factors": setting.factors,
         "position": position,
         "started_at": 1.5,
-        "beside": {"steal_ratio": None, "load_1m": 0.25},
+        "counters": {"steal_ratio": None, "load_1m": 0.25},
     }
     return trial_record(round_number, target, setting=setting.index, **{**fields, **more})
 

@@ -55,7 +55,7 @@ def test_executions_of_hyperfine_are_repetitions(tmp_path: Path) -> None:
     wanted = [time * 1e9 for result in document["results"] for time in result["times"]]
     assert sorted(figures(run)["wall_ns"]) == pytest.approx(sorted(wanted))
     assert directions(run)["wall_ns"] == ("ns", "lower")
-    missing = " ".join(run.manifest["refused"])
+    missing = " ".join(run.manifest.refused)
     assert "one command after the other" in missing
     assert "states no time" in missing
     assert "measured once" not in missing
@@ -63,15 +63,15 @@ def test_executions_of_hyperfine_are_repetitions(tmp_path: Path) -> None:
 
 def test_files_of_several_runs_are_repetitions(tmp_path: Path) -> None:
     one = imported(tmp_path, "iperf3.json")
-    assert "measured once" in " ".join(one.manifest["refused"])
+    assert "measured once" in " ".join(one.manifest.refused)
     run = imported(tmp_path, "iperf3.json", "iperf3-2.json")
     rates = figures(run)["goodput_bits_per_s"]
     ends = [
         json.loads((GOLDEN / name).read_text())["end"] for name in ("iperf3.json", "iperf3-2.json")
     ]
     assert sorted(rates) == sorted(end["sum_received"]["bits_per_second"] for end in ends)
-    assert "measured once" not in " ".join(run.manifest["refused"])
-    assert run.manifest["plan_name"] == "import-iperf3"
+    assert "measured once" not in " ".join(run.manifest.refused)
+    assert run.manifest.plan_name == "import-iperf3"
 
 
 def test_fio_has_rates_and_percentiles_of_each_direction(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_runs_and_systems_of_the_phoronix_test_suite(tmp_path: Path) -> None:
     assert figures(imported(tmp_path, "phoronix-composite.xml", system="small"))["MIPS"] == [
         *(8034, 7998, 8101)
     ]
-    missing = " ".join(run.manifest["refused"])
+    missing = " ".join(run.manifest.refused)
     assert "1 graphs" in missing
     assert "no time zone" in missing
 
@@ -232,7 +232,7 @@ def test_bad_files_are_refused_with_a_sentence(tmp_path: Path, content: str, wor
 
 def left_out(run: StoredRun) -> str:
     """The sentence on what was left out; '' for nothing."""
-    return next((text for text in run.manifest["refused"] if "left out: " in text), "")
+    return next((text for text in run.manifest.refused if "left out: " in text), "")
 
 
 def test_a_run_of_the_phoronix_test_suite_that_is_no_number_is_left_out(tmp_path: Path) -> None:

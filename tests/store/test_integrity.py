@@ -271,7 +271,7 @@ def test_a_setting_that_its_plan_does_not_have_is_refused(
     tmp_path: Path, key: str, value: int
 ) -> None:
     run, _ = filled(tmp_path, rounds=1)
-    settings = [{**setting, key: value} for setting in run.manifest["settings"]]
+    settings = [{**setting, key: value} for setting in run.manifest.settings]
     run.update(settings=settings)
     with pytest.raises(StoreError, match="its 'settings'"):
         Store(tmp_path).open(run.id)

@@ -73,7 +73,7 @@ def a_report(store: Path) -> None:
 
 def a_session(store: Path) -> None:
     (run,) = Store(store).runs()
-    settings = [_setting(values) for values in run.manifest["settings"]]
+    settings = [_setting(values) for values in run.manifest.settings]
     with run.lock():
         stored = {one.key.name for one in run.records()}
         for number, together in ((9, False), (10, True)):

@@ -206,13 +206,13 @@ def test_who_reads_while_the_run_ends_sees_every_trial_once(tmp_path: Path) -> N
 
 def test_runs_of_earlier_versions_keep_their_files(tmp_path: Path) -> None:
     run, _ = filled(tmp_path, rounds=1)
-    manifest = {key: value for key, value in run.manifest.items() if key != "version"}
+    manifest = {key: value for key, value in run.manifest.stored.items() if key != "version"}
     (run.path / "manifest.json").write_bytes(with_own_digest({"version": 1, **manifest}))
     before = names_of(run)
     earlier = Store(tmp_path).open(run.id)
     earlier.finish("measured")
     assert names_of(earlier) == before
-    assert earlier.manifest["version"] == 1
+    assert earlier.manifest.version == 1
 
 
 def test_a_run_with_a_damaged_trial_keeps_its_files(tmp_path: Path) -> None:

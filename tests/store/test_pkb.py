@@ -37,7 +37,7 @@ def write(path: Path, *lines: Any) -> Path:
 
 def test_the_golden_file_becomes_a_finished_run(tmp_path: Path) -> None:
     run = import_files([GOLDEN], Store(tmp_path))
-    assert (run.state, run.manifest["plan_name"]) == ("finished", "import-pkb")
+    assert (run.state, run.manifest.plan_name) == ("finished", "import-pkb")
     assert Store(tmp_path).open("latest").id == run.id
     lines = [json.loads(line) for line in GOLDEN.read_text().splitlines()]
     records = run.records()
@@ -68,7 +68,7 @@ def test_repetitions_are_in_the_order_of_their_time(tmp_path: Path) -> None:
     late, early = {**LINE, "value": 2.0, "timestamp": 20}, {**LINE, "value": 1.0, "timestamp": 10}
     run = import_files([write(tmp_path / "f", late, "", early)], Store(tmp_path))
     assert [row.value for row in query.trial_medians(run)] == [1e6, 2e6]
-    assert run.manifest["started_at"] == 10
+    assert run.manifest.started_at == 10
 
 
 BAD = [
@@ -87,7 +87,7 @@ def left_out(path: Path, store: Path) -> tuple[list[float], str]:
     """The values that are imported, and the sentence on what was left out."""
     run = import_files([path], Store(store))
     values = [row.value for row in query.trial_medians(run)]
-    return values, next((text for text in run.manifest["refused"] if "left out: " in text), "")
+    return values, next((text for text in run.manifest.refused if "left out: " in text), "")
 
 
 @pytest.mark.parametrize(("change", "words"), BAD)

@@ -26,13 +26,13 @@ def test_a_new_run_says_what_it_is(tmp_path: Path) -> None:
     again = Store(tmp_path).open(run.id)
     assert again.manifest == run.manifest
     manifest = again.manifest
-    assert (manifest["state"], manifest["seed"], manifest["plan_name"]) == (
+    assert (manifest.state, manifest.seed, manifest.plan_name) == (
         "running",
         7,
         "bench-null",
     )
-    assert plans.Plan.model_validate(manifest["plan"]).seed == 7
-    assert [setting["factors"] for setting in manifest["settings"]] == [
+    assert plans.Plan.model_validate(manifest.plan).seed == 7
+    assert [setting["factors"] for setting in manifest.settings] == [
         dict(setting.factors) for setting in settings
     ]
     assert again.spec("null").metric("null_ns").unit == "ns"
@@ -108,7 +108,7 @@ def test_an_empty_store_is_told(tmp_path: Path) -> None:
 
 def test_states_and_what_can_be_resumed(tmp_path: Path) -> None:
     run, _ = new_run(tmp_path)
-    store, key = Store(tmp_path), str(run.manifest["plan_hash"])
+    store, key = Store(tmp_path), str(run.manifest.plan_hash)
     assert store.resumable("0" * 16) is None
     for state, resumes in ((MEASURED, True), (FINISHED, False), (FAILED, False)):
         run.finish(state)
@@ -121,7 +121,7 @@ def test_states_and_what_can_be_resumed(tmp_path: Path) -> None:
 
 def test_the_newest_unfinished_run_is_resumed(tmp_path: Path) -> None:
     _, second = new_run(tmp_path)[0], new_run(tmp_path)[0]
-    found = Store(tmp_path).resumable(str(second.manifest["plan_hash"]))
+    found = Store(tmp_path).resumable(str(second.manifest.plan_hash))
     assert found is not None
     assert found.id == second.id
 
@@ -150,7 +150,7 @@ def test_a_damaged_manifest_is_one_sentence_and_harms_no_other_run(
     with pytest.raises(StoreError, match=words) as caught:
         store.open(bad.id)
     assert str(path) in str(caught.value)
-    assert store.resumable(str(good.manifest["plan_hash"])) is not None
+    assert store.resumable(str(good.manifest.plan_hash)) is not None
 
 
 def test_a_manifest_of_another_format_version_is_refused_by_its_version(tmp_path: Path) -> None:
@@ -282,8 +282,9 @@ def test_a_killed_writers_leftovers_are_removed(tmp_path: Path) -> None:
 
 
 def test_a_run_that_cannot_be_made_leaves_nothing(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    with pytest.raises(RuntimeError), store.new("name", {"plan": {}}):
+    run, _ = new_run(tmp_path / "other")
+    store = Store(tmp_path / "own")
+    with pytest.raises(RuntimeError), store.new("name", dict(run.manifest.stored)):
         raise RuntimeError
     assert list(store.runs_path.iterdir()) == []
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from nephoscope.core.errors import UnknownName
 from nephoscope.core.model import Sample, TrialStatus, factors_key
 from nephoscope.store import counts, query
-from nephoscope.store.trialfile import RECORD_KEY, SCHEMA, record_from_json
+from nephoscope.store.trialfile import RECORD_KEY, SCHEMA, record_from_json, record_values
 
 from .factory import SPEC, new_run, record, samples
 
@@ -48,6 +49,16 @@ def test_keys_of_a_newer_program_of_the_same_version_are_ignored(tmp_path: Path)
     (path,) = run.trials_path.glob("*.parquet")
     values = json.loads(pq.read_metadata(path).metadata[RECORD_KEY])
     assert record_from_json({**values, "added_later": 1}) == whole
+
+
+def test_files_have_the_keys_of_version_1_and_records_the_names_of_today(tmp_path: Path) -> None:
+    _, known = new_run(tmp_path)
+    first = record(known[0], 1, 0)
+    again = replace(first, key=replace(first.key, repeat_index=2))
+    values = json.loads(json.dumps(record_values(again)))
+    assert (values["beside"], values["key"]["turn"]) == ({"steal_ratio": None, "load_1m": 0.25}, 2)
+    assert not {"counters", "repeat_index"} & {*values, *values["key"]}
+    assert record_from_json(values) == again
 
 
 def test_any_parquet_reader_reads_it(tmp_path: Path) -> None:

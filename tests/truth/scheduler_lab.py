@@ -127,7 +127,7 @@ async def measured(
                     found.append(
                         {
                             "params": params,
-                            "beside": dict(trial.done.beside),
+                            "beside": dict(trial.done.counters),
                             "notes": list(trial.done.notes),
                             "samples": trial.samples,
                         }

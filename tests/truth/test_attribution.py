@@ -47,7 +47,7 @@ async def trial(target: LabTarget) -> tuple[float, Mapping[str, Any]]:
     done = await target.run("cpu.pi", PI, 60.0)
     assert done.done is not None, done.failure
     (time,) = [sample.value for sample in done.samples if sample.metric == "pi_time_ns"]
-    return time, done.done.beside
+    return time, done.done.counters
 
 
 async def beside_load(target: LabTarget, load_on: LabTarget) -> tuple[float, Mapping[str, Any]]:

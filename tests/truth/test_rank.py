@@ -54,7 +54,7 @@ def test_a_cap_of_80_percent_ranks_last_on_the_cpu_alone(
     assert command_line.main(["run", str(plan), "--store", str(tmp_path / "store")]) == 0
     capsys.readouterr()
     throttled = [
-        float(record.beside.get("throttled_ratio") or 0)
+        float(record.counters.get("throttled_ratio") or 0)
         for record in Store(tmp_path / "store").open("latest").records()
         if (record.benchmark, record.key.target) == ("cpu.hash", "capped")
     ]

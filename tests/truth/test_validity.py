@@ -63,7 +63,7 @@ def test_the_host_with_a_cap_is_slower_and_loses_no_trial(
     records = Store(Path(store)).open("latest").records()
     assert {record.status for record in records} == {TrialStatus.VALID}
     ratios = [
-        float(record.beside.get("throttled_ratio") or 0)
+        float(record.counters.get("throttled_ratio") or 0)
         for record in records
         if record.key.target == "new-vm"
     ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cache, cached_property
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from nephoscope.catalog.meaning import (
     parse_headline,
     parse_meaning,
 )
+from nephoscope.core import plugins
 from nephoscope.core.errors import Lacking, UnknownName
 from nephoscope.core.model import Better, Shape
 
@@ -217,6 +218,9 @@ COMMAND = "command"
 ANSWERED = (CPU_GAPS, FINGERPRINT, "null")
 """What a simulated machine answers in place of the probe."""
 
+ADAPTERS_GROUP = "nephoscope.adapters"
+"""Entry points of other packages' adapters: an `Adapter`, or a tuple of them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
@@ -311,12 +315,37 @@ def ids_where(holds: Callable[[BenchmarkSpec], object]) -> tuple[str, ...]:
     return tuple(spec.id for spec in load().benchmarks.values() if holds(spec))
 
 
-@lru_cache(maxsize=1)
+@cache
 def load() -> Catalog:
-    """The catalogue of this package."""
+    """The catalogue of this package and of the adapters of others."""
+    own, others = _own(), adapters_of_other_packages()
+    more = {adapter.spec.id: adapter.spec for adapter in others}
+    return replace(own, benchmarks={**own.benchmarks, **more}) if more else own
+
+
+@cache
+def _own() -> Catalog:
     native = parse(_document("benchmarks.json"))
     adapters = [parse_spec(item) for item in _document("adapters.json")["adapters"]]
     return complete(native, [*adapters, *simulations(_document("simulations.json"))])
+
+
+@cache
+def adapters_of_other_packages() -> tuple[Any, ...]:
+    """Returns what the entry points `nephoscope.adapters` of other packages name: an `Adapter` of
+    catalog/adapters each, or tuples of them."""
+    if not plugins.entry_points(ADAPTERS_GROUP):
+        return ()
+    return plugins.plugins_of(
+        *(ADAPTERS_GROUP, object, _names_of_adapter, _own().benchmarks),
+        check=lambda adapter: check_resource(adapter.spec),
+    )
+
+
+def _names_of_adapter(adapter: Any) -> list[str]:
+    if not isinstance(getattr(adapter, "spec", None), BenchmarkSpec):
+        raise TypeError("it is no Adapter")
+    return [adapter.spec.id]
 
 
 def simulations(document: Mapping[str, Any]) -> list[BenchmarkSpec]:

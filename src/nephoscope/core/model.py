@@ -62,7 +62,7 @@ class TrialStatus(StrEnum):
     FAILED = "failed"  # no numbers: the benchmark said why
 
 
-BESIDE = frozenset({"load", "hook"})
+AUXILIARY_FACTORS = frozenset({"load", "hook"})
 """Factors that mark the samples of loads and hooks, which are kept with the trial; benchmarks have
 none of these names."""
 
@@ -216,22 +216,22 @@ def stored_ends(settings: Sequence[Mapping[str, Any]]) -> Callable[[int, str], t
 class TrialKey:
     """Identity of a trial in a run: deterministic, so that a resumed run knows what it has.
 
-    round: 1, 2, …; warm-up rounds are 0, -1, … (kept, never analysed). turn: 0, or 1, 2, … for
-    further trials of the same alternative in that round (the quiet ones of a design that goes
+    round: 1, 2, …; warm-up rounds are 0, -1, … (kept, never analysed). repeat_index: 0, or 1, 2, …
+    for further trials of the same alternative in that round (the quiet ones of a design that goes
     around its baseline).
     """
 
     round: int
     setting: int
     target: str
-    turn: int = 0
+    repeat_index: int = 0
 
     @property
     def name(self) -> str:
         """File-system name, unique in the run, sorted like the schedule of rounds."""
         mark = f"r{self.round:04d}" if self.round > 0 else f"w{-self.round:04d}"
-        turn = f"t{self.turn:03d}" if self.turn else ""
-        return f"{mark}-s{self.setting:03d}{turn}-{self.target}"
+        repeat = f"t{self.repeat_index:03d}" if self.repeat_index else ""
+        return f"{mark}-s{self.setting:03d}{repeat}-{self.target}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +241,7 @@ class TrialRecord:
     position: 0-based place in the order in which the run executed its trials; where all is
     simulated, and several run at once, the number of the round.
     started_at: seconds since the epoch. elapsed_ns: as the probe measured it.
-    beside: the machine's counters over the trial (steal, pressure, throttling); null where hidden.
+    counters: of the machine over the trial (steal, pressure, throttling); null where hidden.
     notes: sentences of the benchmark that a reader has to know. documents: metric -> JSON.
     reasons: why the trial is invalid or failed; empty when valid. failure_name: the benchmark's
     stable name of its failure; '' when it did not fail. spent_s: seconds of the run's budget that
@@ -267,7 +267,7 @@ class TrialRecord:
     position: int
     started_at: float
     elapsed_ns: int
-    beside: Mapping[str, Any]
+    counters: Mapping[str, Any]
     notes: tuple[str, ...] = ()
     documents: Mapping[str, Any] = field(default_factory=dict)
     failure_name: str = ""
@@ -536,7 +536,7 @@ class RunResult:
 
     refused: sentences on statistics that were asked for and not given. fingerprints: target ->
     fingerprint document. histograms: merged (values, counts) for plots. series: list of (trial,
-    at_ns, value) for timelines. parts: the records of the capabilities that have something to
+    at_ns, value) for timelines. parts: the records of the features that have something to
     state about this run, at most one of a type (see results/feature.py).
     """
 

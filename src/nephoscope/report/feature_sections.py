@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from nephoscope.core.model import RunResult
 from nephoscope.report.blocks import Section
 from nephoscope.report.sections import other_benchmarks
-from nephoscope.results.feature import ReportSection, contributing, load, shared_sections
+from nephoscope.results.feature import ReportSection, contributing, load
 
 Build = Callable[[RunResult], Section | None]
 
@@ -16,7 +16,7 @@ Build = Callable[[RunResult], Section | None]
 def sections_of(result: RunResult) -> list[ReportSection]:
     """Returns the sections that may state something about a result, in the order of the page."""
     own = [section for entry, _ in contributing(result.parts) for section in entry.sections]
-    return sorted([*shared_sections(), *own], key=lambda section: section.position)
+    return sorted(own, key=lambda section: section.region)
 
 
 def build_all(result: RunResult) -> list[Section]:

@@ -79,17 +79,24 @@ def subtitle(result: RunResult) -> str:
 
 def document(result: RunResult) -> dict[str, Any]:
     """Returns the document of `--json` (result.schema.json)."""
-    parts: dict[str, Any] = dict.fromkeys(entry.name for entry in feature.features())
+    parts: dict[str, Any] = dict.fromkeys(entry.name for entry in feature.analysed())
     parts |= {
-        entry.name: documents.to_json(part) for entry, part in feature.contributing(result.parts)
+        entry.name: documents.to_json(part)
+        for entry, part in feature.contributing(result.parts)
+        if entry.analyse
     }
     found: dict[str, Any] = documents.to_json(result)
     return documents.versioned({**found, **parts})
 
 
+def document_record() -> type[Any]:
+    """Returns the record of `document`: a result with the records of all features."""
+    parts = [(entry.name, feature.load(entry.record) | None, None) for entry in feature.analysed()]
+    record = make_dataclass("RunDocument", parts, bases=(RunResult,), frozen=True)
+    record.__doc__ = "A run's result; null where a feature has nothing to state about it."
+    return record
+
+
 def result_schema() -> dict[str, Any]:
     """Returns the JSON Schema of `document`."""
-    parts = [(entry.name, feature.load(entry.record) | None, None) for entry in feature.features()]
-    record = make_dataclass("RunDocument", parts, bases=(RunResult,), frozen=True)
-    record.__doc__ = "A run's result; null where a capability has nothing to state about it."
-    return documents.schema_of(record, "Result of a Nephoscope run")
+    return documents.schema_of(document_record(), "Result of a Nephoscope run")

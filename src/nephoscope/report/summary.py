@@ -183,7 +183,7 @@ def _kind(known: Any) -> str:
 
 
 def headline_tiles(result: RunResult, limit: int) -> list[Tile]:
-    """Returns the figures of a capability that has its own, else those of the metrics."""
+    """Returns the figures of a feature that has its own, else those of the metrics."""
     for entry, _ in feature.contributing(result.parts):
         if entry.headline and (own := feature.load(entry.headline)(result)):
             return list(own[:limit])

@@ -12,7 +12,7 @@ from nephoscope.results import feature
 
 MIN_TRIALS = 3
 OWN_CHARTS = ("experiment", "isolation", "simulation")
-"""Capabilities whose sections begin the page with a chart of their own."""
+"""Features whose sections begin the page with a chart of their own."""
 
 _CAPTION = (
     "Each valid trial relative to the median of its result, in order of the rounds. A flat line at "

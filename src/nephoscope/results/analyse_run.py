@@ -68,7 +68,7 @@ def build(run: StoredRun, *, confidence: float | None = None) -> RunResult:
             for record in data.records
             if record.status is not TrialStatus.VALID and record.key.round > 0
         ),
-        refused=(*map(str, data.manifest.get("refused") or ()), *refused),
+        refused=(*map(str, data.manifest.refused), *refused),
         fingerprints=data.fingerprints,
         histograms=data.histograms,
         series=series,
@@ -84,7 +84,7 @@ def run_data(run: StoredRun, *, confidence: float | None = None) -> RunData:
 def _data(run: StoredRun, confidence: float | None) -> tuple[RunData, list[str]]:
     """The run's data, and the sentences on statistics that cannot be given."""
     manifest = run.manifest
-    level = confidence or float(manifest.get("confidence") or DEFAULT_CONFIDENCE)
+    level = confidence or float(manifest.confidence or DEFAULT_CONFIDENCE)
     records = run.records()
     values, distributions = query.trial_medians(run), query.histograms(run)
     metrics, merged, refused = _metrics(run, records, values, distributions, level)
@@ -92,7 +92,7 @@ def _data(run: StoredRun, confidence: float | None) -> tuple[RunData, list[str]]
     metrics = exclusions.with_exclusions(
         metrics, excluded, records, confidence=level, rounds_of_boot=_WantedOf(run).rounds_of_boot
     )
-    fingerprints = dict(manifest.get("fingerprints") or {}) or _fingerprints(records)
+    fingerprints = dict(manifest.fingerprints) or _fingerprints(records)
     data = RunData(
         run, records, metrics, values, distributions, merged, fingerprints, level, excluded
     )
@@ -100,8 +100,8 @@ def _data(run: StoredRun, confidence: float | None) -> tuple[RunData, list[str]]
 
 
 def _parts(data: RunData) -> Iterable[Any]:
-    """Yields the record of every capability that has one for this run."""
-    for entry in feature.features():
+    """Yields the record of every feature that has one for this run."""
+    for entry in feature.analysed():
         record = feature.load(entry.analyse)(data) if entry.applies(data) else None
         if record is not None:
             yield record
@@ -119,7 +119,7 @@ def _metrics(
     wanted = _WantedOf(run)
     out: list[tuple[tuple[int, int], MetricResult]] = []
     refused: list[str] = []
-    models = {str(one["name"]) for one in run.manifest["targets"] if one.get("kind") == "sim"}
+    models = {str(one["name"]) for one in run.manifest.targets if one.get("kind") == "sim"}
     single = groups = lines.group_scalars(values, place)
     by_key = lines.group_histograms(distributions, place)
     if wanted.rounds_of_boot > 1:
@@ -169,8 +169,8 @@ class _WantedOf:
 
     def __init__(self, run: StoredRun) -> None:
         self._run = run
-        self._settings: Sequence[Mapping[str, Any]] = run.manifest.get("settings") or ()
-        self._plan = plan_of(run.id, run.manifest)
+        self._settings: Sequence[Mapping[str, Any]] = run.manifest.settings
+        self._plan = plan_of(run.id, run.manifest.plan)
         self._specs: dict[str, BenchmarkSpec | None] = {}
         nest = None if self._plan is None else self._plan.design.nest
         self.rounds_of_boot = nest.rounds if nest is not None and nest.boots > 1 else 1
@@ -180,7 +180,7 @@ class _WantedOf:
         setting = self._setting(trial)
         levels = json.loads(key.factors).keys()
         parts = names.PARTS & levels and key.benchmark.startswith(SIMULATED)
-        if names.BESIDE & levels or parts:
+        if names.AUXILIARY_FACTORS & levels or parts:
             # Repetition stops on the trial's own metrics, never on those of its loads and hooks.
             return lines.wanted_of(None, self._repeat(setting), ())
         return lines.wanted_of(
@@ -208,7 +208,7 @@ class _WantedOf:
         return self._settings[index] if 0 <= index < len(self._settings) else {}
 
     def _repeat(self, setting: Mapping[str, Any]) -> Mapping[str, Any]:
-        if self._plan is None or "imported" in self._run.manifest:
+        if self._plan is None or self._run.manifest.imported is not None:
             return {}  # nobody asked another tool for a precision
         entry = setting.get("entry")
         repeat = self._plan.repeat if entry is None else self._plan.repeat_of(entry)
@@ -240,7 +240,7 @@ def _moment(seconds: Any) -> str | None:
 
 def _host(run: StoredRun) -> str:
     """Returns the name of the machine that the local targets of a run are; '' without such one."""
-    if all(target.get("kind") != "local" for target in run.manifest["targets"]):
+    if all(target.get("kind") != "local" for target in run.manifest.targets):
         return ""
     sessions = [event for event in run.events() if event.get("event") == "session_started"]
     return str(sessions[-1].get("machine") or "") if sessions else ""
@@ -254,26 +254,26 @@ def _summary(
 ) -> RunSummary:
     manifest = run.manifest
     wide = [
-        line.label + ("" if len(manifest["targets"]) == 1 else f" on {line.target}")
+        line.label + ("" if len(manifest.targets) == 1 else f" on {line.target}")
         for line in metrics
         if any(warning.startswith(names.NOT_CONVERGED) for warning in line.warnings)
     ]
     real = [record for record in records if record.key.round > 0]
     return RunSummary(
         id=run.id,
-        plan=str(manifest.get("plan_name") or manifest["plan"].get("name", "")),
-        question=str(manifest.get("question") or ""),
-        seed=manifest.get("seed"),
+        plan=str(manifest.plan_name or manifest.plan.get("name", "")),
+        question=str(manifest.question or ""),
+        seed=manifest.seed,
         state=run.status,  # type: ignore[arg-type]
-        started_at=_moment(manifest.get("started_at")),
-        finished_at=_moment(manifest.get("finished_at")),
-        nephoscope=manifest.get("nephoscope"),
-        probe=manifest.get("probe"),
-        targets=tuple(str(target["name"]) for target in manifest["targets"]),
+        started_at=_moment(manifest.started_at),
+        finished_at=_moment(manifest.finished_at),
+        nephoscope=manifest.nephoscope,
+        probe=manifest.probe,
+        targets=manifest.target_names,
         host=_host(run),
         directories={
             target: known["directory"]
-            for target, known in (manifest.get("fingerprints") or {}).items()
+            for target, known in manifest.fingerprints.items()
             if known.get("directory")
         },
         store=str(run.path.parents[1]),
@@ -286,11 +286,11 @@ def _summary(
             failed=sum(record.status is TrialStatus.FAILED for record in real),
             warmup=len(records) - len(real),
         ),
-        budget_s=manifest.get("budget_s"),
-        spent_s=manifest.get("spent_s"),
+        budget_s=manifest.budget_s,
+        spent_s=manifest.spent_s,
         converged=not wide,
         not_converged=tuple(wide),
         precision=precision(metrics),
         confidence=confidence,
-        margin=float(manifest.get("margin") or 0.03),
+        margin=float(manifest.margin or 0.03),
     )

@@ -56,7 +56,7 @@ def analyse(data: RunData) -> TrialCounters:
     """Returns the counters by target, without warm-up rounds and trials without any counters."""
     by_target: dict[str, list[TrialRecord]] = {}
     for record in data.records:
-        if record.key.round > 0 and record.beside:
+        if record.key.round > 0 and record.counters:
             by_target.setdefault(record.key.target, []).append(record)
     return TrialCounters(
         tuple(
@@ -68,11 +68,11 @@ def analyse(data: RunData) -> TrialCounters:
 
 
 def _line(target: str, records: list[TrialRecord], key: str, name: str, unit: str) -> CounterLine:
-    found = [facts.number(record.beside, key) for record in records]
+    found = [facts.number(record.counters, key) for record in records]
     values = [value for value in found if value is not None]
     why = None if values else "not shown by this machine"
     if not values and key.startswith(SPARE):
-        reasons = [str(text) for record in records if (text := record.beside.get(MISSING))]
+        reasons = [str(text) for record in records if (text := record.counters.get(MISSING))]
         why = max(set(reasons), key=reasons.count) if reasons else "measured without a gap meter"
     middle, most = (median(values), max(values)) if values else (None, None)
     return CounterLine(target, key, name, unit, middle, most, len(values), len(records), why)

@@ -7,11 +7,11 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from nephoscope.core.model import TrialRecord, TrialStatus
 from nephoscope.results.run_data import RunData
 from nephoscope.stats import facts
+from nephoscope.store import RunManifest
 
 PHASES = ("prepare", "start", "measure", "stop", "clean")
 MOST_SKEW_NS = 1_000_000
@@ -210,8 +210,8 @@ def _loads(records: Sequence[TrialRecord]) -> tuple[LoadUse, ...]:
     return tuple(uses)
 
 
-def _lost(manifest: Mapping[str, Any], records: Sequence[TrialRecord]) -> tuple[LostTarget, ...]:
-    given_up: Mapping[str, str] = manifest.get("lost") or {}
+def _lost(manifest: RunManifest, records: Sequence[TrialRecord]) -> tuple[LostTarget, ...]:
+    given_up: Mapping[str, str] = manifest.lost
     trials: dict[str, int] = {}
     words: dict[str, str] = dict(given_up)
     for record in records:

@@ -6,10 +6,14 @@ imported when a run needs them, so that no command loads the code of another one
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from enum import IntEnum, auto
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from nephoscope.core import plugins
 
 if TYPE_CHECKING:
     from nephoscope.results.run_data import RunData
@@ -17,71 +21,74 @@ if TYPE_CHECKING:
 
 PACKAGE = "nephoscope"
 
+GROUP = "nephoscope.features"
+"""Entry points of other packages' features: a `Feature`, or a tuple of them."""
+
 PROGRAM = ".app"
-"""The module that lists the features, sections and commands of this program. It stands above all
-others, and is imported by its name, as are features of other packages."""
+"""The module that lists the features of this program. It stands above all others, and is imported
+by its name, as are features of other packages."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """Rules of findings: a tuple of functions. Rules with a lower `position` come first."""
+class Region(IntEnum):
+    """The parts of a report in the order of the page; within a part, features keep their order."""
 
-    rules: str
-    position: int
+    FIRST = auto()
+    """What everybody reads: the summary and the findings."""
+    ANSWER = auto()
+    """What the run was made for."""
+    DESIGN = auto()
+    """What the factors of the plan, its clients and servers, and its machines did."""
+    RESULTS = auto()
+    """All figures that were measured."""
+    DETAIL = auto()
+    """The figures of single benchmarks as charts."""
+    APPENDIX = auto()
+    """What was measured on, how, and what was left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReportSection:
-    """A section of the report: a function `(result) -> Section | None` and its place on the page.
+    """A section of the report: a function `(result) -> Section | None` and its part of the page.
 
     Benchmarks that the section draws are its module's BENCHMARKS; they get no general chart.
     """
 
     name: str
     build: str
-    position: int
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """A click command, imported when it is called. summary: first sentence of its help.
-
-    module: that of the function, `.features.NAME.command` unless given; with `:name` where the
-    function does not have the command's name.
-    """
-
-    name: str
-    summary: str
-    module: str = ""
-
-    @property
-    def reference(self) -> str:
-        """Returns `module:name` of the function."""
-        module = self.module or f".features.{self.name}.command"
-        return module if ":" in module else f"{module}:{self.name}"
+    region: Region
 
 
 @dataclass(frozen=True, slots=True)
 class Feature:
     """One feature and its contributions.
 
-    name: key of its record in the result's JSON document. record: type of the record. analyse:
-    function `(RunData) -> record | None`. applies: whether a run can have a record at all; answers
-    without importing the feature. findings, sections: used where the run has a record.
-    headline: function `(result) -> list[Tile]`, the record's own figures for the summary.
-    answer: function `(result) -> list[str]`, sentences that answer the question of the plan.
-    commands: of the command line.
+    name: key of its record in the result's JSON document. needs: folders of other features whose
+    code it imports. record: type of the record; empty for a feature that states nothing of a run.
+    analyse: function `(RunData) -> record | None`; a feature without one extends that of the same
+    record. applies: whether a run can have a record at all; answers without importing the feature.
+    findings: tuples of rules, used as the sections are where the run has a record, and for every
+    run without one. headline: function `(result) -> list[Tile]`, the record's own figures for the
+    summary. answer: function `(result) -> list[str]`, sentences that answer the question of the
+    plan. commands: of the command line.
     """
 
     name: str
-    record: str
-    analyse: str
+    needs: tuple[str, ...] = ()
+    record: str = ""
+    analyse: str = ""
     applies: Callable[[RunData], bool] = lambda data: True
-    findings: tuple[Rules, ...] = ()
+    findings: tuple[str, ...] = ()
     sections: tuple[ReportSection, ...] = ()
     headline: str = ""
     answer: str = ""
-    commands: tuple[Command, ...] = ()
+    commands: tuple[str, ...] = ()
+
+    @property
+    def references(self) -> Iterator[str]:
+        """Yields everything that the feature refers to."""
+        own = (self.record, self.analyse, self.headline, self.answer)
+        yield from filter(None, (*own, *self.findings, *self.commands))
+        yield from (section.build for section in self.sections)
 
 
 def load(reference: str) -> Any:
@@ -90,21 +97,44 @@ def load(reference: str) -> Any:
     return getattr(import_module(module, PACKAGE), name)
 
 
+def command_name(reference: str) -> str:
+    """Returns the name by which the command of a function is called: 'what-if' of 'what_if'."""
+    return reference.rpartition(":")[2].strip("_").replace("_", "-")
+
+
+@cache
 def features() -> tuple[Feature, ...]:
-    """Returns all features in the order of the program."""
-    return tuple(load(f"{PROGRAM}:FEATURES"))
+    """Returns all features in the order of the program, those of other packages after its own."""
+    own: tuple[Feature, ...] = load(f"{PROGRAM}:FEATURES")
+    taken = {name for entry in own for name in _names(entry)}
+    return (*own, *plugins.plugins_of(GROUP, Feature, _names, taken, _import_all))
 
 
-def shared_sections() -> tuple[ReportSection, ...]:
-    """Returns the sections of every report."""
-    return tuple(load(f"{PROGRAM}:SHARED_SECTIONS"))
+def analysed() -> list[Feature]:
+    """Returns the features with a record of a run."""
+    return [entry for entry in features() if entry.analyse]
+
+
+def _names(entry: Feature) -> list[str]:
+    """Names that only one feature may have."""
+    sections = [f"section {section.name}" for section in entry.sections]
+    return [entry.name, *sections, *(f"command {command_name(one)}" for one in entry.commands)]
+
+
+def _import_all(entry: Feature) -> None:
+    for reference in entry.references:
+        load(reference)
 
 
 def contributing(parts: tuple[Any, ...]) -> list[tuple[Feature, Any]]:
-    """Returns the features that these records are of, in their order, each with its
-    record."""
+    """Returns the features that have something to say where a run has these records, in their
+    order, each with its record; features without a record have None."""
     by_type = {
         f"{type(part).__module__}:{type(part).__qualname__}".removeprefix(PACKAGE): part
         for part in parts
     }
-    return [(entry, by_type[entry.record]) for entry in features() if entry.record in by_type]
+    return [
+        (entry, by_type.get(entry.record))
+        for entry in features()
+        if not entry.record or entry.record in by_type
+    ]

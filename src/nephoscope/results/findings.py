@@ -1,7 +1,7 @@
 """Judges a run: claims in plain sentences, each with its evidence and a next step.
 
-Pure: fingerprints, metrics, trials and the records of capabilities in, findings out. Every rule is
-a small function of its capability (table.py). A fact that is missing makes no claim: the rule says
+Pure: fingerprints, metrics, trials and the records of features in, findings out. Every rule is
+a small function of its feature. A fact that is missing makes no claim: the rule says
 that it could not check, and all such checks are stated together in one finding. Nobody is accused
 without evidence: only the rule of attribution.py blames a neighbour.
 """
@@ -45,10 +45,10 @@ def _trials(records: Sequence[TrialRecord]) -> Trials:
         invalid=sum(record.status is TrialStatus.INVALID for record in records),
         failed=len(failed),
         # Invalid trials too: what made them invalid is what the reader should hear of.
-        beside=tuple(dict(record.beside) for record in records),
+        counters=tuple(dict(record.counters) for record in records),
         failures=Counter(record.failure_name or "unnamed failure" for record in failed),
         placed={
-            place: [(dict(record.factors), dict(record.beside)) for record in own]
+            place: [(dict(record.factors), dict(record.counters)) for record in own]
             for place, own in by_place.items()
         },
     )
@@ -90,11 +90,10 @@ def findings(
 
 
 def rules_of(parts: tuple[Any, ...]) -> list[Rule]:
-    """Returns the rules of the capabilities that these records are of: the order of findings of
-    the same severity."""
+    """Returns the rules of the features of these records, in the order of findings of the same
+    severity."""
     groups = [group for entry, _ in contributing(parts) for group in entry.findings]
-    ordered = sorted(groups, key=lambda group: group.position)
-    return [rule for group in ordered for rule in load(group.rules)]
+    return [rule for group in groups for rule in load(group)]
 
 
 def _judge(case: TargetEvidence, rules: Sequence[Rule]) -> list[Finding]:

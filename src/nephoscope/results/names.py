@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 
-from nephoscope.core.model import BESIDE as BESIDE
+from nephoscope.core.model import AUXILIARY_FACTORS as AUXILIARY_FACTORS
 from nephoscope.core.model import MetricResult
 from nephoscope.stats.statistics import dependence
 

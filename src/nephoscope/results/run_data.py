@@ -9,7 +9,7 @@ from typing import Any
 
 from nephoscope.core.model import LineKey, MetricResult, TrialRecord
 from nephoscope.results.exclusions import NONE, ExcludedTrials
-from nephoscope.store import StoredRun
+from nephoscope.store import RunManifest, StoredRun
 from nephoscope.store.query import TrialHistogram, TrialValue
 
 
@@ -33,7 +33,7 @@ class RunData:
     excluded: ExcludedTrials = NONE
 
     @property
-    def manifest(self) -> Mapping[str, Any]:
+    def manifest(self) -> RunManifest:
         """Returns the run's manifest."""
         return self.run.manifest
 
@@ -46,13 +46,13 @@ class RunData:
     @cached_property
     def factors(self) -> frozenset[str]:
         """Returns the names of the factors of the run's settings."""
-        settings = self.manifest.get("settings") or ()
+        settings = self.manifest.settings
         return frozenset(name for setting in settings for name in setting.get("factors") or {})
 
     @cached_property
     def has_design(self) -> bool:
         """States whether the plan asks for more than its settings one by one."""
-        plan = self.manifest.get("plan") or {}
+        plan = self.manifest.plan
         design = plan.get("design") or {}
         asked = any(design.get(key) for key in ("baseline", "a_a", "nest"))
         return bool(asked or plan.get("factors") or str(design.get("fraction", "1")) != "1")

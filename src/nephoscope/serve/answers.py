@@ -211,7 +211,7 @@ def compare(
 
 
 def command(store: Store, words: Sequence[str]) -> RenderedResponse:
-    """Returns what a command of `queries.QUERIES` prints with `--json`."""
+    """Returns what a command that requests may call prints with `--json`."""
     from nephoscope.cli.kit import registered
 
     out, errors = io.StringIO(), io.StringIO()

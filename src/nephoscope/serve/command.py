@@ -2,59 +2,54 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
-import click
-
 from nephoscope.cli.kit import options, output
+from nephoscope.cli.kit.command import command
 from nephoscope.cli.kit.options import DIRECTORY, FILE, Count, flag, option, repeated
 from nephoscope.core.errors import UsageError
 
 
-@click.command()
-@option(
-    "--address",
-    "ADDRESS",
-    "IP address to listen on; beyond loopback a token is required.",
-    default="127.0.0.1",
-)
-@option("--port", Count(0, 65535), "TCP port; 0 takes a free one.", default=8765)
-@repeated("--host-name host_names", "NAME", "Host name by which browsers reach the server.")
-@flag("--token with_token", "Require a token on loopback too.")
-@option(
-    "--token-file",
-    FILE,
-    "File of the token, created if missing [default: $NEPHOSCOPE_SERVE_TOKEN, else "
-    "serve-token in the store].",
-)
-@option("--tls-cert", FILE, "Certificate (PEM).")
-@option("--tls-key", FILE, "Private key of the certificate (PEM).")
-@option("--client-ca", FILE, "Require client certificates that are signed by this authority (PEM).")
-@option(
-    "--data",
-    DIRECTORY,
-    "Directory of files that requests may name: plans, SLA events, price books.",
-)
-@flag("--allow-runs", "Let requests start and stop runs.")
-@flag(
-    "--analyse-during-runs",
-    "Analyse also while a run is measured on this machine, which may disturb it.",
-)
-@options.STORE
-def serve(
-    address: str,
-    port: int,
-    host_names: tuple[str, ...],
-    with_token: bool,
-    token_file: Path | None,
-    tls_cert: Path | None,
-    tls_key: Path | None,
-    client_ca: Path | None,
-    data: Path | None,
-    allow_runs: bool,
-    analyse_during_runs: bool,
-    store: Path | None,
-) -> None:
+@dataclass(frozen=True, slots=True)
+class _ServeArguments:
+    address: str = option(
+        "--address",
+        "ADDRESS",
+        "IP address to listen on; beyond loopback a token is required.",
+        default="127.0.0.1",
+    )
+    port: int = option("--port", Count(0, 65535), "TCP port; 0 takes a free one.", default=8765)
+    host_names: tuple[str, ...] = repeated(
+        "--host-name", "NAME", "Host name by which browsers reach the server."
+    )
+    with_token: bool = flag("--token", "Require a token on loopback too.")
+    token_file: Path | None = option(
+        "--token-file",
+        FILE,
+        "File of the token, created if missing [default: $NEPHOSCOPE_SERVE_TOKEN, else "
+        "serve-token in the store].",
+    )
+    tls_cert: Path | None = option("--tls-cert", FILE, "Certificate (PEM).")
+    tls_key: Path | None = option("--tls-key", FILE, "Private key of the certificate (PEM).")
+    client_ca: Path | None = option(
+        "--client-ca", FILE, "Require client certificates that are signed by this authority (PEM)."
+    )
+    data: Path | None = option(
+        "--data",
+        DIRECTORY,
+        "Directory of files that requests may name: plans, SLA events, price books.",
+    )
+    allow_runs: bool = flag("--allow-runs", "Let requests start and stop runs.")
+    analyse_during_runs: bool = flag(
+        "--analyse-during-runs",
+        "Analyse also while a run is measured on this machine, which may disturb it.",
+    )
+    store: Path | None = options.STORE
+
+
+@command()
+def serve(args: _ServeArguments) -> None:
     """Serve stored runs and runs in progress as a page and an API.
 
     Listens on loopback and only reads unless options say otherwise; docs/how-to/serve.md has the
@@ -70,25 +65,25 @@ def serve(
     )
     from nephoscope.store import Store
 
-    place = checked_address(address)
-    tls = tls_context(tls_cert, tls_key, client_ca)
-    if data is not None and not data.is_dir():
-        raise UsageError(f"--data: there is no directory '{data}'.")
-    shelf = Store(Store(store).path.absolute())
+    place = checked_address(args.address)
+    tls = tls_context(args.tls_cert, args.tls_key, args.client_ca)
+    if args.data is not None and not args.data.is_dir():
+        raise UsageError(f"--data: there is no directory '{args.data}'.")
+    shelf = Store(Store(args.store).path.absolute())
     token, kept_in = None, None
-    if with_token or token_file is not None or allow_runs or not is_loopback(place):
-        token, kept_in = token_of(token_file, shelf)
+    if args.with_token or args.token_file is not None or args.allow_runs or not is_loopback(place):
+        token, kept_in = token_of(args.token_file, shelf)
     settings = ServerSettings(
         store=shelf,
         address=place,
-        port=port,
-        host_names=checked_host_names(host_names),
+        port=args.port,
+        host_names=checked_host_names(args.host_names),
         token=token,
         token_file=kept_in,
         tls=tls,
-        data=None if data is None else data.absolute(),
-        allow_runs=allow_runs,
-        analyse_during_runs=analyse_during_runs,
+        data=None if args.data is None else args.data.absolute(),
+        allow_runs=args.allow_runs,
+        analyse_during_runs=args.analyse_during_runs,
     )
     from nephoscope.httpd import server
     from nephoscope.serve.app import make_app

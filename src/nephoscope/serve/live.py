@@ -113,21 +113,21 @@ class RunFiles:
 
     def _status_of(self, state: str) -> Mapping[str, Any]:
         manifest = self._run.manifest
-        alternatives = sum(len(setting.get("targets") or [0]) for setting in manifest["settings"])
+        alternatives = sum(len(setting.get("targets") or [0]) for setting in manifest.settings)
         ended = [event for event in self._run.events() if event.get("event") == "alternative_ended"]
         return {
             "run": self._run.id,
-            "plan": manifest.get("plan_name"),
-            "question": manifest.get("question"),
+            "plan": manifest.plan_name,
+            "question": manifest.question,
             "state": state,
-            "started_at": manifest.get("started_at"),
+            "started_at": manifest.started_at,
             "trials": sum(digest is not None for digest in self._trials.values()),
             "trials_omitted": self._omitted,
             "alternatives": alternatives,
             "alternatives_ended": len(ended),
             "spent_s": self._spent_s,
-            "budget_s": manifest.get("budget_s"),
-            "targets": [target["name"] for target in manifest["targets"]],
+            "budget_s": manifest.budget_s,
+            "targets": list(manifest.target_names),
         }
 
 
@@ -155,7 +155,7 @@ def _trial_content(
         "reasons": list(record.reasons),
         "started_at": record.started_at,
         "elapsed_ns": record.elapsed_ns,
-        "counters": {key: record.beside.get(key) for key, _, _ in COUNTERS},
+        "counters": {key: record.counters.get(key) for key, _, _ in COUNTERS},
         "samples": table.num_rows,
         "values": [
             {

@@ -37,6 +37,13 @@ class LineOfTarget:
         return line_name(self.benchmark, self.metric, json.loads(self.factors))
 
 
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The metrics of some runs, headlines first."""
+
+    lines: tuple[LineOfTarget, ...]
+
+
 def lines(store: Store, runs: Sequence[str]) -> RenderedResponse:
     """Returns the metrics of these runs, headlines first."""
     rows: dict[tuple[str, ...], LineOfTarget] = {}

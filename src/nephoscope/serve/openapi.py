@@ -7,19 +7,24 @@ description is first asked for.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from nephoscope.core.documents import schema_of
+from nephoscope.cli.kit.command import Document
+from nephoscope.cli.kit.documents import documents
+from nephoscope.cli.kit.named import Kind
 from nephoscope.core.model import TrialStatus
+from nephoscope.serve import queries
 from nephoscope.store.listing import StoredRunRow
 
 JSON = "application/json"
+COMMANDS = "/api/v1/commands"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +42,7 @@ class RunList:
 
 
 @dataclass(frozen=True, slots=True)
-class TrialRows:
+class Trials:
     """A part of a run's trials in the order of execution."""
 
     run: str
@@ -102,7 +107,7 @@ class Files:
 
 
 @dataclass(frozen=True, slots=True)
-class QueryList:
+class Queries:
     """Commands that requests may call -> parameter -> kind; routes of others; those excluded."""
 
     queries: Mapping[str, Mapping[str, str]]
@@ -110,21 +115,52 @@ class QueryList:
     excluded: Mapping[str, str]
 
 
-def answers_with(name: str | None, content_type: str = JSON) -> dict[str, Any]:
-    """Returns the parameters of a route whose response is a document of this name."""
-    schema = {} if name in (None, "any") else {"$ref": f"#/components/schemas/{name}"}
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a request is refused, and what to do."""
+
+    error: str
+    hint: str
+
+
+_OWN: dict[str, Document] = {}
+"""Documents of the routes that are no documents of the command line, by name."""
+
+
+def answers_with(document: type[Any] | str | None, content_type: str = JSON) -> dict[str, Any]:
+    """Returns the parameters of a route whose response is such a document: a record, or the name of
+    a document of the command line."""
+    name = document if isinstance(document, str) or document is None else _own(document)
+    names = [] if name is None else [name]
+    return {"responses": _responses(names, content_type), "response_model": None}
+
+
+def _own(record: type[Any]) -> str:
+    name = re.sub(r"(?<!^)(?=[A-Z])", "_", record.__name__).lower()
+    _OWN[name] = Document(name, record)
+    return name
+
+
+def _responses(names: Sequence[str], content_type: str = JSON) -> dict[int | str, Any]:
+    schemas = [_reference(name) for name in names]
+    schema = {"oneOf": schemas} if len(schemas) > 1 else next(iter(schemas), {})
     content = {content_type: {"schema": schema}}
-    refusals = {
-        status: {"description": text, "content": {JSON: {"schema": _REFUSAL}}}
-        for status, text in _REFUSED.items()
-    }
     return {
-        "responses": {200: {"content": content, "description": "The document."}, **refusals},
-        "response_model": None,
+        200: {"content": content, "description": "The document."},
+        **{
+            status: {
+                "description": text,
+                "content": {JSON: {"schema": _reference(_own(Refusal))}},
+            }
+            for status, text in _REFUSED.items()
+        },
     }
 
 
-_REFUSAL = {"$ref": "#/components/schemas/refusal"}
+def _reference(name: str) -> dict[str, str]:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
 _REFUSED = {
     400: "The request is wrong.",
     401: "The token is missing or wrong.",
@@ -133,47 +169,15 @@ _REFUSED = {
 }
 
 
-@lru_cache(maxsize=1)
+@cache
 def schemas() -> dict[str, Any]:
     """Returns the schemas of all documents by name."""
-    from nephoscope.cli.commands import json_documents
-    from nephoscope.features.comparison.result import Comparisons
-    from nephoscope.report import report_files
-    from nephoscope.serve.measured import LineOfTarget
-    from nephoscope.serve.overview import Overview
-
-    records: dict[str, type[Any]] = {
-        **json_documents.RECORDS,
-        "compare": Comparisons,
-        "overview": Overview,
-        "run_list": RunList,
-        "trials": TrialRows,
-        "samples": Samples,
-        "session": Session,
-        "started_run": StartedRun,
-        "files": Files,
-        "queries": QueryList,
-        "line": LineOfTarget,
-    }
     definitions: dict[str, Any] = {}
-    documents = {name: schema_of(record, name) for name, record in records.items()}
-    documents["result"] = report_files.result_schema()
-    for name, schema in documents.items():
+    for name, document in {**documents(), **_OWN}.items():
+        schema = document.schema()
         definitions |= schema.pop("$defs", {})
         schema.pop("$schema", None)
         definitions[name] = schema
-    row = definitions.pop("line")
-    definitions["lines"] = {
-        "type": "object",
-        "properties": {"lines": {"type": "array", "items": row}},
-        "required": ["lines"],
-    }
-    text = {"type": "string"}
-    definitions["refusal"] = {
-        "type": "object",
-        "properties": {"error": text, "hint": text},
-        "required": ["error", "hint"],
-    }
     moved: dict[str, Any] = json.loads(
         json.dumps(definitions).replace('"#/$defs/', '"#/components/schemas/')
     )
@@ -181,12 +185,36 @@ def schemas() -> dict[str, Any]:
 
 
 def describe(app: FastAPI) -> dict[str, Any]:
-    """Returns the OpenAPI document of the application."""
+    """Returns the OpenAPI document of the application, with a path for each command."""
     document = get_openapi(
         title=app.title, version=app.version, description=app.description, routes=app.routes
     )
+    document["paths"] |= _paths_of_commands()
     components = document.setdefault("components", {})
     components["schemas"] = {**components.get("schemas", {}), **schemas()}
     components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     document["security"] = [{"token": []}, {}]
     return document
+
+
+def _paths_of_commands() -> dict[str, Any]:
+    """Returns the paths of the commands that requests may call, with their parameters."""
+    return {
+        f"{COMMANDS}/{name.replace(' ', '/')}": {
+            "get": {
+                "summary": queries.command_of(name).get_short_help_str(200),
+                "operationId": f"command_{name.replace(' ', '_').replace('-', '_')}",
+                "parameters": [_parameter(key, kind) for key, kind in kinds.items()],
+                "responses": {
+                    str(status): one
+                    for status, one in _responses(queries.documents_of(name)).items()
+                },
+            }
+        }
+        for name, kinds in queries.queries().items()
+    }
+
+
+def _parameter(name: str, kind: Kind) -> dict[str, Any]:
+    value = {"type": "boolean" if kind == "flag" else "string"}
+    return {"name": name, "in": "query", "description": kind, "schema": value}

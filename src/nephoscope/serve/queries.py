@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import Literal, cast
+from typing import cast
 
 import click
 
-from nephoscope.cli.kit import registered
+from nephoscope.cli.kit import command, registered
+from nephoscope.cli.kit.command import CommandRecord, Elsewhere, Excluded, Query
+from nephoscope.cli.kit.named import Kind, Named
 from nephoscope.core.errors import UnknownName, UsageError
 from nephoscope.core.reading.sentences import choices
-
-Kind = Literal["text", "file", "run", "source", "contract", "flag"]
 
 FILE_SETTINGS = ("lab", "lab.geo", "lab.geo.latency")
 """Settings of a plan that may name a file anywhere; requests override none of them."""
@@ -27,117 +27,56 @@ FILE_SETTINGS = ("lab", "lab.geo", "lab.geo.latency")
 MAX_FILES = 1000
 """Files of the folder of `--data` that are listed."""
 
+_NEVER = ("--store", "--json", "-o")
+"""Options that requests never name: the server has one store, and writes no files."""
+
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:@%-]{0,199}")
 """A name that is no path and no option."""
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
-    """How a command may be called.
-
-    arguments: kind of each argument that is no file, by name. runs: options whose values are runs.
-    fixed: words that are always there. without: options that measure, write or read elsewhere.
-    needs: options of which a request has to name one.
-    """
-
-    arguments: Mapping[str, Kind] = field(default_factory=dict)
-    runs: frozenset[str] = frozenset()
-    fixed: tuple[str, ...] = ()
-    without: frozenset[str] = frozenset()
-    needs: frozenset[str] = frozenset()
+@cache
+def records() -> Mapping[str, CommandRecord]:
+    """Returns the records of all commands that print a document, by full name."""
+    return command.records(registered.program())
 
 
-def _options(text: str) -> frozenset[str]:
-    return frozenset(text.split())
+def queries() -> dict[str, dict[str, Kind]]:
+    """Returns the kind of every parameter of the commands that requests may call."""
+    names = [name for name, one in records().items() if isinstance(one.requests, Query)]
+    return {name: parameters_of(name) for name in names}
 
 
-QUERIES: Mapping[str, Query] = {
-    "run": Query(
-        fixed=("--dry-run",), without=_options("repeat-runs gap label fresh full-report dry-run")
-    ),
-    "network series": Query(),
-    "network voice": Query(),
-    "network loss": Query(),
-    "network tcp": Query(),
-    "network link": Query({"goodput": "text"}),
-    "network groups": Query(),
-    "traffic": Query(runs=_options("run")),
-    "sla contracts": Query({"name": "contract"}),
-    "sla verdict": Query({"contract": "contract"}),
-    "sla verify": Query(),
-    "sla what-if": Query({"expression": "text"}),
-    "sla budget": Query({"objective": "text"}),
-    "sla promise": Query({"contract": "contract"}),
-    "sla client-time": Query(without=_options("counters")),
-    "advise": Query(without=_options("questions pid command time")),
-    "census": Query(runs=_options("run"), without=_options("target metadata budget seed")),
-    "fleet": Query(
-        runs=_options("run"),
-        without=_options("target lab no-network seed label"),
-        needs=_options("run"),
-    ),
-    "cost prices": Query(),
-    "cost work": Query(),
-    "cost saving": Query(),
-    "tariff": Query(runs=_options("run")),
-    "utility": Query(),
-    "rank": Query({"sources": "source"}),
-    "history": Query({"metric": "text"}, without=_options("check confirm against budget")),
-    "watch": Query(
-        fixed=("--list",),
-        without=_options(
-            "every cron time-zone jitter name runs max-runs max-share keep-raw keep max-size "
-            "listen token-file otlp otlp-headers set label install uninstall scope list"
-        ),
-    ),
-    "study list": Query(),
-    "study show": Query({"name": "text"}),
-    "runs": Query(without=_options("ids")),
-    "verify": Query({"names": "run"}),
-    "list": Query({"benchmark": "text"}),
-    "doctor": Query(),
-    "config": Query(),
-    "version": Query(without=_options("licences")),
-    "lab list": Query(),
-}
-"""Commands by name."""
+def documents_of(name: str) -> list[str]:
+    """Returns the names of the documents that a query may answer with."""
+    record = records()[name]
+    fixed = query_of(name).fixed
+    found = [record.prints[one] for one in fixed if one in record.prints]
+    return list(dict.fromkeys(one.name for one in found or record.prints.values()))
 
-ELSEWHERE: Mapping[str, str] = {
-    "show": "runs/RUN/result and runs/RUN/journal",
-    "compare": "compare",
-    "stop": "POST runs/RUN/stop",
-}
-"""Commands with routes of their own."""
 
-EXCLUDED: Mapping[str, str] = {
-    **dict.fromkeys(
-        ("survey", "bench", "load", "capacity", "balance", "isolate", "scheduler", "study run"),
-        "measures; its stored runs have the document `result`",
-    ),
-    **dict.fromkeys(
-        ("simulate geo", "simulate scheduler", "simulate selection"),
-        "stores a run; its stored runs have the document `result`",
-    ),
-    "platforms": "creates labs and measures them",
-    "sla watch": "measures services",
-    "sla evidence": "writes a bundle",
-    "runs label": "changes a run",
-    "runs rm": "removes runs",
-    "compact": "removes trials",
-    "import": "stores a run",
-    "lab up": "creates a lab",
-    "lab down": "removes a lab",
-    "lab check": "creates a lab",
-}
-"""Commands that requests cannot call, and why."""
+def query_of(name: str) -> Query:
+    """Returns what requests may ask of a command that they may call."""
+    return cast(Query, records()[name].requests)
+
+
+def elsewhere() -> dict[str, str]:
+    """Returns the routes of the commands that have their own."""
+    known = ((name, one.requests) for name, one in records().items())
+    return {name: one.route for name, one in known if isinstance(one, Elsewhere)}
+
+
+def excluded() -> dict[str, str]:
+    """Returns why requests cannot call the other commands."""
+    known = ((name, one.requests) for name, one in records().items())
+    return {name: one.reason for name, one in known if isinstance(one, Excluded)}
 
 
 def command_of(name: str) -> click.Command:
     """Returns the command of a name such as `network series`."""
-    command: click.Command = registered.program()
+    called: click.Command = registered.program()
     for word in name.split():
-        command = cast(click.Group, command).commands[word]
-    return command
+        called = cast(click.Group, called).commands[word]
+    return called
 
 
 def words_of(
@@ -147,13 +86,14 @@ def words_of(
 
     Raises UnknownName for another command, UsageError for what the command does not take.
     """
-    query = QUERIES.get(name)
-    if query is None:
-        why = f"It {EXCLUDED[name]}." if name in EXCLUDED else ""
+    known = records().get(name)
+    query = known.requests if known else None
+    if not isinstance(query, Query):
+        why = f"It {query.reason}." if isinstance(query, Excluded) else ""
         raise UnknownName(
             f"There is no query '{name[:80]}'. {why}".strip(), "See /api/v1/commands."
         )
-    command = command_of(name)
+    called = command_of(name)
     parameters = parameters_of(name)
     unknown = {key for key, _ in values} - parameters.keys()
     if unknown:
@@ -161,8 +101,8 @@ def words_of(
             f"`{name}` has no parameter '{min(unknown)[:80]}' here.",
             choices("Parameters", parameters, "It takes no parameters."),
         )
-    if query.needs - {key for key, _ in values}:
-        raise UsageError(f"`{name}` needs {' and '.join(sorted(query.needs))} here.")
+    if set(query.needs) - {key for key, _ in values}:
+        raise UsageError(f"`{name}` needs {' and '.join(query.needs)} here.")
     overridden = {text.partition("=")[0].strip() for key, text in values if key == "set"}
     if name == "run" and not overridden.isdisjoint(FILE_SETTINGS):
         raise UsageError(
@@ -171,12 +111,12 @@ def words_of(
         )
     words = [*name.split(), *query.fixed]
     for key, value in values:
-        words += _option(command, key, parameters[key], value, store, data)
+        words += _option(called, key, parameters[key], value, store, data)
     words += ["--json"]
-    if any("--store" in parameter.opts for parameter in command.params):
+    if any("--store" in parameter.opts for parameter in called.params):
         words += [f"--store={store}"]
     words += ["--"]  # what follows is no option, whatever it begins with
-    for parameter in _arguments(command):
+    for parameter in _arguments(called):
         key = str(parameter.name)
         texts = [value for name, value in values if name == key]
         words += [checked(key, text, parameters[key], store, data) for text in texts]
@@ -185,23 +125,22 @@ def words_of(
 
 def parameters_of(name: str) -> dict[str, Kind]:
     """Returns the kind of every parameter of a query by its name, in the order of the help."""
-    query = QUERIES[name]
-    kinds: dict[str, Kind] = {}
-    command = command_of(name)
-    for parameter in _arguments(command):
-        key = str(parameter.name)
-        is_file = isinstance(parameter.type, click.Path)
-        kinds[key] = query.arguments.get(key, "file") if not is_file else "file"
-    for key, option in _all_options(command).items():
-        if key in query.without or {"--store", "--json"} & {*option.opts} or "-o" in option.opts:
-            continue
-        if option.is_flag:
-            kinds[key] = "flag"
-        elif isinstance(option.type, click.Path):
-            kinds[key] = "file"
-        else:
-            kinds[key] = "run" if key in query.runs else "text"
+    called, query = command_of(name), query_of(name)
+    if not query.has_parameters:
+        return {}
+    kinds: dict[str, Kind] = {str(one.name): _kind_of(one) for one in _arguments(called)}
+    for key, option in _all_options(called).items():
+        if not getattr(option, "is_local", False) and not {*_NEVER, *query.fixed} & {*option.opts}:
+            kinds[key] = _kind_of(option)
     return kinds
+
+
+def _kind_of(parameter: click.Parameter) -> Kind:
+    if isinstance(parameter, click.Option) and parameter.is_flag:
+        return "flag"
+    if isinstance(parameter.type, click.Path):
+        return "file"
+    return parameter.type.kind if isinstance(parameter.type, Named) else "text"
 
 
 def _arguments(command: click.Command) -> Iterable[click.Argument]:

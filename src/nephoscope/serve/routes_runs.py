@@ -11,8 +11,9 @@ from fastapi.responses import StreamingResponse
 
 from nephoscope.httpd.responses import Refusal
 from nephoscope.serve.dashboard import Shared, json_response, respond
-from nephoscope.serve.measured import MAX_RUNS
-from nephoscope.serve.openapi import answers_with
+from nephoscope.serve.measured import MAX_RUNS, Lines
+from nephoscope.serve.openapi import RunList, Samples, StartedRun, Trials, answers_with
+from nephoscope.serve.overview import Overview
 from nephoscope.serve.queries import run_of
 from nephoscope.store import FINISHED
 from nephoscope.store.index import IndexedRun
@@ -24,13 +25,13 @@ Names = Annotated[list[str], Query(max_length=50)]
 Text = Annotated[str, Query(max_length=500)]
 
 
-@router.get("/overview", **answers_with("overview"))
+@router.get("/overview", **answers_with(Overview))
 async def overview(shared: Shared) -> Response:
     """Returns the targets with their health and last findings, and the newest runs."""
     return respond(await shared.overview())
 
 
-@router.get("/runs", **answers_with("run_list"))
+@router.get("/runs", **answers_with(RunList))
 async def runs(
     shared: Shared,
     state: Names = [],  # noqa: B006 - FastAPI copies defaults
@@ -98,7 +99,7 @@ async def journal(run: str, shared: Shared) -> Response:
     return await shared.of_run("journal", run)
 
 
-@router.get("/runs/{run}/trials", **answers_with("trials"))
+@router.get("/runs/{run}/trials", **answers_with(Trials))
 async def trials(
     run: str,
     shared: Shared,
@@ -109,7 +110,7 @@ async def trials(
     return await shared.of_run("trials", run, offset=offset, limit=limit)
 
 
-@router.get("/runs/{run}/samples", **answers_with("samples"))
+@router.get("/runs/{run}/samples", **answers_with(Samples))
 async def samples(
     run: str, shared: Shared, benchmark: Text, metric: Text, target: Text, factors: Text = "{}"
 ) -> Response:
@@ -154,7 +155,7 @@ def _versions(runs: Sequence[IndexedRun]) -> tuple[Any, ...]:
     return tuple(run.signature for run in runs)
 
 
-@router.get("/lines", **answers_with("lines"))
+@router.get("/lines", **answers_with(Lines))
 async def lines(shared: Shared, target: Text = "") -> Response:
     """Lists the metrics that the newest runs of a target (of each, without one) measured."""
     newest: dict[tuple[str, tuple[str, ...]], IndexedRun] = {}
@@ -166,7 +167,7 @@ async def lines(shared: Shared, target: Text = "") -> Response:
     return await shared.analysed("lines", arguments, _versions(chosen))
 
 
-@router.post("/runs", status_code=202, **answers_with("started_run"))
+@router.post("/runs", status_code=202, **answers_with(StartedRun))
 async def start(
     shared: Shared,
     plan: Annotated[str | None, Body(max_length=500)] = None,

@@ -14,14 +14,14 @@ from nephoscope.httpd.access import COOKIE, SESSION_S
 from nephoscope.httpd.guard import check_token, client_of, session_of
 from nephoscope.serve import static_files
 from nephoscope.serve.dashboard import Shared, json_response
-from nephoscope.serve.openapi import answers_with
-from nephoscope.serve.queries import ELSEWHERE, EXCLUDED, QUERIES, files_of, parameters_of, words_of
+from nephoscope.serve.openapi import COMMANDS, Files, Queries, Session, answers_with
+from nephoscope.serve.queries import elsewhere, excluded, files_of, parameters_of, queries, words_of
 
 router = APIRouter()
 API = "/api/v1"
 
 
-@router.get(f"{API}/session", **answers_with("session"))
+@router.get(f"{API}/session", **answers_with(Session))
 async def session(request: Request, shared: Shared) -> Response:
     """Returns whether this client has to log in, and what the server allows."""
     token = shared.access.needs_token
@@ -63,19 +63,13 @@ async def log_out(request: Request, shared: Shared) -> Response:
     return response
 
 
-@router.get(f"{API}/commands", **answers_with("queries"))
+@router.get(COMMANDS, **answers_with(Queries))
 async def commands() -> Response:
     """Lists the commands of the command line that can be called, with their parameters."""
-    return json_response(
-        {
-            "queries": {name: parameters_of(name) for name in QUERIES},
-            "elsewhere": ELSEWHERE,
-            "excluded": EXCLUDED,
-        }
-    )
+    return json_response({"queries": queries(), "elsewhere": elsewhere(), "excluded": excluded()})
 
 
-@router.get(f"{API}/commands/{{name:path}}", **answers_with("any"))
+@router.get(f"{COMMANDS}/{{name:path}}", **answers_with(None))
 async def command(name: str, request: Request, shared: Shared) -> Response:
     """Returns what a command prints with `--json`; words of its name are separated by `/`.
 
@@ -94,7 +88,7 @@ async def command(name: str, request: Request, shared: Shared) -> Response:
     return await shared.analysed("command", {"words": words}, version)
 
 
-@router.get(f"{API}/files", **answers_with("files"))
+@router.get(f"{API}/files", **answers_with(Files))
 async def files(shared: Shared) -> Response:
     """Lists the files of the folder of `--data`."""
     names = await asyncio.to_thread(files_of, shared.settings.data)  # a folder may be large

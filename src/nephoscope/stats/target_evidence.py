@@ -31,7 +31,7 @@ Answers = Iterator[Finding | Unchecked]
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """Trials of one target, without warm-up. beside: their counters; failures: name -> count.
+    """Trials of one target, without warm-up. counters: of each; failures: name -> count.
 
     placed: (benchmark, round) -> the factors and the counters of its trials.
     """
@@ -39,7 +39,7 @@ class Trials:
     valid: int = 0
     invalid: int = 0
     failed: int = 0
-    beside: tuple[Mapping[str, Any], ...] = ()
+    counters: tuple[Mapping[str, Any], ...] = ()
     failures: Mapping[str, int] = field(default_factory=dict)
     placed: Mapping[tuple[str, int], Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]] = field(
         default_factory=dict
@@ -61,7 +61,7 @@ class Trials:
 
     def readings(self, counter: str) -> list[float]:
         """The readings of one counter, of the trials that have it; null is no reading."""
-        found = (as_number(reading.get(counter)) for reading in self.beside)
+        found = (as_number(reading.get(counter)) for reading in self.counters)
         return [value for value in found if value is not None]
 
     def over_time(self, counter: str, unit: str, confidence: float = 0.95) -> Estimate | None:
@@ -72,7 +72,7 @@ class Trials:
         """
         known = [
             (float(reading["elapsed_ns"]), reading["elapsed_ns"] * float(reading[counter]))
-            for reading in self.beside
+            for reading in self.counters
             if reading.get(counter) is not None and reading.get("elapsed_ns")
         ]
         if not known:

@@ -13,6 +13,7 @@ from nephoscope.store.manifest import FINISHED as FINISHED
 from nephoscope.store.manifest import MEASURED as MEASURED
 from nephoscope.store.manifest import RUNNING as RUNNING
 from nephoscope.store.manifest import STATES as STATES
+from nephoscope.store.manifest import RunManifest as RunManifest
 from nephoscope.store.manifest import is_number as is_number
 from nephoscope.store.run import StoredRun as StoredRun
 from nephoscope.store.run import counts as counts

@@ -17,7 +17,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from sys import intern
-from typing import Any
 
 from nephoscope import __version__
 from nephoscope.core.errors import StoreError
@@ -25,7 +24,7 @@ from nephoscope.core.format_versions import RUN_LIST
 from nephoscope.store.files import write_atomically
 from nephoscope.store.journal import parsed_line, with_checksum
 from nephoscope.store.listing import StoredRunRow, row_of
-from nephoscope.store.manifest import FAILED, FINISHED, RUNNING, has_types
+from nephoscope.store.manifest import FAILED, FINISHED, RUNNING, RunManifest, has_types
 from nephoscope.store.run import StoredRun
 from nephoscope.store.selection import Selection
 from nephoscope.store.store import Store
@@ -276,32 +275,29 @@ def _save(path: Path, runs: Iterable[IndexedRun]) -> None:
 
 def _read(run: StoredRun, signature: Signature) -> IndexedRun:
     manifest = run.manifest
-    holder = run.holder() if manifest["state"] == RUNNING else None
+    holder = run.holder() if manifest.state == RUNNING else None
     row = row_of(run)
     return IndexedRun(
         row=row,
         signature=signature,
-        created_at_s=float(manifest.get("created_at") or 0),
+        created_at_s=float(manifest.created_at or 0),
         started_at_s=run.started_s,
-        benchmarks=tuple(
-            dict.fromkeys(intern(str(setting["benchmark"])) for setting in manifest["settings"])
-        ),
+        benchmarks=tuple(map(intern, manifest.benchmarks)),
         factors=tuple(
-            {intern(str(name)) for setting in manifest["settings"] for name in setting["factors"]}
+            {intern(str(name)) for setting in manifest.settings for name in setting["factors"]}
         ),
         kinds={
-            intern(str(target["name"])): intern(str(target["kind"]))
-            for target in manifest["targets"]
+            intern(str(target["name"])): intern(str(target["kind"])) for target in manifest.targets
         },
-        lost=manifest.get("lost") or {},
+        lost=manifest.lost,
         process=holder.pid if holder is not None and holder.here else None,
-        budget_s=manifest.get("budget_s"),
+        budget_s=manifest.budget_s,
         words=_words(row, manifest),
     )
 
 
-def _words(row: StoredRunRow, manifest: Mapping[str, Any]) -> str:
-    benchmarks = {str(setting["benchmark"]) for setting in manifest["settings"]}
+def _words(row: StoredRunRow, manifest: RunManifest) -> str:
+    benchmarks = set(manifest.benchmarks)
     labels = (f"{key}={value}" for key, value in row.labels.items())
     return " ".join((row.id, row.plan or "", *row.targets, *benchmarks, *labels)).casefold()
 

@@ -36,12 +36,12 @@ def row_of(stored: StoredRun) -> StoredRunRow:
     manifest = stored.manifest
     return StoredRunRow(
         id=stored.id,
-        plan=manifest.get("plan_name"),
+        plan=manifest.plan_name,
         state=stored.status,
-        started_at=moment_text(manifest.get("started_at")),
-        spent_s=manifest.get("spent_s"),
+        started_at=moment_text(manifest.started_at),
+        spent_s=manifest.spent_s,
         trials=stored.trial_count(with_warmup=False),
-        targets=tuple(str(target["name"]) for target in manifest["targets"]),
+        targets=manifest.target_names,
         labels=stored.labels,
     )
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from nephoscope.store import journal
 from nephoscope.store.batch import Batch
 from nephoscope.store.files import remove_leftovers, translating_os_errors
-from nephoscope.store.manifest import MERGED_SINCE
+from nephoscope.store.manifest import MERGED_SINCE, RunManifest
 from nephoscope.store.trial_folder import TrialFile, forget_read_files
 
 
@@ -22,7 +22,7 @@ class MergedRun(Protocol):
     """What merging needs of a run."""
 
     @property
-    def manifest(self) -> Mapping[str, Any]:
+    def manifest(self) -> RunManifest:
         """As `StoredRun.manifest`."""
         ...
 
@@ -51,7 +51,7 @@ def merge_ended(run: MergedRun, looked: Sequence[TrialFile]) -> dict[str, Any]:
     Empty where they keep their files: one is damaged, or the run is of an earlier version.
     """
     manifest = run.manifest
-    is_new = manifest["version"] >= MERGED_SINCE and "merged_trials" not in manifest
+    is_new = manifest.version >= MERGED_SINCE and manifest.merged_trials is None
     if not is_new or not looked or not all(file.readable and file.digest for file in looked):
         return {}
     return merge(run, run.batches(), [file.record.key.name for file in looked])

@@ -21,13 +21,19 @@ from nephoscope.store.digests import changed_reports, digest_of
 from nephoscope.store.files import make_durable, recover, remove_leftovers, write_all_or_none
 from nephoscope.store.holder import NOT_STARTED, Holder, holder_of, left_state, locked
 from nephoscope.store.journal import Journal, removed_event, stored_event
-from nephoscope.store.manifest import RUNNING, STATES, read_manifest, write_manifest
+from nephoscope.store.manifest import (
+    RUNNING,
+    STATES,
+    RunManifest,
+    read_manifest,
+    write_manifest,
+)
 from nephoscope.store.trial_folder import Integrity, TrialFile, TrialFiles, batches_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from nephoscope.store.trialfile import Beside, MeasuredTrial
+    from nephoscope.store.trialfile import AuxiliarySamples, MeasuredTrial
 
 BATCH_TRIALS = 1024
 """Trials of a new run that become one table: a table takes 50 µs, however small it is."""
@@ -43,7 +49,7 @@ class StoredRun:
     def __init__(self, path: Path, run_id: str = "") -> None:
         self.path = path
         self._id = run_id
-        self._manifest: dict[str, Any] | None = None
+        self._manifest: RunManifest | None = None
         self._files = TrialFiles()
         self._journal = Journal()
         self._since = Journal()
@@ -57,8 +63,8 @@ class StoredRun:
         return self._id or self.path.name
 
     @property
-    def manifest(self) -> Mapping[str, Any]:
-        """What is known of the run as a whole; the keys are those of `Store.create`.
+    def manifest(self) -> RunManifest:
+        """What is known of the run as a whole.
 
         Raises StoreError when the file is missing, damaged or of a newer version.
         """
@@ -69,17 +75,17 @@ class StoredRun:
     @property
     def labels(self) -> Mapping[str, str]:
         """The run's labels."""
-        return self.manifest.get("labels") or {}
+        return self.manifest.labels
 
     @property
     def started_s(self) -> float:
         """When measuring began, in seconds since the epoch; 0 where it is not known."""
-        return float(self.manifest.get("started_at") or 0)
+        return float(self.manifest.started_at or 0)
 
     @property
     def state(self) -> str:
         """One of STATES, as the manifest has it."""
-        return str(self.manifest["state"])
+        return self.manifest.state
 
     @property
     def status(self) -> str:
@@ -111,7 +117,7 @@ class StoredRun:
     @property
     def _merged(self) -> Mapping[str, Any]:
         """The manifest's entry on parts; empty for a run whose trials have files of their own."""
-        return self.manifest.get("merged_trials") or {}
+        return self.manifest.merged_trials or {}
 
     @property
     def journal_path(self) -> Path:
@@ -129,7 +135,7 @@ class StoredRun:
 
     @cached_property
     def _specs(self) -> catalog.Catalog:
-        specs = {"probe": "", "protocol": 0, "benchmarks": self.manifest["specs"]}
+        specs = {"probe": "", "protocol": 0, "benchmarks": self.manifest.specs}
         try:
             return catalog.parse(specs)
         except (LookupError, TypeError, ValueError, AttributeError) as error:
@@ -153,7 +159,7 @@ class StoredRun:
         """Changes keys of the manifest, durably."""
         self.sync()
         remove_leftovers(self.path)  # of a process that was killed while it did this
-        manifest = {**self.manifest, **changes}
+        manifest = self.manifest.changed(changes)
         write_manifest(self.path, manifest)
         self._manifest = manifest
 
@@ -168,7 +174,7 @@ class StoredRun:
         if self.state == RUNNING and state != RUNNING:
             changes |= merging.merge_ended(self, self._look())
         changes["journal"] = journal.extent(self.journal_path)
-        if not self.manifest.get("finished_at"):
+        if not self.manifest.finished_at:
             changes["finished_at"] = datetime.now(UTC).timestamp()
         self.update(**changes)
         self._remove_unused()
@@ -191,21 +197,23 @@ class StoredRun:
         record: TrialRecord,
         samples: Sequence[Sample],
         spec: BenchmarkSpec,
-        beside: Sequence[Beside] = (),
+        auxiliary: Sequence[AuxiliarySamples] = (),
     ) -> None:
         """Stores one finished trial; afterwards no kill can take it away.
 
-        beside: samples of loads and hooks, kept as rows of their own benchmarks.
+        auxiliary: samples of loads and hooks, kept as rows of their own benchmarks.
         """
-        self.append_together([(record, samples, spec, beside)])
+        self.append_together([(record, samples, spec, auxiliary)])
 
     def append_together(self, trials: Sequence[MeasuredTrial]) -> None:
         """Stores trials that belong together: a kill leaves all of them, or none."""
         from nephoscope.store import trialfile
 
         files = {
-            f"{record.key.name}.parquet": trialfile.encode(self.id, record, samples, spec, beside)
-            for record, samples, spec, beside in trials
+            f"{record.key.name}.parquet": trialfile.encode(
+                self.id, record, samples, spec, auxiliary
+            )
+            for record, samples, spec, auxiliary in trials
         }
         write_all_or_none(self.trials_path, files, durable=False)
         self.event(stored_event(files))
@@ -317,7 +325,7 @@ class StoredRun:
     def journal_problems(self) -> list[str]:
         """Returns a sentence for what is damaged in the journal."""
         read = self._journal.read(self.journal_path)
-        return read.problems(self.journal_path, self.manifest.get("journal"))
+        return read.problems(self.journal_path, self.manifest.journal)
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
@@ -369,7 +377,7 @@ class StoredRun:
         return self._files.look(
             self.trials_path,
             events.read(self.journal_path).digests(),
-            self.manifest["settings"],
+            self.manifest.settings,
             merged,
             lambda: self._journal.read(self.journal_path).merged(),
         )

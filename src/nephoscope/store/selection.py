@@ -56,8 +56,8 @@ class Selection:
         manifest = run.manifest
         return self.matches_values(
             labels=run.labels,
-            targets=[str(target["name"]) for target in manifest["targets"]],
-            benchmarks=[str(setting["benchmark"]) for setting in manifest["settings"]],
+            targets=manifest.target_names,
+            benchmarks=manifest.benchmarks,
             started_s=run.started_s,
             status=lambda: run.status,
         )

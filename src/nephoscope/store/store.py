@@ -22,7 +22,7 @@ from nephoscope.core.model import Setting
 from nephoscope.store import day_files
 from nephoscope.store.files import opened, sync_directory, translating_os_errors
 from nephoscope.store.holder import WITHOUT_RESULTS
-from nephoscope.store.manifest import MEASURED, RUNNING, write_manifest
+from nephoscope.store.manifest import MEASURED, RUNNING, RunManifest, write_manifest
 from nephoscope.store.run import StoredRun
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Store:
         from nephoscope.measure import plans
 
         used = {name for setting in settings for name, *_ in setting.executions()}
-        manifest = {
+        values = {
             "plan": plans.plan_values(plan),
             "plan_hash": plans.plan_hash(plan),
             "plan_name": plan.name,
@@ -89,15 +89,15 @@ class Store:
             "budget_s": plan.budget_s,
             "labels": dict(labels or {}),
         }
-        with self.new(plan.name, manifest) as run:
+        with self.new(plan.name, values) as run:
             return run
 
     @contextlib.contextmanager
-    def new(self, name: str, manifest: Mapping[str, Any]) -> Iterator[StoredRun]:
+    def new(self, name: str, values: Mapping[str, Any]) -> Iterator[StoredRun]:
         """A run that appears under its name when the block ends, and not if it fails.
 
         Keys given by us: version, id, state, nephoscope, created_at, started_at, finished_at,
-        fingerprints, outcomes, refused, spent_s; `manifest` gives the others and may replace these.
+        fingerprints, outcomes, refused, spent_s; `values` gives the others and may replace these.
         """
         self._begin()
         started = datetime.now(UTC)
@@ -116,12 +116,12 @@ class Store:
             "outcomes": [],
             "refused": [],
             "spent_s": 0.0,
-            **manifest,
+            **values,
         }
         try:
             with translating_os_errors(final, "created"):
                 (aside / "trials").mkdir(parents=True)
-                write_manifest(aside, full)
+                write_manifest(aside, RunManifest.of(full))
                 run = StoredRun(aside, run_id)
                 yield run
                 aside.rename(final)
@@ -256,7 +256,7 @@ class Store:
     def resumable(self, plan_hash: str) -> StoredRun | None:
         """The newest run of that plan that is not finished; None if there is none."""
         for run in sorted(self.runs(), key=_created_s, reverse=True):
-            if run.manifest["plan_hash"] == plan_hash and run.state in (RUNNING, MEASURED):
+            if run.manifest.plan_hash == plan_hash and run.state in (RUNNING, MEASURED):
                 return run
         return None
 
@@ -283,7 +283,7 @@ class Store:
 
 
 def _created_s(run: StoredRun) -> float:
-    return float(run.manifest.get("created_at", 0))
+    return run.manifest.created_at
 
 
 def spec_json(spec: BenchmarkSpec) -> dict[str, Any]:

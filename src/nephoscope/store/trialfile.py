@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.core.errors import StoreError
 from nephoscope.core.model import (
-    BESIDE,
+    AUXILIARY_FACTORS,
     Better,
     Sample,
     TrialKey,
@@ -66,7 +66,7 @@ def key_of(name: str) -> TrialKey | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class AuxiliarySamples:
     """Samples that another benchmark took for a trial: of a load that ran beside it, of a hook.
 
     factors: what tells its rows from the trial's own, besides the trial's factors:
@@ -79,13 +79,13 @@ class Beside:
     samples: Sequence[Sample]
 
 
-MeasuredTrial = tuple[TrialRecord, Sequence[Sample], BenchmarkSpec, Sequence[Beside]]
+MeasuredTrial = tuple[TrialRecord, Sequence[Sample], BenchmarkSpec, Sequence[AuxiliarySamples]]
 
 
-def is_beside(factors: str) -> bool:
+def is_auxiliary(factors: str) -> bool:
     """States whether a row with these factors (canonical text) is of a load or a hook."""
-    is_likely = any(f'"{name}":' in factors for name in BESIDE)
-    return is_likely and not BESIDE.isdisjoint(json.loads(factors))
+    is_likely = any(f'"{name}":' in factors for name in AUXILIARY_FACTORS)
+    return is_likely and not AUXILIARY_FACTORS.isdisjoint(json.loads(factors))
 
 
 def encode(
@@ -93,7 +93,7 @@ def encode(
     record: TrialRecord,
     samples: Sequence[Sample],
     spec: BenchmarkSpec,
-    loads_and_hooks: Sequence[Beside] = (),
+    loads_and_hooks: Sequence[AuxiliarySamples] = (),
 ) -> bytes:
     """The content of the trial's file. UnknownName for a metric that a spec has not."""
     metadata = {RECORD_KEY: json.dumps(record_values(record), allow_nan=False).encode()}
@@ -112,9 +112,8 @@ def encode(
 def record_values(record: TrialRecord) -> dict[str, Any]:
     """Returns what `record_from_json` reads."""
     # Not asdict of the whole: it copies every counter deeply, which takes longer than the rest.
-    fields = {name: getattr(record, name) for name in record.__slots__}
-    key = record.key
-    fields["key"] = {name: getattr(key, name) for name in key.__slots__}
+    fields = {key: getattr(record, name) for key, name in _RECORD_KEYS}
+    fields["key"] = {key: getattr(record.key, name) for key, name in _KEY_KEYS}
     return fields
 
 
@@ -124,7 +123,7 @@ def together(run: str, trials: Iterable[MeasuredTrial]) -> Batch:
     sizes = []
     for record, samples, spec, loads_and_hooks in trials:
         before = len(columns["run"])
-        for block in (Beside(spec, record.key.target, {}, samples), *loads_and_hooks):
+        for block in (AuxiliarySamples(spec, record.key.target, {}, samples), *loads_and_hooks):
             for name, values in _columns(run, record, block).items():
                 columns[name] += values
         sizes.append((record, len(columns["run"]) - before))
@@ -149,7 +148,7 @@ def _column_list(column: pa.ChunkedArray) -> list[Any]:
     return column.to_numpy().tolist()  # type: ignore[no-any-return]
 
 
-def _columns(run: str, record: TrialRecord, block: Beside) -> dict[str, list[Any]]:
+def _columns(run: str, record: TrialRecord, block: AuxiliarySamples) -> dict[str, list[Any]]:
     samples, spec = block.samples, block.spec
     names = [sample.metric for sample in samples]
     metrics = {name: spec.metric(name) for name in set(names)}
@@ -223,8 +222,8 @@ def record_from_json(values: Any) -> TrialRecord:
     """
     if not has_types(values, _RECORD_TYPES) or not is_moment(values["started_at"]):
         raise ValueError("the record of the trial cannot be read")
-    fields = {name: value for name, value in values.items() if name in TrialRecord.__slots__}
-    key = fields["key"]
+    fields = {name: values[key] for key, name in _RECORD_KEYS if key in values}
+    key = {_KEY_NAMES.get(key, key): value for key, value in fields["key"].items()}
     if not has_types(key, {"round": int, "setting": int, "target": str}):
         raise ValueError("the record has no key")
     fields["key"] = TrialKey(**key)
@@ -239,6 +238,12 @@ def record_from_json(values: Any) -> TrialRecord:
     }
     return TrialRecord(**fields)
 
+
+_STORED_AS = {"counters": "beside", "repeat_index": "turn"}
+"""Name of a field of TrialRecord or TrialKey -> key under which files have it since version 1."""
+_RECORD_KEYS = [(_STORED_AS.get(name, name), name) for name in TrialRecord.__slots__]
+_KEY_KEYS = [(_STORED_AS.get(name, name), name) for name in TrialKey.__slots__]
+_KEY_NAMES = dict(_KEY_KEYS)
 
 _RECORD_TYPES: Mapping[str, type] = {
     "key": dict,
@@ -288,6 +293,6 @@ def damaged_record(
         position=-1,
         started_at=0.0,
         elapsed_ns=0,
-        beside={},
+        counters={},
         failure_name=DAMAGED,
     )

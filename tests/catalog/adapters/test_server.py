@@ -157,5 +157,5 @@ benchmarks:
     assert by_setting == {(0, "a"), (0, "b"), (1, "a"), (1, "b")}
     for record in records:
         served_elsewhere = record.key.setting == 0
-        assert ("client_own_busy_cpus" in record.beside) == served_elsewhere
-        assert record.beside["own_busy_cpus"] is not None
+        assert ("client_own_busy_cpus" in record.counters) == served_elsewhere
+        assert record.counters["own_busy_cpus"] is not None

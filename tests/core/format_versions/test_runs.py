@@ -108,7 +108,7 @@ def test_a_run_keeps_the_version_of_its_writer(
     # What the program of version 1 knows: no later version.
     monkeypatch.setattr(manifest, "RUN", replace(formats.RUN, version=1))
     earlier = Store(store).open(EARLIER)
-    assert earlier.manifest["version"] == 1
+    assert earlier.manifest.version == 1
     assert earlier.labels == {"note": "x"}
     assert len(earlier.records()) == 7
     (newer, later) = Store(store).damaged()

@@ -61,7 +61,7 @@ def store(drawn: Path, tmp_path: Path) -> Path:
 
 def runs_of(store: Path) -> list[StoredRun]:
     """Runs in the order of their start; ids of one second have none."""
-    return sorted(Store(store).runs(), key=lambda run: float(run.manifest["started_at"]))
+    return sorted(Store(store).runs(), key=lambda run: float(run.manifest.started_at))
 
 
 def latencies_of(store: Path) -> list[Histogram]:

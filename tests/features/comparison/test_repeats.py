@@ -15,7 +15,7 @@ from nephoscope.core import documents
 from nephoscope.core.documents import schema_of
 from nephoscope.core.model import Sample, Setting
 from nephoscope.features.comparison.repeats import RepeatedRuns, analyse_repeats
-from nephoscope.features.comparison.text import print_repeats
+from nephoscope.features.comparison.terminal import print_repeats
 from nephoscope.results import analyse_run
 
 

@@ -98,7 +98,7 @@ def append_run(
                 len(trials),
                 target,
                 started_at=at_s,
-                beside={"steal_ratio": steal},
+                counters={"steal_ratio": steal},
             )
             trials.append((trial, samples, spec, ()))
     run.store_all(trials)

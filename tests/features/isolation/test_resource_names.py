@@ -36,7 +36,7 @@ def cell(canary: str, factor: float, resource: str = "memory") -> Cell:
 def record(canary: str) -> TrialRecord:
     victim = RESOURCES[canary].victim
     assert victim is not None
-    return cast(TrialRecord, SimpleNamespace(params=victim.params, beside={}, around={}))
+    return cast(TrialRecord, SimpleNamespace(params=victim.params, counters={}, around={}))
 
 
 RECORDS = {canary: record(canary) for canary in CANARIES}
@@ -81,7 +81,7 @@ def with_kernel(reference: Any, times: float | None) -> tuple[list[Any], dict[st
                     for c, counter in COUNTERS.items()
                 }
                 params = RECORDS[canary].params
-                record = SimpleNamespace(params=params, beside=beside, around=around)
+                record = SimpleNamespace(params=params, counters=beside, around=around)
                 records[key] = cast(TrialRecord, record)
         cells.append(one)
     return cells, records

@@ -13,7 +13,7 @@ from tests.results.isolated import REACHED, Truth, make
 from tests.results.made import NULL_PLAN, make_run
 
 from nephoscope.core.model import Estimate, RunResult, Sample
-from nephoscope.features.isolation import text as isolation_text
+from nephoscope.features.isolation import terminal as isolation_text
 from nephoscope.features.isolation.records import BY_NEIGHBOUR, BY_ROUND, Cell, Isolation
 from nephoscope.report import report_files, wording
 from nephoscope.results import analyse_run

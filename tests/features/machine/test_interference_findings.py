@@ -68,12 +68,12 @@ def test_gaps_over_10_ms_are_counted_by_cause() -> None:
 
 
 def beside(**counters: Any) -> Trials:
-    return Trials(valid=3, beside=({}, dict.fromkeys(counters), counters))
+    return Trials(valid=3, counters=({}, dict.fromkeys(counters), counters))
 
 
 def stolen(*ratios: float, elapsed_ns: int = 100_000_000) -> Trials:
     readings = tuple({"steal_ratio": ratio, "elapsed_ns": elapsed_ns} for ratio in ratios)
-    return Trials(valid=len(ratios), beside=readings)
+    return Trials(valid=len(ratios), counters=readings)
 
 
 def test_single_ticks_in_short_trials_are_no_steal() -> None:
@@ -84,7 +84,10 @@ def test_single_ticks_in_short_trials_are_no_steal() -> None:
 def test_steal_is_pooled_by_the_duration_of_the_trials() -> None:
     trials = replace(
         stolen(*[0.10, 0.14] * 10),
-        beside=(*stolen(*[0.10, 0.14] * 10).beside, {"steal_ratio": 0.12, "elapsed_ns": 10**10}),
+        counters=(
+            *stolen(*[0.10, 0.14] * 10).counters,
+            {"steal_ratio": 0.12, "elapsed_ns": 10**10},
+        ),
     )
     found = trials.over_time("steal_ratio", "ratio")
     assert found is not None
@@ -113,7 +116,7 @@ def test_steal_throttling_and_swapping_come_from_the_counters() -> None:
 def busy(*cpus: float) -> Trials:
     return Trials(
         valid=len(cpus),
-        beside=tuple({"others_busy_cpus": used, "elapsed_ns": 10**8} for used in cpus),
+        counters=tuple({"others_busy_cpus": used, "elapsed_ns": 10**8} for used in cpus),
     )
 
 

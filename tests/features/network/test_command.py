@@ -10,14 +10,15 @@ import pytest
 from tests import schemas
 
 from nephoscope import command_line
-from nephoscope.cli.commands.json_documents import COMMANDS, commands_schema
+from nephoscope.cli.kit.command import records
+from nephoscope.cli.kit.documents import commands_schema
 
 
 def printed(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
     assert command_line.main(["network", *words, "--json"]) == 0
     document: dict[str, Any] = json.loads(capsys.readouterr().out)
     schema = commands_schema()
-    name = COMMANDS[f"network {words[0]}"][""]
+    name = records(command_line.program)[f"network {words[0]}"].prints[""].name
     schemas.validate(document, {**schema, "$ref": f"#/$defs/{name}"})
     return document
 

@@ -90,7 +90,7 @@ def test_the_throughputs_of_a_stored_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = make_run(tmp_path / "store", PLAN, sampled, rounds=6)
-    target = run.manifest["targets"][0]["name"]
+    target = run.manifest.targets[0]["name"]
     one = {"contracted_mbit_per_s": 1000, "gb_per_month": 1}
     file = tariff(tmp_path, {target: one})
     assert "there are no throughputs" in refused(capsys, "tariff", file)

@@ -11,7 +11,7 @@ from tests.results.made import NULL_PLAN, make_run
 from tests.stats.scheduler.simulated import Budget, Turns, always, look
 
 from nephoscope.core.model import RunResult, Sample, Setting
-from nephoscope.features.scheduler import text as scheduler_text
+from nephoscope.features.scheduler import terminal as scheduler_text
 from nephoscope.features.scheduler.inference.verdict import Look, Scheduler, SchedulerVerdicts, Word
 from nephoscope.report import report_files
 from nephoscope.results import analyse_run

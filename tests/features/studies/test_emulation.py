@@ -12,12 +12,12 @@ from nephoscope import catalog
 from nephoscope.core.model import Better, Consistency, Estimate, MetricResult, RunResult, RunSummary
 from nephoscope.features.scheduler.inference.verdict import Scheduler, SchedulerVerdicts, Word
 from nephoscope.features.studies import catalogue
-from nephoscope.features.studies import text as study_text
+from nephoscope.features.studies import terminal as study_text
 from nephoscope.features.studies.comparison import emulation
 from nephoscope.features.studies.comparison.part_result import PartResult
 from nephoscope.features.studies.definition.layouts import EmulatedRow
 from nephoscope.features.studies.definition.study import Part
-from nephoscope.features.studies.report.page import sections
+from nephoscope.features.studies.report.section import sections
 from nephoscope.features.studies.report.wording import verdict_text
 from nephoscope.measure import plans
 from nephoscope.measure.lab.topology import Topology

@@ -10,12 +10,12 @@ from tests.features.studies import made
 
 from nephoscope.core.model import Estimate, RunResult
 from nephoscope.features.studies import catalogue
-from nephoscope.features.studies import text as study_text
+from nephoscope.features.studies import terminal as study_text
 from nephoscope.features.studies.comparison import lab_and_model, part_result
 from nephoscope.features.studies.comparison.lab_and_model import ThreeWay, three_way_numbers
 from nephoscope.features.studies.comparison.part_result import PartResult
-from nephoscope.features.studies.report import page
-from nephoscope.features.studies.report.page import sections
+from nephoscope.features.studies.report import section
+from nephoscope.features.studies.report.section import sections
 
 STUDY = catalogue.load("zhuang-2012")
 
@@ -123,5 +123,5 @@ def test_page_text_and_document_have_it() -> None:
         assert told in blocks
     text = study_text.comparison(STUDY, parts, ())
     assert "PUBLISHED, MEASURED AND SIMULATED" in text
-    document = page.document_of(parts, ())["measured_and_simulated"]
+    document = section.document_of(parts, ())["measured_and_simulated"]
     assert [one["verdict"] for one in document] == [lab_and_model.BOTH]

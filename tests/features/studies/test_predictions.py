@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from tests.features.studies.made import line, noisy, result
 
 from nephoscope.features.studies import catalogue
-from nephoscope.features.studies import text as study_text
+from nephoscope.features.studies import terminal as study_text
 from nephoscope.features.studies.comparison import predictions
 from nephoscope.features.studies.comparison.part_result import PartResult
 from nephoscope.features.studies.definition.study import Control, Part

@@ -16,7 +16,7 @@ from nephoscope.features.studies.comparison import part_result
 from nephoscope.features.studies.comparison.rules import Mark
 from nephoscope.features.studies.comparison.side_by_side import Outcome, compare
 from nephoscope.features.studies.definition.study import Comparison, Part
-from nephoscope.features.studies.report import page
+from nephoscope.features.studies.report import section
 
 from .made import line, noisy, result
 
@@ -229,7 +229,7 @@ def test_what_cannot_be_compared_is_shown_all_the_same() -> None:
 
 def test_the_comparison_is_written_beside_the_report(tmp_path: Path) -> None:
     made = result(pi(1000.0, "none", 1), pi(1300.0, "cpu", 2), *quiet())
-    path = page.write(
+    path = section.write(
         DELGADO, [part_result.compare_part(DELGADO, ISOLATION, made, ["It is busy."])], tmp_path
     )
     text = path.read_text(encoding="utf-8")

@@ -21,7 +21,7 @@ from nephoscope.features.studies.comparison.rules import Mark
 from nephoscope.features.studies.definition.layouts import FigureLayout, TableLayout
 from nephoscope.features.studies.definition.selectors import MeasuredFigure, PublishedFigure
 from nephoscope.features.studies.definition.study import Control, Part
-from nephoscope.features.studies.report import charts, page, wording
+from nephoscope.features.studies.report import charts, section, wording
 from nephoscope.report import html_output
 from nephoscope.stats.statistics import means
 
@@ -76,9 +76,9 @@ def test_what_is_not_in_a_run_is_told_cell_by_cell(
         cell.measured is None and cell.absent for sheet in one.tables for cell in sheet.cells
     )
     assert all(curve.absent for picture in one.figures for curve in picture.curves)
-    text = html_output.render("", "", page.sections(study, [one], ()))
+    text = html_output.render("", "", section.sections(study, [one], ()))
     assert "the run has no valid trial" in text
-    json.dumps(page.document_of([one], ()), allow_nan=False)
+    json.dumps(section.document_of([one], ()), allow_nan=False)
 
 
 def test_a_cell_has_both_sides_with_interval_n_and_unit() -> None:

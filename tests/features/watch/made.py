@@ -113,7 +113,7 @@ def measuring(
             for target in setting.targets:
                 if target in gone:
                     continue
-                trial = record(setting, 1, len(trials), target, started_at=at_s, beside={})
+                trial = record(setting, 1, len(trials), target, started_at=at_s, counters={})
                 trials.append((trial, sampler(setting, target, at_s), spec, ()))
         run.append_together(trials)
         run.update(started_at=at_s)

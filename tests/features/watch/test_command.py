@@ -39,7 +39,7 @@ def test_real_repetitions_are_ordinary_runs_and_stand_in_the_list(
     assert "fine" not in capsys.readouterr().out
     runs = Store(tmp_path / "store").runs()
     assert [run.state for run in runs] == [FINISHED, FINISHED]
-    assert [run.manifest["labels"]["watch"] for run in runs] == ["web", "web"]
+    assert [run.manifest.labels["watch"] for run in runs] == ["web", "web"]
     (status,) = watches(capsys)
     assert (status["name"], status["running"], status["schedule"]) == ("web", False, "every 1 s")
     assert status["last_run"] == runs[-1].id

@@ -54,7 +54,7 @@ class Made:
 
     def runs(self) -> list[StoredRun]:
         """By their start; ids of one second have no order."""
-        return sorted(self.store.runs(), key=lambda run: float(run.manifest["started_at"]))
+        return sorted(self.store.runs(), key=lambda run: float(run.manifest.started_at))
 
     def events(self, kind: str) -> list[Mapping[str, Any]]:
         folder = WatchFolder(self.store, self.definition.name).events
@@ -83,7 +83,7 @@ def test_a_run_is_stored_at_each_moment_with_its_labels(tmp_path: Path) -> None:
     runs = made.runs()
     assert [run.id for run in runs] == [event["run"] for event in made.events("repetition_ended")]
     labels = {"env": "test", "watch": "web", "watch-series": "1"}
-    assert all(run.manifest["labels"] == labels for run in runs)
+    assert all(run.manifest.labels == labels for run in runs)
     assert [one.run for one in made.published if one] == [run.id for run in runs]
 
 
@@ -195,7 +195,7 @@ def test_an_edited_plan_begins_a_series_that_is_linked_to_the_old_one(tmp_path: 
     first, second = made.events("series_started")
     assert (first["series"], second["series"], second["follows"]) == (1, 2, 1)
     assert second["previous_plan_hash"] == first["plan_hash"] != second["plan_hash"]
-    assert [run.manifest["labels"]["watch-series"] for run in made.runs()] == ["1", "1", "2"]
+    assert [run.manifest.labels["watch-series"] for run in made.runs()] == ["1", "1", "2"]
     assert "The plan was edited: series 2 begins after series 1." in made.screen.sentences
 
 

@@ -91,9 +91,7 @@ class Month:
         for run in kept:
             rows = query.histograms(run)
             found[run.id] = {
-                row.target: self._pair(
-                    row.target, run.manifest["started_at"], row.values, row.counts
-                )
+                row.target: self._pair(row.target, run.manifest.started_at, row.values, row.counts)
                 for row in rows
             }
         without = {run.id for run in kept}

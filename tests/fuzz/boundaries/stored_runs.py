@@ -20,11 +20,11 @@ from nephoscope.features.history import series
 from nephoscope.measure.runs import journal
 from nephoscope.report import report_files
 from nephoscope.results import analyse_run
-from nephoscope.results.past import past
+from nephoscope.results.earlier_runs import times_of_earlier_runs
 from nephoscope.store import Store, day_files, index, merged_trials, summary
 from nephoscope.store import journal as store_journal
 from nephoscope.store.digests import digest_of
-from nephoscope.store.manifest import write_manifest
+from nephoscope.store.manifest import RunManifest, write_manifest
 
 from ..boundary import JSON, JSON_LINES, Boundary, json_bytes, json_lines
 
@@ -102,7 +102,7 @@ def _ended_run() -> tuple[dict[str, Any], bytes, bytes, bytes]:
         index.RunIndex(Store(folder)).whole()
         samples, records = merged_trials.paths(run.trials_path)
         listed = (Path(folder) / "runs" / index.FILE).read_bytes()
-        return dict(run.manifest), records.read_bytes(), samples.read_bytes(), listed
+        return dict(run.manifest.stored), records.read_bytes(), samples.read_bytes(), listed
 
 
 def _merged(records: bytes, samples: bytes = b"") -> object:
@@ -117,7 +117,8 @@ def _merged(records: bytes, samples: bytes = b"") -> object:
         sums = {"samples_sha256": digest_of(samples), "records_sha256": digest_of(records)}
         results = []
         for entry in (manifest["merged_trials"], {**manifest["merged_trials"], **sums}):
-            write_manifest(trials.parent, {**manifest, "id": _RUN, "merged_trials": entry})
+            values = {**manifest, "id": _RUN, "merged_trials": entry}
+            write_manifest(trials.parent, RunManifest.of(values))
             run = Store(folder).open(_RUN)
             results.append((run.integrity(), store_factory.exported([run], "csv")))
         return results
@@ -146,7 +147,12 @@ def _analyse(manifest: bytes, trial: bytes, journal_lines: bytes = b"") -> objec
         run = Store(folder).open(_RUN)
         with run.hold():  # so that the process that the journal names is looked for
             run.holder()
-        return run.integrity(), run.status, journal.lines(run.events()), past(Store(folder))
+        return (
+            run.integrity(),
+            run.status,
+            journal.lines(run.events()),
+            times_of_earlier_runs(Store(folder)),
+        )
 
 
 BOUNDARIES = (

@@ -50,18 +50,18 @@ def test_every_noisy_trial_stands_between_two_quiet_ones_of_its_own(
     assert set(pairs_of(steps)) == set(active)
     counts = Counter(pairs_of(steps))
     assert all(counts[pair] == 1 for pair in active if pair in quiet)
-    assert len({(step.pair, step.turn) for step in steps}) == len(steps)
+    assert len({(step.pair, step.repeat_index) for step in steps}) == len(steps)
     for at, step in enumerate(steps):
         calm = quiet.get(step.pair)
         if calm not in active:
             assert step.quiet is None
             continue
         assert step.quiet == calm
-        assert (steps[at - 1].pair, steps[at - 1].turn) == (calm, step.before)
-        assert (steps[at + 1].pair, steps[at + 1].turn) == (calm, step.after)
+        assert (steps[at - 1].pair, steps[at - 1].repeat_index) == (calm, step.before)
+        assert (steps[at + 1].pair, steps[at + 1].repeat_index) == (calm, step.after)
     # Turns of a quiet one count from 0 in the order of execution.
     for calm in set(quiet.values()) & set(active):
-        turns = [step.turn for step in steps if step.pair == calm]
+        turns = [step.repeat_index for step in steps if step.pair == calm]
         assert turns == list(range(len(turns)))
 
 
@@ -113,7 +113,7 @@ def test_rounds_and_seeds_give_fresh_orders_of_noisy_ones_and_of_victims() -> No
 def test_without_baselines_the_order_is_random_as_ever() -> None:
     active = [(n, "a") for n in range(6)]
     steps = order_aba_round(3, 1, active, {}, {})
-    assert {step.turn for step in steps} == {0}
+    assert {step.repeat_index for step in steps} == {0}
     assert Counter(pairs_of(steps)) == Counter(active)
 
 

@@ -14,9 +14,9 @@ from nephoscope.measure.plans.estimate import (
     MEASURED,
     OVERHEAD_S,
     UNKNOWN_S,
-    Past,
+    EarlierRuns,
+    earlier_runs_key,
     money_spent,
-    past_key,
 )
 from nephoscope.measure.plans.estimate import Estimate as PlanEstimate
 from nephoscope.measure.plans.files.load import from_values
@@ -27,7 +27,7 @@ from .factory import CATALOG
 TARGETS = [{"name": "a", "per_hour": 1.5}, {"name": "b", "per_hour": 0.5}]
 
 
-def made(past: Past | None = None, **more: Any) -> tuple[Plan, PlanEstimate]:
+def made(earlier_runs: EarlierRuns | None = None, **more: Any) -> tuple[Plan, PlanEstimate]:
     values = {
         "name": "p",
         "warmup": 1,
@@ -36,7 +36,7 @@ def made(past: Past | None = None, **more: Any) -> tuple[Plan, PlanEstimate]:
         **more,
     }
     plan = from_values(values, CATALOG, lambda loc: f"{'.'.join(map(str, loc))}: ")
-    return plan, estimate(plan, expand(plan, CATALOG), CATALOG, past)
+    return plan, estimate(plan, expand(plan, CATALOG), CATALOG, earlier_runs)
 
 
 TRIAL_S = 1 + OVERHEAD_S["local"]
@@ -56,10 +56,10 @@ def test_trials_and_time_are_rounds_times_alternatives_times_seconds() -> None:
 def test_earlier_trials_with_the_same_parameters_are_believed_first() -> None:
     spec = CATALOG.benchmark("load.work")
     # A default that is written out is the same parameter as one that is not.
-    key = past_key(spec, {"duration_ns": 10**9, "strength": 1})
+    key = earlier_runs_key(spec, {"duration_ns": 10**9, "strength": 1})
     _, found = made({key: [3.0, 5.0, 4.0]})
     assert (found.settings[0].seconds, found.settings[0].how) == (4.0, MEASURED)
-    other = past_key(spec, {"duration_ns": 2 * 10**9})
+    other = earlier_runs_key(spec, {"duration_ns": 2 * 10**9})
     _, guessed = made({other: [3.0]})
     assert guessed.settings[0].how == GUESSED
 

@@ -20,9 +20,9 @@ Answer = Callable[[str, Mapping[str, Any], int], TargetTrial]
 """Target name, params and number of the call -> the trial."""
 
 
-def good(value: float = 100.0, **beside: Any) -> TargetTrial:
+def good(value: float = 100.0, **counters: Any) -> TargetTrial:
     """A trial of `null` with one value."""
-    return TargetTrial((Sample("null_ns", value),), {}, Done(1_000_000, 1, beside), None)
+    return TargetTrial((Sample("null_ns", value),), {}, Done(1_000_000, 1, counters), None)
 
 
 def failed(name: str = "no_luck", exit_code: int = 3) -> TargetTrial:

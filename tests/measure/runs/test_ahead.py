@@ -14,7 +14,7 @@ from tests.unmerged import unmerge
 
 from nephoscope.core.errors import BenchmarkFailed
 from nephoscope.measure import plans, runs
-from nephoscope.measure.runs.schedule.concurrency import run_in_parallel
+from nephoscope.measure.runs.concurrency import run_in_parallel
 from nephoscope.store import Store
 
 from .factory import Fakes, failed, good
@@ -151,7 +151,7 @@ def test_so_many_at_once_in_order_and_none_after_one_that_says_so() -> None:
         return runs_on
 
     jobs = [job(number) for number in range(8)]
-    assert not asyncio.run(run_in_parallel(jobs, 2))
+    assert not asyncio.run(run_in_parallel(jobs, lambda job: job(), 2))
     assert begun[:4] == [0, 1, 2, 3]
     assert len(begun) < 7
 
@@ -171,5 +171,5 @@ def test_a_failure_ends_the_others_and_is_raised() -> None:
         return True
 
     with pytest.raises(ValueError, match="x"):
-        asyncio.run(run_in_parallel([fails, lasts], 2))
+        asyncio.run(run_in_parallel([fails, lasts], lambda job: job(), 2))
     assert ended == ["it"]

@@ -71,7 +71,7 @@ def test_every_noisy_trial_tells_the_quiet_ones_on_both_sides(tmp_path: Path) ->
     check(records)
     warm = [record for record in records if record.key.round < 1]
     assert all(record.around == {} for record in warm)
-    assert {record.key.turn for record in warm} == {0}
+    assert {record.key.repeat_index for record in warm} == {0}
     orders = [[level(r) for r in records if r.key.round == n] for n in range(1, ROUNDS + 1)]
     again = execute(tmp_path / "again", Fakes(), plan_of()).records()
     assert orders == [[level(r) for r in again if r.key.round == n] for n in range(1, ROUNDS + 1)]

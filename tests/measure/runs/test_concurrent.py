@@ -11,7 +11,7 @@ from tests.unmerged import unmerge
 
 from nephoscope.core.model import Setting, TrialStatus
 from nephoscope.measure import plans, runs
-from nephoscope.measure.runs.schedule.concurrency import run_on_free_machines
+from nephoscope.measure.runs.concurrency import run_on_free_machines
 from nephoscope.measure.runs.schedule.groups import Group
 from nephoscope.store import Store
 

@@ -169,7 +169,7 @@ def test_a_load_runs_around_the_trial_and_its_samples_are_kept(tmp_path: Path) -
             ("b", "load_ratio", 0.5, '{"load":"noise"}')
         ]
     # The load's samples are no repetitions on which the trial's stopping rests.
-    assert {outcome["n"] for outcome in run.manifest["outcomes"]} == {6}
+    assert {outcome["n"] for outcome in run.manifest.outcomes} == {6}
 
 
 @pytest.mark.usefixtures("load")

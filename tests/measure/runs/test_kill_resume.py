@@ -87,7 +87,7 @@ def check(run: StoredRun) -> None:
     assert sorted(record.key.name for record in records) == sorted(expected())
     assert [record.position for record in records] == list(range(len(records)))
     assert all(record.status is TrialStatus.VALID for record in records)
-    seed = int(run.manifest["seed"])
+    seed = int(run.manifest.seed)
     for number in range(ROUNDS + 1):
         pairs = [(r.key.setting, r.key.target) for r in records if r.key.round == number]
         assert pairs == order_round(seed, number, pairs)

@@ -62,17 +62,17 @@ def test_a_target_that_comes_back_misses_one_round_and_catches_up(tmp_path: Path
     assert 1 <= len(lost) <= 2
     assert any(r.reasons[0].startswith("in phase measure: b is gone: b hung up.") for r in lost)
     assert valid(run, "a") == valid(run, "b") == 2 * ROUNDS
-    assert run.manifest["lost"] == {}
-    assert {outcome["n"] for outcome in run.manifest["outcomes"]} == {ROUNDS}
+    assert run.manifest.lost == {}
+    assert {outcome["n"] for outcome in run.manifest.outcomes} == {ROUNDS}
 
 
 def test_a_target_that_stays_away_is_given_up_and_the_other_goes_on(tmp_path: Path) -> None:
     fakes = Fakes(dies("b", range(3, 4)), gone={"b": range(2, 100)})
     run = execute(tmp_path, fakes)
     assert run.state == "measured"
-    assert list(run.manifest["lost"]) == ["b"]
-    words: dict[str, set[str]] = {o["target"]: set() for o in run.manifest["outcomes"]}
-    for outcome in run.manifest["outcomes"]:
+    assert list(run.manifest.lost) == ["b"]
+    words: dict[str, set[str]] = {o["target"]: set() for o in run.manifest.outcomes}
+    for outcome in run.manifest.outcomes:
         words[outcome["target"]].add(outcome["word"])
     assert words["b"] == {"target_lost"}
     assert "target_lost" not in words["a"]
@@ -82,7 +82,7 @@ def test_a_target_that_stays_away_is_given_up_and_the_other_goes_on(tmp_path: Pa
     # Lost in the second round, tried again at the next two, then given up before the fourth trial.
     assert lost_rounds <= {2, 3, 4}
     assert fakes.log.count(("b", "open")) == 3
-    assert any("b cannot be reached" in sentence for sentence in run.manifest["refused"])
+    assert any("b cannot be reached" in sentence for sentence in run.manifest.refused)
 
 
 def test_when_no_target_is_left_the_run_can_go_on_later(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_what_needs_the_lost_target_is_not_tried(tmp_path: Path) -> None:
 
     run = runs.execute(plan, Store(tmp_path), targets=make)
     assert valid(run, "a") == 2
-    assert {o["word"] for o in run.manifest["outcomes"]} == {"target_lost"}
+    assert {o["word"] for o in run.manifest.outcomes} == {"target_lost"}
     reasons = [r.reasons[0] for r in run.records() if r.failure_name == "target_lost"]
     assert reasons[0].startswith("in phase start: b is gone")
     assert all(reason.startswith("not tried: b is gone") for reason in reasons[1:])
@@ -145,7 +145,7 @@ def test_a_setting_that_takes_its_target_away_each_time_is_not_tried_for_ever(
         return good()
 
     run = execute(tmp_path, Fakes(answer))
-    words = {(o["target"], o["factors"]["value"]): o["word"] for o in run.manifest["outcomes"]}
+    words = {(o["target"], o["factors"]["value"]): o["word"] for o in run.manifest.outcomes}
     assert words["b", 2.0] == "target_lost"
     assert valid(run, "a") == 2 * ROUNDS
 
@@ -156,21 +156,21 @@ def test_a_patient_run_goes_on_without_a_target_that_cannot_be_opened(tmp_path: 
         execute(tmp_path, fakes)
     run = runs.execute(plan_of(), Store(tmp_path), targets=fakes.make, fresh=True, absent={})
     assert valid(run, "a") == 2 * ROUNDS
-    assert run.manifest["lost"] == {"b": "b cannot be reached. Look for it."}
+    assert run.manifest.lost == {"b": "b cannot be reached. Look for it."}
 
 
 def test_a_target_that_answers_after_a_failed_opening_is_measured(tmp_path: Path) -> None:
     fakes = Fakes(gone={"b": range(1, 2)})
     run = runs.execute(plan_of(), Store(tmp_path), targets=fakes.make, absent={})
     assert valid(run, "a") == valid(run, "b") == 2 * ROUNDS
-    assert run.manifest["lost"] == {}
+    assert run.manifest.lost == {}
 
 
 def test_an_absent_target_is_not_tried_and_stands_among_the_lost(tmp_path: Path) -> None:
     fakes = Fakes()
     run = runs.execute(plan_of(), Store(tmp_path), targets=fakes.make, absent={"b": "It rests."})
     assert (valid(run, "a"), valid(run, "b")) == (2 * ROUNDS, 0)
-    assert run.manifest["lost"] == {"b": "It rests."}
+    assert run.manifest.lost == {"b": "It rests."}
     assert all(name != "b" for name, _ in fakes.log)
 
 

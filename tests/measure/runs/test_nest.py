@@ -79,7 +79,7 @@ def test_each_cell_is_booted_and_told_with_its_trials(tmp_path: Path) -> None:
     assert warm == [0, -1, -2, -3], "each cell is warmed up"
     order = [(r.benchmark, r.key.round) for r in run.records()]
     assert order[:5] == [("host.boot", 1), ("null", 0), ("null", 1), ("null", 2), ("null", 3)]
-    (outcome,) = run.manifest["outcomes"]
+    (outcome,) = run.manifest.outcomes
     assert (outcome["word"], outcome["n"]) == ("measured", 12)
 
 

@@ -46,8 +46,8 @@ def test_every_alternative_once_a_round_in_the_seeds_order(tmp_path: Path) -> No
         pairs = [(r.key.setting, r.key.target) for r in records if r.key.round == number]
         assert pairs == plans.order_round(3, number, sorted(pairs))
     assert {what for _, what in fakes.log} >= {"open", "close"}
-    assert (run.state, len(run.manifest["outcomes"])) == ("measured", 4)
-    assert set(run.manifest["fingerprints"]) == {"a", "b"}
+    assert (run.state, len(run.manifest.outcomes)) == ("measured", 4)
+    assert set(run.manifest.fingerprints) == {"a", "b"}
 
 
 def test_a_measured_run_is_not_measured_again_until_it_is_reported(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_a_refused_setting_is_told_and_the_others_go_on(tmp_path: Path) -> None:
     refusals = [r for r in run.records() if r.status is TrialStatus.FAILED]
     assert len(refusals) == 3
     assert {r.failure_name for r in refusals} == {"no_direct_io"}
-    (sentence,) = run.manifest["refused"]
+    (sentence,) = run.manifest.refused
     assert sentence.startswith("null value=2.0 on local: it failed 3 times in a row: in phase ")
     assert sentence.endswith("measure: No luck. Try later.")
     assert run.state == "measured"
@@ -259,7 +259,7 @@ def test_a_run_is_resumed_where_its_relative_paths_mean_the_same(
         monkeypatch.chdir(here)
     run = execute(tmp_path, fakes, plan)
     assert len(Store(tmp_path).ids()) == 1
-    assert run.manifest["fingerprints"]["local"]["directory"] == str(here)
+    assert run.manifest.fingerprints["local"]["directory"] == str(here)
 
 
 @pytest.mark.parametrize("exit_code", [2, 3, 4])
@@ -297,7 +297,7 @@ def test_the_budget_counts_all_sessions(tmp_path: Path) -> None:
     fakes = Fakes(lambda *_: good())
     run = execute(tmp_path, fakes, plan_of(budget="60s"))
     spent_s = sum(record.spent_s for record in run.records())
-    assert run.manifest["spent_s"] == pytest.approx(spent_s, abs=0.01)
+    assert run.manifest.spent_s == pytest.approx(spent_s, abs=0.01)
     assert 0 < spent_s < 60
 
 
@@ -314,7 +314,7 @@ def test_a_trial_may_not_outlast_the_budgets_hard_limit(tmp_path: Path) -> None:
     assert timeouts_s[:4] == [120.0] * 4
     assert all(timeout_s <= 5 * 1.3 for timeout_s in timeouts_s[4:])
     assert len(run.records()) == 5
-    assert {outcome["word"] for outcome in run.manifest["outcomes"]} == {"budget"}
+    assert {outcome["word"] for outcome in run.manifest.outcomes} == {"budget"}
     assert any(event["event"] == "trial_cut_short_by_budget" for event in run.events())
 
 
@@ -366,7 +366,7 @@ def test_a_limit_ends_a_run_with_the_trials_before_it(tmp_path: Path) -> None:
     assert 1 <= time.monotonic() - began_s < 30
     assert [record.status for record in run.records()] == [TrialStatus.VALID]
     assert run.state == "measured"
-    assert {one["word"] for one in run.manifest["outcomes"]} == {"budget"}
+    assert {one["word"] for one in run.manifest.outcomes} == {"budget"}
     assert any(event["event"] == "time_limit_reached" for event in run.events())
 
 

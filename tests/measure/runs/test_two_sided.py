@@ -32,7 +32,7 @@ class ServingTarget(FakeTarget):
             async def with_counters() -> TargetTrial:
                 trial = await counted()
                 assert trial.done is not None
-                return replace(trial, done=replace(trial.done, beside=counters))
+                return replace(trial, done=replace(trial.done, counters=counters))
 
             running._counted = with_counters  # type: ignore[method-assign]
         return running
@@ -92,11 +92,11 @@ def test_the_counters_are_those_of_the_target_and_the_clients_stand_beside_them(
     fakes = Fakes(lambda *_: good(busy_ratio=0.25, own_busy_cpus=0.98, psi_cpu_some_ratio=0.5))
     run = execute(tmp_path, fakes, plan_of(CLIENT))
     for record in run.records():
-        assert record.beside["busy_ratio"] == 0.75
-        assert record.beside["client_own_busy_cpus"] == 0.98
-        assert "psi_cpu_some_ratio" not in record.beside
+        assert record.counters["busy_ratio"] == 0.75
+        assert record.counters["client_own_busy_cpus"] == 0.98
+        assert "psi_cpu_some_ratio" not in record.counters
     own = execute(tmp_path, fakes, plan_of({"peer": "self", "on": ["vm1", "vm2"]}))
-    assert {record.beside["busy_ratio"] for record in own.records()} == {0.25}
+    assert {record.counters["busy_ratio"] for record in own.records()} == {0.25}
 
 
 def test_a_throttled_server_and_a_throttled_client_are_told_apart(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def test_a_whole_trial() -> None:
         Sample("null_ns", 3.0, 7, 10, factors),
     )
     assert trial.done is not None
-    assert (trial.done.notes, trial.done.beside) == (("a note",), {"steal_ratio": None})
+    assert (trial.done.notes, trial.done.counters) == (("a note",), {"steal_ratio": None})
     assert (trial.done.started_wall_ns, trial.done.elapsed_ns) == (1_700_000_000_000_000_000, 5)
 
 

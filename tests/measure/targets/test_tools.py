@@ -50,7 +50,7 @@ def test_a_trial_has_the_tool_s_figures_and_the_machine_s_counters() -> None:
     trial = wrapped_by(POSTMARK, "1.51")(lines(tool("study"), done()), 0, "")
     assert trial.failure is None
     assert trial.done is not None
-    assert trial.done.beside == {"load_1m": 0.5}
+    assert trial.done.counters == {"load_1m": 0.5}
     assert trial.done.notes == ("A note.",)
     assert trial.done.samples == len(trial.samples) + 1
     document = trial.documents["tool"]

@@ -41,7 +41,7 @@ def values(run: StoredRun, metric: str) -> list[float]:
 
 
 def said(run: StoredRun) -> str:
-    return " ".join(run.manifest["refused"])
+    return " ".join(run.manifest.refused)
 
 
 def k6(rate: float) -> dict[str, Any]:
@@ -138,7 +138,7 @@ def test_repetitions_by_default_are_stated(folder: Folder) -> None:
     one, two = ({"results": [{"command": "x", "times": [time]}]} for time in (1.0, 2.0))
     run = folder.take(folder.write("1.json", one), folder.write("2.json", two))
     assert "The 2 files are taken as repetitions" in said(run)
-    assert run.manifest["imported"]["time_from"] == "mtime"
+    assert run.manifest.imported["time_from"] == "mtime"
 
 
 def test_copies_count_once(folder: Folder) -> None:
@@ -180,9 +180,9 @@ def test_a_longer_version_of_a_file(folder: Folder) -> None:
 def test_the_manifest_says_what_was_imported_and_when(folder: Folder) -> None:
     file = folder.write("r.json", iperf3(1000, 1e6))
     run = folder.take(file)
-    record = run.manifest["imported"]
+    record = run.manifest.imported
     assert (record["time_from"], record["left_out"]) == ("content", 0)
     assert record["files"][0]["name"] == "r.json"
     assert record["files"][0]["bytes"] == file.stat().st_size
     assert record["at"] > 1.7e9
-    assert run.manifest["started_at"] == 1000
+    assert run.manifest.started_at == 1000

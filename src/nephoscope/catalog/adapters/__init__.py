@@ -8,10 +8,18 @@ run here.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator, Mapping
+from functools import cached_property
 from importlib import import_module
 from typing import Any
 
-from nephoscope.catalog import MEANING, MEANING_OF_METRIC, BenchmarkSpec, check_resource
+from nephoscope.catalog import (
+    MEANING,
+    MEANING_OF_METRIC,
+    BenchmarkSpec,
+    adapters_of_other_packages,
+    check_resource,
+)
 from nephoscope.catalog.adapters.frame import Adapter, Command, Output, Server, ToolError
 
 _FILES = """
@@ -28,18 +36,36 @@ def _adapters_of(file: str) -> tuple[Adapter, ...]:
     return several or (module.ADAPTER,)
 
 
-ADAPTERS: dict[str, Adapter] = {
-    adapter.spec.id: adapter for file in _FILES.split() for adapter in _adapters_of(file)
-}
-"""Name of the benchmark -> its adapter."""
+_OWN = {adapter.spec.id: adapter for file in _FILES.split() for adapter in _adapters_of(file)}
 
-for _adapter in ADAPTERS.values():
+
+class _Adapters(Mapping[str, Adapter]):
+    """All adapters. Those of other packages import this module: they are found at the first use."""
+
+    @cached_property
+    def _every(self) -> dict[str, Adapter]:
+        return {**_OWN, **{one.spec.id: one for one in adapters_of_other_packages()}}
+
+    def __getitem__(self, name: str) -> Adapter:
+        return _OWN.get(name) or self._every[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._every)
+
+    def __len__(self) -> int:
+        return len(self._every)
+
+
+ADAPTERS = _Adapters()
+"""Name of the benchmark -> its adapter, those of other packages last."""
+
+for _adapter in _OWN.values():
     check_resource(_adapter.spec)
 
 
 def document() -> dict[str, Any]:
-    """All declarations, as the built adapters.json has them."""
-    specs = [adapter.spec for adapter in ADAPTERS.values()]
+    """All declarations of this program, as the built adapters.json has them."""
+    specs = [adapter.spec for adapter in _OWN.values()]
     return {"adapters": [_without_nothing(dataclasses.asdict(spec)) for spec in specs]}
 
 

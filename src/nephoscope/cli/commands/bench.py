@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
-from nephoscope.cli.commands.command_lines.options import (
-    CommandOptions,
-    given_options,
-    with_command_options,
-)
+from nephoscope.cli.commands.command_lines.options import CommandOptions, given_options
 from nephoscope.cli.kit import measuring, options, output
-from nephoscope.cli.kit.options import Count, option
+from nephoscope.cli.kit.command import MEASURES, command
+from nephoscope.cli.kit.documents import RESULT
+from nephoscope.cli.kit.named import BENCHMARK, TARGET, Named, parameters_of
+from nephoscope.cli.kit.options import Count, argument, option
 from nephoscope.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -29,44 +27,37 @@ DEFAULT_BUDGET_S = 10.0
 SLOWER_THAN_GUESSED = 1.5
 """Factor on the estimated time of these rounds: starting a server is in no parameter."""
 
+_SETS = options.SETS.with_settings(type=Named(names=parameters_of))
 
-@click.command()
-@click.argument("benchmark", metavar="[ID]", required=False)
-@with_command_options
-@options.SETS
-@options.TARGETS
-@option(
-    "--peer",
-    "TARGET",
-    "Host of the server of a benchmark with client and server; each --target is a client "
-    "[default: each --target serves itself].",
-)
-@option(
-    "--client",
-    "TARGET",
-    "Host of the client of a benchmark with client and server; each --target is a server.",
-)
-@option("--repetitions", Count(1, 100_000), "Number of trials.")
-@options.BUDGET
-@options.SEED
-@options.LABELS
-@options.STORE
-@options.FULL_REPORT
-@options.JSON
-def bench(
-    benchmark: str | None,
-    command_options: CommandOptions,
-    values: dict[str, str],
-    targets: Sequence[str],
-    peer: str | None,
-    client: str | None,
-    repetitions: int | None,
-    budget: float | None,
-    seed: int | None,
-    store: Path | None,
-    full_report: bool,
-    as_json: bool,
-) -> int:
+
+@dataclass(frozen=True, slots=True)
+class _BenchArguments:
+    benchmark: str | None = argument(BENCHMARK, metavar="[ID]", required=False)
+    command_lines: CommandOptions = options.group(CommandOptions)
+    values: dict[str, str] = _SETS
+    targets: Sequence[str] = options.TARGETS
+    peer: str | None = option(
+        "--peer",
+        TARGET,
+        "Host of the server of a benchmark with client and server; each --target is a client "
+        "[default: each --target serves itself].",
+    )
+    client: str | None = option(
+        "--client",
+        TARGET,
+        "Host of the client of a benchmark with client and server; each --target is a server.",
+    )
+    repetitions: int | None = option("--repetitions", Count(1, 100_000), "Number of trials.")
+    budget: float | None = options.BUDGET
+    seed: int | None = options.SEED
+    labels: Mapping[str, str] = options.LABELS
+    store: Path | None = options.STORE
+    full_report: bool = options.FULL_REPORT
+    as_json: bool = options.JSON
+
+
+@command(prints=RESULT, requests=MEASURES)
+def bench(args: _BenchArguments) -> int:
     """Measure one benchmark, or compare command lines.
 
     ID is the name of a benchmark; `nephoscope list` prints them. TARGET is local,
@@ -86,18 +77,28 @@ def bench(
     nephoscope bench --command 'grep -r foo src' --command 'rg foo src'
     nephoscope bench -L n 1,2,4 -p 'make clean' --command 'make -j {n}'
     """
-    if command_options.commands:
+    if args.command_lines.commands:
         _refuse_beside_commands(
-            benchmark=benchmark, peer=peer, client=client, repetitions=repetitions
+            benchmark=args.benchmark,
+            peer=args.peer,
+            client=args.client,
+            repetitions=args.repetitions,
         )
-        if len(targets) > 1:
+        if len(args.targets) > 1:
             raise UsageError(
                 "--command takes one --target.",
                 "Write a plan with the benchmark `command` on both targets, and run it.",
             )
-        target = targets[0] if targets else "local"
+        target = args.targets[0] if args.targets else "local"
         return _bench_commands(
-            command_options, values, target, budget, seed, store, full_report, as_json
+            args.command_lines,
+            args.values,
+            target,
+            args.budget,
+            args.seed,
+            args.store,
+            args.full_report,
+            args.as_json,
         )
     if unused := given_options():
         raise UsageError(
@@ -105,43 +106,39 @@ def bench(
             "Write --command 'PROGRAM ARGUMENTS'; --repetitions sets the number of "
             "rounds of a benchmark.",
         )
-    if benchmark is None:
+    if args.benchmark is None:
         raise UsageError(
             "Nothing to measure: neither ID nor --command is given.",
             "Run `nephoscope list` for the benchmarks.",
         )
     from nephoscope import catalog
     from nephoscope.measure import plans
+    from nephoscope.store import Store
 
     known = catalog.load()
-    spec = known.benchmark(benchmark)
-    _check_ends(spec, values, targets, peer, client)
+    spec = known.benchmark(args.benchmark)
+    _check_ends(spec, args.values, args.targets, args.peer, args.client)
     default = "sim" if spec.kind == catalog.SIMULATION else "local"
-    records = options.targets(targets or [default])
-    peers, clients = (options.targets([one] if one else []) for one in (peer, client))
+    records = options.targets(args.targets or [default])
+    peers, clients = (options.targets([one] if one else []) for one in (args.peer, args.client))
     plan = plans.single(
-        benchmark,
-        values,
+        args.benchmark,
+        args.values,
         records,
         peer=next((one for one in peers if one not in records), None),
         client=next(iter(clients), None),
-        budget_s=budget,
-        seed=seed,
-        rounds=repetitions,
+        budget_s=args.budget,
+        seed=args.seed,
+        rounds=args.repetitions,
         known=known,
     )
-    if budget is None and repetitions is None:
+    if args.budget is None and args.repetitions is None:
         plan = plan.model_copy(update={"budget_s": _default_budget_s(plan, known)})
     # Always a new run: nothing that was measured earlier is taken for `now`.
-    return measuring.measure(
-        plan,
-        store=store,
-        as_json=as_json,
-        full=full_report,
-        fresh=True,
-        # The report of several targets begins with their comparison.
-        table=len(records) == 1,
-    )
+    run = measuring.executed(plan, Store(args.store), fresh=True)
+    # The report of several targets begins with their comparison.
+    table = len(records) == 1
+    return measuring.present(run, as_json=args.as_json, full=args.full_report, table=table)
 
 
 def _check_ends(

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-import click
-
 from nephoscope.cli.kit import configuration, options, output
+from nephoscope.cli.kit.command import Document, Query, command
+from nephoscope.cli.kit.configuration import Value
 
 
-@click.command()
-@options.JSON
-def config(as_json: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """The configuration. file: its path, whether or not it exists."""
+
+    file: str | None
+    values: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _ConfigArguments:
+    as_json: bool = options.JSON
+
+
+@command(prints=Document("configuration", Configuration), requests=Query())
+def config(args: _ConfigArguments) -> None:
     """Print the configuration and the source of each value.
 
     An option takes precedence over the environment, the environment over the file, and the file
@@ -19,7 +32,7 @@ def config(as_json: bool) -> None:
     """
     path = configuration.file_path()
     values = configuration.values()
-    if as_json:
+    if args.as_json:
         output.document({"file": None if path is None else str(path), "values": values})
         return
     state = "not found" if path is None or not path.exists() else "read"

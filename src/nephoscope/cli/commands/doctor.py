@@ -4,29 +4,41 @@ from __future__ import annotations
 
 import os
 import textwrap
+from dataclasses import dataclass
 from pathlib import Path
-
-import click
 
 from nephoscope.cli.commands.checks.frame import LACKS, LIMITED, WORKS, Finding, Places
 from nephoscope.cli.kit import options, output
+from nephoscope.cli.kit.command import Document, Query, command
 
 _MARKS = {WORKS: "ok", LIMITED: "--", LACKS: "!!"}
 _NAME_WIDTH = 22
 
 
-@click.command()
-@options.STORE
-@options.JSON
-def doctor(store: Path | None, as_json: bool) -> int:
+@dataclass(frozen=True, slots=True)
+class HostCheck:
+    """Outcome of the checks of a host. ready: nothing that a survey needs is missing."""
+
+    ready: bool
+    checks: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _DoctorArguments:
+    store: Path | None = options.STORE
+    as_json: bool = options.JSON
+
+
+@command(prints=Document("host_check", HostCheck), requests=Query())
+def doctor(args: _DoctorArguments) -> int:
     """Check this host for missing tools and kernel features."""
     from nephoscope.cli.commands.checks.table import CHECKS
     from nephoscope.store import default_path
 
-    places = Places(store or default_path(), Path(os.environ.get("TMPDIR") or "/var/tmp"))
+    places = Places(args.store or default_path(), Path(os.environ.get("TMPDIR") or "/var/tmp"))
     results = [check(places) for check in CHECKS]
     lacking = [finding for finding in results if finding.state == LACKS and finding.needed]
-    if as_json:
+    if args.as_json:
         output.document({"ready": not lacking, "checks": results})
     else:
         output.say("\n".join(_lines(finding) for finding in results))

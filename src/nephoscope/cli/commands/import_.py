@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from nephoscope.cli.kit import measuring, metric_table, options, output
+from nephoscope.cli.kit.command import Excluded, command
+from nephoscope.cli.kit.documents import RESULT
+from nephoscope.cli.kit.options import argument, flag
 from nephoscope.core.errors import UsageError
 
 
@@ -22,31 +26,27 @@ class _Command(click.Command):
             formatter.write_text(f"Tools: {', '.join(formats.tools())}.")
 
 
-@click.command("import", cls=_Command)
-@click.argument("files", type=options.PATH, nargs=-1, required=True, metavar="FILE...")
-@options.repeated(
-    "--where", "KEY=VALUE", "Import only figures with this test, metric or factor, e.g. vendor=aws."
-)
-@click.option(
-    "--parallel",
-    is_flag=True,
-    help="Sum the files: parts of one run that ran at the same time, such as load generators.",
-)
-@click.option(
-    "--repetitions",
-    is_flag=True,
-    help="Count each file as one repetition: runs one after the other.",
-)
-@options.STORE
-@options.JSON
-def import_(
-    files: tuple[Path, ...],
-    where: tuple[str, ...],
-    parallel: bool,
-    repetitions: bool,
-    store: Path | None,
-    as_json: bool,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class _ImportArguments:
+    files: tuple[Path, ...] = argument(options.PATH, nargs=-1, required=True, metavar="FILE...")
+    where: tuple[str, ...] = options.repeated(
+        "--where",
+        "KEY=VALUE",
+        "Import only figures with this test, metric or factor, e.g. vendor=aws.",
+    )
+    parallel: bool = flag(
+        "--parallel",
+        "Sum the files: parts of one run that ran at the same time, such as load generators.",
+    )
+    repetitions: bool = flag(
+        "--repetitions", "Count each file as one repetition: runs one after the other."
+    )
+    store: Path | None = options.STORE
+    as_json: bool = options.JSON
+
+
+@command(cls=_Command, prints=RESULT, requests=Excluded("stores a run"))
+def import_(args: _ImportArguments) -> int:
     """Import results from other tools.
 
     FILE is a result file of one of the tools below, also compressed with gzip; its format is
@@ -58,19 +58,23 @@ def import_(
     from nephoscope.store import Store
     from nephoscope.store.imports import Arrangement, import_files
 
-    if parallel and repetitions:
+    if args.parallel and args.repetitions:
         raise UsageError(
             "--parallel and --repetitions exclude each other.",
             "Name the one that is true of the files.",
         )
     arrangement = (
-        Arrangement.PARALLEL if parallel else Arrangement.REPETITIONS if repetitions else None
+        Arrangement.PARALLEL
+        if args.parallel
+        else Arrangement.REPETITIONS
+        if args.repetitions
+        else None
     )
     run = import_files(
-        files,
-        Store(store),
-        options.sets(where, "--where vendor=aws"),
+        args.files,
+        Store(args.store),
+        options.sets(args.where, "--where vendor=aws"),
         arrangement=arrangement,
         note=output.warn,
     )
-    return measuring.present(run, as_json=as_json, text_of=metric_table.table)
+    return measuring.present(run, as_json=args.as_json, text_of=metric_table.table)

@@ -7,7 +7,7 @@ import os
 import shlex
 import time
 from collections.abc import Coroutine, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,6 +15,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from nephoscope.cli.kit import options, output
+from nephoscope.cli.kit.command import Document, Excluded, Query, command, group
+from nephoscope.cli.kit.documents import Rows
+from nephoscope.cli.kit.named import Named, hosts_of
+from nephoscope.cli.kit.options import argument
 from nephoscope.core import units
 from nephoscope.core.errors import Lacking, UsageError
 from nephoscope.core.reading.sentences import choices
@@ -27,15 +31,52 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 
 
-@click.group(cls=options.InOrder)
+@dataclass(frozen=True, slots=True)
+class CreatedLab:
+    """A lab that was created: its hosts and links. elapsed_s: duration of the creation."""
+
+    name: str
+    directory: str
+    warnings: tuple[str, ...]
+    hosts: Rows
+    links: Rows
+    elapsed_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Labs:
+    """Labs on this machine."""
+
+    labs: Rows
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedLabs:
+    """Labs that were removed."""
+
+    removed: Rows
+
+
+@dataclass(frozen=True, slots=True)
+class LabCheck:
+    """Outcomes of the checks of the lab's mechanisms."""
+
+    checks: Rows
+
+
+@group()
 def lab() -> None:
     """Emulate hosts and network links on this machine."""
 
 
-@lab.command()
-@click.argument("topology", type=options.PATH)
-@options.JSON
-def up(topology: Path, as_json: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class _LabUpArguments:
+    topology: Path = argument(options.PATH)
+    as_json: bool = options.JSON
+
+
+@command(lab, prints=Document("lab", CreatedLab), requests=Excluded("creates a lab"))
+def up(args: _LabUpArguments) -> None:
     """Create the lab that a topology file describes.
 
     If any part cannot be created, everything is removed again.
@@ -44,12 +85,12 @@ def up(topology: Path, as_json: bool) -> None:
     from nephoscope.measure.lab.provisioner import LABS
     from nephoscope.measure.provisioning import create_within
 
-    needs.require(f"nephoscope lab up {topology}")
+    needs.require(f"nephoscope lab up {args.topology}")
     began = time.monotonic()
-    spec = files.load(topology, here=True)
+    spec = files.load(args.topology, here=True)
     made = _carry_out(create_within(LABS, spec, hours=None, limit=None, say=output.log))
     seconds = time.monotonic() - began
-    if as_json:
+    if args.as_json:
         output.document({**_document(made), "elapsed_s": round(seconds, 3)})
         return
     output.say(
@@ -58,21 +99,25 @@ def up(topology: Path, as_json: bool) -> None:
     )
 
 
-@lab.command()
-@click.argument("name", required=False, metavar="[NAME|TOPOLOGY.yaml]")
-@options.flag("--all everything", "Remove all labs on this machine.")
-@options.JSON
-def down(name: str | None, everything: bool, as_json: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class _LabDownArguments:
+    name: str | None = argument(required=False, metavar="[NAME|TOPOLOGY.yaml]")
+    everything: bool = options.flag("--all", "Remove all labs on this machine.")
+    as_json: bool = options.JSON
+
+
+@command(lab, prints=Document("removed_labs", RemovedLabs), requests=Excluded("removes a lab"))
+def down(args: _LabDownArguments) -> None:
     """Remove a lab, including the remains of a killed one."""
     from nephoscope.measure.lab import needs
     from nephoscope.measure.lab.provisioner import LABS
 
-    if everything == (name is not None):
+    if args.everything == (args.name is not None):
         raise UsageError("Run `nephoscope lab down NAME` or `nephoscope lab down --all`.")
-    needs.require(f"nephoscope lab down {name or '--all'}")
+    needs.require(f"nephoscope lab down {args.name or '--all'}")
     here = [one.name for one in LABS.found()]
-    wanted = here if name is None else [_lab_name(name)]
-    if name is not None and wanted[0] not in here:
+    wanted = here if args.name is None else [_lab_name(args.name)]
+    if args.name is not None and wanted[0] not in here:
         raise UsageError(
             f"There is no lab named {wanted[0]} here.",
             choices("Labs here", here, "No lab is here, so there is nothing to remove."),
@@ -85,19 +130,23 @@ def down(name: str | None, everything: bool, as_json: bool) -> None:
         except UsageError as error:
             # One that another process is changing does not keep the others here.
             failures.append(error)
-    if as_json:
+    if args.as_json:
         output.document({"removed": removed})
     elif not removed and not failures:
         output.say("There are no labs on this machine.")
-    for gone in [] if as_json else removed:
+    for gone in [] if args.as_json else removed:
         output.say(_counted(gone))
     if failures:
         raise failures[0]
 
 
-@lab.command("list")
-@options.JSON
-def list_(as_json: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class _LabListArguments:
+    as_json: bool = options.JSON
+
+
+@command(lab, prints=Document("labs", Labs), requests=Query())
+def list_(args: _LabListArguments) -> None:
     """List labs: state, hosts and how their links are emulated."""
     from nephoscope.core import programs
     from nephoscope.measure.lab import needs
@@ -110,7 +159,7 @@ def list_(as_json: bool) -> None:
             f"Run `{programs.as_root('nephoscope lab list')}`.",
         )
     open_labs = {one.name: _open(one) for one in labs}
-    if as_json:
+    if args.as_json:
         output.document({"labs": [_listed(one, open_labs[one.name]) for one in labs]})
     elif not labs:
         output.say(
@@ -132,26 +181,32 @@ def _open(provisioned: Provisioned) -> Lab | None:
     return None
 
 
-@lab.command("exec", context_settings={"ignore_unknown_options": True})
-@click.argument("place", metavar="LAB/HOST")
-@click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="-- PROGRAM…")
-def exec_(place: str, program: Sequence[str]) -> None:
+@dataclass(frozen=True, slots=True)
+class _LabExecArguments:
+    place: str = argument(Named(names=hosts_of), metavar="LAB/HOST")
+    program: Sequence[str] = argument(click.UNPROCESSED, nargs=-1, metavar="-- PROGRAM…")
+
+
+@command(lab, context_settings={"ignore_unknown_options": True})
+def exec_(args: _LabExecArguments) -> None:
     """Run a program on a lab host; returns its exit code."""
     from nephoscope.measure.lab import needs
     from nephoscope.measure.lab.provisioner import LABS
 
-    name, slash, host_name = place.partition("/")
+    name, slash, host_name = args.place.partition("/")
     if not slash:
-        raise UsageError(f"'{place}' is not a lab host.", "Use LAB/HOST, for example office/a.")
-    if not program:
-        raise UsageError("Missing program.", f"Run `nephoscope lab exec {place} -- PROGRAM`.")
-    needs.require(f"nephoscope lab exec {place}")
+        raise UsageError(
+            f"'{args.place}' is not a lab host.", "Use LAB/HOST, for example office/a."
+        )
+    if not args.program:
+        raise UsageError("Missing program.", f"Run `nephoscope lab exec {args.place} -- PROGRAM`.")
+    needs.require(f"nephoscope lab exec {args.place}")
     hosts = LABS.open(name).hosts
     if host_name not in hosts:
         raise UsageError(
             f"Lab {name} has no host named '{host_name}'.", f"Hosts: {', '.join(hosts)}."
         )
-    words = inside(hosts[host_name], list(program))
+    words = inside(hosts[host_name], list(args.program))
     for stream in (1, 2):
         os.set_inheritable(stream, True)
     try:
@@ -191,11 +246,15 @@ def inside(host: Host, program: list[str]) -> list[str]:
     return [*entering(netns=guest.netns), *ssh]
 
 
-@lab.command()
-@click.argument("topology", type=options.PATH, required=False)
-@options.repeated("--only", "ID", "Prefix of the checks to run.")
-@options.JSON
-def check(topology: Path | None, only: Sequence[str], as_json: bool) -> int:
+@dataclass(frozen=True, slots=True)
+class _LabCheckArguments:
+    topology: Path | None = argument(options.PATH, required=False)
+    only: Sequence[str] = options.repeated("--only", "ID", "Prefix of the checks to run.")
+    as_json: bool = options.JSON
+
+
+@command(lab, prints=Document("lab_check", LabCheck), requests=Excluded("creates a lab"))
+def check(args: _LabCheckArguments) -> int:
     """Verify emulated limits and links by measuring them.
 
     With TOPOLOGY, checks whether this host can create that lab, and verifies the mechanisms and
@@ -205,19 +264,19 @@ def check(topology: Path | None, only: Sequence[str], as_json: bool) -> int:
     from nephoscope.measure.labcheck import frame, table
 
     needs.require("nephoscope lab check")
-    if topology is None:
+    if args.topology is None:
         checks = table.CHECKS
     else:
-        wanted = files.load(topology, here=True)
+        wanted = files.load(args.topology, here=True)
         _carry_out(frame.require_carried(wanted))
         checks = table.of_topology(wanted)
-    if only:
-        checks = tuple(one for one in checks if any(one.id.startswith(text) for text in only))
+    if args.only:
+        checks = tuple(one for one in checks if any(one.id.startswith(text) for text in args.only))
         if not checks:
             have = ", ".join(one.id for one in table.CHECKS)
-            raise UsageError(f"--only: no check begins with '{only[0]}'.", f"Checks: {have}.")
+            raise UsageError(f"--only: no check begins with '{args.only[0]}'.", f"Checks: {have}.")
     outcomes = _carry_out(frame.run_all(checks, output.log))
-    if as_json:
+    if args.as_json:
         output.document({"checks": [one.as_dict() for one in outcomes]})
     else:
         output.say(_table(outcomes))
@@ -264,12 +323,7 @@ def _host(host: Host) -> dict[str, Any]:
 
 def _listed(state: Provisioned, lab: Lab | None) -> dict[str, Any]:
     since = None if state.since is None else datetime.fromtimestamp(state.since, UTC).isoformat()
-    document = {
-        "name": state.name,
-        "state": state.state,
-        "problem": state.problem,
-        "since": since,
-    }
+    document = {"name": state.name, "state": state.state, "problem": state.problem, "since": since}
     return {**(_document(lab) if lab else {"hosts": list(state.hosts)}), **document}
 
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import dataclasses
 import shutil
 import textwrap
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import click
-
+from nephoscope.catalog import BenchmarkSpec
 from nephoscope.cli.kit import options, output
+from nephoscope.cli.kit.command import Document, Query, command
+from nephoscope.cli.kit.documents import Rows
+from nephoscope.cli.kit.named import BENCHMARK
+from nephoscope.cli.kit.options import argument
 from nephoscope.core import units
 
 if TYPE_CHECKING:
@@ -18,24 +22,45 @@ if TYPE_CHECKING:
 _WORTH_SCALING = {"ns", "bytes"}
 
 
-@click.command("list")
-@click.argument("benchmark", required=False)
-@options.JSON
-def list_(benchmark: str | None, as_json: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class Benchmarks:
+    """All benchmarks."""
+
+    benchmarks: Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark(BenchmarkSpec):
+    """A benchmark's declaration. here: path of an adapter's tool on this host, or null."""
+
+    here: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _ListArguments:
+    benchmark: str | None = argument(BENCHMARK, required=False)
+    as_json: bool = options.JSON
+
+
+@command(
+    prints={"": Document("benchmarks", Benchmarks), "BENCHMARK": Document("benchmark", Benchmark)},
+    requests=Query(),
+)
+def list_(args: _ListArguments) -> None:
     """List benchmarks, or describe one: parameters and metrics."""
     from nephoscope import catalog
 
     contracts = catalog.load()
-    if benchmark is None:
+    if args.benchmark is None:
         specs = list(contracts.benchmarks.values())
-        if as_json:
+        if args.as_json:
             output.document({"benchmarks": [_as_json(spec) for spec in specs]})
         else:
             output.say("\n\n".join(_summary(spec) for spec in specs))
             output.say("\nRun `nephoscope list BENCHMARK` for its parameters, metrics and method.")
         return
-    spec = contracts.benchmark(benchmark)
-    if as_json:
+    spec = contracts.benchmark(args.benchmark)
+    if args.as_json:
         output.document(_as_json(spec))
     else:
         output.say(_page(spec))

@@ -2,64 +2,70 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-import click
-
 from nephoscope.cli.kit import measuring, options
+from nephoscope.cli.kit.command import Query, command
+from nephoscope.cli.kit.documents import PREVIEW, RESULT
+from nephoscope.cli.kit.options import argument
+from nephoscope.features.comparison.documents import REPEATS
 
 
-@click.command()
-@click.argument("plan", type=options.PATH)
-@options.set_option("Override a value of the plan by its path, e.g. repeat.min=20.", "PATH=VALUE")
-@options.SEED
-@options.BUDGET
-@options.REPEAT_RUNS
-@options.GAP
-@options.LABELS
-@options.STORE
-@options.FULL_REPORT
-@options.JSON
-@options.FRESH
-@options.DRY_RUN
-def run(
-    plan: Path,
-    values: dict[str, str],
-    seed: int | None,
-    budget: float | None,
-    repeat_runs: int,
-    gap: float | None,
-    store: Path | None,
-    full_report: bool,
-    as_json: bool,
-    fresh: bool,
-    dry_run: bool,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class _RunArguments:
+    plan: Path = argument(options.PATH)
+    values: dict[str, str] = options.set_option(
+        "Override a value of the plan by its path, e.g. repeat.min=20.", "PATH=VALUE"
+    )
+    seed: int | None = options.SEED
+    budget: float | None = options.BUDGET
+    repeat_runs: int = options.REPEAT_RUNS
+    gap: float | None = options.GAP
+    labels: Mapping[str, str] = options.LABELS
+    store: Path | None = options.STORE
+    full_report: bool = options.FULL_REPORT
+    as_json: bool = options.JSON
+    fresh: bool = options.FRESH
+    dry_run: bool = options.DRY_RUN
+
+
+@command(
+    prints={"": RESULT, "--dry-run": PREVIEW, "--repeat-runs": REPEATS},
+    requests=Query(fixed=("--dry-run",)),
+)
+def run(args: _RunArguments) -> int:
     """Run an experiment plan, or resume its unfinished run.
 
     PLAN is a YAML file; `nephoscope schema plan` prints its keys.
     """
-    repeat = options.repetition(repeat_runs, gap)
-    if seed is not None:
-        values["seed"] = str(seed)
-    if budget is not None:
-        values["budget"] = f"{budget!r}s"
+    repeat = options.repetition(args.repeat_runs, args.gap)
+    if args.seed is not None:
+        args.values["seed"] = str(args.seed)
+    if args.budget is not None:
+        args.values["budget"] = f"{args.budget!r}s"
     from nephoscope import catalog
     from nephoscope.measure import plans
-    from nephoscope.results.past import past
+    from nephoscope.results.earlier_runs import times_of_earlier_runs
     from nephoscope.store import Store
 
     known = catalog.load()
-    loaded, place = plans.read(plan, values, known)
-    runs = Store(store)
-    estimate = plans.estimate(loaded, plans.expand(loaded, known), known, past(runs))
+    loaded, place = plans.read(args.plan, args.values, known)
+    runs = Store(args.store)
+    estimate = plans.estimate(
+        loaded, plans.expand(loaded, known), known, times_of_earlier_runs(runs)
+    )
     plans.refuse_too_long(loaded, estimate, place)
-    if dry_run:
+    if args.dry_run:
         from nephoscope.cli.kit import dry_run as preview
 
-        return preview.of_plan(loaded, runs, as_json=as_json)
+        return preview.of_plan(loaded, runs, as_json=args.as_json)
     if repeat.runs > 1:
         from nephoscope.features.comparison.measure_repeats import measure_repeatedly
 
-        return measure_repeatedly(loaded, store=store, repeat=repeat, as_json=as_json, fresh=fresh)
-    return measuring.measure(loaded, store=store, as_json=as_json, full=full_report, fresh=fresh)
+        return measure_repeatedly(
+            loaded, store=args.store, repeat=repeat, as_json=args.as_json, fresh=args.fresh
+        )
+    stored = measuring.executed(loaded, runs, fresh=args.fresh)
+    return measuring.present(stored, as_json=args.as_json, full=args.full_report)

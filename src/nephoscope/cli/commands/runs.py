@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from nephoscope.cli.kit import options, output, run_filters
+from nephoscope.cli.kit import options, output
+from nephoscope.cli.kit.command import Document, Excluded, Query, command, group
+from nephoscope.cli.kit.named import RUN
+from nephoscope.cli.kit.options import argument
+from nephoscope.cli.kit.run_filters import RunFilters
 from nephoscope.core import units
 from nephoscope.core.errors import StoreError, UsageError
 
@@ -18,19 +23,42 @@ if TYPE_CHECKING:
     from nephoscope.store.listing import StoredRunRow
 
 
-@click.group(cls=options.InOrder, invoke_without_command=True)
-@run_filters.add_filters
-@options.flag("--ids", "Print the run ids only.")
-@options.STORE
-@options.JSON
-@click.pass_context
-def runs(context: click.Context, /, store: Path | None, as_json: bool, **conditions: Any) -> None:
+@dataclass(frozen=True, slots=True)
+class RunLabels:
+    """All labels of a run after a change."""
+
+    run: str
+    labels: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedRuns:
+    """Ids of the runs that were removed."""
+
+    removed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _RunsArguments:
+    filters: RunFilters = options.group(RunFilters)
+    ids: bool = options.flag("--ids", "Print the run ids only.", is_local=True)
+    store: Path | None = options.STORE
+    as_json: bool = options.JSON
+
+
+@group(
+    invoke_without_command=True,
+    prints=Document("runs", ".store.listing:StoredRuns"),
+    requests=Query(),
+)
+def runs(args: _RunsArguments) -> None:
     """List stored runs, newest first; label or remove them.
 
     `nephoscope runs rm $(nephoscope runs --label KEY=VALUE --ids)` removes selected runs.
     """
+    context = click.get_current_context()
     if context.invoked_subcommand is not None:
-        if store is not None or as_json or any(conditions.values()):
+        if any(context.params.values()):
             raise UsageError(
                 "Options of `nephoscope runs` select runs to list only.",
                 f"Write options behind `{context.invoked_subcommand}`.",
@@ -40,9 +68,8 @@ def runs(context: click.Context, /, store: Path | None, as_json: bool, **conditi
     from nephoscope.store.index import RunIndex
     from nephoscope.store.listing import StoredRuns
 
-    shelf = Store(store)
-    ids_only = conditions.pop("ids")
-    wanted = run_filters.selection_of(**conditions)
+    shelf = Store(args.store)
+    wanted = args.filters.selection()
     snapshot = RunIndex(shelf).whole()
     rows = [run.row for run in snapshot.runs if run.meets(wanted)]
     for sentence in snapshot.damaged:
@@ -54,9 +81,9 @@ def runs(context: click.Context, /, store: Path | None, as_json: bool, **conditi
             f"file{'s'[: len(days) > 1]}, {days[0].day} to {days[-1].day}; `nephoscope history "
             "METRIC` reads them."
         )
-    if as_json:
+    if args.as_json:
         output.document(StoredRuns(str(shelf.path), tuple(rows)))
-    elif ids_only:
+    elif args.ids:
         output.say("\n".join(row.id for row in rows)) if rows else None
     elif not rows and snapshot.total:
         output.say(f"No runs in {shelf.path} meet the conditions.")
@@ -66,43 +93,51 @@ def runs(context: click.Context, /, store: Path | None, as_json: bool, **conditi
         output.say(_table(rows))
 
 
-@runs.command()
-@click.argument("name", metavar="RUN")
-@click.argument("texts", metavar="KEY=VALUE…", nargs=-1, required=True)
-@options.STORE
-@options.JSON
-def label(name: str, texts: Sequence[str], store: Path | None, as_json: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class _RunsLabelArguments:
+    name: str = argument(RUN)
+    texts: Sequence[str] = argument(metavar="KEY=VALUE…", nargs=-1, required=True)
+    store: Path | None = options.STORE
+    as_json: bool = options.JSON
+
+
+@command(runs, prints=Document("run_labels", RunLabels), requests=Excluded("changes a run"))
+def label(args: _RunsLabelArguments) -> None:
     """Set labels of a run; an empty VALUE removes a label."""
     from nephoscope.store import Store
     from nephoscope.store.selection import labels
 
-    run = Store(store).open(name)
-    given = labels(texts)
+    run = Store(args.store).open(args.name)
+    given = labels(args.texts)
     with run.lock():
-        new = {**(run.manifest.get("labels") or {}), **given}
+        new = {**run.manifest.labels, **given}
         new = {key: value for key, value in new.items() if value}
         run.update(labels=new)
-    if as_json:
+    if args.as_json:
         output.document({"run": run.id, "labels": new})
     else:
         output.say(f"{run.id}: {_in_words(new) or 'no labels'}")
 
 
-@runs.command()
-@click.argument("names", metavar="RUN…", nargs=-1, required=True)
-@options.flag("--yes", "Remove without a question.")
-@options.STORE
-@options.JSON
-def rm(names: Sequence[str], yes: bool, store: Path | None, as_json: bool) -> int:
+@dataclass(frozen=True, slots=True)
+class _RunsRmArguments:
+    names: Sequence[str] = argument(RUN, metavar="RUN…", nargs=-1, required=True)
+    yes: bool = options.flag("--yes", "Remove without a question.")
+    store: Path | None = options.STORE
+    as_json: bool = options.JSON
+
+
+@command(runs, prints=Document("removed_runs", RemovedRuns), requests=Excluded("removes runs"))
+def rm(args: _RunsRmArguments) -> int:
     """Remove runs with their samples and reports.
 
     Asks on a terminal; elsewhere --yes is required. Runs that are being measured are kept.
     """
     from nephoscope.store import Store
 
-    shelf = Store(store)
-    chosen = list({run.id: run for run in map(shelf.find, names)}.values())
-    if not yes and not _confirmed(chosen):
+    shelf = Store(args.store)
+    chosen = list({run.id: run for run in map(shelf.find, args.names)}.values())
+    if not args.yes and not _confirmed(chosen):
         output.warn("Nothing was removed.")
         return 0
     removed, code = [], 0
@@ -112,7 +147,7 @@ def rm(names: Sequence[str], yes: bool, store: Path | None, as_json: bool) -> in
             removed.append(run.id)
         except StoreError as error:
             code = output.complain(str(error), error.exit_code)
-    if as_json:
+    if args.as_json:
         output.document({"removed": removed})
     else:
         output.say("\n".join(f"Removed: {run_id}" for run_id in removed)) if removed else None

@@ -2,37 +2,54 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
-import click
-
 from nephoscope.cli.kit import measuring, options, output
+from nephoscope.cli.kit.command import Document, Elsewhere, command
+from nephoscope.cli.kit.documents import RESULT, Rows
+from nephoscope.cli.kit.named import RUN
+from nephoscope.cli.kit.options import argument
 
 
-@click.command()
-@click.argument("name", metavar="[RUN]", default="latest")
-@options.flag("--journal", "Print the run's event log instead of its results.")
-@options.STORE
-@options.FULL_REPORT
-@options.JSON
-def show(name: str, journal: bool, full_report: bool, store: Path | None, as_json: bool) -> int:
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """Events of a run in the order of time; each has `at` and `event`."""
+
+    events: Rows
+
+
+@dataclass(frozen=True, slots=True)
+class _ShowArguments:
+    name: str = argument(RUN, metavar="[RUN]", default="latest")
+    journal: bool = options.flag("--journal", "Print the run's event log instead of its results.")
+    store: Path | None = options.STORE
+    full_report: bool = options.FULL_REPORT
+    as_json: bool = options.JSON
+
+
+@command(
+    prints={"": RESULT, "--journal": Document("journal", Journal)},
+    requests=Elsewhere("runs/RUN/result and runs/RUN/journal"),
+)
+def show(args: _ShowArguments) -> int:
     """Analyse a stored run again and print its summary.
 
     RUN is a run id, a unique prefix of one, or `latest`. Also rewrites the report's files.
     """
     from nephoscope.store import Store
 
-    runs = Store(store)
-    run = runs.open(name)
-    newest = runs.newest() if name == "latest" else None
+    runs = Store(args.store)
+    run = runs.open(args.name)
+    newest = runs.newest() if args.name == "latest" else None
     if newest is not None and newest.id != run.id:
         output.warn(
             f"Run {newest.id} is newer, but {newest.status}; "
             f"`nephoscope show {newest.id}` shows it."
         )
-    if not journal:
-        return measuring.present(run, as_json=as_json, full=full_report, stored=True)
-    if as_json:
+    if not args.journal:
+        return measuring.present(run, as_json=args.as_json, full=args.full_report, stored=True)
+    if args.as_json:
         output.document({"events": run.events()})
     else:
         from nephoscope.measure.runs.journal import lines

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-import click
-
 from nephoscope.cli.kit import options, output
+from nephoscope.cli.kit.command import Document, Elsewhere, command
+from nephoscope.cli.kit.named import RUN
+from nephoscope.cli.kit.options import argument
 
 
-@click.command()
-@click.argument("name", metavar="[RUN]", default="latest")
-@options.STORE
-@options.JSON
-def stop(name: str, store: Path | None, as_json: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class _StopArguments:
+    name: str = argument(RUN, metavar="[RUN]", default="latest")
+    store: Path | None = options.STORE
+    as_json: bool = options.JSON
+
+
+@command(
+    prints=Document("stopped", ".measure.runs.stop:Stopped"),
+    requests=Elsewhere("POST runs/RUN/stop"),
+)
+def stop(args: _StopArguments) -> None:
     """Stop a running measurement and keep its completed trials.
 
     RUN is a run id, a unique prefix of one, or `latest`.
@@ -22,10 +30,10 @@ def stop(name: str, store: Path | None, as_json: bool) -> None:
     from nephoscope.measure.runs import stop as stopping
     from nephoscope.store import Store
 
-    run = Store(store).open(name)
+    run = Store(args.store).open(args.name)
     stopped = stopping.stop(run)
     trials = "1 trial is" if stopped.trials == 1 else f"{stopped.trials} trials are"
-    if as_json:
+    if args.as_json:
         output.document(replace(stopped, waited_s=round(stopped.waited_s, 3)))
     elif stopped.pid is None:
         output.say(f"Run {stopped.run} is not running (state: {run.status}); {trials} kept.")

@@ -2,56 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-import click
-
 from nephoscope.cli.kit import measuring, options
+from nephoscope.cli.kit.command import MEASURES, command
+from nephoscope.cli.kit.documents import RESULT
 from nephoscope.core.errors import UsageError
+from nephoscope.features.comparison.documents import REPEATS
 
 
-@click.command()
-@options.flag("--quick", "Run a reduced survey that takes less than one minute.")
-@options.flag("--full", "Run all benchmarks at full resolution (about 20 minutes).")
-@options.TARGETS
-@options.BUDGET
-@options.REPEAT_RUNS
-@options.GAP
-@options.SEED
-@options.LABELS
-@options.STORE
-@options.FULL_REPORT
-@options.JSON
-@options.FRESH
-def survey(
-    quick: bool,
-    full: bool,
-    targets: Sequence[str],
-    budget: float | None,
-    repeat_runs: int,
-    gap: float | None,
-    seed: int | None,
-    store: Path | None,
-    full_report: bool,
-    as_json: bool,
-    fresh: bool,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class _SurveyArguments:
+    quick: bool = options.flag("--quick", "Run a reduced survey that takes less than one minute.")
+    full: bool = options.flag("--full", "Run all benchmarks at full resolution (about 20 minutes).")
+    targets: Sequence[str] = options.TARGETS
+    budget: float | None = options.BUDGET
+    repeat_runs: int = options.REPEAT_RUNS
+    gap: float | None = options.GAP
+    seed: int | None = options.SEED
+    labels: Mapping[str, str] = options.LABELS
+    store: Path | None = options.STORE
+    full_report: bool = options.FULL_REPORT
+    as_json: bool = options.JSON
+    fresh: bool = options.FRESH
+
+
+@command(prints={"": RESULT, "--repeat-runs": REPEATS}, requests=MEASURES)
+def survey(args: _SurveyArguments) -> int:
     """Measure CPU, memory, disk and network of a machine.
 
     Writes a report as HTML, Markdown and JSON. TARGET is local, ssh:[user@]host[:port] or
     lab:LAB/HOST.
     """
-    if quick and full:
+    if args.quick and args.full:
         raise UsageError("--quick and --full exclude each other.", "Use only one of them.")
-    repeat = options.repetition(repeat_runs, gap)
+    repeat = options.repetition(args.repeat_runs, args.gap)
     from nephoscope.measure import plans
+    from nephoscope.store import Store
 
-    plan = plans.survey("quick" if quick else "full" if full else "standard", budget, seed)
-    if targets:
-        plan = measuring.fitted(plan, targets)
+    plan = plans.survey(
+        "quick" if args.quick else "full" if args.full else "standard", args.budget, args.seed
+    )
+    if args.targets:
+        plan = measuring.fitted(plan, args.targets)
     if repeat.runs > 1:
         from nephoscope.features.comparison.measure_repeats import measure_repeatedly
 
-        return measure_repeatedly(plan, store=store, repeat=repeat, as_json=as_json, fresh=fresh)
-    return measuring.measure(plan, store=store, as_json=as_json, full=full_report, fresh=fresh)
+        return measure_repeatedly(
+            plan, store=args.store, repeat=repeat, as_json=args.as_json, fresh=args.fresh
+        )
+    run = measuring.executed(plan, Store(args.store), fresh=args.fresh)
+    return measuring.present(run, as_json=args.as_json, full=args.full_report)

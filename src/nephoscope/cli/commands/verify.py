@@ -7,14 +7,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from nephoscope.cli.kit import options, output
+from nephoscope.cli.kit.command import Document, Query, command
+from nephoscope.cli.kit.documents import Rows
+from nephoscope.cli.kit.named import RUN
+from nephoscope.cli.kit.options import argument
 from nephoscope.core.errors import LaterFormat, StoreError
 
 if TYPE_CHECKING:
     from nephoscope.store import StoredRun
     from nephoscope.store.day_files import DayFile
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedRuns:
+    """Runs whose files were compared with their digests.
+
+    damaged: sentences; run: may be empty, or the path of a day file.
+    """
+
+    runs: Rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +43,15 @@ class _Verified:
     unreadable: tuple[str, ...] = ()
 
 
-@click.command()
-@click.argument("names", metavar="[RUN]...", nargs=-1)
-@options.STORE
-@options.JSON
-def verify(names: Sequence[str], store: Path | None, as_json: bool) -> int:
+@dataclass(frozen=True, slots=True)
+class _VerifyArguments:
+    names: Sequence[str] = argument(RUN, metavar="[RUN]...", nargs=-1)
+    store: Path | None = options.STORE
+    as_json: bool = options.JSON
+
+
+@command(prints=Document("verified_runs", VerifiedRuns), requests=Query())
+def verify(args: _VerifyArguments) -> int:
     """Check the files of stored runs against their digests.
 
     RUN is a run id, a unique prefix of one, or `latest`; without one, checks all runs and day
@@ -44,16 +60,16 @@ def verify(names: Sequence[str], store: Path | None, as_json: bool) -> int:
     """
     from nephoscope.store import Store, StoredRun, day_files
 
-    shelf = Store(store)
+    shelf = Store(args.store)
     runs = (
-        [shelf.find(name) for name in names]
-        if names
+        [shelf.find(name) for name in args.names]
+        if args.names
         else [StoredRun(shelf.runs_path / name) for name in shelf.ids()]
     )
     results = [_verified(run) for run in runs]
-    if not names:
+    if not args.names:
         results += [_verified_day(shelf.path, file) for file in day_files.day_files(shelf.path)]
-    if as_json:
+    if args.as_json:
         output.document({"runs": results})
     else:
         output.say("\n".join(map(_text, results)) or f"No runs in {shelf.path}.")

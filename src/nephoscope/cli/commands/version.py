@@ -3,22 +3,38 @@
 from __future__ import annotations
 
 import platform
-
-import click
+from dataclasses import dataclass
 
 from nephoscope import __version__
 from nephoscope.cli.kit import options, output
+from nephoscope.cli.kit.command import Document, Query, command
 
 
-@click.command()
-@options.flag("--licences", "Print the licences of third-party software.")
-@options.JSON
-def version(licences: bool, as_json: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """Versions of the program, its probe, the probe's protocol and Python."""
+
+    nephoscope: str
+    probe: str
+    protocol: int
+    python: str
+
+
+@dataclass(frozen=True, slots=True)
+class _VersionArguments:
+    licences: bool = options.flag(
+        "--licences", "Print the licences of third-party software.", is_local=True
+    )
+    as_json: bool = options.JSON
+
+
+@command(prints=Document("versions", Versions), requests=Query())
+def version(args: _VersionArguments) -> None:
     """Print the versions of the program and of its probe."""
     from nephoscope import catalog
     from nephoscope.core import programs
 
-    if licences:
+    if args.licences:
         output.say(programs.notices())
         return
 
@@ -29,7 +45,7 @@ def version(licences: bool, as_json: bool) -> None:
         "protocol": contracts.protocol,
         "python": platform.python_version(),
     }
-    if as_json:
+    if args.as_json:
         output.document(versions)
     else:
         output.say(

@@ -29,15 +29,15 @@ def of_plan(plan: Plan, store: Store, *, as_json: bool) -> int:
     """Prints the preview of a plan; returns the exit code."""
     from nephoscope import catalog
     from nephoscope.measure import plans
-    from nephoscope.results.past import past
+    from nephoscope.results.earlier_runs import times_of_earlier_runs
 
     known = catalog.load()
     settings = plans.expand(plan, known)
-    estimate = plans.estimate(plan, settings, known, past(store))
+    estimate = plans.estimate(plan, settings, known, times_of_earlier_runs(store))
     if plan.seed is None:
         # A run that was interrupted goes on with the seed that it drew.
         old = store.resumable(plans.plan_hash(plan))
-        plan = plan.model_copy(update={"seed": int(old.manifest["seed"])}) if old else plan
+        plan = plan.model_copy(update={"seed": old.manifest.seed}) if old else plan
     crossings = plans.crossings(plan, known)
     touched = [
         *plans.touches(plan, settings, known),

@@ -22,25 +22,6 @@ NOTHING_VALID = 3
 TARGET_LOST = 3
 
 
-def measure(
-    plan: Plan,
-    *,
-    store: Path | None,
-    as_json: bool,
-    full: bool = False,
-    fresh: bool = False,
-    table: bool = False,
-) -> int:
-    """Runs the plan, or resumes its unfinished run, and presents the result.
-
-    full, table: as for `present`.
-    """
-    from nephoscope.store import Store
-
-    run = executed(plan, Store(store), fresh=fresh)
-    return present(run, as_json=as_json, full=full, table=table)
-
-
 def run_or_preview(
     plan: Plan,
     store: Store,
@@ -51,7 +32,7 @@ def run_or_preview(
     lab_for: str,
     text_of: Callable[[RunResult], str],
 ) -> int:
-    """Runs the plan as `measure` does, or prints its preview; returns the exit code.
+    """Runs the plan and presents its result, or prints its preview; returns the exit code.
 
     lab_for: command line that needs a lab for the plan, whose requirements are checked; empty for
     none. text_of: as for `present`.
@@ -204,7 +185,7 @@ def exit_code(result: RunResult, run: StoredRun) -> int:
         reasons = [f" {reason}" for trial in result.invalid for reason in trial.reasons]
         output.warn(f"No valid trial.{reasons[0] if reasons else ''} Run `nephoscope doctor`.")
         return NOTHING_VALID
-    lost = run.manifest.get("lost") or {}
+    lost = run.manifest.lost
     for name, sentence in lost.items():
         output.warn(f"{name} was lost during the run: {sentence} Completed trials are kept.")
     return TARGET_LOST if lost else 0

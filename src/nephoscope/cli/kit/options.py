@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from functools import reduce
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import click
 
+from nephoscope.cli.kit.named import TARGET
 from nephoscope.core import units
 from nephoscope.core.errors import UsageError
 
 if TYPE_CHECKING:
     from nephoscope.measure.targets.kinds.record import TargetRecord as Target
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+
 _DEFAULT_GAP_S = 600.0
 
 
@@ -160,10 +161,14 @@ def targets(texts: Sequence[str]) -> list[Target]:
     return records
 
 
-def _remember_labels(context: click.Context, option: click.Parameter, texts: Sequence[str]) -> None:
+def _remember_labels(
+    context: click.Context, option: click.Parameter, texts: Sequence[str]
+) -> dict[str, str]:
     from nephoscope.store.selection import labels
 
-    context.meta[_LABELS] = labels(texts)
+    given: dict[str, str] = labels(texts)
+    context.meta[_LABELS] = given
+    return given
 
 
 def given_labels() -> dict[str, str]:
@@ -200,42 +205,80 @@ class FiniteRange(click.FloatRange):
         return number
 
 
-def option(
-    names: str, kind: str | click.ParamType[Any], doc: str, **settings: Any
-) -> Callable[[Function], Function]:
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """An option or an argument of a command, as the default of a field in a record of arguments.
+
+    flags: of an option, such as `--seed`; an argument has none. settings: those of click.
+    is_local: requests of the dashboard cannot name it.
+    """
+
+    flags: tuple[str, ...]
+    settings: Mapping[str, Any]
+    is_local: bool = False
+
+    def local(self) -> Any:
+        """Returns the same parameter for the command line only."""
+        return replace(self, is_local=True)
+
+    def with_settings(self, **settings: Any) -> Any:
+        """Returns the same parameter with other settings of click."""
+        return replace(self, settings={**self.settings, **settings})
+
+    def made(self, name: str) -> click.Parameter:
+        """Returns the parameter of click, whose value has this name."""
+        kind = click.Option if self.flags else click.Argument
+        made: click.Parameter = kind([*self.flags, name], **self.settings)
+        made.is_local = self.is_local  # type: ignore[attr-defined]
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The fields of another record of arguments, in place of one field."""
+
+    record: type[Any]
+
+
+def group(record: type[Any]) -> Any:
+    """Returns the default of a field whose type is another record of arguments."""
+    return Group(record)
+
+
+# The defaults of typed fields: what they return is declared as anything.
+
+
+def argument(kind: click.ParamType[Any] | None = None, **settings: Any) -> Any:
+    """Returns an argument. kind: type of the value, by default a text."""
+    return Parameter((), settings if kind is None else {"type": kind, **settings})
+
+
+def option(names: str, kind: str | click.ParamType[Any], doc: str, **settings: Any) -> Any:
     """Returns an option with a value; its help shows the default.
 
-    names: those of `click.option`, separated by blanks. kind: type of the value, or what the help
-    calls a text. settings: further ones of `click.option`.
+    names: flags, separated by blanks. kind: type of the value, or what the help calls a text.
+    settings: further ones of `click.option`, and is_local.
     """
     settings |= {"metavar": kind} if isinstance(kind, str) else {"type": kind}
     settings.setdefault("show_default", settings.get("default") != "")
-    return click.option(*names.split(), help=doc, **settings)
+    is_local = settings.pop("is_local", False)
+    return Parameter(tuple(names.split()), {"help": doc, **settings}, is_local)
 
 
-def repeated(
-    names: str, kind: str | click.ParamType[Any], doc: str, **settings: Any
-) -> Callable[[Function], Function]:
+def repeated(names: str, kind: str | click.ParamType[Any], doc: str, **settings: Any) -> Any:
     """Returns an option that may be repeated, as its help says; the value is a tuple."""
     doc = f"{doc.removesuffix('.')}; may be repeated."
     return option(names, kind, doc, multiple=True, **settings)
 
 
-def flag(names: str, doc: str) -> Callable[[Function], Function]:
+def flag(names: str, doc: str, *, is_local: bool = False) -> Any:
     """Returns an option without a value."""
-    return click.option(*names.split(), is_flag=True, help=doc)
+    return Parameter(tuple(names.split()), {"is_flag": True, "help": doc}, is_local)
 
 
-def set_option(doc: str, metavar: str = "NAME=VALUE") -> Callable[[Function], Function]:
+def set_option(doc: str, metavar: str = "NAME=VALUE") -> Any:
     """Returns `--set`, whose value is a mapping of names to texts."""
-    return repeated(
-        "--set values", metavar, doc, callback=lambda context, option, texts: sets(texts)
-    )
-
-
-def add_options(command: Function, parameters: Sequence[Callable[[Any], Any]]) -> Function:
-    """Returns the command with these options, which its help lists in this order."""
-    return reduce(lambda added, parameter: parameter(added), reversed(parameters), command)
+    return repeated("--set", metavar, doc, callback=lambda context, option, texts: sets(texts))
 
 
 _LABELS = "nephoscope.labels"
@@ -243,12 +286,14 @@ PATH = click.Path(path_type=Path)
 FILE, CSV_FILE, DIRECTORY = map(_NamedPath, ("FILE", "FILE.csv", "DIR"))
 SEEDS = Count(0, 2**63 - 1)
 
-JSON = flag("--json as_json", "Print the results as JSON instead of text.")
+JSON = flag("--json", "Print the results as JSON instead of text.")
 STORE = option("--store", DIRECTORY, "Directory of stored runs [default: $NEPHOSCOPE_STORE].")
 REPORT_FILE = option(
-    "-o --output to", Parsed("FILE", _report_file), "Report to write: .html, .md or .json."
+    "-o --output", Parsed("FILE", _report_file), "Report to write: .html, .md or .json."
 )
-FULL_REPORT = flag("--full-report", "Print all sections of the report, not only the summary.")
+FULL_REPORT = flag(
+    "--full-report", "Print all sections of the report, not only the summary.", is_local=True
+)
 SEED = option("--seed", SEEDS, "Random seed of the order of trials and of what they draw.")
 BUDGET = option("--budget", duration("1 s", "30 d"), "Maximum duration, e.g. 60s or 10min.")
 CONFIDENCE = option(
@@ -258,24 +303,25 @@ CONFIDENCE = option(
     default="95%",
 )
 LABELS = repeated(
-    "--label",
-    "KEY=VALUE",
-    "Label of the stored run.",
-    expose_value=False,
-    callback=_remember_labels,
+    "--label", "KEY=VALUE", "Label of the stored run.", callback=_remember_labels, is_local=True
 )
 REPEAT_RUNS = option(
     "--repeat-runs",
     Count(1, 1000),
     "Number of complete runs, each stored, analysed together at the end.",
     default=1,
+    is_local=True,
 )
-GAP = option("--gap", duration("0 s", "30 d"), "Time between repeated runs [default: 10min].")
-FRESH = flag("--fresh", "Start a new run even if an unfinished run of this plan exists.")
+GAP = option(
+    "--gap", duration("0 s", "30 d"), "Time between repeated runs [default: 10min].", is_local=True
+)
+FRESH = flag(
+    "--fresh", "Start a new run even if an unfinished run of this plan exists.", is_local=True
+)
 DRY_RUN = flag("--dry-run", "Print schedule, time, cost and side effects; run nothing.")
 SETS = set_option("Override a benchmark parameter.")
-TARGETS = repeated("--target targets", "TARGET", "Host to measure [default: local].")
+TARGETS = repeated("--target", TARGET, "Host to measure [default: local].")
 NO_KEEP_ALIVE = flag("--no-keep-alive", "Open a new connection for each request.")
 AUTHORISED_HOSTS = repeated(
-    "--i-own-this-host authorised_hosts", "HOST", "Allow load on a host other than this machine."
+    "--i-own-this-host", "HOST", "Allow load on a host other than this machine."
 )

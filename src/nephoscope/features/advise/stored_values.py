@@ -112,9 +112,7 @@ def _here(runs: Sequence[StoredRun], sighted: Sequence[Sighting]) -> Sighting | 
     """The machine of the newest run that measured this host, by the host's name."""
     for run in sorted(runs, key=lambda run: -run.started_s):
         local = [
-            str(target["name"])
-            for target in run.manifest["targets"]
-            if target.get("kind") == "local"
+            str(target["name"]) for target in run.manifest.targets if target.get("kind") == "local"
         ]
         names = {event.get("machine") for event in run.events() if "machine" in event}
         if local and platform.node() in names:

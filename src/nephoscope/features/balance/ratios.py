@@ -93,7 +93,7 @@ def busy_notes(records: Sequence[TrialRecord]) -> tuple[str, ...]:
     known = [
         cpus
         for record in excluded
-        if (cpus := facts.number(record.beside, "others_busy_cpus")) is not None
+        if (cpus := facts.number(record.counters, "others_busy_cpus")) is not None
     ]
     if not known or sum(known) / len(known) < BUSY_CPUS:
         return ()

@@ -158,7 +158,7 @@ class BalancedTrial:
 
 def balanced_trials(data: RunData) -> list[BalancedTrial]:
     """Returns the trials of which every generator's record counts, by round."""
-    plan = data.manifest.get("plan") or {}
+    plan = data.manifest.plan
     loads = {load["name"]: load for load in plan.get("backgrounds") or ()}
     members = (
         (record, *_split(table, loads))
@@ -166,9 +166,7 @@ def balanced_trials(data: RunData) -> list[BalancedTrial]:
         if record.benchmark == GENERATOR and counts(record)
     )
     groups = group_by(members, lambda member: (member[0].key.round, member[0].key.setting))
-    targets = {
-        setting["index"]: len(setting["targets"]) for setting in data.manifest.get("settings") or ()
-    }
+    targets = {setting["index"]: len(setting["targets"]) for setting in data.manifest.settings}
     trials = []
     for (number, setting), own in sorted(groups.items(), key=lambda item: item[0]):
         records, samples, beside = zip(*own, strict=True)

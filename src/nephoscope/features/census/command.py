@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from nephoscope.cli.kit import measuring, options, output
+from nephoscope.cli.kit.command import Document, Query, command
+from nephoscope.cli.kit.named import RUN, TARGET
 from nephoscope.cli.kit.options import CSV_FILE, flag, option, repeated
 from nephoscope.cli.kit.section_output import present
 from nephoscope.core.errors import UsageError
@@ -19,46 +20,46 @@ if TYPE_CHECKING:
     from nephoscope.store import Store, StoredRun
 
 
-@click.command()
-@repeated("--target targets", "TARGET", "Host to measure now.")
-@flag("--metadata", "Query the cloud's metadata service for instance type and zone.")
-@repeated("--run names", "RUN", "Stored run to include.")
-@repeated("--plan", "NAME", "Include only runs of this plan.")
-@repeated("--of-target", "NAME", "Include only targets of this name.")
-@option("--since", "DATE", "Include only runs from this day on, e.g. 2026-06-01 (UTC).")
-@option("--until", "DATE", "Include only runs up to this day, e.g. 2026-06-30 (UTC).")
-@repeated("--import files", CSV_FILE, "CSV file of observed CPU models.")
-@option("--study", "NAME", "Study whose published census to use.")
-@repeated(
-    "--at-least",
-    options.FiniteRange(0, min_open=True),
-    "Also print the probability of at least X times the slowest speed.",
-    metavar="X",
+@dataclass(frozen=True, slots=True)
+class _CensusArguments:
+    targets: Sequence[str] = repeated("--target", TARGET, "Host to measure now.", is_local=True)
+    metadata: bool = flag(
+        "--metadata",
+        "Query the cloud's metadata service for instance type and zone.",
+        is_local=True,
+    )
+    names: Sequence[str] = repeated("--run", RUN, "Stored run to include.")
+    plan: Sequence[str] = repeated("--plan", "NAME", "Include only runs of this plan.")
+    of_target: Sequence[str] = repeated("--of-target", "NAME", "Include only targets of this name.")
+    since: str | None = option(
+        "--since", "DATE", "Include only runs from this day on, e.g. 2026-06-01 (UTC)."
+    )
+    until: str | None = option(
+        "--until", "DATE", "Include only runs up to this day, e.g. 2026-06-30 (UTC)."
+    )
+    files: Sequence[Path] = repeated("--import", CSV_FILE, "CSV file of observed CPU models.")
+    study: str | None = option("--study", "NAME", "Study whose published census to use.")
+    at_least: Sequence[float] = repeated(
+        "--at-least",
+        options.FiniteRange(0, min_open=True),
+        "Also print the probability of at least X times the slowest speed.",
+        metavar="X",
+    )
+    confidence: float = options.CONFIDENCE
+    to: Path | None = options.REPORT_FILE
+    budget: float | None = options.BUDGET.local()
+    seed: int | None = options.SEED.local()
+    store: Path | None = options.STORE
+    as_json: bool = options.JSON
+
+
+@command(
+    prints=Document(
+        "census", ".features.census.records:Census", "Census of CPU models by Nephoscope"
+    ),
+    requests=Query(),
 )
-@options.CONFIDENCE
-@options.REPORT_FILE
-@options.BUDGET
-@options.SEED
-@options.STORE
-@options.JSON
-def census(
-    targets: Sequence[str],
-    metadata: bool,
-    names: Sequence[str],
-    plan: Sequence[str],
-    of_target: Sequence[str],
-    since: str | None,
-    until: str | None,
-    files: Sequence[Path],
-    study: str | None,
-    at_least: Sequence[float],
-    confidence: float,
-    budget: float | None,
-    seed: int | None,
-    to: Path | None,
-    store: Path | None,
-    as_json: bool,
-) -> int:
+def census(args: _CensusArguments) -> int:
     """Count CPU models by instance type and compare their speed.
 
     Uses all stored runs by default. TARGET is local, ssh:[user@]host[:port] or lab:LAB/HOST;
@@ -66,42 +67,42 @@ def census(
     """
     from nephoscope.store.selection import day_s
 
-    first, last = day_s("--since", since), day_s("--until", until)
-    filters = bool(names or plan or of_target or since or until)
-    sources = [bool(targets), bool(study), bool(files)]
+    first, last = day_s("--since", args.since), day_s("--until", args.until)
+    filters = bool(args.names or args.plan or args.of_target or args.since or args.until)
+    sources = [bool(args.targets), bool(args.study), bool(args.files)]
     if sum(sources) > 1 or (filters and any(sources)):
         raise UsageError(
             "--target, --import, --study and the filters of stored runs exclude each other.",
             "Use only one of them.",
         )
-    if metadata and not targets:
+    if args.metadata and not args.targets:
         raise UsageError("--metadata needs a target to measure.", "Add --target TARGET.")
-    if study is not None:
-        result, code = of_study(study, confidence, at_least), 0
-    elif files:
+    if args.study is not None:
+        result, code = of_study(args.study, args.confidence, args.at_least), 0
+    elif args.files:
         from nephoscope.features.census.result import of_files
 
-        result, code = of_files(files, confidence=confidence, at_least=at_least), 0
+        result, code = (of_files(args.files, confidence=args.confidence, at_least=args.at_least), 0)
     else:
         from nephoscope.store import Store
 
-        place = Store(store)
-        runs: Iterable[StoredRun] = stored_runs(place, names, plan, first, last)
+        place = Store(args.store)
+        runs: Iterable[StoredRun] = stored_runs(place, args.names, args.plan, first, last)
         code = 0
-        if targets:
-            runs, code = _measured(targets, metadata, budget, seed, place)
+        if args.targets:
+            runs, code = _measured(args.targets, args.metadata, args.budget, args.seed, place)
         result = of_runs(
             runs,
             place,
-            confidence,
-            targets=of_target,
-            at_least=at_least,
-            with_lab=bool(targets or of_target),
+            args.confidence,
+            targets=args.of_target,
+            at_least=args.at_least,
+            with_lab=bool(args.targets or args.of_target),
         )
     from nephoscope.features.census.section import section
 
     source = ", ".join(result.sources)
-    present(result, section(result), as_json=as_json, to=to, source=source)
+    present(result, section(result), as_json=args.as_json, to=args.to, source=source)
     return code
 
 
@@ -130,9 +131,9 @@ def stored_runs(
     chosen = map(store.open, names) if names else store.each(output.warn)
     end = None if last is None else last + timedelta(days=1).total_seconds()
     for stored in chosen:
-        at = float(stored.manifest.get("started_at") or 0)
+        at = float(stored.manifest.started_at or 0)
         if (
-            (not plan or stored.manifest.get("plan_name") in plan)
+            (not plan or stored.manifest.plan_name in plan)
             and (first is None or at >= first)
             and (end is None or at < end)
         ):

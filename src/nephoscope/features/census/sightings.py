@@ -137,7 +137,7 @@ def left_out(reasons: Counter[str]) -> tuple[str, ...]:
 
 def analyse(data: RunData) -> Census | None:
     """Returns the census of a run that measured several machines; None of any other."""
-    apart = [one for one in data.manifest["targets"] if one.get("kind") != _LAB]
+    apart = [one for one in data.manifest.targets if one.get("kind") != _LAB]
     observed = seen([data.run]) if len(apart) > 1 else None
     if observed is None or len(observed.counts) < 2:
         return None
@@ -152,7 +152,7 @@ def _of_run(
     reasons: Counter[str],
 ) -> list[Sighting]:
     out = []
-    for target in run.manifest["targets"]:
+    for target in run.manifest.targets:
         name = str(target["name"])
         if wanted and name not in wanted:
             continue
@@ -177,7 +177,7 @@ def _fingerprint(
         for document in record.documents.values()
     ]
     asked = [one for one in documents if facts.text(one[0], "cloud.instance_type")]
-    own = (run.manifest.get("fingerprints") or {}).get(target)
+    own = run.manifest.fingerprints.get(target)
     return next(iter([*asked, *([(own, started)] if own else []), *documents]), ({}, started))
 
 
@@ -357,7 +357,7 @@ def _speeds(
     plain = {one.key.name: one for one in records if counts(one) and not one.loads}
     place = {name: record.position for name, record in plain.items()}
     rows = [row for row in query.trial_medians(run, is_speed) if row.trial in place]
-    settings = run.manifest["settings"]
+    settings = run.manifest.settings
     for key, trials in lines.group_scalars(rows, place).items():
         if trials.better is Better.NONE or key.target not in targets:
             continue

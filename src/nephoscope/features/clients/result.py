@@ -66,14 +66,14 @@ class ClientsAndServers:
 
 def analyse(data: RunData) -> ClientsAndServers | None:
     """Returns the ends by benchmark and target; None where no benchmark has two."""
-    ends = stored_ends(data.manifest.get("settings") or ())
+    ends = stored_ends(data.manifest.settings)
     groups: dict[tuple[str, str, str, str], list[TrialRecord]] = {}
     for record in data.records:
         client, server = ends(record.key.setting, record.key.target)
         if server and record.key.round > 0 and record.status is TrialStatus.VALID:
             key = (record.benchmark, record.key.target, client, server)
             groups.setdefault(key, []).append(record)
-    place = {str(target["name"]): at for at, target in enumerate(data.manifest["targets"])}
+    place = {name: at for at, name in enumerate(data.manifest.target_names)}
     in_order = sorted(groups.items(), key=lambda group: place.get(group[0][1], len(place)))
     lines = tuple(_line(data, *key, own) for key, own in in_order)
     return ClientsAndServers(lines) if lines else None
@@ -88,7 +88,7 @@ def _line(
     records: Sequence[TrialRecord],
 ) -> EndsOfResult:
     key = BUSY if client == target else f"{OF_CLIENT}{BUSY}"
-    used = [value for one in records if (value := as_number(one.beside.get(key))) is not None]
+    used = [value for one in records if (value := as_number(one.counters.get(key))) is not None]
     try:
         spec = data.run.spec(benchmark)
     except UnknownName:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from nephoscope.cli.kit import options, output
+from nephoscope.cli.kit.command import Document, Excluded, command
 from nephoscope.cli.kit.options import Checked, duration, flag, option
 from nephoscope.core import units
 from nephoscope.core.errors import UsageError
@@ -19,27 +19,26 @@ AGE = Checked("TIME", duration("1 s", "36600 d").read)
 SIZE = Checked("SIZE", units.parse_bytes)
 
 
-@click.command()
-@option(
-    "--keep-raw", AGE, "Age of a run at which its trials are merged into its day file, e.g. 7d."
+@dataclass(frozen=True, slots=True)
+class _CompactArguments:
+    keep_raw: str | None = option(
+        "--keep-raw", AGE, "Age of a run at which its trials are merged into its day file, e.g. 7d."
+    )
+    keep: str | None = option("--keep", AGE, "Age at which a day file is removed, e.g. 2y.")
+    max_size: str | None = option(
+        "--max-size", SIZE, "Size of the day files, beyond which the oldest is removed, e.g. 200MB."
+    )
+    watch: str | None = option("--watch", "NAME", "Only runs of this watch, and their day files.")
+    dry_run: bool = flag("--dry-run", "Print what would be done; change nothing.")
+    store: Path | None = options.STORE
+    as_json: bool = options.JSON
+
+
+@command(
+    prints=Document("compaction", ".features.compaction.compact:Compaction"),
+    requests=Excluded("removes trials"),
 )
-@option("--keep", AGE, "Age at which a day file is removed, e.g. 2y.")
-@option(
-    "--max-size", SIZE, "Size of the day files, beyond which the oldest is removed, e.g. 200MB."
-)
-@option("--watch", "NAME", "Only runs of this watch, and their day files.")
-@flag("--dry-run", "Print what would be done; change nothing.")
-@options.STORE
-@options.JSON
-def compact(
-    keep_raw: str | None,
-    keep: str | None,
-    max_size: str | None,
-    watch: str | None,
-    dry_run: bool,
-    store: Path | None,
-    as_json: bool,
-) -> None:
+def compact(args: _CompactArguments) -> None:
     """Merge the trials of old runs into histograms; remove old days.
 
     A day file has the histograms and values of all trials of a day, of which `nephoscope history`
@@ -49,16 +48,16 @@ def compact(
     from nephoscope.features.compaction.compact import compact as compacted
     from nephoscope.store import Store
 
-    policy = policy_of(keep_raw, keep, max_size)
+    policy = policy_of(args.keep_raw, args.keep, args.max_size)
     if policy == Policy():
         raise UsageError(
             "`compact` needs a maximum age or size.",
             "Add --keep-raw 7d, --keep 2y or --max-size 200MB.",
         )
-    done = compacted(Store(store), policy, watch=watch, is_dry_run=dry_run)
+    done = compacted(Store(args.store), policy, watch=args.watch, is_dry_run=args.dry_run)
     for sentence in done.skipped:
         output.warn(sentence)
-    if as_json:
+    if args.as_json:
         output.document(done)
     else:
         output.say(_text(done))

@@ -85,7 +85,7 @@ def _computed(run: StoredRun) -> RunSummary:
     records = run.records()
     place = {record.key.name: record.position for record in records}
     valid = {record.key.name: record for record in records if counts(record)}
-    kinds = {str(target["name"]): str(target["kind"]) for target in manifest["targets"]}
+    kinds = {str(target["name"]): str(target["kind"]) for target in manifest.targets}
     declared = run.metrics_of_shape(Shape.SCALAR) | run.metrics_of_shape(Shape.HISTOGRAM)
     groups: list[tuple[lines.Key, lines.Group | lines.Histograms]] = [
         *lines.group_scalars(query.trial_medians(run), place).items(),
@@ -98,20 +98,20 @@ def _computed(run: StoredRun) -> RunSummary:
     return RunSummary(
         run=run.id,
         started_s=run.started_s,
-        plan=str(manifest.get("plan_name") or ""),
-        plan_hash=str(manifest["plan_hash"]),
+        plan=str(manifest.plan_name or ""),
+        plan_hash=str(manifest.plan_hash),
         state=run.status,
         labels=run.labels,
         trials=len(records),
         confidence=CONFIDENCE,
         targets={name: _target(run, name, kinds.get(name, ""), valid) for name in targets},
-        benchmarks=tuple(dict.fromkeys(str(one["benchmark"]) for one in manifest["settings"])),
+        benchmarks=manifest.benchmarks,
         metrics=tuple(
             _metric(key, group, declared[key.benchmark, key.metric], valid[group.trial])
             for key, group in groups
         ),
         damaged=(*damaged, *run.journal_problems()),
-        created_s=float(manifest.get("created_at") or 0.0),
+        created_s=float(manifest.created_at or 0.0),
     )
 
 
@@ -192,7 +192,7 @@ def _target(
 def _facts(run: StoredRun, target: str, records: Sequence[TrialRecord]) -> dict[str, str]:
     from nephoscope.features.comparison.history import machine_of
 
-    document: Any = (run.manifest.get("fingerprints") or {}).get(target)
+    document: Any = run.manifest.fingerprints.get(target)
     if not document:
         documents = [
             one
@@ -202,7 +202,7 @@ def _facts(run: StoredRun, target: str, records: Sequence[TrialRecord]) -> dict[
         ]
         document = documents[0] if documents else {}
     known = {title: facts.fact(document, name) for name, title in FACTS.items()}
-    known |= {title: run.manifest.get(key) for key, title in VERSIONS.items()}
+    known |= {title: getattr(run.manifest, key) for key, title in VERSIONS.items()}
     known[MACHINE] = machine_of(run, target)
     return {
         title: " ".join(str(value).split())
@@ -212,6 +212,6 @@ def _facts(run: StoredRun, target: str, records: Sequence[TrialRecord]) -> dict[
 
 
 def _steal(records: Sequence[TrialRecord]) -> float | None:
-    values = [facts.number(record.beside, "steal_ratio") for record in records]
+    values = [facts.number(record.counters, "steal_ratio") for record in records]
     known = [value for value in values if value is not None]
     return median(known) if known else None

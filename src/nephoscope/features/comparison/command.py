@@ -2,67 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from nephoscope.cli.kit import options, output
-from nephoscope.cli.kit.options import flag, option, ratio, repeated
+from nephoscope.cli.kit.command import Elsewhere, command
+from nephoscope.cli.kit.named import METRIC, SIDE
+from nephoscope.cli.kit.options import argument, flag, option, ratio, repeated
 from nephoscope.cli.kit.section_output import present
 from nephoscope.core.errors import UsageError
+from nephoscope.features.comparison.documents import COMPARISONS
 
 if TYPE_CHECKING:
     from nephoscope.features.comparison.result import Comparisons, Ignored, Rules
 
 
-@click.command()
-@click.argument("a")
-@click.argument("b", required=False)
-@flag("--paired", "Treat line i of file A and line i of file B as one pair.")
-@flag("--interleave", "Measure A and B alternately in a new run, then compare them.")
-@options.BUDGET
-@option(
-    "--margin",
-    ratio(0, 1, is_open=True),
-    "Largest relative difference that counts as equivalent.",
-    default="3%",
-)
-@options.CONFIDENCE
-@repeated("--metric metrics", "NAME", "Metric to compare [default: all].")
-@option(
-    "--better",
-    click.Choice(["lower", "higher"]),
-    "Whether lower or higher numbers in plain files are better.",
-    default="lower",
-)
-@repeated(
-    "--fail-on conditions",
-    click.Choice(["worse", "different", "undecided"]),
-    "Exit with code 1 if any metric of B has this verdict.",
-)
-@flag("--all every", "Print all results and their statistics, not only the headline results.")
-@options.LABELS
-@options.REPORT_FILE
-@options.STORE
-@options.JSON
-def compare(
-    a: str,
-    b: str | None,
-    paired: bool,
-    interleave: bool,
-    budget: float | None,
-    margin: float,
-    confidence: float,
-    metrics: Sequence[str],
-    better: str,
-    conditions: Sequence[str],
-    every: bool,
-    to: Path | None,
-    store: Path | None,
-    as_json: bool,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class _CompareArguments:
+    a: str = argument(SIDE)
+    b: str | None = argument(SIDE, required=False)
+    paired: bool = flag("--paired", "Treat line i of file A and line i of file B as one pair.")
+    interleave: bool = flag(
+        "--interleave", "Measure A and B alternately in a new run, then compare them."
+    )
+    budget: float | None = options.BUDGET
+    margin: float = option(
+        "--margin",
+        ratio(0, 1, is_open=True),
+        "Largest relative difference that counts as equivalent.",
+        default="3%",
+    )
+    confidence: float = options.CONFIDENCE
+    metrics: Sequence[str] = repeated("--metric", METRIC, "Metric to compare [default: all].")
+    better: str = option(
+        "--better",
+        click.Choice(["lower", "higher"]),
+        "Whether lower or higher numbers in plain files are better.",
+        default="lower",
+    )
+    conditions: Sequence[str] = repeated(
+        "--fail-on",
+        click.Choice(["worse", "different", "undecided"]),
+        "Exit with code 1 if any metric of B has this verdict.",
+    )
+    every: bool = flag(
+        "--all", "Print all results and their statistics, not only the headline results."
+    )
+    labels: Mapping[str, str] = options.LABELS
+    to: Path | None = options.REPORT_FILE
+    store: Path | None = options.STORE
+    as_json: bool = options.JSON
+
+
+@command(prints=COMPARISONS, requests=Elsewhere("compare"))
+def compare(args: _CompareArguments) -> int:
     """Compare two runs, two targets of a run, or two files.
 
     A and B are two runs (run id, unique prefix, `latest`), two targets of one run (RUN:TARGET), or
@@ -72,19 +69,21 @@ def compare(
     """
     from nephoscope.features.comparison.result import Rules
 
-    rules = Rules(margin=margin, confidence=confidence, metrics=frozenset(metrics))
+    rules = Rules(margin=args.margin, confidence=args.confidence, metrics=frozenset(args.metrics))
     ignored: Ignored = {}
-    if interleave:
-        run_id, ignored = _interleaved(a, b, budget, paired=paired, store=store)
+    if args.interleave:
+        run_id, ignored = _interleaved(
+            args.a, args.b, args.budget, paired=args.paired, store=args.store
+        )
         sides, is_file = [run_id], [False]
-    elif budget is not None or options.given_labels():
-        option = "--label is for" if budget is None else "--budget limits"
+    elif args.budget is not None or options.given_labels():
+        option = "--label is for" if args.budget is None else "--budget limits"
         raise UsageError(f"{option} a new run.", "Use it with --interleave.")
     else:
-        sides = [side for side in (a, b) if side is not None]
+        sides = [side for side in (args.a, args.b) if side is not None]
         is_file = [_is_file(side) for side in sides]
     if all(is_file):
-        comparisons = _files(sides, paired=paired, better=better, rules=rules)
+        comparisons = _files(sides, paired=args.paired, better=args.better, rules=rules)
     elif any(is_file):
         raise UsageError(
             "A file of numbers cannot be compared with a run.", "Name two files or two runs."
@@ -94,28 +93,23 @@ def compare(
         from nephoscope.store import Store
 
         comparisons = of_stored_runs(
-            Store(store),
-            sides,
-            rules,
-            paired=paired,
-            ignored=ignored,
-            folder=store,
+            Store(args.store), sides, rules, paired=args.paired, ignored=ignored, folder=args.store
         )
     if not comparisons.comparisons:
-        wanted = f" named {', '.join(sorted(metrics))}" if metrics else ""
+        wanted = f" named {', '.join(sorted(args.metrics))}" if args.metrics else ""
         reason = f" {comparisons.warnings[-1]}" if comparisons.warnings else ""
         raise UsageError(f"The two sides have no common metric{wanted}.{reason}")
-    from nephoscope.features.comparison.page import section
+    from nephoscope.features.comparison.section import section
 
-    page = section(comparisons, rules, better if is_file[0] else "", every=every)
-    present(comparisons, page, as_json=as_json, to=to, source="nephoscope compare")
-    if not every and not as_json and len(comparisons.comparisons) > 1:
+    page = section(comparisons, rules, args.better if is_file[0] else "", every=args.every)
+    present(comparisons, page, as_json=args.as_json, to=args.to, source="nephoscope compare")
+    if not args.every and not args.as_json and len(comparisons.comparisons) > 1:
         output.say("All results with their statistics: add --all.")
-    if not conditions:
+    if not args.conditions:
         return 0
     from nephoscope.features.comparison.failing import check
 
-    outcome = check(comparisons, conditions, rules)
+    outcome = check(comparisons, args.conditions, rules)
     output.warn(outcome.sentence)
     return outcome.exit_code
 

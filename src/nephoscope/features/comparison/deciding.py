@@ -39,7 +39,7 @@ def next_step(
     shelf = f" --store {store}" if store is not None else ""
     a, b = (f"{run.id}:{target}" for run, target in zip(runs, targets, strict=True))
     if alike:
-        plan = str(runs[0].manifest["plan_name"])
+        plan = str(runs[0].manifest.plan_name)
         again = f"run {plan}.yaml"
         if plan.startswith(SURVEY):
             level = plan.removeprefix(SURVEY)
@@ -90,7 +90,7 @@ def _source(text: str, store: Store) -> tuple[Plan | TargetRecord, tuple[StoredR
     run, target = _run_of(text, store)
     record = require_repeatable(run, target)
     try:
-        plan = Plan.model_validate(run.manifest["plan"])
+        plan = Plan.model_validate(run.manifest.plan)
     except ValidationError:
         raise UsageError(
             f"Run {run.id} has no plan that can be run again.", "Name a plan file instead."
@@ -104,7 +104,7 @@ def require_repeatable(run: StoredRun, target: str) -> TargetRecord:
     if record is None:
         why = (
             "its results were imported"
-            if "imported" in run.manifest
+            if run.manifest.imported is not None
             else "another version of nephoscope made it, whose targets this version does not know"
         )
         raise UsageError(
@@ -118,7 +118,7 @@ def _run_of(text: str, store: Store) -> tuple[StoredRun, str]:
     """The run and the target that a word names."""
     name, _, target = text.partition(":")
     run = store.open(name)
-    known = [str(entry["name"]) for entry in run.manifest["targets"]]
+    known = list(run.manifest.target_names)
     if not target and len(known) == 1:
         target = known[0]
     if target not in known:
@@ -133,7 +133,7 @@ def _run_of(text: str, store: Store) -> tuple[StoredRun, str]:
 
 def _record(run: StoredRun, name: str) -> TargetRecord | None:
     """The target of a run; None where it cannot be measured again, as that of an imported run."""
-    entry = next(entry for entry in run.manifest["targets"] if entry["name"] == name)
+    entry = next(entry for entry in run.manifest.targets if entry["name"] == name)
     kind = KINDS.get(entry["kind"])
     if kind is None:
         return None

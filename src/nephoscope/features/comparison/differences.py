@@ -45,8 +45,8 @@ def environment_of(
     set_apart: benchmark -> factors by which two merged plans tell their sides apart, which are
     parameters of each side.
     """
-    known = (run.manifest.get("fingerprints") or {}).get(target)
-    versions = {title: str(run.manifest.get(key) or "") for key, title in VERSIONS.items()}
+    known = run.manifest.fingerprints.get(target)
+    versions = {title: str(getattr(run.manifest, key) or "") for key, title in VERSIONS.items()}
     records = (record for record in run.records() if record.key.target == target)
     return Environment(
         known if isinstance(known, Mapping) else {}, versions, _parameters(records, set_apart)

@@ -76,10 +76,10 @@ def _trial_values(run: StoredRun) -> Iterator[tuple[Key, Sequence[float]]]:
 
 
 def _targets(run: StoredRun) -> list[str]:
-    return [str(target["name"]) for target in run.manifest["targets"]]
+    return list(run.manifest.target_names)
 
 
 def machine_of(run: StoredRun, target: str) -> str:
     """The hash that tells machines apart; empty where the fingerprint hides it."""
-    known = (run.manifest.get("fingerprints") or {}).get(target)
+    known = run.manifest.fingerprints.get(target)
     return facts.text(known, "identity.machine_id_hash") or ""

@@ -20,7 +20,7 @@ def measure_repeatedly(
     fresh: whether the first run may not resume an unfinished one; the others never do.
     """
     from nephoscope.features.comparison.repeats import analyse_repeats
-    from nephoscope.features.comparison.text import print_repeats
+    from nephoscope.features.comparison.terminal import print_repeats
     from nephoscope.store import Store
 
     runs = Store(store)

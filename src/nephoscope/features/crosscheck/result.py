@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from nephoscope import catalog
 from nephoscope.core.model import Better, Estimate, Factors, MetricResult
-from nephoscope.results.names import BESIDE
+from nephoscope.results.names import AUXILIARY_FACTORS
 from nephoscope.results.run_data import RunData
 from nephoscope.stats import compare
 from nephoscope.stats.statistics.values import Refused
@@ -80,7 +80,7 @@ def _kind(benchmark: str) -> str:
 def _is_comparable(line: MetricResult) -> bool:
     return (
         line.better is not Better.NONE
-        and not BESIDE & line.factors.keys()
+        and not AUXILIARY_FACTORS & line.factors.keys()
         and not line.benchmark.endswith(".load")
     )
 

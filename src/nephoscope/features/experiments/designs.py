@@ -14,7 +14,8 @@ from nephoscope.catalog import HOST_BOOT
 from nephoscope.core.model import Better, MetricResult, Setting, factors_key
 from nephoscope.measure.plans import Plan
 from nephoscope.measure.plans.design import fraction
-from nephoscope.results.names import BESIDE
+from nephoscope.results.names import AUXILIARY_FACTORS
+from nephoscope.store import RunManifest
 
 DesignKind = Literal["full", "regular", "balanced", "partial"]
 
@@ -72,13 +73,13 @@ class Design:
         }.get(self.kind, "")
 
 
-def settings_of(manifest: Mapping[str, Any]) -> list[Setting]:
+def settings_of(manifest: RunManifest) -> list[Setting]:
     """The settings of the plan's entries as records again; keys of other versions are left out.
 
     The boots between the cells of a nested design are no entry of the plan.
     """
-    every = TypeAdapter(list[Setting]).validate_python(manifest.get("settings") or [])
-    entries = (manifest.get("plan") or {}).get("benchmarks") or ()
+    every = TypeAdapter(list[Setting]).validate_python(list(manifest.settings))
+    entries = manifest.plan.get("benchmarks") or ()
     booted = {at for at, entry in enumerate(entries) if entry.get("benchmark") == HOST_BOOT}
     return [
         setting for setting in every if setting.benchmark != HOST_BOOT or setting.entry in booted
@@ -91,7 +92,11 @@ def lines_of(metrics: Iterable[MetricResult], settings: Sequence[Setting]) -> li
     known = _by_factors(settings)
     lines = []
     for line in metrics:
-        if not line.trial_values or line.better is Better.NONE or BESIDE & line.factors.keys():
+        if (
+            not line.trial_values
+            or line.better is Better.NONE
+            or AUXILIARY_FACTORS & line.factors.keys()
+        ):
             continue
         for names, of_names in known.get(line.benchmark, ()):
             own = {name: line.factors[name] for name in names if name in line.factors}

@@ -36,7 +36,7 @@ ARMS = ("a", "b")
 
 def analyse(data: RunData) -> Experiment | None:
     """Returns the experiment in a run's manifest and lines; None where the plan has no design."""
-    values = data.manifest.get("plan")
+    values = data.manifest.plan
     settings = designs.settings_of(data.manifest)
     if not values or not settings or not data.has_design:
         return None

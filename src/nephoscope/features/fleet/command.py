@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from nephoscope.cli.kit import measuring, options
+from nephoscope.cli.kit.command import Document, Query, command
+from nephoscope.cli.kit.named import RUN, TARGET
 from nephoscope.cli.kit.options import flag, option, ratio, repeated
 from nephoscope.cli.kit.section_output import present
 from nephoscope.core.errors import UsageError
@@ -21,40 +22,43 @@ ODD = 1
 """Exit code where a target is odd, as of the other checks."""
 
 
-@click.command()
-@repeated(
-    "--target targets", "TARGET", "Host to measure; the first one serves the network benchmarks."
+@dataclass(frozen=True, slots=True)
+class _FleetArguments:
+    targets: Sequence[str] = repeated(
+        "--target",
+        TARGET,
+        "Host to measure; the first one serves the network benchmarks.",
+        is_local=True,
+    )
+    lab: str | None = option(
+        "--lab", "LAB", "Lab that is up, of which all hosts are targets.", is_local=True
+    )
+    name: str | None = option("--run", RUN, "Stored run to check instead of measuring.")
+    no_network: bool = flag(
+        "--no-network", "Do not exchange packets between the targets.", is_local=True
+    )
+    false_alarms: float = option(
+        "--false-alarms",
+        ratio(0.0001, 0.5),
+        "Probability that a fleet of equal targets raises any alarm.",
+        default="5%",
+    )
+    margin: float = option(
+        "--margin",
+        ratio(0, 0.99),
+        "Largest relative difference from the fleet's median that counts as normal.",
+        default="10%",
+    )
+    seed: int | None = options.SEED.local()
+    labels: Mapping[str, str] = options.LABELS
+    store: Path | None = options.STORE
+    as_json: bool = options.JSON
+
+
+@command(
+    prints=Document("fleet", ".features.fleet.result:FleetCheck"), requests=Query(needs=("run",))
 )
-@option("--lab", "LAB", "Lab that is up, of which all hosts are targets.")
-@option("--run name", "RUN", "Stored run to check instead of measuring.")
-@flag("--no-network", "Do not exchange packets between the targets.")
-@option(
-    "--false-alarms",
-    ratio(0.0001, 0.5),
-    "Probability that a fleet of equal targets raises any alarm.",
-    default="5%",
-)
-@option(
-    "--margin",
-    ratio(0, 0.99),
-    "Largest relative difference from the fleet's median that counts as normal.",
-    default="10%",
-)
-@options.SEED
-@options.LABELS
-@options.STORE
-@options.JSON
-def fleet(
-    targets: Sequence[str],
-    lab: str | None,
-    name: str | None,
-    no_network: bool,
-    false_alarms: float,
-    margin: float,
-    seed: int | None,
-    store: Path | None,
-    as_json: bool,
-) -> int:
+def fleet(args: _FleetArguments) -> int:
     """Find the targets of a fleet that differ from the others.
 
     Compares duplex, speed and MTU of network ports, other facts, CPU, memory and disk speed, round
@@ -67,27 +71,27 @@ def fleet(
     from nephoscope.results import analyse_run
     from nephoscope.store import Store
 
-    if sum((bool(targets), lab is not None, name is not None)) != 1:
+    if sum((bool(args.targets), args.lab is not None, args.name is not None)) != 1:
         raise UsageError(
             "`fleet` needs either targets, a lab or a stored run.",
             "Use --target for each host, --lab LAB or --run RUN.",
         )
-    runs = Store(store)
-    settings = {"false_alarms": false_alarms, "margin": margin}
+    runs = Store(args.store)
+    settings = {"false_alarms": args.false_alarms, "margin": args.margin}
     fleet_check: FleetCheck | None
-    if name is not None:
-        run = runs.open(name)
-        known = run.manifest.get(SETTINGS) or {}
+    if args.name is not None:
+        run = runs.open(args.name)
+        known = run.manifest.stored.get(SETTINGS) or {}
         fleet_check, code = check(analyse_run.run_data(run), {**known, **settings}), 0
     else:
-        hosts = targets or _hosts(str(lab))
-        run, offsets = _measured(hosts, runs, network=not no_network, seed=seed)
+        hosts = args.targets or _hosts(str(args.lab))
+        run, offsets = _measured(hosts, runs, network=not args.no_network, seed=args.seed)
         run.update(**{SETTINGS: {**settings, "clock_offsets": offsets}})
         result = measuring.reported(run)
         fleet_check, code = result.part(FleetCheck), measuring.exit_code(result, run)
     if fleet_check is None:
         return code
-    present(fleet_check, section(fleet_check), as_json=as_json)
+    present(fleet_check, section(fleet_check), as_json=args.as_json)
     return max(code, ODD if fleet_check.odd else 0)
 
 

@@ -81,14 +81,14 @@ class FleetCheck:
 
 def analyse(data: RunData) -> FleetCheck | None:
     """Returns the odd targets of a run of the plan `fleet`; None of other runs."""
-    settings = data.manifest.get(SETTINGS)
+    settings = data.manifest.stored.get(SETTINGS)
     return None if settings is None else check(data, settings)
 
 
 def check(data: RunData, settings: Mapping[str, Any]) -> FleetCheck:
     """Returns the odd targets of any run of several targets."""
     return check_fleet(
-        [str(target["name"]) for target in data.manifest["targets"]],
+        list(data.manifest.target_names),
         _metrics(data),
         data.fingerprints,
         losses=_losses(data),

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import click
-
-from nephoscope.cli.kit import measuring, options, output, run_filters
-from nephoscope.cli.kit.options import duration, flag, option, ratio
+from nephoscope.cli.kit import measuring, options, output
+from nephoscope.cli.kit.command import Document, Query, command
+from nephoscope.cli.kit.named import RUN
+from nephoscope.cli.kit.options import argument, duration, flag, option, ratio
+from nephoscope.cli.kit.run_filters import RunFilters
 from nephoscope.cli.kit.section_output import present
 from nephoscope.core.errors import UsageError
 
@@ -27,97 +28,106 @@ REGRESSION = 1
 """Exit code of --check where a metric is worse."""
 
 
-@click.command()
-@click.argument("metric")
-@run_filters.add_filters
-@option(
-    "--false-alarms",
-    ratio(0.01, 0.2),
-    "Probability of a change point in 200 runs of a stationary series.",
-    default="5%",
-)
-@option(
-    "--margin",
-    ratio(0.0, 0.99),
-    "Largest relative change for the worse that does not count as a regression.",
-    default="3%",
-)
-@options.CONFIDENCE
-@option(
-    "--window window_s",
-    duration("1 s", "366 d"),
-    "Merge the trials of all runs within this time into one point, e.g. 1h.",
-)
-@flag("--check", "Exit with code 1 on a regression; print regressions only.")
-@flag("--forecast", "Predict the next week, and the last one beside its values.")
-@flag("--back-test", "Test predictions of all past weeks.")
-@option(
-    "--confirm", "RUN", "Repeat RUN interleaved with a reference, to confirm the change before it."
-)
-@option("--against", "RUN", "Run before the change, to interleave with instead of a reference.")
-@options.BUDGET
-@options.REPORT_FILE
-@options.STORE
-@options.JSON
-def history(
-    metric: str,
-    false_alarms: float,
-    margin: float,
-    confidence: float,
-    window_s: float | None,
-    check: bool,
-    forecast: bool,
-    back_test: bool,
-    confirm: str | None,
-    against: str | None,
-    budget: float | None,
-    to: Path | None,
-    store: Path | None,
-    as_json: bool,
-    **conditions: Any,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class _HistoryArguments:
+    metric: str = argument()
+    filters: RunFilters = options.group(RunFilters)
+    false_alarms: float = option(
+        "--false-alarms",
+        ratio(0.01, 0.2),
+        "Probability of a change point in 200 runs of a stationary series.",
+        default="5%",
+    )
+    margin: float = option(
+        "--margin",
+        ratio(0.0, 0.99),
+        "Largest relative change for the worse that does not count as a regression.",
+        default="3%",
+    )
+    confidence: float = options.CONFIDENCE
+    window_s: float | None = option(
+        "--window",
+        duration("1 s", "366 d"),
+        "Merge the trials of all runs within this time into one point, e.g. 1h.",
+    )
+    check: bool = flag(
+        "--check", "Exit with code 1 on a regression; print regressions only.", is_local=True
+    )
+    forecast: bool = flag(
+        "--forecast", "Predict the next week, and the last one beside its values."
+    )
+    back_test: bool = flag("--back-test", "Test predictions of all past weeks.")
+    confirm: str | None = option(
+        "--confirm",
+        RUN,
+        "Repeat RUN interleaved with a reference, to confirm the change before it.",
+        is_local=True,
+    )
+    against: str | None = option(
+        "--against",
+        RUN,
+        "Run before the change, to interleave with instead of a reference.",
+        is_local=True,
+    )
+    budget: float | None = options.BUDGET.local()
+    to: Path | None = options.REPORT_FILE
+    store: Path | None = options.STORE
+    as_json: bool = options.JSON
+
+
+@command(prints=Document("history", ".features.history.records:History"), requests=Query())
+def history(args: _HistoryArguments) -> int:
     """Print a metric over time: change points, forecasts.
 
     METRIC is a metric of `nephoscope show RUN`, such as latency_p99_ns. Change points are
     suspected until an interleaved repetition confirms them (--confirm).
     """
-    if (against or budget) and not confirm:
+    if (args.against or args.budget) and not args.confirm:
         raise UsageError("--against and --budget are for a repetition.", "Add --confirm RUN.")
-    if window_s and confirm:
+    if args.window_s and args.confirm:
         raise UsageError("--confirm repeats a run, and a window has several.", "Omit --window.")
     from nephoscope.features.compaction.reading import StoredSummaries
     from nephoscope.features.history import series
-    from nephoscope.features.history.page import section
     from nephoscope.features.history.result import Settings
+    from nephoscope.features.history.section import section
     from nephoscope.store import Store
 
-    shelf = Store(store)
-    settings = Settings(false_alarms, margin, confidence)
+    shelf = Store(args.store)
+    settings = Settings(args.false_alarms, args.margin, args.confidence)
     # A machine may have had another name before: `read` selects its whole series.
-    wanted = run_filters.selection_of(**(conditions | {"targets": ()}))
+    wanted = replace(args.filters, targets=()).selection()
     runs = StoredSummaries(shelf, wanted)
-    if not any(_has_target(run, conditions["targets"]) for run in runs):
+    if not any(_has_target(run, args.filters.targets) for run in runs):
         _log_problems(runs)
         raise UsageError(
             f"No run in {shelf.path} meets the conditions.", "`nephoscope runs` shows them all."
         )
     read = partial(
         series.read,
-        metric=metric,
-        targets=conditions["targets"],
-        benchmarks=conditions["benchmarks"],
-        confidence=confidence,
+        metric=args.metric,
+        targets=args.filters.targets,
+        benchmarks=args.filters.benchmarks,
+        confidence=args.confidence,
     )
-    if confirm:
+    if args.confirm:
         repetition = _repeated(
-            shelf, runs, read(runs)[0], metric, confirm, against, budget, confidence
+            shelf,
+            runs,
+            read(runs)[0],
+            args.metric,
+            args.confirm,
+            args.against,
+            args.budget,
+            args.confidence,
         )
         runs = StoredSummaries(shelf, wanted, [repetition])
-    every, notes = read(runs, window_s=window_s)
-    analysis = _history(shelf, runs, every, notes, metric, settings, forecast, back_test)
+    every, notes = read(runs, window_s=args.window_s)
+    analysis = _history(
+        shelf, runs, every, notes, args.metric, settings, args.forecast, args.back_test
+    )
     _log_problems(runs)
-    regressed = REGRESSION if check and analysis.regressions else 0
-    if check and not as_json and to is None:
+    regressed = REGRESSION if args.check and analysis.regressions else 0
+    if args.check and not args.as_json and args.to is None:
         for sentence in analysis.regressions:
             output.say(sentence)
         if not regressed:
@@ -127,7 +137,7 @@ def history(
         return regressed
     page = section(analysis)
     source = ", ".join(dict.fromkeys(one.target for one in analysis.series))
-    present(analysis, page, as_json=as_json, to=to, source=source)
+    present(analysis, page, as_json=args.as_json, to=args.to, source=source)
     return regressed
 
 
@@ -207,7 +217,7 @@ def _repeated(
 
     run = store.open(name)
     series = _series_of(run, every_series, metric)
-    require_repeatable(run, str(run.manifest["targets"][0]["name"]))
+    require_repeatable(run, run.manifest.target_names[0])
     labels = {REPETITION: run.id}
     if against:
         labels[confirm.AGAINST] = store.open(against).id

@@ -47,7 +47,7 @@ def repetition_plan(run: StoredRun, series: Series, reference: Series | None) ->
 
     run: whose plan is repeated. Raises UsageError for a run without a plan that can be repeated.
     """
-    plan = plans.plan_of(run.id, run.manifest)
+    plan = plans.plan_of(run.id, run.manifest.plan)
     target = next((point.target for point in series.points if point.run == run.id), "")
     if plan is None or not target:
         raise UsageError(f"Run {run.id} has no plan that can be run again.", "Name another run.")
@@ -98,7 +98,7 @@ def reference_of(
     benchmark has one.
     """
     target = next((point.target for point in series.points if point.run == run.id), "")
-    others = {str(setting["benchmark"]) for setting in run.manifest["settings"]}
+    others = set(run.manifest.benchmarks)
     for benchmark in sorted(others - {series.benchmark}):
         for metric in run.spec(benchmark).metrics:
             if not metric.headline or metric.better is Better.NONE:
@@ -207,7 +207,7 @@ class Judge:
         return None
 
     def _reference(self, run: StoredRun, series: Series) -> Series | None:
-        others = {str(setting["benchmark"]) for setting in run.manifest["settings"]}
+        others = set(run.manifest.benchmarks)
         if others <= {series.benchmark}:
             return None
         try:
@@ -220,7 +220,7 @@ class Judge:
         self, run: StoredRun, against: str, behind: str, series: Series, change: ChangePoint
     ) -> Repetition | None:
         sides = _sides(self.store, against, behind)
-        merged = plans.plan_of(run.id, run.manifest)
+        merged = plans.plan_of(run.id, run.manifest.plan)
         if merged is None:
             return None
         ignored = interleaving.names_of_sides(*sides, merged)

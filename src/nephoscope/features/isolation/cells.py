@@ -178,7 +178,7 @@ def _attributed(
 
 
 def _reading(trial: str, run: Trials) -> dict[str, Any]:
-    counters = dict(run.records[trial].beside)
+    counters = dict(run.records[trial].counters)
     if trial in run.shares:
         counters["own_gap_ratio"] = 1 - run.shares[trial]
     return counters

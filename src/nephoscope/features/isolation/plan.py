@@ -331,7 +331,11 @@ def _target_records(request: IsolationRequest, network: bool) -> list[dict[str, 
         traits = target.traits()
         # Programs on this very machine are neighbours of one another; another machine that is
         # named twice would be its own.
-        if traits.place in seen and not traits.crowded and VICTIM in (role, seen[traits.place]):
+        if (
+            traits.place in seen
+            and not traits.allows_colocation
+            and VICTIM in (role, seen[traits.place])
+        ):
             raise UsageError(
                 f"The same target is victim and {role if role != VICTIM else seen[traits.place]}.",
                 "Name two machines that share the measured resource.",

@@ -37,7 +37,7 @@ def analyse(data: RunData) -> Isolation:
         distributions=data.distributions,
         achieved=trial_pairs.achieved(data.values),
         shares=trial_pairs.shares(data.values),
-        margin=float(data.manifest.get("margin") or compare.MARGIN),
+        margin=float(data.manifest.margin or compare.MARGIN),
         confidence=confidence,
     )
     lines = trial_pairs.watched(data.metrics, data.values, data.distributions, run.records)
@@ -51,7 +51,7 @@ def analyse(data: RunData) -> Isolation:
         cells += found
         responses += doses.responses(line, found, run, notes)
     cells = isolation_cells.corrected(cells, confidence)
-    prices = {str(one["name"]): as_number(one.get("per_hour")) for one in data.manifest["targets"]}
+    prices = {str(one["name"]): as_number(one.get("per_hour")) for one in data.manifest.targets}
     cells = [_with_loss(cell, prices.get(cell.victim.target)) for cell in cells]
     if not cells:
         notes.append(

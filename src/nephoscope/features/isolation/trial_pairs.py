@@ -125,7 +125,7 @@ def _wanted(metrics: Iterable[MetricResult]) -> set[tuple[str, str]]:
 
 
 def _is_beside(factors: Mapping[str, Any]) -> bool:
-    return bool(names.BESIDE & factors.keys())
+    return bool(names.AUXILIARY_FACTORS & factors.keys())
 
 
 def _own_factors(factors: Mapping[str, Any]) -> dict[str, Any]:

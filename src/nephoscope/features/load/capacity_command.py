@@ -6,15 +6,15 @@ import math
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from nephoscope.cli.kit import measuring, options, output
-from nephoscope.cli.kit.options import option
+from nephoscope.cli.kit.command import MEASURES, Document, command
+from nephoscope.cli.kit.options import argument, option
 from nephoscope.core.errors import Interrupted, RunFailed, TargetError, UsageError
-from nephoscope.features.load.options import params_of, with_request_options
+from nephoscope.features.load.options import RequestOptions, params_of
 
 if TYPE_CHECKING:
     from nephoscope.core.model import Sample, TrialRecord
@@ -42,41 +42,33 @@ LATE_SENDER = "late_sends"
 """Code of the reason for which a trial is invalid whose generator was behind its schedule."""
 
 
-@click.command()
-@click.argument("url")
-@option(
-    "--objective objective_text",
-    "'pN < TIME'",
-    "Objective of response time, e.g. 'p99 < 20ms'.",
-    required=True,
-)
-@option(
-    "--precision",
-    options.FiniteRange(0.005, 0.5),
-    "Half-width of the interval, relative to the rate, at which the search ends.",
-    default=0.05,
-    metavar="RATIO",
-)
-@with_request_options
-@options.REPORT_FILE
-@options.BUDGET
-@options.SEED
-@options.LABELS
-@options.STORE
-@options.JSON
-def capacity(
-    url: str,
-    objective_text: str,
-    precision: float,
-    values: dict[str, str],
-    target: str,
-    to: Path | None,
-    budget: float | None,
-    seed: int | None,
-    store: Path | None,
-    as_json: bool,
-    **requests: Any,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class _CapacityArguments:
+    url: str = argument()
+    objective_text: str = option(
+        "--objective",
+        "'pN < TIME'",
+        "Objective of response time, e.g. 'p99 < 20ms'.",
+        required=True,
+    )
+    precision: float = option(
+        "--precision",
+        options.FiniteRange(0.005, 0.5),
+        "Half-width of the interval, relative to the rate, at which the search ends.",
+        default=0.05,
+        metavar="RATIO",
+    )
+    requests: RequestOptions = options.group(RequestOptions)
+    to: Path | None = options.REPORT_FILE
+    budget: float | None = options.BUDGET
+    seed: int | None = options.SEED
+    labels: Mapping[str, str] = options.LABELS
+    store: Path | None = options.STORE
+    as_json: bool = options.JSON
+
+
+@command(prints=Document("capacity", ".features.load.records:CapacityResult"), requests=MEASURES)
+def capacity(args: _CapacityArguments) -> int:
     """Find the highest rate at which a server meets an objective.
 
     Measures the rate of a closed loop, then searches below it: a few rates at a time, interleaved,
@@ -91,28 +83,28 @@ def capacity(
     from nephoscope.measure.targets.kinds import parse
     from nephoscope.store import Store
 
-    objective = Objective.of(objective_text)
-    began_s, budget_s = time.monotonic(), budget or _BUDGET_S
+    objective = Objective.of(args.objective_text)
+    began_s, budget_s = time.monotonic(), args.budget or _BUDGET_S
     if budget_s < _LEAST_BUDGET_S:
         raise UsageError(
             f"A search takes at least {_LEAST_BUDGET_S:g} s.", "Use --budget 2min, for example."
         )
-    params = params_of(url, requests)
-    params |= {name: yamltext.parse_scalar(value) for name, value in values.items()}
+    params = params_of(args.url, args.requests)
+    params |= {name: yamltext.parse_scalar(value) for name, value in args.requests.values.items()}
     costs = search.Costs()
-    server = _Server(params, parse(target), Store(store), seed, objective)
+    server = _Server(params, parse(args.requests.target), Store(args.store), args.seed, objective)
     closed_loop_s = max(1.0, min(_CLOSED_LOOP_S, _CLOSED_LOOP_SHARE * budget_s))
     closed_loop_per_s = server.closed_loop_per_s(closed_loop_s, budget_s, costs)
     limit_s = max(_LEAST_TIMEOUT_S, _TIMEOUT_RATIO * objective.limit_ns / 1e9)
     params["timeout_ns"] = min(params["timeout_ns"], round(limit_s * 1e9))
-    params["arrivals"] = "poisson" if requests["poisson"] else "constant"
+    params["arrivals"] = "poisson" if args.requests.poisson else "constant"
     left_s = budget_s - (time.monotonic() - began_s)
-    limits = search.SearchLimits(precision, left_s, _CONFIDENCE)
+    limits = search.SearchLimits(args.precision, left_s, _CONFIDENCE)
     searched = search.search(server.measure, objective, closed_loop_per_s, limits, costs=costs)
     result = _result(searched, server, closed_loop_per_s, limits)
-    if to is not None:
-        _write(result, to)
-    if as_json:
+    if args.to is not None:
+        _write(result, args.to)
+    if args.as_json:
         output.document(result)
     else:
         output.say(_text(result))
@@ -173,11 +165,7 @@ class _Server:
         return Stage(outcomes, excluded, failure, _spent_s(run))
 
     def _executed(
-        self,
-        trials: int,
-        trial_s: float,
-        limit_s: float,
-        rates_per_s: list[float] | None = None,
+        self, trials: int, trial_s: float, limit_s: float, rates_per_s: list[float] | None = None
     ) -> tuple[StoredRun, RunFailed | None]:
         """The run of these trials, and its failure where none of them is valid.
 
@@ -291,7 +279,7 @@ def _result(
 
 
 def _write(result: CapacityResult, to: Path) -> None:
-    from nephoscope.features.load.capacity_report import section
+    from nephoscope.features.load.capacity_section import section
     from nephoscope.report import files
 
     title = f"Capacity of {result.url}"

@@ -11,7 +11,7 @@ from nephoscope.features.load.result import generators
 from nephoscope.report import charts, figures, selection, violins, wording
 from nephoscope.report.blocks import Block, Chart, Column, Sentence, Table
 from nephoscope.report.selection import Sweep
-from nephoscope.results.names import BESIDE
+from nephoscope.results.names import AUXILIARY_FACTORS
 
 _LATENCIES = ("latency_p50_ns", "latency_p90_ns", "latency_p99_ns")
 _CHARTS = (
@@ -101,7 +101,7 @@ def _own(result: RunResult, *metrics: str) -> list[MetricResult]:
         for line in result.metrics
         if line.benchmark in generators()
         and line.metric in metrics
-        and not BESIDE & line.factors.keys()
+        and not AUXILIARY_FACTORS & line.factors.keys()
     ]
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import click
+from typing import TYPE_CHECKING
 
 from nephoscope.cli.kit import measuring, options, output
-from nephoscope.cli.kit.options import Count, duration, option
+from nephoscope.cli.kit.command import MEASURES, command
+from nephoscope.cli.kit.documents import RESULT
+from nephoscope.cli.kit.options import Count, argument, duration, option
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import TrialStatus
-from nephoscope.features.load.options import RATE, params_of, sentence_of, with_request_options
+from nephoscope.features.load.options import RATE, RequestOptions, params_of, sentence_of
 
 if TYPE_CHECKING:
     from nephoscope.store import StoredRun
@@ -22,44 +24,33 @@ TRIALS_FAILED = 3
 """Exit code where some trials failed."""
 
 
-@click.command()
-@click.argument("url")
-@option(
-    "-r --rate",
-    RATE,
-    "Requests per second of an open loop, e.g. 1000 or 60/min [default: closed loop].",
-)
-@option(
-    "-d --duration duration_s",
-    duration("1 s", "24 h"),
-    "Time under load, over all trials.",
-    default="30s",
-)
-@option(
-    "--trials",
-    Count(1, 1000),
-    "Number of trials that the time is divided into, of 1 s at least; 6 or more give intervals "
-    "[default: 10, or fewer in a short time].",
-)
-@with_request_options
-@options.SEED
-@options.LABELS
-@options.STORE
-@options.FULL_REPORT
-@options.JSON
-def load(
-    url: str,
-    rate: float | None,
-    duration_s: float,
-    trials: int | None,
-    values: dict[str, str],
-    target: str,
-    seed: int | None,
-    store: Path | None,
-    full_report: bool,
-    as_json: bool,
-    **requests: Any,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class _LoadArguments:
+    url: str = argument()
+    rate: float | None = option(
+        "-r --rate",
+        RATE,
+        "Requests per second of an open loop, e.g. 1000 or 60/min [default: closed loop].",
+    )
+    duration_s: float = option(
+        "-d --duration", duration("1 s", "24 h"), "Time under load, over all trials.", default="30s"
+    )
+    trials: int | None = option(
+        "--trials",
+        Count(1, 1000),
+        "Number of trials that the time is divided into, of 1 s at least; 6 or more give intervals "
+        "[default: 10, or fewer in a short time].",
+    )
+    requests: RequestOptions = options.group(RequestOptions)
+    seed: int | None = options.SEED
+    labels: Mapping[str, str] = options.LABELS
+    store: Path | None = options.STORE
+    full_report: bool = options.FULL_REPORT
+    as_json: bool = options.JSON
+
+
+@command(prints=RESULT, requests=MEASURES)
+def load(args: _LoadArguments) -> int:
     """Put an HTTP server under load; print rate and latency.
 
     Without --rate, each connection sends its next request after a response (closed loop): it shows
@@ -71,31 +62,35 @@ def load(
     nephoscope load -r 1000 -c 50 -d 1min http://127.0.0.1:8080/search
     """
     from nephoscope.core.reading import yamltext
-    from nephoscope.features.load import text
+    from nephoscope.features.load import terminal
     from nephoscope.features.load.live import LoadProgress
     from nephoscope.features.load.plan import plan_of
     from nephoscope.measure.targets.kinds import parse
     from nephoscope.store import Store
 
-    trials = _trials(trials, duration_s)
-    trial_s = duration_s / trials
-    params = params_of(url, requests)
-    if rate is not None:
+    trials = _trials(args.trials, args.duration_s)
+    trial_s = args.duration_s / trials
+    params = params_of(args.url, args.requests)
+    if args.rate is not None:
         params |= {
-            "rate_per_s": rate,
-            "arrivals": "poisson" if requests["poisson"] else "constant",
+            "rate_per_s": args.rate,
+            "arrivals": "poisson" if args.requests.poisson else "constant",
         }
-    elif requests["poisson"]:
+    elif args.requests.poisson:
         raise UsageError("--poisson needs a rate.", "Add --rate 1000, for example.")
-    params |= {name: yamltext.parse_scalar(value) for name, value in values.items()}
-    plan = plan_of(params, parse(target), trials=trials, trial_s=trial_s, seed=seed)
-    run = measuring.executed(plan, Store(store), fresh=True, progress=LoadProgress)
+    params |= {name: yamltext.parse_scalar(value) for name, value in args.requests.values.items()}
+    plan = plan_of(
+        params, parse(args.requests.target), trials=trials, trial_s=trial_s, seed=args.seed
+    )
+    run = measuring.executed(plan, Store(args.store), fresh=True, progress=LoadProgress)
     head = sentence_of(params, trials, trial_s)
     code = measuring.present(
         run,
-        as_json=as_json,
-        full=full_report,
-        text_of=None if full_report else lambda result: text.text(result, params["url"], head),
+        as_json=args.as_json,
+        full=args.full_report,
+        text_of=None
+        if args.full_report
+        else lambda result: terminal.text(result, params["url"], head),
     )
     return code or _exit_code_of_failures(run)
 

@@ -3,69 +3,71 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from nephoscope.cli.kit import options
+from nephoscope.cli.kit.named import TARGET
 from nephoscope.cli.kit.options import Count, Parsed, duration, flag, option, repeated
 from nephoscope.core import units
 from nephoscope.core.errors import UsageError
 from nephoscope.core.naming import plural
 
-Function = TypeVar("Function", bound=Callable[..., Any])
 
-_SHARED = (
-    option("-c --connections", Count(1, 1_000_000), "Number of connections.", default=10),
-    option(
+@dataclass(frozen=True, slots=True)
+class RequestOptions:
+    """Options that describe requests and connections."""
+
+    values: Mapping[str, str] = options.SETS
+    connections: int = option(
+        "-c --connections", Count(1, 1_000_000), "Number of connections.", default=10
+    )
+    threads: int = option(
         "-t --threads",
         Count(0, 1024),
         "Number of threads of the generator; 0 takes one per CPU.",
         default=1,
-    ),
-    option("-X --method", "NAME", "HTTP method.", default="GET"),
-    repeated("-H --header headers", "'NAME: VALUE'", "Header of each request."),
-    option("--body", "TEXT", "Body of each request.", default=""),
-    flag("--http2", "Use HTTP/2; without TLS the server has to expect it (prior knowledge)."),
-    option(
+    )
+    method: str = option("-X --method", "NAME", "HTTP method.", default="GET")
+    headers: tuple[str, ...] = repeated("-H --header", "'NAME: VALUE'", "Header of each request.")
+    body: str = option("--body", "TEXT", "Body of each request.", default="")
+    http2: bool = flag(
+        "--http2", "Use HTTP/2; without TLS the server has to expect it (prior knowledge)."
+    )
+    streams: int = option(
         "--streams", Count(1, 10_000), "Concurrent requests on each HTTP/2 connection.", default=1
-    ),
-    flag("-k --insecure", "Accept any TLS certificate of the server."),
-    options.NO_KEEP_ALIVE,
-    flag("--poisson", "Poisson arrivals instead of evenly spaced requests."),
-    option(
-        "--timeout timeout_s", duration("1 ms", "1 h"), "Time limit of a request.", default="10s"
-    ),
-    options.AUTHORISED_HOSTS,
-    option("--target", "TARGET", "Host of the generator.", default="local"),
-)
+    )
+    insecure: bool = flag("-k --insecure", "Accept any TLS certificate of the server.")
+    no_keep_alive: bool = options.NO_KEEP_ALIVE
+    poisson: bool = flag("--poisson", "Poisson arrivals instead of evenly spaced requests.")
+    timeout_s: float = option(
+        "--timeout", duration("1 ms", "1 h"), "Time limit of a request.", default="10s"
+    )
+    authorised_hosts: tuple[str, ...] = options.AUTHORISED_HOSTS
+    target: str = option("--target", TARGET, "Host of the generator.", default="local")
 
 
-def with_request_options(function: Function) -> Function:
-    """Adds the options that describe requests and connections."""
-    return options.add_options(function, (options.SETS, *_SHARED))
-
-
-def params_of(url: str, options_by_name: Mapping[str, Any]) -> dict[str, Any]:
+def params_of(url: str, requests: RequestOptions) -> dict[str, Any]:
     """Returns the parameters of http.load that the shared options describe.
 
-    options_by_name: values by name of the option's variable. Raises UsageError for several streams
-    that HTTP/1.1 does not have.
+    Raises UsageError for several streams that HTTP/1.1 does not have.
     """
-    if options_by_name["streams"] > 1 and not options_by_name["http2"]:
+    if requests.streams > 1 and not requests.http2:
         raise UsageError("HTTP/1.1 connections have no streams.", "Add --http2.")
     return {
         "url": with_ascii_host(url if "://" in url else f"http://{url}"),
-        "connections": options_by_name["connections"],
-        "threads": options_by_name["threads"],
-        "method": options_by_name["method"],
-        "headers": list(options_by_name["headers"]),
-        "body": options_by_name["body"],
-        "version": "2" if options_by_name["http2"] else "1.1",
-        "streams": options_by_name["streams"],
-        "tls_verify": not options_by_name["insecure"],
-        "keep_alive": not options_by_name["no_keep_alive"],
-        "timeout_ns": round(options_by_name["timeout_s"] * 1e9),
-        "authorised_hosts": list(options_by_name["authorised_hosts"]),
+        "connections": requests.connections,
+        "threads": requests.threads,
+        "method": requests.method,
+        "headers": list(requests.headers),
+        "body": requests.body,
+        "version": "2" if requests.http2 else "1.1",
+        "streams": requests.streams,
+        "tls_verify": not requests.insecure,
+        "keep_alive": not requests.no_keep_alive,
+        "timeout_ns": round(requests.timeout_s * 1e9),
+        "authorised_hosts": list(requests.authorised_hosts),
     }
 
 

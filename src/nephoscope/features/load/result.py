@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from nephoscope import catalog
 from nephoscope.catalog.meaning import Domain, RequestLoop
 from nephoscope.core.model import Factors, TrialRecord, factors_key, stated
-from nephoscope.results.names import BESIDE
+from nephoscope.results.names import AUXILIARY_FACTORS
 from nephoscope.results.run_data import RunData
 from nephoscope.store import counts
 
@@ -122,7 +122,7 @@ def _line(record: TrialRecord, table: pa.Table) -> LoadCounts:
     names = ("metric", "value", "factors")
     for metric, value, text in zip(*(table.column(n).to_pylist() for n in names), strict=True):
         factors = json.loads(text)
-        if BESIDE & factors.keys():  # a server that runs as a load counts its own errors
+        if AUXILIARY_FACTORS & factors.keys():  # a server that runs as a load counts its own errors
             continue
         if metric == "errors_count":
             errors[factors["kind"]] += int(value)

@@ -12,7 +12,7 @@ from nephoscope.core.model import Estimate, MetricResult, RunResult, factors_key
 from nephoscope.features.load.result import Load, LoadCounts
 from nephoscope.report import figures, palette, wording
 from nephoscope.report.blocks import Block, Cell, Chart, Column, Heading, Sentence, Table
-from nephoscope.results.names import BESIDE
+from nephoscope.results.names import AUXILIARY_FACTORS
 
 _SERVERS = (Domain.WEB, Domain.KEY_VALUE)
 """Kinds of servers that several generators load with requests of one kind."""
@@ -35,7 +35,7 @@ def build(result: RunResult) -> list[Block]:
             for line in result.metrics
             if line.benchmark in family
             and line.metric == _RATE
-            and not BESIDE & line.factors.keys()
+            and not AUXILIARY_FACTORS & line.factors.keys()
         ]
         if len({line.benchmark for line in lines}) > 1:
             blocks += _comparison(result, lines)

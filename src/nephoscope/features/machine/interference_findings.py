@@ -191,7 +191,7 @@ def swapping(case: TargetEvidence) -> Answers:
     """Pages went to or came from swap during trials."""
     moved = [
         max(values)
-        for reading in case.trials.beside
+        for reading in case.trials.counters
         if (
             values := [
                 count

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
 from nephoscope.cli.kit import options
-from nephoscope.cli.kit.options import BITS_PER_S, SIZE, Count, Function, duration, option, ratio
+from nephoscope.cli.kit.command import Document, Query, command, group
+from nephoscope.cli.kit.options import BITS_PER_S, SIZE, Count, argument, duration, option, ratio
 from nephoscope.cli.kit.section_output import present
 from nephoscope.core.errors import UsageError
 
@@ -23,7 +25,7 @@ _CODEC = option(
     default="g711",
 )
 _MTU = option(
-    "--mtu mtu_bytes",
+    "--mtu",
     click.IntRange(68, 65_535),
     "Largest IP packet of the path (MTU).",
     default=1500,
@@ -31,7 +33,7 @@ _MTU = option(
 )
 
 
-def _protocol(doc: str) -> Callable[[Function], Function]:
+def _protocol(doc: str) -> Any:
     return option("--protocol", click.Choice(("tcp", "udp")), doc, default="tcp")
 
 
@@ -46,23 +48,31 @@ def _refusals_of(source: str) -> Iterator[None]:
         raise UsageError(f"{source}: {reason.message}", reason.hint) from None
 
 
-@click.group(cls=options.InOrder)
+@group()
 def network() -> None:
     """Analyse a network path: delay, loss, calls, shaping."""
 
 
-@network.command()
-@click.argument("file", type=options.PATH)
-@_protocol("Protocol of the rates in a CSV or JSON file.")
-@_CODEC
-@option(
-    "--buffer buffer_ns",
-    _TIME_NS,
-    "De-jitter buffer of the receiver [default: the one with the highest rating].",
+@dataclass(frozen=True, slots=True)
+class _NetworkSeriesArguments:
+    file: Path = argument(options.PATH)
+    protocol: str = _protocol("Protocol of the rates in a CSV or JSON file.")
+    codec: str = _CODEC
+    buffer_ns: float | None = option(
+        "--buffer",
+        _TIME_NS,
+        "De-jitter buffer of the receiver [default: the one with the highest rating].",
+    )
+    mtu_bytes: int = _MTU
+    as_json: bool = options.JSON
+
+
+@command(
+    network,
+    prints=Document("network_path", ".features.network.series:PathAnalysis"),
+    requests=Query(),
 )
-@_MTU
-@options.JSON
-def series(file: Path, protocol: str, as_json: bool, **path: Any) -> int:
+def series(args: _NetworkSeriesArguments) -> int:
     """Analyse a series of delays or rates.
 
     FILE is the output of ping, of `iperf3 --json`, or CSV or JSON with columns such as rtt_ms,
@@ -71,53 +81,74 @@ def series(file: Path, protocol: str, as_json: bool, **path: Any) -> int:
     from nephoscope.features.network import files, section
     from nephoscope.features.network.series import analyse_series
 
-    with _refusals_of(str(file)):
-        analysis = analyse_series(files.read(file, protocol), **path)
+    with _refusals_of(str(args.file)):
+        analysis = analyse_series(
+            files.read(args.file, args.protocol),
+            codec=args.codec,
+            buffer_ns=args.buffer_ns,
+            mtu_bytes=args.mtu_bytes,
+        )
     page = section.page("Network path", section.path_blocks(analysis))
-    return present(analysis, page, as_json=as_json)
+    return present(analysis, page, as_json=args.as_json)
 
 
-@network.command()
-@option(
-    "--delay delay_ns",
-    _TIME_NS,
-    "Mouth-to-ear delay: network, codec and de-jitter buffer.",
-    required=True,
+@dataclass(frozen=True, slots=True)
+class _NetworkVoiceArguments:
+    delay_ns: float = option(
+        "--delay",
+        _TIME_NS,
+        "Mouth-to-ear delay: network, codec and de-jitter buffer.",
+        required=True,
+    )
+    loss: float = option(
+        "--loss", ratio(0, 1), "Share of packets that are lost or late.", default="0"
+    )
+    burst: float = option(
+        "--burst-ratio",
+        options.FiniteRange(1, 1000),
+        "Mean length of runs of lost packets relative to that of random loss.",
+        default=1.0,
+        metavar="X",
+    )
+    jitter_ns: float | None = option(
+        "--jitter", _TIME_NS, "Jitter, to check whether calls tolerate it."
+    )
+    codec: str = _CODEC
+    as_json: bool = options.JSON
+
+
+@command(
+    network,
+    prints=Document("voice_quality", ".features.network.voice:VoiceQuality"),
+    requests=Query(),
 )
-@option("--loss", ratio(0, 1), "Share of packets that are lost or late.", default="0")
-@option(
-    "--burst-ratio burst",
-    options.FiniteRange(1, 1000),
-    "Mean length of runs of lost packets relative to that of random loss.",
-    default=1.0,
-    metavar="X",
-)
-@option("--jitter jitter_ns", _TIME_NS, "Jitter, to check whether calls tolerate it.")
-@_CODEC
-@options.JSON
-def voice(delay_ns: float, loss: float, as_json: bool, **path: Any) -> int:
+def voice(args: _NetworkVoiceArguments) -> int:
     """Rate calls (VoIP) by the E-model of ITU-T G.107."""
     from nephoscope.features.network import section
     from nephoscope.features.network import voice as calls
 
-    analysis = calls.quality(delay_ns, loss, **path)
+    analysis = calls.quality(
+        args.delay_ns, args.loss, burst=args.burst, jitter_ns=args.jitter_ns, codec=args.codec
+    )
     page = section.page("Calls (voice over IP)", section.voice_blocks(analysis))
-    return present(analysis, page, as_json=as_json)
+    return present(analysis, page, as_json=args.as_json)
 
 
-@network.command()
-@option(
-    "--outcomes",
-    "COUNTS",
-    "Numbers of pairs of probes by outcome, e.g. 00=980,01=5,10=5,11=10; 1 is loss.",
-)
-@option("--slot slot_s", _TIME, "Time between the two probes of a pair.")
-@option("--sent", Count(1, 2**53), "Number of packets that were sent.")
-@option("--lost", Count(0, 2**53), "Number of packets that were lost.")
-@options.JSON
-def loss(
-    outcomes: str | None, slot_s: float | None, sent: int | None, lost: int | None, as_json: bool
-) -> int:
+@dataclass(frozen=True, slots=True)
+class _NetworkLossArguments:
+    outcomes: str | None = option(
+        "--outcomes",
+        "COUNTS",
+        "Numbers of pairs of probes by outcome, e.g. 00=980,01=5,10=5,11=10; 1 is loss.",
+    )
+    slot_s: float | None = option("--slot", _TIME, "Time between the two probes of a pair.")
+    sent: int | None = option("--sent", Count(1, 2**53), "Number of packets that were sent.")
+    lost: int | None = option("--lost", Count(0, 2**53), "Number of packets that were lost.")
+    as_json: bool = options.JSON
+
+
+@command(network, prints=Document("packet_loss", ".features.network.loss:Loss"), requests=Query())
+def loss(args: _NetworkLossArguments) -> int:
     """Estimate the loss ratio and loss episodes.
 
     Frequency and duration of the episodes are those of Badabing.
@@ -126,19 +157,19 @@ def loss(
     from nephoscope.features.network import section
     from nephoscope.report.blocks import facts
 
-    if (outcomes is None) == (sent is None or lost is None):
+    if (args.outcomes is None) == (args.sent is None or args.lost is None):
         raise UsageError("`network loss` needs counts.", "Use --outcomes, or --sent and --lost.")
-    if outcomes is None:
-        assert sent is not None
-        assert lost is not None
-        if lost > sent:
+    if args.outcomes is None:
+        assert args.sent is not None
+        assert args.lost is not None
+        if args.lost > args.sent:
             raise UsageError("--lost is larger than --sent.", "Swap the two numbers.")
-        analysis = losses.of_counts(lost, sent)
+        analysis = losses.of_counts(args.lost, args.sent)
     else:
         with _refusals_of("--outcomes"):
-            analysis = losses.of_pairs(_counts(outcomes), slot_s=slot_s or None)
+            analysis = losses.of_pairs(_counts(args.outcomes), slot_s=args.slot_s or None)
     page = section.page("Packet loss", [facts(section.loss_facts(analysis))])
-    return present(analysis, page, as_json=as_json)
+    return present(analysis, page, as_json=args.as_json)
 
 
 def _counts(text: str) -> dict[str, int]:
@@ -156,22 +187,30 @@ def _counts(text: str) -> dict[str, int]:
     return counts
 
 
-@network.command()
-@option("--sent sent_bytes", SIZE, "Bytes sent, retransmissions included.")
-@option("--retransmitted retransmitted_bytes", SIZE, "Bytes retransmitted.")
-@option("--base-rtt base_rtt_ns", _TIME_NS, "Round-trip time without load.")
-@option("--loaded-rtt loaded_rtt_ns", _TIME_NS, "Round-trip time during the transfer.")
-@option("--actual actual_s", _TIME, "Measured duration of the transfer.")
-@option(
-    "--ideal ideal_s",
-    _TIME,
-    "Ideal duration [default: sent bytes at the bottleneck, less headers].",
+@dataclass(frozen=True, slots=True)
+class _NetworkTcpArguments:
+    sent_bytes: int | None = option("--sent", SIZE, "Bytes sent, retransmissions included.")
+    retransmitted_bytes: int | None = option("--retransmitted", SIZE, "Bytes retransmitted.")
+    base_rtt_ns: float | None = option("--base-rtt", _TIME_NS, "Round-trip time without load.")
+    loaded_rtt_ns: float | None = option(
+        "--loaded-rtt", _TIME_NS, "Round-trip time during the transfer."
+    )
+    actual_s: float | None = option("--actual", _TIME, "Measured duration of the transfer.")
+    ideal_s: float | None = option(
+        "--ideal", _TIME, "Ideal duration [default: sent bytes at the bottleneck, less headers]."
+    )
+    bottleneck_bits_per_s: Any = option("--bottleneck", BITS_PER_S, "Rate of the slowest link.")
+    window_bytes: int | None = option("--window", SIZE, "Receive window of TCP.")
+    mtu_bytes: int = _MTU
+    as_json: bool = options.JSON
+
+
+@command(
+    network,
+    prints=Document("tcp_figures", ".features.network.transport:TcpFigures"),
+    requests=Query(),
 )
-@option("--bottleneck bottleneck_bits_per_s", BITS_PER_S, "Rate of the slowest link.")
-@option("--window window_bytes", SIZE, "Receive window of TCP.")
-@_MTU
-@options.JSON
-def tcp(as_json: bool, **inputs: Any) -> int:
+def tcp(args: _NetworkTcpArguments) -> int:
     """Compute the TCP figures of RFC 6349.
 
     They are efficiency, buffer delay and transfer-time ratio.
@@ -180,23 +219,43 @@ def tcp(as_json: bool, **inputs: Any) -> int:
     from nephoscope.report.blocks import facts
 
     with _refusals_of("network tcp"):
-        analysis = transport.tcp_figures(**inputs)
-    if analysis == transport.TcpFigures(ideal_s=inputs["ideal_s"]):
+        analysis = transport.tcp_figures(
+            sent_bytes=args.sent_bytes,
+            retransmitted_bytes=args.retransmitted_bytes,
+            base_rtt_ns=args.base_rtt_ns,
+            loaded_rtt_ns=args.loaded_rtt_ns,
+            actual_s=args.actual_s,
+            ideal_s=args.ideal_s,
+            bottleneck_bits_per_s=args.bottleneck_bits_per_s,
+            window_bytes=args.window_bytes,
+            mtu_bytes=args.mtu_bytes,
+        )
+    if analysis == transport.TcpFigures(ideal_s=args.ideal_s):
         raise UsageError(
             "These values give no figure of RFC 6349.",
             "Use --sent and --retransmitted, --base-rtt and --loaded-rtt, or --actual and --ideal.",
         )
     page = section.page("TCP (RFC 6349)", [facts(section.tcp_facts(analysis))])
-    return present(analysis, page, as_json=as_json)
+    return present(analysis, page, as_json=args.as_json)
 
 
-@network.command()
-@click.argument("goodput", metavar="GOODPUT", type=BITS_PER_S)
-@_protocol("Protocol that carried the payload.")
-@option("--variation", ratio(0, 1), "Coefficient of variation of the goodput over time.")
-@_MTU
-@options.JSON
-def link(goodput: float, as_json: bool, **path: Any) -> int:
+@dataclass(frozen=True, slots=True)
+class _NetworkLinkArguments:
+    goodput: float = argument(BITS_PER_S, metavar="GOODPUT")
+    protocol: str = _protocol("Protocol that carried the payload.")
+    variation: float | None = option(
+        "--variation", ratio(0, 1), "Coefficient of variation of the goodput over time."
+    )
+    mtu_bytes: int = _MTU
+    as_json: bool = options.JSON
+
+
+@command(
+    network,
+    prints=Document("link_technology", ".features.network.bandwidth:LinkTechnology"),
+    requests=Query(),
+)
+def link(args: _NetworkLinkArguments) -> int:
     """Infer link technology or shaper from a goodput.
 
     GOODPUT is the rate of the payload, e.g. 941Mbit/s.
@@ -205,19 +264,32 @@ def link(goodput: float, as_json: bool, **path: Any) -> int:
     from nephoscope.report.blocks import Sentence
 
     with _refusals_of("GOODPUT"):
-        analysis = bandwidth.link(goodput, **path)
+        analysis = bandwidth.link(
+            args.goodput, protocol=args.protocol, variation=args.variation, mtu_bytes=args.mtu_bytes
+        )
     page = section.page("Link technology", [Sentence(analysis.sentence)])
-    return present(analysis, page, as_json=as_json)
+    return present(analysis, page, as_json=args.as_json)
 
 
-@network.command()
-@click.argument("files", nargs=-1, required=True, type=options.PATH, metavar="FILE...")
-@option(
-    "--margin", ratio(0, 0.99), "Largest relative difference that counts as equal.", default="3%"
+@dataclass(frozen=True, slots=True)
+class _NetworkGroupsArguments:
+    files: Sequence[Path] = argument(options.PATH, nargs=-1, required=True, metavar="FILE...")
+    margin: float = option(
+        "--margin",
+        ratio(0, 0.99),
+        "Largest relative difference that counts as equal.",
+        default="3%",
+    )
+    to: Path | None = options.REPORT_FILE
+    as_json: bool = options.JSON
+
+
+@command(
+    network,
+    prints=Document("network_groups", ".features.network.groups:NetworkGroups"),
+    requests=Query(),
 )
-@options.REPORT_FILE
-@options.JSON
-def groups(files: Sequence[Path], margin: float, to: Path | None, as_json: bool) -> int:
+def groups(args: _NetworkGroupsArguments) -> int:
     """Group instance types whose networks cannot be told apart.
 
     FILE is CSV with a column instance_type and columns such as rtt_ms or mbit_per_s.
@@ -225,10 +297,10 @@ def groups(files: Sequence[Path], margin: float, to: Path | None, as_json: bool)
     from nephoscope.features.network import groups as grouping
     from nephoscope.features.network import section
 
-    names = [str(file) for file in files]
+    names = [str(file) for file in args.files]
     with _refusals_of(", ".join(names)):
-        analysis = grouping.group(grouping.read(files), margin=margin, sources=names)
+        analysis = grouping.group(grouping.read(args.files), margin=args.margin, sources=names)
     page = section.page(
         "Instance types by network", section.groups_blocks(analysis), id="network_groups"
     )
-    return present(analysis, page, as_json=as_json, to=to, source=", ".join(names))
+    return present(analysis, page, as_json=args.as_json, to=args.to, source=", ".join(names))

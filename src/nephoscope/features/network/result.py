@@ -88,7 +88,7 @@ Place = tuple[str, str, str]
 def analyse(data: RunData) -> NetworkPaths | None:
     """Returns the analyses of a run's paths; None where no trial of one counts."""
     paths = _paths(data)
-    ends = stored_ends(data.manifest.get("settings") or ())
+    ends = stored_ends(data.manifest.settings)
     measured_paths = []
     for place, path in paths.items():
         client, server = ends(path.setting, place[0])
@@ -127,7 +127,7 @@ def _paths(data: RunData) -> dict[Place, _Path]:
 
     def path_of(row: Any) -> _Path | None:
         factors = json.loads(row.factors)
-        if row.benchmark not in (*PROBES, THROUGHPUT) or names.BESIDE & factors.keys():
+        if row.benchmark not in (*PROBES, THROUGHPUT) or names.AUXILIARY_FACTORS & factors.keys():
             return None
         whole = {name: level for name, level in factors.items() if name not in _PARTS}
         if row.benchmark in PROBES:  # a round trip has both directions

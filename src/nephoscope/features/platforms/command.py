@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from nephoscope.cli.kit import options, output
+from nephoscope.cli.kit.command import Document, Excluded, command
 from nephoscope.cli.kit.options import Count, Parsed, flag, option, repeated
 from nephoscope.cli.kit.section_output import present
 from nephoscope.core import units
@@ -28,42 +30,44 @@ def _guest_memory(text: str) -> int:
     return size
 
 
-@click.command()
-@repeated("--platform names", click.Choice(NAMES), "Platform to measure [default: all].")
-@option(
-    "--boots", Count(5, 1000), "Number of boots of each platform, after a warm-up boot.", default=5
+@dataclass(frozen=True, slots=True)
+class _PlatformsArguments:
+    names: Sequence[str] = repeated(
+        "--platform", click.Choice(NAMES), "Platform to measure [default: all]."
+    )
+    boots: int = option(
+        "--boots",
+        Count(5, 1000),
+        "Number of boots of each platform, after a warm-up boot.",
+        default=5,
+    )
+    memory_bytes: int = option(
+        "--memory",
+        Parsed("SIZE", _guest_memory),
+        "Memory of a guest that has its own kernel.",
+        default="256MiB",
+    )
+    max_guests: int = option(
+        "--max-guests", Count(1, LAB_HOSTS), "Maximum number of guests that run at once.", default=8
+    )
+    rate_per_s: float = option(
+        "--rate",
+        options.FiniteRange(70, 100_000),
+        "Requests per second of each guest.",
+        default=100.0,
+        metavar="PER_S",
+    )
+    no_density: bool = flag("--no-density", "Measure boots and memory only.")
+    seed: int | None = options.SEED
+    to: Path | None = options.REPORT_FILE
+    as_json: bool = options.JSON
+
+
+@command(
+    prints=Document("platforms", ".features.platforms.records:PlatformReport"),
+    requests=Excluded("creates labs and measures them"),
 )
-@option(
-    "--memory memory_bytes",
-    Parsed("SIZE", _guest_memory),
-    "Memory of a guest that has its own kernel.",
-    default="256MiB",
-)
-@option(
-    "--max-guests", Count(1, LAB_HOSTS), "Maximum number of guests that run at once.", default=8
-)
-@option(
-    "--rate rate_per_s",
-    options.FiniteRange(70, 100_000),
-    "Requests per second of each guest.",
-    default=100.0,
-    metavar="PER_S",
-)
-@flag("--no-density", "Measure boots and memory only.")
-@options.SEED
-@options.REPORT_FILE
-@options.JSON
-def platforms(
-    names: Sequence[str],
-    boots: int,
-    memory_bytes: int,
-    max_guests: int,
-    rate_per_s: float,
-    no_density: bool,
-    seed: int | None,
-    to: Path | None,
-    as_json: bool,
-) -> int:
+def platforms(args: _PlatformsArguments) -> int:
     """Measure boot time, memory and density of platforms.
 
     Boots bare hosts, containers, User-Mode Linux and QEMU on this machine in random order, then
@@ -75,19 +79,19 @@ def platforms(
     """
     from nephoscope.core.tasks import run_until_signal
     from nephoscope.features.platforms.measure import Measurement, Settings
-    from nephoscope.features.platforms.page import section
+    from nephoscope.features.platforms.section import section
 
     settings = Settings(
-        tuple(dict.fromkeys(names)) or NAMES,
-        boots,
-        memory_bytes,
-        0 if no_density else max_guests,
-        rate_per_s,
-        secrets.randbits(32) if seed is None else seed,
+        tuple(dict.fromkeys(args.names)) or NAMES,
+        args.boots,
+        args.memory_bytes,
+        0 if args.no_density else args.max_guests,
+        args.rate_per_s,
+        secrets.randbits(32) if args.seed is None else args.seed,
     )
 
     report = run_until_signal(
         Measurement(settings, output.log).run(), "Interrupted; all guests were removed."
     )
     source = f"seed {settings.seed}"
-    return present(report, section(report), as_json=as_json, to=to, source=source)
+    return present(report, section(report), as_json=args.as_json, to=args.to, source=source)

@@ -42,7 +42,7 @@ def analyse(data: RunData) -> SystemCallOverhead | None:
     names = list(dict.fromkeys(name for one in settings.values() for name in one))
     if len(names) < 2:
         return None
-    design = (data.manifest.get("plan") or {}).get("design") or {}
+    design = data.manifest.plan.get("design") or {}
     reference = reference_of(names, (design.get("baseline") or {}).get(PLATFORM))
     platforms, notes = [], []
     for (target, _), by_platform in settings.items():

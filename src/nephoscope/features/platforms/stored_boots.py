@@ -6,16 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from nephoscope.catalog import HOST_BOOT
-from nephoscope.core.model import MetricResult, RunResult, factors_key
+from nephoscope.core.model import MetricResult, factors_key
 from nephoscope.core.naming import common_factors
-from nephoscope.features.platforms import boot_chart
 from nephoscope.features.platforms.boot_figures import figures
 from nephoscope.features.platforms.records import MARKS, Boot, BootFigures, StoredBoots
 from nephoscope.report import wording
-from nephoscope.report.blocks import Section
 from nephoscope.results.run_data import RunData
 
-BENCHMARKS = (HOST_BOOT,)
 _SEGMENTS = {"boot_request_ns": "kernel", "boot_kernel_ns": "userland"}
 """Metric -> mark at its end; each begins where the one before it ends."""
 _WHOLE = "boot_reachable_ns"
@@ -55,11 +52,3 @@ def _figures(
     name = wording.setting_text(whole, targets, leave_out=common) or whole.target
     reasons = {"memory": "runs do not record it", MARKS[0]: "runs do not record it"}
     return figures(name, boots, reasons, confidence=confidence)
-
-
-def build(result: RunResult) -> Section | None:
-    """Returns the boot timeline of a run."""
-    stored = result.part(StoredBoots)
-    if stored is None:
-        return None
-    return Section("boots", "Boots", (boot_chart.chart(stored.boots),))

@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
-import click
-
 from nephoscope.cli.kit import options
+from nephoscope.cli.kit.command import Document, Query, command
+from nephoscope.cli.kit.named import RUN
+from nephoscope.cli.kit.options import argument
 from nephoscope.cli.kit.section_output import present
 
 
-@click.command()
-@click.argument("file", type=options.PATH)
-@options.option(
-    "--run name", "RUN", "Stored run of net.throughput whose targets have the names of the classes."
-)
-@options.REPORT_FILE
-@options.STORE
-@options.JSON
-def tariff(file: Path, name: str | None, to: Path | None, store: Path | None, as_json: bool) -> int:
+@dataclass(frozen=True, slots=True)
+class _TariffArguments:
+    file: Path = argument(options.PATH)
+    name: str | None = options.option(
+        "--run", RUN, "Stored run of net.throughput whose targets have the names of the classes."
+    )
+    to: Path | None = options.REPORT_FILE
+    store: Path | None = options.STORE
+    as_json: bool = options.JSON
+
+
+@command(prints=Document("tariff", ".features.pricing.tariff:TariffAnalysis"), requests=Query())
+def tariff(args: _TariffArguments) -> int:
     """Price transfers by throughput, beside a flat tariff.
 
     FILE is a YAML file with tiers and client classes; docs/how-to/pricing.md describes it.
     """
+    from nephoscope.features.pricing import section
     from nephoscope.features.pricing import tariff as analysis
-    from nephoscope.features.pricing import text
     from nephoscope.store import Store
 
-    bills = analysis.read(file, None if name is None else Store(store).open(name))
-    page = text.tariff_section(bills)
-    return present(bills, page, as_json=as_json, to=to, source=str(file))
+    bills = analysis.read(
+        args.file, None if args.name is None else Store(args.store).open(args.name)
+    )
+    page = section.tariff_section(bills)
+    return present(bills, page, as_json=args.as_json, to=args.to, source=str(args.file))

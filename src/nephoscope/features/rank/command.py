@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from nephoscope.cli.kit import options
-from nephoscope.cli.kit.options import SEEDS, flag, option, ratio, repeated
+from nephoscope.cli.kit.command import Document, Query, command
+from nephoscope.cli.kit.named import Named
+from nephoscope.cli.kit.options import SEEDS, argument, flag, option, ratio, repeated
 from nephoscope.cli.kit.section_output import present
 from nephoscope.core.errors import UsageError
 
@@ -31,57 +34,58 @@ def _weights(texts: Sequence[str]) -> dict[str, float]:
     return weights
 
 
-@click.command()
-@click.argument("sources", nargs=-1, required=True, metavar="RUN|FILE.csv...")
-@option("--by", "FACTOR", "Factor whose levels are ranked, or `target`.", default="")
-@repeated("--metric metrics", "NAME", "Metric to rank by [default: headline metrics].")
-@option(
-    "--reference", "NAME", "Alternative to which ratios relate [default: the first].", default=""
-)
-@repeated(
-    "--weight weights",
-    "NAME=NUMBER",
-    "Weight of a benchmark or of a group of benchmarks; all others count 0.",
-    callback=lambda context, parameter, texts: _weights(texts),
-)
-@option(
-    "--margin",
-    ratio(0.0001, 0.99),
-    "Relative difference that is not worth a change of platform.",
-    default="3%",
-)
-@option(
-    "--confidence", ratio(0.5, 0.9999), "Confidence level of intervals and ranks.", default="95%"
-)
-@option(
-    "--top",
-    click.IntRange(1, 1000),
-    "Number of best ranks of the probability P(top K).",
-    default=3,
-    show_default=True,
-)
-@flag("--all every", "Print all alternatives instead of the best 20.")
-@flag("--ranks-only", "Print a table of ranks by parameter only.")
-@option("--seed", SEEDS, "Random seed of rank probabilities and bootstraps.", default=1)
-@options.REPORT_FILE
-@options.STORE
-@options.JSON
-def rank(
-    sources: Sequence[str],
-    by: str,
-    metrics: Sequence[str],
-    reference: str,
-    weights: Mapping[str, float],
-    margin: float,
-    confidence: float,
-    top: int,
-    every: bool,
-    ranks_only: bool,
-    seed: int,
-    to: Path | None,
-    store: Path | None,
-    as_json: bool,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class _RankArguments:
+    sources: Sequence[str] = argument(
+        Named(kind="source"), nargs=-1, required=True, metavar="RUN|FILE.csv..."
+    )
+    by: str = option("--by", "FACTOR", "Factor whose levels are ranked, or `target`.", default="")
+    metrics: Sequence[str] = repeated(
+        "--metric", "NAME", "Metric to rank by [default: headline metrics]."
+    )
+    reference: str = option(
+        "--reference",
+        "NAME",
+        "Alternative to which ratios relate [default: the first].",
+        default="",
+    )
+    weights: Mapping[str, float] = repeated(
+        "--weight",
+        "NAME=NUMBER",
+        "Weight of a benchmark or of a group of benchmarks; all others count 0.",
+        callback=lambda context, parameter, texts: _weights(texts),
+    )
+    margin: float = option(
+        "--margin",
+        ratio(0.0001, 0.99),
+        "Relative difference that is not worth a change of platform.",
+        default="3%",
+    )
+    confidence: float = option(
+        "--confidence",
+        ratio(0.5, 0.9999),
+        "Confidence level of intervals and ranks.",
+        default="95%",
+    )
+    top: int = option(
+        "--top",
+        click.IntRange(1, 1000),
+        "Number of best ranks of the probability P(top K).",
+        default=3,
+        show_default=True,
+    )
+    every: bool = flag("--all", "Print all alternatives instead of the best 20.")
+    ranks_only: bool = flag("--ranks-only", "Print a table of ranks by parameter only.")
+    seed: int = option(
+        "--seed", SEEDS, "Random seed of rank probabilities and bootstraps.", default=1
+    )
+    to: Path | None = options.REPORT_FILE
+    store: Path | None = options.STORE
+    as_json: bool = options.JSON
+
+
+@command(prints=Document("ranking", ".features.rank.records:Ranking"), requests=Query())
+def rank(args: _RankArguments) -> int:
     """Rank alternatives by metric, overall and by application.
 
     Alternatives are the targets of RUN, the levels of a factor (--by), several runs, or those of
@@ -94,16 +98,20 @@ def rank(
     from nephoscope.features.rank.section import ranks_section, section
     from nephoscope.store import Store
 
-    if files := [text for text in sources if text.endswith(".csv")]:
-        if len(sources) > 1 or by or metrics:
+    if files := [text for text in args.sources if text.endswith(".csv")]:
+        if len(args.sources) > 1 or args.by or args.metrics:
             raise UsageError(
                 "A file of values is ranked alone.", "Omit runs, --by and --metric, or the file."
             )
-        alternatives = figures_file.read(Path(files[0]), confidence)
+        alternatives = figures_file.read(Path(files[0]), args.confidence)
     else:
-        alternatives = stored.of_runs(sources, Store(store), by, frozenset(metrics), confidence)
-    settings = Settings(reference, weights, margin, confidence, seed, top)
+        alternatives = stored.of_runs(
+            args.sources, Store(args.store), args.by, frozenset(args.metrics), args.confidence
+        )
+    settings = Settings(
+        args.reference, args.weights, args.margin, args.confidence, args.seed, args.top
+    )
     ranking = result.rank(alternatives, settings)
-    page = ranks_section(ranking, every) if ranks_only else section(ranking, every)
+    page = ranks_section(ranking, args.every) if args.ranks_only else section(ranking, args.every)
     subtitle = listed(ranking.alternatives)
-    return present(ranking, page, as_json=as_json, to=to, source=subtitle)
+    return present(ranking, page, as_json=args.as_json, to=args.to, source=subtitle)

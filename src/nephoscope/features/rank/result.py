@@ -187,7 +187,7 @@ def analyse(data: RunData) -> Ranking | None:
     names = list(dict.fromkeys([*(name for name, _ in labelled), *failed]))
     measurements = [Measurement(name, 0, line) for name, line in labelled]
     alternatives = Alternatives(data.confidence, names, measurements, reasons)
-    margin = float(data.manifest.get("margin") or MARGIN)
+    margin = float(data.manifest.margin or MARGIN)
     try:
         return rank(alternatives, Settings(margin=margin, confidence=data.confidence))
     except UsageError:  # one level, or levels without a common metric: there is no order to state

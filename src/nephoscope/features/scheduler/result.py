@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from nephoscope.catalog import CPU_GAPS
-from nephoscope.core.model import BESIDE, Sample, TrialRecord, factors_key
+from nephoscope.core.model import AUXILIARY_FACTORS, Sample, TrialRecord, factors_key
 from nephoscope.core.naming import as_number
 from nephoscope.features.scheduler.inference.infer import infer
 from nephoscope.features.scheduler.inference.verdict import Gap, Look, Loop, SchedulerVerdicts
@@ -49,7 +49,7 @@ def analyse(data: RunData) -> SchedulerVerdicts:
                 record.key.name,
                 record.params,
                 _samples(table),
-                record.beside,
+                record.counters,
                 machine_cpus=len(allowed) if allowed else None,
                 programs=_programs(record),
             )
@@ -77,7 +77,7 @@ def _samples(table: pa.Table) -> Iterable[Sample]:
     known: dict[str, dict[str, Any]] = {}
     for metric, value, count, at_ns, text in zip(*columns, strict=True):
         factors = known.setdefault(text, json.loads(text) if text not in known else {})
-        if not BESIDE & factors.keys():
+        if not AUXILIARY_FACTORS & factors.keys():
             yield Sample(metric, value, count, at_ns, factors)
 
 

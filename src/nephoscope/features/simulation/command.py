@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from nephoscope.cli.kit import measuring, options, output
-from nephoscope.cli.kit.options import SEEDS, Count, Function, flag, option
+from nephoscope.cli.kit.command import Document, Excluded, command, group
+from nephoscope.cli.kit.documents import RESULT, Row
+from nephoscope.cli.kit.named import RUN, SCENARIO
+from nephoscope.cli.kit.options import SEEDS, Count, argument, flag, option
 
 if TYPE_CHECKING:
     from nephoscope.catalog.scenarios import Kind, Scenario
@@ -25,100 +27,122 @@ _SCENARIO = (
 )
 
 
-@click.group(cls=options.InOrder)
+@dataclass(frozen=True, slots=True)
+class Scenarios:
+    """Built-in scenarios of a simulation by name."""
+
+    scenarios: Row
+
+
+@group()
 def simulate() -> None:
     """Simulate sites and users, CPU schedulers, instance selection."""
 
 
-def _simulation(command: Function) -> Function:
-    """Adds the arguments and options of every simulation, and what its scenario may be."""
-    parameters: tuple[Callable[[Function], Function], ...] = (
-        click.argument("scenario", required=False, metavar="[SCENARIO]"),
-        options.set_option("Override a value of the scenario.", "PATH=VALUE"),
-        option(
-            "--replications",
-            Count(1, 100_000),
-            "Number of replications, each with its own random seed.",
-            default=REPLICATIONS,
-        ),
-        option("--seed", SEEDS, "Random seed of the run [default: the scenario's, else random]."),
-        options.LABELS,
-        options.STORE,
-        options.JSON,
-        options.FRESH,
+@dataclass(frozen=True, slots=True)
+class SimulationArguments:
+    """Arguments of every simulation."""
+
+    scenario: str | None = argument(SCENARIO, required=False, metavar="[SCENARIO]")
+    values: Mapping[str, str] = options.set_option(
+        "Override a value of the scenario.", "PATH=VALUE"
     )
-    command = options.add_options(command, parameters)
-    command.__doc__ = f"{command.__doc__}\n\n{_SCENARIO}"
-    return command
+    replications: int = option(
+        "--replications",
+        Count(1, 100_000),
+        "Number of replications, each with its own random seed.",
+        default=REPLICATIONS,
+    )
+    seed: int | None = option(
+        "--seed", SEEDS, "Random seed of the run [default: the scenario's, else random]."
+    )
+    labels: Mapping[str, str] = options.LABELS
+    store: Path | None = options.STORE
+    as_json: bool = options.JSON
+    fresh: bool = options.FRESH
 
 
-@simulate.command()
-@_simulation
-@flag(
-    "--place",
-    "Choose sites instead: the cheapest that serve the scenario's share of requests in time.",
+def _with_scenario(function: Callable[..., int]) -> Callable[..., int]:
+    """Adds what the scenario may be to the help."""
+    function.__doc__ = f"{function.__doc__}\n\n{_SCENARIO}"
+    return function
+
+
+@dataclass(frozen=True, slots=True)
+class _SimulateGeoArguments:
+    common: SimulationArguments = options.group(SimulationArguments)
+    place: bool = flag(
+        "--place",
+        "Choose sites instead: the cheapest that serve the scenario's share of requests in time.",
+    )
+    latency: str | None = option(
+        "--latency", RUN, "Run whose measured round-trip times (net.rtt) to use as latencies."
+    )
+
+
+@command(
+    simulate,
+    prints={"": RESULT, "no SCENARIO": Document("scenarios", Scenarios)},
+    requests=Excluded("stores a run; its stored runs have the document `result`"),
 )
-@option("--latency", "RUN", "Run whose measured round-trip times (net.rtt) to use as latencies.")
-def geo(scenario: str | None, place: bool, latency: str | None, **given: Any) -> int:
+@_with_scenario
+def geo(args: _SimulateGeoArguments) -> int:
     """Simulate response times and cost of sites for users worldwide."""
     from nephoscope.catalog import scenarios
 
-    over: dict[str, Any] = {}
-    if latency is not None:
+    common, over = args.common, dict[str, Any]()
+    if args.latency is not None:
         from nephoscope.features.simulation import measured_latency
 
-        over["latency"] = measured_latency.latency(latency, given["store"])
-        if scenario is not None:
-            values = scenarios.read(scenarios.GEO, scenario, given["values"])
-            for sentence in measured_latency.unmeasured(values, over["latency"], latency):
+        over["latency"] = measured_latency.latency(args.latency, common.store)
+        if common.scenario is not None:
+            values = scenarios.read(scenarios.GEO, common.scenario, common.values)
+            for sentence in measured_latency.unmeasured(values, over["latency"], args.latency):
                 output.log(f"! {sentence}")
-    kind = scenarios.PLACE if place else scenarios.GEO
-    return _simulate(kind, scenario, over=over, **given)
+    kind = scenarios.PLACE if args.place else scenarios.GEO
+    return _simulate(kind, common, over)
 
 
-@simulate.command()
-@_simulation
-def scheduler(scenario: str | None, **given: Any) -> int:
+@command(
+    simulate,
+    prints={"": RESULT, "no SCENARIO": Document("scenarios", Scenarios)},
+    requests=Excluded("stores a run; its stored runs have the document `result`"),
+)
+@_with_scenario
+def scheduler(args: SimulationArguments) -> int:
     """Simulate virtual machines that share CPUs under a scheduler."""
     from nephoscope.catalog import scenarios
 
-    return _simulate(scenarios.SCHEDULER, scenario, **given)
+    return _simulate(scenarios.SCHEDULER, args)
 
 
-@simulate.command()
-@_simulation
-def selection(scenario: str | None, **given: Any) -> int:
+@command(
+    simulate,
+    prints={"": RESULT, "no SCENARIO": Document("scenarios", Scenarios)},
+    requests=Excluded("stores a run; its stored runs have the document `result`"),
+)
+@_with_scenario
+def selection(args: SimulationArguments) -> int:
     """Simulate the savings of relaunching until an instance is fast."""
     from nephoscope.catalog import scenarios
 
-    return _simulate(scenarios.SELECTION, scenario, **given)
+    return _simulate(scenarios.SELECTION, args)
 
 
-def _simulate(
-    kind: Kind,
-    scenario: str | None,
-    *,
-    values: Mapping[str, str],
-    replications: int,
-    seed: int | None,
-    store: Path | None,
-    as_json: bool,
-    fresh: bool,
-    over: Mapping[str, Any] | None = None,
-) -> int:
+def _simulate(kind: Kind, args: SimulationArguments, over: Mapping[str, Any] | None = None) -> int:
     """Checks the scenario and runs it as a plan; returns the exit code."""
-    if scenario is None:
-        return _list(kind, as_json=as_json)
+    if args.scenario is None:
+        return _list(kind, as_json=args.as_json)
     from nephoscope.catalog import scenarios
+    from nephoscope.store import Store
 
-    loaded = scenarios.load(kind, scenario, values, over)
+    loaded = scenarios.load(kind, args.scenario, args.values, over)
     if kind is scenarios.PLACE:
         output.log(_target_share(loaded.values))
-    own_seed = loaded.values.get("seed") if seed is None else seed
-    plan = _plan(
-        kind.benchmark, loaded, replications, own_seed if isinstance(own_seed, int) else None
-    )
-    return measuring.measure(plan, store=store, as_json=as_json, full=True, fresh=fresh)
+    seed = loaded.values.get("seed") if args.seed is None else args.seed
+    plan = _plan(kind.benchmark, loaded, args.replications, seed if isinstance(seed, int) else None)
+    run = measuring.executed(plan, Store(args.store), fresh=args.fresh)
+    return measuring.present(run, as_json=args.as_json, full=True)
 
 
 def _plan(benchmark: str, scenario: Scenario, replications: int, seed: int | None) -> Plan:
@@ -148,7 +172,7 @@ def _list(kind: Kind, *, as_json: bool) -> int:
 
     known = scenarios.builtin(kind)
     if as_json:
-        output.document({"scenarios": known})
+        output.document(Scenarios(known))
         return 0
     width = max((len(name) for name in known), default=0)
     for name, values in known.items():

@@ -27,7 +27,7 @@ def latency(name: str, store: Path | None) -> dict[str, Any]:
     from nephoscope.store import Store, query
 
     run = Store(store).open(name)
-    ends = stored_ends(run.manifest.get("settings") or ())
+    ends = stored_ends(run.manifest.settings)
     settings_of = {record.key.name: record.key.setting for record in run.records()}
     pairs: dict[str, dict[str, dict[float, int]]] = {}
     for histogram in query.histograms(run):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
 from nephoscope.cli.kit import options, output
-from nephoscope.cli.kit.options import FILE, duration, option, repeated
+from nephoscope.cli.kit.command import Document, Excluded, Query, command, group
+from nephoscope.cli.kit.options import FILE, argument, duration, option, repeated
 from nephoscope.cli.kit.section_output import present
 from nephoscope.core.errors import UsageError
 from nephoscope.features.sla import watch_command, what_if_command
@@ -18,6 +20,7 @@ from nephoscope.features.sla.options import (
     BILL,
     CONFIDENCE,
     CONTRACT,
+    CONTRACT_NAME,
     EVENTS,
     NOW,
     SLO,
@@ -28,34 +31,36 @@ from nephoscope.features.sla.options import (
 VIOLATED = 1
 """Exit code where an objective is violated, as of the other checks."""
 
-_EXCLUDE = repeated(
-    "--exclude exclusions", "FROM/TO", "Time that does not count, e.g. maintenance, ISO 8601."
-)
+_EXCLUDE = repeated("--exclude", "FROM/TO", "Time that does not count, e.g. maintenance, ISO 8601.")
 _HOLDS = option(
-    "--holds holds_s",
+    "--holds",
     duration("1 s", "1 d"),
     "Time for which a slot without events keeps the state before it [default: none].",
 )
 
 
-@click.group(cls=options.InOrder)
+@group()
 def sla() -> None:
     """Check service level agreements: verdict, credit, evidence."""
 
 
-@sla.command()
-@click.argument("name", required=False, metavar="[CONTRACT]")
-@options.JSON
-def contracts(name: str | None, as_json: bool) -> int:
+@dataclass(frozen=True, slots=True)
+class _SlaContractsArguments:
+    name: str | None = argument(CONTRACT_NAME, required=False, metavar="[CONTRACT]")
+    as_json: bool = options.JSON
+
+
+@command(sla, prints=Document("contracts", ".features.sla.listing:ContractList"), requests=Query())
+def contracts(args: _SlaContractsArguments) -> int:
     """List the built-in contracts, or print one as a file."""
     from nephoscope.features.sla import files
     from nephoscope.features.sla.listing import contract_list
 
-    if name is not None and not as_json:
-        output.say(files.text_of(name)[0].rstrip("\n"))
+    if args.name is not None and not args.as_json:
+        output.say(files.text_of(args.name)[0].rstrip("\n"))
         return 0
-    listed = contract_list([name] if name else files.names())
-    if as_json:
+    listed = contract_list([args.name] if args.name else files.names())
+    if args.as_json:
         output.document(listed)
         return 0
     rows = [
@@ -65,36 +70,31 @@ def contracts(name: str | None, as_json: bool) -> int:
     return 0
 
 
-@sla.command()
-@CONTRACT
-@EVENTS
-@repeated("--service services", "NAME", "Service to judge [default: all].")
-@repeated("--period periods", "NAME", "Period to judge, e.g. 2026-06 [default: all].")
-@BILL
-@option("--bills", FILE, "CSV file of bills.")
-@option("--loss-per-hour", "AMOUNT", "Business loss per hour of downtime.")
-@_EXCLUDE
-@_HOLDS
-@NOW
-@UNIT
-@SLO
-@CONFIDENCE
-@options.REPORT_FILE
-@options.JSON
-def verdict(
-    contract: str,
-    events: Sequence[Path],
-    services: Sequence[str],
-    periods: Sequence[str],
-    bill: str | None,
-    bills: Path | None,
-    loss_per_hour: str | None,
-    to: Path | None,
-    as_json: bool,
-    unit: str | None,
-    slo: str | None,
-    **judging: Any,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class _SlaVerdictArguments:
+    contract: str = CONTRACT
+    events: Sequence[Path] = EVENTS
+    services: Sequence[str] = repeated("--service", "NAME", "Service to judge [default: all].")
+    periods: Sequence[str] = repeated(
+        "--period", "NAME", "Period to judge, e.g. 2026-06 [default: all]."
+    )
+    bill: str | None = BILL
+    bills: Path | None = option("--bills", FILE, "CSV file of bills.")
+    loss_per_hour: str | None = option(
+        "--loss-per-hour", "AMOUNT", "Business loss per hour of downtime."
+    )
+    exclusions: tuple[str, ...] = _EXCLUDE
+    holds_s: float | None = _HOLDS
+    now: str | None = NOW
+    unit: str | None = UNIT
+    slo: str | None = SLO
+    confidence: float = CONFIDENCE
+    to: Path | None = options.REPORT_FILE
+    as_json: bool = options.JSON
+
+
+@command(sla, prints=Document("sla_verdict", ".features.sla.result:SlaVerdict"), requests=Query())
+def verdict(args: _SlaVerdictArguments) -> int:
     """Judge events by a contract: verdict, error budget, credit.
 
     CONTRACT is the name of a built-in contract or a file; EVENTS are CSV or Parquet files with the
@@ -102,47 +102,58 @@ def verdict(
     """
     from nephoscope.features.sla import credit, files, result
     from nephoscope.features.sla import events as reading
-    from nephoscope.features.sla.text import section
+    from nephoscope.features.sla.section import section
 
-    agreement = files.load(contract, terms_reading(unit, slo))
-    amounts = {} if bills is None else result.read_bills(bills, agreement.currency)
-    if bill is not None:
-        amounts.setdefault(("", ""), credit.amount_of(bill, "--bill"))
-    loss = None if loss_per_hour is None else credit.amount_of(loss_per_hour, "--loss-per-hour")
+    agreement = files.load(args.contract, terms_reading(args.unit, args.slo))
+    amounts = {} if args.bills is None else result.read_bills(args.bills, agreement.currency)
+    if args.bill is not None:
+        amounts.setdefault(("", ""), credit.amount_of(args.bill, "--bill"))
+    loss = (
+        None
+        if args.loss_per_hour is None
+        else credit.amount_of(args.loss_per_hour, "--loss-per-hour")
+    )
     settings = result.Settings(
-        **_judging(agreement, **judging),
+        **_judging(
+            agreement,
+            exclusions=args.exclusions,
+            holds_s=args.holds_s,
+            now=args.now,
+            confidence=args.confidence,
+        ),
         bills=tuple((*key, amount) for key, amount in amounts.items()),
         loss_per_h=loss,
-        services=tuple(services),
-        periods=tuple(periods),
+        services=tuple(args.services),
+        periods=tuple(args.periods),
     )
-    judged = result.judge(agreement, reading.read(events, numbers=agreement.is_timed), settings)
-    present(judged, section(judged), as_json=as_json, to=to, source=judged.title)
+    judged = result.judge(
+        agreement, reading.read(args.events, numbers=agreement.is_timed), settings
+    )
+    present(judged, section(judged), as_json=args.as_json, to=args.to, source=judged.title)
     return VIOLATED if any(one.verdict == "violated" for one in judged.periods) else 0
 
 
-@sla.command()
-@CONTRACT
-@EVENTS
-@option("-o --output to", FILE, "Bundle to write.", required=True)
-@BILL
-@_EXCLUDE
-@_HOLDS
-@NOW
-@UNIT
-@SLO
-@CONFIDENCE
-@options.JSON
-def evidence(
-    contract: str,
-    events: Sequence[Path],
-    to: Path,
-    bill: str | None,
-    as_json: bool,
-    unit: str | None,
-    slo: str | None,
-    **judging: Any,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class _SlaEvidenceArguments:
+    contract: str = CONTRACT
+    events: Sequence[Path] = EVENTS
+    to: Path = option("-o --output", FILE, "Bundle to write.", required=True)
+    bill: str | None = BILL
+    exclusions: tuple[str, ...] = _EXCLUDE
+    holds_s: float | None = _HOLDS
+    now: str | None = NOW
+    unit: str | None = UNIT
+    slo: str | None = SLO
+    confidence: float = CONFIDENCE
+    as_json: bool = options.JSON
+
+
+@command(
+    sla,
+    prints=Document("evidence", ".features.sla.evidence:Evidence"),
+    requests=Excluded("writes a bundle"),
+)
+def evidence(args: _SlaEvidenceArguments) -> int:
     """Write events, terms and verdict as a verifiable bundle.
 
     The head that it prints stands for the whole bundle: give it to the other side at once.
@@ -150,12 +161,18 @@ def evidence(
     from nephoscope.features.sla import credit, files, result
     from nephoscope.features.sla import evidence as bundles
 
-    bills = () if bill is None else (("", "", credit.amount_of(bill, "--bill")),)
-    terms = terms_reading(unit, slo)
-    judged_by = _judging(files.load(contract, terms), **judging)
+    bills = () if args.bill is None else (("", "", credit.amount_of(args.bill, "--bill")),)
+    terms = terms_reading(args.unit, args.slo)
+    judged_by = _judging(
+        files.load(args.contract, terms),
+        exclusions=args.exclusions,
+        holds_s=args.holds_s,
+        now=args.now,
+        confidence=args.confidence,
+    )
     settings = result.Settings(**judged_by, bills=bills, terms=terms)
-    written = bundles.write(to, contract, events, settings)
-    if as_json:
+    written = bundles.write(args.to, args.contract, args.events, settings)
+    if args.as_json:
         output.document(written)
     else:
         output.say(f"{written.bundle}: {written.events} events, {written.bytes} bytes.")
@@ -163,62 +180,73 @@ def evidence(
     return 0
 
 
-@sla.command()
-@click.argument("bundle", type=options.PATH, metavar="BUNDLE")
-@option("--head", "DIGEST", "Head that `sla evidence` printed when the bundle was made.")
-@options.JSON
-def verify(bundle: Path, head: str | None, as_json: bool) -> int:
+@dataclass(frozen=True, slots=True)
+class _SlaVerifyArguments:
+    bundle: Path = argument(options.PATH, metavar="BUNDLE")
+    head: str | None = option(
+        "--head", "DIGEST", "Head that `sla evidence` printed when the bundle was made."
+    )
+    as_json: bool = options.JSON
+
+
+@command(
+    sla, prints=Document("evidence_check", ".features.sla.evidence:EvidenceCheck"), requests=Query()
+)
+def verify(args: _SlaVerifyArguments) -> int:
     """Verify the digests and the verdict of a bundle.
 
     Exits with 1 if anything differs.
     """
     from nephoscope.features.sla import evidence as bundles
-    from nephoscope.features.sla.text import section
+    from nephoscope.features.sla.section import section
 
-    check = bundles.verify(bundle, head)
-    if as_json:
+    check = bundles.verify(args.bundle, args.head)
+    if args.as_json:
         output.document(check)
     elif check.verdict is not None and check.intact:
         output.say(f"{check.bundle} is intact. Head: {check.head}")
         present(check, section(check.verdict), as_json=False)
     if not check.intact:
-        output.complain(f"{bundle}: {' '.join(check.problems)} Ask for the bundle again.", 1)
+        output.complain(f"{args.bundle}: {' '.join(check.problems)} Ask for the bundle again.", 1)
     return 0 if check.intact else 1
 
 
-@sla.command()
-@CONTRACT
-@option(
-    "--format form",
-    click.Choice(("openslo", "prometheus")),
-    "OpenSLO v1 documents, or recording and alerting rules.",
-    required=True,
-)
-@option("--errors", "QUERY", "PromQL query of failed requests; [$window] stands for its range.")
-@option("--total", "QUERY", "PromQL query of all requests; [$window] stands for its range.")
-@UNIT
-@SLO
-def export(
-    contract: str,
-    form: str,
-    errors: str | None,
-    total: str | None,
-    unit: str | None,
-    slo: str | None,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class _SlaExportArguments:
+    contract: str = CONTRACT
+    form: str = option(
+        "--format",
+        click.Choice(("openslo", "prometheus")),
+        "OpenSLO v1 documents, or recording and alerting rules.",
+        required=True,
+    )
+    errors: str | None = option(
+        "--errors", "QUERY", "PromQL query of failed requests; [$window] stands for its range."
+    )
+    total: str | None = option(
+        "--total", "QUERY", "PromQL query of all requests; [$window] stands for its range."
+    )
+    unit: str | None = UNIT
+    slo: str | None = SLO
+
+
+@command(sla)
+def export(args: _SlaExportArguments) -> int:
     """Print a contract as OpenSLO or as rules for Prometheus."""
     import yaml
 
     from nephoscope.features.sla import files, openslo_export, prometheus
 
-    agreement = files.load(contract, terms_reading(unit, slo))
-    if form == "openslo":
-        if errors or total:
+    agreement = files.load(args.contract, terms_reading(args.unit, args.slo))
+    if args.form == "openslo":
+        if args.errors or args.total:
             raise UsageError("--errors and --total are for Prometheus.", "Leave them out.")
         documents = openslo_export.documents_of(agreement)
     else:
         documents = [
-            prometheus.rules(agreement, errors or prometheus.ERRORS, total or prometheus.TOTAL)
+            prometheus.rules(
+                agreement, args.errors or prometheus.ERRORS, args.total or prometheus.TOTAL
+            )
         ]
     output.say(yaml.safe_dump_all(documents, sort_keys=False, width=100).rstrip("\n"))
     return 0

@@ -64,7 +64,7 @@ def write(path: Path, contract: str, paths: Sequence[Path], settings: Settings) 
         contents[f"events/{number:03d}{source.suffix}"] = textfile.large_bytes(source, _TOO_LARGE)
     judged = result.judge(agreement, events.read(paths), settings)
     contents[_VERDICT] = _verdict_bytes(judged)
-    manifest = {
+    listing = {
         "bundle": EVIDENCE.version,
         "nephoscope": __version__,
         "settings": settings.model_dump(mode="json", by_alias=True),
@@ -73,7 +73,7 @@ def write(path: Path, contract: str, paths: Sequence[Path], settings: Settings) 
             for name, content in contents.items()
         ],
     }
-    contents[_MANIFEST] = (json.dumps(manifest, indent=1, sort_keys=True) + "\n").encode()
+    contents[_MANIFEST] = (json.dumps(listing, indent=1, sort_keys=True) + "\n").encode()
     head = hashlib.sha256(contents[_MANIFEST]).hexdigest()
     contents[_HEAD] = f"{head}\n".encode()
     data = _archive(contents)
@@ -90,11 +90,11 @@ def verify(path: Path, head: str | None = None) -> EvidenceCheck:
     data = textfile.large_bytes(path, _TOO_LARGE)
     try:
         contents = _contents(data)
-        manifest = _manifest(contents, path)
+        listing = _manifest(contents, path)
     except _Damaged as damage:
         return EvidenceCheck(str(path), "", False, (str(damage),), None)
     actual = hashlib.sha256(contents[_MANIFEST]).hexdigest()
-    problems = list(_problems(contents, manifest, actual))
+    problems = list(_problems(contents, listing, actual))
     if not problems and not _is_exactly(data, contents):
         problems.append("The archive has bytes that belong to no file of it.")
     if head is not None and head.strip().lower() != actual:
@@ -102,11 +102,11 @@ def verify(path: Path, head: str | None = None) -> EvidenceCheck:
     if problems:
         return EvidenceCheck(str(path), actual, False, tuple(problems), None)
     try:
-        judged = _judged(contents, manifest)
+        judged = _judged(contents, listing)
     except (LookupError, TypeError, ValueError, ArithmeticError, OSError, NephoscopeError) as error:
         problem = f"Its terms, events or settings cannot be judged: {str(error)[:200]}"
         return EvidenceCheck(str(path), actual, False, (problem,), None)
-    if not _follows(judged, contents.get(_VERDICT, b""), str(manifest.get("nephoscope"))):
+    if not _follows(judged, contents.get(_VERDICT, b""), str(listing.get("nephoscope"))):
         problems.append("The verdict in the bundle does not follow from its events and terms.")
     return EvidenceCheck(str(path), actual, not problems, tuple(problems), judged)
 
@@ -160,29 +160,29 @@ def _manifest(contents: Mapping[str, bytes], path: Path) -> Mapping[str, Any]:
     if _MANIFEST not in contents or _HEAD not in contents:
         raise _Damaged("The archive has no manifest; it is no evidence bundle.")
     try:
-        manifest = jsontext.parse(contents[_MANIFEST])
-        if not EVIDENCE.is_readable(manifest["bundle"]):
-            writer = str(manifest.get("nephoscope") or "")
-            raise LaterFormat(*EVIDENCE.refusal(path, manifest["bundle"], writer))
-        for entry in manifest["files"]:
+        listing = jsontext.parse(contents[_MANIFEST])
+        if not EVIDENCE.is_readable(listing["bundle"]):
+            writer = str(listing.get("nephoscope") or "")
+            raise LaterFormat(*EVIDENCE.refusal(path, listing["bundle"], writer))
+        for entry in listing["files"]:
             if not (isinstance(entry["name"], str) and isinstance(entry["chain"], list)):
                 raise _Damaged("The manifest is damaged.")
     except (ValueError, KeyError, TypeError):
         raise _Damaged("The manifest is damaged.") from None
-    return dict(manifest)
+    return dict(listing)
 
 
 def _problems(
-    contents: Mapping[str, bytes], manifest: Mapping[str, Any], actual: str
+    contents: Mapping[str, bytes], listing: Mapping[str, Any], actual: str
 ) -> Iterator[str]:
     """Sentences on the files that are not as they were."""
     if contents[_HEAD].decode("ascii", errors="replace").strip() != actual:
         yield "The manifest does not have the digest that the bundle states."
-    names = [str(entry["name"]) for entry in manifest["files"]]
+    names = [str(entry["name"]) for entry in listing["files"]]
     if [*names, _MANIFEST, _HEAD] != list(contents):
         yield "The files of the bundle are not those of its manifest."
         return
-    for entry in manifest["files"]:
+    for entry in listing["files"]:
         content = contents[entry["name"]]
         if len(content) != entry["bytes"]:
             yield f"{entry['name']} has {len(content)} bytes instead of {entry['bytes']}."
@@ -195,8 +195,8 @@ def _problems(
                 break
 
 
-def _judged(contents: Mapping[str, bytes], manifest: Mapping[str, Any]) -> SlaVerdict:
-    settings = Settings.model_validate(manifest["settings"])
+def _judged(contents: Mapping[str, bytes], listing: Mapping[str, Any]) -> SlaVerdict:
+    settings = Settings.model_validate(listing["settings"])
     with tempfile.TemporaryDirectory(prefix="nephoscope-evidence-") as folder:
         paths = [Path(folder) / Path(name).name for name in contents if name.startswith("events/")]
         for path in paths:

@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nephoscope.cli.kit.options import PATH, option, ratio
+from nephoscope.cli.kit.named import Named
+from nephoscope.cli.kit.options import PATH, argument, option, ratio
 
 if TYPE_CHECKING:
     from nephoscope.features.sla.terms import TermsReading
 
 UNITS = ("ns", "us", "ms", "s", "min", "h")
 
-CONTRACT = click.argument("contract", metavar="CONTRACT")
-EVENTS = click.argument("events", nargs=-1, required=True, type=PATH, metavar="EVENTS...")
+CONTRACT_NAME = Named("CONTRACT", "contract")
+CONTRACT = argument(CONTRACT_NAME)
+EVENTS = argument(PATH, nargs=-1, required=True, metavar="EVENTS...")
 BILL = option("--bill", "AMOUNT", "Amount billed for each service and period, for the credit.")
 NOW = option(
     "--now",

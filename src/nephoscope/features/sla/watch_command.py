@@ -5,13 +5,22 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from nephoscope.cli.kit import options, output
-from nephoscope.cli.kit.options import CSV_FILE, FILE, SEEDS, duration, option, ratio, repeated
+from nephoscope.cli.kit.command import Document, Excluded, command
+from nephoscope.cli.kit.options import (
+    CSV_FILE,
+    FILE,
+    SEEDS,
+    argument,
+    duration,
+    option,
+    ratio,
+    repeated,
+)
 from nephoscope.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,46 +29,46 @@ if TYPE_CHECKING:
 _TIME = duration("50 ms", "30 d")
 
 
-@click.command()
-@click.argument("services", nargs=-1, required=True, metavar="[NAME=]ADDRESS...")
-@option("-o --output to", CSV_FILE, "File to append the events to.", required=True)
-@option("--interval interval_s", _TIME, "Time between probes.", default="60s")
-@option(
-    "--jitter",
-    ratio(0, 1),
-    "Largest random delay of a probe, as a share of the interval.",
-    default="10%",
+@dataclass(frozen=True, slots=True)
+class WatchArguments:
+    """Arguments of `nephoscope sla watch`."""
+
+    services: Sequence[str] = argument(nargs=-1, required=True, metavar="[NAME=]ADDRESS...")
+    to: Path = option("-o --output", CSV_FILE, "File to append the events to.", required=True)
+    interval_s: float = option("--interval", _TIME, "Time between probes.", default="60s")
+    jitter: float = option(
+        "--jitter",
+        ratio(0, 1),
+        "Largest random delay of a probe, as a share of the interval.",
+        default="10%",
+    )
+    timeout_s: float = option("--timeout", _TIME, "Longest wait for a response.", default="5s")
+    duration_s: float | None = option("--for", _TIME, "Duration [default: until interrupted].")
+    targets: Sequence[str] = repeated(
+        "--from",
+        "[NAME=]TARGET",
+        "Host that probes the services, an observer of its own [default: local].",
+    )
+    observer: str | None = option(
+        "--observer", "NAME", "Name of this host as an observer [default: its host name]."
+    )
+    control: str | None = option(
+        "--control",
+        "ADDRESS",
+        "Address near each observer; while its probes fail too, failures count as unknown.",
+    )
+    metrics: Path | None = option(
+        "--metrics", FILE, "File of counters for Prometheus (textfile collector)."
+    )
+    seed: int | None = option("--seed", SEEDS, "Random seed of the schedule.")
+    as_json: bool = options.JSON
+
+
+@command(
+    prints=Document("watch", ".features.sla.watch:WatchResult"),
+    requests=Excluded("measures services"),
 )
-@option("--timeout timeout_s", _TIME, "Longest wait for a response.", default="5s")
-@option("--for duration_s", _TIME, "Duration [default: until interrupted].")
-@repeated(
-    "--from targets",
-    "[NAME=]TARGET",
-    "Host that probes the services, an observer of its own [default: local].",
-)
-@option("--observer", "NAME", "Name of this host as an observer [default: its host name].")
-@option(
-    "--control",
-    "ADDRESS",
-    "Address near each observer; while its probes fail too, failures count as unknown.",
-)
-@option("--metrics", FILE, "File of counters for Prometheus (textfile collector).")
-@option("--seed", SEEDS, "Random seed of the schedule.")
-@options.JSON
-def watch(
-    services: Sequence[str],
-    to: Path,
-    interval_s: float,
-    jitter: float,
-    timeout_s: float,
-    duration_s: float | None,
-    targets: Sequence[str],
-    observer: str | None,
-    control: str | None,
-    metrics: Path | None,
-    seed: int | None,
-    as_json: bool,
-) -> int:
+def watch(args: WatchArguments) -> int:
     """Probe services on a fixed schedule and keep every event.
 
     ADDRESS is http://HOST/, https://HOST/, tcp://HOST:PORT, icmp://HOST, dns://SERVER/NAME or
@@ -70,17 +79,21 @@ def watch(
     from nephoscope.features.sla.observers import Observer
     from nephoscope.features.sla.watch import EventFile, Schedule, Watch
 
-    watched = [probes.service_of(text) for text in services]
+    watched = [probes.service_of(text) for text in args.services]
     if len({service.name for service in watched}) < len(watched):
         raise UsageError("Two services have the same name.", "Use NAME=ADDRESS.")
-    if control is not None:
-        probes.request_of(control)
-    records = _records(targets or ("local",), observer)
-    schedule = Schedule(interval_s, jitter, timeout_s, duration_s or 0.0, seed)
+    if args.control is not None:
+        probes.request_of(args.control)
+    records = _records(args.targets or ("local",), args.observer)
+    schedule = Schedule(
+        args.interval_s, args.jitter, args.timeout_s, args.duration_s or 0.0, args.seed
+    )
     observers = [Observer(name, record, output.log) for name, record in records.items()]
-    watching = Watch(watched, schedule, observers, EventFile(to), to, control, metrics)
+    watching = Watch(
+        watched, schedule, observers, EventFile(args.to), args.to, args.control, args.metrics
+    )
     outcome = asyncio.run(watching.run())
-    if as_json:
+    if args.as_json:
         output.document(outcome)
         return 0
     output.paragraph(

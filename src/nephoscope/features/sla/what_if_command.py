@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import click
 
 from nephoscope.cli.kit import options, output
-from nephoscope.cli.kit.options import SIZE, Checked, Count, duration, option, ratio
+from nephoscope.cli.kit.command import Document, Query, command
+from nephoscope.cli.kit.options import SIZE, Checked, Count, argument, duration, option, ratio
 from nephoscope.core import units
 from nephoscope.core.errors import UsageError
 from nephoscope.features.sla.options import (
@@ -27,19 +26,23 @@ _TIME = duration("0 s", "1 h")
 _WINDOW = Checked("TIME", duration("1 min", "3660 d").read)
 
 
-@click.command("what-if")
-@click.argument("expression", metavar="EXPRESSION")
-@options.JSON
-def what_if(expression: str, as_json: bool) -> int:
+@dataclass(frozen=True, slots=True)
+class _WhatIfArguments:
+    expression: str = argument(metavar="EXPRESSION")
+    as_json: bool = options.JSON
+
+
+@command(prints=Document("composition", ".features.sla.what_if:Composition"), requests=Query())
+def what_if(args: _WhatIfArguments) -> int:
     """Compute the availability of a composed system.
 
     EXPRESSION is, for example, 'series(99.9%, parallel(99.5%, 99.5%), of(2, 99%, 99%, 99%))'.
     """
-    from nephoscope.features.sla.text import share_text
+    from nephoscope.features.sla.section import share_text
     from nephoscope.features.sla.what_if import compose
 
-    system = compose(expression)
-    if as_json:
+    system = compose(args.expression)
+    if args.as_json:
         output.document(system)
         return 0
     output.paragraph(
@@ -54,80 +57,72 @@ def what_if(expression: str, as_json: bool) -> int:
     return 0
 
 
-@click.command()
-@click.argument("objective", metavar="OBJECTIVE")
-@option("--window", _WINDOW, "Window of the objective.", default="30d")
-@option(
-    "--burn-rate",
-    options.FiniteRange(0, 1e6),
-    "Share of bad events relative to the share that the objective allows.",
-    default=1.0,
-    metavar="X",
-)
-@option(
-    "--years",
-    options.FiniteRange(0, 1000),
-    "Years over which a yearly share has to hold, for durability.",
-    default=1.0,
-    metavar="T",
-)
-@CONFIDENCE
-@options.JSON
-def budget(
-    objective: str,
-    window: str,
-    burn_rate: float,
-    years: float,
-    confidence: float,
-    as_json: bool,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class _BudgetArguments:
+    objective: str = argument(metavar="OBJECTIVE")
+    window: str = option("--window", _WINDOW, "Window of the objective.", default="30d")
+    burn_rate: float = option(
+        "--burn-rate",
+        options.FiniteRange(0, 1e6),
+        "Share of bad events relative to the share that the objective allows.",
+        default=1.0,
+        metavar="X",
+    )
+    years: float = option(
+        "--years",
+        options.FiniteRange(0, 1000),
+        "Years over which a yearly share has to hold, for durability.",
+        default=1.0,
+        metavar="T",
+    )
+    confidence: float = CONFIDENCE
+    as_json: bool = options.JSON
+
+
+@command(prints=Document("error_budget", ".features.sla.what_if:BudgetPlan"), requests=Query())
+def budget(args: _BudgetArguments) -> int:
     """Compute the error budget of an objective such as 99.9%."""
     from nephoscope.features.sla.terms import exact_share
     from nephoscope.features.sla.what_if import budget as plan_of
 
     try:
-        share = exact_share(objective)
+        share = exact_share(args.objective)
     except ValueError as error:
         raise UsageError(f"OBJECTIVE: {error}.", "Use, for example, 99.9%.") from None
-    plan = plan_of(share, _WINDOW.read(window), burn_rate, confidence, years)
-    if as_json:
+    plan = plan_of(share, _WINDOW.read(args.window), args.burn_rate, args.confidence, args.years)
+    if args.as_json:
         output.document(plan)
         return 0
-    output.say(f"Allowed: {units.format_duration(plan.allowed_s)} in {window}.")
+    output.say(f"Allowed: {units.format_duration(plan.allowed_s)} in {args.window}.")
     if plan.exhausted_after_s is not None:
         output.say(
-            f"At a burn rate of {burn_rate:g} the budget lasts "
+            f"At a burn rate of {args.burn_rate:g} the budget lasts "
             f"{units.format_duration(plan.exhausted_after_s)}."
         )
     if plan.least_n is not None:
         output.say(
             f"{plan.least_n:,} successes without a failure prove it at "
-            f"{100 * confidence:g} % confidence."
+            f"{100 * args.confidence:g} % confidence."
         )
-    unit = "year" if years == 1 else "years"
-    output.say(f"As a yearly share it is {plan.over_years:.9g} over {years:g} {unit}.")
+    unit = "year" if args.years == 1 else "years"
+    output.say(f"As a yearly share it is {plan.over_years:.9g} over {args.years:g} {unit}.")
     return 0
 
 
-@click.command()
-@CONTRACT
-@EVENTS
-@option("--bill", "AMOUNT", "Bill of a period, for the expected credit.")
-@NOW
-@UNIT
-@SLO
-@CONFIDENCE
-@options.JSON
-def promise(
-    contract: str,
-    events: Sequence[Path],
-    bill: str | None,
-    now: str | None,
-    unit: str | None,
-    slo: str | None,
-    confidence: float,
-    as_json: bool,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class _PromiseArguments:
+    contract: str = CONTRACT
+    events: Sequence[Path] = EVENTS
+    bill: str | None = option("--bill", "AMOUNT", "Bill of a period, for the expected credit.")
+    now: str | None = NOW
+    unit: str | None = UNIT
+    slo: str | None = SLO
+    confidence: float = CONFIDENCE
+    as_json: bool = options.JSON
+
+
+@command(prints=Document("promises", ".features.sla.what_if:Promises"), requests=Query())
+def promise(args: _PromiseArguments) -> int:
     """Find the objective that a service could have promised.
 
     CONTRACT gives periods, slots and credits.
@@ -135,15 +130,15 @@ def promise(
     from nephoscope.features.sla import credit, files, result
     from nephoscope.features.sla import events as reading
     from nephoscope.features.sla.periods import instant_ns
-    from nephoscope.features.sla.text import share_text
+    from nephoscope.features.sla.section import share_text
     from nephoscope.features.sla.what_if import promises
 
-    agreement = files.load(contract, terms_reading(unit, slo))
-    now_ns = time.time_ns() if now is None else instant_ns(now, agreement.time_zone)
-    settings = result.Settings(now_ns=now_ns, confidence=confidence)
-    judged = result.judge(agreement, reading.read(events), settings)
-    answer = promises(judged, None if bill is None else credit.amount_of(bill, "--bill"))
-    if as_json:
+    agreement = files.load(args.contract, terms_reading(args.unit, args.slo))
+    now_ns = time.time_ns() if args.now is None else instant_ns(args.now, agreement.time_zone)
+    settings = result.Settings(now_ns=now_ns, confidence=args.confidence)
+    judged = result.judge(agreement, reading.read(args.events), settings)
+    answer = promises(judged, None if args.bill is None else credit.amount_of(args.bill, "--bill"))
+    if args.as_json:
         output.document(answer)
         return 0
     rows = [
@@ -169,56 +164,66 @@ def promise(
     return 0
 
 
-@click.command("client-time")
-@option("--drop", ratio(0, 0.4999), "Share of dropped SYNs.")
-@option(
-    "--counters",
-    "BEFORE AFTER",
-    "Copies of /proc/net/netstat and /proc/net/snmp of the server, instead of --drop.",
-    nargs=2,
-    type=options.PATH,
-)
-@option("--rto rto_s", _TIME, "First retransmission timeout of a SYN.", default="1s")
-@option(
-    "--linear-timeouts linear",
-    Count(0, 100),
-    "Timeouts of the clients before they double; Linux 6.5 and later have 4.",
-    default=0,
-)
-@option("--rtt rtt_s", _TIME, "Round-trip time between client and server.")
-@option("--tls-round-trips", Count(0, 10), "Round trips of the TLS handshake.", default=0)
-@option("--size size_bytes", SIZE, "Bytes of a response.")
-@option(
-    "--initial-window window_bytes", SIZE, "Initial congestion window in bytes.", default="14600B"
-)
-@option("--server-time server_s", _TIME, "Mean response time at the server.")
-@options.JSON
-def client_time(
-    drop: float | None,
-    counters: tuple[Path, Path] | None,
-    window_bytes: int,
-    as_json: bool,
-    **connection: Any,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class _ClientTimeArguments:
+    drop: float | None = option("--drop", ratio(0, 0.4999), "Share of dropped SYNs.")
+    counters: tuple[Path, Path] | None = option(
+        "--counters",
+        "BEFORE AFTER",
+        "Copies of /proc/net/netstat and /proc/net/snmp of the server, instead of --drop.",
+        nargs=2,
+        type=options.PATH,
+        is_local=True,
+    )
+    rto_s: float = option("--rto", _TIME, "First retransmission timeout of a SYN.", default="1s")
+    linear: int = option(
+        "--linear-timeouts",
+        Count(0, 100),
+        "Timeouts of the clients before they double; Linux 6.5 and later have 4.",
+        default=0,
+    )
+    rtt_s: float | None = option("--rtt", _TIME, "Round-trip time between client and server.")
+    tls_round_trips: int = option(
+        "--tls-round-trips", Count(0, 10), "Round trips of the TLS handshake.", default=0
+    )
+    size_bytes: int | None = option("--size", SIZE, "Bytes of a response.")
+    window_bytes: int = option(
+        "--initial-window", SIZE, "Initial congestion window in bytes.", default="14600B"
+    )
+    server_s: float | None = option("--server-time", _TIME, "Mean response time at the server.")
+    as_json: bool = options.JSON
+
+
+@command(prints=Document("client_time", ".features.sla.client_time:ClientTime"), requests=Query())
+def client_time(args: _ClientTimeArguments) -> int:
     """Estimate clients' response time from server counters.
 
     Adds what a server cannot see to its own response time: dropped SYNs, handshakes, slow start.
     """
     from nephoscope.features.sla import client_time as certes
 
-    if (drop is None) == (counters is None):
+    if (args.drop is None) == (args.counters is None):
         raise UsageError("The share of dropped SYNs is needed once.", "Use --drop or --counters.")
     dropped, attempts = 0, 0
-    if counters is not None:
-        dropped, attempts = certes.drops_between(*map(certes.counters, counters))
+    if args.counters is not None:
+        dropped, attempts = certes.drops_between(*map(certes.counters, args.counters))
         if not attempts:
             raise UsageError("The counters show no connection.", "Copy them at a longer distance.")
-    if not window_bytes:
+    if not args.window_bytes:
         raise UsageError("--initial-window is zero.", "Use, for example, 14600B.")
     estimate = certes.estimate(
-        dropped, attempts, window_bytes=window_bytes, drop=drop, **connection
+        dropped,
+        attempts,
+        window_bytes=args.window_bytes,
+        drop=args.drop,
+        rto_s=args.rto_s,
+        linear=args.linear,
+        rtt_s=args.rtt_s,
+        tls_round_trips=args.tls_round_trips,
+        size_bytes=args.size_bytes,
+        server_s=args.server_s,
     )
-    if as_json:
+    if args.as_json:
         output.document(estimate)
         return 0
     output.say(f"Wait for dropped SYNs: {units.format_value(estimate.retry_ns, 'ns')} on average.")

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from nephoscope.cli.kit import measuring, options, output
-from nephoscope.features.studies import text
+from nephoscope.cli.kit.command import MEASURES, Document, Query, command, group
+from nephoscope.cli.kit.documents import Rows
+from nephoscope.cli.kit.named import Named
+from nephoscope.cli.kit.options import argument
+from nephoscope.features.studies import terminal
 
 if TYPE_CHECKING:
     from nephoscope.features.studies.catalogue import ReferenceStudy
@@ -21,92 +26,119 @@ if TYPE_CHECKING:
     from nephoscope.store import Store, StoredRun
 
 
-@click.group(cls=options.InOrder)
+def _names(context: click.Context) -> list[str]:
+    from nephoscope.features.studies import catalogue
+
+    return [known.name for known in catalogue.load_all()]
+
+
+STUDY = Named(names=_names)
+
+
+@dataclass(frozen=True, slots=True)
+class Studies:
+    """Published studies with their parts and the last run of each."""
+
+    studies: Rows
+
+
+@group()
 def study() -> None:
     """Reproduce the five reference studies."""
 
 
-@study.command("list")
-@options.STORE
-@options.JSON
-def list_(store: Path | None, as_json: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class _StudyListArguments:
+    store: Path | None = options.STORE
+    as_json: bool = options.JSON
+
+
+@command(study, prints=Document("studies", Studies), requests=Query())
+def list_(args: _StudyListArguments) -> None:
     """List the studies: parts, published numbers, last run."""
     from nephoscope.features.studies import catalogue
     from nephoscope.store import Store
 
-    runs = Store(store)
+    runs = Store(args.store)
     rows = [_row(known, runs) for known in catalogue.load_all()]
-    if as_json:
+    if args.as_json:
         output.document({"studies": rows})
         return
     for row in rows:
-        output.say(text.list_entry(row) + "\n")
+        output.say(terminal.list_entry(row) + "\n")
     output.say("`nephoscope study show NAME` prints the numbers, `study run NAME` measures.")
 
 
-@study.command()
-@click.argument("name")
-@options.STORE
-@options.JSON
-def show(name: str, store: Path | None, as_json: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class _StudyShowArguments:
+    name: str = argument(STUDY)
+    store: Path | None = options.STORE
+    as_json: bool = options.JSON
+
+
+@command(
+    study, prints=Document("study", ".features.studies.documents:StudyDocument"), requests=Query()
+)
+def show(args: _StudyShowArguments) -> None:
     """Print the published results of NAME beside those measured here."""
     from nephoscope.features.studies import catalogue
     from nephoscope.store import Store
 
-    reference = catalogue.load(name)
-    parts = _compared(reference, Store(store))
+    reference = catalogue.load(args.name)
+    parts = _compared(reference, Store(args.store))
     conclusions = _conclusions(reference, parts)
-    if as_json:
+    if args.as_json:
         output.document(_document(reference, parts, conclusions))
     else:
-        output.say(
-            f"{text.published(reference)}\n\n{text.comparison(reference, parts, conclusions)}"
-        )
+        compared = terminal.comparison(reference, parts, conclusions)
+        output.say(f"{terminal.published(reference)}\n\n{compared}")
 
 
-@study.command()
-@click.argument("name")
-@options.option(
-    "--scale",
-    click.Choice(["small", "paper"]),
-    "Scale of the experiment: minutes on two CPUs, or as published.",
-    default="small",
+@dataclass(frozen=True, slots=True)
+class _StudyRunArguments:
+    name: str = argument(STUDY)
+    scale: str = options.option(
+        "--scale",
+        click.Choice(["small", "paper"]),
+        "Scale of the experiment: minutes on two CPUs, or as published.",
+        default="small",
+    )
+    parts: Sequence[str] = options.repeated(
+        "--part", "PART", "Part of the study to run [default: all]."
+    )
+    seed: int | None = options.SEED
+    labels: Mapping[str, str] = options.LABELS
+    store: Path | None = options.STORE
+    as_json: bool = options.JSON
+    fresh: bool = options.FRESH
+
+
+@command(
+    study, prints=Document("study_run", ".features.studies.documents:StudyRun"), requests=MEASURES
 )
-@options.repeated("--part parts", "PART", "Part of the study to run [default: all].")
-@options.SEED
-@options.LABELS
-@options.STORE
-@options.JSON
-@options.FRESH
-def run(
-    name: str,
-    scale: str,
-    parts: Sequence[str],
-    store: Path | None,
-    seed: int | None,
-    as_json: bool,
-    fresh: bool,
-) -> int:
+def run(args: _StudyRunArguments) -> int:
     """Repeat the experiments of NAME and compare the results."""
     # A part that fails does not keep the others from being measured; the exit code is the worst.
     from nephoscope.core.errors import Interrupted, NephoscopeError
     from nephoscope.features.studies import catalogue
-    from nephoscope.features.studies.report import page
+    from nephoscope.features.studies.report import section
     from nephoscope.store import Store
 
-    study = catalogue.load(name)
-    chosen = [study.part(part) for part in parts] or [
+    study = catalogue.load(args.name)
+    chosen = [study.part(part) for part in args.parts] or [
         part for part in study.definition.parts if part.plan
     ]
     # Every plan is read before anything is measured.
-    plans = [(part, _seeded(catalogue.plan_of(study, part, scale), seed)) for part in chosen]
+    plans = [
+        (part, _seeded(catalogue.plan_of(study, part, args.scale), args.seed)) for part in chosen
+    ]
     measured: dict[str, PartResult] = {}
-    runs = Store(store)
+    runs = Store(args.store)
     code, began = 0, time.monotonic()
     for number, (part, plan) in enumerate(plans, 1):
         output.log(f"{study.name}, {part.name} ({number} of {len(plans)}): {part.title}")
         try:
-            result, is_valid = _measured(study, part, plan, runs, fresh=fresh)
+            result, is_valid = _measured(study, part, plan, runs, fresh=args.fresh)
             measured[result.run] = result
             code = code or (0 if is_valid else measuring.NOTHING_VALID)
         except Interrupted:
@@ -121,14 +153,14 @@ def run(
     all_parts = _compared(study, runs, measured)
     conclusions = _conclusions(study, all_parts)
     results = list(measured.values())
-    if as_json:
-        document = page.document_of(results, conclusions)
-        output.document({"name": study.name, "scale": scale, **document})
+    if args.as_json:
+        document = section.document_of(results, conclusions)
+        output.document({"name": study.name, "scale": args.scale, **document})
     else:
-        output.say(text.comparison(study, results, conclusions))
-        output.say("\n" + text.summary(results, time.monotonic() - began))
+        output.say(terminal.comparison(study, results, conclusions))
+        output.say("\n" + terminal.summary(results, time.monotonic() - began))
     if all_parts:
-        path = page.write(study, all_parts, runs.path / "studies" / study.name, conclusions)
+        path = section.write(study, all_parts, runs.path / "studies" / study.name, conclusions)
         output.log(f"All parts: {path}")
     return code
 
@@ -142,12 +174,12 @@ def _measured(
 ) -> tuple[PartResult, bool]:
     """Returns the comparison of a new run of the part, and whether a trial of it is valid."""
     from nephoscope.features.studies.comparison.part_result import compare_part
-    from nephoscope.features.studies.report import page
+    from nephoscope.features.studies.report import section
 
     stored = measuring.executed(plan, store, fresh=fresh)
     result = measuring.reported(stored)
-    part_result = compare_part(study, part, result, text.warnings(stored))
-    path = page.write(study, [part_result], stored.report_path)
+    part_result = compare_part(study, part, result, terminal.warnings(stored))
+    path = section.write(study, [part_result], stored.report_path)
     output.log(f"Comparison: {path}")
     return part_result, result.run.trials.valid > 0
 
@@ -165,7 +197,7 @@ def _compared(
         if stored is not None and known and stored.id in known:
             results.append(known[stored.id])
         elif stored is not None:
-            result, warnings = analyse_run.build(stored), text.warnings(stored)
+            result, warnings = analyse_run.build(stored), terminal.warnings(stored)
             results.append(compare_part(study, part, result, warnings))
     return results
 
@@ -184,9 +216,9 @@ def _last_run(plan_names: Sequence[str], store: Store) -> StoredRun | None:
     complete = [
         stored
         for stored in store.runs()
-        if stored.manifest.get("plan_name") in plan_names and stored.state in (FINISHED, MEASURED)
+        if stored.manifest.plan_name in plan_names and stored.state in (FINISHED, MEASURED)
     ]
-    return max(complete, key=lambda each: float(each.manifest.get("created_at", 0)), default=None)
+    return max(complete, key=lambda each: float(each.manifest.created_at), default=None)
 
 
 def _row(study: ReferenceStudy, store: Store) -> dict[str, Any]:
@@ -212,7 +244,7 @@ def _document(
 ) -> dict[str, Any]:
     from nephoscope.core import documents
     from nephoscope.features.studies import agreements
-    from nephoscope.features.studies.report import page
+    from nephoscope.features.studies.report import section
 
     about = study.definition
     fields = {"title", "authors", "year", "venue", "question"}
@@ -230,4 +262,4 @@ def _document(
         "agreements": agreements.figures(study),
     }
     values: dict[str, Any] = documents.to_json(document)
-    return {**values, **page.document_of(parts, conclusions)}
+    return {**values, **section.document_of(parts, conclusions)}

@@ -3,62 +3,60 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from nephoscope.cli.kit import options
-from nephoscope.cli.kit.options import duration, flag, option, repeated
+from nephoscope.cli.kit.command import Document, Query, command
+from nephoscope.cli.kit.named import RUN
+from nephoscope.cli.kit.options import argument, duration, flag, option, repeated
 from nephoscope.cli.kit.section_output import present
 from nephoscope.core.errors import UsageError
 
 _RADIOS = ("wifi", "wifi-psm", "3g", "lte")
 
 
-@click.command()
-@click.argument("file", required=False, type=options.PATH, metavar="[FILE]")
-@option("--run name", "RUN", "Stored run with transfers, instead of FILE.")
-@option("--to", "ADDRESS", "Count only packets to this IP address.")
-@option(
-    "--gap gap_s",
-    duration("1 us", "1 h"),
-    "Time without packets that ends a burst.",
-    default="10ms",
-)
-@repeated("--radio names", click.Choice(_RADIOS), "Radio of the receiver [default: all].")
-@options.set_option("Override a parameter of the radio, in W or s.")
-@flag("--playback", "Treat the traffic as a video download, and print the phases of its playback.")
-@options.STORE
-@options.JSON
-def traffic(
-    file: Path | None,
-    name: str | None,
-    to: str | None,
-    gap_s: float,
-    names: Sequence[str],
-    values: Mapping[str, str],
-    playback: bool,
-    store: Path | None,
-    as_json: bool,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class _TrafficArguments:
+    file: Path | None = argument(options.PATH, required=False, metavar="[FILE]")
+    name: str | None = option("--run", RUN, "Stored run with transfers, instead of FILE.")
+    to: str | None = option("--to", "ADDRESS", "Count only packets to this IP address.")
+    gap_s: float = option(
+        "--gap", duration("1 us", "1 h"), "Time without packets that ends a burst.", default="10ms"
+    )
+    names: Sequence[str] = repeated(
+        "--radio", click.Choice(_RADIOS), "Radio of the receiver [default: all]."
+    )
+    values: Mapping[str, str] = options.set_option("Override a parameter of the radio, in W or s.")
+    playback: bool = flag(
+        "--playback", "Treat the traffic as a video download, and print the phases of its playback."
+    )
+    store: Path | None = options.STORE
+    as_json: bool = options.JSON
+
+
+@command(prints=Document("traffic", ".features.traffic.result:TrafficAnalysis"), requests=Query())
+def traffic(args: _TrafficArguments) -> int:
     """Analyse bursts of traffic and the energy of a mobile radio.
 
     FILE is a capture (pcap or pcapng), e.g. of `tcpdump -w`.
     """
-    from nephoscope.features.traffic import captures, energy, result, text
+    from nephoscope.features.traffic import captures, energy, result, section
 
-    if (file is None) == (name is None):
+    if (args.file is None) == (args.name is None):
         raise UsageError("`traffic` needs a capture or a stored run.", "Use FILE or --run RUN.")
-    if to is not None and file is None:
+    if args.to is not None and args.file is None:
         raise UsageError("--to selects packets of a capture.", "Use it with FILE.")
-    radios = [energy.radio_of(one, values) for one in names or _RADIOS]
+    radios = [energy.radio_of(one, args.values) for one in args.names or _RADIOS]
     sources: Iterable[tuple[str, captures.Packets]]
-    if file is not None:
-        address = None if to is None else captures.address_of(to)
-        sources = [(str(file), captures.read(file, address))]
+    if args.file is not None:
+        address = None if args.to is None else captures.address_of(args.to)
+        sources = [(str(args.file), captures.read(args.file, address))]
     else:
         from nephoscope.store import Store
 
-        sources = result.of_run(Store(store).open(str(name)))
-    analysis = result.analyse(sources, radios, gap_s=gap_s, playback=playback)
-    return present(analysis, text.section(analysis), as_json=as_json)
+        sources = result.of_run(Store(args.store).open(str(args.name)))
+    analysis = result.analyse(sources, radios, gap_s=args.gap_s, playback=args.playback)
+    return present(analysis, section.section(analysis), as_json=args.as_json)

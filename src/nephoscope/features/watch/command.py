@@ -9,15 +9,16 @@ import socket
 import sys
 import time
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from nephoscope.cli.kit import options, output
+from nephoscope.cli.kit.command import Document, Query, command
 from nephoscope.core.errors import Interrupted, StoreError, UsageError
-from nephoscope.features.watch.options import EVERY, repeated_options, watch_options
+from nephoscope.features.watch.options import EVERY, WatchArguments, repeated_options
 
 if TYPE_CHECKING:
     from nephoscope.features.watch.records import Definition
@@ -25,22 +26,14 @@ if TYPE_CHECKING:
     from nephoscope.store import Store
 
 
-@click.command()
-@click.argument("plan", type=options.PATH, required=False)
-@watch_options
-@click.pass_context
-def watch(
-    context: click.Context,
-    /,
-    plan: Path | None,
-    uninstall: str | None,
-    install: bool,
-    scope: Scope | None,
-    list_all: bool,
-    store: Path | None,
-    as_json: bool,
-    **more: Any,
-) -> int:
+@command(
+    prints={
+        "": Document("watches", ".features.watch.records:WatchList"),
+        "--list": Document("watches", ".features.watch.records:WatchList"),
+    },
+    requests=Query(fixed=("--list",), has_parameters=False),
+)
+def watch(args: WatchArguments) -> int:
     """Repeat an experiment plan on a schedule.
 
     PLAN is a YAML file as for `nephoscope run`. Every repetition is a stored run with the label
@@ -48,23 +41,27 @@ def watch(
     """
     from nephoscope.store import Store
 
-    runs = Store(Store(store).path.absolute())
-    if list_all or uninstall is not None:
-        if plan is not None:
+    runs = Store(Store(args.store).path.absolute())
+    if args.list_all or args.uninstall is not None:
+        if args.plan is not None:
             raise UsageError("--list and --uninstall take no PLAN.")
-        return _list(runs, as_json) if uninstall is None else _uninstall(runs, uninstall, scope)
-    if plan is None:
+        return (
+            _list(runs, args.as_json)
+            if args.uninstall is None
+            else _uninstall(runs, args.uninstall, args.scope)
+        )
+    if args.plan is None:
         raise UsageError("Name a PLAN, or use --list.", "Run `nephoscope watch --help`.")
     from nephoscope.features.watch.loop import schedule_of
     from nephoscope.measure import plans
 
-    loaded = plans.load(plan, more["values"])
-    definition = _definition(plan, loaded.name, more)
+    loaded = plans.load(args.plan, args.values)
+    definition = _definition(args.plan, loaded.name, args)
     schedule_of(definition)  # a wrong expression is an error now
-    if install:
-        return _install(context, definition, runs, scope, lab=loaded.lab is not None)
-    interruption = _repeat(definition, runs, more)
-    if as_json:
+    if args.install:
+        return _install(definition, runs, args.scope, lab=loaded.lab is not None)
+    interruption = _repeat(definition, runs, args)
+    if args.as_json:
         from nephoscope.features.watch.folder import WatchFolder
         from nephoscope.features.watch.records import WatchList
         from nephoscope.features.watch.status import status_of
@@ -75,41 +72,41 @@ def watch(
     return 0
 
 
-def _definition(plan: Path, plan_name: str, more: Mapping[str, Any]) -> Definition:
+def _definition(plan: Path, plan_name: str, args: WatchArguments) -> Definition:
     from nephoscope.features.compaction.command import policy_of
     from nephoscope.features.watch.records import Definition
 
-    every = more["every"]
-    if (every is None) == (more["cron"] is None):
+    every = args.every
+    if (every is None) == (args.cron is None):
         raise UsageError("A watch has one schedule.", "Give either --every or --cron.")
     for option, user in (("token_file", "listen"), ("otlp_headers", "otlp")):
-        if more[option] is not None and more[user] is None:
+        if getattr(args, option) is not None and getattr(args, user) is None:
             raise UsageError(
                 f"--{option.replace('_', '-')} is for --{user}.", f"Add --{user}, or omit it."
             )
-    name = more["name"] or plan_name
+    name = args.name or plan_name
     seed = zlib.crc32(f"{socket.gethostname()}/{name}".encode())
     return Definition(
         name=name,
         plan=str(plan.absolute()),
         every_s=None if every is None else EVERY.read(every),
-        cron=more["cron"],
-        time_zone=more["time_zone"],
-        jitter=more["jitter"],
+        cron=args.cron,
+        time_zone=args.time_zone,
+        jitter=args.jitter,
         seed=seed,
-        max_runs=more["max_runs"],
-        max_share=more["max_share"],
-        values=more["values"],
+        max_runs=args.max_runs,
+        max_share=args.max_share,
+        values=args.values,
         labels=options.given_labels(),
-        retention=policy_of(more["keep_raw"], more["keep"], more["max_size"]),
+        retention=policy_of(args.keep_raw, args.keep, args.max_size),
     )
 
 
-def _repeat(definition: Definition, store: Store, more: Mapping[str, Any]) -> BaseException | None:
+def _repeat(definition: Definition, store: Store, args: WatchArguments) -> BaseException | None:
     """Repeats the plan; returns what interrupted it, None after the last of `--runs`."""
     from nephoscope.cli.kit.progress import Progress
     from nephoscope.features.compaction.compact import compact
-    from nephoscope.features.watch import text
+    from nephoscope.features.watch import terminal
     from nephoscope.features.watch.loop import Watch
     from nephoscope.features.watch.metrics import Publisher
     from nephoscope.features.watch.repetition import Created, measurement
@@ -126,9 +123,9 @@ def _repeat(definition: Definition, store: Store, more: Mapping[str, Any]) -> Ba
             self._created(run.id)
             super().run_started(run, resumed, trials)
 
-    screen = text.TerminalScreen(sys.stderr)
+    screen = terminal.TerminalScreen(sys.stderr)
     with contextlib.ExitStack() as stack:
-        sinks = list(stack.enter_context(_sinks(definition.name, store, more)))
+        sinks = list(stack.enter_context(_sinks(definition.name, store, args)))
         watching = Watch(
             store,
             definition,
@@ -139,30 +136,30 @@ def _repeat(definition: Definition, store: Store, more: Mapping[str, Any]) -> Ba
             publish=Publisher(definition.name, sinks, screen.say, time.time),
         )
         try:
-            watching.run(more["repetitions"])
+            watching.run(args.repetitions)
         except (KeyboardInterrupt, Interrupted) as error:
             return error
     return None
 
 
 @contextlib.contextmanager
-def _sinks(watch: str, store: Store, more: Mapping[str, Any]) -> Iterator[list[Any]]:
+def _sinks(watch: str, store: Store, args: WatchArguments) -> Iterator[list[Any]]:
     """Yields what takes the metrics: the endpoint that serves meanwhile, the exporter."""
     with contextlib.ExitStack() as stack:
         sinks: list[Any] = []
-        if more["listen"] is not None:
+        if args.listen is not None:
             from nephoscope.features.watch.endpoint import Endpoint, settings_of
 
-            settings, endpoint = settings_of(more["listen"], more["token_file"], store), Endpoint()
+            settings, endpoint = (settings_of(args.listen, args.token_file, store), Endpoint())
             output.log(f"Metrics: {stack.enter_context(endpoint.serving(settings))}")
             if settings.token_file is not None:
                 output.log(f"The token is in {settings.token_file}.")
             sinks.append(endpoint.show)
-        if more["otlp"] is not None:
+        if args.otlp is not None:
             from nephoscope.features.watch import otlp
 
-            headers = otlp.headers_of(more["otlp_headers"])
-            sinks.append(otlp.Exporter(more["otlp"], headers, watch, time.time()).send)
+            headers = otlp.headers_of(args.otlp_headers)
+            sinks.append(otlp.Exporter(args.otlp, headers, watch, time.time()).send)
         yield sinks
 
 
@@ -190,7 +187,7 @@ def _clock() -> Any:
 
 
 def _list(store: Store, as_json: bool) -> int:
-    from nephoscope.features.watch import status, text
+    from nephoscope.features.watch import status, terminal
 
     problems: list[str] = []
     watches = status.watches_of(store, problems)
@@ -199,7 +196,7 @@ def _list(store: Store, as_json: bool) -> int:
     if as_json:
         output.document(watches)
     elif watches.watches or not problems:
-        text.print_watches(watches.watches)
+        terminal.print_watches(watches.watches)
     return StoreError.exit_code if problems and not watches.watches else 0
 
 
@@ -207,16 +204,18 @@ def _scope(scope: Scope | None) -> Scope:
     return scope or ("user" if os.geteuid() else "system")
 
 
-def _install(
-    context: click.Context, definition: Definition, store: Store, scope: Scope | None, *, lab: bool
-) -> int:
+def _install(definition: Definition, store: Store, scope: Scope | None, *, lab: bool) -> int:
     from nephoscope.features.watch import unit
     from nephoscope.features.watch.folder import WatchFolder
 
     chosen = _scope(scope)
     WatchFolder(store, definition.name).create()  # a unit may write to what exists alone
     command = [sys.executable, "-m", "nephoscope", "watch", definition.plan]
-    command += [f"--name={definition.name}", f"--store={store.path}", *repeated_options(context)]
+    command += [
+        f"--name={definition.name}",
+        f"--store={store.path}",
+        *repeated_options(click.get_current_context()),
+    ]
     content = unit.unit_text(definition.name, command, store.path, chosen, lab=lab)
     path = unit.install(definition.name, content, chosen)
     output.say(str(path))

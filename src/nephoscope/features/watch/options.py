@@ -2,88 +2,95 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
 from nephoscope.cli.kit import options
-from nephoscope.cli.kit.options import FILE, Checked, Count, duration, flag, option, ratio
+from nephoscope.cli.kit.options import FILE, Checked, Count, argument, duration, flag, option, ratio
 from nephoscope.features.compaction.command import AGE, SIZE
 
 _NOT_IN_UNIT = {"install", "uninstall", "list_all", "scope", "as_json", "plan", "store", "name"}
 
 
+if TYPE_CHECKING:
+    from nephoscope.features.watch.unit import Scope
+
 EVERY = Checked("TIME", duration("1 s", "30 d").read)
 
-_OPTIONS = (
-    option("--every", EVERY, "Interval between starts, e.g. 5min."),
-    option("--cron", "EXPR", "Cron expression of the starts, instead of --every."),
-    option("--time-zone", "NAME", "Time zone of --cron, e.g. Europe/Berlin.", default="UTC"),
-    option(
+
+@dataclass(frozen=True, slots=True)
+class WatchArguments:
+    """Arguments of `nephoscope watch`."""
+
+    plan: Path | None = argument(options.PATH, required=False)
+    every: str | None = option("--every", EVERY, "Interval between starts, e.g. 5min.")
+    cron: str | None = option(
+        "--cron", "EXPR", "Cron expression of the starts, instead of --every."
+    )
+    time_zone: str = option(
+        "--time-zone", "NAME", "Time zone of --cron, e.g. Europe/Berlin.", default="UTC"
+    )
+    jitter: float = option(
         "--jitter",
         ratio(0, 1),
         "Largest random delay of a start, as a share of the interval.",
         default="10%",
-    ),
-    option("--name", "NAME", "Name of the watch [default: the plan's]."),
-    option(
-        "--runs repetitions",
-        Count(1, 10**9),
-        "Number of starts, then end [default: until interrupted].",
-    ),
-    option(
+    )
+    name: str | None = option("--name", "NAME", "Name of the watch [default: the plan's].")
+    repetitions: int | None = option(
+        "--runs", Count(1, 10**9), "Number of starts, then end [default: until interrupted]."
+    )
+    max_runs: int = option(
         "--max-runs",
         Count(1, 1000),
         "Maximum number of runs at once of all watches in the store.",
         default=1,
-    ),
-    option(
+    )
+    max_share: float = option(
         "--max-share",
         ratio(0.0001, 1),
         "Maximum share of time that is spent measuring.",
         default="100%",
-    ),
-    option(
+    )
+    keep_raw: str = option(
         "--keep-raw",
         AGE,
         "Age of a run at which its trials are merged into its day file.",
         default="7d",
-    ),
-    option("--keep", AGE, "Age at which a day file is removed.", default="2y"),
-    option("--max-size", SIZE, "Size of the day files, beyond which the oldest is removed."),
-    option(
+    )
+    keep: str = option("--keep", AGE, "Age at which a day file is removed.", default="2y")
+    max_size: str | None = option(
+        "--max-size", SIZE, "Size of the day files, beyond which the oldest is removed."
+    )
+    listen: str | None = option(
         "--listen",
         "[ADDRESS:]PORT",
         "Serve OpenMetrics at /metrics; beyond loopback a token is required.",
-    ),
-    option("--token-file", FILE, "File of the token for --listen."),
-    option("--otlp", "URL", "OTLP/HTTP receiver to which metrics are sent."),
-    option(
+    )
+    token_file: Path | None = option("--token-file", FILE, "File of the token for --listen.")
+    otlp: str | None = option("--otlp", "URL", "OTLP/HTTP receiver to which metrics are sent.")
+    otlp_headers: Path | None = option(
         "--otlp-headers",
         FILE,
         "File of HTTP headers for --otlp [default: $OTEL_EXPORTER_OTLP_HEADERS].",
-    ),
-    options.SETS,
-    options.LABELS,
-    flag("--install", "Write a systemd unit of this watch; run nothing."),
-    option("--uninstall", "NAME", "Remove the systemd unit of a watch."),
-    option(
+    )
+    values: Mapping[str, str] = options.SETS
+    labels: Mapping[str, str] = options.LABELS
+    install: bool = flag("--install", "Write a systemd unit of this watch; run nothing.")
+    uninstall: str | None = option("--uninstall", "NAME", "Remove the systemd unit of a watch.")
+    scope: Scope | None = option(
         "--scope",
         click.Choice(["user", "system"]),
         "systemd manager of the unit [default: system for root, else user].",
-    ),
-    flag("--list list_all", "Print the watches of the store."),
-    options.STORE,
-    options.JSON,
-)
-
-
-def watch_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the options to the command."""
-    return options.add_options(command, _OPTIONS)
+    )
+    list_all: bool = flag("--list", "Print the watches of the store.")
+    store: Path | None = options.STORE
+    as_json: bool = options.JSON
 
 
 def repeated_options(context: click.Context) -> Iterator[str]:

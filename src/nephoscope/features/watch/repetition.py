@@ -91,7 +91,7 @@ def _repetition(run: StoredRun, result: RunResult) -> Repetition:
         for key, (values, numbers) in result.histograms.items()
         if key[:2] in units
     )
-    lost = {str(name): str(why) for name, why in (run.manifest.get("lost") or {}).items()}
+    lost = {str(name): str(why) for name, why in run.manifest.lost.items()}
     return Repetition(run.id, _verdict(result), lost, estimates, distributions)
 
 

@@ -22,8 +22,8 @@ from nephoscope.measure.plans.design.order import baseline_of
 from nephoscope.measure.plans.model import Plan
 from nephoscope.measure.targets.kinds.record import TargetRecord
 
-Past = Mapping[tuple[str, str], Sequence[float]]
-"""(benchmark, parameters as `past_key` tells them) -> seconds that earlier trials took."""
+EarlierRuns = Mapping[tuple[str, str], Sequence[float]]
+"""(benchmark, parameters as `earlier_runs_key` tells them) -> seconds that earlier trials took."""
 
 DAY_S = 86_400.0
 WEEK_S = 7 * DAY_S
@@ -83,15 +83,17 @@ class Estimate:
         return {**plain, "guessed_settings": self.guessed}
 
 
-def past_key(spec: BenchmarkSpec, params: Mapping[str, Any]) -> tuple[str, str]:
-    """The key of `Past`: the benchmark, and every parameter with its default filled in."""
+def earlier_runs_key(spec: BenchmarkSpec, params: Mapping[str, Any]) -> tuple[str, str]:
+    """The key of `EarlierRuns`: the benchmark, and every parameter with its default filled in."""
     full = {param.id: params.get(param.id, param.default) for param in spec.params}
     return spec.id, factors_key(full)
 
 
-def trial_time(spec: BenchmarkSpec, params: Mapping[str, Any], kind: str, past: Past) -> TrialTime:
+def trial_time(
+    spec: BenchmarkSpec, params: Mapping[str, Any], kind: str, earlier_runs: EarlierRuns
+) -> TrialTime:
     """The time of one trial of a benchmark on a target of that kind, without loads and hooks."""
-    earlier = past.get(past_key(spec, params), ())
+    earlier = earlier_runs.get(earlier_runs_key(spec, params), ())
     if earlier:
         return TrialTime(statistics.median(earlier), MEASURED)
     return TrialTime(declared_s(spec, params) + OVERHEAD_S[kind], GUESSED)
@@ -121,11 +123,16 @@ def _points(spec: BenchmarkSpec, params: Mapping[str, Any]) -> int:
 
 
 def estimate(
-    plan: Plan, settings: Sequence[Setting], catalog: Catalog, past: Past | None = None
+    plan: Plan,
+    settings: Sequence[Setting],
+    catalog: Catalog,
+    earlier_runs: EarlierRuns | None = None,
 ) -> Estimate:
     """Trials, time and money of a plan whose settings these are."""
     targets = {target.name: target for target in plan.targets}
-    times = {one.index: _setting_time(one, targets, catalog, past or {}) for one in settings}
+    times = {
+        one.index: _setting_time(one, targets, catalog, earlier_runs or {}) for one in settings
+    }
     rounds = {one.index: plan.repeat_of(one.entry) for one in settings}
     warm = {setting.index: _warm_up(plan, setting) for setting in settings}
     least = _trials(plan, settings, {index: repeat.min for index, repeat in rounds.items()}, warm)
@@ -200,17 +207,22 @@ def long_time(seconds: float) -> str:
 
 
 def _setting_time(
-    setting: Setting, targets: Mapping[str, TargetRecord], catalog: Catalog, past: Past
+    setting: Setting,
+    targets: Mapping[str, TargetRecord],
+    catalog: Catalog,
+    earlier_runs: EarlierRuns,
 ) -> TrialTime:
     """One trial with its loads settling and its hooks."""
     kind = targets[setting.client_of(setting.targets[0])].kind
     spec = catalog.benchmark(setting.benchmark)
-    own = trial_time(spec, setting.params, kind, past)
+    own = trial_time(spec, setting.params, kind, earlier_runs)
     further = max((load.settle_s for load in setting.backgrounds), default=0.0)
     if own.how == GUESSED:
         further += 2 * OVERHEAD_S[kind] * len(setting.backgrounds)
     for hook in (*setting.before, *setting.after):
-        further += trial_time(catalog.benchmark(hook.benchmark), hook.params, kind, past).seconds
+        further += trial_time(
+            catalog.benchmark(hook.benchmark), hook.params, kind, earlier_runs
+        ).seconds
     return TrialTime(own.seconds + further, own.how)
 
 

@@ -13,6 +13,7 @@ from nephoscope.core.errors import PlanError, UsageError
 from nephoscope.measure.plans import Plan
 from nephoscope.measure.plans.model import Invalidity
 from nephoscope.measure.provisioning import UP, Provisioned, SpendingLimit, create_within
+from nephoscope.measure.runs.schedule.cells import PLATFORM
 from nephoscope.measure.runs.schedule.progress import budget_s
 from nephoscope.measure.targets.kinds.record import TargetRecord as Target
 from nephoscope.store import StoredRun
@@ -20,9 +21,6 @@ from nephoscope.store import StoredRun
 if TYPE_CHECKING:
     from nephoscope.measure.lab.boot import BootTimes
     from nephoscope.measure.lab.handle import Lab
-
-PLATFORM = ".platform"
-"""The condition that makes a host anew; whatever ran on it is gone."""
 
 _UNKNOWN = object()
 
@@ -99,7 +97,7 @@ class LabEnvironment(Environment):
         name = self._topology.name
         found = {one.name: one for one in LABS.found()}.get(name)
         # Ours from before a kill: its hosts may be half made and their conditions are unknown.
-        ours = self._run.manifest.get("lab_made") == name
+        ours = self._run.manifest.lab_made == name
         if found is not None and ours:
             self._say(f"Lab {name} was left by a run that was ended; it is made anew.")
             await LABS.remove(name)

@@ -15,9 +15,9 @@ from nephoscope.core.model import Setting
 from nephoscope.measure import plans
 from nephoscope.measure.plans import Plan
 from nephoscope.measure.runs.environment import environment_of
+from nephoscope.measure.runs.execution import EnvironmentOf, RunExecution
 from nephoscope.measure.runs.observer import Observer
-from nephoscope.measure.runs.session import EnvironmentOf, Session
-from nephoscope.measure.runs.trials import boots
+from nephoscope.measure.runs.schedule import cells
 from nephoscope.measure.runs.trials.target_pool import Factory
 from nephoscope.store import FINISHED, MEASURED, Store, StoredRun, counts
 
@@ -42,7 +42,7 @@ def execute(
 
     labels: of the run; those of a run that is resumed are kept where these do not replace them.
     absent: target -> reason for which it is not tried; with this mapping, even an empty one, the
-    others are measured although a target cannot be opened. limit_s: see `Session.measure`.
+    others are measured although a target cannot be opened. limit_s: see `RunExecution.measure`.
 
     A new run that is refused leaves nothing in the store: an error before its first trial, or a
     first trial that its target refuses (wrong parameters, missing programs).
@@ -56,7 +56,7 @@ def execute(
     """
     catalog = catalogue.load()
     settings = plans.expand(plan, catalog)
-    boots.check(plan, settings)
+    cells.check(plan, settings)
     with contextlib.ExitStack() as stack:
         with store.choosing():
             run, resumed = _choose(plan, store, catalog, settings, fresh, labels)
@@ -66,22 +66,23 @@ def execute(
         if run.state == MEASURED:
             return run
         stack.enter_context(_removing_if_refused(run, store, resumed))
-        session = Session(
+        execution = RunExecution(
             run, plan, settings, catalog, observer or Observer(), targets, environment, absent
         )
-        session.begin(resumed)
+        recorder = execution.recorder
+        execution.begin(resumed)
         try:
-            asyncio.run(session.measure(limit_s))
+            asyncio.run(execution.measure(limit_s))
         except (asyncio.CancelledError, KeyboardInterrupt):
-            session.note_end("interrupted")
+            recorder.note_end("interrupted")
             raise Interrupted(
-                f"Interrupted after {session.trials} trials; they are kept in run {run.id}.",
+                f"Interrupted after {recorder.trials} trials; they are kept in run {run.id}.",
                 "The same command goes on from there.",
             ) from None
         except BaseException as error:
-            session.note_end(f"{type(error).__name__}: {error}")
+            recorder.note_end(f"{type(error).__name__}: {error}")
             raise
-        session.finish()
+        execution.finish()
     return run
 
 
@@ -129,14 +130,14 @@ def _choose(
         if old is not None and _same_program(old, catalog):
             return old, True
     seed = plan.seed if plan.seed is not None else secrets.randbelow(_SEEDS)
-    every = [*settings, *boots.Cells(plan, settings).settings()]
+    every = [*settings, *cells.Cells(plan, settings).settings()]
     return store.create(plan, seed, catalog=catalog, settings=every, labels=labels), False
 
 
 def _same_program(run: StoredRun, catalog: Catalog) -> bool:
     """Trials of another version are no repetitions of ours."""
     manifest = run.manifest
-    return (manifest["nephoscope"], manifest["probe"], manifest["protocol"]) == (
+    return (manifest.nephoscope, manifest.probe, manifest.protocol) == (
         __version__,
         catalog.probe,
         catalog.protocol,

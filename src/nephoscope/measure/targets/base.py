@@ -20,7 +20,7 @@ class Done:
 
     elapsed_ns: int
     samples: int
-    beside: Mapping[str, Any] = field(default_factory=dict)
+    counters: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     started_wall_ns: int | None = None
     served: Mapping[str, Any] = field(default_factory=dict)

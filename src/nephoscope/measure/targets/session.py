@@ -67,7 +67,12 @@ async def prepare(
     deadline_s: when it ends itself. limit_s: how long to wait for it, by default as long.
     """
     running = await target.start(benchmark, params, deadline_s, peer=peer, gap_meter=gap_meter)
-    ready = await _ready(running, limit_s or deadline_s)
+    return await until_ready(target, running, limit_s or deadline_s)
+
+
+async def until_ready(target: Target, running: Running, limit_s: float) -> Side:
+    """Waits until a program that was started on a target is ready; ends it when it is not."""
+    ready = await _ready(running, limit_s)
     return Side(target.name, running, ready, _offset_ns(target, ready))
 
 

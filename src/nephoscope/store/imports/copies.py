@@ -91,7 +91,7 @@ def imported_before(
         if f"-import-{prefix}-" not in run_id:
             continue
         run = store.open_or_none(run_id)
-        record = run.manifest.get("imported") if run is not None else None
+        record = run.manifest.imported if run is not None else None
         if run is None or not isinstance(record, dict):
             continue
         files = [one for one in record.get("files") or [] if isinstance(one, dict)]
@@ -99,7 +99,7 @@ def imported_before(
             all(digests)
             and sorted(str(one.get("sha256")) for one in files) == digests
             and record.get("settings") == settings
-            and run.manifest.get("nephoscope") == __version__
+            and run.manifest.nephoscope == __version__
         ):
             same = run
         known |= {(int(one.get("bytes") or 0), str(one.get("sha256"))): run_id for one in files}

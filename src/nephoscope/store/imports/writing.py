@@ -72,7 +72,7 @@ def write_run(
     names = [source.path.name for source in sources]
     files = ", ".join(names[:_FILES_NAMED])
     files += f" and {len(names) - _FILES_NAMED} more" if len(names) > _FILES_NAMED else ""
-    manifest = {
+    values = {
         "plan": {
             "version": PLAN.version,
             "name": name,
@@ -106,7 +106,7 @@ def write_run(
         "run_uris": sorted({row.run for row in figures.rows}),
         "refused": _sentences(figures, groups.values(), states_time=bool(stated)),
     }
-    with store.new(name, manifest) as run:
+    with store.new(name, values) as run:
         numbered = (
             (setting, number, row)
             for setting, rows in zip(of_settings, groups.values(), strict=True)
@@ -157,7 +157,7 @@ def _record(
         position=position,
         started_at=started if row.at_s is None else row.at_s,
         elapsed_ns=0,
-        beside={},
+        counters={},
         notes=(f"{row.place} of the imported file{run}.",),
     )
 

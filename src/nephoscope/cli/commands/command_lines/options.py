@@ -2,61 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, fields
-from functools import wraps
 from pathlib import Path
-from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from nephoscope.cli.kit.options import (
-    FILE,
-    Count,
-    Parsed,
-    add_options,
-    duration,
-    option,
-    ratio,
-    repeated,
-)
+from nephoscope.cli.kit.options import FILE, Count, Parsed, duration, option, ratio, repeated
 from nephoscope.core.errors import UsageError
 
-DEFAULT_TIMEOUT_S = 3600.0
 _RUNS = Count(1, 1_000_000)
 _ALL = "all-non-zero"
 _DEFAULT_SHELL = "sh"
-
-
-@dataclass(frozen=True, slots=True)
-class CommandOptions:
-    """The values of these options.
-
-    ignored_exit_codes: None for none, empty for all of them. shell: empty for no shell.
-    """
-
-    commands: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
-    lists: tuple[tuple[str, str], ...] = ()
-    scan: tuple[str, str, str] | None = None
-    scan_step: str | None = None
-    warmup: int = 1
-    runs: int | None = None
-    minimum_runs: int | None = None
-    maximum_runs: int | None = None
-    setup: str | None = None
-    prepare: tuple[str, ...] = ()
-    conclude: tuple[str, ...] = ()
-    cleanup: str | None = None
-    shell: str = ""
-    ignored_exit_codes: tuple[int, ...] | None = None
-    input: str = ""
-    outputs: tuple[str, ...] = ()
-    figures: tuple[str, ...] = ()
-    timeout_s: float = DEFAULT_TIMEOUT_S
-    margin: float = 0.03
-    export_json: Path | None = None
 
 
 def _ignored(text: str) -> tuple[int, ...]:
@@ -85,98 +42,113 @@ def _figure(text: str) -> str:
     return text
 
 
-_OPTIONS = (
-    repeated("--command commands", "CMD", "Command line to measure instead of ID."),
-    repeated(
-        "-n --command-name names",
-        "NAME",
-        "Name of a command in results, in the order of --command.",
-    ),
-    option(
-        "-L --parameter-list lists",
+@dataclass(frozen=True, slots=True)
+class CommandOptions:
+    """The values of these options.
+
+    ignored_exit_codes: None for none, empty for all of them. shell: empty for no shell.
+    """
+
+    commands: tuple[str, ...] = repeated(
+        "--command", "CMD", "Command line to measure instead of ID."
+    )
+    names: tuple[str, ...] = repeated(
+        "-n --command-name", "NAME", "Name of a command in results, in the order of --command."
+    )
+    lists: tuple[tuple[str, str], ...] = option(
+        "-L --parameter-list",
         "VAR VALUES",
         "Measure each command once per value: {VAR} stands for the values, which are "
         "separated by commas; may be repeated, for all combinations.",
         type=(str, str),
         multiple=True,
-    ),
-    option(
-        "-P --parameter-scan scan",
+    )
+    scan: tuple[str, str, str] | None = option(
+        "-P --parameter-scan",
         "VAR MIN MAX",
         "Measure each command once per number from MIN to MAX, for which {VAR} stands.",
         type=(str, str, str),
-    ),
-    option("-D --parameter-step-size scan_step", "DELTA", "Step of --parameter-scan [default: 1]."),
-    option("-w --warmup", Count(0, 100), "Number of warm-up rounds.", default=1),
-    option("-r --runs", _RUNS, "Number of executions of each command, rounded up to full rounds."),
-    option(
-        "-m --min-runs minimum_runs",
-        _RUNS,
-        "Minimum number of executions of each command [default: 10].",
-    ),
-    option("-M --max-runs maximum_runs", _RUNS, "Maximum number of executions of each command."),
-    option("-s --setup", "CMD", "Command that runs before the executions of each trial."),
-    option(
+    )
+    scan_step: str | None = option(
+        "-D --parameter-step-size", "DELTA", "Step of --parameter-scan [default: 1]."
+    )
+    warmup: int = option("-w --warmup", Count(0, 100), "Number of warm-up rounds.", default=1)
+    runs: int | None = option(
+        "-r --runs", _RUNS, "Number of executions of each command, rounded up to full rounds."
+    )
+    minimum_runs: int | None = option(
+        "-m --min-runs", _RUNS, "Minimum number of executions of each command [default: 10]."
+    )
+    maximum_runs: int | None = option(
+        "-M --max-runs", _RUNS, "Maximum number of executions of each command."
+    )
+    setup: str | None = option(
+        "-s --setup", "CMD", "Command that runs before the executions of each trial."
+    )
+    prepare: tuple[str, ...] = option(
         "-p --prepare",
         "CMD",
         "Command that runs before each execution; once for all commands, or once per command.",
         multiple=True,
-    ),
-    option(
+    )
+    conclude: tuple[str, ...] = option(
         "-C --conclude",
         "CMD",
         "Command that runs after each execution; once for all commands, or once per command.",
         multiple=True,
-    ),
-    option("-c --cleanup", "CMD", "Command that runs after the executions of each trial."),
-    option(
+    )
+    cleanup: str | None = option(
+        "-c --cleanup", "CMD", "Command that runs after the executions of each trial."
+    )
+    shell: str = option(
         "-S --shell",
         Parsed("SHELL", _shell),
         "Shell that interprets the commands, e.g. sh or 'bash --norc'; its own start is "
         "measured and subtracted [default: none].",
         default="",
-    ),
-    option(
-        "-i --ignore-failure ignored_exit_codes",
+    )
+    ignored_exit_codes: tuple[int, ...] | None = option(
+        "-i --ignore-failure",
         Parsed("CODES", _ignored),
         "Accept these exit codes, e.g. --ignore-failure=1,2; without a value, all failures.",
         is_flag=False,
         flag_value=_ALL,
-    ),
-    option(
+    )
+    input: str = option(
         "--input",
         Parsed("FILE", lambda text: "" if text == "null" else text),
         "Standard input of the commands [default: null].",
         default="",
-    ),
-    option(
-        "--output outputs",
+    )
+    outputs: tuple[str, ...] = option(
+        "--output",
         "WHERE",
         "Destination of standard output: null, pipe or a file; once for all commands, or once "
         "per command [default: null].",
         multiple=True,
-    ),
-    repeated(
-        "--figure figures",
+    )
+    figures: tuple[str, ...] = repeated(
+        "--figure",
         Parsed("NAME=PATTERN", _figure),
         "Figure that the commands print: a regular expression with one group around the "
         "number, or a JSON path such as $.results[0].mean; NAME:higher or NAME:lower states what "
         "is better.",
-    ),
-    option(
-        "--timeout timeout_s",
+    )
+    timeout_s: float = option(
+        "--timeout",
         duration("1 s", "1 d"),
         "Maximum duration of a trial and of its setup.",
         default="1h",
-    ),
-    option(
+    )
+    margin: float = option(
         "--margin",
         ratio(0, 1),
         "Largest relative difference that counts as equivalent.",
         default="3%",
-    ),
-    option("--export-json", FILE, "Write the executions to FILE, in hyperfine's format."),
-)
+    )
+    export_json: Path | None = option(
+        "--export-json", FILE, "Write the executions to FILE, in hyperfine's format."
+    )
 
 
 def given_options() -> list[str]:
@@ -188,15 +160,3 @@ def given_options() -> list[str]:
         for one in context.command.params
         if one.name in own and context.get_parameter_source(one.name) is ParameterSource.COMMANDLINE
     ]
-
-
-def with_command_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Gives a click command these options; the function gets them as `command_options`."""
-    own = [field.name for field in fields(CommandOptions)]
-
-    @wraps(function)
-    def gathered(**values: Any) -> Any:
-        given = CommandOptions(**{name: values.pop(name) for name in own})
-        return function(command_options=given, **values)
-
-    return add_options(gathered, _OPTIONS)

@@ -9,7 +9,7 @@ from typing import Any
 from nephoscope.core.model import Better, Estimate, MetricResult, RunResult
 from nephoscope.core.naming import level_name
 from nephoscope.features.studies.definition.selectors import MeasuredFigure, Selection
-from nephoscope.results.names import BESIDE
+from nephoscope.results.names import AUXILIARY_FACTORS
 from nephoscope.stats import compare
 from nephoscope.stats.compare import Comparison
 from nephoscope.stats.statistics import means, variation
@@ -71,7 +71,7 @@ def select(result: RunResult, figure: MeasuredFigure, selection: Selection) -> M
         and target in ("", metric.target)
         and _has_levels(metric.factors, factors)
         # Rows of loads and hooks count only where their factors are selected.
-        and not (BESIDE & metric.factors.keys()) - factors.keys()
+        and not (AUXILIARY_FACTORS & metric.factors.keys()) - factors.keys()
     ]
     description = f"{benchmark} {name}" + (f" on {target}" if target else "") + _levels(factors)
     if not matches:

@@ -67,12 +67,12 @@ def nest_of(nest: Nest, round: int) -> dict[str, int]:
 class Step:
     """One trial of a round.
 
-    turn: 0 for the first trial of this alternative in the round, 1 for the second, … quiet: of a
-    loaded trial its baseline, whose turns `before` and `after` enclose it; else None.
+    repeat_index: 0 for the first trial of this alternative in the round, 1 for the second, …
+    quiet: of a loaded trial its baseline, whose trials `before` and `after` enclose it; else None.
     """
 
     pair: Pair
-    turn: int = 0
+    repeat_index: int = 0
     quiet: Pair | None = None
     before: int = 0
     after: int = 0
@@ -140,18 +140,21 @@ def order_aba_round(
     block_order = {block: at for at, block in enumerate(order_round(seed, round, list(names)))}
     run_order = {key: at for at, key in enumerate(order_round(seed, round, list(runs)))}
     steps: list[Step] = []
-    turns: dict[Pair, int] = {}
+    repeats: dict[Pair, int] = {}
     for key in sorted(runs, key=lambda key: (block_order[key[:1]], run_order[key])):
-        steps += _alternate(key[1], runs[key], turns)
+        steps += _alternate(key[1], runs[key], repeats)
     return steps
 
 
-def _alternate(baseline: Pair, loaded: Sequence[Pair], turns: dict[Pair, int]) -> list[Step]:
-    """Baseline, loaded, baseline, …, baseline; `turns` counts baselines of the whole round."""
-    turn = turns.get(baseline, 0)
-    steps = [Step(baseline, turn)]
+def _alternate(baseline: Pair, loaded: Sequence[Pair], repeats: dict[Pair, int]) -> list[Step]:
+    """Baseline, loaded, baseline, …, baseline; `repeats` counts baselines of the whole round."""
+    index = repeats.get(baseline, 0)
+    steps = [Step(baseline, index)]
     for pair in loaded:
-        steps += [Step(pair, 0, baseline, turn, turn + 1), Step(baseline, turn + 1)]
-        turn += 1
-    turns[baseline] = turn + 1
+        steps += [
+            Step(pair, 0, baseline, index, index + 1),
+            Step(baseline, index + 1),
+        ]
+        index += 1
+    repeats[baseline] = index + 1
     return steps

@@ -109,9 +109,8 @@ def plan_values(plan: Plan) -> dict[str, Any]:
     return values
 
 
-def plan_of(run: str, manifest: Mapping[str, Any]) -> Plan | None:
-    """The plan in the manifest of a stored run; None where it has none. Raises StoreError."""
-    values = manifest.get("plan")
+def plan_of(run: str, values: Mapping[str, Any]) -> Plan | None:
+    """The plan of a stored run from its manifest's values; None for no values. StoreError."""
     try:
         return Plan.model_validate(values) if values else None
     except ValidationError as error:

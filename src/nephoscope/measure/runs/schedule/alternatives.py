@@ -91,8 +91,8 @@ class Alternative:
 
     def add(self, record: TrialRecord, values: Mapping[SeriesKey, float]) -> None:
         """Takes in one finished trial of it; values: its headline values."""
-        if record.key.turn:
-            # A further turn costs time; how often the setting is repeated, its first turns say.
+        if record.key.repeat_index:
+            # A further trial of the round costs time; the first ones say how often it is repeated.
             self.costs_s.append(record.spent_s)
             return
         if record.failure_name == LOST:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from nephoscope.core.model import Setting, TrialKey
 from nephoscope.measure import plans
@@ -17,13 +17,13 @@ class Group:
 
     targets: those that the trials are of, one each. Loads, hooks, a serving peer and a client may
     need others.
-    turn: how often the setting was measured before in the same round. quiet: index of the setting
-    that stands before and after it, as turns `before` and `after`; None where none does.
+    repeat_index: how often the setting was measured before in the same round. quiet: index of the
+    setting that stands before and after it, as repeats `before` and `after`; None where none does.
     """
 
     setting: Setting
     targets: tuple[str, ...]
-    turn: int = 0
+    repeat_index: int = 0
     quiet: int | None = None
     before: int = 0
     after: int = 0
@@ -52,15 +52,34 @@ class Group:
     def keys(self, round: int) -> tuple[TrialKey, ...]:
         """The keys of its trials in a round."""
         return tuple(
-            TrialKey(round, self.setting.index, target, self.turn) for target in self.targets
+            TrialKey(round, self.setting.index, target, self.repeat_index)
+            for target in self.targets
         )
 
     def around(self, round: int, target: str) -> dict[str, TrialKey]:
         """The quiet trials `before` and `after` that of a target; empty where there are none."""
         if self.quiet is None:
             return {}
-        turns = {"before": self.before, "after": self.after}
-        return {when: TrialKey(round, self.quiet, target, turn) for when, turn in turns.items()}
+        indices = {"before": self.before, "after": self.after}
+        return {when: TrialKey(round, self.quiet, target, at) for when, at in indices.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A group that is to be measured in a round.
+
+    nest: instance and boot of its cell, as a record keeps them. notes: for its records.
+    """
+
+    round: int
+    group: Group
+    nest: Mapping[str, int] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+
+    @property
+    def keys(self) -> tuple[TrialKey, ...]:
+        """The keys of its trials."""
+        return self.group.keys(self.round)
 
 
 def scheduled(
@@ -79,7 +98,7 @@ def scheduled(
     return [
         replace(
             by_first[step.pair],
-            turn=step.turn,
+            repeat_index=step.repeat_index,
             quiet=step.quiet[0] if step.quiet else None,
             before=step.before,
             after=step.after,

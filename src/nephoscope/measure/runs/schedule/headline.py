@@ -48,11 +48,11 @@ def rows_of_table(table: Any) -> list[Row]:
 
     Rows of loads and hooks are left out; nothing stops or goes on because of them.
     """
-    from nephoscope.store.trialfile import is_beside
+    from nephoscope.store.trialfile import is_auxiliary
 
     columns = ("metric", "factors", "value", "count")
     rows = zip(*(table[name].to_pylist() for name in columns), strict=True)
-    return [row for row in rows if not is_beside(row[1])]
+    return [row for row in rows if not is_auxiliary(row[1])]
 
 
 def headline_values(rows: Iterable[Row], metrics: Mapping[str, Shape]) -> dict[SeriesKey, float]:

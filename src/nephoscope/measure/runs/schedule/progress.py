@@ -130,7 +130,7 @@ class Progress:
         return one.outcome is None or one.outcome.word not in UNMEASURABLE
 
     def _round_s(self, going: Sequence[Alternative]) -> float:
-        """Returns what a round of these takes, with every turn of the quiet ones around them."""
+        """Returns what a round of these takes, with every repeat of the quiet ones around them."""
         turns = Counter(self._quiet[one.pair] for one in going if one.pair in self._quiet)
         further = sum(
             self._all[pair].cost_s * number
@@ -155,25 +155,25 @@ class Progress:
             return []
         return lacking
 
-    def knows(self, pair: Pair) -> bool:
-        """Returns whether this is an alternative of the plan; the boots between cells are none."""
-        return pair in self._all
-
-    def time_for(self, pairs: Sequence[Pair], turn: int = 0) -> float | None:
+    def time_for(self, pairs: Sequence[Pair], repeat_index: int = 0) -> float | None:
         """Seconds that the hard limit of the budget leaves to the next trial of these, together.
 
         None without a budget, and for the first trial that counts: however small the budget is,
-        every alternative is measured once, with the quiet trials around it.
+        every alternative is measured once, with the quiet trials around it. Boots between cells
+        are no alternatives.
         """
-        first = 1 if turn else 0
-        if self._budget_s is None or any(self._all[pair].rounds <= first for pair in pairs):
+        first = 1 if repeat_index else 0
+        if self._budget_s is None or any(one.rounds <= first for one in self._known(pairs)):
             return None
         return HARD_LIMIT * self._budget_s - self.spent_s
 
-    def out_of_time(self, pairs: Sequence[Pair], turn: int = 0) -> bool:
+    def out_of_time(self, pairs: Sequence[Pair], repeat_index: int = 0) -> bool:
         """Returns whether the next trial of these alternatives would overrun the hard limit."""
-        left_s = self.time_for(pairs, turn)
-        return left_s is not None and _cost_s([self._all[pair] for pair in pairs]) > left_s
+        left_s = self.time_for(pairs, repeat_index)
+        return left_s is not None and _cost_s(self._known(pairs)) > left_s
+
+    def _known(self, pairs: Iterable[Pair]) -> list[Alternative]:
+        return [self._all[pair] for pair in pairs if pair in self._all]
 
     def time_left(self) -> TimeLeft | None:
         """Returns what the alternatives that go on will still take; None before anything is known.
@@ -202,9 +202,8 @@ class Progress:
 
     def lose(self, pairs: Iterable[Pair], sentence: str) -> None:
         """Ends alternatives whose target was given up."""
-        for pair in pairs:
-            one = self._all.get(pair)
-            if one is not None and one.outcome is None:
+        for one in self._known(pairs):
+            if one.outcome is None:
                 one.stop(LOST, sentence)
 
     def end_by_budget(self, budget: str = "") -> None:

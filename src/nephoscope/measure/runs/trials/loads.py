@@ -17,7 +17,7 @@ from nephoscope.measure.targets import Peer, TargetTrial, session
 from nephoscope.measure.targets.probe.process import Running
 from nephoscope.measure.targets.probe.target import Target
 from nephoscope.measure.targets.session import Server
-from nephoscope.store.trialfile import Beside
+from nephoscope.store.trialfile import AuxiliarySamples
 
 CLOCK_READING_NS = 1_000_000
 """Two processes may read the clock this far apart on a busy machine, and mean one moment."""
@@ -93,9 +93,11 @@ class Load:
         """Returns what it counted."""
         return self.trial.samples if self.trial is not None else ()
 
-    def beside(self) -> Beside:
+    def auxiliary_samples(self) -> AuxiliarySamples:
         """Its samples as rows of its own benchmark."""
-        return Beside(self.spec, self.target, {"load": self.background.name}, self.samples)
+        return AuxiliarySamples(
+            self.spec, self.target, {"load": self.background.name}, self.samples
+        )
 
     def _covered_ratio(self, window: Window) -> float | None:
         if self.trial is None:

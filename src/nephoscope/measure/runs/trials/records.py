@@ -10,28 +10,13 @@ from nephoscope.catalog import BenchmarkSpec
 from nephoscope.core.errors import BenchmarkFailed
 from nephoscope.core.model import Sample, TrialRecord, TrialStatus
 from nephoscope.measure.runs.schedule.alternatives import LOST
-from nephoscope.measure.runs.schedule.groups import Group
+from nephoscope.measure.runs.schedule.groups import Group, Work
 from nephoscope.measure.runs.trials import validity
 from nephoscope.measure.runs.trials.phases import Phase, PhaseFailed
 from nephoscope.measure.runs.trials.target_pool import TargetLost
 from nephoscope.measure.runs.trials.validity import Reason
 from nephoscope.measure.targets import Done, TargetTrial
-from nephoscope.store.trialfile import Beside
-
-
-@dataclass(frozen=True, slots=True)
-class RecordContext:
-    """What the records of one execution have in common.
-
-    spent_s: of the budget, for the whole group. position: of its first trial.
-    """
-
-    round: int
-    position: int
-    spent_s: float
-    attempt: int = 1
-    nest: Mapping[str, int] = field(default_factory=dict)
-    notes: Sequence[str] = ()
+from nephoscope.store.trialfile import AuxiliarySamples
 
 
 class StoredTrial(NamedTuple):
@@ -40,21 +25,25 @@ class StoredTrial(NamedTuple):
     record: TrialRecord
     samples: Sequence[Sample]
     spec: BenchmarkSpec
-    beside: Sequence[Beside] = ()
+    auxiliary: Sequence[AuxiliarySamples] = ()
 
 
 def make_records(
-    group: Group,
+    work: Work,
     measured: GroupResult,
     spec: BenchmarkSpec,
     accept: Mapping[str, Sequence[str]],
-    about: RecordContext,
+    *,
+    position: int,
+    spent_s: float,
+    attempt: int = 1,
 ) -> list[StoredTrial]:
     """A record for each target of the group; of trials that do not count, with the reasons.
 
-    accept: target -> codes of reasons that do not make its trial invalid.
+    accept: target -> codes of reasons that do not make its trial invalid. position: of the first
+    trial. spent_s: of the budget, for the whole group.
     """
-    names = group.targets
+    group, names = work.group, work.group.targets
     failed = {
         name: PhaseFailed(Phase.MEASURE, trial.failure, name if len(names) > 1 else "")
         for name, trial in measured.trials.items()
@@ -67,34 +56,34 @@ def make_records(
         own = failed.get(name)
         done = trial.done if trial is not None else None
         record = TrialRecord(
-            key=group.keys(about.round)[number],
+            key=work.keys[number],
             benchmark=group.setting.benchmark,
             params=group.setting.params,
             factors=group.setting.factors,
             status=verdict.status,
             reasons=tuple(reason.sentence for reason in verdict.reasons),
-            position=about.position + number,
+            position=position + number,
             started_at=measured.started_at,
             elapsed_ns=done.elapsed_ns if done else measured.elapsed_ns,
-            beside=_counters(group, name, done, measured),
-            notes=(*(done.notes if done else ()), *verdict.notes, *measured.notes, *about.notes),
+            counters=_counters(group, name, done, measured),
+            notes=(*(done.notes if done else ()), *verdict.notes, *measured.notes, *work.notes),
             documents={
                 **(trial.documents if trial else {}),
                 **measured.documents.get(name, {}),
             },
             failure_name=verdict.failure_name,
-            spent_s=round(about.spent_s / len(names), 6),
+            spent_s=round(spent_s / len(names), 6),
             timeline=_until(measured.timeline, own),
             skew_ns=measured.skew_ns,
             loads=measured.loads,
             arm=group.setting.arm,
-            nest=about.nest,
-            attempt=about.attempt,
-            around={when: key.name for when, key in group.around(about.round, name).items()},
+            nest=work.nest,
+            attempt=attempt,
+            around={when: key.name for when, key in group.around(work.round, name).items()},
             reason_codes=tuple(reason.code for reason in verdict.reasons),
         )
         samples = trial.samples if trial is not None else ()
-        stored.append(StoredTrial(record, samples, spec, measured.beside.get(name, ())))
+        stored.append(StoredTrial(record, samples, spec, measured.auxiliary.get(name, ())))
     return stored
 
 
@@ -147,7 +136,7 @@ def _reasons(
     done = measured.trials[name].done
     assert done is not None
     setting, samples = group.setting, measured.trials[name].samples
-    found = validity.reasons(spec, setting.params, samples, done.beside, done.elapsed_ns)
+    found = validity.reasons(spec, setting.params, samples, done.counters, done.elapsed_ns)
     judged = [(reason, accept.get(setting.client_of(name), ())) for reason in found]
     if setting.client:
         judged = [
@@ -178,11 +167,11 @@ def _counters(
     client's stand beside them.
     """
     if not group.setting.client:
-        return done.beside if done else {}
+        return done.counters if done else {}
     served = measured.served.get(name)
-    client = done.beside if done else {}
+    client = done.counters if done else {}
     return {
-        **(served.beside if served else {}),
+        **(served.counters if served else {}),
         **{f"{OF_CLIENT}{key}": client[key] for key in CLIENT_COUNTERS if key in client},
     }
 
@@ -201,8 +190,8 @@ class GroupResult:
 
     trials: target -> what it measured; missing where it was not reached. failure: why nothing was
     measured. broken: what happened besides, for which no trial of the group counts: code and
-    sentence. beside, documents: of loads and hooks, by the target whose trial keeps them. served:
-    target -> the last line of the server of its trial.
+    sentence. auxiliary, documents: of loads and hooks, by the target whose trial keeps them.
+    served: target -> the last line of the server of its trial.
     loads, timeline, skew_ns: as in TrialRecord. notes: for every trial of the group. lost: the
     target that did not answer any more.
     """
@@ -211,7 +200,7 @@ class GroupResult:
     served: dict[str, Done] = field(default_factory=dict)
     failure: PhaseFailed | None = None
     broken: list[tuple[str, str]] = field(default_factory=list)
-    beside: dict[str, list[Beside]] = field(default_factory=dict)
+    auxiliary: dict[str, list[AuxiliarySamples]] = field(default_factory=dict)
     documents: dict[str, dict[str, Any]] = field(default_factory=dict)
     loads: tuple[Mapping[str, Any], ...] = ()
     timeline: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -241,10 +230,10 @@ class GroupResult:
         self.lost = lost
         self.broken.append((LOST, f"{when}: {lost.name} is gone: {lost}"))
 
-    def keep(self, owner: str, rows: Beside, documents: Mapping[str, Any]) -> None:
+    def keep(self, owner: str, rows: AuxiliarySamples, documents: Mapping[str, Any]) -> None:
         """Keeps what a load or a hook counted with the trial of `owner`."""
         if rows.samples:
-            self.beside.setdefault(owner, []).append(rows)
+            self.auxiliary.setdefault(owner, []).append(rows)
         for name, document in documents.items():
             mark = "/".join(str(value) for value in rows.factors.values())
             key = f"{mark}/{rows.spec.id}/{name}"

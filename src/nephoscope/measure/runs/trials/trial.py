@@ -1,10 +1,11 @@
-"""One group of trials, executed once: prepare, start, measure, stop, clean."""
+"""One attempt at a group of trials: prepare, start, measure, stop, clean."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -14,7 +15,8 @@ from nephoscope.core.model import Background, Hook
 from nephoscope.core.tasks import together, uncancelled
 from nephoscope.measure import plans
 from nephoscope.measure.plans import Plan
-from nephoscope.measure.runs.environment import PLATFORM, Environment
+from nephoscope.measure.runs.environment import Environment
+from nephoscope.measure.runs.schedule.cells import BOOT_S, PLATFORM
 from nephoscope.measure.runs.schedule.groups import Group
 from nephoscope.measure.runs.trials import timing
 from nephoscope.measure.runs.trials.loads import Load
@@ -27,7 +29,7 @@ from nephoscope.measure.targets import TargetTrial, session
 from nephoscope.measure.targets.kinds.record import CONTROLLER
 from nephoscope.measure.targets.probe.busy_programs import BUSY_PROGRAMS, Reading, busy_programs
 from nephoscope.measure.targets.session import Server, Side
-from nephoscope.store.trialfile import Beside
+from nephoscope.store.trialfile import AuxiliarySamples
 
 Value = TypeVar("Value")
 
@@ -36,9 +38,6 @@ SEED = "seed"
 
 AUTHORISED = "authorised_hosts"
 """The parameter with the hosts that a load generator may load besides this machine."""
-
-BOOT_S = 600.0
-"""Room for hosts that a condition makes anew: an emulated machine takes minutes to boot."""
 
 _LATER_S = 5.0
 # A target ends its probe at the time limit and says so better than the phase's limit, which is
@@ -57,7 +56,10 @@ class Stage:
 
 
 class GroupTrial:
-    """One execution of a group; `run` does it once."""
+    """One attempt at a group: its phases, and in `result` what they brought back.
+
+    measure_s: limit of the measurement itself.
+    """
 
     def __init__(self, group: Group, stage: Stage, measure_s: float, round: int = 0) -> None:
         self._group = group
@@ -67,39 +69,31 @@ class GroupTrial:
         self._limits = stage.plan.phases
         self._measure_s = measure_s
         self._timeline = Timeline()
-        self._out = GroupResult(started_at=time.time())
+        self.result = GroupResult(started_at=time.time())
+        self.phases = (self._prepare, self._start, self._measure, self._stop, self._clean)
         self._loads: list[Load] = []
         self._servers: dict[str, Server] = {}
         self._clients: dict[str, Side] = {}
         self._window: Window | None = None
         self._before: Mapping[str, Reading] = {}
 
-    async def run(self) -> GroupResult:
-        """Goes through the phases; nothing is left running, whatever happens."""
-        out = self._out
+    @contextlib.asynccontextmanager
+    async def guarded(self) -> AsyncIterator[None]:
+        """Turns a failure of a phase into the result; leaves nothing running, whatever happens."""
+        out = self.result
         try:
-            await self._prepare()
-            await self._start()
-            await self._measure()
-            if any(trial.done for trial in out.trials.values()) or self._loads:
-                await self._stop()
-            if not out.failure_name:
-                await self._clean()
+            yield
         except PhaseFailed as failure:
-            self._failed(failure)
+            # Before there are results nothing was measured; after, it was and does not count.
+            if failure.phase in (Phase.STOP, Phase.CLEAN):
+                out.broken.append((failure.name, failure.reason))
+            else:
+                out.failure = failure
         except TargetLost as lost:
             out.lose(lost, f"in phase {self._timeline.current}")
         finally:
             await uncancelled(self._end_all())
             out.timeline = self._timeline.phases
-        return out
-
-    def _failed(self, failure: PhaseFailed) -> None:
-        """Before there are results nothing was measured; after, it was and does not count."""
-        if failure.phase in (Phase.STOP, Phase.CLEAN):
-            self._out.broken.append((failure.name, failure.reason))
-        else:
-            self._out.failure = failure
 
     async def _prepare(self) -> None:
         conditions = self._setting.conditions
@@ -132,31 +126,33 @@ class GroupTrial:
                         server, client, setting.benchmark, setting.params
                     )
             self._before = await self._process_times()
-            await together(*map(self._client, self._group.targets))
+            starts = [self._start_client(name) for name in self._group.targets]
+            await (together(*starts) if len(starts) > 1 else starts[0])
 
     async def _measure(self) -> None:
         spare_s = session.LEAD_NS / 1e9 + _LATER_S
         # A server serves from the moment when it is ready; there is nothing to tell it.
         async with self._timeline.phase(Phase.MEASURE, self._measure_s + spare_s):
             sides = [self._clients[name] for name in self._group.targets]
-            begun_ns = await self._blaming(sides[0].target, session.go(sides))
+            with self._stage.pool.blamed(sides[0].target):
+                begun_ns = await session.go(sides)
             results = await together(
                 *(
                     self._blaming(side.target, side.running.result(self._measure_s))
                     for side in sides
                 )
             )
-        self._out.trials = {
+        self.result.trials = {
             name: self._with_ends(name, trial)
             for name, trial in zip(self._group.targets, results, strict=True)
         }
         ended_ns = time.time_ns()
-        self._out.elapsed_ns = ended_ns - begun_ns
-        self._window = timing.window_of(self._clients, self._out.trials, begun_ns, ended_ns)
+        self.result.elapsed_ns = ended_ns - begun_ns
+        self._window = timing.window_of(self._clients, self.result.trials, begun_ns, ended_ns)
         for name, after in (await self._process_times()).items():
             if name in self._before:
                 programs = busy_programs(self._before[name], after)
-                self._out.documents.setdefault(name, {})[BUSY_PROGRAMS] = programs
+                self.result.documents.setdefault(name, {})[BUSY_PROGRAMS] = programs
 
     async def _process_times(self) -> Mapping[str, Reading]:
         """CPU times of the programs of each target whose scheduler is observed.
@@ -188,8 +184,10 @@ class GroupTrial:
         return replace(trial, failure=located)
 
     async def _stop(self) -> None:
-        assert self._window is not None
-        out, window = self._out, self._window
+        out, window = self.result, self._window
+        if not (any(trial.done for trial in out.trials.values()) or self._loads):
+            return
+        assert window is not None
         async with self._timeline.phase(Phase.STOP, self._limits.stop_s):
             for load in self._loads:
                 await self._blaming(load.target, load.stop(self._limits.stop_s, window))
@@ -199,7 +197,11 @@ class GroupTrial:
         for load in self._loads:
             if load.problem:
                 out.broken.append(("load_ended", load.problem))
-            out.keep(owner, load.beside(), load.trial.documents if load.trial is not None else {})
+            out.keep(
+                owner,
+                load.auxiliary_samples(),
+                load.trial.documents if load.trial is not None else {},
+            )
         if unequal := unequal_counts(self._setting.served_by, out.trials, self._loads):
             out.broken.append(("unequal_counts", unequal))
         out.loads = tuple(load.describe(window) for load in self._loads)
@@ -207,14 +209,16 @@ class GroupTrial:
 
     def _take_skew(self) -> None:
         sides = self._clients
-        skew = timing.skew_ns(sides, self._out.trials)
+        skew = timing.skew_ns(sides, self.result.trials)
         machines = self._stage.pool.machines(side.target for side in sides.values())
         own_clock = all(side.offset_ns == 0 for side in sides.values())
         note = timing.skew_note(skew, one_machine=machines == {CONTROLLER} and own_clock)
-        self._out.skew_ns = skew
-        self._out.notes += [note] if note else []
+        self.result.skew_ns = skew
+        self.result.notes += [note] if note else []
 
     async def _clean(self) -> None:
+        if self.result.failure_name:
+            return
         async with self._timeline.phase(Phase.CLEAN, self._limits.clean_s):
             await self._hooks("after", self._setting.after)
 
@@ -229,8 +233,10 @@ class GroupTrial:
                 trial = await self._blaming(name, work)
                 if trial.failure is not None:
                     raise PhaseFailed(self._timeline.current, trial.failure, who)
-                rows = Beside(self._spec(hook.benchmark), name, {"hook": when}, trial.samples)
-                self._out.keep(owner, rows, trial.documents)
+                rows = AuxiliarySamples(
+                    self._spec(hook.benchmark), name, {"hook": when}, trial.samples
+                )
+                self.result.keep(owner, rows, trial.documents)
 
     async def _start_load(self, background: Background, name: str) -> None:
         pool = self._stage.pool
@@ -241,39 +247,38 @@ class GroupTrial:
             load.serving = await self._server(server, name, spec.id, background.params)
             peer = load.serving.peer
         self._loads.append(load)
-        work = load.start(pool[name], self._load_deadline_s(), self._limits.start_s, peer)
-        await self._starting(name, work, load.who)
+        with self._starting(name, load.who):
+            await load.start(pool[name], self._load_deadline_s(), self._limits.start_s, peer)
 
     async def _server(
         self, name: str, client: str, benchmark: str, params: Mapping[str, Any]
     ) -> Server:
         """Starts the far side for one client; its token lets that client in and no other."""
         pool = self._stage.pool
-        work = session.serve(
-            pool[name],
-            pool[client],
-            benchmark,
-            params,
-            deadline_s=self._load_deadline_s(),
-            limit_s=self._limits.start_s,
-        )
-        return await self._starting(name, work, f"the serving side of {client} on {name}")
+        with self._starting(name, f"the serving side of {client} on {name}"):
+            return await session.serve(
+                pool[name],
+                pool[client],
+                benchmark,
+                params,
+                deadline_s=self._load_deadline_s(),
+                limit_s=self._limits.start_s,
+            )
 
-    async def _client(self, name: str) -> None:
-        """Prepares the program that measures in the trial of a target."""
-        pool = self._stage.pool
+    async def _start_client(self, name: str) -> None:
+        """Starts the program of a target's trial, and waits until it is ready."""
         client = self._setting.client_of(name)
-        work = session.prepare(
-            pool[client],
-            self._setting.benchmark,
-            self._params(name),
-            deadline_s=self._limits.start_s + self._measure_s,
-            limit_s=self._limits.start_s,
-            peer=self._servers[name].peer if name in self._servers else None,
-            gap_meter=self._stage.plan.observe.gap_meter,
-        )
+        target, params = self._stage.pool[client], self._params(name)
         who = client if client != name or len(self._group.targets) > 1 else ""
-        self._clients[name] = await self._starting(client, work, who)
+        with self._starting(client, who):
+            running = await target.start(
+                self._setting.benchmark,
+                params,
+                self._limits.start_s + self._measure_s,
+                peer=self._servers[name].peer if name in self._servers else None,
+                gap_meter=self._stage.plan.observe.gap_meter,
+            )
+            self._clients[name] = await session.until_ready(target, running, self._limits.start_s)
 
     def _params(self, name: str) -> Mapping[str, Any]:
         """The setting's parameters, and a seed from the run's where the plan states none.
@@ -300,18 +305,20 @@ class GroupTrial:
         trial = await self._blaming(side.target, side.stop(self._limits.stop_s))
         if trial.failure is not None:
             sentence = f"the serving side on {side.target}: {trial.failure}"
-            self._out.broken.append((trial.failure.name, sentence))
+            self.result.broken.append((trial.failure.name, sentence))
         elif trial.done is not None:
-            self._out.notes += trial.done.notes
-            self._out.served[name] = trial.done
+            self.result.notes += trial.done.notes
+            self.result.served[name] = trial.done
 
     async def _blaming(self, name: str, work: Awaitable[Value]) -> Value:
         with self._stage.pool.blamed(name):
             return await work
 
-    async def _starting(self, name: str, work: Awaitable[Value], who: str) -> Value:
+    @contextlib.contextmanager
+    def _starting(self, name: str, who: str) -> Iterator[None]:
         try:
-            return await self._blaming(name, work)
+            with self._stage.pool.blamed(name):
+                yield
         except BenchmarkFailed as failure:
             raise PhaseFailed(Phase.START, failure, who) from failure
 
@@ -323,7 +330,7 @@ class GroupTrial:
             try:
                 await end()
             except NephoscopeError as error:
-                self._out.notes.append(f"It could not be ended: {error}")
+                self.result.notes.append(f"It could not be ended: {error}")
 
     def _load_deadline_s(self) -> float:
         """A probe ends itself at its deadline, so a load's lies behind everything it is to see."""

@@ -48,28 +48,28 @@ def reasons(
     spec: BenchmarkSpec,
     params: Mapping[str, Any],
     samples: Iterable[Sample],
-    beside: Mapping[str, Any],
+    counters: Mapping[str, Any],
     elapsed_ns: int,
 ) -> list[Reason]:
     """All reasons why this trial does not count; empty when it does."""
     seen = list(samples)
     results = (
-        _clock_step(beside, elapsed_ns),
-        _throttled(beside),
-        _swapped(beside),
+        _clock_step(counters, elapsed_ns),
+        _throttled(counters),
+        _swapped(counters),
         *_load_identity(spec, params, seen),
         _late_sends(seen),
     )
     return [reason for reason in results if reason is not None]
 
 
-def reasons_of_server(beside: Mapping[str, Any]) -> list[Reason]:
-    """Returns the reasons why what served a trial does not count. beside: its own counters."""
-    return [reason for reason in (_throttled(beside), _swapped(beside)) if reason is not None]
+def reasons_of_server(counters: Mapping[str, Any]) -> list[Reason]:
+    """Returns the reasons why what served a trial does not count. counters: its own counters."""
+    return [reason for reason in (_throttled(counters), _swapped(counters)) if reason is not None]
 
 
-def _clock_step(beside: Mapping[str, Any], elapsed_ns: int) -> Reason | None:
-    step = facts.number(beside, "clock_step_ns")
+def _clock_step(counters: Mapping[str, Any], elapsed_ns: int) -> Reason | None:
+    step = facts.number(counters, "clock_step_ns")
     if step is None or abs(step) <= max(CLOCK_STEP_NS, CLOCK_STEP_RATIO * elapsed_ns):
         return None
     return Reason(
@@ -78,8 +78,8 @@ def _clock_step(beside: Mapping[str, Any], elapsed_ns: int) -> Reason | None:
     )
 
 
-def _throttled(beside: Mapping[str, Any]) -> Reason | None:
-    ratio = facts.number(beside, "throttled_ratio")
+def _throttled(counters: Mapping[str, Any]) -> Reason | None:
+    ratio = facts.number(counters, "throttled_ratio")
     if ratio is None or ratio <= 0:
         return None
     return Reason(
@@ -89,10 +89,10 @@ def _throttled(beside: Mapping[str, Any]) -> Reason | None:
     )
 
 
-def _swapped(beside: Mapping[str, Any]) -> Reason | None:
-    swapped = facts.number(beside, "swapped_bytes") or 0
-    faults = facts.number(beside, "major_faults_count") or 0
-    swap_in = facts.number(beside, "swap_in_count") or 0
+def _swapped(counters: Mapping[str, Any]) -> Reason | None:
+    swapped = facts.number(counters, "swapped_bytes") or 0
+    faults = facts.number(counters, "major_faults_count") or 0
+    swap_in = facts.number(counters, "swap_in_count") or 0
     if swapped > 0:
         return Reason(
             "swapped", f"{units.format_value(swapped, 'bytes')} of the probe were in swap"

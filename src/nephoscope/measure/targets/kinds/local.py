@@ -43,7 +43,7 @@ class LocalRecord(TargetRecord):
             place="local",
             listens_on=LOOPBACK,
             sends_to=frozenset({LOOPBACK, ROUTED}),
-            crowded=True,
+            allows_colocation=True,
         )
 
     def make(self) -> Target:

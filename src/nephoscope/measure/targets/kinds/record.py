@@ -52,7 +52,7 @@ class Traits:
     """No machine is measured: trials disturb nobody and take their random seed from the run."""
     provisioned: bool = False
     """It is made for an experiment, so a new boot may show another machine identity."""
-    crowded: bool = False
+    allows_colocation: bool = False
     """Several targets of one experiment may be this very place, as neighbours of one another."""
     closed_network: str = ""
     """Why nothing from another network reaches it."""

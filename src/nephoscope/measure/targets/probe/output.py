@@ -148,7 +148,7 @@ def _done(values: Any) -> Done:
     return Done(
         elapsed_ns=_count(values.get("elapsed_ns"), "elapsed_ns"),
         samples=_count(values.get("samples"), "samples"),
-        beside=counters,
+        counters=counters,
         notes=tuple(map(str, notes)),
         started_wall_ns=_count(values.get("started_wall_ns"), "started_wall_ns"),
         served=served,

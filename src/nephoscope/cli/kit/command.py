@@ -1,0 +1,173 @@
+"""What a command is: its arguments as one record, the documents that it prints, and its requests.
+
+Help, schemas, routes, completion and the manual page follow from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import click
+
+from nephoscope.cli.kit.options import Group, InOrder, Parameter
+from nephoscope.results.feature import command_name, load
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A JSON document that commands print with `--json`.
+
+    record: its dataclass, or `module:name` of it or of a function that returns it. title: of its
+    own file, contracts/NAME.schema.json; others are in contracts/commands.schema.json.
+    """
+
+    name: str
+    record: str | type[Any]
+    title: str = ""
+
+    def schema(self) -> dict[str, Any]:
+        """Returns its JSON Schema."""
+        from nephoscope.core.documents import schema_of
+
+        record = load(self.record) if isinstance(self.record, str) else self.record
+        return schema_of(record if isinstance(record, type) else record(), self.title or self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Requests may call the command: it reads, and neither measures nor writes.
+
+    fixed: words that are always there. needs: options that a request has to name. has_parameters:
+    whether it may name any.
+    """
+
+    fixed: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    has_parameters: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """The document has a route of its own."""
+
+    route: str
+
+
+@dataclass(frozen=True, slots=True)
+class Excluded:
+    """Requests cannot call the command, and why: '`NAME` measures'."""
+
+    reason: str
+
+
+Requests = Query | Elsewhere | Excluded
+Prints = Document | Mapping[str, Document]
+
+MEASURES = Excluded("measures; its stored runs have the document `result`")
+
+
+@dataclass(frozen=True, slots=True)
+class CommandRecord:
+    """What a command prints, by the option or argument that selects it (empty: without), and what
+    requests may do with it; None for a command without `--json`."""
+
+    prints: Mapping[str, Document] = field(default_factory=dict)
+    requests: Requests | None = None
+
+
+class Command(click.Command):
+    """A command with its record."""
+
+    record = CommandRecord()
+
+
+class CommandGroup(InOrder):
+    """Commands below one name, which may be a command itself."""
+
+    record = CommandRecord()
+
+
+def command(
+    parent: click.Group | None = None,
+    *,
+    prints: Prints | None = None,
+    requests: Requests | None = None,
+    name: str | None = None,
+    cls: type[click.Command] = Command,
+    **settings: Any,
+) -> Callable[[Callable[..., Any]], Any]:
+    """Makes a command of a function, whose docstring is the help.
+
+    The function takes nothing, or one record: a dataclass whose fields are parameters (see
+    options.py). parent: group that it belongs to. settings: of click.
+    """
+
+    def made(function: Callable[..., Any]) -> click.Command:
+        record = _record_of(function)
+
+        def called(**values: Any) -> Any:
+            return function(*([] if record is None else [filled(record, values)]))
+
+        added = cls(
+            name or command_name(function.__name__),
+            callback=called,
+            params=[] if record is None else list(parameters(record)),
+            help=function.__doc__,
+            **settings,
+        )
+        own = prints if isinstance(prints, Mapping) else {"": prints} if prints else {}
+        added.record = CommandRecord(own, requests)  # type: ignore[attr-defined]
+        if parent is not None:
+            parent.add_command(added)
+        return added
+
+    return made
+
+
+def group(**settings: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Makes a group of a function as `command` does; it lists its commands in their order."""
+    return command(cls=CommandGroup, **settings)
+
+
+def _record_of(function: Callable[..., Any]) -> type[Any] | None:
+    """Returns the type of the only argument of a function; None for a function without."""
+    names = [text for name, text in function.__annotations__.items() if name != "return"]
+    return function.__globals__[names[0]] if names else None
+
+
+def parameters(record: type[Any]) -> Iterator[click.Parameter]:
+    """Yields the parameters that a record of arguments declares, in the order of its fields."""
+    for declared in fields(record):
+        if isinstance(declared.default, Group):
+            yield from parameters(declared.default.record)
+        else:
+            assert isinstance(declared.default, Parameter), f"{record.__name__}.{declared.name}"
+            yield declared.default.made(declared.name)
+
+
+def filled(record: type[Any], values: Mapping[str, Any]) -> Any:
+    """Returns the record with values by the names of its parameters."""
+    return record(
+        **{
+            declared.name: filled(declared.default.record, values)
+            if isinstance(declared.default, Group)
+            else values[declared.name]
+            for declared in fields(record)
+        }
+    )
+
+
+def walk(program: click.Group) -> Iterator[tuple[str, click.Command]]:
+    """Yields every command below a program with its full name, groups before what they have."""
+    for name, one in program.commands.items():
+        yield name, one
+        if isinstance(one, click.Group):
+            yield from ((f"{name} {below}", inner) for below, inner in walk(one))
+
+
+def records(program: click.Group) -> dict[str, CommandRecord]:
+    """Returns the records of all commands that print a document, by full name."""
+    found = {name: getattr(one, "record", CommandRecord()) for name, one in walk(program)}
+    return {name: record for name, record in found.items() if record.prints}

@@ -1,0 +1,11 @@
+"""Classes of applications and predictions of their performance."""
+
+from __future__ import annotations
+
+from nephoscope.results.feature import Feature
+
+ADVISE = Feature(
+    "advise",
+    needs=("census",),
+    commands=(".features.advise.command:advise",),
+)

@@ -1,0 +1,20 @@
+"""Comparison of load balancers."""
+
+from __future__ import annotations
+
+from nephoscope.results.feature import Feature, Region, ReportSection
+
+BALANCE = Feature(
+    "balance",
+    needs=("isolation", "load"),
+    record=".features.balance.records:Balance",
+    analyse=".features.balance.result:analyse",
+    applies=lambda data: (
+        str(data.manifest.plan.get("name", "")).startswith("balance")
+        or bool({"lb.haproxy", "lb.nginx"} & data.benchmarks)
+    ),
+    findings=(".features.balance.findings:RULES",),
+    sections=(ReportSection("balance", ".features.balance.section:build", Region.ANSWER),),
+    answer=".features.balance.section:answer",
+    commands=(".features.balance.command:balance",),
+)

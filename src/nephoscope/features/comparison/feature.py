@@ -1,0 +1,11 @@
+"""Comparison of two sides."""
+
+from __future__ import annotations
+
+from nephoscope.results.feature import Feature
+
+COMPARISON = Feature(
+    "comparison",
+    needs=("machine",),
+    commands=(".features.comparison.command:compare",),
+)

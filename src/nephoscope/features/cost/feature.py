@@ -1,0 +1,11 @@
+"""Prices, costs of work and savings."""
+
+from __future__ import annotations
+
+from nephoscope.results.feature import Feature
+
+COST = Feature(
+    "cost",
+    needs=("census", "simulation"),
+    commands=(".features.cost.command:cost",),
+)

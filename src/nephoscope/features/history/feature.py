@@ -1,0 +1,11 @@
+"""A metric over time."""
+
+from __future__ import annotations
+
+from nephoscope.results.feature import Feature
+
+HISTORY = Feature(
+    "history",
+    needs=("compaction", "comparison"),
+    commands=(".features.history.command:history",),
+)

@@ -1,0 +1,11 @@
+"""Tariffs and utilities."""
+
+from __future__ import annotations
+
+from nephoscope.results.feature import Feature
+
+PRICING = Feature(
+    "pricing",
+    needs=("cost",),
+    commands=(".features.pricing.command:tariff", ".features.pricing.utility_command:utility"),
+)

@@ -1,0 +1,7 @@
+"""The dashboard."""
+
+from __future__ import annotations
+
+from nephoscope.results.feature import Feature
+
+SERVE = Feature("serve", commands=(".serve.command:serve",))
