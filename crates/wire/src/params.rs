@@ -143,6 +143,7 @@ fn checked(spec_id: &str, param: &Param, value: &Value) -> Result<Value, Error> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spec::Resource;
 
     const SPEC: Spec = Spec {
         id: "test.spec",
@@ -151,7 +152,7 @@ mod tests {
             Param::choices("op", &["read", "write"]),
             Param::texts("words"),
         ],
-        ..Spec::EMPTY
+        ..Spec::about(Resource::None)
     };
 
     fn check(values: Value) -> Result<Params, Error> {

@@ -1,5 +1,7 @@
 //! What a benchmark says about itself: the one place from which the catalogue, the plan check, the
 //! units in the store, the reference page and the default chart follow.
+use crate::meaning::{Aggressor, ClosedLoop, Headline, Victim};
+pub use crate::meaning::{Domain, RequestLoop, Resource};
 use serde::Serialize;
 use serde_json::{json, Value};
 use std::ops::RangeInclusive;
@@ -102,6 +104,12 @@ pub struct Metric {
     /// Whether it lies between 0 and 1 by its definition, as a part of a whole does. A ratio that
     /// may exceed 1, such as a speed-up, is none.
     pub share: bool,
+    /// Whether it is the rate of all threads together, which N threads can raise N times at most.
+    #[serde(skip_serializing_if = "is_false")]
+    pub scales_with_threads: bool,
+    /// How the summary of a report shows it; the metrics of a summary have one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_summary: Option<Headline>,
 }
 
 /// Declares a metric by its name, whose ending states its unit. It is a scalar and not a headline
@@ -116,8 +124,17 @@ impl Metric {
     }
 
     pub const fn neutral(id: &'static str) -> Self {
-        let (unit, better) = (Unit::of_name(id), Better::None);
-        Self { id, unit, better, shape: Shape::Scalar, headline: false, doc: "", share: false }
+        Self {
+            id,
+            unit: Unit::of_name(id),
+            better: Better::None,
+            shape: Shape::Scalar,
+            headline: false,
+            doc: "",
+            share: false,
+            scales_with_threads: false,
+            in_summary: None,
+        }
     }
 
     pub const fn document(id: &'static str) -> Self {
@@ -134,6 +151,14 @@ impl Metric {
 
     pub const fn headline(self) -> Self {
         Self { headline: true, ..self }
+    }
+
+    pub const fn scales_with_threads(self) -> Self {
+        Self { scales_with_threads: true, ..self }
+    }
+
+    pub const fn in_summary(self, headline: Headline) -> Self {
+        Self { in_summary: Some(headline), ..self }
     }
 
     pub const fn share(self) -> Self {
@@ -320,24 +345,66 @@ pub struct Spec {
     pub two_sided: bool,
     /// Whether it can be a background load: with `duration_ns` 0 it runs until it is stopped.
     pub load: bool,
+    /// What its results depend on.
+    pub resource: Resource,
+    /// The kind of application that it is or loads.
+    #[serde(skip_serializing_if = "is_domain_none")]
+    pub domain: Domain,
+    /// When it issues requests.
+    #[serde(skip_serializing_if = "is_loop_none")]
+    pub request_loop: RequestLoop,
+    /// Its closed loops whose rate, latency and depth it reports.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub closed_loops: &'static [ClosedLoop],
+    /// Of a server: the metric with the number of responses sent, over all kinds of requests.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub response_counter: &'static str,
+    /// What it takes from neighbours.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub aggressor_for: &'static [Aggressor],
+    /// What a neighbour can take from it.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub victim_for: &'static [Victim],
 }
 
 impl Spec {
-    /// A benchmark that has one side and ends by itself.
-    pub const EMPTY: Self = Self {
-        id: "",
-        summary: "",
-        params: &[],
-        metrics: &[],
-        overhead: "",
-        source: "",
-        two_sided: false,
-        load: false,
-    };
+    /// A benchmark about a resource, which has one side and ends by itself. There is no default
+    /// resource: a declaration without one does not compile.
+    pub const fn about(resource: Resource) -> Self {
+        Self {
+            id: "",
+            summary: "",
+            params: &[],
+            metrics: &[],
+            overhead: "",
+            source: "",
+            two_sided: false,
+            load: false,
+            resource,
+            domain: Domain::None,
+            request_loop: RequestLoop::None,
+            closed_loops: &[],
+            response_counter: "",
+            aggressor_for: &[],
+            victim_for: &[],
+        }
+    }
 
     pub fn metric(&self, id: &str) -> Option<&'static Metric> {
         self.metrics.iter().find(|metric| metric.id == id)
     }
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+fn is_domain_none(domain: &Domain) -> bool {
+    *domain == Domain::None
+}
+
+fn is_loop_none(request_loop: &RequestLoop) -> bool {
+    *request_loop == RequestLoop::None
 }
 
 /// What a program can do, as its `describe` prints it: each spec, and the source text whose `//!`

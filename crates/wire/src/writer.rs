@@ -171,7 +171,7 @@ pub fn report_error(program: &str, error: &Error, mut out: impl Write) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::Metric;
+    use crate::spec::{Metric, Resource};
 
     const SPEC: Spec = Spec {
         metrics: &[
@@ -179,7 +179,7 @@ mod tests {
             Metric::higher("rate_per_s"),
             Metric::document("facts"),
         ],
-        ..Spec::EMPTY
+        ..Spec::about(Resource::None)
     };
 
     fn lines(

@@ -8,13 +8,27 @@ that `nephoscope-probe describe` wrote, the one that the room adapters/ wrote, a
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from nephoscope.catalog.instruments import CPU_GAPS as CPU_GAPS
+from nephoscope.catalog.instruments import FINGERPRINT as FINGERPRINT
+from nephoscope.catalog.instruments import HOST_BOOT as HOST_BOOT
+from nephoscope.catalog.meaning import (
+    Aggressor,
+    ClosedLoop,
+    Domain,
+    Headline,
+    RequestLoop,
+    Resource,
+    Victim,
+    parse_headline,
+    parse_meaning,
+)
 from nephoscope.core import plugins
 from nephoscope.core.errors import Lacking, UnknownName
 from nephoscope.core.model import Better, Shape
@@ -49,7 +63,9 @@ class MetricSpec:
     """One metric a benchmark yields.
 
     share: it lies between 0 and 1 by its definition, as a part of a whole does; a ratio that may
-    exceed 1, such as a speed-up, is none.
+    exceed 1, such as a speed-up, is none. scales_with_threads: the rate of all threads together,
+    which N threads can raise N times at most. in_summary: how the summary of a report shows it;
+    None: only where no other metric stands there.
     """
 
     id: str
@@ -59,12 +75,28 @@ class MetricSpec:
     headline: bool
     doc: str
     share: bool = False
+    scales_with_threads: bool = False
+    in_summary: Headline | None = None
 
     @property
     def unit_and_limits(self) -> str:
         """Returns the unit, of a share with its limits."""
         return f"{self.unit} from 0 to 1" if self.share else self.unit
 
+
+MEANING = (
+    "resource",
+    "domain",
+    "request_loop",
+    "closed_loops",
+    "response_counter",
+    "thread_param",
+    "aggressor_for",
+    "victim_for",
+)
+MEANING_OF_METRIC = ("scales_with_threads", "in_summary")
+"""Attributes that state what a benchmark and a metric are about. Stored runs have no copy of them:
+today's declaration holds for runs of any age (`spec_of`)."""
 
 NATIVE, ADAPTER, RUNNER, SIMULATION = "native", "adapter", "runner", "simulation"
 """Who executes a benchmark: the probe itself, a well-known tool under the probe, the runner, the
@@ -83,6 +115,14 @@ class BenchmarkSpec:
     0 it runs until it is told to stop. kind: `native`, `adapter`, `runner` or `simulation`. Of an
     adapter: tool is the program that it drives, minimum the oldest version that it understands,
     install the command that installs it.
+
+    resource: what its results depend on; None only in a copy that a stored run has, whose benchmark
+    this catalogue no longer knows. domain: the kind of application that it is or loads.
+    request_loop: when it issues requests; closed_loops: those whose rate, latency and depth it
+    reports. response_counter: of a server, the metric with the number of responses sent, over all
+    kinds of requests. thread_param: the parameter with the number of a client's threads where its
+    name is not `threads`. aggressor_for, victim_for: what it takes from neighbours, and what they
+    can take from it.
     """
 
     id: str
@@ -98,6 +138,14 @@ class BenchmarkSpec:
     tool: str = ""
     minimum: str = ""
     install: str = ""
+    resource: Resource | None = None
+    domain: Domain = Domain.NONE
+    request_loop: RequestLoop = RequestLoop.NONE
+    closed_loops: tuple[ClosedLoop, ...] = ()
+    response_counter: str = ""
+    thread_param: str = "threads"
+    aggressor_for: tuple[Aggressor, ...] = ()
+    victim_for: tuple[Victim, ...] = ()
 
     @property
     def needs_peer(self) -> bool:
@@ -164,12 +212,6 @@ class BenchmarkSpec:
 SIMULATED = "sim."
 """Beginning of the ids of what only a simulation yields."""
 
-FINGERPRINT = "sys.fingerprint"
-"""Reads the facts of a machine; its only metric is a document."""
-
-CPU_GAPS = "cpu.gaps"
-"""Measures the pauses of a busy thread: what a scheduler or a hypervisor takes away."""
-
 COMMAND = "command"
 """Executes a program of the user."""
 
@@ -178,9 +220,6 @@ ANSWERED = (CPU_GAPS, FINGERPRINT, "null")
 
 ADAPTERS_GROUP = "nephoscope.adapters"
 """Entry points of other packages' adapters: an `Adapter`, or a tuple of them."""
-
-HOST_BOOT = "host.boot"
-"""A benchmark that no program on the target executes: the host itself is booted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,10 +280,39 @@ def parse_spec(item: Mapping[str, Any]) -> BenchmarkSpec:
         for param in item["params"]
     )
     metrics = tuple(
-        MetricSpec(**{**m, "better": Better(m["better"]), "shape": Shape(m["shape"])})
+        MetricSpec(
+            **{
+                **m,
+                "better": Better(m["better"]),
+                "shape": Shape(m["shape"]),
+                "in_summary": parse_headline(m.get("in_summary")),
+            }
+        )
         for m in item["metrics"]
     )
-    return BenchmarkSpec(**{**item, "params": params, "metrics": metrics})
+    return BenchmarkSpec(**{**item, "params": params, "metrics": metrics, **parse_meaning(item)})
+
+
+def check_resource(spec: BenchmarkSpec) -> None:
+    """Raises ValueError for a benchmark that states no resource: `rank` would leave it out."""
+    if spec.resource is None:
+        raise ValueError(
+            f"The benchmark {spec.id} states no resource. Add `resource` to its declaration: "
+            f"{', '.join(Resource)}. `none` is for facts and simulations."
+        )
+
+
+def spec_of(benchmark_id: str) -> BenchmarkSpec | None:
+    """Returns what this catalogue declares; None for an unknown benchmark, such as an import's.
+
+    The meaning of a benchmark in a stored run, of whatever age, is that of today's declaration.
+    """
+    return load().benchmarks.get(benchmark_id)
+
+
+def ids_where(holds: Callable[[BenchmarkSpec], object]) -> tuple[str, ...]:
+    """Returns the names of the benchmarks for which a condition holds, in the catalogue's order."""
+    return tuple(spec.id for spec in load().benchmarks.values() if holds(spec))
 
 
 @cache
@@ -268,7 +336,10 @@ def adapters_of_other_packages() -> tuple[Any, ...]:
     catalog/adapters each, or tuples of them."""
     if not plugins.entry_points(ADAPTERS_GROUP):
         return ()
-    return plugins.plugins_of(ADAPTERS_GROUP, object, _names_of_adapter, _own().benchmarks)
+    return plugins.plugins_of(
+        *(ADAPTERS_GROUP, object, _names_of_adapter, _own().benchmarks),
+        check=lambda adapter: check_resource(adapter.spec),
+    )
 
 
 def _names_of_adapter(adapter: Any) -> list[str]:
@@ -291,6 +362,8 @@ def _document(name: str) -> Mapping[str, Any]:
 def complete(native: Catalog, others: Iterable[BenchmarkSpec]) -> Catalog:
     """The native benchmarks, `host.boot` after them, then the others."""
     more = {spec.id: spec for spec in (host_boot(), *others)}
+    for spec in (*native.benchmarks.values(), *more.values()):
+        check_resource(spec)
     return replace(native, benchmarks={**native.benchmarks, **more})
 
 
@@ -328,6 +401,7 @@ def host_boot() -> BenchmarkSpec:
         two_sided=False,
         page=_HOST_BOOT_PAGE,
         kind=RUNNER,
+        resource=Resource.NONE,
     )
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, NamedTuple
 
+from nephoscope import catalog
+from nephoscope.catalog import MetricSpec
+from nephoscope.catalog.meaning import Headline, SummarySettings
 from nephoscope.core import units
 from nephoscope.core.grouping import group_by
 from nephoscope.core.model import BUSY_MACHINE, MetricResult, RunResult
@@ -20,53 +23,31 @@ MAX_MACHINES = 4
 MAX_ANSWERS = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A headline result of the summary: the metric and the setting to show.
+class Choice(NamedTuple):
+    """A headline result of the summary: the metric and the setting to show."""
 
-    prefer: factor -> level, 'maximum' or 'minimum'; applied if some setting has it. in_label:
-    factors that the label already states. whole: only the setting with the fewest factors, which
-    includes the others. each: all settings.
-    """
-
-    label: str
     benchmark: str
     metric: str
-    prefer: Mapping[str, Any] = field(default_factory=dict)
-    in_label: tuple[str, ...] = ("engine", "direct", "array_bytes")
-    whole: bool = False
-    each: bool = False
+    headline: Headline
 
 
-CHOICES: tuple[Choice, ...] = (
-    Choice("CPU time available", "cpu.gaps", "obtained_cpus"),
-    Choice(
-        "Digits of π, one thread", "cpu.pi", "pi_digits_per_s", {"threads": "minimum"}, ("threads",)
-    ),
-    Choice(
-        "Memory bandwidth, triad",
-        "mem.stream",
-        "stream_bytes_per_s",
-        {"kernel": "triad", "type": "double", "threads": "maximum"},
-        ("kernel",),
-    ),
-    Choice("Memory latency", "mem.latency", "load_latency_ns", {"vector_bytes": "maximum"}),
-    Choice(
-        "Random read IOPS",
-        "disk.io",
-        "disk_operations_per_s",
-        {"operation": "randread", "record_bytes": "minimum", "queue_depth": "maximum"},
-        ("operation", "engine", "direct"),
-    ),
-    Choice("Synced write, median", "disk.sync", "sync_latency_p50_ns"),
-    Choice("Loopback throughput", "net.loopback", "loopback_bytes_per_s"),
-    Choice("Response time, mean", "sim.geo", "response_time_mean_ns", whole=True),
-    Choice("Requests within objective", "sim.geo", "within_objective_ratio", whole=True),
-    Choice("Requests within objective", "sim.place", "within_objective_ratio", whole=True),
-    Choice("Cost in USD per hour", "sim.place", "cost_usd_per_h"),
-    Choice("CPU share", "sim.scheduler", "cpu_share_ratio", each=True),
-    Choice("Saving", "sim.selection", "saving_ratio", whole=True),
-)
+@cache
+def choices() -> tuple[Choice, ...]:
+    """Returns the headline results that benchmarks declare for a summary, in their order."""
+    return tuple(
+        Choice(spec.id, _shown_metric(metric, metric.in_summary), metric.in_summary)
+        for spec in catalog.load().benchmarks.values()
+        for metric in spec.metrics
+        if metric.in_summary is not None
+    )
+
+
+def _shown_metric(metric: MetricSpec, headline: Headline) -> str:
+    """Returns the name of the metric or, of a histogram, that of its statistic."""
+    if not headline.statistic:
+        return metric.id
+    ending = f"_{metric.unit}"
+    return f"{metric.id.removesuffix(ending)}_{headline.statistic}{ending}"
 
 
 def build(result: RunResult) -> Section:
@@ -225,26 +206,24 @@ def headline_figures(result: RunResult, limit: int) -> list[tuple[str, str, Metr
 
 
 def choose(metrics: Sequence[MetricResult]) -> list[tuple[str, str, MetricResult]]:
-    """Label, setting and figure, by CHOICES; then other headline metrics.
+    """Label, setting and figure, by the declared choices; then other headline metrics.
 
     These are all of a single benchmark, else one of each where there would be fewer than three.
     """
     out: list[tuple[str, str, MetricResult]] = []
-    for choice in CHOICES:
+    for benchmark, name, headline in choices():
         candidates = [
-            metric
-            for metric in metrics
-            if (metric.benchmark, metric.metric) == (choice.benchmark, choice.metric)
+            metric for metric in metrics if (metric.benchmark, metric.metric) == (benchmark, name)
         ]
-        for name, level in choice.prefer.items():
-            candidates = _narrowed(candidates, name, level)
-        if choice.whole:
+        for factor, level in headline.prefer.items():
+            candidates = _narrowed(candidates, factor, level)
+        if headline.settings is SummarySettings.WHOLE:
             candidates = sorted(candidates, key=lambda metric: len(metric.factors))
         if candidates:
-            setting = wording.factors_text(candidates[0].factors, leave_out=choice.in_label)
-            out.append((choice.label, setting, candidates[0]))
-        for metric in candidates[1:] if choice.each else ():
-            out.append((choice.label, wording.factors_text(metric.factors), metric))
+            setting = wording.factors_text(candidates[0].factors, leave_out=headline.without)
+            out.append((headline.title, setting, candidates[0]))
+        for metric in candidates[1:] if headline.settings is SummarySettings.EACH else ():
+            out.append((headline.title, wording.factors_text(metric.factors), metric))
     used = {metric.benchmark for _, _, metric in out}
     chosen = {id(metric) for _, _, metric in out}
     is_single = len({metric.benchmark for metric in metrics}) == 1

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from nephoscope.catalog import instruments
 from nephoscope.core.documents import to_json
 from nephoscope.core.errors import StoreError
 from nephoscope.core.model import Shape, TrialRecord
@@ -36,7 +37,7 @@ MAX_GAPS = 200
 """Longest gaps of a trial that are sent."""
 HEARTBEAT_S = 15.0
 
-_GAPS = ("cpu.gaps", "gap_event_ns")
+_GAPS = (instruments.CPU_GAPS, "gap_event_ns")
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nephoscope import __version__
-from nephoscope.catalog import BenchmarkSpec, Catalog
+from nephoscope.catalog import MEANING, MEANING_OF_METRIC, BenchmarkSpec, Catalog
 from nephoscope.core.documents import to_json
 from nephoscope.core.errors import StoreError, UnknownName, UsageError
 from nephoscope.core.format_versions import RUN
@@ -287,5 +287,10 @@ def _created_s(run: StoredRun) -> float:
 
 
 def spec_json(spec: BenchmarkSpec) -> dict[str, Any]:
-    """A benchmark's declaration as benchmarks.json has it, without its page."""
-    return {**to_json(spec), "page": ""}
+    """A benchmark's declaration as benchmarks.json has it, without page and meaning."""
+    values = {key: value for key, value in to_json(spec).items() if key not in MEANING}
+    metrics = [
+        {key: value for key, value in metric.items() if key not in MEANING_OF_METRIC}
+        for metric in values["metrics"]
+    ]
+    return {**values, "metrics": metrics, "page": ""}

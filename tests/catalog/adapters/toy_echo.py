@@ -24,6 +24,7 @@ from nephoscope.catalog.adapters.frame import (
     ToolServer,
     check_ending,
 )
+from nephoscope.catalog.meaning import Resource
 from nephoscope.core.model import Better, Sample, Shape
 
 _SERVER = """\
@@ -66,6 +67,7 @@ SPEC = BenchmarkSpec(
     tool="python3",
     minimum="3.6",
     install="apt-get install python3",
+    resource=Resource.NETWORK,
     page="",
 )
 

@@ -127,13 +127,3 @@ def test_late_sends_invalidate_a_trial_only_if_they_move_its_median() -> None:
 def test_the_share_of_late_sends_is_a_metric() -> None:
     for benchmark in ("net.rtt", "net.throughput"):
         assert catalog.load().benchmark(benchmark).metric(validity.LATE_SENDS).unit == "ratio"
-
-
-def test_every_identity_names_metrics_and_parameters_that_exist() -> None:
-    known = catalog.load()
-    for benchmark, laws in validity.LOAD_IDENTITIES.items():
-        spec = known.benchmark(benchmark)
-        for law in laws:
-            assert spec.metric(law.rate).unit == "per_s"
-            assert spec.metric(law.latency).unit == "ns"
-            assert spec.param(law.depth).type == "int"

@@ -33,7 +33,7 @@ use crate::trial::session::Session;
 use crate::trial::Trial;
 use lzma_rust2::{LzmaOptions, LzmaReader, LzmaWriter};
 use nephoscope_linux::clock;
-use nephoscope_wire::spec::{Metric, Param, Spec, Unit};
+use nephoscope_wire::spec::{Metric, Param, Resource, Spec, Unit};
 use std::io::{Read, Write};
 
 pub const SPEC: Spec = Spec {
@@ -59,7 +59,7 @@ pub const SPEC: Spec = Spec {
     ],
     overhead: "one CPU per thread for twice the duration, and about 100 MiB of memory each",
     source: "Pavlov, LZMA specification; the lzma-rust2 crate",
-    ..Spec::EMPTY
+    ..Spec::about(Resource::Cpu)
 };
 
 /// The generator of the text, by Lehmer (1951) with the constants of Park and Miller (1988): its numbers

@@ -56,7 +56,7 @@ use hdrhistogram::Histogram;
 use nephoscope_linux::clock;
 use nephoscope_linux::files::Files;
 use nephoscope_linux::proc;
-use nephoscope_wire::spec::{Better, Metric, Param, Spec};
+use nephoscope_wire::spec::{Better, Metric, Param, Resource, Spec};
 use serde_json::json;
 
 /// Starts of the shell alone in each trial, at least.
@@ -124,7 +124,7 @@ pub const SPEC: Spec = Spec {
     ],
     overhead: "that of the program, and some microseconds between two executions",
     source: "Peter, hyperfine, 2018 to 2025; wait4(2)",
-    ..Spec::EMPTY
+    ..Spec::about(Resource::Several)
 };
 
 pub fn run(trial: &mut Trial) -> Result<()> {

@@ -38,7 +38,7 @@ use crate::trial::factors;
 use crate::trial::Trial;
 use nephoscope_linux::clock;
 use nephoscope_wire::params::Params;
-use nephoscope_wire::spec::{Metric, Param, Spec, Unit};
+use nephoscope_wire::spec::{Metric, Param, Resource, Spec, Unit};
 use sha2::{Digest, Sha256};
 
 pub const SPEC: Spec = Spec {
@@ -59,6 +59,7 @@ pub const SPEC: Spec = Spec {
     metrics: &[
         Metric::higher("hash_bytes_per_s")
             .headline()
+            .scales_with_threads()
             .doc("Bytes of all threads per second, from the first start to the last end."),
         Metric::higher("hash_thread_bytes_per_s")
             .doc("Bytes of one thread per second of its own time."),
@@ -70,7 +71,7 @@ pub const SPEC: Spec = Spec {
     ],
     overhead: "occupies one CPU per thread for the duration",
     source: "FIPS 180-4; crypt(3); Provos and Mazieres, A future-adaptable password scheme, 1999",
-    ..Spec::EMPTY
+    ..Spec::about(Resource::Cpu)
 };
 
 /// SHA-256 of "abc", FIPS 180-4.

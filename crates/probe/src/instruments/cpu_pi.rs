@@ -33,7 +33,8 @@ use crate::trial::factors;
 use crate::trial::session::Session;
 use crate::trial::Trial;
 use nephoscope_linux::clock;
-use nephoscope_wire::spec::{Metric, Param, Spec};
+use nephoscope_wire::meaning::{Contended, Headline, Literal, Victim};
+use nephoscope_wire::spec::{Metric, Param, Resource, Spec};
 use pi::{Pi, MACHIN, STORMER};
 use sha2::{Digest, Sha256};
 
@@ -52,12 +53,27 @@ pub const SPEC: Spec = Spec {
     metrics: &[
         Metric::higher("pi_digits_per_s")
             .headline()
+            .scales_with_threads()
+            .in_summary(
+                Headline::of("Digits of π, one thread")
+                    .prefer(&[("threads", Literal::Text("minimum"))])
+                    .without(&["threads"]),
+            )
             .doc("Digits of all threads per second, from the first start to the last end."),
         Metric::lower("pi_time_ns").doc("Elapsed time of one computation of one thread."),
     ],
     overhead: "occupies one CPU per thread, 100 ms per repeat by default",
     source: "Machin 1706; seed workload of digits-of-π benchmarks (Nadeem 2015, Super PI kind)",
-    ..Spec::EMPTY
+    victim_for: &[Victim {
+        resource: Contended::Cpu,
+        metric: "pi_digits_per_s",
+        params: &[
+            ("threads", Literal::Int(1)),
+            ("digits", Literal::Int(10_000)),
+            ("repeats", Literal::Int(2)),
+        ],
+    }],
+    ..Spec::about(Resource::Cpu)
 };
 
 const FIRST: &str = "14159265358979323846264338327950288419716939937510";

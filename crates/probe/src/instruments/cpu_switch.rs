@@ -35,7 +35,8 @@ use crate::trial::parameters;
 use crate::trial::session::Session;
 use crate::trial::Trial;
 use nephoscope_linux::clock;
-use nephoscope_wire::spec::{Metric, Param, Spec};
+use nephoscope_wire::meaning::{Contended, Literal, Victim};
+use nephoscope_wire::spec::{Metric, Param, Resource, Spec};
 
 pub const SPEC: Spec = Spec {
     id: "cpu.switch",
@@ -64,7 +65,12 @@ pub const SPEC: Spec = Spec {
     ],
     overhead: "one CPU, or part of two, for 1.1 times duration_ns",
     source: "McVoy and Staelin, lmbench (lat_ctx), 1996; perf bench sched pipe",
-    ..Spec::EMPTY
+    victim_for: &[Victim {
+        resource: Contended::Switches,
+        metric: "switches_per_s",
+        params: &[("duration_ns", Literal::Int(150_000_000))],
+    }],
+    ..Spec::about(Resource::Scheduler)
 };
 
 pub fn run(trial: &mut Trial) -> Result<()> {

@@ -42,7 +42,7 @@ use crate::trial::session::Session;
 use crate::trial::{Factors, Trial};
 use hdrhistogram::Histogram;
 use nephoscope_linux::clock;
-use nephoscope_wire::spec::{Metric, Param, Spec};
+use nephoscope_wire::spec::{Metric, Param, RequestLoop, Resource, Spec};
 use serde_json::json;
 
 pub const SPEC: Spec = Spec {
@@ -86,7 +86,8 @@ pub const SPEC: Spec = Spec {
     ],
     overhead: "disk space of the files, removed at the end",
     source: "Katcher, PostMark: a new file system benchmark, Network Appliance TR3022, 1997",
-    ..Spec::EMPTY
+    request_loop: RequestLoop::Closed,
+    ..Spec::about(Resource::DiskWrite)
 };
 
 pub fn run(trial: &mut Trial) -> Result<()> {

@@ -49,8 +49,9 @@ use crate::trial::factors;
 use crate::trial::parameters;
 use crate::trial::{Factors, Trial};
 use nephoscope_linux::clock;
+use nephoscope_wire::meaning::{ClosedLoop, Contended, Headline, Literal, Victim};
 use nephoscope_wire::params::Params;
-use nephoscope_wire::spec::{Metric, Param, Spec};
+use nephoscope_wire::spec::{Metric, Param, RequestLoop, Resource, Spec};
 use std::path::Path;
 
 pub const SPEC: Spec = Spec {
@@ -76,6 +77,15 @@ pub const SPEC: Spec = Spec {
     metrics: &[
         Metric::higher("disk_operations_per_s")
             .headline()
+            .in_summary(
+                Headline::of("Random read IOPS")
+                    .prefer(&[
+                        ("operation", Literal::Text("randread")),
+                        ("record_bytes", Literal::Text("minimum")),
+                        ("queue_depth", Literal::Text("maximum")),
+                    ])
+                    .without(&["operation", "engine", "direct"]),
+            )
             .doc("Operations per second of the disk."),
         Metric::higher("disk_bytes_per_s").headline().doc("Bytes per second of the disk."),
         Metric::lower("disk_latency_ns")
@@ -93,7 +103,38 @@ pub const SPEC: Spec = Spec {
     ],
     overhead: "writes file_bytes once; the disk at 100 % for 1.1 times duration_ns",
     source: "fio's closed loop with iodepth; Axboe, Efficient IO with io_uring, 2019",
-    ..Spec::EMPTY
+    request_loop: RequestLoop::Closed,
+    closed_loops: &[
+        ClosedLoop {
+            rate: "disk_operations_per_s",
+            latency: "disk_latency_ns",
+            depth: "queue_depth",
+        },
+        ClosedLoop {
+            rate: "cached_operations_per_s",
+            latency: "cached_latency_ns",
+            depth: "queue_depth",
+        },
+    ],
+    victim_for: &[
+        Victim {
+            resource: Contended::DiskRead,
+            metric: "disk_operations_per_s",
+            params: &[
+                ("operation", Literal::Text("randread")),
+                ("duration_ns", Literal::Int(200_000_000)),
+            ],
+        },
+        Victim {
+            resource: Contended::DiskWrite,
+            metric: "disk_operations_per_s",
+            params: &[
+                ("operation", Literal::Text("randwrite")),
+                ("duration_ns", Literal::Int(200_000_000)),
+            ],
+        },
+    ],
+    ..Spec::about(Resource::Disk)
 };
 
 pub fn run(trial: &mut Trial) -> Result<()> {

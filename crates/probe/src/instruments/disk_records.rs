@@ -45,7 +45,7 @@ use crate::trial::factors;
 use crate::trial::parameters;
 use crate::trial::session::Session;
 use crate::trial::{Factors, Trial};
-use nephoscope_wire::spec::{Metric, Param, Spec};
+use nephoscope_wire::spec::{Metric, Param, RequestLoop, Resource, Spec};
 use serde::Deserialize;
 use std::path::Path;
 
@@ -92,7 +92,8 @@ pub const SPEC: Spec = Spec {
     ],
     overhead: "moves file_bytes for each thread, operation and record size",
     source: "Norcott and Capps, IOzone filesystem benchmark (write, rewrite, read, reread, random)",
-    ..Spec::EMPTY
+    request_loop: RequestLoop::Closed,
+    ..Spec::about(Resource::Disk)
 };
 
 pub fn run(trial: &mut Trial) -> Result<()> {

@@ -32,7 +32,8 @@ use crate::timing::timed;
 use crate::trial::factors;
 use crate::trial::Trial;
 use nephoscope_linux::clock;
-use nephoscope_wire::spec::{Metric, Param, Spec};
+use nephoscope_wire::meaning::{Contended, Headline, Literal, Victim};
+use nephoscope_wire::spec::{Metric, Param, RequestLoop, Resource, Spec};
 use std::fs::File;
 use std::io::Error;
 
@@ -54,13 +55,20 @@ pub const SPEC: Spec = Spec {
         Metric::lower("sync_latency_ns")
             .histogram()
             .headline()
+            .in_summary(Headline::of("Synced write, median").statistic("p50"))
             .doc("Time of a write including the call that makes it durable."),
         Metric::higher("syncs_per_s").doc("Durable writes per second, one at a time."),
     ],
     overhead:
         "at most `operations` writes and flushes, during which other programs wait for the journal",
     source: "the commit path of databases: write, fsync, acknowledge (POSIX synchronized I/O)",
-    ..Spec::EMPTY
+    request_loop: RequestLoop::Closed,
+    victim_for: &[Victim {
+        resource: Contended::Fsync,
+        metric: "syncs_per_s",
+        params: &[("operations", Literal::Int(100)), ("duration_ns", Literal::Int(300_000_000))],
+    }],
+    ..Spec::about(Resource::DiskWrite)
 };
 
 /// Records that overwriting goes round in: more than a device is likely to merge, quickly filled.

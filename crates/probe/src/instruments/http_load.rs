@@ -60,7 +60,7 @@ use crate::net::target;
 use crate::trial::{factors, Trial};
 use nephoscope_wire::input::read_text;
 use nephoscope_wire::params::Params;
-use nephoscope_wire::spec::{joined, Metric, Param, Spec};
+use nephoscope_wire::spec::{joined, Domain, Metric, Param, RequestLoop, Resource, Spec};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -142,6 +142,9 @@ pub const SPEC: Spec = Spec {
     source: "wrk2 and HdrHistogram (Tene: coordinated omission); RFC 9112, 9113 and 7541",
     two_sided: false,
     load: true,
+    domain: Domain::Web,
+    request_loop: RequestLoop::Arrivals,
+    ..Spec::about(Resource::Several)
 };
 
 pub fn run(trial: &mut Trial) -> Result<()> {

@@ -41,7 +41,7 @@ use crate::load;
 use crate::trial::idle_cpu;
 use crate::trial::{factors, ListenConfig, Trial};
 use nephoscope_linux::clock;
-use nephoscope_wire::spec::{Metric, Param, Spec};
+use nephoscope_wire::spec::{Domain, Metric, Param, Resource, Spec};
 use serde_json::{json, Value};
 use std::net::IpAddr;
 
@@ -105,7 +105,9 @@ pub const SPEC: Spec = Spec {
     overhead: "one thread, and one more for each worker that uses CPU time",
     source: "RFC 9110, RFC 9112 (HTTP/1.1); Lindley 1952 (single-server queue)",
     load: true,
-    ..Spec::EMPTY
+    domain: Domain::Web,
+    response_counter: "answered_count",
+    ..Spec::about(Resource::None)
 };
 
 pub fn run(trial: &mut Trial) -> Result<()> {

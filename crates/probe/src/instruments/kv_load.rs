@@ -39,7 +39,7 @@ use crate::trial::{factors, Trial};
 use nephoscope_wire::input::read_text;
 use nephoscope_wire::params::Params;
 use nephoscope_wire::random::Random;
-use nephoscope_wire::spec::{joined, Metric, Param, Spec};
+use nephoscope_wire::spec::{joined, Domain, Metric, Param, RequestLoop, Resource, Spec};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -111,6 +111,9 @@ pub const SPEC: Spec = Spec {
     source: "redis-benchmark; RESP2 and memcached protocol descriptions; Zhuang 2012, Table 4.4",
     two_sided: false,
     load: true,
+    domain: Domain::KeyValue,
+    request_loop: RequestLoop::Arrivals,
+    ..Spec::about(Resource::Several)
 };
 
 pub fn run(trial: &mut Trial) -> Result<()> {

@@ -41,7 +41,8 @@ use crate::memory::ring::{hop_together, Ring, LINE_BYTES};
 use crate::trial::factors;
 use crate::trial::session::Session;
 use crate::trial::Trial;
-use nephoscope_wire::spec::{Metric, Param, Spec};
+use nephoscope_wire::meaning::{Aggressor, Contended, Literal};
+use nephoscope_wire::spec::{Metric, Param, Resource, Spec};
 
 pub const SPEC: Spec = Spec {
     id: "load.cache",
@@ -71,7 +72,11 @@ pub const SPEC: Spec = Spec {
     overhead: "the chosen share of the chosen CPUs; the last-level cache",
     source: "random pointer chases (lmbench lat_mem_rd; Mars et al., Bubble-Up, 2011)",
     load: true,
-    ..Spec::EMPTY
+    aggressor_for: &[Aggressor {
+        resource: Contended::Cache,
+        params: &[("threads", Literal::Int(1))],
+    }],
+    ..Spec::about(Resource::Cache)
 };
 
 /// Hops of each chain in a bit of work: some microseconds.

@@ -29,7 +29,8 @@ use crate::load::load_threads::{self, CounterRate, LoadSettings, LoadTarget, Wor
 use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, PERIOD, THREADS};
 use crate::trial::Trial;
 use nephoscope_linux::scheduling;
-use nephoscope_wire::spec::{Metric, Param, Spec};
+use nephoscope_wire::meaning::{Aggressor, Contended, Literal};
+use nephoscope_wire::spec::{Metric, Param, Resource, Spec};
 
 pub const SPEC: Spec = Spec {
     id: "load.cpu",
@@ -56,7 +57,11 @@ pub const SPEC: Spec = Spec {
     overhead: "the chosen share of the chosen CPUs",
     source: "duty-cycled busy loops (stress-ng --cpu-load; lookbusy)",
     load: true,
-    ..Spec::EMPTY
+    aggressor_for: &[Aggressor {
+        resource: Contended::Cpu,
+        params: &[("threads", Literal::Int(1))],
+    }],
+    ..Spec::about(Resource::Cpu)
 };
 
 /// Steps between two looks at the clocks: some microseconds, beside which the looks are little.

@@ -43,7 +43,8 @@ use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, LOAD_CPUS, PERIOD};
 use crate::trial::parameters;
 use crate::trial::session::Session;
 use crate::trial::Trial;
-use nephoscope_wire::spec::{Metric, Param, Spec};
+use nephoscope_wire::meaning::{Aggressor, Contended, Literal};
+use nephoscope_wire::spec::{Metric, Param, Resource, Spec};
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
@@ -91,7 +92,18 @@ pub const SPEC: Spec = Spec {
     overhead: "writes file_bytes once; then the chosen share of the disk",
     source: "duty-cycled and paced I/O (fio's thinktime and rate_iops)",
     load: true,
-    ..Spec::EMPTY
+    aggressor_for: &[
+        Aggressor {
+            resource: Contended::DiskRead,
+            params: &[("operation", Literal::Text("read"))],
+        },
+        Aggressor {
+            resource: Contended::DiskWrite,
+            params: &[("operation", Literal::Text("write"))],
+        },
+        Aggressor { resource: Contended::Fsync, params: &[("operation", Literal::Text("fsync"))] },
+    ],
+    ..Spec::about(Resource::Disk)
 };
 
 pub fn run(trial: &mut Trial) -> Result<()> {

@@ -39,7 +39,7 @@ use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, LOAD_CPUS, PERIOD};
 use crate::trial::parameters;
 use crate::trial::session::Session;
 use crate::trial::Trial;
-use nephoscope_wire::spec::{Metric, Param, Spec};
+use nephoscope_wire::spec::{Metric, Param, Resource, Spec};
 use std::path::Path;
 
 pub const SPEC: Spec = Spec {
@@ -84,7 +84,7 @@ pub const SPEC: Spec = Spec {
     overhead: "writes file_bytes once per thread; then the chosen share of the disk",
     source: "the loop of dd and cat of Delgado's disk experiments (2010, 3.5.3)",
     load: true,
-    ..Spec::EMPTY
+    ..Spec::about(Resource::Disk)
 };
 
 pub fn run(trial: &mut Trial) -> Result<()> {

@@ -41,8 +41,9 @@ use crate::trial::parameters;
 use crate::trial::session::Session;
 use crate::trial::Trial;
 use nephoscope_linux::clock;
+use nephoscope_wire::meaning::{Aggressor, Contended, Literal};
 use nephoscope_wire::random::Random;
-use nephoscope_wire::spec::{Metric, Param, Spec};
+use nephoscope_wire::spec::{Metric, Param, Resource, Spec};
 use serde::Deserialize;
 
 pub const SPEC: Spec = Spec {
@@ -73,7 +74,11 @@ pub const SPEC: Spec = Spec {
     source:
         "in-place updates of a buffer beyond the caches, under a duty cycle (cf. stress-ng --vm)",
     load: true,
-    ..Spec::EMPTY
+    aggressor_for: &[Aggressor {
+        resource: Contended::Memory,
+        params: &[("threads", Literal::Int(1))],
+    }],
+    ..Spec::about(Resource::Memory)
 };
 
 /// Bytes of a bit of work: some microseconds.

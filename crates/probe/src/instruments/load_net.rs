@@ -39,7 +39,8 @@ use crate::net::goodput::client;
 pub use crate::net::goodput::server::serve;
 use crate::net::goodput::{PACKET_BYTES, RATE_BITS_PER_S_MAX, SEND_BYTES, STREAMS};
 use crate::trial::Trial;
-use nephoscope_wire::spec::{Metric, Param, Spec};
+use nephoscope_wire::meaning::{Aggressor, Contended, Literal};
+use nephoscope_wire::spec::{Metric, Param, Resource, Spec};
 
 pub const SPEC: Spec = Spec {
     id: "load.net",
@@ -77,6 +78,14 @@ pub const SPEC: Spec = Spec {
     source: "iperf3 under a duty cycle",
     two_sided: true,
     load: true,
+    aggressor_for: &[
+        Aggressor { resource: Contended::NetSend, params: &[("direction", Literal::Text("send"))] },
+        Aggressor {
+            resource: Contended::NetReceive,
+            params: &[("direction", Literal::Text("receive"))],
+        },
+    ],
+    ..Spec::about(Resource::Network)
 };
 
 pub fn run(trial: &mut Trial) -> Result<()> {

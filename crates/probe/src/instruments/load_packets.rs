@@ -33,7 +33,8 @@ use crate::net::goodput::client;
 pub use crate::net::goodput::server::serve;
 use crate::net::udp::packet::HEADER_BYTES;
 use crate::trial::Trial;
-use nephoscope_wire::spec::{Metric, Param, Spec};
+use nephoscope_wire::meaning::{Aggressor, Contended, Literal};
+use nephoscope_wire::spec::{Metric, Param, Resource, Spec};
 
 pub const SPEC: Spec = Spec {
     id: "load.packets",
@@ -67,6 +68,11 @@ pub const SPEC: Spec = Spec {
     source: "packet rates of RFC 2544's smallest frames, from one socket",
     two_sided: true,
     load: true,
+    aggressor_for: &[Aggressor {
+        resource: Contended::Packets,
+        params: &[("direction", Literal::Text("send"))],
+    }],
+    ..Spec::about(Resource::Network)
 };
 
 pub fn run(trial: &mut Trial) -> Result<()> {

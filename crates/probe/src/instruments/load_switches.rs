@@ -31,7 +31,8 @@ use crate::load::{self, CPUS, DURATION, INTENSITY, INTERVAL, LOAD_CPUS, PERIOD, 
 use crate::threads::turn_passing::{Method, Partner};
 use crate::trial::parameters;
 use crate::trial::Trial;
-use nephoscope_wire::spec::{Metric, Param, Spec};
+use nephoscope_wire::meaning::{Aggressor, Contended};
+use nephoscope_wire::spec::{Metric, Param, Resource, Spec};
 
 pub const SPEC: Spec = Spec {
     id: "load.switches",
@@ -64,7 +65,8 @@ pub const SPEC: Spec = Spec {
     overhead: "the chosen share of the chosen CPUs, in the kernel",
     source: "lmbench's lat_ctx and stress-ng --switch under a duty cycle",
     load: true,
-    ..Spec::EMPTY
+    aggressor_for: &[Aggressor { resource: Contended::Switches, params: &[] }],
+    ..Spec::about(Resource::Scheduler)
 };
 
 /// Round trips of a bit of work: some tens of microseconds.

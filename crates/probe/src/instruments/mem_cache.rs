@@ -46,7 +46,7 @@ use crate::trial::factors;
 use crate::trial::parameters;
 use crate::trial::session::Session;
 use crate::trial::Trial;
-use nephoscope_wire::spec::{Metric, Param, Spec};
+use nephoscope_wire::spec::{Metric, Param, Resource, Spec};
 
 pub const SPEC: Spec = Spec {
     id: "mem.cache",
@@ -68,7 +68,7 @@ pub const SPEC: Spec = Spec {
         .doc("Bytes per second, median of five passes, by vector_bytes and operation.")],
     overhead: "one CPU at 100 %; maps four times the last-level cache",
     source: "Hollander & Bolotoff, RAMspeed; Mucci, London & Thurman, CacheBench, 1998",
-    ..Spec::EMPTY
+    ..Spec::about(Resource::Cache)
 };
 
 pub fn run(trial: &mut Trial) -> Result<()> {

@@ -44,7 +44,8 @@ use crate::trial::factors;
 use crate::trial::parameters;
 use crate::trial::session::Session;
 use crate::trial::Trial;
-use nephoscope_wire::spec::{Metric, Param, Spec};
+use nephoscope_wire::meaning::{Contended, Headline, Literal, Victim};
+use nephoscope_wire::spec::{Metric, Param, Resource, Spec};
 
 pub const SPEC: Spec = Spec {
     id: "mem.latency",
@@ -62,10 +63,23 @@ pub const SPEC: Spec = Spec {
     ],
     metrics: &[Metric::lower("load_latency_ns")
         .headline()
+        .in_summary(
+            Headline::of("Memory latency").prefer(&[("vector_bytes", Literal::Text("maximum"))]),
+        )
         .doc("Time of one dependent load, median of five passes, by vector_bytes and pages.")],
     overhead: "one CPU at 100 %; maps six times the last-level cache",
     source: "McVoy & Staelin, lmbench, USENIX ATC 1996; Sattolo, Inf. Proc. Letters 22, 1986",
-    ..Spec::EMPTY
+    // Beyond the second level of today's cores, within the last level that they share.
+    victim_for: &[Victim {
+        resource: Contended::Cache,
+        metric: "load_latency_ns",
+        params: &[
+            ("lengths", Literal::Ints(&[2 << 20])),
+            ("pages", Literal::Texts(&["huge"])),
+            ("time_per_point_ns", Literal::Int(100_000_000)),
+        ],
+    }],
+    ..Spec::about(Resource::Memory)
 };
 
 pub fn run(trial: &mut Trial) -> Result<()> {

@@ -51,7 +51,8 @@ use crate::trial::affinity;
 use crate::trial::factors;
 use crate::trial::parameters;
 use crate::trial::{Factors, Trial};
-use nephoscope_wire::spec::{Metric, Param, Spec, Unit};
+use nephoscope_wire::meaning::{Contended, Headline, Literal, Victim};
+use nephoscope_wire::spec::{Metric, Param, Resource, Spec, Unit};
 
 pub const SPEC: Spec = Spec {
     id: "mem.stream",
@@ -80,6 +81,15 @@ pub const SPEC: Spec = Spec {
     metrics: &[
         Metric::higher("stream_bytes_per_s")
             .headline()
+            .in_summary(
+                Headline::of("Memory bandwidth, triad")
+                    .prefer(&[
+                        ("kernel", Literal::Text("triad")),
+                        ("type", Literal::Text("double")),
+                        ("threads", Literal::Text("maximum")),
+                    ])
+                    .without(&["kernel"]),
+            )
             .doc("Bytes moved per second in one pass, by kernel, type and threads."),
         Metric::higher("best_bytes_per_s")
             .doc("Fastest pass of a trial, as STREAM reports it; hides what slowed the others."),
@@ -87,7 +97,18 @@ pub const SPEC: Spec = Spec {
     ],
     overhead: "all chosen CPUs at 100 %; maps three arrays of four times the last-level cache",
     source: "McCalpin, Memory bandwidth and machine balance, IEEE TCCA Newsletter, 1995",
-    ..Spec::EMPTY
+    victim_for: &[Victim {
+        resource: Contended::Memory,
+        metric: "stream_bytes_per_s",
+        params: &[
+            ("threads", Literal::Int(1)),
+            ("kernels", Literal::Texts(&["triad"])),
+            ("types", Literal::Texts(&["double"])),
+            ("bytes_per_array", Literal::Int(64 << 20)),
+            ("laps", Literal::Int(2)),
+        ],
+    }],
+    ..Spec::about(Resource::Memory)
 };
 
 /// Smallest array that `bytes_per_array` 0 takes.

@@ -29,7 +29,8 @@ use crate::net::loopback::{round_trips, throughput, Pins};
 use crate::trial::affinity;
 use crate::trial::factors;
 use crate::trial::Trial;
-use nephoscope_wire::spec::{Metric, Param, Spec};
+use nephoscope_wire::meaning::{ClosedLoop, Headline};
+use nephoscope_wire::spec::{Metric, Param, RequestLoop, Resource, Spec};
 
 pub const SPEC: Spec = Spec {
     id: "net.loopback",
@@ -50,6 +51,7 @@ pub const SPEC: Spec = Spec {
     metrics: &[
         Metric::higher("loopback_bytes_per_s")
             .headline()
+            .in_summary(Headline::of("Loopback throughput"))
             .doc("Bytes received per second, all streams."),
         Metric::lower("loopback_round_trip_ns")
             .histogram()
@@ -59,7 +61,13 @@ pub const SPEC: Spec = Spec {
     ],
     overhead: "two threads per stream at 100 % for 1.1 times duration_ns, twice",
     source: "iperf3 (throughput) and netperf's TCP_RR (round trip)",
-    ..Spec::EMPTY
+    request_loop: RequestLoop::Closed,
+    closed_loops: &[ClosedLoop {
+        rate: "loopback_round_trips_per_s",
+        latency: "loopback_round_trip_ns",
+        depth: "",
+    }],
+    ..Spec::about(Resource::Network)
 };
 
 pub fn run(trial: &mut Trial) -> Result<()> {

@@ -29,7 +29,7 @@ use crate::net::probing::path::{Hops, ProbedPath};
 use crate::net::probing::{destination, HOST};
 use crate::net::server::accept_peer;
 use crate::trial::{factors, ListenConfig, Trial};
-use nephoscope_wire::spec::{Metric, Param, Spec};
+use nephoscope_wire::spec::{Metric, Param, Resource, Spec};
 use serde_json::{json, Value};
 use std::net::IpAddr;
 
@@ -56,7 +56,7 @@ pub const SPEC: Spec = Spec {
     overhead: "a few packets per hop, and about twenty up to the MTU of the first link",
     source: "traceroute; tracepath; RFC 1191, RFC 8201, RFC 8899",
     two_sided: true,
-    ..Spec::EMPTY
+    ..Spec::about(Resource::Network)
 };
 
 pub fn run(trial: &mut Trial) -> Result<()> {

@@ -34,7 +34,7 @@ use crate::net::probing::{
     self, probe_samples, ProbingConfig, HOST, LATE_AFTER, STORED_PROBES, WAIT,
 };
 use crate::trial::Trial;
-use nephoscope_wire::spec::{joined, Metric, Param, Spec};
+use nephoscope_wire::spec::{joined, Metric, Param, RequestLoop, Resource, Spec};
 use std::net::SocketAddr;
 
 pub const SPEC: Spec = Spec {
@@ -62,6 +62,8 @@ pub const SPEC: Spec = Spec {
     source: "Valve's server queries (A2S_INFO); qstat",
     two_sided: true,
     load: true,
+    request_loop: RequestLoop::Open,
+    ..Spec::about(Resource::Network)
 };
 
 pub fn run(trial: &mut Trial) -> Result<()> {

@@ -52,7 +52,8 @@ pub use crate::net::rtt_server::serve;
 use crate::net::udp::packet::HEADER_BYTES;
 use crate::trial::factors;
 use crate::trial::{Factors, Trial};
-use nephoscope_wire::spec::{joined, Metric, Param, Spec};
+use nephoscope_wire::meaning::{Contended, Literal, Victim};
+use nephoscope_wire::spec::{joined, Metric, Param, RequestLoop, Resource, Spec};
 
 pub const SPEC: Spec = Spec {
     id: "net.rtt",
@@ -110,6 +111,17 @@ pub const SPEC: Spec = Spec {
     source: "RFC 2681, RFC 3550, RFC 3393, RFC 5481, RFC 4737; irtt",
     two_sided: true,
     load: true,
+    request_loop: RequestLoop::Open,
+    victim_for: &[Victim {
+        resource: Contended::Packets,
+        metric: "rtt_ns",
+        params: &[
+            ("rate_per_s", Literal::Float(1000.0)),
+            ("duration_ns", Literal::Int(300_000_000)),
+            ("wait_ns", Literal::Int(100_000_000)),
+        ],
+    }],
+    ..Spec::about(Resource::Network)
 };
 
 pub fn run(trial: &mut Trial) -> Result<()> {

@@ -55,7 +55,8 @@ use crate::net::goodput::{
 use crate::net::udp::slots::PairSelection;
 use crate::trial::parameters;
 use crate::trial::Trial;
-use nephoscope_wire::spec::{Metric, Param, Spec};
+use nephoscope_wire::meaning::{Contended, Literal, Victim};
+use nephoscope_wire::spec::{Metric, Param, Resource, Spec};
 
 pub const SPEC: Spec = Spec {
     id: "net.throughput",
@@ -184,6 +185,27 @@ pub const SPEC: Spec = Spec {
     source: "iperf3; RFC 6349 (TCP), RFC 3550 (jitter), RFC 4737 (reordering), RFC 2544 (search); Badabing (SIGCOMM 2005)",
     two_sided: true,
     load: true,
+    victim_for: &[
+        Victim {
+            resource: Contended::NetSend,
+            metric: "goodput_bytes_per_s",
+            params: &[
+                ("direction", Literal::Text("up")),
+                ("duration_ns", Literal::Int(300_000_000)),
+                ("warmup_ns", Literal::Int(100_000_000)),
+            ],
+        },
+        Victim {
+            resource: Contended::NetReceive,
+            metric: "goodput_bytes_per_s",
+            params: &[
+                ("direction", Literal::Text("down")),
+                ("duration_ns", Literal::Int(300_000_000)),
+                ("warmup_ns", Literal::Int(100_000_000)),
+            ],
+        },
+    ],
+    ..Spec::about(Resource::Network)
 };
 
 /// Received bytes of each sample of the goodput, unless set.

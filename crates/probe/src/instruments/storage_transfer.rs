@@ -48,7 +48,7 @@ use crate::storage::{clients, passes, report, transactions, ObjectPlace};
 use crate::trial::{factors, Trial};
 use nephoscope_linux::files::Files;
 use nephoscope_linux::proc;
-use nephoscope_wire::spec::{Metric, Param, Spec};
+use nephoscope_wire::spec::{Metric, Param, RequestLoop, Resource, Spec};
 
 /// Hashing that takes more of the measured reads is worth a note.
 const HASHING_SHARE: f64 = 0.05;
@@ -110,7 +110,8 @@ pub const SPEC: Spec = Spec {
     ],
     overhead: "space for all objects; network traffic of about five times their bytes",
     source: "Khurshid et al. 2009, section 4.1; Garfinkel, TR-08-07, Harvard University, 2007",
-    ..Spec::EMPTY
+    request_loop: RequestLoop::Closed,
+    ..Spec::about(Resource::Disk)
 };
 
 pub fn run(trial: &mut Trial) -> Result<()> {

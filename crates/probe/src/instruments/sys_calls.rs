@@ -48,7 +48,7 @@ use crate::trial::factors;
 use crate::trial::session::Session;
 use crate::trial::Trial;
 use nephoscope_linux::clock;
-use nephoscope_wire::spec::{Metric, Param, Spec};
+use nephoscope_wire::spec::{Metric, Param, Resource, Spec};
 use std::fs::File;
 use std::io::{Error, PipeReader, PipeWriter};
 use std::os::fd::AsRawFd;
@@ -86,7 +86,7 @@ pub const SPEC: Spec = Spec {
         .doc("Time of an operation, by `call`: median over batches of the batch's mean.")],
     overhead: "one CPU for 1.2 times duration_ns for each operation",
     source: "McVoy and Staelin, lmbench, 1996; perf bench",
-    ..Spec::EMPTY
+    ..Spec::about(Resource::Kernel)
 };
 
 /// A batch takes about this long: short beside an interrupt's period, long beside a clock read.

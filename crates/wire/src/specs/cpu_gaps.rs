@@ -1,5 +1,6 @@
 //! Share of the CPU that a loop gets: measured by the probe, simulated by the simulator.
-use crate::spec::{Metric, Param, Spec};
+use crate::meaning::Headline;
+use crate::spec::{Metric, Param, Resource, Spec};
 
 pub const SPEC: Spec = Spec {
     id: "cpu.gaps",
@@ -30,7 +31,10 @@ pub const SPEC: Spec = Spec {
             .share()
             .headline()
             .doc("Share of its CPU that a loop obtained: 1 minus its gaps over the window."),
-        Metric::higher("obtained_cpus").headline().doc("CPUs that all loops together obtained."),
+        Metric::higher("obtained_cpus")
+            .headline()
+            .in_summary(Headline::of("CPU time available"))
+            .doc("CPUs that all loops together obtained."),
         Metric::higher("obtained_cycles_cpus")
             .doc("CPUs obtained over whole cycles of the loop with most long gaps; needs three."),
         Metric::higher("cpu_share_cycles_ratio")
@@ -72,5 +76,5 @@ pub const SPEC: Spec = Spec {
     ],
     overhead: "occupies every measured CPU; 1 µs per gap for its cause",
     source: "tight-loop CPU availability meters (rtla osnoise, hwlatdetect; Zhuang 2012, CPUBen)",
-    ..Spec::EMPTY
+    ..Spec::about(Resource::Scheduler)
 };

@@ -1,5 +1,5 @@
 //! Yields what it is told to: in the probe and in the simulator, to test what stands behind both.
-use crate::spec::{Metric, Param, Spec};
+use crate::spec::{Metric, Param, Resource, Spec};
 
 pub const SPEC: Spec = Spec {
     id: "null",
@@ -26,5 +26,5 @@ pub const SPEC: Spec = Spec {
     overhead: "none",
     source: "the null engine of fio, which exists to test fio itself",
     two_sided: true,
-    ..Spec::EMPTY
+    ..Spec::about(Resource::None)
 };

@@ -1,5 +1,5 @@
 //! What a machine is: read by the probe, said by the simulator of the machine that it simulates.
-use crate::spec::{Metric, Param, Spec};
+use crate::spec::{Metric, Param, Resource, Spec};
 
 pub const SPEC: Spec = Spec {
     id: "sys.fingerprint",
@@ -23,5 +23,5 @@ pub const SPEC: Spec = Spec {
     ],
     overhead: "some milliseconds of one CPU",
     source: "Linux kernel documentation (proc, sysfs, cgroups, KVM), Intel SDM, AMD APM",
-    ..Spec::EMPTY
+    ..Spec::about(Resource::None)
 };

@@ -13,7 +13,13 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any
 
-from nephoscope.catalog import adapters_of_other_packages
+from nephoscope.catalog import (
+    MEANING,
+    MEANING_OF_METRIC,
+    BenchmarkSpec,
+    adapters_of_other_packages,
+    check_resource,
+)
 from nephoscope.catalog.adapters.frame import Adapter, Output, ToolCommand, ToolError, ToolServer
 
 _FILES = """
@@ -53,6 +59,9 @@ class _Adapters(Mapping[str, Adapter]):
 ADAPTERS = _Adapters()
 """Name of the benchmark -> its adapter, those of other packages last."""
 
+for _adapter in _OWN.values():
+    check_resource(_adapter.spec)
+
 
 def document() -> dict[str, Any]:
     """All declarations of this program, as the built adapters.json has them."""
@@ -61,12 +70,25 @@ def document() -> dict[str, Any]:
 
 
 def _without_nothing(item: dict[str, Any]) -> dict[str, Any]:
-    """A parameter's bounds and choices only where it has any, as the probe writes them."""
+    """A parameter's bounds and choices, and what states the meaning of benchmark and metric, only
+    where there is any, as the probe writes them."""
     params = [
         {key: value for key, value in param.items() if value is not None and value != ()}
         for param in item["params"]
     ]
-    return {**item, "params": params}
+    metrics = [
+        {key: value for key, value in metric.items() if key not in MEANING_OF_METRIC or value}
+        for metric in item["metrics"]
+    ]
+    stated = {key: value for key, value in item.items() if value != _UNSTATED.get(key, item)}
+    return {**stated, "params": params, "metrics": metrics}
+
+
+_UNSTATED = {
+    field.name: field.default
+    for field in dataclasses.fields(BenchmarkSpec)
+    if field.name in MEANING
+}
 
 
 __all__ = ["ADAPTERS", "Adapter", "Output", "ToolCommand", "ToolError", "ToolServer", "document"]

@@ -19,6 +19,7 @@ from nephoscope.catalog.adapters.quantities import (
     whole,
 )
 from nephoscope.catalog.adapters.servers import nginx
+from nephoscope.catalog.meaning import Domain, RequestLoop, Resource
 from nephoscope.core.errors import UsageError
 
 
@@ -63,6 +64,9 @@ def _figures(output: Output) -> dict[str, float]:
 ADAPTER = adapter(
     "ab",
     "ab (ApacheBench): requests to a web server in a closed loop",
+    resource=Resource.SEVERAL,
+    domain=Domain.WEB,
+    request_loop=RequestLoop.CLOSED,
     params=(
         whole("requests", 10_000, 1, 1_000_000_000, "Requests in all (`-n`)."),
         whole("connections", 10, 1, 16_000, "Requests at a time (`-c`)."),

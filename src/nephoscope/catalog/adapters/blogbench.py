@@ -13,6 +13,7 @@ from nephoscope.catalog.adapters.quantities import (
     rate,
     whole,
 )
+from nephoscope.catalog.meaning import RequestLoop, Resource
 
 
 def _threads(name: str, option: str, default: int, what: str) -> ParamSpec:
@@ -41,6 +42,8 @@ def _command(params: Params) -> ToolCommand:
 ADAPTER = adapter(
     "blogbench",
     "Blogbench: reads and writes of small files by many threads",
+    resource=Resource.DISK,
+    request_loop=RequestLoop.CLOSED,
     minimum="1.1",
     install="make, in the source of github.com/jedisct1/Blogbench, and `blogbench` in PATH",
     source="Denis, Blogbench, github.com/jedisct1/Blogbench",

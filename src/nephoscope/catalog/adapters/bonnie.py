@@ -12,6 +12,7 @@ from nephoscope.catalog.adapters.quantities import (
     throughput,
     whole,
 )
+from nephoscope.catalog.meaning import RequestLoop, Resource
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Sample
 
@@ -67,6 +68,8 @@ def _parse(output: Output) -> list[Sample]:
 ADAPTER = adapter(
     "bonnie",
     "bonnie++: sequential throughput and random seeks of a large file",
+    resource=Resource.DISK,
+    request_loop=RequestLoop.CLOSED,
     params=(
         DIRECTORY,
         whole("file_bytes", 256 * _MIB, 2 * _MIB, 1 << 50, "Size of the file (`-s`).", "bytes"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from nephoscope.catalog.adapters.declare import Figure, adapter
 from nephoscope.catalog.adapters.frame import ToolCommand
 from nephoscope.catalog.adapters.quantities import Params, threads, time, whole
+from nephoscope.catalog.meaning import Resource
 
 _HEAD = "c 0 6 -17 45 0 -1 0\nl -50 100 -50\nl 40 40 150\ns 0 -1000 2 999 0.1 0.2 0.6 80 0.8\n"
 
@@ -30,6 +31,7 @@ def _command(params: Params) -> ToolCommand:
 ADAPTER = adapter(
     "c-ray",
     "c-ray: time to trace the rays of an image",
+    resource=Resource.CPU,
     tool="c-ray-mt",
     minimum="1.1",
     install="make, in c-ray-mt of github.com/jtsiomb/c-ray (release 1.1), and that folder in PATH",

@@ -21,6 +21,7 @@ from nephoscope.catalog.adapters.quantities import (
     throughput,
     whole,
 )
+from nephoscope.catalog.meaning import Resource
 from nephoscope.core.model import Sample
 
 _OPERATIONS = {"read": "-r", "write": "-w", "read-write": "-b", "memset": "-s", "memcpy": "-p"}
@@ -59,6 +60,7 @@ def _command(params: Params) -> ToolCommand:
 ADAPTER = adapter(
     "cachebench",
     "CacheBench: memory bandwidth over the size of an array",
+    resource=Resource.MEMORY,
     minimum="1.0",
     install="make cache-bench, in the source of LLCbench, and `cachebench` in PATH",
     source="Mucci and London, The CacheBench Report, 1998; LLCbench",

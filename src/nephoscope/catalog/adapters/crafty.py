@@ -6,6 +6,7 @@ from nephoscope.catalog.adapters.declare import adapter
 from nephoscope.catalog.adapters.frame import ToolCommand
 from nephoscope.catalog.adapters.quantities import Params, figure, rate, time, whole
 from nephoscope.catalog.adapters.reports import Figures
+from nephoscope.catalog.meaning import Resource
 
 _REPORT = (
     r"Running serial benchmark(?: \([^\n]*\))?\. \. \.\n(?:pos:[^\n]*\n)+\n"
@@ -20,6 +21,7 @@ def _command(params: Params) -> ToolCommand:
 ADAPTER = adapter(
     "crafty",
     "Crafty: chess positions searched a second",
+    resource=Resource.CPU,
     minimum="25",
     install="make, in the source of Crafty (craftychess.com), and `crafty` in PATH",
     source="Hyatt, Crafty, craftychess.com",

@@ -24,6 +24,7 @@ from nephoscope.catalog.adapters.quantities import (
 )
 from nephoscope.catalog.adapters.reports import Figures, values_at
 from nephoscope.catalog.adapters.servers import postgresql
+from nephoscope.catalog.meaning import Domain, RequestLoop, Resource
 from nephoscope.core.errors import UsageError
 
 
@@ -88,6 +89,9 @@ def _figures(output: Output) -> dict[str, float]:
 ADAPTER = adapter(
     "db.pgbench",
     "pgbench: transactions of a PostgreSQL server",
+    resource=Resource.SEVERAL,
+    domain=Domain.DATABASE,
+    request_loop=RequestLoop.CLOSED,
     params=(
         choice(
             "script",

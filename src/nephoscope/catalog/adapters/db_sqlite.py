@@ -17,6 +17,7 @@ from nephoscope.catalog.adapters.frame import (
     numbers,
 )
 from nephoscope.catalog.adapters.quantities import DIRECTORY, Params, choice, rate, time, whole
+from nephoscope.catalog.meaning import Domain, RequestLoop, Resource
 
 _SHORTEST_MS = 20
 # Its clock has steps of 1 ms.
@@ -94,6 +95,9 @@ def _figures(output: Output) -> dict[str, float]:
 ADAPTER = adapter(
     "db.sqlite",
     "SQLite: indexed inserts, each a transaction, by durability setting",
+    resource=Resource.SEVERAL,
+    domain=Domain.DATABASE,
+    request_loop=RequestLoop.CLOSED,
     params=(
         DIRECTORY,
         whole("inserts", 12_500, 1, 10_000_000, "Rows inserted, each in its own transaction."),

@@ -16,6 +16,7 @@ from nephoscope.catalog.adapters.quantities import (
     whole,
 )
 from nephoscope.catalog.adapters.reports import Figures, scalars, values_at
+from nephoscope.catalog.meaning import RequestLoop, Resource
 from nephoscope.core.model import Sample
 
 _SUMMARY = Figures(
@@ -58,6 +59,8 @@ def _parse(output: Output) -> list[Sample]:
 ADAPTER = adapter(
     "dbench",
     "dbench: file operations of an office's file server",
+    resource=Resource.DISK_WRITE,
+    request_loop=RequestLoop.CLOSED,
     params=(
         DIRECTORY,
         whole("clients", 1, 1, 10_000, "Number of processes, each with files of its own."),

@@ -14,6 +14,7 @@ from nephoscope.catalog.adapters.quantities import (
     time,
     whole,
 )
+from nephoscope.catalog.meaning import RequestLoop, Resource
 
 
 def _command(params: Params) -> ToolCommand:
@@ -42,6 +43,8 @@ def _figures(output: Output) -> dict[str, float]:
 ADAPTER = adapter(
     "dd",
     "dd: one sequential pass over a file by direct I/O",
+    resource=Resource.DISK,
+    request_loop=RequestLoop.CLOSED,
     params=(
         DIRECTORY,
         choice(

@@ -20,6 +20,7 @@ from nephoscope.catalog.adapters.frame import (
 )
 from nephoscope.catalog.adapters.quantities import Params
 from nephoscope.catalog.adapters.reports import Figures, scalars, values_at
+from nephoscope.catalog.meaning import Domain, RequestLoop, Resource
 from nephoscope.core.model import Sample
 
 
@@ -61,6 +62,7 @@ def adapter(
     benchmark: str,
     summary: str,
     *,
+    resource: Resource,
     minimum: str,
     source: str,
     version: str | Callable[[Output], str],
@@ -84,6 +86,10 @@ def adapter(
     parse: Callable[[Output], list[Sample]] | None = None,
     server: ToolServer | None = None,
     load: str = "",
+    domain: Domain = Domain.NONE,
+    request_loop: RequestLoop = RequestLoop.NONE,
+    response_counter: str = "",
+    thread_param: str = "threads",
 ) -> Adapter:
     """Returns the adapter of one benchmark of a third-party program.
 
@@ -96,6 +102,7 @@ def adapter(
     on_stderr: whether the report is on standard error. parse: the parser, where these are not
     enough. load: the program that its command starts, of a benchmark that is itself a server (a
     background load).
+    resource, domain, request_loop, response_counter, thread_param: as for BenchmarkSpec.
     """
     tool = tool or benchmark
     install = install or f"apt-get install {tool}"
@@ -143,6 +150,11 @@ def adapter(
         tool=tool,
         minimum=minimum,
         install=install,
+        resource=resource,
+        domain=domain,
+        request_loop=request_loop,
+        response_counter=response_counter,
+        thread_param=thread_param,
         page="\n\n".join(f"# {title}\n{text.strip()}" for title, text in sections.items()),
     )
     if server is not None:

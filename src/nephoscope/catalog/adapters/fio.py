@@ -19,6 +19,7 @@ from nephoscope.catalog.adapters.quantities import (
     whole,
 )
 from nephoscope.catalog.adapters.reports import json_report, number_at, scalars, value_at
+from nephoscope.catalog.meaning import Resource
 from nephoscope.core.model import Sample
 
 _JOB = """\
@@ -100,6 +101,7 @@ def _metrics(prefix: str, where: str) -> tuple[MetricSpec, ...]:
 ADAPTER = adapter(
     "fio",
     "fio: I/O by a job file",
+    resource=Resource.DISK,
     params=(
         DIRECTORY,
         text("job", _JOB, "Text of the job file."),

@@ -16,6 +16,7 @@ from nephoscope.catalog.adapters.quantities import (
     whole_units,
 )
 from nephoscope.catalog.adapters.reports import round_trips
+from nephoscope.catalog.meaning import RequestLoop, Resource
 from nephoscope.core.model import Sample
 
 _TIME = r"(?:[0-9]+(?:\.[0-9]+)?|-)"
@@ -43,6 +44,8 @@ def _parse(output: Output) -> list[Sample]:
 ADAPTER = adapter(
     "fping",
     "fping: round trips of ICMP echo requests",
+    resource=Resource.NETWORK,
+    request_loop=RequestLoop.OPEN,
     params=(
         HOST,
         whole("probes", 10, 1, 100_000, "Number of echo requests (`-C`)."),

@@ -15,6 +15,7 @@ from nephoscope.catalog.adapters.quantities import (
     whole,
 )
 from nephoscope.catalog.adapters.servers import nginx
+from nephoscope.catalog.meaning import Domain, RequestLoop, Resource
 from nephoscope.core.errors import UsageError
 
 _UNITS_NS = {"us": 1e3, "ms": 1e6, "s": 1e9}
@@ -70,6 +71,9 @@ def _times(output: Output, name: str) -> list[float]:
 ADAPTER = adapter(
     "h2load",
     "h2load: requests to a web server over HTTP/2 or HTTP/1.1 in a closed loop",
+    resource=Resource.SEVERAL,
+    domain=Domain.WEB,
+    request_loop=RequestLoop.CLOSED,
     params=(
         whole("requests", 10_000, 1, 1_000_000_000, "Requests in all (`-n`)."),
         whole("connections", 10, 1, 16_000, "Connections (`-c`)."),

@@ -6,6 +6,7 @@ from nephoscope.catalog.adapters.declare import adapter
 from nephoscope.catalog.adapters.frame import Output, ToolCommand, ToolStep, numbers
 from nephoscope.catalog.adapters.quantities import Params
 from nephoscope.catalog.adapters.servers import balancer, nginx
+from nephoscope.catalog.meaning import Domain, Resource
 from nephoscope.core.model import Sample
 
 ID = "http.apache"
@@ -60,6 +61,9 @@ def _parse(output: Output) -> list[Sample]:
 ADAPTER = adapter(
     ID,
     "Apache: a web server",
+    resource=Resource.SEVERAL,
+    domain=Domain.WEB,
+    response_counter="served_count",
     params=(balancer.ADDRESS, balancer.PORT, nginx.BODY),
     metrics=(
         balancer.metric("served_count", "Responses with status 2xx.", headline=True),

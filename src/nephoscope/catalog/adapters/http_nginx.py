@@ -15,6 +15,7 @@ from nephoscope.catalog.adapters.frame import (
 )
 from nephoscope.catalog.adapters.quantities import Params, choice, period, whole
 from nephoscope.catalog.adapters.servers import balancer, nginx
+from nephoscope.catalog.meaning import Domain, Resource
 from nephoscope.core.model import Sample
 
 ID = "http.nginx"
@@ -107,6 +108,9 @@ def _parse(output: Output) -> list[Sample]:
 ADAPTER = adapter(
     ID,
     "nginx: a web server that may fail at a set time",
+    resource=Resource.SEVERAL,
+    domain=Domain.WEB,
+    response_counter="served_count",
     params=(
         balancer.ADDRESS,
         balancer.PORT,

@@ -22,6 +22,7 @@ from nephoscope.catalog.adapters.quantities import (
 )
 from nephoscope.catalog.adapters.reports import Figures, values_at
 from nephoscope.catalog.adapters.servers import nginx
+from nephoscope.catalog.meaning import Domain, RequestLoop, Resource
 
 
 def _command(params: Params) -> ToolCommand:
@@ -72,6 +73,9 @@ def _figures(output: Output) -> dict[str, float]:
 ADAPTER = adapter(
     "httperf",
     "httperf: connections to a web server at a fixed rate (open loop)",
+    resource=Resource.SEVERAL,
+    domain=Domain.WEB,
+    request_loop=RequestLoop.OPEN,
     params=(
         whole("rate", 500, 1, 100_000, "Connections opened a second (`--rate`).", "per_s"),
         whole("connections", 1_000, 1, 100_000_000, "Connections in all (`--num-conns`)."),

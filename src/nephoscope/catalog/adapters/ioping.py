@@ -15,6 +15,7 @@ from nephoscope.catalog.adapters.quantities import (
     whole,
 )
 from nephoscope.catalog.adapters.reports import Figures
+from nephoscope.catalog.meaning import Resource
 
 _OPERATIONS = {"read": ("-L",), "write": ("-L", "-W"), "randread": (), "randwrite": ("-W",)}
 
@@ -43,6 +44,7 @@ def _command(params: Params) -> ToolCommand:
 ADAPTER = adapter(
     "ioping",
     "ioping: latency of a disk, one request at a time",
+    resource=Resource.DISK,
     params=(
         DIRECTORY,
         choice(

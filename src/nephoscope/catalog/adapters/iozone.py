@@ -5,6 +5,7 @@ from __future__ import annotations
 from nephoscope.catalog.adapters.declare import adapter
 from nephoscope.catalog.adapters.frame import Output, ToolCommand, ToolError, check_ending, numbers
 from nephoscope.catalog.adapters.quantities import DIRECTORY, Params, boolean, throughput, whole
+from nephoscope.catalog.meaning import RequestLoop, Resource
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Sample
 
@@ -47,6 +48,8 @@ def _parse(output: Output) -> list[Sample]:
 ADAPTER = adapter(
     "iozone",
     "iozone: sequential and random I/O of one file",
+    resource=Resource.DISK,
+    request_loop=RequestLoop.CLOSED,
     params=(
         DIRECTORY,
         whole("file_bytes", 64 << 20, 65_536, 1 << 50, "Size of the file (`-s`).", "bytes"),

@@ -27,6 +27,7 @@ from nephoscope.catalog.adapters.quantities import (
     throughput,
     whole,
 )
+from nephoscope.catalog.meaning import RequestLoop, Resource
 
 _INTERVAL = r" 0\.0+-([0-9.]+) sec +[0-9.]+ KBytes +([0-9.]+) Kbits/sec"
 
@@ -92,6 +93,8 @@ ADAPTERS = (
     adapter(
         "iperf.tcp",
         "iperf 2: TCP throughput between two targets",
+        resource=Resource.NETWORK,
+        thread_param="streams",
         params=(duration(1), whole("streams", 1, 1, 128, "Number of connections (`-P`).")),
         metrics=(throughput("goodput_bytes_per_s", "Payload bytes sent per second, all streams."),),
         command=_tcp_command,
@@ -103,6 +106,8 @@ ADAPTERS = (
     adapter(
         "iperf.udp",
         "iperf 2: UDP at a rate between two targets; loss and jitter",
+        resource=Resource.NETWORK,
+        request_loop=RequestLoop.OPEN,
         params=(duration(1), *datagrams(1_000, 64)),
         metrics=DATAGRAMS,
         command=_udp_command,

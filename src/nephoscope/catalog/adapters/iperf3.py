@@ -31,6 +31,7 @@ from nephoscope.catalog.adapters.quantities import (
     whole,
 )
 from nephoscope.catalog.adapters.reports import json_report, number_at, scalars, value_at
+from nephoscope.catalog.meaning import RequestLoop, Resource
 from nephoscope.core.model import Better, Sample
 
 _PARAMS = (
@@ -128,6 +129,7 @@ ADAPTERS = (
     adapter(
         "iperf3.tcp",
         "iperf3: TCP throughput between two targets",
+        resource=Resource.NETWORK,
         params=(
             *_PARAMS,
             whole("streams", 1, 1, 128, "Number of connections (`-P`)."),
@@ -157,6 +159,8 @@ of the sender; Linux only.""",
     adapter(
         "iperf3.udp",
         "iperf3: UDP at a rate between two targets; loss and jitter",
+        resource=Resource.NETWORK,
+        request_loop=RequestLoop.OPEN,
         params=(*_PARAMS, *datagrams(0, 16, "; 0 sends as fast as possible")),
         metrics=(*DATAGRAMS, _CPUS),
         command=_udp_command,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from nephoscope.catalog.adapters.declare import adapter
 from nephoscope.catalog.adapters.frame import Output, ToolCommand, ToolError, matched
 from nephoscope.catalog.adapters.quantities import Params, choice, duration, rate, seconds
+from nephoscope.catalog.meaning import Resource
 
 _FACTORS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
 _LINE = r"^{}:\t([0-9.]+)([KMG]?) c/s real, ([0-9.]+)([KMG]?) c/s virtual\n"
@@ -34,6 +35,7 @@ def _command(params: Params) -> ToolCommand:
 ADAPTER = adapter(
     "john",
     "John the Ripper: password hashes a second",
+    resource=Resource.CPU,
     minimum="1.8",
     source="Openwall, John the Ripper, openwall.com/john",
     version=r"^John the Ripper [^0-9\n]*([0-9]+(?:\.[0-9]+)+)",

@@ -10,6 +10,7 @@ from nephoscope.catalog.adapters.declare import adapter
 from nephoscope.catalog.adapters.frame import Output, ToolCommand, ToolError, last_words
 from nephoscope.catalog.adapters.quantities import Params, period
 from nephoscope.catalog.adapters.servers import balancer, nginx
+from nephoscope.catalog.meaning import Resource
 from nephoscope.core.model import Sample
 
 ID = "lb.haproxy"
@@ -126,6 +127,7 @@ def _wall_ns(text: str) -> int:
 ADAPTER = adapter(
     ID,
     "HAProxy: a load balancer for HTTP",
+    resource=Resource.SEVERAL,
     params=(
         *balancer.PARAMS,
         period(

@@ -8,6 +8,7 @@ from nephoscope.catalog.adapters.declare import adapter
 from nephoscope.catalog.adapters.frame import Output, ToolCommand, ToolError, ToolStep, matched
 from nephoscope.catalog.adapters.quantities import Params, period, seconds
 from nephoscope.catalog.adapters.servers import balancer, nginx
+from nephoscope.catalog.meaning import Resource
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Sample
 
@@ -115,6 +116,7 @@ def _parse(output: Output) -> list[Sample]:
 ADAPTER = adapter(
     ID,
     "nginx: a load balancer for HTTP",
+    resource=Resource.SEVERAL,
     params=(
         *balancer.PARAMS,
         period(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from nephoscope.catalog.adapters.declare import Figure, adapter
 from nephoscope.catalog.adapters.frame import ToolCommand
 from nephoscope.catalog.adapters.quantities import Params, choice, threads, throughput, whole
+from nephoscope.catalog.meaning import Resource
 
 _KERNELS = (
     *("copy", "load", "store", "stream", "triad", "update", "daxpy", "ddot", "sum"),
@@ -20,6 +21,7 @@ def _command(params: Params) -> ToolCommand:
 ADAPTER = adapter(
     "likwid-bench",
     "likwid-bench: bandwidth of a streaming kernel",
+    resource=Resource.MEMORY,
     minimum="5.0",
     install="apt-get install likwid",
     source="Treibig, Hager, Wellein, LIKWID: a lightweight performance-oriented tool suite, 2010",

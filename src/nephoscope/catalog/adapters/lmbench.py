@@ -17,6 +17,7 @@ from nephoscope.catalog.adapters.quantities import (
     whole,
     whole_units,
 )
+from nephoscope.catalog.meaning import Resource
 
 _OPTIONS = "[-W <warmup>] [-N <repetitions>]"
 _NUMBER = r"([0-9]+\.[0-9]+)"
@@ -34,6 +35,7 @@ def _adapter(
     program: str,
     summary: str,
     *,
+    resource: Resource,
     caveats: str,
     usage: str,
     words: Callable[[Params], tuple[str, ...]],
@@ -58,6 +60,7 @@ def _adapter(
     return adapter(
         f"lmbench.{name}",
         f"lmbench: {summary}",
+        resource=resource,
         tool=program,
         minimum="3.0",
         install="apt-get install lmbench",
@@ -113,6 +116,7 @@ SYSCALL = _adapter(
     "syscall",
     "lat_syscall",
     "time of a simple system call",
+    resource=Resource.KERNEL,
     measures="How long a system call takes that does little: `null` (getppid), `read` (a byte of "
     "/dev/zero), `write` (a byte to /dev/null), `stat`, `fstat`, and `open` with close.",
     caveats="The mitigations of the kernel against speculative execution decide.",
@@ -127,6 +131,7 @@ CONTEXT = _adapter(
     "context",
     "lat_ctx",
     "time of a context switch",
+    resource=Resource.SCHEDULER,
     measures="How long it takes until the next process runs, in a ring of processes that hand a "
     "word on through pipes, each of which reads `context_bytes` of its own memory in between.",
     how="The time of the pipes and of the reading is measured in one process and subtracted. ",
@@ -159,6 +164,7 @@ PROCESS = _adapter(
     "process",
     "lat_proc",
     "time to make a process",
+    resource=Resource.KERNEL,
     measures="How long it takes until a child exists, has ended and is waited for (`fork`), and "
     "what a call of a function takes (`procedure`).",
     caveats="The programs `exec` and `shell` of lat_proc are left out: they execute /tmp/hello, "
@@ -173,6 +179,7 @@ PAGE_FAULT = _adapter(
     "page_fault",
     "lat_pagefault",
     "time of a page fault on a mapped file",
+    resource=Resource.KERNEL,
     measures="How long the first touch of a page of a mapped file takes that is in the page cache.",
     how="Pages are touched in random order; the time of mapping and unmapping is subtracted. ",
     caveats="The kernel maps the pages around a fault with it (16 of them), so that most touches "
@@ -188,6 +195,7 @@ SIGNAL = _adapter(
     "signal",
     "lat_sig",
     "time of a signal",
+    resource=Resource.KERNEL,
     measures="How long installing a handler takes (`install`), and what catching a signal adds to "
     "sending one (`catch`).",
     caveats="`catch` is the time of kill() with a handler less that of kill() with signal 0: "
@@ -202,6 +210,7 @@ PIPE = _adapter(
     "pipe",
     "lat_pipe",
     "round trip between two processes through pipes",
+    resource=Resource.SCHEDULER,
     measures="How long a byte to another process and one back take.",
     how="A batch takes a second at least, whatever `interval_ns` states. ",
     caveats="With `placement` any and several CPUs the kernel places the processes: leaving the "
@@ -227,6 +236,7 @@ MEMORY = _adapter(
     "memory",
     "bw_mem",
     "memory bandwidth",
+    resource=Resource.MEMORY,
     measures="How many bytes a second one thread reads, writes or copies in an array: every fourth "
     "word of 4 bytes (each counted as 16), with `full-` every word, or by the C library.",
     caveats="It counts the bytes of the array, so that a copy moves at least twice as many. "

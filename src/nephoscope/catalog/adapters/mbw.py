@@ -5,6 +5,7 @@ from __future__ import annotations
 from nephoscope.catalog.adapters.declare import Figure, adapter, version_by_usage
 from nephoscope.catalog.adapters.frame import ToolCommand
 from nephoscope.catalog.adapters.quantities import Params, choice, throughput, whole
+from nephoscope.catalog.meaning import Resource
 
 _METHODS = {"memcpy": "-t0", "assignment": "-t1", "blocks": "-t2"}
 
@@ -17,6 +18,7 @@ def _command(params: Params) -> ToolCommand:
 ADAPTER = adapter(
     "mbw",
     "mbw: bandwidth of copying memory",
+    resource=Resource.MEMORY,
     minimum="1.0",
     source="Horvath, mbw, github.com/raas/mbw",
     version=version_by_usage("Usage: mbw [options] array_size_in_MiB", "1.0"),

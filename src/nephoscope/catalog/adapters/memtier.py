@@ -17,6 +17,7 @@ from nephoscope.catalog.adapters.frame import (
 )
 from nephoscope.catalog.adapters.quantities import Params, latencies, options, rate, time, whole
 from nephoscope.catalog.adapters.servers import redis
+from nephoscope.catalog.meaning import Domain, RequestLoop, Resource
 from nephoscope.core.errors import UsageError
 
 
@@ -76,6 +77,9 @@ _PERCENTILES = {"p50.00": "p50", "p99.00": "p99", "p99.90": "p999"}
 ADAPTER = adapter(
     "memtier",
     "memtier_benchmark: SET and GET to a Redis server in a closed loop",
+    resource=Resource.SEVERAL,
+    domain=Domain.KEY_VALUE,
+    request_loop=RequestLoop.CLOSED,
     params=(
         whole("requests", 10_000, 1, 1_000_000_000, "Commands of each client (`--requests`)."),
         whole("clients", 50, 1, 10_000, "Connections of each thread (`--clients`)."),

@@ -16,6 +16,7 @@ from nephoscope.catalog.adapters.quantities import (
     whole,
 )
 from nephoscope.catalog.adapters.reports import json_report, number_at, scalars, value_at
+from nephoscope.catalog.meaning import Resource
 from nephoscope.core.model import Better, Sample, Shape
 
 
@@ -53,6 +54,7 @@ def _parse(output: Output) -> list[Sample]:
 ADAPTER = adapter(
     "mtr",
     "mtr: hops to a host, with round trips and loss of each",
+    resource=Resource.NETWORK,
     params=(
         HOST,
         whole("hops", 30, 1, 255, "Maximum number of hops (`--max-ttl`)."),

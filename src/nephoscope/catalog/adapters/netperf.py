@@ -25,6 +25,7 @@ from nephoscope.catalog.adapters.quantities import (
     whole,
 )
 from nephoscope.catalog.adapters.reports import Figures
+from nephoscope.catalog.meaning import RequestLoop, Resource
 
 _NUMBER = r"(-?[0-9]+(?:\.[0-9]+)?)"
 _SHARED: dict[str, Any] = {
@@ -75,6 +76,7 @@ ADAPTERS = (
     adapter(
         "netperf.stream",
         "netperf: TCP throughput between two targets",
+        resource=Resource.NETWORK,
         params=(
             duration(1),
             whole("send_bytes", 131_072, 1, 1 << 24, "Bytes per write (`-m`).", "bytes"),
@@ -102,6 +104,8 @@ ADAPTERS = (
     adapter(
         "netperf.rr",
         "netperf: transactions over TCP or UDP, one at a time",
+        resource=Resource.NETWORK,
+        request_loop=RequestLoop.CLOSED,
         params=(
             choice("protocol", ("tcp", "udp"), "Transport protocol.", default="udp"),
             duration(1),

@@ -16,6 +16,7 @@ from nephoscope.catalog.adapters.quantities import (
     whole,
 )
 from nephoscope.catalog.adapters.reports import Figures
+from nephoscope.catalog.meaning import Resource
 
 
 def _command(params: Params) -> ToolCommand:
@@ -31,6 +32,7 @@ def _command(params: Params) -> ToolCommand:
 ADAPTER = adapter(
     "nuttcp",
     "nuttcp: TCP throughput to a host",
+    resource=Resource.NETWORK,
     params=(
         HOST,
         whole("port", 5000, 1, 65_535, "Port on which `nuttcp -S` listens there (`-P`)."),

@@ -13,6 +13,7 @@ from nephoscope.catalog.adapters.quantities import (
     throughput,
     whole,
 )
+from nephoscope.catalog.meaning import Resource
 
 _ALGORITHMS = (
     *("sha256", "sha512", "sha3-256", "sha1", "md5", "blake2b512"),
@@ -31,6 +32,7 @@ def _command(params: Params) -> ToolCommand:
 ADAPTER = adapter(
     "openssl",
     "OpenSSL speed: throughput of a hash function or a cipher",
+    resource=Resource.CPU,
     minimum="1.1.1",
     source="The OpenSSL Project, openssl-speed(1)",
     version=r"^OpenSSL ([0-9]+(?:\.[0-9]+)+)",

@@ -8,6 +8,7 @@ from nephoscope.catalog import ParamSpec
 from nephoscope.catalog.adapters.declare import Figure, adapter
 from nephoscope.catalog.adapters.frame import ToolCommand
 from nephoscope.catalog.adapters.quantities import choice, options, throughput, time, whole
+from nephoscope.catalog.meaning import Resource
 
 _NUMBER = r"([0-9]+(?:\.[0-9]+)?)"
 _PER_CALL = Figure(
@@ -35,6 +36,7 @@ def _loops(default: int) -> ParamSpec:
 SYSCALL = adapter(
     "perf.syscall",
     "perf bench: time of a system call",
+    resource=Resource.KERNEL,
     **_SHARED,
     measures="How long the shortest system call takes: the way into the kernel and back.",
     caveats="The mitigations of the kernel against speculative execution decide.",
@@ -46,6 +48,7 @@ SYSCALL = adapter(
 PIPE = adapter(
     "perf.pipe",
     "perf bench: round trips between two tasks through pipes",
+    resource=Resource.SCHEDULER,
     **_SHARED,
     measures="How long a message to another task and its answer take.",
     caveats="On several CPUs the scheduler places the tasks: leaving the idle state may dominate.",
@@ -65,6 +68,7 @@ PIPE = adapter(
 MESSAGING = adapter(
     "perf.messaging",
     "perf bench: many tasks that send messages to one another",
+    resource=Resource.SCHEDULER,
     **_SHARED,
     measures="How fast scheduler and sockets serve many short tasks; the work is that of "
     "hackbench.",
@@ -85,6 +89,7 @@ MESSAGING = adapter(
 MEMCPY = adapter(
     "perf.memcpy",
     "perf bench: bandwidth of memcpy",
+    resource=Resource.MEMORY,
     **_SHARED,
     measures="How many bytes a second the C library copies.",
     caveats="Pages are touched before; an array that fits into a cache measures that cache.",

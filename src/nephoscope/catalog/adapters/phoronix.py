@@ -17,6 +17,7 @@ from nephoscope.catalog.adapters.frame import (
     check_ending,
 )
 from nephoscope.catalog.adapters.quantities import Params, text, whole
+from nephoscope.catalog.meaning import Resource
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Better, Sample, Shape
 from nephoscope.core.reading.phoronix import read_composite
@@ -134,6 +135,7 @@ def _parse(output: Output) -> list[Sample]:
 ADAPTER = adapter(
     "phoronix",
     "Phoronix Test Suite: an installed test profile in batch mode",
+    resource=Resource.SEVERAL,
     tool="phoronix-test-suite",
     minimum="10.0",
     install="apt-get install php-cli php-xml, and the suite of phoronix-test-suite.com in PATH",

@@ -15,6 +15,7 @@ from nephoscope.catalog.adapters.quantities import (
     whole,
 )
 from nephoscope.catalog.adapters.reports import round_trips
+from nephoscope.catalog.meaning import RequestLoop, Resource
 from nephoscope.core.model import Sample
 
 _REPLY = re.compile(
@@ -50,6 +51,8 @@ def _parse(output: Output) -> list[Sample]:
 ADAPTER = adapter(
     "ping",
     "ping: round trips of ICMP echo requests",
+    resource=Resource.NETWORK,
+    request_loop=RequestLoop.OPEN,
     params=(
         HOST,
         whole("probes", 10, 1, 100_000, "Number of echo requests (`-c`)."),

@@ -29,6 +29,7 @@ from nephoscope.catalog.adapters.quantities import (
     whole,
 )
 from nephoscope.catalog.adapters.reports import Figures, values_at
+from nephoscope.catalog.meaning import RequestLoop, Resource
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Sample
 
@@ -188,6 +189,8 @@ def _samples(
 ADAPTER = adapter(
     "postmark",
     "PostMark: a mail server's small files, by the original tool",
+    resource=Resource.DISK_WRITE,
+    request_loop=RequestLoop.CLOSED,
     params=(
         DIRECTORY,
         whole("files", 3_000, 1, 1_000_000, "Files created at first (`set number`)."),

@@ -15,6 +15,7 @@ from nephoscope.catalog.adapters.quantities import (
     whole,
 )
 from nephoscope.catalog.adapters.reports import scalars
+from nephoscope.catalog.meaning import Resource
 from nephoscope.core.model import Sample
 
 
@@ -49,6 +50,7 @@ def _parse(output: Output) -> list[Sample]:
 ADAPTER = adapter(
     "qperf",
     "qperf: TCP throughput, and round trips of TCP and UDP, to a host",
+    resource=Resource.NETWORK,
     params=(
         HOST,
         whole("port", 19_765, 1, 65_535, "Port on which `qperf` listens there (`-lp`)."),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from nephoscope.catalog.adapters.declare import Figure, adapter
 from nephoscope.catalog.adapters.frame import ToolCommand
 from nephoscope.catalog.adapters.quantities import Params, choice, throughput, whole
+from nephoscope.catalog.meaning import Resource
 
 _TESTS = {"integer": "3", "float": "6", "mmx": "9", "sse": "12", "mmx-nt": "15", "sse-nt": "18"}
 _METRICS = {
@@ -35,6 +36,7 @@ def _command(params: Params) -> ToolCommand:
 ADAPTER = adapter(
     "ramspeed",
     "RAMspeed/SMP: bandwidth of memory",
+    resource=Resource.MEMORY,
     tool="ramsmp",
     minimum="3.0",
     install="build.sh, in the source of RAMspeed/SMP (alasir.com), and `ramsmp` in PATH",

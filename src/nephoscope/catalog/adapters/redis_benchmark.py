@@ -7,6 +7,7 @@ from nephoscope.catalog.adapters.frame import PEER_ADDRESS, PEER_PORT, ToolComma
 from nephoscope.catalog.adapters.quantities import Params, choice, latencies, rate, time, whole
 from nephoscope.catalog.adapters.reports import Figures
 from nephoscope.catalog.adapters.servers import redis
+from nephoscope.catalog.meaning import Domain, RequestLoop, Resource
 from nephoscope.core.errors import UsageError
 
 
@@ -51,6 +52,9 @@ _ROW = ",".join([r'"([0-9.]+)"'] * (1 + len(_TIMES)))
 ADAPTER = adapter(
     "redis-benchmark",
     "redis-benchmark: commands to a Redis server in a closed loop",
+    resource=Resource.SEVERAL,
+    domain=Domain.KEY_VALUE,
+    request_loop=RequestLoop.CLOSED,
     params=(
         choice(
             "command",

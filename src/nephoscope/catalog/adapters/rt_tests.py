@@ -18,6 +18,7 @@ from nephoscope.catalog.adapters.quantities import (
     whole,
 )
 from nephoscope.catalog.adapters.reports import Figures
+from nephoscope.catalog.meaning import Resource
 
 _SHARED: dict[str, Any] = {
     "minimum": "1.0",
@@ -37,6 +38,7 @@ def _cyclictest(params: Params) -> ToolCommand:
 CYCLICTEST = adapter(
     "cyclictest",
     "cyclictest: delay of a thread that sleeps until a set time",
+    resource=Resource.SCHEDULER,
     **_SHARED,
     version=r"^cyclictest V ?([0-9]+\.[0-9]+)",
     params=(
@@ -83,6 +85,7 @@ def _hackbench(params: Params) -> ToolCommand:
 HACKBENCH = adapter(
     "hackbench",
     "hackbench: many tasks that send messages to one another",
+    resource=Resource.SCHEDULER,
     **_SHARED,
     version=r"^hackbench V ?([0-9]+\.[0-9]+)",
     params=(

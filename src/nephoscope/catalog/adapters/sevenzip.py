@@ -6,6 +6,7 @@ from nephoscope.catalog.adapters.declare import adapter
 from nephoscope.catalog.adapters.frame import ToolCommand
 from nephoscope.catalog.adapters.quantities import Params, rate, threads, throughput, whole
 from nephoscope.catalog.adapters.reports import Figures
+from nephoscope.catalog.meaning import Resource
 
 _COLUMNS = r" +([0-9]+) +[0-9]+ +[0-9]+ +([0-9]+)"
 _FIGURES = (
@@ -33,6 +34,7 @@ _ADAPTER_DOC = "Instructions a second of a reference CPU for this work, as 7-Zip
 ADAPTER = adapter(
     "7zip",
     "7-Zip: LZMA compression and decompression",
+    resource=Resource.CPU,
     tool="7z",
     minimum="9.20",
     install="apt-get install p7zip-full",

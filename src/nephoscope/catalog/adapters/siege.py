@@ -8,6 +8,7 @@ from nephoscope.catalog.adapters.declare import adapter
 from nephoscope.catalog.adapters.frame import Output, ToolCommand, ToolError, last_words
 from nephoscope.catalog.adapters.quantities import Params, boolean, errors, rate, time, whole
 from nephoscope.catalog.adapters.servers import nginx
+from nephoscope.catalog.meaning import Domain, RequestLoop, Resource
 
 
 def _command(params: Params) -> ToolCommand:
@@ -59,6 +60,10 @@ def _figures(output: Output) -> dict[str, float]:
 ADAPTER = adapter(
     "siege",
     "siege: requests to a web server by concurrent users in a closed loop",
+    resource=Resource.SEVERAL,
+    domain=Domain.WEB,
+    request_loop=RequestLoop.CLOSED,
+    thread_param="connections",
     params=(
         whole("connections", 10, 1, 4_096, "Users, each a thread (`--concurrent`)."),
         whole("requests", 5_000, 1, 1_000_000_000, "Requests of each user (`--reps`)."),

@@ -16,6 +16,7 @@ from nephoscope.catalog.adapters.frame import (
 )
 from nephoscope.catalog.adapters.quantities import Params, duration, seconds, time, whole
 from nephoscope.catalog.adapters.reports import Figures
+from nephoscope.catalog.meaning import RequestLoop, Resource
 
 _US = 1_000
 _NUMBER = r" +([0-9.]+)\n"
@@ -38,6 +39,8 @@ def _sockperf(protocol: Literal["tcp", "udp"]) -> Adapter:
     return adapter(
         f"sockperf.{protocol}",
         f"sockperf: round trips over {protocol.upper()}, one at a time",
+        resource=Resource.NETWORK,
+        request_loop=RequestLoop.CLOSED,
         params=(
             duration(1),
             whole("packet_bytes", 64, 14, 65_000, "Bytes per message (`--msg-size`).", "bytes"),

@@ -14,6 +14,7 @@ from nephoscope.catalog.adapters.quantities import (
     threads,
     whole,
 )
+from nephoscope.catalog.meaning import Resource
 
 _NUMBER = r"([0-9]+(?:\.[0-9]+)?)"
 _COLUMN = r" +[0-9]+(?:\.[0-9]+)?"
@@ -31,6 +32,7 @@ def _adapter(
     measures: str,
     caveats: str,
     *,
+    resource: Resource,
     params: tuple[ParamSpec, ...] = (),
     overhead: str = "one CPU for each process",
 ) -> Adapter:
@@ -45,6 +47,7 @@ def _adapter(
     return adapter(
         f"stress-ng.{stressor}",
         f"stress-ng: {summary}",
+        resource=resource,
         tool="stress-ng",
         minimum="0.13",
         source="King, stress-ng, github.com/ColinIanKing/stress-ng",
@@ -75,6 +78,7 @@ CPU = _adapter(
     "one of its CPU methods",
     "How often a second a CPU does one of many small computations.",
     "`all` takes turns among all methods, so that short runs see other mixtures.",
+    resource=Resource.CPU,
     params=(choice("method", _CPU_METHODS, "Computation (`--cpu-method`).", default="matrixprod"),),
 )
 STREAM = _adapter(
@@ -82,6 +86,7 @@ STREAM = _adapter(
     "memory bandwidth by the loops of STREAM",
     "How fast memory is read and written by the four loops of STREAM.",
     "The memory rate is that of all four loops together, read and written.",
+    resource=Resource.MEMORY,
     overhead="one CPU for each process, and four times its last-level cache of memory",
 )
 CACHE = _adapter(
@@ -89,12 +94,14 @@ CACHE = _adapter(
     "cache thrashing",
     "How often a second caches are read and written all over.",
     "It is made to disturb, not to measure: fences and prefetches change with versions.",
+    resource=Resource.CACHE,
 )
 VM = _adapter(
     "vm",
     "mapping, filling and checking memory",
     "How fast memory is mapped, written with patterns and checked.",
     "Each method checks what it wrote; an error makes the trial fail.",
+    resource=Resource.MEMORY,
     params=(whole("bytes", 64 << 20, 4_096, 1 << 40, "Memory of a process.", "bytes"),),
     overhead="one CPU for each process, and `bytes` of memory",
 )

@@ -31,6 +31,7 @@ from nephoscope.catalog.adapters.quantities import (
     whole,
 )
 from nephoscope.catalog.adapters.servers import postgresql
+from nephoscope.catalog.meaning import Domain, RequestLoop, Resource
 
 _NUMBER = r"([0-9.]+)"
 
@@ -91,6 +92,7 @@ def _figures_cpu(output: Output) -> dict[str, float]:
 CPU = adapter(
     "sysbench.cpu",
     "sysbench: finding prime numbers",
+    resource=Resource.CPU,
     **_SHARED,
     params=(whole("max_prime", 10_000, 3, 100_000_000, "Highest number that is tried."), *_PARAMS),
     metrics=(rate("events_per_s", "Searches a second, each up to `max_prime`."), *_LATENCIES),
@@ -133,6 +135,7 @@ def _figures_memory(output: Output) -> dict[str, float]:
 MEMORY = adapter(
     "sysbench.memory",
     "sysbench: reading or writing blocks of memory",
+    resource=Resource.MEMORY,
     **_SHARED,
     params=(
         whole("block_bytes", 1_024, 8, 1 << 30, "Size of a block; a power of 2.", "bytes"),
@@ -195,6 +198,8 @@ def _figures_fileio(output: Output) -> dict[str, float]:
 FILEIO = adapter(
     "sysbench.fileio",
     "sysbench: reading and writing files",
+    resource=Resource.DISK,
+    request_loop=RequestLoop.CLOSED,
     **_SHARED,
     params=(
         DIRECTORY,
@@ -269,6 +274,9 @@ def _figures_oltp(output: Output) -> dict[str, float]:
 OLTP = adapter(
     "sysbench.oltp",
     "sysbench: transactions of a PostgreSQL server",
+    resource=Resource.SEVERAL,
+    domain=Domain.DATABASE,
+    request_loop=RequestLoop.CLOSED,
     **_SHARED,
     params=(
         choice(

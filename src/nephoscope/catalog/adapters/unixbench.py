@@ -15,6 +15,7 @@ from nephoscope.catalog.adapters.frame import (
 )
 from nephoscope.catalog.adapters.quantities import Params, choice, rate, whole
 from nephoscope.catalog.adapters.reports import scalars
+from nephoscope.catalog.meaning import Resource
 from nephoscope.core.model import Sample
 
 _TESTS = (
@@ -55,6 +56,7 @@ def _command(params: Params) -> ToolCommand:
 ADAPTER = adapter(
     "unixbench",
     "UnixBench: index of a system's basic operations",
+    resource=Resource.SEVERAL,
     tool="Run",
     minimum="5.1",
     install="make, in UnixBench of github.com/kdlucas/byte-unixbench, and that folder in PATH",

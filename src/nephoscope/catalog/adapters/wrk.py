@@ -16,6 +16,7 @@ from nephoscope.catalog.adapters.quantities import (
     whole,
 )
 from nephoscope.catalog.adapters.servers import nginx
+from nephoscope.catalog.meaning import Domain, RequestLoop, Resource
 from nephoscope.core.errors import UsageError
 
 # Its own summary rounds to three digits; its Lua interface has the microseconds. A script with
@@ -109,6 +110,9 @@ def _figures(output: Output) -> dict[str, float]:
 ADAPTER = adapter(
     "wrk",
     "wrk: requests to a web server in a closed loop",
+    resource=Resource.SEVERAL,
+    domain=Domain.WEB,
+    request_loop=RequestLoop.CLOSED,
     params=(
         whole("connections", 10, 1, 16_000, "Open connections (`-c`)."),
         whole("threads", 1, 1, 256, "Threads that share the connections (`-t`)."),

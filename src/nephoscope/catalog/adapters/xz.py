@@ -5,6 +5,7 @@ from __future__ import annotations
 from nephoscope.catalog.adapters.declare import adapter
 from nephoscope.catalog.adapters.frame import Output, ToolCommand, ToolError, ToolStep, matched
 from nephoscope.catalog.adapters.quantities import Params, figure, throughput, whole
+from nephoscope.catalog.meaning import Resource
 
 _FILE = "corpus"
 _UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
@@ -65,6 +66,7 @@ def _figures(output: Output) -> dict[str, float]:
 ADAPTER = adapter(
     "xz",
     "xz: LZMA compression of a generated text",
+    resource=Resource.CPU,
     minimum="5.2",
     install="apt-get install xz-utils",
     source="Collin, XZ Utils, tukaani.org/xz",

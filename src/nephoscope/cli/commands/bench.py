@@ -149,7 +149,7 @@ def _check_ends(
     client: str | None,
 ) -> None:
     """Raises UsageError for ends that have no meaning for this benchmark, or no certain one."""
-    from nephoscope.features.rank.resources import DATABASE, WEB, resource_of
+    from nephoscope.catalog.meaning import Domain
     from nephoscope.measure.plans.server_address import SERVER_ADDRESS, mentions_server
 
     if client is not None and peer is not None:
@@ -181,7 +181,7 @@ def _check_ends(
             "Omit --peer: each target then serves itself; or name the host of one client: "
             "--client.",
         )
-    is_service = resource_of(spec.id, "", {}) in (DATABASE, WEB)
+    is_service = spec.domain is not Domain.NONE
     if spec.wants_peer(values) and not (is_service or peer or client) and set(targets) - {"local"}:
         raise UsageError(
             f"{spec.id} measures a path, of which {' and '.join(targets)} "

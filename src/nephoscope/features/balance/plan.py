@@ -10,6 +10,7 @@ from itertools import product
 from typing import Any
 
 from nephoscope import catalog
+from nephoscope.catalog import instruments
 from nephoscope.catalog.adapters.http_nginx import NONE
 from nephoscope.core.errors import UsageError
 from nephoscope.core.format_versions import TOPOLOGY
@@ -17,7 +18,7 @@ from nephoscope.measure.plans.files.load import from_values
 from nephoscope.measure.plans.model import Plan
 from nephoscope.measure.targets.kinds.record import TargetRecord as Target
 
-BALANCERS = {"haproxy": "lb.haproxy", "nginx": "lb.nginx"}
+BALANCERS = {"haproxy": instruments.LB_HAPROXY, "nginx": instruments.LB_NGINX}
 DIRECT = "direct"
 """Level of the factor `balancer` at which a server answers in the balancer's place."""
 
@@ -25,7 +26,11 @@ BALANCER, CONNECTIONS, RATE = "balancer", "connections", "rate_per_s"
 """Factors of the plan."""
 
 NATIVE, NGINX = "native", "nginx"
-SERVERS = {NATIVE: "http.serve", NGINX: "http.nginx", "apache": "http.apache"}
+SERVERS = {
+    NATIVE: instruments.HTTP_SERVE,
+    NGINX: instruments.HTTP_NGINX,
+    "apache": instruments.HTTP_APACHE,
+}
 WEB = "web"
 """Names of the servers begin with it."""
 
@@ -222,10 +227,15 @@ def _lab(request: BalanceRequest) -> dict[str, Any]:
         for entry in entries:
             entry["served_by"] = [*webs, DIRECT]
         params = {"rate_per_s": 200.0, "duration_ns": "1s"}
-        network = {"benchmark": "net.rtt", "on": clients[0], "peer": BALANCER, "params": params}
+        network = {
+            "benchmark": instruments.NET_RTT,
+            "on": clients[0],
+            "peer": BALANCER,
+            "params": params,
+        }
         entries.append(network)
         # The network is measured once a round.
-        excluded = [{"benchmark": "net.rtt", BALANCER: level} for level in levels]
+        excluded = [{"benchmark": instruments.NET_RTT, BALANCER: level} for level in levels]
         values["design"] = {"exclude": excluded}
         levels.insert(0, [DIRECT])
     digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
@@ -255,7 +265,7 @@ def _entries(request: BalanceRequest, url: str, clients: Sequence[str]) -> list[
         "authorised_hosts": list(request.authorised_hosts),
         **request.params,
     }
-    entry = {"benchmark": "http.load", "timeout": trial_s + _SPARE_S}
+    entry = {"benchmark": instruments.HTTP_LOAD, "timeout": trial_s + _SPARE_S}
     constant = {**common, "arrivals": "constant", "connections": 50, "interval_ns": "100ms"}
     rates = {RATE: [request.rate_per_s]}
     open_loop = {**entry, "on": clients[0], "params": constant, "factors": rates}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from nephoscope.catalog import instruments
 from nephoscope.core.grouping import group_by
 from nephoscope.core.model import Better, Estimate
 from nephoscope.features.balance import failover
@@ -120,7 +121,7 @@ def _network(data: RunData) -> Mapping[int, float]:
     return {
         one.round: histograms.quantile([(one.values, one.counts)], 0.5)
         for one in data.distributions
-        if (one.benchmark, one.metric) == ("net.rtt", "rtt_sent_ns") and one.round > 0
+        if (one.benchmark, one.metric) == (instruments.NET_RTT, "rtt_sent_ns") and one.round > 0
     }
 
 

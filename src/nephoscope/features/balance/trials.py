@@ -10,18 +10,19 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
 
+from nephoscope import catalog
+from nephoscope.catalog import instruments
 from nephoscope.catalog.adapters.http_nginx import ID as NGINX_SERVER
 from nephoscope.core.grouping import group_by
 from nephoscope.core.model import Sample, TrialRecord
 from nephoscope.features.balance.plan import BALANCER, BALANCERS, DIRECT, SERVERS
-from nephoscope.measure.runs.trials.served import SERVED
 from nephoscope.results import names
 from nephoscope.results.run_data import RunData
 from nephoscope.stats.statistics import histograms
 from nephoscope.stats.statistics.values import Array
 from nephoscope.store import counts
 
-GENERATOR = "http.load"
+GENERATOR = instruments.HTTP_LOAD
 ANY = "any"
 """The kind of error that stands for all of them."""
 
@@ -57,7 +58,8 @@ class BackgroundSamples:
     @property
     def served(self) -> float:
         """Returns the responses that a server counted."""
-        return self.sum(SERVED[self.benchmark])
+        spec = catalog.load().benchmark(self.benchmark)
+        return self.sum(spec.response_counter)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from nephoscope import catalog
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.core.errors import UnknownName
 from nephoscope.core.model import Better, TrialRecord, TrialStatus, stored_ends
@@ -17,13 +18,6 @@ from nephoscope.stats import facts
 
 BUSY = "own_busy_cpus"
 """Counter of a trial: CPUs that the client's programs used on average."""
-
-THREADS: Mapping[str, str] = {
-    "siege": "connections",
-    "iperf.tcp": "streams",
-}
-"""Parameter with the number of a client's threads where its name is not `threads`; a client
-without one has a single thread."""
 
 BOTTLENECK_RATIO = 0.9
 """A client whose threads use more than this share of the CPUs that they can use sends no faster."""
@@ -121,7 +115,8 @@ def _usable_cpus(
     allowed = facts.items(fingerprint, "topology.allowed_cpus")
     if spec is None or not allowed:
         return None
-    name = THREADS.get(spec.id, "threads")
+    name = (catalog.spec_of(spec.id) or spec).thread_param
+    # A client without such a parameter has a single thread.
     default = next((param.default for param in spec.params if param.id == name), 1)
     threads = as_number(params.get(name, default)) or len(allowed)  # 0 takes every CPU
     quota = facts.number(fingerprint, "limits.cpu_quota_cpus")

@@ -30,7 +30,7 @@ def titles_of_headlines(lines: Sequence[MetricResult], *, all_wanted: bool) -> M
     names = {number: title_of(line) for number, line in enumerate(lines)}
     if all_wanted:
         return names
-    choices = {(choice.benchmark, choice.metric) for choice in summary.CHOICES}
+    choices = {(choice.benchmark, choice.metric) for choice in summary.choices()}
     surveyed = {line.benchmark for line in lines if (line.benchmark, line.metric) in choices}
     if len(surveyed) >= SURVEYED:
         place = {id(line): number for number, line in enumerate(lines)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from nephoscope.catalog import instruments
 from nephoscope.core.errors import RunFailed
 from nephoscope.features.cost.saving import SavingAnalysis, SimulatedFleets, scenario_of
 from nephoscope.measure.targets.simulated import SEED, SimTarget
@@ -39,7 +40,9 @@ async def _strategy(
 
     count = min(fleets, REPLACEMENTS) if strategy == "replacement" else fleets
     scenario = json.dumps(scenario_of(analysis, strategy, count))
-    trial = await target.run("sim.selection", {"scenario": scenario, SEED: seed}, _TIMEOUT_S)
+    trial = await target.run(
+        instruments.SIM_SELECTION, {"scenario": scenario, SEED: seed}, _TIMEOUT_S
+    )
     if trial.failure is not None:
         raise RunFailed(f"The simulation of {strategy} failed: {trial.failure}")
     scalars = {sample.metric: sample.value for sample in trial.samples}

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from nephoscope import catalog
+from nephoscope.catalog import instruments
 from nephoscope.features.fleet.result import PLAN
 from nephoscope.measure.plans.files.load import from_values
 from nephoscope.measure.plans.model import Plan
@@ -20,9 +21,9 @@ def fleet_plan(targets: Sequence[Target], *, network: bool = True, seed: int | N
     reference, *clients = (target.name for target in targets)
     entries: list[dict[str, Any]] = [
         {"benchmark": catalog.FINGERPRINT, "timeout": "10s", "repeat": {"min": 1, "max": 1}},
-        {"benchmark": "cpu.hash", "params": {"threads": 1, "duration_ns": "300ms"}},
+        {"benchmark": instruments.CPU_HASH, "params": {"threads": 1, "duration_ns": "300ms"}},
         {
-            "benchmark": "mem.stream",
+            "benchmark": instruments.MEM_STREAM,
             "params": {
                 "passes": 1,
                 "laps": 1,
@@ -32,18 +33,18 @@ def fleet_plan(targets: Sequence[Target], *, network: bool = True, seed: int | N
                 "bytes_per_array": "16MiB",
             },
         },
-        {"benchmark": "disk.sync", "params": {"operations": 20, "duration_ns": "200ms"}},
+        {"benchmark": instruments.DISK_SYNC, "params": {"operations": 20, "duration_ns": "200ms"}},
     ]
     if network:
         ends = {"on": clients, "peer": reference}
         entries += [
             {
-                "benchmark": "net.rtt",
+                "benchmark": instruments.NET_RTT,
                 **ends,
                 "params": {"rate_per_s": 400, "duration_ns": "500ms", "wait_ns": "200ms"},
             },
             {
-                "benchmark": "net.throughput",
+                "benchmark": instruments.NET_THROUGHPUT,
                 **ends,
                 "params": {"duration_ns": "300ms", "warmup_ns": "100ms"},
             },

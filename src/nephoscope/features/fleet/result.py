@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from nephoscope.catalog import FINGERPRINT
+from nephoscope.catalog import FINGERPRINT, instruments
 from nephoscope.core import units
 from nephoscope.core.model import Better, TrialRecord
 from nephoscope.features.fleet import rule
@@ -264,7 +264,7 @@ def _is_of(record: TrialRecord, benchmark: str, factors: str) -> bool:
 
 def _losses(data: RunData) -> dict[str, tuple[int, int]]:
     """Lost and sent packets of each target over all trials of round trips."""
-    rows = [row for row in data.values if row.benchmark == "net.rtt"]
+    rows = [row for row in data.values if row.benchmark == instruments.NET_RTT]
     sent = {(row.target, row.trial): row.value for row in rows if row.metric == "sent_count"}
     losses: dict[str, tuple[int, int]] = {}
     for row in rows:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from nephoscope.core import units
 from nephoscope.core.model import MetricResult, RunResult
 from nephoscope.core.naming import common_factors
-from nephoscope.features.load.result import GENERATORS
+from nephoscope.features.load.result import generators
 from nephoscope.report import charts, figures, selection, violins, wording
 from nephoscope.report.blocks import Block, Chart, Column, Sentence, Table
 from nephoscope.report.selection import Sweep
@@ -48,7 +48,7 @@ def by_load(result: RunResult) -> list[Block]:
 def by_configuration(result: RunResult) -> list[Chart]:
     """The trials of each configuration as violins, where a run has several."""
     drawn = []
-    for benchmark in sorted(GENERATORS):
+    for benchmark in sorted(generators()):
         for metric in ("requests_per_s", "latency_p99_ns"):
             own = [
                 line
@@ -99,7 +99,7 @@ def _own(result: RunResult, *metrics: str) -> list[MetricResult]:
     return [
         line
         for line in result.metrics
-        if line.benchmark in GENERATORS
+        if line.benchmark in generators()
         and line.metric in metrics
         and not AUXILIARY_FACTORS & line.factors.keys()
     ]

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from nephoscope import catalog
+from nephoscope.catalog import instruments
 from nephoscope.core.reading import yamltext
 from nephoscope.measure.plans.files.load import from_values
 from nephoscope.measure.plans.model import Plan
 from nephoscope.measure.targets.kinds.record import TargetRecord
 
-BENCHMARK = "http.load"
+BENCHMARK = instruments.HTTP_LOAD
 MIN_TRIAL_S = 1.0
 _SPARE_S = 20.0  # to start, to connect and to answer
 

@@ -6,9 +6,12 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from nephoscope import catalog
+from nephoscope.catalog.meaning import Domain, RequestLoop
 from nephoscope.core.model import Factors, TrialRecord, factors_key, stated
 from nephoscope.results.names import AUXILIARY_FACTORS
 from nephoscope.results.run_data import RunData
@@ -17,7 +20,21 @@ from nephoscope.store import counts
 if TYPE_CHECKING:
     import pyarrow as pa
 
-GENERATORS = frozenset({"http.load", "kv.load"})
+
+@cache
+def generators() -> frozenset[str]:
+    """Returns the native request generators; only they count every request by its outcome."""
+    return frozenset(
+        catalog.ids_where(
+            lambda spec: (
+                spec.kind == catalog.NATIVE
+                and spec.domain is not Domain.NONE
+                and spec.request_loop is not RequestLoop.NONE
+            )
+        )
+    )
+
+
 SUM = "any"
 """The kind of error that stands for all of them."""
 UNANSWERED = frozenset({"timeout", "unsent"})
@@ -82,7 +99,7 @@ def analyse(data: RunData) -> LoadAnalysis | None:
     """Returns the counts; None where no trial of a generator is valid."""
     lines: dict[tuple[str, str, str], list[LoadCounts]] = {}
     for record, table in data.run.tables():
-        if record.benchmark in GENERATORS and counts(record):
+        if record.benchmark in generators() and counts(record):
             line = _line(record, table)
             key = (line.benchmark, line.target, factors_key(line.factors))
             lines.setdefault(key, []).append(line)

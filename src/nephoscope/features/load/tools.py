@@ -6,17 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from nephoscope import catalog
+from nephoscope.catalog.meaning import Domain, RequestLoop
 from nephoscope.core.model import Estimate, MetricResult, RunResult, factors_key
 from nephoscope.features.load.result import LoadAnalysis, LoadCounts
 from nephoscope.report import figures, palette, wording
 from nephoscope.report.blocks import Block, Cell, Chart, Column, Heading, Sentence, Table
 from nephoscope.results.names import AUXILIARY_FACTORS
 
-_FAMILIES = (
-    ("http.load", "ab", "h2load", "httperf", "siege", "wrk"),
-    ("kv.load", "memtier", "redis-benchmark"),
-)
-"""Generators that load the same kind of server."""
+_SERVERS = (Domain.WEB, Domain.KEY_VALUE)
+"""Kinds of servers that several generators load with requests of one kind."""
 
 _RATE = "requests_per_s"
 _TIMES = ("latency_mean_ns", "latency_p50_ns", "latency_p99_ns", "latency_max_ns")
@@ -29,7 +28,8 @@ _LEFT_OUT = {_CLOSED: ("arrivals", "rate_per_s"), _OPEN: ("arrivals",)}
 def build(result: RunResult) -> list[Block]:
     """A table for each kind of server that several tools loaded."""
     blocks: list[Block] = []
-    for family in _FAMILIES:
+    for kind in _SERVERS:
+        family = _generators_for(kind)
         lines = [
             line
             for line in result.metrics
@@ -40,6 +40,13 @@ def build(result: RunResult) -> list[Block]:
         if len({line.benchmark for line in lines}) > 1:
             blocks += _comparison(result, lines)
     return blocks
+
+
+def _generators_for(kind: Domain) -> tuple[str, ...]:
+    """Returns the benchmarks that send requests to servers of one kind."""
+    return catalog.ids_where(
+        lambda spec: spec.domain is kind and spec.request_loop is not RequestLoop.NONE
+    )
 
 
 def _comparison(result: RunResult, lines: Sequence[MetricResult]) -> list[Block]:
@@ -108,8 +115,9 @@ def _estimate_text(estimate: Estimate) -> str:
 
 def _loop(result: RunResult, line: MetricResult) -> str:
     """Returns whether the requests of a line had intended times."""
-    if line.benchmark == "httperf":
-        return _OPEN
+    spec = catalog.spec_of(line.benchmark)
+    if spec is not None and spec.request_loop is not RequestLoop.ARRIVALS:
+        return _OPEN if spec.request_loop is RequestLoop.OPEN else _CLOSED
     counts = _counts(result, line)
     arrivals = counts.params.get("arrivals", _CLOSED) if counts else _CLOSED
     return _CLOSED if arrivals == _CLOSED else _OPEN

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from nephoscope.catalog import instruments
 from nephoscope.core import units
 from nephoscope.core.model import RunResult
 from nephoscope.report import charts, figures, palette, selection, wording
@@ -13,16 +14,18 @@ from nephoscope.report.selection import Sweep
 from nephoscope.results.machine_figures import Knee, MachineFigures
 from nephoscope.stats import facts
 
-BENCHMARKS = ("mem.cache", "mem.latency")
+BENCHMARKS = (instruments.MEM_CACHE, instruments.MEM_LATENCY)
 
 
 def build(result: RunResult) -> Section | None:
     """Bandwidth by operation, latency by page size, both with knees and announced caches."""
     blocks: list[Block] = []
     bandwidth = _ladder(
-        result, "mem.cache", "cache-bandwidth", "Memory bandwidth by working-set size"
+        result, instruments.MEM_CACHE, "cache-bandwidth", "Memory bandwidth by working-set size"
     )
-    latency = _ladder(result, "mem.latency", "memory-latency", "Memory latency by working-set size")
+    latency = _ladder(
+        result, instruments.MEM_LATENCY, "memory-latency", "Memory latency by working-set size"
+    )
     blocks += [chart for chart in (bandwidth, latency) if chart is not None]
     for benchmark in BENCHMARKS:
         metrics = selection.of_benchmark(result, benchmark)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from nephoscope.catalog import instruments
 from nephoscope.core.model import Better, RunResult
 from nephoscope.report import charts, selection
 from nephoscope.report.blocks import Block, Section, Sentence
 
-BENCHMARKS = ("disk.io", "disk.sync")
+BENCHMARKS = (instruments.DISK_IO, instruments.DISK_SYNC)
 
 
 def build(result: RunResult) -> Section | None:
@@ -15,7 +16,7 @@ def build(result: RunResult) -> Section | None:
     for prefix, medium in (("disk_", "the disk"), ("cached_", "the page cache")):
         rates = [
             metric
-            for metric in selection.of_benchmark(result, "disk.io")
+            for metric in selection.of_benchmark(result, instruments.DISK_IO)
             if metric.metric.startswith(prefix) and metric.better is Better.HIGHER
         ]
         blocks += charts.by_unit(rates, f"disk.io {prefix.rstrip('_')}")
@@ -23,7 +24,7 @@ def build(result: RunResult) -> Section | None:
             result,
             [
                 key
-                for key in selection.histogram_keys(result, "disk.io")
+                for key in selection.histogram_keys(result, instruments.DISK_IO)
                 if key[1].startswith(prefix)
             ],
             id=f"{prefix}latency".replace("_", "-"),
@@ -34,7 +35,7 @@ def build(result: RunResult) -> Section | None:
         )
     blocks += charts.cdf(
         result,
-        selection.histogram_keys(result, "disk.sync"),
+        selection.histogram_keys(result, instruments.DISK_SYNC),
         id="sync-latency",
         title="Latency of synced writes",
         axis="latency of write plus sync",

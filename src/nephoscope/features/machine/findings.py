@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from nephoscope.catalog import instruments
 from nephoscope.core import units
 from nephoscope.core.model import Finding, Severity
 from nephoscope.stats import facts
@@ -205,7 +206,7 @@ def clock_source(case: TargetEvidence) -> Answers:
 
 def clock_cost(case: TargetEvidence) -> Answers:
     """Reading the clock takes long, whatever its name."""
-    for metric in case.of("sys.fingerprint", "clock_read_ns"):
+    for metric in case.of(instruments.FINGERPRINT, "clock_read_ns"):
         if is_above(metric.estimate, _SLOW_CLOCK_NS):
             source = facts.text(case.fingerprint, "clock.source") or "unknown"
             yield Finding(

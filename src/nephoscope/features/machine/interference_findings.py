@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from nephoscope.catalog import instruments
 from nephoscope.core import units
 from nephoscope.core.model import BUSY_MACHINE, Finding, MetricResult, Severity
 from nephoscope.stats import facts
@@ -42,7 +43,7 @@ def cpu_share(case: TargetEvidence) -> Answers:
     """A busy thread got less than its CPU."""
     poor = [
         metric
-        for metric in case.of("cpu.gaps", "cpu_share_ratio")
+        for metric in case.of(instruments.CPU_GAPS, "cpu_share_ratio")
         if is_below(metric.estimate, _FULL_SHARE)
     ]
     if not poor:
@@ -69,7 +70,7 @@ def _gaps(case: TargetEvidence) -> list[tuple[float, str]]:
     """Length and cause of the gaps that were kept one by one."""
     out = []
     for (benchmark, metric, _, key), events in case.series.items():
-        if benchmark == "cpu.gaps" and metric == "gap_event_ns":
+        if benchmark == instruments.CPU_GAPS and metric == "gap_event_ns":
             cause = str(json.loads(key).get("cause", "unexplained")) if key else "unexplained"
             out += [(float(length), cause) for _, _, length in events]
     return out
@@ -92,7 +93,7 @@ def _causes(case: TargetEvidence) -> list[str]:
 
 def _kernel_account(case: TargetEvidence, share: MetricResult) -> list[str]:
     """Returns whether the kernel believes that it gave the time that was missing."""
-    for metric in case.of("cpu.gaps", "thread_cpu_ratio"):
+    for metric in case.of(instruments.CPU_GAPS, "thread_cpu_ratio"):
         if metric.factors == share.factors:
             gap = metric.estimate.value - share.estimate.value
             if gap > _NOTABLE_RATIO:
@@ -124,7 +125,7 @@ def long_gaps(case: TargetEvidence) -> Answers:
             "when they occurred.",
         )
         return
-    for metric in case.of("cpu.gaps", "gap_longest_ns"):
+    for metric in case.of(instruments.CPU_GAPS, "gap_longest_ns"):
         if is_above(metric.estimate, _LONG_GAP_NS):
             yield Finding(
                 "long_gaps",

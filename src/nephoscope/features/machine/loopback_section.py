@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from nephoscope.catalog import instruments
 from nephoscope.core.model import Better, RunResult
 from nephoscope.report import charts, selection
 from nephoscope.report.blocks import Block, Section, Sentence
 
-BENCHMARKS = ("net.loopback",)
+BENCHMARKS = (instruments.NET_LOOPBACK,)
 
 
 def build(result: RunResult) -> Section | None:

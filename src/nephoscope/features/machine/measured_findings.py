@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from statistics import fmean, median, stdev
 
-from nephoscope.catalog import SIMULATED
+from nephoscope.catalog import SIMULATED, instruments
 from nephoscope.core import units
 from nephoscope.core.model import Consistency, Estimate, Finding, Severity, factors_key
 from nephoscope.core.naming import full_name
@@ -44,7 +44,7 @@ def disk_cached(case: TargetEvidence) -> Answers:
             "Set the parameter `directory` to a file system on a disk; tmpfs and some overlays "
             "do not support direct I/O.",
         )
-    elif any(metric.metric.startswith("cached_") for metric in case.of("disk.io")):
+    elif any(metric.metric.startswith("cached_") for metric in case.of(instruments.DISK_IO)):
         yield Finding(
             "disk_cached",
             Severity.INFO,
@@ -86,7 +86,7 @@ def disk_tail(case: TargetEvidence) -> Answers:
 
 def io_uring(case: TargetEvidence) -> Answers:
     """The disk was driven by the fallback, since io_uring is not to be had."""
-    fell_back = [m for m in case.of("disk.io") if m.factors.get("engine") == "sync"]
+    fell_back = [m for m in case.of(instruments.DISK_IO) if m.factors.get("engine") == "sync"]
     works = facts.fact(case.fingerprint, "abilities.io_uring")
     if works is not False and not (fell_back and works is None):
         return
@@ -167,7 +167,7 @@ def small_cache(case: TargetEvidence) -> Answers:
     """The last-level cache serves less than half of what it is announced to hold."""
     announced = facts.cache_sizes(case.fingerprint)
     for ladder in _figures(case).memory_levels:
-        if ladder.benchmark != "mem.latency" or ladder.target != case.target:
+        if ladder.benchmark != instruments.MEM_LATENCY or ladder.target != case.target:
             continue
         levels = ", ".join(f"{name}={level}" for name, level in ladder.factors.items())
         for knee in ladder.knees:

@@ -6,6 +6,9 @@ import json
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any
 
+from nephoscope import catalog
+from nephoscope.catalog import instruments
+from nephoscope.catalog.meaning import ClosedLoop
 from nephoscope.core.model import Better, Estimate, LineKey, MetricResult, factors_key
 from nephoscope.core.naming import line_name
 from nephoscope.core.units import format_number
@@ -16,9 +19,21 @@ from nephoscope.stats import facts
 from nephoscope.stats.statistics import estimates
 from nephoscope.stats.statistics.values import Refused
 
-LADDERS = ("mem.cache", "mem.latency")
-SCALED = {"cpu.pi": "pi_digits_per_s", "cpu.hash": "hash_bytes_per_s"}
-"""Benchmark -> its rate of all threads together; a rate per thread has no ideal of N times one."""
+LADDERS = (instruments.MEM_CACHE, instruments.MEM_LATENCY)
+
+
+def rates_of_all_threads() -> frozenset[tuple[str, str]]:
+    """Returns benchmark and metric of each rate of all threads together.
+
+    A rate per thread has no ideal of N times one.
+    """
+    return frozenset(
+        (spec.id, metric.id)
+        for spec in catalog.load().benchmarks.values()
+        for metric in spec.metrics
+        if metric.scales_with_threads
+    )
+
 
 _LEAST_LEVELS = 4  # below it a plateau cannot be told from a slope
 
@@ -26,12 +41,6 @@ Sweeps = dict[LineKey, list[tuple[float, MetricResult]]]
 
 
 LAW_TOLERANCE = 0.10
-
-CLOSED_LOOPS = (
-    ("net.loopback", "loopback_round_trips_per_s", "loopback_round_trip_ns", ""),
-    ("disk.io", "disk_operations_per_s", "disk_latency_ns", "queue_depth"),
-)
-"""Benchmark, rate, latency, and the factor with the number in flight (1 where there is none)."""
 
 
 def analyse(data: RunData) -> MachineFigures:
@@ -79,9 +88,11 @@ def _memory_levels(
 
 
 def _scaling(metrics: Sequence[MetricResult], confidence: float) -> Iterable[ThreadScaling]:
-    for key, points in sweeps(metrics, SCALED, lambda name: name == "threads").items():
+    rates = rates_of_all_threads()
+    scaled = {benchmark for benchmark, _ in rates}
+    for key, points in sweeps(metrics, scaled, lambda name: name == "threads").items():
         one_thread = next((line for threads, line in points if threads == 1), None)
-        if one_thread is None or key[1] != SCALED[key[0]] or len(points) < 2:
+        if one_thread is None or key[:2] not in rates or len(points) < 2:
             continue
         single = one_thread.by_round
         efficiency: dict[int, Estimate] = {}
@@ -109,18 +120,22 @@ def _laws(
         for line in metrics
     }
     broken: list[str] = []
-    for benchmark, rate, latency, depth in CLOSED_LOOPS:
-        for key, (values, numbers) in merged.items():
-            line = rates.get((benchmark, rate, key[2], key[3]))
-            if key[:2] != (benchmark, latency) or line is None or not sum(numbers):
-                continue
-            if depth and depth not in line.factors:
+    for key, (values, numbers) in merged.items():
+        for loop in _closed_loops(key):
+            line = rates.get((key[0], loop.rate, key[2], key[3]))
+            if line is None or not sum(numbers) or (loop.depth and loop.depth not in line.factors):
                 continue
             mean_ns = sum(v * n for v, n in zip(values, numbers, strict=True)) / sum(numbers)
-            in_flight = float(line.factors[depth]) if depth else 1.0
+            in_flight = float(line.factors[loop.depth]) if loop.depth else 1.0
             sentence = little(in_flight, line.estimate.value, mean_ns / 1e9)
-            broken += [f"{line_name(benchmark, rate, line.factors)}: {sentence}"] * bool(sentence)
+            broken += [f"{line_name(key[0], loop.rate, line.factors)}: {sentence}"] * bool(sentence)
     return tuple(broken)
+
+
+def _closed_loops(key: LineKey) -> list[ClosedLoop]:
+    """Returns the closed loops whose latency a line is."""
+    spec = catalog.spec_of(key[0])
+    return [loop for loop in spec.closed_loops if loop.latency == key[1]] if spec else []
 
 
 def little(concurrency: float, throughput_per_s: float, response_s: float) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from nephoscope import catalog
 from nephoscope.core.grouping import group_by
 from nephoscope.core.model import Better, Estimate, MetricResult, RunResult
 from nephoscope.report import charts, figures, palette, selection, wording
@@ -12,7 +13,9 @@ from nephoscope.report.blocks import Block, Chart, Column, Section, Sentence, Ta
 from nephoscope.report.selection import Sweep
 from nephoscope.results.machine_figures import MachineFigures
 
-BENCHMARKS = ("cpu.pi", "cpu.hash")
+BENCHMARKS = catalog.ids_where(
+    lambda spec: any(metric.scales_with_threads for metric in spec.metrics)
+)
 MAX_ANSWERS = 4
 
 

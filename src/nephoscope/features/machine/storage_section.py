@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from nephoscope.catalog import instruments
 from nephoscope.core import units
 from nephoscope.core.model import MetricResult, RunResult, factors_key
 from nephoscope.core.naming import common_factors
@@ -11,7 +12,7 @@ from nephoscope.report import charts, figures, selection, wording
 from nephoscope.report.blocks import Block, Chart, Column, Heading, Section, Sentence, Table
 from nephoscope.report.selection import Sweep
 
-BENCHMARKS = ("storage.transfer",)
+BENCHMARKS = (instruments.STORAGE_TRANSFER,)
 _SIZE = "object_bytes"
 SIZES_MIN = 3
 """The benchmark looks for saturation among so many sizes only."""

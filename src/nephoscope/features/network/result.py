@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from nephoscope.catalog import instruments
 from nephoscope.core.model import Factors, stored_ends
 from nephoscope.features.network import distance, groups
 from nephoscope.features.network.distance import DistanceFit
@@ -23,8 +24,8 @@ from nephoscope.stats.statistics import histograms
 from nephoscope.stats.statistics.values import Refused
 from nephoscope.store import query
 
-PROBES = ("net.rtt", "net.query")
-THROUGHPUT = "net.throughput"
+PROBES = (instruments.NET_RTT, instruments.NET_QUERY)
+THROUGHPUT = instruments.NET_THROUGHPUT
 
 _PARTS = frozenset({"stream", "hop", "address"})
 """Factors of samples that are parts of one path."""
@@ -270,6 +271,6 @@ def _trial_values(data: RunData) -> Iterator[tuple[str, str, str, float]]:
         if (one.benchmark, one.metric) == (THROUGHPUT, "goodput_bytes_per_s"):
             yield GOODPUT, one.target, one.trial, one.value
     for row in data.distributions:
-        if (row.benchmark, row.metric) == ("net.rtt", "rtt_ns"):
+        if (row.benchmark, row.metric) == (instruments.NET_RTT, "rtt_ns"):
             median = histograms.quantile([(row.values, row.counts)], 0.5)
             yield ROUND_TRIP, row.target, row.trial, median

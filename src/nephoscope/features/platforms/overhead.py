@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from nephoscope.catalog import instruments
 from nephoscope.core.model import Estimate, LineKey, MetricResult, factors_key
 from nephoscope.core.naming import level_name
 from nephoscope.features.platforms.records import CallOverhead, PlatformOverhead, SystemCallOverhead
@@ -21,7 +22,7 @@ from nephoscope.stats.statistics.dependence import ASSUMED
 from nephoscope.stats.statistics.means import mean_of_skewed
 from nephoscope.stats.statistics.values import Array, Refused
 
-BENCHMARK, METRIC, CALL, PLATFORM = "sys.calls", "call_ns", "call", "platform"
+BENCHMARK, METRIC, CALL, PLATFORM = instruments.SYS_CALLS, "call_ns", "call", "platform"
 BARE = "bare"
 
 Lines = Mapping[str, MetricResult]

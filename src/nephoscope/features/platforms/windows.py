@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from nephoscope.catalog import instruments
 from nephoscope.core.errors import NephoscopeError
 from nephoscope.core.model import Estimate
 from nephoscope.features.platforms.density import CONFIDENCE, DOUBLED, is_decided
@@ -60,7 +61,7 @@ class LoadedGuest:
         await self.target.open(LIMIT_S)
         params = {"port": PORT, "body_bytes": BODY_BYTES, "duration_ns": 0}
         self._server = await session.prepare(
-            self.target, "http.serve", params, deadline_s=_HOUR_S, limit_s=LIMIT_S
+            self.target, instruments.HTTP_SERVE, params, deadline_s=_HOUR_S, limit_s=LIMIT_S
         )
         await session.go([self._server])
 
@@ -75,7 +76,7 @@ class LoadedGuest:
             "duration_ns": WINDOW_NS,
             "seed": seed,
         }
-        return await session.prepare(self.target, "http.load", params, deadline_s=LIMIT_S)
+        return await session.prepare(self.target, instruments.HTTP_LOAD, params, deadline_s=LIMIT_S)
 
     async def close(self) -> None:
         """Ends the server and closes the guest."""

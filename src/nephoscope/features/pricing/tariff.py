@@ -23,6 +23,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import AfterValidator, Field
 
+from nephoscope.catalog import instruments
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Estimate
 from nephoscope.core.reading import recordfile
@@ -180,7 +181,7 @@ def _goodputs(run: StoredRun) -> dict[str, list[float]]:
     """Goodput of each valid trial of net.throughput by target, in Mbit/s."""
     goodputs: dict[str, list[float]] = {}
     for row in query.trial_medians(run):
-        if (row.benchmark, row.metric) == ("net.throughput", "goodput_bytes_per_s"):
+        if (row.benchmark, row.metric) == (instruments.NET_THROUGHPUT, "goodput_bytes_per_s"):
             goodputs.setdefault(row.target, []).append(row.value * 8 / 1e6)
     return {target: values for target, values in goodputs.items() if min(values) > 0}
 

@@ -9,28 +9,35 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from nephoscope import catalog
+from nephoscope.catalog.meaning import Domain as Application
+from nephoscope.catalog.meaning import Resource
 from nephoscope.core.model import Factors
 from nephoscope.report import wording
 
 CPU, MEMORY, CACHE, READ, WRITE = "cpu", "memory", "cache", "read", "write"
+NETWORK, SCHEDULER, KERNEL, SEVERAL = "network", "scheduler", "kernel", "several"
 DATABASE, WEB = "database", "web"
 
-RESOURCES = (CPU, MEMORY, CACHE, READ, WRITE, DATABASE, WEB)
+RESOURCES = (CPU, MEMORY, CACHE, READ, WRITE, NETWORK, SCHEDULER, KERNEL, SEVERAL, DATABASE, WEB)
 
-_BENCHMARKS: Mapping[str, str] = {
-    CPU: "cpu.pi cpu.hash app. sysbench.cpu openssl john 7zip xz c-ray stress-ng.cpu",
-    CACHE: "mem.cache stress-ng.cache",
-    MEMORY: "mem. mbw likwid-bench perf.memcpy stress-ng.stream stress-ng.vm sysbench.memory",
-    WRITE: "disk.sync disk.files postmark dbench",
-    DATABASE: "db. sysbench.oltp kv. redis-benchmark memtier",
-    WEB: "http. ab wrk h2load httperf siege",
+_OF_DOMAIN: Mapping[Application, str] = {
+    Application.WEB: WEB,
+    Application.KEY_VALUE: DATABASE,
+    Application.DATABASE: DATABASE,
 }
-"""Resource -> benchmarks that are about it; a name that ends with a dot is that of a group."""
+"""An application counts as such, whatever it uses of the machine."""
 
-_BY_OPERATION = frozenset(
-    {"disk.io", "disk.records", "sysbench.fileio", "bonnie", "dd", "fio", "iozone"}
-)
-"""Benchmarks that read or write, as a factor or their metric states."""
+_OF_RESOURCE: Mapping[Resource, str] = {
+    Resource.CPU: CPU,
+    Resource.CACHE: CACHE,
+    Resource.MEMORY: MEMORY,
+    Resource.DISK_WRITE: WRITE,
+    Resource.NETWORK: NETWORK,
+    Resource.SCHEDULER: SCHEDULER,
+    Resource.KERNEL: KERNEL,
+    Resource.SEVERAL: SEVERAL,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,22 +65,27 @@ DOMAINS = (
 
 
 def resource_of(benchmark: str, metric: str, factors: Factors) -> str:
-    """Returns the resource that a metric is about; '' where no domain asks for it."""
-    if benchmark in _BY_OPERATION:
+    """Returns the resource that a metric is about.
+
+    '' for what is about none, for a mixture of reads and writes, and for benchmarks that the
+    catalogue does not know.
+    """
+    spec = catalog.spec_of(benchmark)
+    if spec is None or spec.resource is None:
+        return ""
+    if spec.domain in _OF_DOMAIN:
+        return _OF_DOMAIN[spec.domain]
+    if spec.resource is Resource.DISK:
         text = " ".join(map(str, (*factors.values(), metric)))
         reads, writes = ("read" in text), ("write" in text)
         return READ if reads and not writes else WRITE if writes and not reads else ""
-    matching = [
-        (len(name), resource)
-        for resource, names in _BENCHMARKS.items()
-        for name in names.split()
-        if (benchmark.startswith(name) if name.endswith(".") else benchmark == name)
-    ]
-    return max(matching)[1] if matching else ""
+    return _OF_RESOURCE.get(spec.resource, "")
 
 
 def parameter_of(benchmark: str) -> str:
     """Returns the heading of a benchmark's rows."""
-    if benchmark == "mem.cache":
+    spec, group = catalog.spec_of(benchmark), wording.group_of(benchmark)
+    of_caches = spec is not None and spec.resource is Resource.CACHE
+    if of_caches and group == "Memory":
         return "Cache"
-    return "Applications" if benchmark.startswith("app.") else wording.group_of(benchmark)
+    return "Applications" if benchmark.startswith("app.") else group

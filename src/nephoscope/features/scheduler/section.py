@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from nephoscope.catalog import instruments
 from nephoscope.core import units
 from nephoscope.core.grouping import group_by
 from nephoscope.core.model import Estimate, RunResult
@@ -24,7 +25,7 @@ from nephoscope.report.blocks import (
     items,
 )
 
-BENCHMARKS = ("cpu.gaps",)
+BENCHMARKS = (instruments.CPU_GAPS,)
 
 MAX_STRIPS = 8
 """Targets with a strip of their own; the others are in the tables."""
@@ -50,7 +51,9 @@ def build(result: RunResult) -> Section | None:
     """Share per CPU, the timeline and the distribution of gap lengths."""
     metrics = selection.of_benchmark(result, *BENCHMARKS)
     gaps = _gaps(result)
-    keys = selection.histogram_keys(result, "cpu.gaps", lambda name: name.startswith("gap_length"))
+    keys = selection.histogram_keys(
+        result, instruments.CPU_GAPS, lambda name: name.startswith("gap_length")
+    )
     found = result.part(SchedulerVerdicts)
     schedulers = found.targets if found is not None else ()
     if not metrics and not gaps and not keys and not schedulers:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from nephoscope.catalog import instruments
 from nephoscope.core import units
 from nephoscope.core.model import RunResult
 from nephoscope.features.simulation import tables
@@ -176,7 +177,7 @@ def _hourly(own: Sequence[HourCurve], title: str, axis: str, unit: str, id: str)
 
 def distribution(result: RunResult, deployment: Deployment, name: str, number: int) -> list[Chart]:
     """The CDF of response times by region, with the objective as an upright line."""
-    every = tables.keys_of(result, "sim.geo", deployment, ("region",), _RESPONSE)
+    every = tables.keys_of(result, instruments.SIM_GEO, deployment, ("region",), _RESPONSE)
     keys = [key for key in every if "region" in selection.key_factors(key)] or every
     drawn = charts.cdf(
         result,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nephoscope.catalog import instruments
 from nephoscope.core import units
 from nephoscope.core.model import RunResult
 from nephoscope.features.simulation import charts, tables
@@ -9,7 +10,7 @@ from nephoscope.features.simulation.records import Deployment, Simulation
 from nephoscope.report import wording
 from nephoscope.report.blocks import Block, Section, Sentence
 
-BENCHMARKS = ("sim.geo",)
+BENCHMARKS = (instruments.SIM_GEO,)
 
 MAX_SHOWN = 6
 """Deployments with figures of their own; the comparing table holds all."""

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from nephoscope.catalog import instruments
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import stored_ends
 
-BENCHMARK, METRIC = "net.rtt", "rtt_ns"
+BENCHMARK, METRIC = instruments.NET_RTT, "rtt_ns"
 DRAWN = 200
 """Round trips that stand for a pair: at equally spaced quantiles, so that their shape is kept."""
 

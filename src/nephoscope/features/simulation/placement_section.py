@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nephoscope.catalog import instruments
 from nephoscope.core import units
 from nephoscope.core.model import RunResult
 from nephoscope.features.simulation import choice_charts as charts
@@ -10,7 +11,7 @@ from nephoscope.features.simulation.records import Placement, Simulation
 from nephoscope.report import wording
 from nephoscope.report.blocks import Section, Sentence
 
-BENCHMARKS = ("sim.place",)
+BENCHMARKS = (instruments.SIM_PLACE,)
 
 
 def build(result: RunResult) -> Section | None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from nephoscope.catalog import instruments
 from nephoscope.core.model import (
     Estimate,
     Factors,
@@ -34,7 +35,12 @@ from nephoscope.features.simulation.records import (
 )
 from nephoscope.results.run_data import RunData
 
-GEO, PLACE, SCHEDULER, SELECTION = "sim.geo", "sim.place", "sim.scheduler", "sim.selection"
+GEO, PLACE, SCHEDULER, SELECTION = (
+    instruments.SIM_GEO,
+    instruments.SIM_PLACE,
+    instruments.SIM_SCHEDULER,
+    instruments.SIM_SELECTION,
+)
 
 _KINDS = ("region", "user_base", "site")
 _UNSAID = ("seed",)

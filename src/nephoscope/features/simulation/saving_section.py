@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from nephoscope.catalog import instruments
 from nephoscope.core.model import RunResult
 from nephoscope.features.simulation import choice_charts, tables
 from nephoscope.features.simulation.records import InstanceSelection, Simulation
 from nephoscope.report import charts, wording
 from nephoscope.report.blocks import Block, Column, Section, Sentence, Table
 
-BENCHMARKS = ("sim.selection",)
+BENCHMARKS = (instruments.SIM_SELECTION,)
 
 _TOLD = {
     "saving_ratio": "saving",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from nephoscope.catalog import instruments
 from nephoscope.core.model import RunResult
 from nephoscope.features.simulation import tables
 from nephoscope.features.simulation.records import SimulatedScheduler, Simulation, Track
@@ -12,7 +13,7 @@ from nephoscope.report import charts, selection, timeline, wording
 from nephoscope.report.blocks import Block, Chart, Section, Sentence
 from nephoscope.report.timeline import Lane
 
-BENCHMARKS = ("sim.scheduler",)
+BENCHMARKS = (instruments.SIM_SCHEDULER,)
 
 _LENGTHS = {
     "run_ns": ("Run length", "run length"),

@@ -6,6 +6,7 @@ import asyncio
 import math
 from typing import Any, Literal
 
+from nephoscope.catalog import instruments
 from nephoscope.core.errors import Lacking, RunFailed
 from nephoscope.measure.lab.handle import Lab
 from nephoscope.measure.lab.limits import cgroups, disk, host_limits, memory
@@ -34,7 +35,7 @@ def cap_check(cap_cpus: float) -> Check:
             "interval_ns": PERIOD_US * 1000,
             "duration_ns": (_STARTING + _PERIODS) * PERIOD_US * 1000 + 50_000_000,
         }
-        seen = await trials(lab, "a", "load.cpu", [params] * _TRIALS)
+        seen = await trials(lab, "a", instruments.LOAD_CPU, [params] * _TRIALS)
         return mean([steady(trial, loops) for trial in seen])
 
     period_ms = PERIOD_US / 1000
@@ -61,7 +62,7 @@ def reservation_check(slice_s: float, period_s: float) -> Check:
     share = slice_s / period_s
 
     async def measure(lab: Lab, check: Check) -> CheckMeasurement:
-        seen = await trials(lab, "a", "cpu.gaps", [_params(machine_cpus()[:1])] * _TRIALS)
+        seen = await trials(lab, "a", instruments.CPU_GAPS, [_params(machine_cpus()[:1])] * _TRIALS)
         return mean([value(trial, "obtained_cpus") for trial in seen])
 
     return Check(
@@ -90,7 +91,9 @@ def weight_check(weights: tuple[int, int]) -> Check:
         used = 0.0
         for _ in range(_TRIALS):
             # The kernel shares a CPU in turns of some milliseconds: 500 of them in a window.
-            trials = await together(lab, ("a", "b"), "cpu.gaps", _params(machine_cpus()[:1]))
+            trials = await together(
+                lab, ("a", "b"), instruments.CPU_GAPS, _params(machine_cpus()[:1])
+            )
             a, b = (value(trial, "obtained_cpus") for trial in trials)
             shares.append(a / (a + b))
             used += (a + b) / _TRIALS
@@ -146,7 +149,7 @@ def disk_check(direction: Literal["read", "write"], bytes_per_s: float) -> Check
             "duration_ns": 2_000_000_000,
             "direct": True,
         }
-        seen = await trials(lab, "a", "disk.io", [params] * _TRIALS)
+        seen = await trials(lab, "a", instruments.DISK_IO, [params] * _TRIALS)
         return mean([value(trial, "disk_bytes_per_s") for trial in seen])
 
     return Check(

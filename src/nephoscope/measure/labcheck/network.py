@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from nephoscope.catalog import instruments
 from nephoscope.core.errors import RunFailed
 from nephoscope.core.model import Estimate, Sample
 from nephoscope.measure.lab.handle import Lab
@@ -255,7 +256,7 @@ async def _datagrams(lab: Lab, *, per_s: float, packets: int) -> TargetTrial:
         "same_clock": True,
         "wait_ns": 1_000_000_000,
     }
-    return await between(lab, "net.rtt", params)
+    return await between(lab, instruments.NET_RTT, params)
 
 
 async def _goodput(lab: Lab, way: str, mtu_bytes: int) -> CheckMeasurement:
@@ -264,7 +265,7 @@ async def _goodput(lab: Lab, way: str, mtu_bytes: int) -> CheckMeasurement:
     cgroups.favour(lab.name)
     warm_up_ns = 1_000_000_000
     params = {"direction": way, "duration_ns": 2_000_000_000, "warmup_ns": warm_up_ns}
-    trial = await between(lab, "net.throughput", params)
+    trial = await between(lab, instruments.NET_THROUGHPUT, params)
     scale = 8 / tcp_share(mtu_bytes)
     intervals = _samples(trial, "interval_goodput_bytes_per_s", way)
     parts = [sample.value * scale for sample in intervals if sample.at_ns > warm_up_ns]

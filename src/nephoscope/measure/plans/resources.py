@@ -6,10 +6,12 @@ program may share pages, or march in step, and then show their likeness and not 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
+from nephoscope import catalog
 from nephoscope.catalog import Catalog
 from nephoscope.core.reading.sentences import unknown_name
 
@@ -33,10 +35,7 @@ class Aggressor:
 
 @dataclass(frozen=True, slots=True)
 class Victim:
-    """The benchmark that misses a resource, and the metric that tells.
-
-    params: of one short trial (0.1 to 0.5 s), so that many rounds fit into a minute.
-    """
+    """The benchmark that misses a resource, and the metric that shows it."""
 
     benchmark: str
     metric: str
@@ -63,104 +62,66 @@ class Resource:
         return (self.aggressor.benchmark, *own)
 
 
-_MIB = 1 << 20
+WORDS: Mapping[str, str] = {
+    "cpu": "CPU time",
+    "memory": "memory bandwidth",
+    "cache": "last-level cache",
+    "disk_read": "disk reads",
+    "disk_write": "disk writes",
+    "fsync": "writes made durable",
+    "net_send": "network sending",
+    "net_receive": "network receiving",
+    "packets": "small packets",
+    "switches": "context switches",
+}
+"""Name of each resource in sentences, in the order in which results show them."""
 
-# One thread each, so that a neighbour is one busy program and k neighbours are k of them.
-_TABLE: tuple[Resource, ...] = (
-    Resource(
-        "cpu",
-        "CPU time",
-        Aggressor("load.cpu", {"threads": 1}),
-        Victim("cpu.pi", "pi_digits_per_s", {"threads": 1, "digits": 10_000, "repeats": 2}),
-    ),
-    Resource(
-        "memory",
-        "memory bandwidth",
-        Aggressor("load.memory", {"threads": 1}),
-        Victim(
-            "mem.stream",
-            "stream_bytes_per_s",
-            {
-                "threads": 1,
-                "kernels": ["triad"],
-                "types": ["double"],
-                "bytes_per_array": 64 * _MIB,
-                "laps": 2,
-            },
-        ),
-    ),
-    Resource(
-        "cache",
-        "last-level cache",
-        Aggressor("load.cache", {"threads": 1}),
-        # Beyond the second level of today's cores, within the last level that they share.
-        Victim(
-            "mem.latency",
-            "load_latency_ns",
-            {"lengths": [2 * _MIB], "pages": ["huge"], "time_per_point_ns": 100_000_000},
-        ),
-    ),
-    *(
-        Resource(
-            f"disk_{operation}",
-            f"disk {operation}s",
-            Aggressor("load.disk", {"operation": operation}),
-            Victim(
-                "disk.io",
-                "disk_operations_per_s",
-                {"operation": f"rand{operation}", "duration_ns": 200_000_000},
-            ),
-        )
-        for operation in ("read", "write")
-    ),
-    Resource(
-        "fsync",
-        "writes made durable",
-        Aggressor("load.disk", {"operation": "fsync"}),
-        Victim("disk.sync", "syncs_per_s", {"operations": 100, "duration_ns": 300_000_000}),
-    ),
-    *(
-        Resource(
-            f"net_{direction}",
-            words,
-            Aggressor("load.net", {"direction": direction}),
-            Victim(
-                "net.throughput",
-                "goodput_bytes_per_s",
-                {"direction": way, "duration_ns": 300_000_000, "warmup_ns": 100_000_000},
-            ),
-            network=True,
-        )
-        for direction, words, way in (
-            ("send", "network sending", "up"),
-            ("receive", "network receiving", "down"),
-        )
-    ),
-    Resource(
-        "packets",
-        "small packets",
-        Aggressor("load.packets", {"direction": "send"}),
-        Victim(
-            "net.rtt",
-            "rtt_ns",
-            {"rate_per_s": 1000.0, "duration_ns": 300_000_000, "wait_ns": 100_000_000},
-        ),
-        network=True,
-    ),
-    Resource(
-        "switches",
-        "context switches",
-        Aggressor("load.switches"),
-        Victim("cpu.switch", "switches_per_s", {"duration_ns": 150_000_000}),
-    ),
-    Resource(IDLE, "nothing", Aggressor("load.cpu", {"threads": 1, INTENSITY: 0.0}), None),
-)
+_IDLE_OF = "cpu"
+"""The idle neighbour is the aggressor for this resource, at intensity 0."""
 
-RESOURCES: Mapping[str, Resource] = {one.name: one for one in _TABLE}
-"""Every resource by its name, in the order in which results show them; `idle` comes last."""
-
-NAMES: tuple[str, ...] = tuple(name for name in RESOURCES if name != IDLE)
+NAMES: tuple[str, ...] = tuple(WORDS)
 """The resources that can be taken away."""
+
+
+class _Resources(Mapping[str, Resource]):
+    """Every resource by its name, in the order of `WORDS`; `idle` comes last.
+
+    Aggressors and victims are those that benchmarks declare (`aggressor_for`, `victim_for`); they
+    are read from the catalogue when one is looked up first.
+    """
+
+    @cached_property
+    def _table(self) -> Mapping[str, Resource]:
+        benchmarks = catalog.load().benchmarks.values()
+        aggressors = {
+            each.resource: (spec, Aggressor(spec.id, each.params))
+            for spec in benchmarks
+            for each in spec.aggressor_for
+        }
+        victims = {
+            each.resource: Victim(spec.id, each.metric, each.params)
+            for spec in benchmarks
+            for each in spec.victim_for
+        }
+        table = {}
+        for name, words in WORDS.items():
+            spec, aggressor = aggressors[name]
+            table[name] = Resource(name, words, aggressor, victims[name], network=spec.two_sided)
+        busy = table[_IDLE_OF].aggressor
+        idle = replace(busy, params={**busy.params, INTENSITY: 0.0})
+        return {**table, IDLE: Resource(IDLE, "nothing", idle, None)}
+
+    def __getitem__(self, name: str) -> Resource:
+        return self._table[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*NAMES, IDLE))
+
+    def __len__(self) -> int:
+        return len(NAMES) + 1
+
+
+RESOURCES = _Resources()
 
 
 def resource(name: str) -> Resource:

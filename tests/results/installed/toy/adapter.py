@@ -5,6 +5,7 @@ from __future__ import annotations
 from nephoscope.catalog.adapters.declare import adapter
 from nephoscope.catalog.adapters.frame import Output, ToolCommand
 from nephoscope.catalog.adapters.quantities import Params, figure, whole
+from nephoscope.catalog.meaning import Resource
 
 
 def _command(params: Params) -> ToolCommand:
@@ -18,6 +19,7 @@ def _figures(output: Output) -> dict[str, float]:
 ADAPTER = adapter(
     "toy.sleep",
     "sleep: how long a short sleep takes",
+    resource=Resource.SCHEDULER,
     tool="sleep",
     minimum="5",
     install="apt-get install coreutils",

@@ -17,7 +17,7 @@ use account::UserAccount;
 use nephoscope_linux::clock;
 use nephoscope_linux::signals::on_end_of_parent;
 use nephoscope_wire::lines::Peer;
-use nephoscope_wire::spec::{Param, Spec};
+use nephoscope_wire::spec::{Param, Resource, Spec};
 use program::{input, search_path, ProgramExit, Wrapped};
 use serde::Deserialize;
 use serde_json::json;
@@ -32,7 +32,7 @@ const SPEC: Spec = Spec {
     id: "wrap",
     summary: "A third-party program",
     params: &[Param::text("job", "").doc("Program to run, as JSON.")],
-    ..Spec::EMPTY
+    ..Spec::about(Resource::None)
 };
 
 /// Not in the table of benchmarks: it measures nothing by itself.

@@ -27,7 +27,8 @@ use crate::cli::trial::SimulationTrial;
 use nephoscope_sim::geo::{self, GeoScenario};
 use nephoscope_sim::scenarios::GEO;
 use nephoscope_wire::error::Error;
-use nephoscope_wire::spec::{Metric, Spec, Unit};
+use nephoscope_wire::meaning::{Headline, SummarySettings};
+use nephoscope_wire::spec::{Metric, Resource, Spec, Unit};
 
 pub const SPEC: Spec = Spec {
     id: "sim.geo",
@@ -36,8 +37,9 @@ pub const SPEC: Spec = Spec {
     metrics: &[
         Metric::lower("response_time_mean_ns")
             .headline()
+            .in_summary(Headline::of("Response time, mean").settings(SummarySettings::Whole))
             .doc("Mean response time: overall, by region, user_base, site or hour (UTC)."),
-        Metric::higher("within_objective_ratio").share().headline().doc(
+        Metric::higher("within_objective_ratio").share().headline().in_summary(Headline::of("Requests within objective").settings(SummarySettings::Whole)).doc(
             "Share of all requests with a response within the objective; overall and by region.",
         ),
         Metric::lower("response_time_ns")
@@ -62,7 +64,7 @@ pub const SPEC: Spec = Spec {
     ],
     overhead: "one CPU for a second per some millions of requests",
     source: "Wickremasinghe, Calheiros, Buyya, AINA 2010, for the model behind `compat`",
-    ..Spec::EMPTY
+    ..Spec::about(Resource::None)
 };
 
 pub fn run(trial: &mut SimulationTrial) -> Result<(), Error> {

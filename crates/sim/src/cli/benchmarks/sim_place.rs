@@ -24,7 +24,8 @@ use crate::cli::trial::SimulationTrial;
 use nephoscope_sim::geo::{place, GeoScenario};
 use nephoscope_sim::scenarios::GEO;
 use nephoscope_wire::error::Error;
-use nephoscope_wire::spec::{Metric, Spec};
+use nephoscope_wire::meaning::{Headline, SummarySettings};
+use nephoscope_wire::spec::{Metric, Resource, Spec};
 
 pub const SPEC: Spec = Spec {
     id: "sim.place",
@@ -34,9 +35,11 @@ pub const SPEC: Spec = Spec {
         Metric::higher("within_objective_ratio")
             .share()
             .headline()
+            .in_summary(Headline::of("Requests within objective").settings(SummarySettings::Whole))
             .doc("Share of the responses within the objective with the chosen sites."),
         Metric::lower("cost_usd_per_h")
             .headline()
+            .in_summary(Headline::of("Cost in USD per hour"))
             .doc("Cost of the chosen sites in US dollars per hour."),
         Metric::lower("bound_ratio")
             .share()
@@ -48,7 +51,7 @@ pub const SPEC: Spec = Spec {
     ],
     overhead: "one CPU for some seconds",
     source: "exhaustive search, and local search with a relaxation as bound",
-    ..Spec::EMPTY
+    ..Spec::about(Resource::None)
 };
 
 pub fn run(trial: &mut SimulationTrial) -> Result<(), Error> {

@@ -33,7 +33,7 @@ use nephoscope_sim::random::Distribution;
 use nephoscope_sim::{closed_forms, SECOND};
 use nephoscope_wire::error::Error;
 use nephoscope_wire::params::Params;
-use nephoscope_wire::spec::{Metric, Param, Spec};
+use nephoscope_wire::spec::{Metric, Param, Resource, Spec};
 use nephoscope_wire::writer::Factors;
 
 pub const SPEC: Spec = Spec {
@@ -72,7 +72,7 @@ pub const SPEC: Spec = Spec {
     ],
     overhead: "one CPU for some tenths of a second a million requests",
     source: "Kleinrock, Queueing Systems I (1975); Harchol-Balter, Performance Modeling (2013)",
-    ..Spec::EMPTY
+    ..Spec::about(Resource::None)
 };
 
 /// Stages of `erlang`.

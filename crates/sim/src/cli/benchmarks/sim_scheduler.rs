@@ -27,7 +27,8 @@ use crate::cli::trial::SimulationTrial;
 use nephoscope_sim::scenarios::SCHEDULER;
 use nephoscope_sim::scheduler::scenario::{run as simulate, SchedulerScenario};
 use nephoscope_wire::error::Error;
-use nephoscope_wire::spec::{Metric, Spec, Unit};
+use nephoscope_wire::meaning::{Headline, SummarySettings};
+use nephoscope_wire::spec::{Metric, Resource, Spec, Unit};
 
 pub const SPEC: Spec = Spec {
     id: "sim.scheduler",
@@ -37,6 +38,7 @@ pub const SPEC: Spec = Spec {
         Metric::higher("cpu_share_ratio")
             .share()
             .headline()
+            .in_summary(Headline::of("CPU share").settings(SummarySettings::Each))
             .doc("CPU share of a virtual CPU; factors vm and vcpu."),
         Metric::higher("run_ns").histogram().doc("Lengths of complete runs."),
         Metric::lower("wait_ns").histogram().doc("Lengths of complete waits."),
@@ -57,7 +59,7 @@ pub const SPEC: Spec = Spec {
     ],
     overhead: "one CPU for a second per some millions of scheduling events",
     source: "Xen 4.1.1 and its documentation; Linux kernel documentation (scheduler)",
-    ..Spec::EMPTY
+    ..Spec::about(Resource::None)
 };
 
 pub fn run(trial: &mut SimulationTrial) -> Result<(), Error> {

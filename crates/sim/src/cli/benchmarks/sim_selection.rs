@@ -30,7 +30,8 @@ use crate::cli::trial::SimulationTrial;
 use nephoscope_sim::scenarios::SELECTION;
 use nephoscope_sim::selection::{self, formulas, SelectionScenario};
 use nephoscope_wire::error::Error;
-use nephoscope_wire::spec::{Metric, Spec, Unit};
+use nephoscope_wire::meaning::{Headline, SummarySettings};
+use nephoscope_wire::spec::{Metric, Resource, Spec, Unit};
 use serde_json::json;
 
 pub const SPEC: Spec = Spec {
@@ -40,6 +41,7 @@ pub const SPEC: Spec = Spec {
     metrics: &[
         Metric::higher("saving_ratio")
             .headline()
+            .in_summary(Headline::of("Saving").settings(SummarySettings::Whole))
             .doc("Mean saving relative to the cost without selection."),
         Metric::higher("fleet_saving_ratio").histogram().doc("Savings of the fleets."),
         Metric::lower("losing_fleets_ratio")
@@ -68,7 +70,7 @@ pub const SPEC: Spec = Spec {
     ],
     overhead: "one CPU for about a second a million fleets",
     source: "Zhuang (2012), section 5.2; Farley et al., SoCC 2012; DeGroot (1970), chapter 13",
-    ..Spec::EMPTY
+    ..Spec::about(Resource::None)
 };
 
 pub fn run(trial: &mut SimulationTrial) -> Result<(), Error> {

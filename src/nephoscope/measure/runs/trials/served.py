@@ -10,13 +10,6 @@ from nephoscope.measure.targets import TargetTrial
 
 SENT, COMPLETED = "sent_count", "completed_count"
 
-SERVED: Mapping[str, str] = {
-    "http.serve": "answered_count",
-    "http.nginx": "served_count",
-    "http.apache": "served_count",
-}
-"""Server -> its counter of responses, over all kinds of requests."""
-
 
 def unequal_counts(
     servers: Sequence[str], clients: Mapping[str, TargetTrial], loads: Sequence[Load]
@@ -32,7 +25,9 @@ def unequal_counts(
     samples = [sample for trial in clients.values() for sample in trial.samples]
     sent, completed = _sum(samples, SENT), _sum(samples, COMPLETED)
     served = sum(
-        _sum(load.samples, SERVED[load.spec.id]) for load in running if load.spec.id in SERVED
+        _sum(load.samples, load.spec.response_counter)
+        for load in running
+        if load.spec.response_counter
     )
     if completed <= served <= sent:
         return ""

@@ -44,22 +44,6 @@ class Reason(NamedTuple):
     sentence: str
 
 
-class LoadIdentity(NamedTuple):
-    """Metrics of one closed loop: throughput X, latency R, and the parameter with its depth N."""
-
-    rate: str
-    latency: str
-    depth: str
-
-
-LOAD_IDENTITIES: Mapping[str, Sequence[LoadIdentity]] = {
-    "disk.io": (
-        LoadIdentity("disk_operations_per_s", "disk_latency_ns", "queue_depth"),
-        LoadIdentity("cached_operations_per_s", "cached_latency_ns", "queue_depth"),
-    ),
-}
-
-
 def reasons(
     spec: BenchmarkSpec,
     params: Mapping[str, Any],
@@ -126,7 +110,9 @@ def _swapped(counters: Mapping[str, Any]) -> Reason | None:
 def _load_identity(
     spec: BenchmarkSpec, params: Mapping[str, Any], samples: Sequence[Sample]
 ) -> Iterator[Reason]:
-    for law in LOAD_IDENTITIES.get(spec.id, ()):
+    for law in spec.closed_loops:
+        if not law.depth:
+            continue  # one at a time: nothing is kept in flight that could fall short
         rates = [sample.value for sample in samples if sample.metric == law.rate]
         latencies = [sample for sample in samples if sample.metric == law.latency]
         seen = sum(sample.count for sample in latencies)

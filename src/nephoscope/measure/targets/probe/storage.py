@@ -6,9 +6,10 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from nephoscope.catalog import instruments
 from nephoscope.core.programs import PROBE, STORAGE
 
-BENCHMARK = "storage.transfer"
+BENCHMARK = instruments.STORAGE_TRANSFER
 
 CREDENTIALS = {
     "s3": ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"),
