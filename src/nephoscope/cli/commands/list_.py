@@ -17,7 +17,7 @@ from nephoscope.cli.kit.options import argument
 from nephoscope.core import units
 
 if TYPE_CHECKING:
-    from nephoscope.catalog import BenchmarkSpec, MetricSpec, ParamSpec
+    from nephoscope.catalog import MetricSpec, ParamSpec
 
 _WORTH_SCALING = {"ns", "bytes"}
 

@@ -67,6 +67,7 @@ def compare(args: _CompareArguments) -> int:
     paired by round. With --interleave, A and B are targets (as for `survey --target`), plan files
     or runs.
     """
+    from nephoscope.features.comparison.result import ComparisonRules
 
     rules = ComparisonRules(
         margin=args.margin, confidence=args.confidence, metrics=frozenset(args.metrics)

@@ -85,6 +85,7 @@ def capacity(args: _CapacityArguments) -> int:
     """
     from nephoscope.core.reading import yamltext
     from nephoscope.features.load import capacity as search
+    from nephoscope.features.load.objective import LatencyObjective
     from nephoscope.measure.targets.kinds import parse
     from nephoscope.store import Store
 
