@@ -115,7 +115,7 @@ def hosts_of(context: click.Context) -> Iterable[str]:
     from nephoscope.measure.lab.provisioner import LABS
     from nephoscope.measure.provisioning import UP
 
-    for lab in LABS.found():
+    for lab in LABS.existing():
         if lab.state == UP:
             yield from (f"{lab.name}/{host}" for host in LABS.open(lab.name).hosts)
 
