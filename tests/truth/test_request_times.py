@@ -294,7 +294,10 @@ def test_the_kernel_accounts_the_cpu_time_of_the_generator(benchmark: str) -> No
 @pytest.mark.parametrize(
     "waiting",
     [
-        pytest.param({"rate_per_s": 200.0, "spin_ns": 10_000_000}, id="until it sends"),
+        pytest.param(
+            {"arrivals": "constant", "rate_per_s": 200.0, "spin_ns": 10_000_000},
+            id="until it sends",
+        ),
         pytest.param({"response_spin_ns": 10_000_000, "connections": 1}, id="for responses"),
     ],
 )
