@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from doctest import ELLIPSIS, NORMALIZE_WHITESPACE, OutputChecker
 from pathlib import Path
@@ -35,22 +35,25 @@ class Copy:
 
     @classmethod
     def make(cls, folder: Path) -> Copy:
-        """Copies all but what git ignores, and what of the programs and contracts was built."""
+        """Copies all but what git ignores, and what was built of programs, contracts and pages."""
         copy = cls(folder)
-        built = ("src", "tools", "docs/reference/generated", "target/static")
-        names = [
-            *_listed("--cached", "--others", "--exclude-standard"),
-            *_listed("--others", "--ignored", "--exclude-standard", "--", *built),
-        ]
-        present = "\0".join(name for name in names if (ROOT / name).exists())
-        words = ["xargs", "-0", "cp", "-a", "--parents", "-t", str(folder)]
-        subprocess.run(words, cwd=ROOT, input=present, text=True, check=True)
+        copy._add(_listed("--cached", "--others", "--exclude-standard"))
+        copy.add_built("src", "tools", "docs/reference/generated")
         copy._set_up()
         copy.run(
             "git init -q && git add -A && "
             "git -c user.name=x -c user.email=x@localhost commit -q -m Copy"
         )
         return copy
+
+    def add_built(self, *folders: str) -> None:
+        """Copies what git ignores in these folders, with the times of the files."""
+        self._add(_listed("--others", "--ignored", "--exclude-standard", "--", *folders))
+
+    def _add(self, names: Iterable[str]) -> None:
+        present = "\0".join(name for name in names if (ROOT / name).exists())
+        words = ["xargs", "-0", "-r", "cp", "-a", "--parents", "-t", str(self.folder)]
+        subprocess.run(words, cwd=ROOT, input=present, text=True, check=True)
 
     def _set_up(self) -> None:
         """Makes what `make check` makes, from the environment that runs this test."""

@@ -1,4 +1,4 @@
-"""The platforms of lab hosts. To add one: a file in platforms/, and its entry in `TABLE`."""
+"""The platforms of lab hosts: docs/contributing/lab-platform.md describes how to add one."""
 
 from __future__ import annotations
 
