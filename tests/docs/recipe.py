@@ -140,6 +140,11 @@ class Copy:
         """The lines of git about files that are new or changed."""
         return self.run(STATUS).splitlines()
 
+    def check_style(self) -> None:
+        """Refuses texts that `make check` would: format and lint of Python."""
+        ruff = Path(sys.executable).with_name("ruff")
+        self.run(f"{ruff} format --check . && {ruff} check .")
+
     def reset(self) -> None:
         """Makes the copy what it was."""
         self.run("git reset -q --hard && git clean -fdq && rm -rf nephoscope-store")

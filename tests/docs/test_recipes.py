@@ -56,6 +56,7 @@ def test_a_recipe_leads_to_what_its_commands_print(copy: recipe.Copy, name: str)
     first, last_part, _ = text.partition(recipe.LAST_PART)
     assert last_part
     assert copy.follow(first) >= 3
+    copy.check_style()
     named = recipe.files_named(text)
     assert copy.touched() == [line for line in named if "contracts/" not in line]
 
@@ -66,7 +67,8 @@ def test_a_whole_recipe_passes_its_tests_and_names_every_file(copy: recipe.Copy,
     if name == "benchmark":
         # So that cargo builds only what the recipe changes.
         copy.add_built("target/static")
-    assert copy.follow(page(name)) >= 6
+    assert copy.follow(page(name)) >= 4
+    copy.check_style()
 
 
 def test_a_recipe_touches_two_places_of_the_program() -> None:
