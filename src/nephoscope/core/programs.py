@@ -79,8 +79,8 @@ def find(
     built = package.parents[1] / "target" / "release" / name
     if built.is_file():
         return _usable(built, machine, "The source tree has", command)
-    others = sorted(path.parent.name for path in package.glob(f"_probe/*/{name}"))
-    has = f"; this package has it for {', '.join(others)}" if others else ""
+    architectures = sorted(path.parent.name for path in package.glob(f"_probe/*/{name}"))
+    has = f"; this package has it for {', '.join(architectures)}" if architectures else ""
     raise Lacking(
         f"There is no {name} for {machine}{has}.",
         f"Build it in the source tree: `{command}`.",

@@ -124,11 +124,11 @@ def _quantiles(steps: Sequence[tuple[float, float, int]], unit: str) -> list[str
 
 def dots(metrics: Sequence[MetricResult], *, id: str, title: str, caption: str = "") -> Chart:
     """Values of one unit as dots with their intervals."""
-    names = _distinct_names([(one.metric, one.target, one.factors) for one in metrics])
+    names = _distinct_names([(metric.metric, metric.target, metric.factors) for metric in metrics])
     one_name = len({metric.metric for metric in metrics}) == 1
     estimates = [metric.estimate for metric in metrics]
     unit = estimates[0].unit
-    values = [one.value for one in estimates]
+    values = [estimate.value for estimate in estimates]
     axis = wording.metric_name(metrics[0].metric) if one_name else "value"
     wide = min(values) > 0 and max(values) / min(values) > 30
     # Dots need no zero, and on an axis from zero the intervals of steady figures would vanish.
@@ -144,8 +144,8 @@ def dots(metrics: Sequence[MetricResult], *, id: str, title: str, caption: str =
         for name, estimate in zip(names, estimates, strict=True)
     ]
     table = Table(estimate_columns("what"), tuple(rows))
-    told = all(metric.headline for metric in metrics)  # in the tables of what is delivered
-    return Chart(id, title, figure, table, caption, repeats=told)
+    is_repeated = all(metric.headline for metric in metrics)  # in the tables of what is delivered
+    return Chart(id, title, figure, table, caption, repeats=is_repeated)
 
 
 def by_unit(metrics: Sequence[MetricResult], benchmark: str) -> list[Chart]:
@@ -207,9 +207,11 @@ def sweep_curves(
     for name, sweep in zip(names, sweeps, strict=True):
         estimates = [point.estimate for point in sweep.points]
         points = list(zip(map(x_text, sweep.x), estimates, strict=True))
-        hover = [f"{name}, {place}: {wording.estimate_text(one)}" for place, one in points]
+        hover = [
+            f"{name}, {place}: {wording.estimate_text(estimate)}" for place, estimate in points
+        ]
         curves.append(figures.curve_of(name, sweep.x, estimates, hover))
-        rows += [(name, place, *wording.estimate_cells(one)) for place, one in points]
+        rows += [(name, place, *wording.estimate_cells(estimate)) for place, estimate in points]
     return names, curves, tuple(rows)
 
 

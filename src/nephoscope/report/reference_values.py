@@ -141,14 +141,18 @@ def section_of(
     """Returns the comparison of a machine with this fingerprint with those of its class."""
     architecture = facts.text(known, "kernel.arch") or "an unknown architecture"
     cpus = _cpus(known)
-    alike = [one for one in machines if (one.architecture, one.cpus) == (architecture, cpus)]
+    alike = [
+        machine
+        for machine in machines
+        if (machine.architecture, machine.cpus) == (architecture, cpus)
+    ]
     listed = [metric for metric in result.metrics if any(_line(metric) in m.medians for m in alike)]
     chosen = summary.choose(listed)
     if not chosen and not result.run.plan.startswith("survey"):
         return None
     of_class = f"{wording.clean(architecture)} with {wording.plural(cpus, 'CPU')}"
     surveys = sum(machine.surveys for machine in machines)
-    until = max((one.date for one in machines), default="no date")
+    until = max((machine.date for machine in machines), default="no date")
     size = f"{wording.plural(len(machines), 'machine')} ({wording.plural(surveys, 'survey')}"
     sentence = (
         f"The reference data has {size}, until {until}); "
@@ -171,7 +175,7 @@ def section_of(
         "Reference: median of the machines' medians; range: their minimum and maximum, of a single "
         "machine those of its surveys."
     )
-    sources = Items(tuple(Item(_source(one)) for one in alike))
+    sources = Items(tuple(Item(_source(reference)) for reference in alike))
     blocks = (Sentence(sentence), Table(head, rows, caption), sources)
     return Section("reference", "Reference values", blocks)
 
@@ -190,7 +194,11 @@ def _source(machine: ReferenceMachine) -> str:
 def _row(
     label: str, setting: str, metric: MetricResult, alike: Sequence[ReferenceMachine], ranked: bool
 ) -> tuple[str, ...]:
-    every = [one.medians[_line(metric)] for one in alike if _line(metric) in one.medians]
+    every = [
+        reference.medians[_line(metric)]
+        for reference in alike
+        if _line(metric) in reference.medians
+    ]
     medians = [statistics.median(surveys) for surveys in every]
     spread = medians if len(medians) > 1 else every[0]
     unit = metric.estimate.unit
@@ -211,6 +219,9 @@ def _rank(metric: MetricResult, medians: Sequence[float]) -> str:
     low, high = metric.estimate.low, metric.estimate.high
     if low is None or high is None or metric.better is Better.NONE:
         return "–"
-    below, above = (sum(one < low for one in medians), sum(one > high for one in medians))
+    below, above = (
+        sum(median < low for median in medians),
+        sum(median > high for median in medians),
+    )
     better, worse = (below, above) if metric.better is Better.HIGHER else (above, below)
     return f"better than {better}, worse than {worse} of {len(medians)}"

@@ -128,8 +128,8 @@ def _print_tiles(console: Console, block: Tiles) -> None:
     for _ in head:
         grid.add_column(justify="right", no_wrap=True)
     numbers = [(tile.value, tile.interval, tile.n) for tile in block.tiles]
-    taken = sum(2 + max(map(cell_len, column)) for column in zip(head, *numbers, strict=True))
-    room = max(_MIN_TEXT, console.width - 2 - taken)
+    used_width = sum(2 + max(map(cell_len, column)) for column in zip(head, *numbers, strict=True))
+    room = max(_MIN_TEXT, console.width - 2 - used_width)
     console.print()
     grid.add_row("", *(Text(title, style="dim") for title in head))
     for tile, (value, interval, n) in zip(block.tiles, numbers, strict=True):

@@ -42,7 +42,7 @@ class _Adapters(Mapping[str, Adapter]):
 
     @cached_property
     def _every(self) -> dict[str, Adapter]:
-        return {**_OWN, **{one.spec.id: one for one in adapters_of_other_packages()}}
+        return {**_OWN, **{adapter.spec.id: adapter for adapter in adapters_of_other_packages()}}
 
     def __getitem__(self, name: str) -> Adapter:
         return _OWN.get(name) or self._every[name]

@@ -19,7 +19,10 @@ def table(result: RunResult) -> str:
     blocks: dict[str, list[MetricResult]] = {}
     for line in result.metrics:
         blocks.setdefault(_head(line.benchmark, line.factors, line.target, result), []).append(line)
-    parts = [result.run.question, *(f"{head}\n{_lines(found)}" for head, found in blocks.items())]
+    parts = [
+        result.run.question,
+        *(f"{head}\n{_lines(metrics)}" for head, metrics in blocks.items()),
+    ]
     parts.extend(_notes(result))
     parts.append(wording.run_line(result))
     return "\n\n".join(part for part in parts if part)
@@ -31,9 +34,9 @@ def _head(benchmark: str, factors: Factors, target: str, result: RunResult) -> s
     return f"{benchmark}{f' ({levels})' if levels else ''}{where}"
 
 
-def _lines(found: Sequence[MetricResult]) -> str:
+def _lines(metrics: Sequence[MetricResult]) -> str:
     rows = []
-    for line in found:
+    for line in metrics:
         estimate = line.estimate
         text = units.format_interval(estimate.value, estimate.low, estimate.high, estimate.unit)
         value, _, ends = text.partition(" [")
@@ -51,8 +54,8 @@ def _lines(found: Sequence[MetricResult]) -> str:
 
 def _notes(result: RunResult) -> list[str]:
     """Findings, warnings of metrics, notes on the data, excluded trials: a sentence each."""
-    told = [one.sentence for one in result.findings if one.severity in _STATED]
-    told += wording.by_kind(
+    notes = [finding.sentence for finding in result.findings if finding.severity in _STATED]
+    notes += wording.by_kind(
         [
             (wording.metric_name(line.metric), note)
             for line in result.metrics
@@ -60,11 +63,11 @@ def _notes(result: RunResult) -> list[str]:
             if note
         ]
     )
-    told += [f"Note: {sentence}" for sentence in result.refused]
-    told += wording.exclusions_by_reason(result)
+    notes += [f"Note: {sentence}" for sentence in result.refused]
+    notes += wording.exclusions_by_reason(result)
     return [
         "\n".join(
             textwrap.fill(f"! {note}", output.width(), subsequent_indent="  ")
-            for note in dict.fromkeys(told)
+            for note in dict.fromkeys(notes)
         )
     ]

@@ -55,7 +55,10 @@ def environment_of(
 
 def differences_between(a: SideEnvironment, b: SideEnvironment) -> tuple[Difference, ...]:
     """Returns what differs, the machine's facts first; nothing on a fact that neither side has."""
-    sides = [_facts(one) | dict(one.versions) | dict(one.parameters) for one in (a, b)]
+    sides = [
+        _facts(environment) | dict(environment.versions) | dict(environment.parameters)
+        for environment in (a, b)
+    ]
     names = dict.fromkeys([*sides[0], *sides[1]])
     rows = ((name, *(side.get(name) or "unknown" for side in sides)) for name in names)
     return tuple(Difference(*row) for row in rows if row[1] != row[2])

@@ -44,9 +44,13 @@ def pool_dependence(pairs: Iterable[tuple[WatchedLine, Mapping[AppliedLoad, Pair
         # Metrics of one benchmark come from the same trials and share their noise.
         trials = line.victim.target, line.victim.benchmark
         for load, own in by_load.items():
-            taken = [one.loaded / one.quiet for one in own.triples if one.quiet]
-            after = [one.after / one.before for one in own.triples if one.before and one.after]
-            groups[*trials, load, "loaded"].append(taken)
+            ratios = [triple.loaded / triple.quiet for triple in own.triples if triple.quiet]
+            after = [
+                triple.after / triple.before
+                for triple in own.triples
+                if triple.before and triple.after
+            ]
+            groups[*trials, load, "loaded"].append(ratios)
             groups[*trials, load, "after"].append(after)
     return dependence.shared([values for values in group if values] for group in groups.values())
 

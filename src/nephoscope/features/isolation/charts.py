@@ -87,26 +87,26 @@ def _square(cell: Cell, row: str) -> Square:
 
 def responses(heat: Sequence[DoseResponse]) -> list[Chart]:
     """A figure for each victim that responds at all: factor over what the load reached."""
-    groups = group_by(heat, lambda one: id(one.victim))
-    names = tables.victim_names([one.victim for one in heat])
+    groups = group_by(heat, lambda response: id(response.victim))
+    names = tables.victim_names([response.victim for response in heat])
     charts = []
     for number, own in enumerate(groups.values()):
-        if all(one.response.word == "flat" for one in own):
+        if all(response.response.word == "flat" for response in own):
             continue
         shown = sorted(own, key=_reach, reverse=True)[: selection.MAX_CURVES]
         charts.append(_responses(names[id(own[0].victim)], shown, len(own), number))
     return charts[:MAX_CHARTS]
 
 
-def _reach(one: DoseResponse) -> float:
-    return max((point.factor.value for point in one.points if point.factor), default=0.0)
+def _reach(response: DoseResponse) -> float:
+    return max((point.factor.value for point in response.points if point.factor), default=0.0)
 
 
 def _responses(name: str, drawn: Sequence[DoseResponse], of: int, number: int) -> Chart:
     curves, rows = [], []
-    for one in drawn:
-        label = tables.resource_name(one.resource) + tables.concurrent(one.neighbours)
-        points = [point for point in one.points if point.factor is not None]
+    for response in drawn:
+        label = tables.resource_name(response.resource) + tables.concurrent(response.neighbours)
+        points = [point for point in response.points if point.factor is not None]
         at = [point.achieved.value if point.achieved else point.asked for point in points]
         kept = [wording.plain(point.factor) for point in points if point.factor]
         hover = [
@@ -181,12 +181,12 @@ def _violins(name: str, cells: Sequence[Cell], number: int) -> Chart:
     head = (*Column.texts("load", "phase"), *Column.numbers("minimum", "median", "maximum", "n"))
     rows = tuple(
         (
-            one.place,
-            one.phase,
-            *(units.format_value(of(one.values), victim.unit) for of in (min, median, max)),
-            str(len(one.values)),
+            group.place,
+            group.phase,
+            *(units.format_value(of(group.values), victim.unit) for of in (min, median, max)),
+            str(len(group.values)),
         )
-        for one in groups
+        for group in groups
     )
     return Chart(
         f"isolation-around-{number}",
@@ -201,10 +201,10 @@ def _violins(name: str, cells: Sequence[Cell], number: int) -> Chart:
 
 def _phases(cell: Cell) -> dict[str, list[float]]:
     sides = {
-        BEFORE: [one.before for one in cell.rounds if one.before is not None],
-        DURING: [one.loaded for one in cell.rounds],
-        AFTER: [one.after for one in cell.rounds if one.after is not None],
+        BEFORE: [triple.before for triple in cell.rounds if triple.before is not None],
+        DURING: [triple.loaded for triple in cell.rounds],
+        AFTER: [triple.after for triple in cell.rounds if triple.after is not None],
     }
     if sides[BEFORE] or sides[AFTER]:
         return sides
-    return {BASELINE: [one.quiet for one in cell.rounds], DURING: sides[DURING]}
+    return {BASELINE: [triple.quiet for triple in cell.rounds], DURING: sides[DURING]}

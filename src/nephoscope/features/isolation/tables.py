@@ -120,23 +120,23 @@ def recovery(cells: Sequence[Cell]) -> list[Block]:
     return [Heading("Recovery after the load"), Sentence(text, roomy=True), Table(head, rows)]
 
 
-def responses(found: Sequence[DoseResponse]) -> list[Block]:
+def responses(dose_responses: Sequence[DoseResponse]) -> list[Block]:
     """Word, slope, test and Krebs' metric of each victim and resource."""
-    names = victim_names([one.victim for one in found])
+    names = victim_names([dose_response.victim for dose_response in dose_responses])
     head = (
         *Column.head(("victim", "load", "response"), ("slope", "interval", "n")),
         *(Column(title, True, roomy=True) for title in ("p", "I_QoS")),
     )
     rows = tuple(
         (
-            names[id(one.victim)],
-            resource_name(one.resource) + concurrent(one.neighbours),
-            one.response.word,
-            *wording.ratio_cells(one.response.slope),
-            f"{one.response.trend.p:.2g}" if one.response.trend else "–",
-            one_cell(one.i_qos),
+            names[id(dose_response.victim)],
+            resource_name(dose_response.resource) + concurrent(dose_response.neighbours),
+            dose_response.response.word,
+            *wording.ratio_cells(dose_response.response.slope),
+            f"{dose_response.response.trend.p:.2g}" if dose_response.response.trend else "–",
+            one_cell(dose_response.i_qos),
         )
-        for one in found[:MAX_ROWS]
+        for dose_response in dose_responses[:MAX_ROWS]
     )
     text = (
         "Slope: change of the factor from no load to full load (Theil-Sen within each "
@@ -146,26 +146,28 @@ def responses(found: Sequence[DoseResponse]) -> list[Block]:
     return [Heading("Dose-response"), Sentence(text, roomy=True), Table(head, rows)]
 
 
-def indices(found: Sequence[Index]) -> list[Block]:
+def indices(every_index: Sequence[Index]) -> list[Block]:
     """The index of each resource, by the victim that stands for it; the others folded away."""
-    names = victim_names([one.victim for one in found])
+    names = victim_names([index.victim for index in every_index])
     head = Column.head(("resource",), ("index", "interval", "n"), ("by",))
     head += Column.numbers("fairness (Jain)")
-    chosen = sorted((one for one in found if one.chosen), key=lambda one: one.index.value)
+    chosen = sorted(
+        (index for index in every_index if index.chosen), key=lambda index: index.index.value
+    )
     text = (
         "1: full load causes no slowdown. 0: the slowdown equals fair sharing with that "
         "number of neighbours. Below 0: the victim gets less than its fair share. Computed "
         "from the victim of the same resource if measured, otherwise (*) from the victim "
         "with the largest loss."
     )
-    rest = [one for one in found if not one.chosen]
+    rest = [index for index in every_index if not index.chosen]
     blocks: list[Block] = [
         Heading("Isolation index"),
         Sentence(text, roomy=True),
-        Table(head, tuple(_index(one, names) for one in chosen)),
+        Table(head, tuple(_index(index, names) for index in chosen)),
     ]
     if rest:
-        rows = tuple(_index(one, names) for one in rest[:MAX_ROWS])
+        rows = tuple(_index(index, names) for index in rest[:MAX_ROWS])
         blocks.append(Table(head, rows, "Isolation index of the other victims", collapsed=True))
     return blocks
 
@@ -180,19 +182,22 @@ def _index(index: Index, names: Mapping[int, str]) -> tuple[str, ...]:
     )
 
 
-def named(found: Sequence[NamedLoad]) -> list[Block]:
+def named(named_loads: Sequence[NamedLoad]) -> list[Block]:
     """The resource that the victims' losses name, beside the one that was taken."""
     head = Column.texts("loaded resource", "identified as", "correct", "affected victims")
     rows = tuple(
         (
             wording.clean(
-                f"{one.resource} at {100 * one.intensity:g} %{concurrent(one.neighbours)}"
+                f"{named_load.resource} at {100 * named_load.intensity:g} %"
+                f"{concurrent(named_load.neighbours)}"
             ),
-            wording.clean(one.word),
-            "yes" if one.word == ("none" if one.resource == IDLE else one.resource) else "no",
-            wording.clean(", ".join(one.lost) or "nothing"),
+            wording.clean(named_load.word),
+            "yes"
+            if named_load.word == ("none" if named_load.resource == IDLE else named_load.resource)
+            else "no",
+            wording.clean(", ".join(named_load.lost) or "nothing"),
         )
-        for one in found[:MAX_ROWS]
+        for named_load in named_loads[:MAX_ROWS]
     )
     text = (
         "The pattern of losses identifies the contended resource without knowledge of the "

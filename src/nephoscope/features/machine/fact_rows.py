@@ -137,8 +137,8 @@ def _clock(known: Any) -> str:
     if source is None:
         return ""
     offered = [str(word) for word in facts.items(known, "clock.available_sources") or []]
-    others = [word for word in offered if word != source]
-    return f"{source} (also available: {', '.join(others)})" if others else source
+    alternatives = [word for word in offered if word != source]
+    return f"{source} (also available: {', '.join(alternatives)})" if alternatives else source
 
 
 def _kernel(known: Any) -> str:
@@ -172,8 +172,8 @@ def _mitigation_summary(known: Any) -> str:
         ("not affected", "not affected"),
     )
     counts = [(sum(s.startswith(start) for s in states), word) for start, word in kinds]
-    other = len(states) - sum(count for count, _ in counts)
-    counts.append((other, "other"))
+    uncounted = len(states) - sum(count for count, _ in counts)
+    counts.append((uncounted, "other"))
     return ", ".join(f"{count} {word}" for count, word in counts if count)
 
 

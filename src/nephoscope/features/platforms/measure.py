@@ -93,7 +93,10 @@ class PlatformMeasurement:
         if not usable:
             raise RunFailed(
                 "None of the platforms runs on this machine.",
-                " ".join(f"{one.platform}: {one.reason} {one.next_step}" for one in unavailable),
+                " ".join(
+                    f"{platform.platform}: {platform.reason} {platform.next_step}"
+                    for platform in unavailable
+                ),
             )
         for name in usable:
             await PLATFORMS[name].prepare(self.say)

@@ -135,7 +135,10 @@ class Alternatives:
         if not excluded:
             return pair
         self.excluded.append(excluded)
-        left, right = (replace(one, line=exclusions.as_measured(one.line)) for one in (a, b))
+        left, right = (
+            replace(measurement, line=exclusions.as_measured(measurement.line))
+            for measurement in (a, b)
+        )
         return weaker(pair, self.compare(left, right, prior))
 
     def without_selections(
@@ -227,8 +230,8 @@ def _check_pairs(rows: Iterable[Mapping[str, Measurement]]) -> list[Mapping[str,
 
 
 def _single(label: str, only: Measurement, alternatives: Alternatives) -> str:
-    others = (name for name in alternatives.names if name != only.alternative)
-    reasons = {name: alternatives.reason(name, only.line) for name in others}
+    absent = (name for name in alternatives.names if name != only.alternative)
+    reasons = {name: alternatives.reason(name, only.line) for name in absent}
     known = [f"; {name}: {text}" for name, text in reasons.items() if text != NOT_MEASURED]
     return f"{label} of '{only.alternative}'{''.join(known)}"
 

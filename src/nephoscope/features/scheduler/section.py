@@ -146,7 +146,7 @@ def _fit_table(fit: Fit) -> list[Block]:
 def _obtained(one: Scheduler) -> list[Block]:
     rows = tuple(
         (
-            pictures.KINDS.get(obtained.look, wording.clean(obtained.look)),
+            pictures.KINDS.get(obtained.window, wording.clean(obtained.window)),
             "unpinned" if obtained.cpu is None else f"CPU {obtained.cpu}",
             str(obtained.processes),
             ", ".join(wording.percent(share, 3) for share in obtained.share),

@@ -72,7 +72,7 @@ class RunEstimate:
     @property
     def guessed(self) -> int:
         """Settings whose time is a guess."""
-        return sum(one.how == GUESSED for one in self.settings.values())
+        return sum(setting.how == GUESSED for setting in self.settings.values())
 
     def to_json(self) -> dict[str, Any]:
         """The object of `run --dry-run --json`."""
@@ -116,7 +116,7 @@ def _points(spec: BenchmarkSpec, params: Mapping[str, Any]) -> int:
     lists = [
         params.get(param.id, param.default) for param in spec.params if param.type == "int_list"
     ]
-    return max((len(found) for found in lists if found), default=POINTS)
+    return max((len(points) for points in lists if points), default=POINTS)
 
 
 def estimate(
@@ -128,9 +128,10 @@ def estimate(
     """Trials, time and money of a plan whose settings these are."""
     targets = {target.name: target for target in plan.targets}
     times = {
-        one.index: _setting_time(one, targets, catalog, earlier_runs or {}) for one in settings
+        setting.index: _setting_time(setting, targets, catalog, earlier_runs or {})
+        for setting in settings
     }
-    rounds = {one.index: plan.repeat_of(one.entry) for one in settings}
+    rounds = {setting.index: plan.repeat_of(setting.entry) for setting in settings}
     warm = {setting.index: _warm_up(plan, setting) for setting in settings}
     least = _trials(plan, settings, {index: repeat.min for index, repeat in rounds.items()}, warm)
     most = _trials(plan, settings, {index: repeat.max for index, repeat in rounds.items()}, warm)
@@ -240,7 +241,11 @@ def _trials(
 
     A quiet one goes on as long as one around which it stands, with a trial more for each of them.
     """
-    once = {(one.index, name): rounds[one.index] for one in settings for name in one.targets}
+    once = {
+        (setting.index, name): rounds[setting.index]
+        for setting in settings
+        for name in setting.targets
+    }
     trials = dict(once)
     for noisy, calm in baseline_of(plan, settings).items():
         trials[calm] += once[noisy] + max(0, once[noisy] - once[calm])
@@ -291,7 +296,9 @@ def _changes_s(plan: Plan, settings: Sequence[Setting]) -> float:
     total, nest = 0.0, plan.design.nest
     for path in {path for s in settings for path in s.conditions if path.endswith(".platform")}:
         levels = {str(s.conditions[path]) for s in settings if path in s.conditions}
-        rounds = max(plan.repeat_of(one.entry).min + _warm_up(plan, one) for one in settings)
+        rounds = max(
+            plan.repeat_of(setting.entry).min + _warm_up(plan, setting) for setting in settings
+        )
         if nest is not None and nest.boots > 1:
             rounds = nest.boots
         if len(levels) > 1:

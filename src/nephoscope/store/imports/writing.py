@@ -41,7 +41,8 @@ def left_out_sentence(left_out: Sequence[str]) -> str:
     more = f"; and {count - _NAMED:,} more" if count > _NAMED else ""
     records = "1 record was" if count == 1 else f"{count:,} records were"
     named = "; ".join(
-        one if len(one) <= _SHOWN else f"{one[:_SHOWN]}…" for one in left_out[:_NAMED]
+        sentence if len(sentence) <= _SHOWN else f"{sentence[:_SHOWN]}…"
+        for sentence in left_out[:_NAMED]
     )
     return f"{records} left out: {named}{more}."
 

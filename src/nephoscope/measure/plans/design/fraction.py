@@ -148,7 +148,7 @@ def _chosen(candidates: Sequence[int], p: int, basic: int, distance: int) -> Ite
                 return
             word = candidates[at] | 1 << basic + len(chosen)
             added = [word, *(word ^ old for old in group)]
-            if all(one.bit_count() >= distance for one in added):
+            if all(word.bit_count() >= distance for word in added):
                 yield from grow([*chosen, candidates[at]], group + added, at + 1)
 
     yield from grow([], [], 0)

@@ -60,7 +60,7 @@ def read(values: Any) -> TargetRecord:
     record = KINDS[kind]
     own = {}
     for key, value in values.items():
-        kinds = [name for name, one in KINDS.items() if key in one.model_fields]
+        kinds = [name for name, target in KINDS.items() if key in target.model_fields]
         if key in record.model_fields or not kinds:
             own[key] = value
         # Runs that were stored before kinds had keys of their own name every key, empty.
