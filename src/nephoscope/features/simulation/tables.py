@@ -16,7 +16,8 @@ from nephoscope.features.simulation.records import (
     Simulation,
 )
 from nephoscope.report import selection, wording
-from nephoscope.report.blocks import Block, Column, Heading, Sentence, Table, items
+from nephoscope.report.blocks import Block, Heading, Sentence, Table, items
+from nephoscope.report.columns import number, spread, table, text
 
 MEAN, WITHIN, REQUESTS = "response_time_mean_ns", "within_objective_ratio", "requests"
 UNSERVED = "unserved_ratio"
@@ -39,8 +40,8 @@ def blocks_of(
     things = getattr(simulation, part)
     names = names_of(things)
     blocks: list[Block] = []
-    for number, (thing, name) in enumerate(zip(things[:limit], names, strict=False)):
-        own = build(thing, name, number)
+    for position, (thing, name) in enumerate(zip(things[:limit], names, strict=False)):
+        own = build(thing, name, position)
         blocks += [Heading(name), *own] if own and len(names) > 1 else own
     if limit is not None and len(things) > limit:
         left = wording.plural(len(things) - limit, f"further {part.removesuffix('s')}")
@@ -62,7 +63,7 @@ def names_of(found: Sequence[Any]) -> list[str]:
     ):
         if all(names) and len(set(names)) == len(names):
             return names
-    return [f"{name} ({number})" for number, name in enumerate(whole, 1)]
+    return [f"{name} ({place})" for place, name in enumerate(whole, 1)]
 
 
 def keys_of(
@@ -105,9 +106,9 @@ def over(figures: Iterable[Mapping[str, Estimate]]) -> str:
     figure without an interval means."""
     every = [one for own in figures for one in own.values()]
     several = {one.n for one in every}
-    text = f", n = {min(several)}" if len(several) == 1 else ""
+    size = f", n = {min(several)}" if len(several) == 1 else ""
     alone = any(one.low == one.high == one.value for one in every)
-    return f"{text}; without an interval where replications agree" if alone else text
+    return f"{size}; without an interval where replications agree" if alone else size
 
 
 def money(value: float) -> str:
@@ -127,13 +128,16 @@ def comparison(found: Sequence[Deployment], names: Sequence[str]) -> Table:
         ("cost", overall, "cost_usd"),
     ]
     rows = [
-        (title, *(estimate_text(one.figures.get(metric) if one else None) for one in own))
+        (title, [estimate_text(one.figures.get(metric) if one else None) for one in own])
         for title, own, metric in lines
     ]
-    known = [row for row in rows if any(cell != "–" for cell in row[1:])]
-    head = (Column("mean response time"), *Column.numbers(*names))
-    n = over(one.overall.figures for one in found)
-    return Table(head, tuple(known), f"Comparison of deployments, with intervals{n}")
+    return table(
+        [row for row in rows if any(text != "–" for text in row[1])],
+        text("mean response time", lambda row: row[0]),
+        *spread(names, lambda row: row[1]),
+        caption="Comparison of deployments, with intervals"
+        f"{over(one.overall.figures for one in found)}",
+    )
 
 
 def shares(
@@ -166,57 +170,58 @@ def sites(deployment: Deployment) -> Table:
 def _filled(
     found: Sequence[Share], what: str, columns: Mapping[str, str], caption: str, collapsed: bool
 ) -> Table:
-    kept = {
-        title: metric
-        for title, metric in columns.items()
-        if any(metric in one.figures for one in found)
-    }
-    rows = tuple(
-        (
-            wording.clean(one.name),
-            *(estimate_text(one.figures.get(metric)) for metric in kept.values()),
-        )
-        for one in found
+    def figure(metric: str) -> Callable[[Share], str]:
+        return lambda one: estimate_text(one.figures.get(metric))
+
+    return table(
+        found,
+        text(what, lambda one: one.name),
+        *(
+            number(title, figure(metric), roomy=title in _ROOMY)
+            for title, metric in columns.items()
+            if any(metric in one.figures for one in found)
+        ),
+        caption=f"{caption}{over(one.figures for one in found)}",
+        collapsed=collapsed,
     )
-    head = (Column(what), *(Column(title, True, title in _ROOMY) for title in kept))
-    return Table(head, rows, f"{caption}{over(one.figures for one in found)}", collapsed)
 
 
 def costs(found: Deployment) -> list[Block]:
     """Returns what each site costs, by part; nothing where no price was given."""
     if not found.costs:
         return []
-    rows = tuple(
-        (wording.clean(one.site), wording.clean(one.part), priced(one.estimate))
-        for one in found.costs
+    shown = table(
+        found.costs,
+        text("site", lambda one: one.site),
+        text("for", lambda one: one.part),
+        number("cost", lambda one: priced(one.estimate)),
+        caption=f"Costs{over({'': one.estimate} for one in found.costs)}",
     )
-    caption = f"Costs{over({'': one.estimate} for one in found.costs)}"
-    return [Table((*Column.texts("site", "for"), Column("cost", True)), rows, caption)]
+    return [shown]
 
 
 def sensitivity(found: Placement) -> list[Block]:
     """Returns what would be chosen if latency or growth were other than assumed."""
     if not found.sensitivity:
         return []
-    rows = tuple(
-        (
-            changed(one),
-            "–" if one.within_ratio is None else wording.percent(one.within_ratio, 3),
-            "yes" if one.met else "no",
-            "unchanged"
-            if one.same
-            else wording.joined(wording.clean(site) for site in one.best) or "none",
-            "–" if one.best_cost_usd_per_h is None else money(one.best_cost_usd_per_h),
-        )
-        for one in found.sensitivity
+
+    def best(one: Sensitivity) -> str:
+        sites = wording.joined(wording.clean(site) for site in one.best)
+        return "unchanged" if one.same else sites or "none"
+
+    def cost(one: Sensitivity) -> str | None:
+        return None if one.best_cost_usd_per_h is None else money(one.best_cost_usd_per_h)
+
+    shown = table(
+        found.sensitivity,
+        text("if", changed),
+        number("chosen sites: within objective", lambda one: one.within_ratio, "ratio"),
+        text("enough", lambda one: one.met),
+        text("best choice", best),
+        number("cost per hour", cost),
+        caption="Sensitivity of the choice to the assumptions",
     )
-    head = (
-        Column("if"),
-        Column("chosen sites: within objective", True),
-        *Column.texts("enough", "best choice"),
-        Column("cost per hour", True),
-    )
-    return [Table(head, rows, "Sensitivity of the choice to the assumptions")]
+    return [shown]
 
 
 def changed(one: Sensitivity) -> str:
