@@ -68,7 +68,7 @@ def _models(census: Census) -> list[Block]:
         return units.format_number(clock / 1e9, 3) if clock else ""
 
     level = f"{100 * census.confidence:g} %"
-    shown = table(
+    listing = table(
         rows,
         text("type", lambda row: row[0].name),
         text("CPU model", lambda row: row[1]),
@@ -80,16 +80,16 @@ def _models(census: Census) -> list[Block]:
     )
     counted = [kind for kind in census.kinds if kind.machines]
     if not counted:
-        return [shown]
+        return [listing]
     caption = (
         "Each bar shows all machines of one instance type. Whiskers show the Wilson interval "
         f"({level}) of each segment's share, measured from the start of the segment."
     )
     bars = [(f"{wording.clean(kind.name)} (n = {kind.machines})", kind.models) for kind in counted]
     figure = _stacked(bars)
-    chart = Chart("census-shares", "Shares of CPU models", figure, shown, caption, repeats=True)
+    chart = Chart("census-shares", "Shares of CPU models", figure, listing, caption, repeats=True)
     of_all = f"Shares of all machines of the type, with Wilson intervals at {level}."
-    return [Heading("CPU models"), Sentence(of_all), shown, chart]
+    return [Heading("CPU models"), Sentence(of_all), listing, chart]
 
 
 def _stacked(bars: Sequence[tuple[str, Sequence[ModelShare]]]) -> dict[str, object]:
@@ -133,7 +133,7 @@ def _places(what: str, groups: Sequence[tuple[InstanceType, Sequence[ShareGroup]
         (f"{wording.clean(f'{kind.name}, {group.name}')} (n = {group.machines})", group.models)
         for kind, group in places
     ]
-    shown = table(
+    listing = table(
         [(kind, group, one) for kind, group in places for one in group.models],
         text("type", lambda row: row[0].name),
         text(what, lambda row: row[1].name),
@@ -148,11 +148,11 @@ def _places(what: str, groups: Sequence[tuple[InstanceType, Sequence[ShareGroup]
         f"census-{word}s",
         f"Shares by {word}",
         _stacked(bars),
-        shown,
+        listing,
         f"Shares for each {word} separately; few machines give wide intervals.",
         repeats=True,
     )
-    return [Heading(f"By {what}"), shown, chart]
+    return [Heading(f"By {what}"), listing, chart]
 
 
 def _speeds(census: Census) -> list[Block]:
@@ -172,7 +172,7 @@ def _speeds(census: Census) -> list[Block]:
     if blocks:
         blocks.append(
             Sentence(
-                "Each benchmark is shown separately. There is no combined score, because the "
+                "Each benchmark is listing separately. There is no combined score, because the "
                 "weights depend on your workload."
             )
         )
@@ -226,7 +226,7 @@ def _speed_chart(kind: InstanceType, benches: Sequence[Bench]) -> Chart:
     ][:60]
     figure = figures.dots(rows, figures.Axis("speed relative to the slowest model", "none"))
     figures.vertical(figure["layout"], 1.0, "the slowest", log=False)
-    shown = table(
+    listing = table(
         rows,
         text("what", lambda row: row[0]),
         number("speed", lambda row: _plain(row[1])),
@@ -237,7 +237,7 @@ def _speed_chart(kind: InstanceType, benches: Sequence[Bench]) -> Chart:
         f"census-speed-{wording.slug(kind.name)}",
         f"Speed of CPU models on {wording.clean(kind.name)}",
         figure,
-        shown,
+        listing,
         "Ratios with their intervals; dots without whiskers have no interval.",
         repeats=True,
     )
@@ -288,7 +288,7 @@ def _expected(census: Census) -> list[Block]:
         ),
     ]
     if chances:
-        shown = table(
+        listing = table(
             chances,
             text("type", lambda row: row[0]),
             text("benchmark", lambda row: row[1]),
@@ -298,7 +298,7 @@ def _expected(census: Census) -> list[Block]:
             text("by", lambda row: wording.joined(row[2].models) or "none", roomy=True),
             caption="Probability of at least this speed:",
         )
-        blocks.append(shown)
+        blocks.append(listing)
     return [*blocks, *items(dict.fromkeys((*left_out, *refused)))]
 
 

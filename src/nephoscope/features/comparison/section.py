@@ -157,29 +157,31 @@ def _of_further(lines: Sequence[Compared], *, every: bool) -> list[Block]:
 
 
 def _differences(comparisons: Comparisons, *, every: bool) -> list[Block]:
-    found = comparisons.differences
+    differences = comparisons.differences
     blocks: list[Block] = []
-    if found:
-        names = wording.joined([wording.clean(one.what) for one in found[:MAX_DIFFERENCES]])
-        more = len(found) - MAX_DIFFERENCES
+    if differences:
+        names = wording.joined([wording.clean(one.what) for one in differences[:MAX_DIFFERENCES]])
+        more = len(differences) - MAX_DIFFERENCES
         names += f" and {more} more" if more > 0 else ""
-        shown = len(found) if every else MAX_DIFFERENCES
+        open_rows = len(differences) if every else MAX_DIFFERENCES
         blocks = [
             Heading("Environment"),
             Sentence(f"A and B differ in: {names}."),
-            _environment(found[:shown]),
+            _environment(differences[:open_rows]),
         ]
-        if found[shown:]:
+        if differences[open_rows:]:
             title = "More differences of environment"
-            blocks.append(replace(_environment(found[shown:]), caption=title, collapsed=True))
+            blocks.append(
+                replace(_environment(differences[open_rows:]), caption=title, collapsed=True)
+            )
     if comparisons.unknown:
         blocks.append(Sentence(comparisons.unknown))
     return blocks
 
 
-def _environment(found: Sequence[Difference]) -> Table:
+def _environment(differences: Sequence[Difference]) -> Table:
     return table(
-        found,
+        differences,
         text("environment", lambda one: one.what),
         text("A", lambda one: one.a),
         text("B", lambda one: one.b),

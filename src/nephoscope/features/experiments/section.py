@@ -174,10 +174,10 @@ def level_text(factor: str, level: Any) -> str:
 
 def _say(factor: str, level: Any) -> str:
     """A level as people write it: sizes and times with their units."""
-    shown = wording.level_text(factor, level)
+    label = wording.level_text(factor, level)
     stem = factor.removesuffix("_bytes").removesuffix("_ns").replace("_", " ")
-    if isinstance(level, int | float) and not isinstance(level, bool) and shown.startswith(stem):
-        return shown[len(stem) :].strip()
+    if isinstance(level, int | float) and not isinstance(level, bool) and label.startswith(stem):
+        return label[len(stem) :].strip()
     return str(level).lower() if isinstance(level, bool) else str(level)
 
 

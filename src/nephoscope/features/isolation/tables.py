@@ -114,11 +114,11 @@ def recovery(cells: Sequence[Cell]) -> list[Block]:
     return [Heading("Recovery after the load"), Sentence(explanation, roomy=True), rows]
 
 
-def responses(found: Sequence[DoseResponse]) -> list[Block]:
+def responses(curves: Sequence[DoseResponse]) -> list[Block]:
     """Word, slope, test and Krebs' metric of each victim and resource."""
-    names = victim_names([one.victim for one in found])
+    names = victim_names([one.victim for one in curves])
     rows = table(
-        found[:MAX_ROWS],
+        curves[:MAX_ROWS],
         text("victim", lambda one: names[id(one.victim)]),
         text("load", lambda one: resource_name(one.resource) + concurrent(one.neighbours)),
         text("response", lambda one: one.response.word),
@@ -167,14 +167,14 @@ def indices(found: Sequence[Index]) -> list[Block]:
     return blocks
 
 
-def named(found: Sequence[NamedLoad]) -> list[Block]:
+def named(loads: Sequence[NamedLoad]) -> list[Block]:
     """The resource that the victims' losses name, beside the one that was taken."""
 
     def is_correct(one: NamedLoad) -> bool:
         return one.word == ("none" if one.resource == IDLE else one.resource)
 
     rows = table(
-        found[:MAX_ROWS],
+        loads[:MAX_ROWS],
         text(
             "loaded resource",
             lambda one: f"{one.resource} at {100 * one.intensity:g} %{concurrent(one.neighbours)}",

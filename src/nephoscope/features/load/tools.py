@@ -59,7 +59,7 @@ def _comparison(result: RunResult, lines: Sequence[MetricResult]) -> list[Block]
         name = f"{line.benchmark}, {setting}" if setting else line.benchmark
         times = [_time(result, line, metric) for metric in _TIMES]
         rows.append((name, loop, line.estimate, times))
-    shown = table(
+    listing = table(
         rows,
         text("tool", lambda row: row[0]),
         text("loop", lambda row: row[1]),
@@ -75,8 +75,8 @@ def _comparison(result: RunResult, lines: Sequence[MetricResult]) -> list[Block]
             "requests have intended times, and each that falls into the stall counts from its own. "
             "Compare latencies of one kind of loop."
         ),
-        _chart([(f"{name} ({loop})", times) for name, loop, _, times in rows], shown),
-        shown,
+        _chart([(f"{name} ({loop})", times) for name, loop, _, times in rows], listing),
+        listing,
     ]
 
 

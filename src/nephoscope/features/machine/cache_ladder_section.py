@@ -169,11 +169,11 @@ def _knees_table(
         is_last = length is None or length >= swept[row[0]].x[-1]
         return "end of range" if is_last or length is None else wording.bytes_text(length)
 
-    shown = table(
+    listing = table(
         knees,
         text("curve", lambda row: names[row[0]]),
         text("level", lambda row: row[1].level),
         number("up to", up_to),
         number("median", lambda row: row[1].plateau_value, unit),
     )
-    return shown if knees else None
+    return listing if knees else None

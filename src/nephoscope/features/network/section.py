@@ -65,7 +65,7 @@ def distance_blocks(fit: DistanceFit) -> Iterable[Block]:
         f"residuals vary by {100 * fit.residual_cv:.0f} %."
     )
     points = sorted(fit.points, key=lambda point: point.rtt_ns)
-    shown = table(
+    listing = table(
         points,
         text("target", lambda point: point.target),
         number("round trip", lambda point: point.rtt_ns, "ns"),
@@ -85,7 +85,7 @@ def distance_blocks(fit: DistanceFit) -> Iterable[Block]:
             figures.Axis("round trip", "ns", log=True),
             figures.Axis("goodput", "bits_per_s", log=True),
         ),
-        shown,
+        listing,
     )
 
 
@@ -204,7 +204,7 @@ def _violins(metric: str, types: Sequence[TypeValues]) -> Chart:
     groups = [
         violins.ViolinGroup(wording.clean(one.instance_type), metric, one.values) for one in types
     ]
-    shown = table(
+    listing = table(
         groups,
         text("type", lambda one: one.place),
         number("n", lambda one: len(one.values)),
@@ -216,7 +216,7 @@ def _violins(metric: str, types: Sequence[TypeValues]) -> Chart:
         f"network-groups-{wording.slug(metric)}",
         f"{metric.capitalize()} by instance type",
         violins.violins([one.place for one in groups], [metric], groups, axis),
-        shown,
+        listing,
         f"All {sum(len(one.values) for one in types):,} values are drawn.",
     )
 
@@ -309,7 +309,7 @@ def _rate_chart(analysis: PathAnalysis, prefix: str) -> Iterable[Chart]:
         figures.Axis(name, "bits_per_s", from_zero=True),
         markers=len(rates) < _ROWS,
     )
-    shown = table(
+    listing = table(
         thin(list(enumerate(rates, start=1)), _ROWS),
         number("interval", lambda row: row[0]),
         number(name, lambda row: row[1], "bits_per_s"),
@@ -318,6 +318,6 @@ def _rate_chart(analysis: PathAnalysis, prefix: str) -> Iterable[Chart]:
         f"{prefix}-goodput",
         f"{name.capitalize()} over time",
         figure,
-        shown,
+        listing,
         sparks=(Spark(name, rates, "start", "end"),),
     )

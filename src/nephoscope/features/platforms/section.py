@@ -114,7 +114,7 @@ def _densities(report: PlatformReport) -> Iterator[Block]:
         for platform, step in steps
         if step.p99_ratio is not None
     ]
-    shown = table(
+    listing = table(
         steps,
         text("platform", lambda row: row[0].platform),
         number("guests", lambda row: row[1].guests),
@@ -132,9 +132,9 @@ def _densities(report: PlatformReport) -> Iterator[Block]:
             dots, figures.Axis("p99 relative to one loaded guest", "none", log=True)
         )
         figures.vertical(figure["layout"], DOUBLED, "doubled", log=True)
-        yield Chart("platform-density", "Response time by number of guests", figure, shown)
+        yield Chart("platform-density", "Response time by number of guests", figure, listing)
     elif steps:
-        yield shown
+        yield listing
 
 
 def _guests(estimate: Estimate | None) -> tuple[str, str, str]:

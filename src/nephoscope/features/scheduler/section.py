@@ -126,9 +126,9 @@ def _fit_table(fit: Fit) -> list[Block]:
     return [estimates_table(known, "fitted")] if known else []
 
 
-def _obtained(one: Scheduler) -> list[Block]:
+def _obtained(scheduler: Scheduler) -> list[Block]:
     rows = table(
-        one.per_cpu,
+        scheduler.per_cpu,
         text("observation", lambda own: pictures.KINDS.get(own.look, own.look)),
         text("CPU", lambda own: "unpinned" if own.cpu is None else f"CPU {own.cpu}"),
         number("loops", lambda own: own.processes),
@@ -138,7 +138,7 @@ def _obtained(one: Scheduler) -> list[Block]:
         *estimate("total", lambda own: own.total),
         caption="Share of each CPU:",
     )
-    return [rows] if one.per_cpu else []
+    return [rows] if scheduler.per_cpu else []
 
 
 def _evidence(scheduler: Scheduler) -> list[Block]:
@@ -250,15 +250,15 @@ def _strip_layout(
 
 
 def _timeline_table(gaps: Sequence[DrawnGap]) -> Table:
-    shown = gaps[:_TABLE_ROWS]
+    longest = gaps[:_TABLE_ROWS]
     return table(
-        shown,
+        longest,
         text("where", lambda gap: gap.lane[1]),
         text("trial", lambda gap: gap.lane[2]),
         number("start", lambda gap: gap.at_ns, "ns", 4),
         number("length", lambda gap: gap.length_ns, "ns"),
         text("cause", lambda gap: gap.cause),
-        caption=f"The {len(shown)} longest gaps",
+        caption=f"The {len(longest)} longest gaps",
     )
 
 

@@ -107,7 +107,7 @@ def surface(saving: Surface, name: str, position: int) -> Chart:
     layout["yaxis"]["range"] = [min(saving.p), max(saving.p)]
     layout["showlegend"] = False
     columns = thin(range(len(saving.x)), 6)
-    shown = table(
+    listing = table(
         zip(saving.p, saving.saving, strict=True),
         text("share of fast", lambda row: units.format_value(row[0], "ratio")),
         *spread(
@@ -119,7 +119,7 @@ def surface(saving: Surface, name: str, position: int) -> Chart:
         f"surface-{position}",
         f"Savings from instance selection: {name}",
         {"data": data, "layout": layout},
-        shown,
+        listing,
         "Savings if only fast instances are kept, without the cost of the search; lines "
         "join equal savings.",
     )

@@ -168,41 +168,41 @@ def sites(deployment: Deployment) -> Table:
 
 
 def _filled(
-    found: Sequence[Share], what: str, columns: Mapping[str, str], caption: str, collapsed: bool
+    shares: Sequence[Share], what: str, columns: Mapping[str, str], caption: str, collapsed: bool
 ) -> Table:
     def figure(metric: str) -> Callable[[Share], str]:
         return lambda one: estimate_text(one.figures.get(metric))
 
     return table(
-        found,
+        shares,
         text(what, lambda one: one.name),
         *(
             number(title, figure(metric), roomy=title in _ROOMY)
             for title, metric in columns.items()
-            if any(metric in one.figures for one in found)
+            if any(metric in one.figures for one in shares)
         ),
-        caption=f"{caption}{over(one.figures for one in found)}",
+        caption=f"{caption}{over(one.figures for one in shares)}",
         collapsed=collapsed,
     )
 
 
-def costs(found: Deployment) -> list[Block]:
+def costs(deployment: Deployment) -> list[Block]:
     """Returns what each site costs, by part; nothing where no price was given."""
-    if not found.costs:
+    if not deployment.costs:
         return []
-    shown = table(
-        found.costs,
+    listing = table(
+        deployment.costs,
         text("site", lambda one: one.site),
         text("for", lambda one: one.part),
         number("cost", lambda one: priced(one.estimate)),
-        caption=f"Costs{over({'': one.estimate} for one in found.costs)}",
+        caption=f"Costs{over({'': one.estimate} for one in deployment.costs)}",
     )
-    return [shown]
+    return [listing]
 
 
-def sensitivity(found: Placement) -> list[Block]:
+def sensitivity(placement: Placement) -> list[Block]:
     """Returns what would be chosen if latency or growth were other than assumed."""
-    if not found.sensitivity:
+    if not placement.sensitivity:
         return []
 
     def best(one: Sensitivity) -> str:
@@ -212,8 +212,8 @@ def sensitivity(found: Placement) -> list[Block]:
     def cost(one: Sensitivity) -> str | None:
         return None if one.best_cost_usd_per_h is None else money(one.best_cost_usd_per_h)
 
-    shown = table(
-        found.sensitivity,
+    listing = table(
+        placement.sensitivity,
         text("if", changed),
         number("chosen sites: within objective", lambda one: one.within_ratio, "ratio"),
         text("enough", lambda one: one.met),
@@ -221,7 +221,7 @@ def sensitivity(found: Placement) -> list[Block]:
         number("cost per hour", cost),
         caption="Sensitivity of the choice to the assumptions",
     )
-    return [shown]
+    return [listing]
 
 
 def changed(one: Sensitivity) -> str:

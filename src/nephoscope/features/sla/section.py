@@ -159,9 +159,9 @@ def _weeks(by_day: Mapping[date, float]) -> dict[str, Any]:
     for day, seconds in by_day.items():
         monday = day - timedelta(days=day.weekday())
         weeks[monday] = weeks.get(monday, 0.0) + seconds
-    shown = sorted(sorted(weeks, key=lambda monday: -weeks[monday])[:MAX_WEEKS])
+    listing = sorted(sorted(weeks, key=lambda monday: -weeks[monday])[:MAX_WEEKS])
     squares = {}
-    for row, monday in enumerate(shown):
+    for row, monday in enumerate(listing):
         for column in range(7):
             day = monday + timedelta(days=column)
             seconds = by_day.get(day, 0.0)
@@ -170,7 +170,7 @@ def _weeks(by_day: Mapping[date, float]) -> dict[str, Any]:
             depth = heat_maps.DEEPEST ** min(1.0, seconds / _DEEPEST_S)
             hover = f"{day}: {units.format_duration(seconds) if seconds else 'no downtime'}"
             squares[row, column] = heat_maps.Square(lines, hover, depth if seconds else None)
-    names = [f"from {monday.day} {monday:%b}" for monday in shown]
+    names = [f"from {monday.day} {monday:%b}" for monday in listing]
     return heat_maps.grid(names, ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"), squares)
 
 
@@ -193,7 +193,7 @@ def _budget(verdict: SlaVerdict) -> list[Block]:
         known = budget.burn_rates.values() or (None,) * 5
         return ["" if rate is None else f"{rate:.3g}" for rate in known]
 
-    shown = table(
+    listing = table(
         thin(rows, MAX_ROWS),
         text("service", lambda row: wording.clean(row[0].service) or "-"),
         text("period", lambda row: row[0].period),
@@ -203,7 +203,7 @@ def _budget(verdict: SlaVerdict) -> list[Block]:
         caption="Error budget. A burn rate of 1 uses it exactly in one period; the windows end "
         "now, or with a period that is over.",
     )
-    return [shown]
+    return [listing]
 
 
 def _response_times(verdict: SlaVerdict) -> list[Block]:
@@ -223,7 +223,7 @@ def _response_times(verdict: SlaVerdict) -> list[Block]:
             for value in judged.response_ms.values()
         ]
 
-    shown = table(
+    listing = table(
         thin(rows, MAX_ROWS),
         text("service", lambda row: wording.clean(row[0].service) or "-"),
         text("period", lambda row: row[0].period),
@@ -231,7 +231,7 @@ def _response_times(verdict: SlaVerdict) -> list[Block]:
         *spread(("p50", "p90", "p95", "p99", "maximum"), lambda row: times(row[1])),
         caption="Percentiles by nearest rank; a failed request is longer than any other.",
     )
-    return [Heading("Response time"), shown]
+    return [Heading("Response time"), listing]
 
 
 def _outages(verdict: SlaVerdict) -> list[Block]:
@@ -245,7 +245,7 @@ def _outages(verdict: SlaVerdict) -> list[Block]:
         return []
     rows.sort(key=lambda row: row[1].start)
     dropped = len(rows) - MAX_OUTAGES
-    shown = table(
+    listing = table(
         rows[-MAX_OUTAGES:],
         text("service", lambda row: wording.clean(row[0]) or "-"),
         text("from", lambda row: row[1].start),
@@ -253,7 +253,7 @@ def _outages(verdict: SlaVerdict) -> list[Block]:
         number("duration", lambda row: units.format_duration(row[1].duration_s)),
         caption=f"The last {MAX_OUTAGES} of {len(rows)}; --json has all." if dropped > 0 else "",
     )
-    return [Heading("Violation periods"), shown]
+    return [Heading("Violation periods"), listing]
 
 
 def _reasons(verdict: SlaVerdict) -> list[Item]:

@@ -51,12 +51,12 @@ def _counters(result: RunResult) -> list[Block]:
     """The counters beside the trials; those that nothing shows in one sentence."""
     counters = result.part(TrialCounters)
     lines = counters.lines if counters is not None else ()
-    shown = [one for one in lines if one.median is not None and one.maximum is not None]
-    if not shown:
+    visible = [one for one in lines if one.median is not None and one.maximum is not None]
+    if not visible:
         return []
     several = len({one.target for one in lines}) > 1
     rows = table(
-        shown,
+        visible,
         text("counter", lambda one: f"{one.target}: {one.name}" if several else one.name),
         number("median", lambda one: units.format_value(one.median or 0.0, one.unit)),
         number("maximum", lambda one: units.format_value(one.maximum or 0.0, one.unit)),
