@@ -11,6 +11,7 @@ from nephoscope.features.census.records import Bench, Census, InstanceType, Shar
 from nephoscope.report import figures, palette, wording
 from nephoscope.report.blocks import Block, Chart, Heading, Section, Sentence, Table, items
 from nephoscope.report.columns import number, spread, table, text
+from nephoscope.results.run_settings import warnings_of
 
 _PATTERNS = ("", "/", "x", ".")
 """Of the bars once all colours are used: a model has to stay the same on paper."""
@@ -26,6 +27,7 @@ def section(census: Census) -> Section:
     """The whole census as one section, also for its own page."""
     blocks: list[Block] = [Sentence(_lead(census), lead=True)]
     blocks += items(census.flags, "notice")
+    blocks += items(warnings_of(census.hidden_settings), "warning")
     blocks += _models(census)
     blocks += _places("zone", [(kind, kind.zones) for kind in census.kinds])
     blocks += _places("hour (UTC)", [(kind, kind.hours) for kind in census.kinds])

@@ -15,6 +15,7 @@ from nephoscope.report import figures, palette, wording
 from nephoscope.report.blocks import Block, Chart, Heading, Section, Sentence, Table, items
 from nephoscope.report.columns import count, number, table, text
 from nephoscope.report.wording import amount, amount_interval
+from nephoscope.results.run_settings import warnings_of
 
 
 def plain_interval(estimate: Estimate) -> str:
@@ -103,6 +104,7 @@ def work_section(costs: WorkCosts) -> Section:
         Sentence(conclusion, lead=True),
         options,
         _frontier(costs),
+        *items(warnings_of(costs.hidden_settings), "warning"),
         *items(_work_notes(costs)),
     )
     return Section("cost", "Cost of work", blocks)

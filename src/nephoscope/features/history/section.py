@@ -23,9 +23,11 @@ from nephoscope.report.blocks import (
     Sentence,
     Spark,
     Table,
+    items,
     thin,
 )
 from nephoscope.report.columns import number, table, text
+from nephoscope.results.run_settings import warnings_of
 
 TABLE_ROWS = 400
 """Rows of the data table behind one chart."""
@@ -79,6 +81,7 @@ def _series(series: SeriesHistory, position: int) -> Iterator[Block]:
     yield Heading(name_of(series))
     if series.continues:
         yield Sentence(series.continues)
+    yield from items(warnings_of(series.hidden_settings), "warning")
     if not series.has_times:
         yield Sentence(
             f"{wording.plural(len(series.points), 'run')} have one and the same time "

@@ -26,6 +26,7 @@ from nephoscope.report.blocks import (
     items,
 )
 from nephoscope.report.columns import count, number, spread, table, text
+from nephoscope.results.run_settings import warnings_of
 from nephoscope.stats.statistics.values import percent
 
 MAX_DOTS = 40
@@ -305,7 +306,8 @@ def _remarks(ranking: Ranking) -> Iterator[Block]:
     notes = [f"{labels[id(row)]}: {row.note}" for row in ranking.rows if row.note]
     yield from items(notes, title="Notes of the source")
     missing = list(_gaps(ranking, labels))
-    warnings = [Item(wording.clean(text), "warning") for text in ranking.warnings]
+    sentences = [*ranking.warnings, *warnings_of(ranking.hidden_settings)]
+    warnings = [Item(wording.clean(sentence), "warning") for sentence in sentences]
     yield from items([*missing, *ranking.excluded, *warnings], title="Gaps and exclusions")
 
 
