@@ -195,11 +195,11 @@ def sweep_names(sweeps: Sequence[Sweep]) -> list[str]:
 
 
 def sweep_curves(
-    sweeps: Sequence[Sweep], title: str, x_text: Callable[[float], str]
+    sweeps: Sequence[Sweep], title: str, x_text: Callable[[float], str], name_title: str = "curve"
 ) -> tuple[list[str], list[figures.Curve], Table]:
     """The names of curves that share one figure, the curves, and their data table.
 
-    Points have intervals. title: of the column of levels.
+    Points have intervals. title: of the column of levels; name_title: of that of names.
     """
     names = sweep_names(sweeps)
     curves: list[figures.Curve] = []
@@ -212,7 +212,7 @@ def sweep_curves(
         rows += own
     data = table(
         rows,
-        text("curve", lambda row: row[0]),
+        text(name_title, lambda row: row[0]),
         text(title, lambda row: row[1]),
         *estimate("value", lambda row: row[2]),
     )

@@ -39,6 +39,10 @@ _TONES = {"worse": "warning", "better": "info", "changed": "notice"}
 def section(history: History) -> Section:
     """Returns the section of a history."""
     blocks: list[Block] = [Sentence(lead(history), lead=True)]
+    differences = (
+        warning for one in history.series for warning in warnings_of(one.hidden_settings)
+    )
+    blocks += items(dict.fromkeys(differences), "warning")
     for position, series in enumerate(history.series, start=1):
         blocks += _series(series, position)
     if history.forecasts:
@@ -54,8 +58,7 @@ def section(history: History) -> Section:
         )
     )
     if history.notes:
-        items = tuple(Item(wording.clean(note)) for note in history.notes)
-        blocks.append(Items(items, "Excluded runs"))
+        blocks += items(history.notes, folded="Excluded runs")
     return Section("history", f"History of {history.metric}", tuple(blocks))
 
 
@@ -81,7 +84,6 @@ def _series(series: SeriesHistory, position: int) -> Iterator[Block]:
     yield Heading(name_of(series))
     if series.continues:
         yield Sentence(series.continues)
-    yield from items(warnings_of(series.hidden_settings), "warning")
     if not series.has_times:
         yield Sentence(
             f"{wording.plural(len(series.points), 'run')} have one and the same time "

@@ -44,7 +44,7 @@ def _of(metrics: Sequence[MetricResult], name: str) -> list[MetricResult]:
 
 def _chart(swept: Sequence[Sweep]) -> Chart:
     _, curves, data = charts.sweep_curves(
-        swept, "object size", lambda x: units.format_value(x, "bytes")
+        swept, "object size", lambda x: units.format_value(x, "bytes"), "operation"
     )
     figure = figures.lines(
         curves,
