@@ -46,7 +46,9 @@ def page(commands_schema: Mapping[str, Any]) -> str:
         f"| [{name}]({SCHEMAS}/{name}.schema.json) | {meaning} |" for name, meaning in FILES.items()
     ]
     definitions = commands_schema["$defs"]
-    for name in (one.name for one in documents.documents().values() if not one.title):
+    for name in (
+        document.name for document in documents.documents().values() if not document.title
+    ):
         lines += ["", f"## {name}", "", definitions[name].get("description", ""), ""]
         lines += ["| key | type |", "|---|---|"]
         properties = definitions[name]["properties"].items()

@@ -117,7 +117,7 @@ fn room_for_all(trial: &mut Trial, cpus: &[usize]) -> Result<usize> {
     // Of several caches each is looked for as if it were like the first.
     let one_cpu_bytes = caches::last_level(&cpus[..1]).bytes;
     caches::check_memory("load.cache", 4 * one_cpu_bytes, SMALLER)?;
-    let Some(found) = usable_cache::find(trial.session, cpus[0], one_cpu_bytes)? else {
+    let Some(usable_bytes) = usable_cache::find(trial.session, cpus[0], one_cpu_bytes)? else {
         trial.out.note(format!(
             "No working set up to the {} KiB of the last-level cache is reached faster than memory: \
              this machine seems to have no part of that cache, or others take it all.",
@@ -125,14 +125,14 @@ fn room_for_all(trial: &mut Trial, cpus: &[usize]) -> Result<usize> {
         ));
         return Ok(nominal.bytes);
     };
-    if found < one_cpu_bytes {
+    if usable_bytes < one_cpu_bytes {
         trial.out.note(format!(
             "Of the last-level cache of {} KiB this machine reaches {} KiB.",
             one_cpu_bytes >> 10,
-            found >> 10
+            usable_bytes >> 10
         ));
     }
-    Ok((nominal.bytes as f64 * found as f64 / one_cpu_bytes as f64) as usize)
+    Ok((nominal.bytes as f64 * usable_bytes as f64 / one_cpu_bytes as f64) as usize)
 }
 
 /// The walk of one thread: several places on a ring of its own.

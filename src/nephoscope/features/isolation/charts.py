@@ -93,8 +93,8 @@ def responses(heat: Sequence[DoseResponse]) -> list[Chart]:
     for number, own in enumerate(groups.values()):
         if all(response.response.word == "flat" for response in own):
             continue
-        shown = sorted(own, key=_reach, reverse=True)[: selection.MAX_CURVES]
-        charts.append(_responses(names[id(own[0].victim)], shown, len(own), number))
+        drawn = sorted(own, key=_reach, reverse=True)[: selection.MAX_CURVES]
+        charts.append(_responses(names[id(own[0].victim)], drawn, len(own), number))
     return charts[:MAX_CHARTS]
 
 
@@ -108,21 +108,21 @@ def _responses(name: str, drawn: Sequence[DoseResponse], of: int, number: int) -
         label = tables.resource_name(response.resource) + tables.concurrent(response.neighbours)
         points = [point for point in response.points if point.factor is not None]
         at = [point.achieved.value if point.achieved else point.asked for point in points]
-        kept = [wording.plain(point.factor) for point in points if point.factor]
+        point_factors = [wording.plain(point.factor) for point in points if point.factor]
         hover = [
             (
                 f"{label}, requested {100 * point.asked:g} %, achieved {100 * x:.3g} %: "
                 f"{wording.estimate_text(factor)}"
             )
-            for point, x, factor in zip(points, at, kept, strict=True)
+            for point, x, factor in zip(points, at, point_factors, strict=True)
         ]
         curves.append(
             figures.Curve(
                 label,
                 (0.0, *at),
-                (1.0, *(factor.value for factor in kept)),
-                (None, *(factor.low for factor in kept)),
-                (None, *(factor.high for factor in kept)),
+                (1.0, *(factor.value for factor in point_factors)),
+                (None, *(factor.low for factor in point_factors)),
+                (None, *(factor.high for factor in point_factors)),
                 ("baseline: 1 by definition", *hover),
             )
         )
@@ -133,7 +133,7 @@ def _responses(name: str, drawn: Sequence[DoseResponse], of: int, number: int) -
                 "–" if point.achieved is None else wording.estimate_text(point.achieved),
                 *wording.ratio_cells(factor),
             )
-            for point, factor in zip(points, kept, strict=True)
+            for point, factor in zip(points, point_factors, strict=True)
         ]
     x = figures.Axis("achieved load intensity", "ratio", from_zero=True)
     figure = figures.lines(curves, x, figures.Axis("slowdown", "none"), height=380)

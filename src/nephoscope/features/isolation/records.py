@@ -17,7 +17,7 @@ Pairing = Literal["adjacent baseline trials", "baseline trials of the round"]
 BY_NEIGHBOUR: Pairing = "adjacent baseline trials"
 BY_ROUND: Pairing = "baseline trials of the round"
 
-KEPT = ("equivalent", "different but negligible", "better")
+UNHARMED_VERDICTS = ("equivalent", "different but negligible", "better")
 """Verdicts that exclude a loss beyond the margin."""
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from nephoscope.core.model import RunResult
 from nephoscope.features.isolation import charts, tables
-from nephoscope.features.isolation.records import KEPT, Cell, Isolation, QuietDrift
+from nephoscope.features.isolation.records import UNHARMED_VERDICTS, Cell, Isolation, QuietDrift
 from nephoscope.report import wording
 from nephoscope.report.blocks import Block, Item, Section, Sentence, Tile, items
 from nephoscope.report.sections.excluded_trials import settings_without_results
@@ -67,7 +67,7 @@ def _lead(found: Isolation) -> str:
         "baseline in the same round: "
     )
     if not hurt:
-        unharmed = sum(cell.comparison.verdict.word in KEPT for cell in cells)
+        unharmed = sum(cell.comparison.verdict.word in UNHARMED_VERDICTS for cell in cells)
         return (
             f"{head}none is shown to lose more than the margin "
             f"(shown not to: {unharmed}, undecided: {len(cells) - unharmed})."

@@ -172,7 +172,7 @@ def _filled(
     caption: str,
     collapsed: bool,
 ) -> Table:
-    kept = {
+    filled_columns = {
         title: metric
         for title, metric in columns.items()
         if any(metric in share.figures for share in target_shares)
@@ -180,11 +180,11 @@ def _filled(
     rows = tuple(
         (
             wording.clean(share.name),
-            *(estimate_text(share.figures.get(metric)) for metric in kept.values()),
+            *(estimate_text(share.figures.get(metric)) for metric in filled_columns.values()),
         )
         for share in target_shares
     )
-    head = (Column(what), *(Column(title, True, title in _ROOMY) for title in kept))
+    head = (Column(what), *(Column(title, True, title in _ROOMY) for title in filled_columns))
     return Table(
         head, rows, f"{caption}{over(share.figures for share in target_shares)}", collapsed
     )

@@ -1,5 +1,5 @@
 //! The samples of `net.throughput` over UDP.
-use super::client::Both;
+use super::client::TwoSided;
 use super::datagram_receiver::ReceivedStats;
 use super::datagrams::{loss_ratio, UdpTransferStats};
 use super::rate_search::RateSearchResult;
@@ -10,7 +10,7 @@ use crate::net::udp::losses::wilson;
 use crate::net::variation::KEPT;
 use crate::trial::{factors, Trial};
 
-pub fn emit(trial: &mut Trial, task: &TransferTask, sides: &Both<UdpTransferStats>) -> Result<()> {
+pub fn emit(trial: &mut Trial, task: &TransferTask, sides: &TwoSided<UdpTransferStats>) -> Result<()> {
     for (direction, sender, receiver) in directions(task, sides) {
         let (sent, received) = (&sender.sent, &receiver.received);
         let interval = wilson(sent.packets - received.packets, sent.packets);
@@ -97,7 +97,7 @@ pub fn emit_search(trial: &mut Trial, task: &TransferTask, search: RateSearchRes
     if let Some(note) = search.note {
         trial.out.note(note);
     }
-    let Some((step, both)) = search.best else {
+    let Some((step, sides)) = search.best else {
         trial
             .out
             .note("Every step of the search lost datagrams, so no rate without loss is known.");
@@ -106,5 +106,5 @@ pub fn emit_search(trial: &mut Trial, task: &TransferTask, search: RateSearchRes
     let bytes_per_s = step.offered_per_s * task.packet_bytes as f64;
     trial.out.emit("no_loss_per_s", step.offered_per_s, factors! {})?;
     trial.out.emit("no_loss_bytes_per_s", bytes_per_s, factors! {})?;
-    emit(trial, task, &both)
+    emit(trial, task, &sides)
 }

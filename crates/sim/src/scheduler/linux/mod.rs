@@ -100,7 +100,8 @@ impl Linux {
         let last = Some(server.last_processor).filter(is_free);
         let free = last.or_else(|| all().find(is_idle)).or_else(|| all().find(is_free));
         free.or_else(|| {
-            let deadline = |processor: usize| self.reserved_on(processor).map(|one| one.deadline);
+            let deadline =
+                |processor: usize| self.reserved_on(processor).map(|server| server.deadline);
             let latest = all().max_by_key(|processor| deadline(*processor))?;
             (deadline(latest)? > server.deadline).then_some(latest)
         })
